@@ -1,0 +1,43 @@
+use tidewire_wire::LinkType;
+
+/// Where one frame lies in a batch's memory, and what was noted when it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Offset of the frame's first byte in [`Batch::memory`].
+    pub at: u32,
+    /// Captured bytes.
+    pub captured_bytes: u32,
+    /// Bytes on the wire; at least `captured_bytes`.
+    pub wire_bytes: u32,
+    /// The link type that the frame begins with.
+    pub link: LinkType,
+    /// Index of the interface it came from, in the order of their appearance in the whole input.
+    pub interface: u16,
+    /// When it was captured: nanoseconds since the epoch.
+    pub timestamp_ns: u64,
+    /// The greatest timestamp of this frame and all before it in the whole input: what timers run by.
+    pub clock_ns: u64,
+    /// Ordinal of the frame in the whole input, from 1.
+    pub number: u64,
+    /// Where the frame's bytes can be read again (an offset in a plain file, plus one), or 0 where they cannot.
+    pub origin: u64,
+}
+
+/// Frames that lie in one borrowed piece of memory: a block of a ring, or of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// The memory that all frames point into.
+    pub memory: &'a [u8],
+    /// The frames, in the order of capture.
+    pub frames: &'a [Frame],
+}
+
+impl<'a> Batch<'a> {
+    /// The captured bytes of one of this batch's frames; empty where the frame points outside of the memory.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self, frame: &Frame) -> &'a [u8] {
+        let at = frame.at as usize;
+        self.memory.get(at..at + frame.captured_bytes as usize).unwrap_or_default()
+    }
+}

@@ -1,0 +1,162 @@
+use crate::{AnomalyKind, wire::Malformation};
+
+macro_rules! fates {
+    ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal),+ $(,)?) => {
+        /// What became of a packet. Every packet has exactly one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Fate { $($(#[doc = $doc])+ $variant),+ }
+
+        impl Fate {
+            /// Every fate.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The name in JSON.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+    };
+}
+
+fates! {
+    /// Belongs to a stream and was taken into account there in full.
+    Tracked => "tracked",
+    /// Belongs to a stream; all of its payload lies beyond the cutoff. Counted, not delivered.
+    BeyondCutoff => "beyond_cutoff",
+    /// Belongs to a stream that the application discarded. Counted, not delivered.
+    Discarded => "discarded",
+    /// Shed by the watermark rule. Counted by priority, payload not delivered.
+    Shed => "shed",
+    /// Belongs to a stream, but a receiving host would have ignored it (see the anomalies).
+    Ignored => "ignored",
+    /// TCP, UDP, SCTP, ICMP or IP header checksum wrong, and checksums are verified.
+    BadChecksum => "bad_checksum",
+    /// The user's filter did not want it.
+    Filtered => "filtered",
+    /// A fragment whose datagram was rebuilt.
+    FragmentRebuilt => "fragment_rebuilt",
+    /// A fragment that was not acceptable, or whose datagram had been rejected.
+    FragmentRejected => "fragment_rejected",
+    /// A fragment of a datagram that was never finished (timeout, memory, end of input).
+    FragmentUnfinished => "fragment_unfinished",
+    /// ARP or RARP.
+    Arp => "arp",
+    /// Another link-layer protocol.
+    OtherLink => "other_link",
+    /// A link type that is not known.
+    UnsupportedLink => "unsupported_link",
+    /// Contradicts its protocol, or cut before the headers a flow needs.
+    Malformed => "malformed",
+    /// The flow table was full of flows that must not be pushed out.
+    NoRoom => "no_room",
+}
+
+/// Where every packet went. `received` equals the sum of all fates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ledger {
+    /// Packets received from the source.
+    pub received: u64,
+    /// Captured bytes received.
+    pub received_bytes: u64,
+    /// Packets by fate, indexed by `Fate as usize`.
+    pub fates: [u64; Fate::ALL.len()],
+    /// Malformed packets by reason, indexed by `Malformation as usize`.
+    pub malformations: [u64; 64],
+    /// Anomalies by kind, indexed by `AnomalyKind as usize`.
+    pub anomalies: [u64; AnomalyKind::ALL.len()],
+    /// Shed packets by priority, 0 the lowest.
+    pub shed_by_priority: [u64; 8],
+    /// Streams opened and closed, and the greatest number open at once (summed over workers).
+    pub streams_opened: u64,
+    /// See `streams_opened`.
+    pub streams_closed: u64,
+    /// See `streams_opened`.
+    pub streams_open_max: u64,
+    /// Flows pushed out of a full table, and half-open ones of theirs.
+    pub evicted: u64,
+    /// See `evicted`.
+    pub evicted_half_open: u64,
+    /// Payload bytes handed to the handler, and bytes reported as gaps.
+    pub delivered_bytes: u64,
+    /// See `delivered_bytes`.
+    pub gap_bytes: u64,
+    /// Greatest number of bytes buffered out of order, in chunks and in fragments at once.
+    pub buffered_bytes_max: u64,
+    /// Datagrams rebuilt from fragments.
+    pub datagrams_rebuilt: u64,
+    /// Datagrams rejected.
+    pub datagrams_rejected: u64,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            received: 0,
+            received_bytes: 0,
+            fates: [0; Fate::ALL.len()],
+            malformations: [0; 64],
+            anomalies: [0; AnomalyKind::ALL.len()],
+            shed_by_priority: [0; 8],
+            streams_opened: 0,
+            streams_closed: 0,
+            streams_open_max: 0,
+            evicted: 0,
+            evicted_half_open: 0,
+            delivered_bytes: 0,
+            gap_bytes: 0,
+            buffered_bytes_max: 0,
+            datagrams_rebuilt: 0,
+            datagrams_rejected: 0,
+        }
+    }
+}
+
+impl Ledger {
+    /// Notes a packet's fate.
+    #[inline]
+    pub fn settle(&mut self, fate: Fate) {
+        self.fates[fate as usize] += 1;
+    }
+
+    /// Notes `count` packets' fate.
+    #[inline]
+    pub fn settle_many(&mut self, fate: Fate, count: u64) {
+        self.fates[fate as usize] += count;
+    }
+
+    /// Notes a malformed packet and its reason.
+    pub fn malformed(&mut self, why: Malformation) {
+        self.settle(Fate::Malformed);
+        self.malformations[why as usize & 63] += 1;
+    }
+
+    /// Whether every received packet has exactly one fate.
+    #[must_use]
+    pub fn closes(&self) -> bool {
+        self.received == self.fates.iter().sum::<u64>()
+    }
+
+    /// Adds another worker's figures.
+    pub fn add(&mut self, other: &Self) {
+        self.received += other.received;
+        self.received_bytes += other.received_bytes;
+        let pairs = self.fates.iter_mut().zip(&other.fates);
+        let pairs = pairs.chain(self.malformations.iter_mut().zip(&other.malformations));
+        let pairs = pairs.chain(self.anomalies.iter_mut().zip(&other.anomalies));
+        for (mine, theirs) in pairs.chain(self.shed_by_priority.iter_mut().zip(&other.shed_by_priority)) {
+            *mine += theirs;
+        }
+        self.streams_opened += other.streams_opened;
+        self.streams_closed += other.streams_closed;
+        self.streams_open_max += other.streams_open_max;
+        self.evicted += other.evicted;
+        self.evicted_half_open += other.evicted_half_open;
+        self.delivered_bytes += other.delivered_bytes;
+        self.gap_bytes += other.gap_bytes;
+        self.buffered_bytes_max += other.buffered_bytes_max;
+        self.datagrams_rebuilt += other.datagrams_rebuilt;
+        self.datagrams_rejected += other.datagrams_rejected;
+    }
+}

@@ -1,0 +1,22 @@
+//! The engine: bytes and packet time in, stream events out.
+//!
+//! Pure: reads no clock, no file, no environment and starts no thread. One [`Engine`] is one worker;
+//! several workers are several engines, each with its [`Share`] of the flows.
+
+mod batch;
+mod config;
+pub mod defrag;
+pub mod engine;
+mod handler;
+mod ledger;
+mod policy;
+mod stats;
+
+pub use batch::{Batch, Frame};
+pub use config::{ChecksumMode, Config, DirectionCutoff, Mode, Share, TargetPolicies};
+pub use engine::{Class, Classify, Engine, Stream};
+pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};
+pub use ledger::{Fate, Ledger};
+pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};
+pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, TcpState};
+pub use tidewire_wire as wire;

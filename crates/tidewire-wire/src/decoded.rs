@@ -1,0 +1,161 @@
+/// What a frame turned out to hold at the layer that flows are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// TCP: at least the 20 bytes of the fixed header were captured.
+    Tcp,
+    /// UDP: the 8-byte header was captured.
+    Udp,
+    /// UDP-Lite (RFC 3828).
+    UdpLite,
+    /// SCTP: the 12-byte common header was captured.
+    Sctp,
+    /// ICMP for IPv4: at least 4 bytes captured.
+    Icmp,
+    /// ICMPv6: at least 4 bytes captured.
+    Icmp6,
+    /// ESP (RFC 4303): a flow without ports.
+    Esp,
+    /// AH (RFC 4302) whose content could not be walked further: a flow without ports.
+    Ah,
+    /// Any other IP protocol: a flow without ports.
+    OtherIp,
+    /// An IPv4 or IPv6 fragment (more to come, or a non-zero offset); see [`Decoded::fragment`].
+    Fragment,
+    /// ARP or RARP.
+    Arp,
+    /// A link-layer protocol other than IP and ARP (LLC, LLDP, 802.11 management, ...): counted, not a flow.
+    OtherLink,
+    /// The file's link type is not known to us: counted, not a flow.
+    UnsupportedLink,
+    /// The frame contradicts its protocol, or was cut before the headers that a flow needs; see [`Decoded::malformed`].
+    Malformed,
+}
+
+/// Why a frame could not be walked to its end. Each variant is a counter's name.
+///
+/// Variants are in the order of layers. (`Ipv4HeaderCut`: snapped inside the header; `...Short`: the header's own length is impossible.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Malformation {
+    /// The link-layer header is longer than the captured bytes.
+    LinkCut,
+}
+
+/// The tunnel a flow was found in: the last one walked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum TunnelKind {
+    /// Not in a tunnel.
+    None,
+    /// GRE (RFC 2784), key in `id` when present (RFC 2890).
+    Gre,
+    /// IPv4 or IPv6 in IPv4 (protocols 4 and 41), or either in IPv6.
+    IpInIp,
+    /// VXLAN, VNI in `id`.
+    Vxlan,
+    /// GENEVE, VNI in `id`.
+    Geneve,
+    /// GTP-U, TEID in `id`.
+    GtpU,
+    /// ERSPAN, session id in `id`.
+    Erspan,
+    /// Teredo (RFC 4380).
+    Teredo,
+}
+
+/// A tunnel's kind and identifier (0 where the kind has none).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tunnel {
+    /// The encapsulation.
+    pub kind: TunnelKind,
+    /// VNI, TEID, key or session id.
+    pub id: u32,
+}
+
+/// A fragment's place in its datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fragment {
+    /// IPv4 identification (16 bits) or IPv6 fragment identification (32 bits).
+    pub id: u32,
+    /// Offset of this fragment's first byte in the IP payload (IPv6: in the fragmentable part), in bytes.
+    pub offset_bytes: u32,
+    /// Whether more fragments follow.
+    pub more: bool,
+    /// The protocol that the datagram carries: IPv4 protocol field, or the fragment header's next header.
+    pub proto: u8,
+    /// Offset of the fragment's data in the frame.
+    pub data_at: u32,
+    /// Length of the fragment's data as stated by the IP header, in bytes; may exceed what was captured.
+    pub data_bytes: u32,
+    /// Length of the unfragmentable part: the headers before the data (IPv6: without the fragment header), in bytes.
+    pub unfragmentable_bytes: u32,
+    /// IPv6: offset in the frame of the next-header byte that names the fragment header; IPv4: 0.
+    pub next_header_at: u32,
+}
+
+/// The result of one walk: kinds and offsets into the frame. All offsets are in bytes from the frame's first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// What was found.
+    pub kind: Kind,
+    /// IP version of the header that the flow belongs to: 4, 6, or 0 where there is none.
+    pub ip_version: u8,
+    /// IP protocol number of the transport (the last header reached).
+    pub proto: u8,
+    /// Time to live or hop limit of that IP header.
+    pub ttl: u8,
+    /// Offset of that IP header.
+    pub ip_at: u32,
+    /// Length of that IP packet as sent, header included: total length, or 40 + payload length. Padding is outside of it.
+    pub ip_bytes: u32,
+    /// Offset of the transport header.
+    pub transport_at: u32,
+    /// Offset of the transport's payload; may lie beyond the captured bytes when options were snapped off.
+    pub payload_at: u32,
+    /// Length of the transport's payload as stated by the headers, in bytes.
+    pub payload_bytes: u32,
+    /// How many of these were captured, in bytes; never more than `payload_bytes`, and `payload_at` + this never beyond the frame.
+    pub payload_captured_bytes: u32,
+    /// VLAN ids from the outside in, 12 bits each; 0xffff: no tag.
+    pub vlan: [u16; 2],
+    /// The innermost tunnel walked through.
+    pub tunnel: Tunnel,
+    /// Offset of the outermost IP header (equals `ip_at` outside of tunnels).
+    pub outer_ip_at: u32,
+    /// The fragment's place, when `kind` is [`Kind::Fragment`]; meaningless otherwise.
+    pub fragment: Fragment,
+    /// Why, when `kind` is [`Kind::Malformed`].
+    pub malformed: Option<Malformation>,
+}
+
+impl Decoded {
+    /// Nothing found: a frame of an unsupported link type.
+    pub const EMPTY: Self = Self {
+        kind: Kind::UnsupportedLink,
+        ip_version: 0,
+        proto: 0,
+        ttl: 0,
+        ip_at: 0,
+        ip_bytes: 0,
+        transport_at: 0,
+        payload_at: 0,
+        payload_bytes: 0,
+        payload_captured_bytes: 0,
+        vlan: [0xffff; 2],
+        tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
+        outer_ip_at: 0,
+        fragment: Fragment {
+            id: 0,
+            offset_bytes: 0,
+            more: false,
+            proto: 0,
+            data_at: 0,
+            data_bytes: 0,
+            unfragmentable_bytes: 0,
+            next_header_at: 0,
+        },
+        malformed: None,
+    };
+}

