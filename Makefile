@@ -1,0 +1,10 @@
+# The same commands that CI calls. Each installs what it needs (scripts/setup.sh is the only place that does).
+# Variables: QUICK=1 (bench), FUZZ_SECONDS (fuzz), TIDEWIRE_BENCH_DIR (bench), ROWS (bench).
+.PHONY: demo test lint bench fuzz lab
+
+demo:  ; @scripts/demo.sh
+test:  ; @scripts/test.sh
+lint:  ; @scripts/lint.sh
+bench: ; @scripts/bench.sh
+fuzz:  ; @scripts/fuzz.sh
+lab:   ; @scripts/setup.sh build && cargo build --locked --release -p tidewire-lab

@@ -1,0 +1,175 @@
+//! The rules of the house that a machine can check: who may depend on whom, where `unsafe` may stand, what the pure
+//! crates may not touch, and that nothing was left half done.
+#![forbid(unsafe_code)]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+/// Floors of the house. A crate may depend on crates of lower floors only.
+const FLOORS: &[(&str, u32)] = &[
+    ("tidewire-wire", 0),
+    ("tidewire-core", 1),
+    ("tidewire-steer", 1),
+    ("tidewire-capture", 2),
+    ("tidewire", 3),
+    ("tidewire-cli", 4),
+    ("tidewire-pcap", 4),
+    ("tidewire-c", 4),
+    ("tidewire-python", 4),
+    ("tidewire-sensor", 4),
+    ("tidewire-lab", 4),
+];
+
+/// Crates that read no clock, no file, no environment and start no thread.
+const PURE: &[&str] = &["tidewire-wire", "tidewire-core", "tidewire-steer"];
+
+/// Where `unsafe` may stand, relative to `crates/`: system calls, C ABIs, and one file of prefetches.
+const UNSAFE: &[&str] = &[
+    "tidewire-capture/src/sys",
+    "tidewire-core/src/prefetch.rs",
+    "tidewire-lab/src/sys",
+    "tidewire-pcap/src",
+    "tidewire-c/src",
+];
+
+/// What a pure crate's sources must not name.
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::env",
+    "std::thread",
+    "std::process",
+    "std::io",
+    "std::sync::mpsc",
+    "SystemTime",
+    "Instant",
+    "TcpStream",
+    "UdpSocket",
+    "thread_local!",
+    "println!",
+    "eprintln!",
+];
+
+/// Marks of unfinished work. In pieces, so that this file does not hold them itself.
+const LEFTOVERS: &[&str] = &[
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("unimpl", "emented!"),
+    concat!("to", "do!("),
+    concat!("dbg", "!("),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace's root")
+}
+
+/// Every crate's name and its dependencies (development ones excluded) on crates of this workspace.
+fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo metadata");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata speaks JSON");
+    let name = |value: &Value| value["name"].as_str().expect("a name").to_owned();
+    let packages = metadata["packages"].as_array().expect("packages");
+    packages
+        .iter()
+        .map(|package| {
+            let edges = package["dependencies"].as_array().expect("dependencies").iter();
+            let edges = edges.filter(|edge| edge["kind"] != "dev" && !edge["path"].is_null()).map(name).collect();
+            (name(package), edges)
+        })
+        .collect()
+}
+
+/// Every Rust source below a folder.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// A source without its comments and doc comments (text in strings stays).
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a source is UTF-8");
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn crates_depend_downwards_only() {
+    let floor = |name: &str| FLOORS.iter().find(|entry| entry.0 == name).map(|entry| entry.1);
+    for (name, edges) in dependencies() {
+        let mine = floor(&name).unwrap_or_else(|| panic!("{name} has no floor: say in this test where it lives"));
+        for edge in edges {
+            let theirs = floor(&edge).unwrap_or_else(|| panic!("{edge} has no floor"));
+            assert!(theirs < mine, "{name} (floor {mine}) must not depend on {edge} (floor {theirs})");
+        }
+    }
+}
+
+#[test]
+fn pure_crates_touch_nothing_outside() {
+    for name in PURE {
+        let mut files = Vec::new();
+        sources(&root().join("crates").join(name).join("src"), &mut files);
+        for file in files.iter().filter(|file| !is_test(file)) {
+            let code = code(file);
+            let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+            for word in IMPURE {
+                assert!(!code.contains(word), "{} names {word}", file.display());
+            }
+        }
+    }
+}
+
+fn is_test(file: &Path) -> bool {
+    file.file_stem().is_some_and(|stem| stem == "tests") || file.components().any(|part| part.as_os_str() == "tests")
+}
+
+#[test]
+fn unsafe_stands_only_where_it_may() {
+    let crates = root().join("crates");
+    let mut files = Vec::new();
+    sources(&crates, &mut files);
+    assert!(files.len() > 10, "the sources were not found");
+    for file in &files {
+        let place = file.strip_prefix(&crates).expect("below crates/");
+        if UNSAFE.iter().any(|allowed| place.starts_with(allowed)) {
+            continue;
+        }
+        for line in code(file).lines() {
+            let word = concat!("un", "safe");
+            let used = [" {", " fn", " impl", " extern", "(", " trait"].iter().any(|tail| {
+                line.match_indices(&format!("{word}{tail}"))
+                    .any(|(at, _)| !line[..at].ends_with(|c: char| c == '_' || c.is_alphanumeric()))
+            });
+            assert!(!used, "{}: {line}", place.display());
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_half_done() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    sources(&root().join("fuzz"), &mut files);
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a source is UTF-8");
+        for word in LEFTOVERS {
+            assert!(!text.contains(word), "{} holds {word}", file.display());
+        }
+    }
+}

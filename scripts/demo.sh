@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Builds the release and runs it on the bundled capture: flows, streams, and what was odd about them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh build
+cargo build --locked --release -p tidewire-cli
+tidewire=${CARGO_TARGET_DIR:-target}/release/tidewire
+capture=tests/corpus/demo/demo.pcap
+
+say() { printf '\n\033[1m$ tidewire %s\033[0m\n' "$*"; }
+run() { say "$@"; "$tidewire" "$@"; }
+
+echo "A capture of real hosts in network namespaces (what it shows: tests/corpus/demo/README.md)."
+run flows "$capture"
+run streams "$capture"
+run datagrams "$capture"
+run match "$capture" -e 'tidewire' -e 'HTTP/1.1 404'
+echo
+echo "Everything else: tidewire --help"

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Format, lints, documentation and the rules of the house: all warnings are errors.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh build
+cargo fmt --all --check
+cargo clippy --locked --workspace --all-targets --profile quick -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --profile quick
+cargo test --locked --profile quick -p tidewire-lab --test house
+echo "lint: passed"

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, bench, lab); says what it does.
+# The only place where packages are installed. Debian 12 (and what is derived from it); elsewhere it names what is needed.
+set -euo pipefail
+
+packages_for() {
+  case "$1" in
+    build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, zstd's C sources, filter expressions
+    test) echo tshark tcpdump iproute2 python3 ;;                   # oracles, network namespaces
+    lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 python3 curl ;; # real traffic
+    bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux ;;
+    *) echo "setup.sh: unknown purpose '$1' (build, test, lab, bench)" >&2; return 2 ;;
+  esac
+}
+
+install_missing() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg -s "$package" 2>/dev/null | grep -q '^Status: install ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  local sudo=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "setup: please install as root: ${missing[*]}" >&2; return 1; }
+    sudo=(sudo)
+  fi
+  echo "setup: installing ${missing[*]} (apt-get)" >&2
+  "${sudo[@]}" apt-get -qq update >&2
+  # Recommended packages stay out, services do not start: a tool is wanted, not a daemon.
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}" >&2
+}
+
+check_toolchain() {
+  local wanted have
+  wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
+  command -v cargo >/dev/null || [ ! -f "$HOME/.cargo/env" ] || . "$HOME/.cargo/env"
+  if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
+    echo "setup: no Rust toolchain found; Tidewire needs Rust $wanted or later: https://rustup.rs" >&2; return 1
+  fi
+  have=$(rustc --version | cut -d' ' -f2 | cut -d- -f1)
+  if [ "$(printf '%s\n%s\n' "$wanted" "$have" | sort -V | head -n 1)" != "$wanted" ]; then
+    echo "setup: Rust $have is too old; Tidewire needs Rust $wanted or later (rustup update stable)" >&2; return 1
+  fi
+}
+
+wanted=()
+for purpose in "$@"; do
+  [ "$purpose" != build ] || check_toolchain
+  read -ra names <<<"$(packages_for "$purpose")"
+  wanted+=("${names[@]}")
+done
+if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
+  echo "setup: not a Debian system, so nothing is installed; needed (Debian's names): ${wanted[*]}" >&2; exit 0
+fi
+install_missing "${wanted[@]}"
