@@ -8,6 +8,7 @@ mod config;
 pub mod defrag;
 pub mod engine;
 mod handler;
+pub mod hash;
 mod ledger;
 mod policy;
 mod stats;
