@@ -1,3 +1,5 @@
+use crate::Malformation;
+
 /// What a frame turned out to hold at the layer that flows are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -30,17 +32,6 @@ pub enum Kind {
     UnsupportedLink,
     /// The frame contradicts its protocol, or was cut before the headers that a flow needs; see [`Decoded::malformed`].
     Malformed,
-}
-
-/// Why a frame could not be walked to its end. Each variant is a counter's name.
-///
-/// Variants are in the order of layers. (`Ipv4HeaderCut`: snapped inside the header; `...Short`: the header's own length is impossible.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Malformation {
-    /// The link-layer header is longer than the captured bytes.
-    LinkCut,
 }
 
 /// The tunnel a flow was found in: the last one walked through.
@@ -158,4 +149,29 @@ impl Decoded {
         },
         malformed: None,
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LinkType, Settings, decode};
+
+    /// An Ethernet frame with a 5-byte TCP payload and padding.
+    fn frame() -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 45, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x30, 0x39, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+        frame.extend(b"hello");
+        frame.extend([0; 1]);
+        frame
+    }
+
+    #[test]
+    fn a_tcp_segment_leaves_its_padding_out() {
+        let frame = frame();
+        let decoded = decode(LinkType::ETHERNET, &frame, 60, &Settings::default());
+        assert_eq!(decoded.kind, Kind::Tcp);
+        assert_eq!((decoded.payload_at, decoded.payload_bytes, decoded.payload_captured_bytes), (54, 5, 5));
+        assert_eq!((decoded.ip_at, decoded.ip_bytes, decoded.transport_at), (14, 45, 34));
+    }
 }

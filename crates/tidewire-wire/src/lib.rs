@@ -3,11 +3,25 @@
 //! [`decode`] is the only entry point that the engine uses. Nothing here allocates, reads a clock or panics.
 #![forbid(unsafe_code)]
 
+mod ah;
 mod decoded;
+mod ethernet;
+mod fast;
+mod ipv4;
+mod ipv6;
 mod link;
+mod malformation;
+mod tcp;
+mod transport;
+mod udp;
+mod view;
+mod walk;
 
-pub use decoded::{Decoded, Fragment, Kind, Malformation, Tunnel, TunnelKind};
+pub use decoded::{Decoded, Fragment, Kind, Tunnel, TunnelKind};
 pub use link::LinkType;
+pub use malformation::Malformation;
+pub use tcp::{TcpHeader, TcpOption, TcpOptions, flag};
+pub use view::{addresses, icmp_type_and_code, ports};
 
 /// What the walk looks through, and how deep.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,11 +44,30 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// Whether a datagram between these ports may carry a tunnel.
+    #[inline]
+    fn udp_tunnel(&self, source: u16, destination: u16) -> bool {
+        self.vxlan_ports.contains(&destination)
+            || destination == self.geneve_port
+            || source == self.gtpu_port
+            || destination == self.gtpu_port
+            || source == self.teredo_port
+            || destination == self.teredo_port
+    }
+}
+
 /// Walks `frame` from its link layer to the innermost transport header.
 ///
-/// `wire_bytes` is the frame's length on the wire; `frame` may be shorter (snapped), never longer.
+/// `wire_bytes` is the frame's length on the wire; `frame` may be shorter (snapped). Where `frame` is longer, its length
+/// counts.
 #[must_use]
+#[inline]
 pub fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -> Decoded {
-    let _ = (link, frame, wire_bytes, settings);
-    Decoded::EMPTY
+    if link == LinkType::ETHERNET
+        && let Some(decoded) = fast::ethernet(frame, wire_bytes, settings)
+    {
+        return decoded;
+    }
+    walk::decode(link, frame, wire_bytes, settings)
 }

@@ -1,0 +1,72 @@
+//! IPv4 (RFC 791).
+
+use crate::decoded::{Fragment, Kind};
+use crate::malformation::Malformation::{
+    self, Ipv4Cut, Ipv4HeaderLength, Ipv4Short, Ipv4TotalLong, Ipv4TotalShort, Ipv4Version,
+};
+use crate::walk::{Next, Walk, be16};
+
+/// The header without options, in bytes.
+pub(crate) const HEADER_BYTES: usize = 20;
+const VERSION_AND_LENGTH: usize = 0;
+const TOTAL_LENGTH: usize = 2;
+const IDENTIFICATION: usize = 4;
+const FLAGS_AND_OFFSET: usize = 6;
+const TTL: usize = 8;
+const PROTOCOL: usize = 9;
+/// Offset of the header checksum.
+pub(crate) const CHECKSUM: usize = 10;
+/// Offset of the source address; the destination follows.
+pub(crate) const ADDRESSES: usize = 12;
+
+/// More fragments follow.
+const MORE_FRAGMENTS: u16 = 0x2000;
+/// The fragment's offset, in units of 8 bytes.
+const OFFSET_MASK: u16 = 0x1fff;
+
+/// An IPv4 header.
+pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let header = walk.header::<HEADER_BYTES>(at, Ipv4Short, Ipv4Cut)?;
+    if header[VERSION_AND_LENGTH] >> 4 != 4 {
+        return Err(Ipv4Version);
+    }
+    let header_bytes = usize::from(header[VERSION_AND_LENGTH] & 0x0f) * 4;
+    if header_bytes < HEADER_BYTES {
+        return Err(Ipv4HeaderLength);
+    }
+    // Segmentation offload lets the card fill in the length, and a capture on the sender sees 0: then the packet is
+    // the rest of the frame. (A frame that small on the wire would carry its padding into the payload; no host sends one.)
+    let total_bytes = match usize::from(be16(header, TOTAL_LENGTH)) {
+        0 => walk.end - at,
+        stated => stated,
+    };
+    if total_bytes < header_bytes {
+        return Err(Ipv4TotalShort);
+    }
+    if at + total_bytes > walk.end {
+        return Err(Ipv4TotalLong);
+    }
+    walk.end = at + total_bytes;
+    walk.ip_header(4, at, header[TTL]);
+    let data_at = at + header_bytes;
+    if data_at > walk.frame.len() {
+        return Err(Ipv4Cut);
+    }
+    let place = be16(header, FLAGS_AND_OFFSET);
+    let proto = header[PROTOCOL];
+    if place & (MORE_FRAGMENTS | OFFSET_MASK) == 0 {
+        return Ok(Next::Upper { proto, at: data_at });
+    }
+    walk.transport(proto, data_at, data_at);
+    walk.out.fragment = Fragment {
+        id: be16(header, IDENTIFICATION).into(),
+        offset_bytes: u32::from(place & OFFSET_MASK) * 8,
+        more: place & MORE_FRAGMENTS != 0,
+        proto,
+        data_at: data_at as u32,
+        data_bytes: (total_bytes - header_bytes) as u32,
+        unfragmentable_bytes: header_bytes as u32,
+        next_header_at: 0,
+    };
+    Ok(Next::Done(Kind::Fragment))
+}

@@ -1,0 +1,153 @@
+//! IPv6 (RFC 8200) with its extension headers.
+
+use crate::ah;
+use crate::decoded::{Fragment, Kind};
+use crate::malformation::Malformation::{
+    self, Ipv6Cut, Ipv6ExtensionCut, Ipv6ExtensionDepth, Ipv6ExtensionLong, Ipv6ExtensionShort, Ipv6HopByHopPlace,
+    Ipv6Jumbo, Ipv6PayloadLong, Ipv6Short, Ipv6Version,
+};
+use crate::transport::{AH, HIP, MOBILITY, NO_NEXT_HEADER, SHIM6};
+use crate::walk::{Next, Walk, be16, be32};
+
+/// The fixed header, in bytes.
+pub(crate) const HEADER_BYTES: usize = 40;
+const PAYLOAD_LENGTH: usize = 4;
+/// Offset of the next-header byte.
+pub(crate) const NEXT_HEADER: usize = 6;
+const HOP_LIMIT: usize = 7;
+/// Offset of the source address; the destination follows.
+pub(crate) const ADDRESSES: usize = 8;
+
+/// Hop-by-hop options (RFC 8200, 4.3).
+pub(crate) const HOP_BY_HOP: u8 = 0;
+/// Routing header (RFC 8200, 4.4).
+pub(crate) const ROUTING: u8 = 43;
+/// Fragment header (RFC 8200, 4.5), 8 bytes.
+pub(crate) const FRAGMENT: u8 = 44;
+/// Destination options (RFC 8200, 4.6).
+pub(crate) const DESTINATION: u8 = 60;
+
+/// Extension headers walked in one packet. Linux has no limit and BSD one of 15 (`net.inet6.ip6.hdrnestlimit`); a host
+/// that takes more than this would be reached by packets that we call malformed, so it is generous.
+pub(crate) const EXTENSIONS_MAX: u32 = 64;
+
+/// The jumbo payload option (RFC 2675, 2).
+const JUMBO_OPTION: u8 = 0xc2;
+/// Lengths up to here go into the payload length field (RFC 2675, 2).
+const PAYLOAD_LENGTH_MAX: usize = 0xffff;
+
+/// An IPv6 header and its extension headers.
+pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let header = walk.header::<HEADER_BYTES>(at, Ipv6Short, Ipv6Cut)?;
+    if header[0] >> 4 != 6 {
+        return Err(Ipv6Version);
+    }
+    let payload_bytes = payload_bytes(walk, at, usize::from(be16(header, PAYLOAD_LENGTH)), header[NEXT_HEADER])?;
+    if at + HEADER_BYTES + payload_bytes > walk.end {
+        return Err(Ipv6PayloadLong);
+    }
+    walk.end = at + HEADER_BYTES + payload_bytes;
+    walk.ip_header(6, at, header[HOP_LIMIT]);
+    extensions(walk, at, header[NEXT_HEADER])
+}
+
+/// The length of what follows the fixed header: the field, or the jumbo payload option's value where the field is 0.
+fn payload_bytes(walk: &Walk<'_>, at: usize, stated: usize, next_header: u8) -> Result<usize, Malformation> {
+    let rest_bytes = walk.end - at - HEADER_BYTES;
+    let jumbo = if next_header == HOP_BY_HOP { jumbo_payload(walk, at + HEADER_BYTES) } else { None };
+    match (stated, jumbo) {
+        // Segmentation offload of more than 64 KiB ("BIG TCP" without the option): no such frame is ever on a wire.
+        (0, None) if rest_bytes > PAYLOAD_LENGTH_MAX => Ok(rest_bytes),
+        (_, None) => Ok(stated),
+        (0, Some(bytes)) if bytes > PAYLOAD_LENGTH_MAX => Ok(bytes),
+        (_, Some(_)) => Err(Ipv6Jumbo),
+    }
+}
+
+/// The jumbo payload option's value, if the hop-by-hop header at `at` has one.
+fn jumbo_payload(walk: &Walk<'_>, at: usize) -> Option<usize> {
+    let fixed = walk.bytes::<2>(at)?;
+    let end = (at + (usize::from(fixed[1]) + 1) * 8).min(walk.end);
+    let mut option_at = at + 2;
+    while option_at < end {
+        let kind = *walk.frame.get(option_at)?;
+        if kind == 0 {
+            option_at += 1;
+            continue;
+        }
+        let length = usize::from(*walk.frame.get(option_at + 1)?);
+        if kind == JUMBO_OPTION && length == 4 && option_at + 6 <= end {
+            return usize::try_from(be32(walk.bytes::<6>(option_at)?, 2)).ok();
+        }
+        option_at += 2 + length;
+    }
+    None
+}
+
+/// The extension headers of the packet at `ip_at`, up to the upper-layer header or the fragment header.
+fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malformation> {
+    let mut next_header = first;
+    let mut named_at = ip_at + NEXT_HEADER;
+    let mut at = ip_at + HEADER_BYTES;
+    for count in 0..EXTENSIONS_MAX {
+        let after = match next_header {
+            HOP_BY_HOP if count > 0 => return Err(Ipv6HopByHopPlace),
+            HOP_BY_HOP | ROUTING | DESTINATION => at + extension_bytes(walk, at)?,
+            MOBILITY | HIP | SHIM6 => {
+                let bytes = extension_bytes(walk, at)?;
+                // These are messages of their own when nothing follows them (RFC 6275, 6.1.1; RFC 7401, 5.1; RFC 5533, 5.3).
+                if walk.frame.get(at) == Some(&NO_NEXT_HEADER) {
+                    return Ok(Next::Upper { proto: next_header, at });
+                }
+                at + bytes
+            }
+            FRAGMENT => {
+                let header = walk.header::<8>(at, Ipv6ExtensionShort, Ipv6ExtensionCut)?;
+                if be16(header, 2) & 0xfff9 != 0 {
+                    return Ok(fragment(walk, ip_at, named_at, at, header));
+                }
+                // "Atomic" fragment: a whole packet, never matched with others (RFC 6946, 4).
+                at + 8
+            }
+            AH => match ah::after(walk, at)? {
+                Some(after) => after,
+                None => return Ok(Next::Done(Kind::Ah)),
+            },
+            _ => return Ok(Next::Upper { proto: next_header, at }),
+        };
+        if after > walk.end {
+            return Err(Ipv6ExtensionLong);
+        }
+        let Some(&named) = walk.frame.get(at) else { return Err(Ipv6ExtensionCut) };
+        next_header = named;
+        named_at = at;
+        at = after;
+    }
+    Err(Ipv6ExtensionDepth)
+}
+
+/// The length of an extension header of the common form: next header, length in units of 8 bytes beyond the first.
+fn extension_bytes(walk: &Walk<'_>, at: usize) -> Result<usize, Malformation> {
+    if at + 8 > walk.end {
+        return Err(Ipv6ExtensionShort);
+    }
+    let fixed = walk.header::<2>(at, Ipv6ExtensionShort, Ipv6ExtensionCut)?;
+    Ok((usize::from(fixed[1]) + 1) * 8)
+}
+
+/// A fragment header that is not atomic: the flow is known once the datagram is whole.
+fn fragment(walk: &mut Walk<'_>, ip_at: usize, named_at: usize, at: usize, header: &[u8; 8]) -> Next {
+    let data_at = at + 8;
+    walk.transport(header[0], data_at, data_at);
+    walk.out.fragment = Fragment {
+        id: be32(header, 4),
+        offset_bytes: u32::from(be16(header, 2) & 0xfff8),
+        more: header[3] & 1 != 0,
+        proto: header[0],
+        data_at: data_at as u32,
+        data_bytes: walk.end.saturating_sub(data_at) as u32,
+        unfragmentable_bytes: (at - ip_at) as u32,
+        next_header_at: named_at as u32,
+    };
+    Next::Done(Kind::Fragment)
+}

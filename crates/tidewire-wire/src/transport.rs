@@ -1,0 +1,76 @@
+//! What an IP protocol number names: the transports, and the protocols that carry IP again.
+
+use crate::decoded::Kind;
+use crate::malformation::Malformation::{
+    self, IcmpCut, IcmpShort, SctpCut, SctpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort,
+};
+use crate::walk::{Next, Walk, be16};
+use crate::{ah, tcp, udp};
+
+pub(crate) const ICMP: u8 = 1;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+pub(crate) const ESP: u8 = 50;
+pub(crate) const AH: u8 = 51;
+pub(crate) const ICMP6: u8 = 58;
+pub(crate) const NO_NEXT_HEADER: u8 = 59;
+pub(crate) const SCTP: u8 = 132;
+pub(crate) const MOBILITY: u8 = 135;
+pub(crate) const UDP_LITE: u8 = 136;
+pub(crate) const HIP: u8 = 139;
+pub(crate) const SHIM6: u8 = 140;
+
+/// What the protocol number `proto` of the current IP header names.
+pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Malformation> {
+    walk.out.proto = proto;
+    walk.out.transport_at = at as u32;
+    match proto {
+        TCP => tcp::walk(walk, at),
+        UDP => udp::walk(walk, at),
+        UDP_LITE => udp_lite(walk, at),
+        SCTP => sctp(walk, at),
+        ICMP if walk.out.ip_version == 4 => icmp(walk, Kind::Icmp, ICMP, at),
+        ICMP6 if walk.out.ip_version == 6 => icmp(walk, Kind::Icmp6, ICMP6, at),
+        ESP => flow(walk, Kind::Esp, ESP, at),
+        AH => match ah::after(walk, at)? {
+            Some(after) => {
+                let next = walk.frame.get(at).copied().unwrap_or(NO_NEXT_HEADER);
+                Ok(Next::Upper { proto: next, at: after })
+            }
+            None => Ok(Next::Done(Kind::Ah)),
+        },
+        _ => flow(walk, Kind::OtherIp, proto, at),
+    }
+}
+
+/// A flow without ports.
+fn flow(walk: &mut Walk<'_>, kind: Kind, proto: u8, at: usize) -> Result<Next, Malformation> {
+    walk.transport(proto, at, at);
+    Ok(Next::Done(kind))
+}
+
+fn udp_lite(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let header = walk.header::<8>(at, UdpLiteShort, UdpLiteCut)?;
+    let coverage = usize::from(be16(header, 4));
+    if (1..8).contains(&coverage) || at + coverage > walk.end {
+        return Err(UdpLiteCoverage);
+    }
+    walk.transport(UDP_LITE, at, at + 8);
+    Ok(Next::Done(Kind::UdpLite))
+}
+
+fn sctp(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    walk.header::<12>(at, SctpShort, SctpCut)?;
+    walk.transport(SCTP, at, at + 12);
+    Ok(Next::Done(Kind::Sctp))
+}
+
+/// ICMP or ICMPv6: 8 bytes of header at least; of these 4 must be captured for type, code and checksum to be known.
+fn icmp(walk: &mut Walk<'_>, kind: Kind, proto: u8, at: usize) -> Result<Next, Malformation> {
+    if at + 8 > walk.end {
+        return Err(IcmpShort);
+    }
+    walk.header::<4>(at, IcmpShort, IcmpCut)?;
+    walk.transport(proto, at, at + 8);
+    Ok(Next::Done(kind))
+}

@@ -1,0 +1,162 @@
+//! The general walk: one header after the other, each in its own file, until a flow or a reason not to be one.
+
+use crate::decoded::{Decoded, Kind, Tunnel};
+use crate::malformation::Malformation;
+use crate::{LinkType, Settings, ethernet, ipv4, ipv6, link, transport};
+
+/// Frames are looked at up to here, in bytes: far above any snap length, and small enough for offsets never to overflow.
+pub(crate) const FRAME_BYTES_MAX: usize = 1 << 30;
+
+/// Headers walked in one frame. Tunnels take at most five each (IP, UDP, VXLAN, Ethernet, VLAN), so this is well above
+/// what [`Settings::tunnel_depth`] asks for; it bounds the work that a frame made of nested headers can cause.
+pub(crate) const HEADERS_MAX: u32 = 128;
+
+/// What comes next, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// Nothing: this is what the frame holds.
+    Done(Kind),
+    /// An Ethernet header.
+    Ethernet { at: usize },
+    /// What an EtherType names.
+    EtherType { ether_type: u16, at: usize },
+    /// IPv4 or IPv6: the first nibble says which.
+    Ip { at: usize },
+    /// An IPv4 header.
+    Ipv4 { at: usize },
+    /// An IPv6 header.
+    Ipv6 { at: usize },
+    /// What an IP protocol number names, in the IP packet that `out` already describes.
+    Upper { proto: u8, at: usize },
+}
+
+/// The state of a walk.
+pub(crate) struct Walk<'a> {
+    /// The captured bytes.
+    pub(crate) frame: &'a [u8],
+    /// Where the layers walked so far end, as stated by them (at first: the frame's length on the wire). Never before
+    /// the header that is walked; may lie beyond the captured bytes.
+    pub(crate) end: usize,
+    /// What the caller wants looked through.
+    pub(crate) settings: &'a Settings,
+    /// The result, as far as it is known.
+    pub(crate) out: Decoded,
+    /// The flow that carries the tunnel being walked: it stands when the inside does not.
+    outer: Option<Decoded>,
+    /// Encapsulations that may still be looked through.
+    tunnels_left: u8,
+}
+
+/// Any frame, header by header.
+#[inline(never)]
+pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -> Decoded {
+    let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
+    let end = (wire_bytes as usize).clamp(frame.len(), FRAME_BYTES_MAX);
+    let mut walk = Walk { frame, end, settings, out: Decoded::EMPTY, outer: None, tunnels_left: settings.tunnel_depth };
+    let kind = match walk.run(link) {
+        Ok(kind) => kind,
+        Err(malformation) => {
+            walk.out.malformed = Some(malformation);
+            Kind::Malformed
+        }
+    };
+    match walk.outer {
+        Some(outer) if matches!(kind, Kind::Malformed | Kind::Arp | Kind::OtherLink) => outer,
+        _ => Decoded { kind, ..walk.out },
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn run(&mut self, link: LinkType) -> Result<Kind, Malformation> {
+        let mut next = link::first(self, link)?;
+        for _ in 0..HEADERS_MAX {
+            next = match next {
+                Next::Done(kind) => return Ok(kind),
+                Next::Ethernet { at } => ethernet::walk(self, at)?,
+                Next::EtherType { ether_type, at } => ethernet::ether_type(self, ether_type, at)?,
+                Next::Ip { at } => self.ip(at)?,
+                Next::Ipv4 { at } => ipv4::walk(self, at)?,
+                Next::Ipv6 { at } => ipv6::walk(self, at)?,
+                Next::Upper { proto, at } => transport::walk(self, proto, at)?,
+            };
+        }
+        Err(Malformation::LinkDepth)
+    }
+
+    /// IP of the version that its first nibble states.
+    fn ip(&mut self, at: usize) -> Result<Next, Malformation> {
+        let [first] = self.header::<1>(at, Malformation::LinkShort, Malformation::LinkCut)?;
+        match first >> 4 {
+            4 => Ok(Next::Ipv4 { at }),
+            6 => Ok(Next::Ipv6 { at }),
+            _ => Err(Malformation::IpVersion),
+        }
+    }
+
+    /// The `N` bytes at `at`: `short` when the stated lengths leave no room for them, `cut` when they were not captured.
+    pub(crate) fn header<const N: usize>(
+        &self,
+        at: usize,
+        short: Malformation,
+        cut: Malformation,
+    ) -> Result<&'a [u8; N], Malformation> {
+        if at + N > self.end {
+            return Err(short);
+        }
+        self.frame.get(at..).and_then(<[u8]>::first_chunk).ok_or(cut)
+    }
+
+    /// The `N` bytes at `at` of something that is only believed to be there (a tunnel's header): `None` where it is not.
+    pub(crate) fn bytes<const N: usize>(&self, at: usize) -> Option<&'a [u8; N]> {
+        if at + N > self.end {
+            return None;
+        }
+        self.frame.get(at..).and_then(<[u8]>::first_chunk)
+    }
+
+    /// Notes the IP header that the flow belongs to, and its packet's length (up to the layer's end).
+    pub(crate) fn ip_header(&mut self, version: u8, at: usize, ttl: u8) {
+        if self.out.ip_version == 0 {
+            self.out.outer_ip_at = at as u32;
+        }
+        self.out.ip_version = version;
+        self.out.ttl = ttl;
+        self.out.ip_at = at as u32;
+        self.out.ip_bytes = (self.end - at) as u32;
+    }
+
+    /// Notes where the transport and its payload are; the payload reaches to the end of the layer.
+    pub(crate) fn transport(&mut self, proto: u8, transport_at: usize, payload_at: usize) {
+        let payload_bytes = self.end.saturating_sub(payload_at);
+        let captured = self.frame.len().saturating_sub(payload_at).min(payload_bytes);
+        self.out.proto = proto;
+        self.out.transport_at = transport_at as u32;
+        self.out.payload_at = payload_at as u32;
+        self.out.payload_bytes = payload_bytes as u32;
+        self.out.payload_captured_bytes = captured as u32;
+    }
+
+    /// Whether one more encapsulation may be looked through.
+    pub(crate) fn may_enter_tunnel(&self) -> bool {
+        self.tunnels_left > 0
+    }
+
+    /// Steps into a tunnel: what `out` describes now, as a flow of this `kind`, stands if the inside turns out not to be IP.
+    pub(crate) fn enter_tunnel(&mut self, kind: Kind, tunnel: Tunnel) {
+        self.outer = Some(Decoded { kind, ..self.out });
+        self.tunnels_left = self.tunnels_left.saturating_sub(1);
+        self.out.tunnel = tunnel;
+    }
+}
+
+/// The 16-bit number at `index` of a header, network byte order.
+#[inline]
+pub(crate) fn be16<const N: usize>(header: &[u8; N], index: usize) -> u16 {
+    u16::from_be_bytes([header[index], header[index + 1]])
+}
+
+/// The 32-bit number at `index` of a header, network byte order.
+#[inline]
+pub(crate) fn be32<const N: usize>(header: &[u8; N], index: usize) -> u32 {
+    u32::from_be_bytes([header[index], header[index + 1], header[index + 2], header[index + 3]])
+}
