@@ -1,0 +1,79 @@
+use crate::{pcap, pcapng};
+
+/// What an input is, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Pcap,
+    Pcapng,
+    Gzip,
+    Zstd,
+    Lz4,
+    /// A frame that zstd and lz4 let precede the data; both skip it.
+    Skippable,
+    Other,
+}
+
+impl Kind {
+    pub(crate) fn of(head: &[u8]) -> Self {
+        match *head {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            [0x04 | 0x02, 0x22 | 0x21, 0x4d | 0x4c, 0x18, ..] if lz4(head) => Self::Lz4,
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Skippable,
+            _ if pcap::recognised(head) => Self::Pcap,
+            _ if pcapng::recognised(head) => Self::Pcapng,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// LZ4 frames, and the legacy ones of `lz4 -l`.
+fn lz4(head: &[u8]) -> bool {
+    head.starts_with(&[0x04, 0x22, 0x4d, 0x18]) || head.starts_with(&[0x02, 0x21, 0x4c, 0x18])
+}
+
+/// Beginnings of files that people have at hand beside captures, and what to do with them.
+const OTHERS: &[(&[u8], &str)] = &[
+    (b"\xfd7zXZ\0", "an xz file; unpack it first, as in: xz -dc FILE | tidewire ... -"),
+    (b"BZh", "a bzip2 file; unpack it first, as in: bzip2 -dc FILE | tidewire ... -"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive; unpack it first"),
+    (b"PK\x03\x04", "a ZIP archive; unpack it first"),
+    (b"Rar!", "a RAR archive; unpack it first"),
+    (b"snoop\0\0\0", "a snoop capture of Solaris; convert it with: editcap -F pcapng FILE OUT"),
+    (b"GMBU", "a capture of Microsoft Network Monitor; convert it with: editcap -F pcapng FILE OUT"),
+    (b"RTSS", "a capture of Microsoft Network Monitor 1; convert it with: editcap -F pcapng FILE OUT"),
+    (b"TRSNIFF data", "a capture of NetXRay Sniffer; convert it with: editcap -F pcapng FILE OUT"),
+    (b"XCP\0", "a capture of NetXRay; convert it with: editcap -F pcapng FILE OUT"),
+    (b"\x1c\0\x01\xab", "an IXIA capture; convert it with: editcap -F pcapng FILE OUT"),
+    (b"\xab\x01\0\x1c", "an IXIA capture; convert it with: editcap -F pcapng FILE OUT"),
+    (b"\x1c\0\x01\xac", "an IXIA capture; convert it with: editcap -F pcapng FILE OUT"),
+    (b"\xac\x01\0\x1c", "an IXIA capture; convert it with: editcap -F pcapng FILE OUT"),
+    (b"btsnoop\0", "a Bluetooth HCI log (btsnoop)"),
+    (b"\x7fELF", "a program (ELF)"),
+    (b"%PDF", "a PDF document"),
+    (b"\x89PNG", "an image (PNG)"),
+    (b"\xff\xd8\xff", "an image (JPEG)"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"\x0a\x0d\x0d\x0a", "a pcapng file whose first block is damaged"),
+];
+
+/// What a file that is no capture looks like, for the error.
+pub(crate) fn looks_like(head: &[u8]) -> String {
+    if let Some((_, what)) = OTHERS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return (*what).to_owned();
+    }
+    if head.get(257..262) == Some(b"ustar") {
+        return "a tar archive; unpack it first".to_owned();
+    }
+    let start = head.get(..head.len().min(512)).unwrap_or_default();
+    let printable = |byte: &u8| matches!(byte, 0x20..=0x7e | b'\t' | b'\r' | b'\n') || *byte >= 0x80;
+    if std::str::from_utf8(start).is_ok_and(|_| start.iter().all(printable)) {
+        let line: String = String::from_utf8_lossy(start).lines().next().unwrap_or_default().chars().take(40).collect();
+        return format!("text that begins {line:?}");
+    }
+    if start.iter().all(|&byte| byte == 0) {
+        return "nothing but zero bytes; was it preallocated and never written?".to_owned();
+    }
+    let bytes: Vec<String> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("nothing known; its first bytes are {}", bytes.join(" "))
+}

@@ -1,0 +1,40 @@
+//! Every bound of the readers: what it bounds, its unit, and where it comes from.
+
+use tidewire_wire::LinkType;
+
+/// Bytes asked of a file at once. Pieces of 256 KiB stay in a core's second-level cache between the kernel's copy and
+/// the decoder; larger ones and mmap measure slower.
+pub(crate) const PIECE_BYTES: usize = 256 << 10;
+
+/// Bytes read first, to recognise what an input is. A page, so that the reads after it stay aligned to pages.
+pub(crate) const HEAD_BYTES: usize = 4096;
+
+/// Bytes that must be there to recognise an input; a pipe is not waited for when it gave so many.
+pub(crate) const HEAD_BYTES_MIN: usize = 32;
+
+/// Bytes of compressed input that are read at once.
+pub(crate) const COMPRESSED_PIECE_BYTES: usize = 128 << 10;
+
+/// Compressions inside each other that are undone.
+pub(crate) const LAYERS_MAX: usize = 4;
+
+/// Longest block of a pcapng file, in bytes: libpcap's INITIAL_MAX_BLOCKSIZE (sf-pcapng.c).
+pub(crate) const PCAPNG_BLOCK_BYTES_MAX: u32 = 16 << 20;
+
+/// Interfaces of one input over all its sections; a frame's interface is a `u16`.
+pub(crate) const INTERFACES_MAX: usize = 65_535;
+
+/// Options looked at in one pcapng block. The ones that matter occur once and first.
+pub(crate) const OPTIONS_MAX: usize = 4096;
+
+/// Longest record of a link type, in captured bytes: `max_snaplen_for_dlt` of libpcap (pcap-common.c).
+pub(crate) fn captured_bytes_max(link: LinkType) -> u32 {
+    match link.0 {
+        // D-Bus, USB with Linux's padded header, USBPcap: messages and transfers are not split.
+        231 | 220 | 249 => 128 << 20,
+        // Elektrobit high-speed capture (EBHSCR).
+        279 => 8 << 20,
+        // tcpdump's MAXIMUM_SNAPLEN.
+        _ => 256 << 10,
+    }
+}

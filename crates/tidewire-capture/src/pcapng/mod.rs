@@ -1,0 +1,235 @@
+//! pcapng: sections of blocks, each with its byte order and its interfaces.
+//!
+//! Source: draft-ietf-opsawg-pcapng. Blocks that hold no packet and describe no interface are skipped: names,
+//! statistics, decryption secrets, systemd journal entries, custom and unknown ones.
+
+mod interface;
+
+use crate::{
+    limits::{INTERFACES_MAX, PCAPNG_BLOCK_BYTES_MAX, captured_bytes_max},
+    pcap::too_long,
+    walk::{Count, Place, Walk, u16_at, u32_at},
+};
+use interface::Interface;
+use tidewire_core::Frame;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+/// Obsolete; written by Wireshark until 1.2.
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+
+/// Type and two lengths: the shortest block.
+const BLOCK_BYTES_MIN: u32 = 12;
+/// What a packet's block takes beside its packet in libpcap's reckoning: header, trailer and options.
+const BLOCK_OVERHEAD_BYTES: u32 = 128 << 10;
+
+/// Whether `head` begins with a section header.
+pub(crate) fn recognised(head: &[u8]) -> bool {
+    u32_at(head, 0, false) == Some(SECTION_HEADER) && byte_order(head).is_some_and(|order| order.is_ok())
+}
+
+/// Whether the section that `block` begins is big-endian; none if too few bytes are there, an error if neither.
+fn byte_order(block: &[u8]) -> Option<Result<bool, u32>> {
+    match (u32_at(block, 8, false)?, u32_at(block, 8, true)?) {
+        (BYTE_ORDER_MAGIC, _) => Some(Ok(false)),
+        (_, BYTE_ORDER_MAGIC) => Some(Ok(true)),
+        (other, _) => Some(Err(other)),
+    }
+}
+
+/// Where the walk over a pcapng stream stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Pcapng {
+    big_endian: bool,
+    /// The interfaces of the current section.
+    interfaces: Vec<Interface>,
+    /// Interfaces of all sections so far.
+    interfaces_seen: usize,
+    block_bytes_max: u32,
+    /// Simple packets carry no time; they get that of the packet before them.
+    timestamp_ns: u64,
+}
+
+/// A block whose two lengths agree.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    /// Between the first length and the second.
+    body: &'a [u8],
+    /// Offset of `body` in the bytes at hand.
+    at: usize,
+    origin: u64,
+}
+
+impl Pcapng {
+    pub(crate) fn new() -> Self {
+        Self {
+            big_endian: false,
+            interfaces: Vec::new(),
+            interfaces_seen: 0,
+            block_bytes_max: PCAPNG_BLOCK_BYTES_MAX,
+            timestamp_ns: 0,
+        }
+    }
+
+    /// Takes the whole blocks in `bytes`. `origin`: see `Pcap::walk`.
+    pub(crate) fn walk(&mut self, bytes: &[u8], origin: u64, count: &mut Count, frames: &mut Vec<Frame>) -> Walk {
+        let mut at = 0;
+        loop {
+            let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= BLOCK_BYTES_MIN as usize) else {
+                return Walk::Taken(at);
+            };
+            let (kind, length) = match self.header(rest) {
+                Ok(header) => header,
+                Err(what) => return Walk::Damaged(at, what),
+            };
+            let Some(block) = rest.get(..length) else { return Walk::Taken(at) };
+            let trailer = u32_at(block, length - 4, self.big_endian).unwrap_or_default();
+            if trailer as usize != length {
+                return Walk::Damaged(
+                    at,
+                    format!("a block of type {kind:#x} begins with length {length} and ends with length {trailer}"),
+                );
+            }
+            let body = block.get(8..length - 4).unwrap_or_default();
+            match self.block(kind, Block { body, at: at + 8, origin }) {
+                Ok(None) => {}
+                Ok(Some(place)) => frames.push(count.frame(place)),
+                Err(what) => return Walk::Damaged(at, what),
+            }
+            at += length;
+        }
+    }
+
+    /// Type and length of the block that `rest` begins; a section header also sets the byte order.
+    fn header(&mut self, rest: &[u8]) -> Result<(u32, usize), String> {
+        let kind = u32_at(rest, 0, self.big_endian).unwrap_or_default();
+        if kind == SECTION_HEADER {
+            match byte_order(rest) {
+                Some(Ok(big_endian)) => self.big_endian = big_endian,
+                Some(Err(magic)) => return Err(format!("a section header has byte-order magic {magic:#010x}")),
+                None => {}
+            }
+        }
+        let length = u32_at(rest, 4, self.big_endian).unwrap_or_default();
+        let bound = self.block_bytes_max;
+        if length < BLOCK_BYTES_MIN || length % 4 != 0 || length > bound {
+            return Err(format!(
+                "a block of type {kind:#x} has length {length}; a multiple of 4 from {BLOCK_BYTES_MIN} to {bound} is possible"
+            ));
+        }
+        Ok((kind, length as usize))
+    }
+
+    fn block(&mut self, kind: u32, block: Block<'_>) -> Result<Option<Place>, String> {
+        match kind {
+            ENHANCED_PACKET => self.enhanced(block).map(Some),
+            SIMPLE_PACKET => self.simple(block).map(Some),
+            PACKET => self.obsolete(block).map(Some),
+            INTERFACE_DESCRIPTION => self.interface(block.body).map(|()| None),
+            SECTION_HEADER => self.section(block.body).map(|()| None),
+            _ => Ok(None),
+        }
+    }
+
+    fn section(&mut self, body: &[u8]) -> Result<(), String> {
+        let too_short = "a section header is too short";
+        let major = u16_at(body, 4, self.big_endian).ok_or(too_short)?;
+        let minor = u16_at(body, 6, self.big_endian).ok_or(too_short)?;
+        // 1.2 differs in nothing, and some wrote it (draft-ietf-opsawg-pcapng, 4.1).
+        if major != 1 || !matches!(minor, 0 | 2) {
+            return Err(format!("a section of pcapng version {major}.{minor} begins; versions 1.0 and 1.2 are read"));
+        }
+        // The section's length is not needed: the next section's header is a block like any other.
+        self.interfaces.clear();
+        Ok(())
+    }
+
+    fn interface(&mut self, body: &[u8]) -> Result<(), String> {
+        if self.interfaces_seen >= INTERFACES_MAX {
+            return Err(format!("the input describes more than {INTERFACES_MAX} interfaces"));
+        }
+        let interface = Interface::parse(body, self.big_endian, self.interfaces_seen as u16)?;
+        let longest = captured_bytes_max(interface.link).saturating_add(BLOCK_OVERHEAD_BYTES);
+        self.block_bytes_max = self.block_bytes_max.max(longest);
+        self.interfaces_seen += 1;
+        self.interfaces.push(interface);
+        Ok(())
+    }
+
+    fn enhanced(&mut self, block: Block<'_>) -> Result<Place, String> {
+        let fixed = block.body.first_chunk::<20>().ok_or("an enhanced packet block is too short")?;
+        let index = u32_at(fixed, 0, self.big_endian).unwrap_or_default();
+        self.timed(block, index, fixed)
+    }
+
+    fn obsolete(&mut self, block: Block<'_>) -> Result<Place, String> {
+        let fixed = block.body.first_chunk::<20>().ok_or("a packet block is too short")?;
+        let index = u32::from(u16_at(fixed, 0, self.big_endian).unwrap_or_default());
+        self.timed(block, index, fixed)
+    }
+
+    /// The two packet blocks that carry a time have it and the lengths in the same places.
+    fn timed(&mut self, block: Block<'_>, index: u32, fixed: &[u8; 20]) -> Result<Place, String> {
+        let word = |at| u32_at(fixed, at, self.big_endian).unwrap_or_default();
+        let units = u64::from(word(4)) << 32 | u64::from(word(8));
+        let (captured_bytes, wire_bytes) = (word(12), word(16));
+        let interface = self.interface_of(index)?;
+        let timestamp_ns = interface.nanoseconds(units);
+        let place = interface.place(block, fixed.len(), captured_bytes, wire_bytes, timestamp_ns)?;
+        self.timestamp_ns = timestamp_ns;
+        Ok(place)
+    }
+
+    fn simple(&mut self, block: Block<'_>) -> Result<Place, String> {
+        let wire_bytes = u32_at(block.body, 0, self.big_endian).ok_or("a simple packet block is too short")?;
+        let interface = self.interface_of(0)?;
+        // The captured length is not stated: the packet's, cut at the snap length, and never more than the block has.
+        let room = (block.body.len() - 4) as u32;
+        let captured_bytes = wire_bytes.min(interface.snap_bytes).min(room);
+        interface.place(block, 4, captured_bytes, wire_bytes, self.timestamp_ns)
+    }
+
+    fn interface_of(&self, index: u32) -> Result<&Interface, String> {
+        self.interfaces.get(index as usize).ok_or_else(|| {
+            let known = self.interfaces.len();
+            format!("a packet names interface {index}; {known} were described in this section")
+        })
+    }
+
+    /// What is missing where the file ends with `tail`, the beginning of a block.
+    pub(crate) fn cut(&self, tail: &[u8]) -> String {
+        if tail.len() < BLOCK_BYTES_MIN as usize {
+            return format!("the file ends after {} bytes of a block", tail.len());
+        }
+        let word = |at| u32_at(tail, at, self.big_endian).unwrap_or_default();
+        format!("the file ends after {} of the {} bytes of a block of type {:#x}", tail.len(), word(4), word(0))
+    }
+}
+
+impl Interface {
+    /// Where a packet of this interface lies, its fixed fields taking `fixed_bytes` of the block's body.
+    fn place(
+        &self,
+        block: Block<'_>,
+        fixed_bytes: usize,
+        captured_bytes: u32,
+        wire_bytes: u32,
+        timestamp_ns: u64,
+    ) -> Result<Place, String> {
+        let bound = captured_bytes_max(self.link);
+        if captured_bytes > bound {
+            return Err(too_long(captured_bytes, bound));
+        }
+        let room = block.body.len().saturating_sub(fixed_bytes);
+        if captured_bytes as usize > room {
+            return Err(format!("a packet claims {captured_bytes} captured bytes in a block with room for {room}"));
+        }
+        let at = block.at + fixed_bytes;
+        let origin = if block.origin == 0 { 0 } else { block.origin + at as u64 };
+        Ok(Place { at, captured_bytes, wire_bytes, link: self.link, interface: self.index, timestamp_ns, origin })
+    }
+}

@@ -1,0 +1,252 @@
+use crate::{
+    Block, Damage, Error, Source,
+    input::{self, Bytes, Kind, Pipe, Stop, looks_like, read_head},
+    limits::{HEAD_BYTES, HEAD_BYTES_MIN, PIECE_BYTES},
+    pcap::{self, Pcap},
+    pcapng::Pcapng,
+    walk::{Count, Walk},
+};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use tidewire_core::Frame;
+
+/// One capture: a file, standard input or any stream of bytes, its format and compression recognised by content.
+///
+/// Bytes are read straight into the caller's block and never copied, except for the record at the end of a block
+/// that is only partly there.
+pub struct Reader {
+    path: PathBuf,
+    stream: Box<dyn Bytes>,
+    format: Format,
+    compressed: bool,
+    /// Frames carry an origin: the file is a plain one.
+    seekable: bool,
+    piece_bytes: usize,
+    /// The beginning of a record, left over by the last block; at first, what was read to recognise the format.
+    rest: Vec<u8>,
+    /// Whether `rest` was not walked yet and may have whole records.
+    rest_is_new: bool,
+    /// Offset of `rest` in the stream.
+    offset: u64,
+    count: Count,
+    /// What ends the stream, told once the frames before it are out.
+    ending: Option<Error>,
+    ended: bool,
+    bytes_read: Arc<AtomicU64>,
+    bytes_total: Option<u64>,
+}
+
+/// The format, once it is known.
+enum Format {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+impl Format {
+    fn walk(&mut self, bytes: &[u8], origin: u64, count: &mut Count, frames: &mut Vec<Frame>) -> Walk {
+        match self {
+            Self::Pcap(pcap) => pcap.walk(bytes, origin, count, frames),
+            Self::Pcapng(pcapng) => pcapng.walk(bytes, origin, count, frames),
+        }
+    }
+
+    fn cut(&self, tail: &[u8]) -> String {
+        match self {
+            Self::Pcap(pcap) => pcap.cut(tail),
+            Self::Pcapng(pcapng) => pcapng.cut(tail),
+        }
+    }
+}
+
+/// What is known of an input before its format is.
+struct Opening {
+    path: PathBuf,
+    bytes_read: Arc<AtomicU64>,
+    bytes_total: Option<u64>,
+    piece_bytes: usize,
+}
+
+impl Reader {
+    /// Opens a capture file; `-` is standard input.
+    ///
+    /// # Errors
+    /// See [`Error`]: missing, a directory, not readable, empty, or no capture. A file header that is cut is damage.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_as(path.as_ref(), true, PIECE_BYTES)
+    }
+
+    /// Reads a capture from a stream; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn from_stream(name: impl Into<PathBuf>, stream: impl Read + Send + 'static) -> Result<Self, Error> {
+        let bytes_read = Arc::new(AtomicU64::new(0));
+        let stream = Box::new(Pipe::new(Box::new(stream), Arc::clone(&bytes_read)));
+        let opening = Opening { path: name.into(), bytes_read, bytes_total: None, piece_bytes: PIECE_BYTES };
+        opening.recognise(stream)
+    }
+
+    pub(crate) fn open_as(path: &Path, keep_open: bool, piece_bytes: usize) -> Result<Self, Error> {
+        if path.as_os_str() == "-" {
+            return Self::from_stream(path, std::io::stdin());
+        }
+        let bytes_read = Arc::new(AtomicU64::new(0));
+        let (stream, bytes_total) = input::open(path, keep_open, Arc::clone(&bytes_read))?;
+        Opening { path: path.to_path_buf(), bytes_read, bytes_total, piece_bytes }.recognise(stream)
+    }
+
+    /// The name it was opened by.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads one piece after what is in `block`; false at the end of the stream.
+    fn read_piece(&mut self, block: &mut Block) -> bool {
+        match self.stream.read(block.room(self.piece_bytes)) {
+            Ok(0) => false,
+            Ok(bytes) => {
+                block.advance(bytes);
+                true
+            }
+            Err(stop) => {
+                let at = self.offset + block.bytes().len() as u64;
+                self.ending = Some(self.error(stop, at));
+                false
+            }
+        }
+    }
+
+    fn error(&self, stop: Stop, offset: u64) -> Error {
+        stop_error(stop, &self.path, offset, self.compressed)
+    }
+
+    /// Walks what is in `block`, and keeps what is left over for the next one.
+    fn walk(&mut self, block: &mut Block) {
+        let origin = if self.seekable { self.offset + 1 } else { 0 };
+        let (bytes, frames) = block.split();
+        let walk = self.format.walk(bytes, origin, &mut self.count, frames);
+        let offset = self.offset + walk.taken() as u64;
+        if let Walk::Damaged(_, what) = walk {
+            self.ended = true;
+            self.ending = Some(self.damaged(offset, what));
+        } else if frames.is_empty() {
+            // Nothing to hand out yet: the rest stays where it is.
+            let taken = walk.taken();
+            block.discard_front(taken);
+        } else {
+            self.rest.clear();
+            self.rest.extend_from_slice(bytes.get(walk.taken()..).unwrap_or_default());
+        }
+        self.offset = offset;
+    }
+
+    fn damaged(&self, offset: u64, what: String) -> Error {
+        Error::Damaged(Damage { path: self.path.clone(), offset, compressed: self.compressed, what })
+    }
+
+    /// The stream ended with the beginning of a record in `block`, or with nothing.
+    fn end(&mut self, block: &mut Block) {
+        self.ended = true;
+        let tail = block.bytes();
+        if self.ending.is_none() && !tail.is_empty() {
+            let what = self.format.cut(tail);
+            self.ending = Some(self.damaged(self.offset, what));
+        }
+    }
+}
+
+impl Source for Reader {
+    fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
+        block.clear();
+        if !self.ended {
+            block.append(&self.rest);
+            self.rest.clear();
+        }
+        while !self.ended {
+            if std::mem::take(&mut self.rest_is_new) || self.read_piece(block) {
+                self.walk(block);
+            } else {
+                self.end(block);
+            }
+            if !block.frames.is_empty() {
+                return Ok(true);
+            }
+        }
+        block.clear();
+        self.ending.take().map_or(Ok(false), Err)
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.bytes_total
+    }
+}
+
+fn stop_error(stop: Stop, path: &Path, offset: u64, compressed: bool) -> Error {
+    let path = path.to_path_buf();
+    match stop {
+        Stop::Failed(source) => Error::Read { path, offset, source },
+        Stop::Changed => Error::Changed { path },
+        Stop::Damaged(what) => Error::Damaged(Damage { path, offset, compressed, what }),
+    }
+}
+
+impl Opening {
+    fn recognise(self, stream: Box<dyn Bytes>) -> Result<Reader, Error> {
+        let mut stream = stream;
+        let compressed = false;
+        let (head, stop) = read_head(&mut *stream, HEAD_BYTES, HEAD_BYTES_MIN);
+        if let Some(stop) = stop {
+            return Err(stop_error(stop, &self.path, head.len() as u64, compressed));
+        }
+        if head.is_empty() {
+            return Err(Error::Empty { path: self.path });
+        }
+        match Kind::of(&head) {
+            Kind::Pcap => self.pcap(head, stream, compressed),
+            Kind::Pcapng => Ok(self.reader(Format::Pcapng(Pcapng::new()), head, 0, stream, compressed)),
+            _ => Err(Error::NotACapture { path: self.path, looks_like: looks_like(&head) }),
+        }
+    }
+
+    fn pcap(self, head: Vec<u8>, stream: Box<dyn Bytes>, compressed: bool) -> Result<Reader, Error> {
+        if head.len() < pcap::FILE_HEADER_BYTES {
+            let what =
+                format!("the file ends after {} bytes of its {}-byte header", head.len(), pcap::FILE_HEADER_BYTES);
+            return Err(Error::Damaged(Damage { path: self.path, offset: 0, compressed, what }));
+        }
+        match Pcap::parse(&head) {
+            Ok(pcap) => Ok(self.reader(Format::Pcap(pcap), head, pcap::FILE_HEADER_BYTES, stream, compressed)),
+            Err(what) => Err(Error::Unsupported { path: self.path, what }),
+        }
+    }
+
+    fn reader(self, format: Format, head: Vec<u8>, taken: usize, stream: Box<dyn Bytes>, compressed: bool) -> Reader {
+        Reader {
+            path: self.path,
+            stream,
+            format,
+            compressed,
+            seekable: self.bytes_total.is_some() && !compressed,
+            piece_bytes: self.piece_bytes,
+            rest: head.get(taken..).unwrap_or_default().to_vec(),
+            rest_is_new: true,
+            offset: taken as u64,
+            count: Count::default(),
+            ending: None,
+            ended: false,
+            bytes_read: self.bytes_read,
+            bytes_total: self.bytes_total,
+        }
+    }
+}

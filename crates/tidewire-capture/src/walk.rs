@@ -1,0 +1,75 @@
+use tidewire_core::Frame;
+use tidewire_wire::LinkType;
+
+/// What a walk over the bytes at hand came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Walk {
+    /// All whole records were taken; this many bytes belong to them.
+    Taken(usize),
+    /// As above, and what follows is damaged.
+    Damaged(usize, String),
+}
+
+impl Walk {
+    pub(crate) fn taken(&self) -> usize {
+        match self {
+            Self::Taken(bytes) | Self::Damaged(bytes, _) => *bytes,
+        }
+    }
+}
+
+/// What runs through the whole input: the ordinal and the clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count {
+    /// Frames so far.
+    pub number: u64,
+    /// Greatest timestamp so far.
+    pub clock_ns: u64,
+}
+
+/// Where a record's bytes are, before it is numbered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub at: usize,
+    pub captured_bytes: u32,
+    pub wire_bytes: u32,
+    pub link: LinkType,
+    pub interface: u16,
+    pub timestamp_ns: u64,
+    /// Offset of the frame's bytes in the stream plus one where they can be read again, else 0.
+    pub origin: u64,
+}
+
+impl Count {
+    /// The next frame.
+    #[inline(always)]
+    pub(crate) fn frame(&mut self, place: Place) -> Frame {
+        self.number += 1;
+        self.clock_ns = self.clock_ns.max(place.timestamp_ns);
+        Frame {
+            at: place.at as u32,
+            captured_bytes: place.captured_bytes,
+            wire_bytes: place.wire_bytes.max(place.captured_bytes),
+            link: place.link,
+            interface: place.interface,
+            timestamp_ns: place.timestamp_ns,
+            clock_ns: self.clock_ns,
+            number: self.number,
+            origin: place.origin,
+        }
+    }
+}
+
+/// A 32-bit integer at `at`, in the file's byte order; `None` past the end.
+#[inline(always)]
+pub(crate) fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> Option<u32> {
+    let raw = bytes.get(at..)?.first_chunk::<4>()?;
+    Some(if big_endian { u32::from_be_bytes(*raw) } else { u32::from_le_bytes(*raw) })
+}
+
+/// A 16-bit integer at `at`, in the file's byte order; `None` past the end.
+#[inline(always)]
+pub(crate) fn u16_at(bytes: &[u8], at: usize, big_endian: bool) -> Option<u16> {
+    let raw = bytes.get(at..)?.first_chunk::<2>()?;
+    Some(if big_endian { u16::from_be_bytes(*raw) } else { u16::from_le_bytes(*raw) })
+}
