@@ -1,7 +1,7 @@
 use crate::{
     Block, Damage, Error, Source,
-    input::{self, Bytes, Kind, Pipe, Stop, looks_like, read_head},
-    limits::{HEAD_BYTES, HEAD_BYTES_MIN, PIECE_BYTES},
+    input::{self, Bytes, Kind, Pipe, Stop, WithHead, looks_like, read_head},
+    limits::{HEAD_BYTES, HEAD_BYTES_MIN, LAYERS_MAX, PIECE_BYTES},
     pcap::{self, Pcap},
     pcapng::Pcapng,
     walk::{Count, Walk},
@@ -202,36 +202,73 @@ fn stop_error(stop: Stop, path: &Path, offset: u64, compressed: bool) -> Error {
 }
 
 impl Opening {
-    fn recognise(self, stream: Box<dyn Bytes>) -> Result<Reader, Error> {
-        let mut stream = stream;
-        let compressed = false;
-        let (head, stop) = read_head(&mut *stream, HEAD_BYTES, HEAD_BYTES_MIN);
-        if let Some(stop) = stop {
-            return Err(stop_error(stop, &self.path, head.len() as u64, compressed));
-        }
-        if head.is_empty() {
-            return Err(Error::Empty { path: self.path });
-        }
-        match Kind::of(&head) {
-            Kind::Pcap => self.pcap(head, stream, compressed),
-            Kind::Pcapng => Ok(self.reader(Format::Pcapng(Pcapng::new()), head, 0, stream, compressed)),
-            _ => Err(Error::NotACapture { path: self.path, looks_like: looks_like(&head) }),
+    fn recognise(self, mut stream: Box<dyn Bytes>) -> Result<Reader, Error> {
+        let mut layers = 0;
+        loop {
+            let (head, stop) = read_head(&mut *stream, HEAD_BYTES, HEAD_BYTES_MIN);
+            let compressed = layers > 0;
+            if head.is_empty() {
+                let empty = Error::Empty { path: self.path.clone() };
+                return Err(stop.map_or(empty, |stop| stop_error(stop, &self.path, 0, compressed)));
+            }
+            match Kind::of(&head) {
+                Kind::Pcap => return self.pcap(head, stop, stream, compressed),
+                Kind::Pcapng => {
+                    return Ok(self.reader(Format::Pcapng(Pcapng::new()), &head, stop, stream, compressed));
+                }
+                Kind::Other => {
+                    let within = if compressed { "inside its compression, " } else { "" };
+                    let looks_like = format!("{within}{}", looks_like(&head));
+                    return Err(Error::NotACapture { path: self.path, looks_like });
+                }
+                _ if layers == LAYERS_MAX => {
+                    let what = format!("is compressed more than {LAYERS_MAX} times over; unpack it first");
+                    return Err(Error::Unsupported { path: self.path, what });
+                }
+                kind => {
+                    stream = input::decompressed(kind, WithHead::new(head, stop, stream))
+                        .map_err(|stop| stop_error(stop, &self.path, 0, true))?;
+                    layers += 1;
+                }
+            }
         }
     }
 
-    fn pcap(self, head: Vec<u8>, stream: Box<dyn Bytes>, compressed: bool) -> Result<Reader, Error> {
-        if head.len() < pcap::FILE_HEADER_BYTES {
-            let what =
-                format!("the file ends after {} bytes of its {}-byte header", head.len(), pcap::FILE_HEADER_BYTES);
-            return Err(Error::Damaged(Damage { path: self.path, offset: 0, compressed, what }));
+    fn pcap(
+        self,
+        head: Vec<u8>,
+        stop: Option<Stop>,
+        stream: Box<dyn Bytes>,
+        compressed: bool,
+    ) -> Result<Reader, Error> {
+        let header_bytes = pcap::FILE_HEADER_BYTES;
+        if head.len() < header_bytes {
+            let what = format!("the file ends after {} bytes of its {header_bytes}-byte header", head.len());
+            let stop = stop.unwrap_or(Stop::Damaged(what));
+            return Err(stop_error(stop, &self.path, 0, compressed));
         }
         match Pcap::parse(&head) {
-            Ok(pcap) => Ok(self.reader(Format::Pcap(pcap), head, pcap::FILE_HEADER_BYTES, stream, compressed)),
+            Ok(pcap) => Ok(self.reader(Format::Pcap(pcap), &head, stop, stream, compressed)),
             Err(what) => Err(Error::Unsupported { path: self.path, what }),
         }
     }
 
-    fn reader(self, format: Format, head: Vec<u8>, taken: usize, stream: Box<dyn Bytes>, compressed: bool) -> Reader {
+    fn reader(
+        self,
+        format: Format,
+        head: &[u8],
+        stop: Option<Stop>,
+        stream: Box<dyn Bytes>,
+        compressed: bool,
+    ) -> Reader {
+        let taken = match format {
+            Format::Pcap(_) => pcap::FILE_HEADER_BYTES,
+            Format::Pcapng(_) => 0,
+        };
+        let stream = match stop {
+            Some(stop) => Box::new(WithHead::new(Vec::new(), Some(stop), stream)),
+            None => stream,
+        };
         Reader {
             path: self.path,
             stream,

@@ -1,7 +1,11 @@
 //! The stream of bytes that a capture format is read from: a file or a pipe, with its compression undone.
 
+mod feed;
 mod file;
+mod gzip;
 mod kind;
+mod lz4;
+mod zstandard;
 
 pub(crate) use file::{Pipe, open};
 pub(crate) use kind::{Kind, looks_like};
@@ -23,6 +27,65 @@ pub(crate) enum Stop {
 pub(crate) trait Bytes: Send {
     /// Reads into `room`; 0 at the end only (`room` is not empty).
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Stop>;
+}
+
+/// The beginning of a stream that was read to recognise it, then the rest, or what stopped it.
+pub(crate) struct WithHead {
+    head: Vec<u8>,
+    taken: usize,
+    stop: Option<Stop>,
+    rest: Box<dyn Bytes>,
+}
+
+impl WithHead {
+    pub(crate) fn new(head: Vec<u8>, stop: Option<Stop>, rest: Box<dyn Bytes>) -> Self {
+        Self { head, taken: 0, stop, rest }
+    }
+}
+
+impl Bytes for WithHead {
+    fn read(&mut self, room: &mut [u8]) -> Result<usize, Stop> {
+        let left = self.head.get(self.taken..).unwrap_or_default();
+        if left.is_empty() {
+            return self.stop.take().map_or_else(|| self.rest.read(room), Err);
+        }
+        let bytes = left.len().min(room.len());
+        if let (Some(to), Some(from)) = (room.get_mut(..bytes), left.get(..bytes)) {
+            to.copy_from_slice(from);
+        }
+        self.taken += bytes;
+        Ok(bytes)
+    }
+}
+
+impl WithHead {
+    /// The next four bytes; zeros where there are none.
+    fn read_array(&mut self) -> Result<[u8; 4], Stop> {
+        let mut array = [0; 4];
+        for slot in &mut array {
+            self.read(std::slice::from_mut(slot))?;
+        }
+        Ok(array)
+    }
+}
+
+/// Undoes one compression; `stream` as it was where `kind` is none.
+pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn Bytes>, Stop> {
+    Ok(match kind {
+        Kind::Gzip => Box::new(gzip::Gzip::new(Box::new(stream))),
+        Kind::Zstd => Box::new(zstandard::Zstandard::new(Box::new(stream))?),
+        Kind::Lz4 => {
+            let legacy = stream.head.first() == Some(&0x02);
+            Box::new(lz4::Lz4::new(Box::new(stream), legacy))
+        }
+        Kind::Skippable => {
+            let (_, bytes) = (stream.read_array()?, stream.read_array()?);
+            let mut feed = feed::Feed::new(Box::new(stream));
+            feed.skip(u64::from(u32::from_le_bytes(bytes)))?;
+            Box::new(feed)
+        }
+        Kind::Pcap | Kind::Pcapng | Kind::Other => Box::new(stream),
+    })
 }
 
 /// Reads at most `bytes`, until `enough` are there or the stream ends; what stopped it, if not that.
