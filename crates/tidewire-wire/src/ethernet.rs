@@ -1,4 +1,4 @@
-//! Ethernet (IEEE 802.3) and what its type field names, VLAN tags included.
+//! Ethernet (IEEE 802.3) and what its type field names, tags included.
 
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
@@ -11,47 +11,87 @@ const TYPE: usize = 12;
 
 /// IPv4 (RFC 894).
 pub(crate) const IPV4: u16 = 0x0800;
-/// ARP (RFC 826).
-const ARP: u16 = 0x0806;
-/// Reverse ARP (RFC 903).
-const RARP: u16 = 0x8035;
 /// IPv6 (RFC 2464).
 pub(crate) const IPV6: u16 = 0x86dd;
+/// ARP (RFC 826).
+pub(crate) const ARP: u16 = 0x0806;
+/// Reverse ARP (RFC 903).
+pub(crate) const RARP: u16 = 0x8035;
 /// Customer VLAN tag (IEEE 802.1Q).
-const VLAN: u16 = 0x8100;
+pub(crate) const VLAN: u16 = 0x8100;
 /// Service VLAN tag (IEEE 802.1ad).
-const SERVICE_VLAN: u16 = 0x88a8;
-/// Stacked tags of before 802.1ad.
+pub(crate) const SERVICE_VLAN: u16 = 0x88a8;
+/// Stacked tags as vendors numbered them before 802.1ad.
 const OLD_QINQ: [u16; 3] = [0x9100, 0x9200, 0x9300];
+/// MPLS (RFC 5332): unicast or downstream-assigned, and the other.
+const MPLS: [u16; 2] = [0x8847, 0x8848];
+/// PPPoE session stage (RFC 2516); discovery (0x8863) never carries IP.
+const PPPOE_SESSION: u16 = 0x8864;
+/// A PPP frame (as GRE version 1 carries it, RFC 2637).
+const PPP: u16 = 0x880b;
+/// Transparent Ethernet bridging (RFC 1701, section "Current List of Protocol Types").
+pub(crate) const BRIDGED_ETHERNET: u16 = 0x6558;
+/// Provider backbone bridging, I-TAG (IEEE 802.1ah): 4 bytes, then a customer's Ethernet header.
+const BACKBONE: u16 = 0x88e7;
+/// VN-Tag (Cisco, before IEEE 802.1BR): 4 bytes, then the next type.
+const VN_TAG: u16 = 0x8926;
+/// E-TAG (IEEE 802.1BR): 6 bytes, then the next type.
+const E_TAG: u16 = 0x893f;
 
-/// From here on the field is a type; up to 1500 it is a length (IEEE 802.3 clause 3.2.6).
-const TYPE_MIN: u16 = 0x600;
+/// Up to here the field is a length (IEEE 802.3 clause 3.2.6).
+const LENGTH_MAX: u16 = 1500;
 
 /// An Ethernet header.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let header = walk.header::<HEADER_BYTES>(at, LinkShort, LinkCut)?;
-    Ok(Next::EtherType { ether_type: be16(header, TYPE), at: at + HEADER_BYTES })
+    Ok(type_or_length(walk, be16(header, TYPE), at + HEADER_BYTES))
+}
+
+/// What follows the type or length field. Bytes beyond a length are padding.
+fn type_or_length(walk: &mut Walk<'_>, value: u16, at: usize) -> Next {
+    if value > LENGTH_MAX {
+        return Next::EtherType { ether_type: value, at };
+    }
+    walk.end = walk.end.min(at + usize::from(value));
+    Next::Llc { at }
 }
 
 /// What an EtherType names.
 pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Result<Next, Malformation> {
-    match ether_type {
-        IPV4 => Ok(Next::Ipv4 { at }),
-        IPV6 => Ok(Next::Ipv6 { at }),
-        ARP | RARP => Ok(Next::Done(Kind::Arp)),
-        VLAN | SERVICE_VLAN => vlan(walk, at),
-        _ if OLD_QINQ.contains(&ether_type) => vlan(walk, at),
-        _ if ether_type < TYPE_MIN => Ok(Next::Done(Kind::OtherLink)),
-        _ => Ok(Next::Done(Kind::OtherLink)),
-    }
+    Ok(match ether_type {
+        IPV4 => Next::Ipv4 { at },
+        IPV6 => Next::Ipv6 { at },
+        ARP | RARP => Next::Done(Kind::Arp),
+        VLAN | SERVICE_VLAN => vlan(walk, at)?,
+        PPPOE_SESSION => Next::Pppoe { at },
+        PPP => Next::Ppp { at },
+        BRIDGED_ETHERNET => Next::Ethernet { at },
+        BACKBONE => Next::Ethernet { at: at + 4 },
+        VN_TAG => tag::<6>(walk, at)?,
+        E_TAG => tag::<8>(walk, at)?,
+        _ if OLD_QINQ.contains(&ether_type) => vlan(walk, at)?,
+        _ if MPLS.contains(&ether_type) => Next::Mpls { at },
+        _ => Next::Done(Kind::OtherLink),
+    })
 }
 
 /// A VLAN tag: 3 bits of priority, 1 of drop eligibility, 12 of id; then the next type.
 fn vlan(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let tag = walk.header::<4>(at, LinkShort, LinkCut)?;
-    let id = be16(tag, 0) & 0x0fff;
     if let Some(free) = walk.out.vlan.iter_mut().find(|slot| **slot == 0xffff) {
-        *free = id;
+        *free = be16(tag, 0) & 0x0fff;
     }
-    Ok(Next::EtherType { ether_type: be16(tag, 2), at: at + 4 })
+    Ok(type_or_length(walk, be16(tag, 2), at + 4))
+}
+
+/// A tag that says nothing about flows, its `N` bytes ending with the next type.
+fn tag<const N: usize>(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let tag = walk.header::<N>(at, LinkShort, LinkCut)?;
+    Ok(type_or_length(walk, be16(tag, N - 2), at + N))
+}
+
+/// Whether an Ethernet header at `at` would carry something that is walked: for places that do not say what they hold.
+pub(crate) fn is_likely(walk: &Walk<'_>, at: usize) -> bool {
+    walk.bytes::<HEADER_BYTES>(at)
+        .is_some_and(|header| matches!(be16(header, TYPE), IPV4 | IPV6 | ARP | VLAN | SERVICE_VLAN | PPPOE_SESSION))
 }

@@ -5,16 +5,31 @@
 
 mod ah;
 mod decoded;
+mod erspan;
 mod ethernet;
 mod fast;
+mod frame_relay;
+mod geneve;
+mod gre;
+mod gtpu;
+mod ieee80211;
 mod ipv4;
 mod ipv6;
 mod link;
+mod llc;
 mod malformation;
+mod mpls;
+mod nflog;
+mod null;
+mod ppp;
+mod radiotap;
+mod sll;
 mod tcp;
+mod teredo;
 mod transport;
 mod udp;
 mod view;
+mod vxlan;
 mod walk;
 
 pub use decoded::{Decoded, Fragment, Kind, Tunnel, TunnelKind};

@@ -1,66 +1,134 @@
 use crate::decoded::Kind;
-use crate::ethernet;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
-use crate::walk::{Next, Walk, be16};
+use crate::walk::{Next, Walk};
+use crate::{frame_relay, ieee80211, nflog, null, ppp, radiotap, sll};
 
 /// A link type as pcap files number it (the LINKTYPE_ registry of tcpdump.org), in 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkType(pub u16);
 
-impl LinkType {
-    /// BSD loopback: a 4-byte address family in the capturing host's byte order.
-    pub const NULL: Self = Self(0);
-    /// Ethernet.
-    pub const ETHERNET: Self = Self(1);
-    /// Raw IP, version from the first nibble: the number that BSD/OS, and captures named after it, use.
-    pub const RAW_BSD: Self = Self(12);
-    /// Raw IP, version from the first nibble: OpenBSD's number.
-    pub const RAW_OPENBSD: Self = Self(14);
-    /// Raw IP, version from the first nibble.
-    pub const RAW: Self = Self(101);
-    /// OpenBSD loopback: a 4-byte address family in network byte order.
-    pub const LOOP: Self = Self(108);
-    /// Linux "cooked" capture, version 1.
-    pub const LINUX_SLL: Self = Self(113);
-    /// Raw IPv4.
-    pub const IPV4: Self = Self(228);
-    /// Raw IPv6.
-    pub const IPV6: Self = Self(229);
-    /// Linux "cooked" capture, version 2.
-    pub const LINUX_SLL2: Self = Self(276);
+/// Declares the link types that are walked, with a list of them all.
+macro_rules! link_types {
+    ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
+        impl LinkType {
+            $($(#[$doc])* pub const $name: Self = Self($number);)*
+
+            /// Every link type that [`crate::decode`] knows; frames of others are [`Kind::UnsupportedLink`].
+            pub const SUPPORTED: &'static [Self] = &[$(Self::$name,)*];
+        }
+    };
 }
+
+link_types! {
+    /// BSD loopback: a 4-byte address family in the capturing host's byte order.
+    NULL = 0,
+    /// Ethernet.
+    ETHERNET = 1,
+    /// SLIP, with the 16 bytes that BSD puts before a packet. Compressed headers are not undone.
+    SLIP = 8,
+    /// PPP, with or without its address and control bytes.
+    PPP = 9,
+    /// FDDI (RFC 1390).
+    FDDI = 10,
+    /// Raw IP, version from the first nibble (the number most systems use internally).
+    RAW_BSD = 12,
+    /// Raw IP, version from the first nibble: OpenBSD's number.
+    RAW_OPENBSD = 14,
+    /// PPP in HDLC-like framing, or Cisco HDLC.
+    PPP_HDLC = 50,
+    /// PPPoE from its own header on.
+    PPP_ETHER = 51,
+    /// LLC over ATM (RFC 2684).
+    ATM_RFC1483 = 100,
+    /// Raw IP, version from the first nibble.
+    RAW = 101,
+    /// Cisco HDLC.
+    C_HDLC = 104,
+    /// 802.11 without a pseudo-header.
+    IEEE802_11 = 105,
+    /// Frame relay.
+    FRELAY = 107,
+    /// OpenBSD loopback: a 4-byte address family in network byte order.
+    LOOP = 108,
+    /// Linux "cooked" capture, version 1.
+    LINUX_SLL = 113,
+    /// 802.11 after a prism header.
+    IEEE802_11_PRISM = 119,
+    /// SunATM: 4 bytes of direction and channel, then LLC.
+    SUNATM = 123,
+    /// 802.11 after a radiotap header.
+    IEEE802_11_RADIOTAP = 127,
+    /// 802.11 after an AVS header.
+    IEEE802_11_AVS = 163,
+    /// PPP from Linux's pppd: the address byte says the direction.
+    PPP_PPPD = 166,
+    /// Per-packet information, then a frame of the link type it names.
+    PPI = 192,
+    /// PPP after a byte of direction.
+    PPP_WITH_DIR = 204,
+    /// Cisco HDLC after a byte of direction.
+    C_HDLC_WITH_DIR = 205,
+    /// Frame relay after a byte of direction.
+    FRELAY_WITH_DIR = 206,
+    /// Raw IPv4.
+    IPV4 = 228,
+    /// Raw IPv6.
+    IPV6 = 229,
+    /// Linux netfilter log.
+    NFLOG = 239,
+    /// Linux "cooked" capture, version 2.
+    LINUX_SLL2 = 276,
+}
+
+/// BSD's pseudo-header before a SLIP packet, in bytes.
+const SLIP_BYTES: usize = 16;
+/// FDDI's frame control and two addresses, in bytes.
+const FDDI_BYTES: usize = 13;
+/// SunATM's flags byte: LLC follows.
+const SUNATM_LLC: u8 = 2;
 
 /// The first header of a frame of this link type.
 pub(crate) fn first(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, Malformation> {
-    match link {
-        LinkType::ETHERNET => Ok(Next::Ethernet { at: 0 }),
-        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => Ok(Next::Ip { at: 0 }),
-        LinkType::IPV4 => Ok(Next::Ipv4 { at: 0 }),
-        LinkType::IPV6 => Ok(Next::Ipv6 { at: 0 }),
-        LinkType::NULL | LinkType::LOOP => null(walk),
-        LinkType::LINUX_SLL => {
-            let header = walk.header::<16>(0, LinkShort, LinkCut)?;
-            Ok(Next::EtherType { ether_type: be16(header, 14), at: 16 })
-        }
-        LinkType::LINUX_SLL2 => {
-            let header = walk.header::<20>(0, LinkShort, LinkCut)?;
-            Ok(Next::EtherType { ether_type: be16(header, 0), at: 20 })
-        }
-        _ => Ok(Next::Done(Kind::UnsupportedLink)),
+    if link != LinkType::PPI {
+        return at(walk, link, 0);
+    }
+    let (inner, inner_at) = radiotap::ppi(walk)?;
+    match u16::try_from(inner) {
+        Ok(number) => at(walk, LinkType(number), inner_at),
+        Err(_) => Ok(Next::Done(Kind::OtherLink)),
     }
 }
 
-/// Address family in either byte order: a file says which machine wrote it, not which machine captured it.
-fn null(walk: &mut Walk<'_>) -> Result<Next, Malformation> {
-    let family = walk.header::<4>(0, LinkShort, LinkCut)?;
-    let family = match u32::from_be_bytes(*family) {
-        big if big <= 0xffff => big,
-        big => big.swap_bytes(),
-    };
-    Ok(match family {
-        2 => Next::EtherType { ether_type: ethernet::IPV4, at: 4 },
-        // Linux; Windows; NetBSD, OpenBSD; FreeBSD; macOS.
-        10 | 23 | 24 | 28 | 30 => Next::EtherType { ether_type: ethernet::IPV6, at: 4 },
-        _ => Next::Done(Kind::OtherLink),
-    })
+/// The header at `at` of a frame of this link type.
+fn at(walk: &mut Walk<'_>, link: LinkType, at: usize) -> Result<Next, Malformation> {
+    match link {
+        LinkType::ETHERNET => Ok(Next::Ethernet { at }),
+        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => Ok(Next::Ip { at }),
+        LinkType::IPV4 => Ok(Next::Ipv4 { at }),
+        LinkType::IPV6 => Ok(Next::Ipv6 { at }),
+        LinkType::NULL | LinkType::LOOP => null::walk(walk, at),
+        LinkType::LINUX_SLL => sll::walk(walk, at),
+        LinkType::LINUX_SLL2 => sll::walk2(walk, at),
+        LinkType::PPP | LinkType::PPP_HDLC => ppp::serial(walk, at),
+        LinkType::PPP_WITH_DIR => ppp::serial(walk, at + 1),
+        LinkType::PPP_PPPD => Ok(Next::Ppp { at: at + 2 }),
+        LinkType::PPP_ETHER => Ok(Next::Pppoe { at }),
+        LinkType::C_HDLC => ppp::cisco(walk, at),
+        LinkType::C_HDLC_WITH_DIR => ppp::cisco(walk, at + 1),
+        LinkType::FRELAY => frame_relay::walk(walk, at),
+        LinkType::FRELAY_WITH_DIR => frame_relay::walk(walk, at + 1),
+        LinkType::IEEE802_11 => ieee80211::walk(walk, at, false),
+        LinkType::IEEE802_11_RADIOTAP => radiotap::walk(walk, at),
+        LinkType::IEEE802_11_PRISM => radiotap::prism(walk, at),
+        LinkType::IEEE802_11_AVS => radiotap::avs(walk, at),
+        LinkType::NFLOG => nflog::walk(walk, at),
+        LinkType::SLIP => Ok(Next::Ip { at: at + SLIP_BYTES }),
+        LinkType::ATM_RFC1483 => Ok(Next::Llc { at }),
+        LinkType::FDDI => Ok(Next::Llc { at: at + FDDI_BYTES }),
+        LinkType::SUNATM => match walk.header::<4>(at, LinkShort, LinkCut)? {
+            [flags, ..] if flags & 0x0f == SUNATM_LLC => Ok(Next::Llc { at: at + 4 }),
+            _ => Ok(Next::Done(Kind::OtherLink)),
+        },
+        _ => Ok(Next::Done(Kind::UnsupportedLink)),
+    }
 }

@@ -1,15 +1,20 @@
 //! What an IP protocol number names: the transports, and the protocols that carry IP again.
 
-use crate::decoded::Kind;
+use crate::decoded::{Kind, Tunnel, TunnelKind};
 use crate::malformation::Malformation::{
     self, IcmpCut, IcmpShort, SctpCut, SctpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort,
 };
-use crate::walk::{Next, Walk, be16};
-use crate::{ah, tcp, udp};
+use crate::walk::{Carried, Next, Walk, be16};
+use crate::{ah, gre, tcp, udp};
 
 pub(crate) const ICMP: u8 = 1;
+/// IPv4 in IP (RFC 2003).
+const IN_IPV4: u8 = 4;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
+/// IPv6 in IP (RFC 4213).
+const IN_IPV6: u8 = 41;
+pub(crate) const GRE: u8 = 47;
 pub(crate) const ESP: u8 = 50;
 pub(crate) const AH: u8 = 51;
 pub(crate) const ICMP6: u8 = 58;
@@ -39,6 +44,9 @@ pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Ma
             }
             None => Ok(Next::Done(Kind::Ah)),
         },
+        IN_IPV4 => Ok(ip_in_ip(walk, proto, at, Next::Ipv4 { at })),
+        IN_IPV6 => Ok(ip_in_ip(walk, proto, at, Next::Ipv6 { at })),
+        GRE => Ok(gre::walk(walk, at)),
         _ => flow(walk, Kind::OtherIp, proto, at),
     }
 }
@@ -47,6 +55,14 @@ pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Ma
 fn flow(walk: &mut Walk<'_>, kind: Kind, proto: u8, at: usize) -> Result<Next, Malformation> {
     walk.transport(proto, at, at);
     Ok(Next::Done(kind))
+}
+
+/// IP directly in IP.
+fn ip_in_ip(walk: &mut Walk<'_>, proto: u8, at: usize, next: Next) -> Next {
+    walk.transport(proto, at, at);
+    let tunnel = Tunnel { kind: TunnelKind::IpInIp, id: 0 };
+    let carried = walk.may_enter_tunnel().then_some(Carried { tunnel, next, end: walk.end });
+    walk.through(Kind::OtherIp, carried)
 }
 
 fn udp_lite(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {

@@ -3,10 +3,13 @@
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, UdpCut, UdpLengthLong, UdpLengthShort, UdpShort};
 use crate::transport::UDP;
-use crate::walk::{Next, Walk, be16};
+use crate::walk::{Carried, Next, Walk, be16};
+use crate::{geneve, gtpu, teredo, vxlan};
 
 /// The header, in bytes.
 pub(crate) const HEADER_BYTES: usize = 8;
+const SOURCE: usize = 0;
+const DESTINATION: usize = 2;
 const LENGTH: usize = 4;
 
 /// A UDP header.
@@ -25,5 +28,22 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     }
     walk.end = at + bytes;
     walk.transport(UDP, at, at + HEADER_BYTES);
-    Ok(Next::Done(Kind::Udp))
+    Ok(walk.through(Kind::Udp, carried(walk, be16(header, SOURCE), be16(header, DESTINATION), at + HEADER_BYTES)))
+}
+
+/// The tunnel that these ports and the payload at `at` make. The ports alone decide nothing: anyone may use them.
+fn carried(walk: &Walk<'_>, source: u16, destination: u16, at: usize) -> Option<Carried> {
+    let settings = walk.settings;
+    if !walk.may_enter_tunnel() || !settings.udp_tunnel(source, destination) {
+        return None;
+    }
+    if settings.vxlan_ports.contains(&destination) {
+        vxlan::carried(walk, at)
+    } else if destination == settings.geneve_port {
+        geneve::carried(walk, at)
+    } else if source == settings.gtpu_port || destination == settings.gtpu_port {
+        gtpu::carried(walk, at)
+    } else {
+        teredo::carried(walk, at)
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::decoded::{Decoded, Kind, Tunnel};
 use crate::malformation::Malformation;
-use crate::{LinkType, Settings, ethernet, ipv4, ipv6, link, transport};
+use crate::{LinkType, Settings, ethernet, ipv4, ipv6, link, llc, mpls, ppp, transport};
 
 /// Frames are looked at up to here, in bytes: far above any snap length, and small enough for offsets never to overflow.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 30;
@@ -20,6 +20,14 @@ pub(crate) enum Next {
     Ethernet { at: usize },
     /// What an EtherType names.
     EtherType { ether_type: u16, at: usize },
+    /// An LLC header.
+    Llc { at: usize },
+    /// A PPP frame.
+    Ppp { at: usize },
+    /// A PPPoE session header.
+    Pppoe { at: usize },
+    /// An MPLS label stack.
+    Mpls { at: usize },
     /// IPv4 or IPv6: the first nibble says which.
     Ip { at: usize },
     /// An IPv4 header.
@@ -74,6 +82,10 @@ impl<'a> Walk<'a> {
                 Next::Done(kind) => return Ok(kind),
                 Next::Ethernet { at } => ethernet::walk(self, at)?,
                 Next::EtherType { ether_type, at } => ethernet::ether_type(self, ether_type, at)?,
+                Next::Llc { at } => llc::walk(self, at)?,
+                Next::Ppp { at } => ppp::walk(self, at)?,
+                Next::Pppoe { at } => ppp::pppoe(self, at)?,
+                Next::Mpls { at } => mpls::walk(self, at)?,
                 Next::Ip { at } => self.ip(at)?,
                 Next::Ipv4 { at } => ipv4::walk(self, at)?,
                 Next::Ipv6 { at } => ipv6::walk(self, at)?,
@@ -141,12 +153,27 @@ impl<'a> Walk<'a> {
         self.tunnels_left > 0
     }
 
-    /// Steps into a tunnel: what `out` describes now, as a flow of this `kind`, stands if the inside turns out not to be IP.
-    pub(crate) fn enter_tunnel(&mut self, kind: Kind, tunnel: Tunnel) {
+    /// Steps into what a tunnel carries, or stops where there is none. What `out` describes now, as a flow of this
+    /// `kind`, is the answer in the second case, and in the first whenever the inside turns out to be no IP packet,
+    /// or a malformed one.
+    pub(crate) fn through(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
+        let Some(carried) = carried.filter(|carried| carried.end <= self.end) else { return Next::Done(kind) };
         self.outer = Some(Decoded { kind, ..self.out });
         self.tunnels_left = self.tunnels_left.saturating_sub(1);
-        self.out.tunnel = tunnel;
+        self.out.tunnel = carried.tunnel;
+        self.end = carried.end;
+        carried.next
     }
+}
+
+/// What a tunnel's header says about its inside.
+pub(crate) struct Carried {
+    /// The tunnel.
+    pub(crate) tunnel: Tunnel,
+    /// The first header inside.
+    pub(crate) next: Next,
+    /// Where the inside ends; not beyond the outside, or it is not taken for a tunnel.
+    pub(crate) end: usize,
 }
 
 /// The 16-bit number at `index` of a header, network byte order.

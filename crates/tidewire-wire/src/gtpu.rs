@@ -1,0 +1,61 @@
+//! GTP-U (3GPP TS 29.281, 5): subscribers' packets between base station and core.
+
+use crate::decoded::{Tunnel, TunnelKind};
+use crate::walk::{Carried, Next, Walk, be16, be32};
+
+/// Flags, message type, length, tunnel endpoint identifier; in bytes.
+const HEADER_BYTES: usize = 8;
+/// Sequence number, N-PDU number and type of the first extension; in bytes, present when any of the three flags is.
+const OPTIONAL_BYTES: usize = 4;
+/// Version and protocol type: version 1, GTP (not GTP').
+const VERSION_MASK: u8 = 0xf0;
+const VERSION1: u8 = 0x30;
+/// Extension header, sequence number or N-PDU number flag.
+const OPTIONAL: u8 = 0x07;
+/// Extension header flag.
+const EXTENSION: u8 = 0x04;
+/// G-PDU: the message that carries a packet.
+const G_PDU: u8 = 255;
+/// Extension headers walked in one message; 3GPP defines fewer.
+const EXTENSIONS_MAX: usize = 16;
+
+/// The IP packet that a G-PDU carries.
+pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
+    let header = walk.bytes::<HEADER_BYTES>(at)?;
+    if header[0] & VERSION_MASK != VERSION1 || header[1] != G_PDU {
+        return None;
+    }
+    // The length counts from behind the eight bytes on, the optional ones included.
+    let end = at + HEADER_BYTES + usize::from(be16(header, 2));
+    let mut inner_at = at + HEADER_BYTES;
+    if header[0] & OPTIONAL != 0 {
+        let optional = walk.bytes::<OPTIONAL_BYTES>(inner_at)?;
+        inner_at += OPTIONAL_BYTES;
+        if header[0] & EXTENSION != 0 {
+            inner_at = after_extensions(walk, optional[3], inner_at)?;
+        }
+    }
+    Some(Carried {
+        tunnel: Tunnel { kind: TunnelKind::GtpU, id: be32(header, 4) },
+        next: Next::Ip { at: inner_at },
+        end,
+    })
+}
+
+/// Extension headers: length in units of 4 bytes, content, type of the next (5.2.1).
+fn after_extensions(walk: &Walk<'_>, first: u8, mut at: usize) -> Option<usize> {
+    let mut kind = first;
+    for _ in 0..EXTENSIONS_MAX {
+        if kind == 0 {
+            return Some(at);
+        }
+        let [length] = walk.bytes::<1>(at)?;
+        let bytes = usize::from(*length) * 4;
+        if bytes == 0 {
+            return None;
+        }
+        [kind] = *walk.bytes::<1>(at + bytes - 1)?;
+        at += bytes;
+    }
+    None
+}

@@ -1,0 +1,70 @@
+//! 802.11 data frames (IEEE 802.11-2020, 9.2 and 9.3.2). Others, and encrypted or fragmented ones, are counted as other link traffic.
+
+use crate::decoded::Kind;
+use crate::malformation::Malformation::{self, LinkCut, LinkShort};
+use crate::walk::{Next, Walk, be16};
+
+/// Frame control, duration, three addresses and sequence control, in bytes.
+const HEADER_BYTES: usize = 24;
+/// Fourth address, in bytes: present between two access points.
+const ADDRESS4_BYTES: usize = 6;
+/// High-throughput control, in bytes: present in QoS frames with the order bit.
+const HT_CONTROL_BYTES: usize = 4;
+
+/// Of the first byte: protocol version and type.
+const TYPE_MASK: u8 = 0x0f;
+/// Version 0, data.
+const TYPE_DATA: u8 = 0x08;
+/// Subtype bit: no data in this frame.
+const NULL: u8 = 0x40;
+/// Subtype bit: a QoS control field is present.
+const QOS: u8 = 0x80;
+
+/// Of the second byte: to and from the distribution system.
+const BOTH_DISTRIBUTION: u8 = 0x03;
+const MORE_FRAGMENTS: u8 = 0x04;
+const PROTECTED: u8 = 0x40;
+const ORDER: u8 = 0x80;
+
+/// QoS control: the payload is a list of subframes.
+const AGGREGATE: u8 = 0x80;
+/// An A-MSDU subframe's destination, source and length, in bytes.
+const SUBFRAME_BYTES: usize = 14;
+
+/// An 802.11 header at `at`; `padded`: the driver padded it to a multiple of 4 bytes (radiotap says so).
+///
+/// Of an aggregate (A-MSDU) only the first subframe is walked: a frame has one fate, and drivers hand such
+/// frames on one subframe at a time nearly always.
+pub(crate) fn walk(walk: &mut Walk<'_>, at: usize, padded: bool) -> Result<Next, Malformation> {
+    let [kind, flags] = *walk.header::<2>(at, LinkShort, LinkCut)?;
+    if kind & TYPE_MASK != TYPE_DATA || kind & NULL != 0 || flags & (PROTECTED | MORE_FRAGMENTS) != 0 {
+        return Ok(Next::Done(Kind::OtherLink));
+    }
+    let header = walk.header::<HEADER_BYTES>(at, LinkShort, LinkCut)?;
+    if header[22] & 0x0f != 0 {
+        return Ok(Next::Done(Kind::OtherLink));
+    }
+    let mut bytes = HEADER_BYTES;
+    if flags & BOTH_DISTRIBUTION == BOTH_DISTRIBUTION {
+        bytes += ADDRESS4_BYTES;
+    }
+    let mut aggregate = false;
+    if kind & QOS != 0 {
+        let qos = walk.header::<2>(at + bytes, LinkShort, LinkCut)?;
+        aggregate = qos[0] & AGGREGATE != 0;
+        bytes += 2;
+        if flags & ORDER != 0 {
+            bytes += HT_CONTROL_BYTES;
+        }
+    }
+    if padded {
+        bytes = bytes.next_multiple_of(4);
+    }
+    let at = at + bytes;
+    if !aggregate {
+        return Ok(Next::Llc { at });
+    }
+    let subframe = walk.header::<SUBFRAME_BYTES>(at, LinkShort, LinkCut)?;
+    walk.end = walk.end.min(at + SUBFRAME_BYTES + usize::from(be16(subframe, 12)));
+    Ok(Next::Llc { at: at + SUBFRAME_BYTES })
+}

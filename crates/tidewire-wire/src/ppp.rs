@@ -1,0 +1,74 @@
+//! PPP (RFC 1661), plain and in HDLC-like framing (RFC 1662), PPPoE sessions (RFC 2516) and Cisco's HDLC.
+
+use crate::decoded::Kind;
+use crate::ethernet;
+use crate::malformation::Malformation::{self, LinkCut, LinkShort, PppoeLength, PppoeVersion};
+use crate::walk::{Next, Walk, be16};
+
+/// HDLC address and control bytes (RFC 1662, 3.1).
+const ALL_STATIONS: [u8; 2] = [0xff, 0x03];
+/// IPv4 (RFC 1332).
+const IPV4: u16 = 0x0021;
+/// IPv6 (RFC 5072).
+const IPV6: u16 = 0x0057;
+/// MPLS unicast and multicast (RFC 3032, 4.3).
+const MPLS: [u16; 2] = [0x0281, 0x0283];
+
+/// Cisco HDLC's address byte: unicast, multicast.
+const CISCO_ADDRESSES: [u8; 2] = [0x0f, 0x8f];
+/// Cisco HDLC's keep-alives (SLARP) go by the number of RARP.
+const SLARP: u16 = 0x8035;
+
+/// A PPP frame, whether or not it begins with address and control bytes.
+pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let at = if walk.bytes::<2>(at) == Some(&ALL_STATIONS) { at + 2 } else { at };
+    let [first] = *walk.header::<1>(at, LinkShort, LinkCut)?;
+    // Protocol field compression (RFC 1661, 6.5): an odd first byte is also the last.
+    let (protocol, at) = if first & 1 == 1 {
+        (u16::from(first), at + 1)
+    } else {
+        (be16(walk.header::<2>(at, LinkShort, LinkCut)?, 0), at + 2)
+    };
+    Ok(match protocol {
+        IPV4 => Next::Ipv4 { at },
+        IPV6 => Next::Ipv6 { at },
+        _ if MPLS.contains(&protocol) => Next::Mpls { at },
+        _ => Next::Done(Kind::OtherLink),
+    })
+}
+
+/// A serial line's frame: PPP, or Cisco's HDLC where the address says so.
+pub(crate) fn serial(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    match walk.bytes::<2>(at) {
+        Some([address, 0]) if CISCO_ADDRESSES.contains(address) => cisco(walk, at),
+        _ => self::walk(walk, at),
+    }
+}
+
+/// Cisco HDLC: address, control, EtherType.
+pub(crate) fn cisco(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let ether_type = be16(walk.header::<4>(at, LinkShort, LinkCut)?, 2);
+    match ether_type {
+        SLARP => Ok(Next::Done(Kind::OtherLink)),
+        // ISO protocols: a padding byte and an NLPID follow, but never IP.
+        _ if ether_type < ethernet::IPV4 => Ok(Next::Done(Kind::OtherLink)),
+        _ => Ok(Next::EtherType { ether_type, at: at + 4 }),
+    }
+}
+
+/// A PPPoE session frame: version and type, code, session, length; then PPP without address and control.
+pub(crate) fn pppoe(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let header = walk.header::<6>(at, LinkShort, LinkCut)?;
+    if header[0] != 0x11 {
+        return Err(PppoeVersion);
+    }
+    if header[1] != 0 {
+        return Ok(Next::Done(Kind::OtherLink));
+    }
+    let end = at + 6 + usize::from(be16(header, 4));
+    if end > walk.end {
+        return Err(PppoeLength);
+    }
+    walk.end = end;
+    Ok(Next::Ppp { at: at + 6 })
+}
