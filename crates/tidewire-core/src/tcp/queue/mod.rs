@@ -1,0 +1,338 @@
+//! The out-of-order store of one direction: segments that came before their turn, and who wins where they overlap.
+//!
+//! What would be delivered is decided by a [`TcpPolicy`]. For [`TcpPolicy::Linux`] the decisions of the kernel's
+//! out-of-order queue are taken one by one (`net/ipv4/tcp_input.c`: `tcp_data_queue_ofo`, `tcp_ofo_queue`), its
+//! tree and its joining of neighbours included; for the others each new segment is compared with each old piece.
+
+mod store;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use store::{Arrival, Store, slice_of};
+use tree::Segment;
+
+use crate::TcpPolicy;
+
+/// A segment's payload, as it arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// Offset of the first byte in the stream.
+    pub start: u64,
+    /// The payload; empty when bytes are only counted, shorter than `length` when snapped.
+    pub bytes: &'a [u8],
+    /// Bytes of the stream that the segment covers.
+    pub length: u64,
+    /// A host would probably have dropped it. It loses against everything else and is not delivered unless acknowledged.
+    pub weak: bool,
+    /// When it was captured, nanoseconds.
+    pub timestamp_ns: u64,
+    /// The packet's number.
+    pub number: u64,
+}
+
+/// What became of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inserted {
+    /// Offsets that were not there before.
+    pub fresh_bytes: u64,
+    /// Offsets that were there before, or had been delivered (`start` below the expected offset).
+    pub repeated_bytes: u64,
+    /// None of it was stored: all of its bytes lost.
+    pub dropped: bool,
+}
+
+/// Bytes whose turn has come.
+#[derive(Debug, Default)]
+pub struct Piece {
+    /// Offset of the first byte.
+    pub start: u64,
+    /// Bytes of the stream that it covers.
+    pub length: u64,
+    /// When the packet that ended it was captured, nanoseconds.
+    pub timestamp_ns: u64,
+    /// That packet's number.
+    pub number: u64,
+    /// See [`Incoming::weak`].
+    pub weak: bool,
+    /// The bytes: `length` of them, or fewer when they were snapped or only counted.
+    pub data: Vec<u8>,
+}
+
+impl Piece {
+    /// Takes a segment's bytes from `expected` on, or a copy of them where the segment goes on beyond `end`.
+    fn of(mut segment: Segment, expected: u64, weak: bool) -> Self {
+        let skipped = ((expected - segment.start) as usize).min(segment.bytes().len());
+        // Rarely anything: only where pieces overlap.
+        segment.data.drain(..segment.head as usize + skipped);
+        Self {
+            start: expected,
+            length: segment.end() - expected,
+            timestamp_ns: segment.timestamp_ns,
+            number: segment.number,
+            weak,
+            data: segment.data,
+        }
+    }
+
+    fn copy_of(segment: &Segment, expected: u64, end: u64, weak: bool) -> Self {
+        Self {
+            start: expected,
+            length: end - expected,
+            timestamp_ns: segment.timestamp_ns,
+            number: segment.number,
+            weak,
+            data: slice_of(segment.bytes(), segment.start, expected, end).to_vec(),
+        }
+    }
+}
+
+/// See the module.
+///
+/// Cost: O(log n) for a segment in any order of arrival, and O(1) more for each old piece that it replaces or is
+/// compared with.
+#[derive(Debug, Default)]
+pub struct Queue {
+    strong: Store,
+    weak: Option<Box<Store>>,
+    /// A segment whose turn had come when it arrived (Linux: it never enters the tree).
+    due: Option<Box<Segment>>,
+    expected: u64,
+    /// Up to where weak pieces were to be had when they were last asked for.
+    limit_weak: u64,
+}
+
+impl Queue {
+    /// Stores a segment under a policy.
+    ///
+    /// `expected` is the next offset to be delivered (for policies with [`TcpPolicy::holds_until_acknowledged`]: the
+    /// first that is not yet acknowledged); bytes before it are not looked at. `on_conflict` is called with the offset
+    /// and length of each run of bytes that differ from what is stored.
+    pub fn insert(
+        &mut self,
+        policy: TcpPolicy,
+        expected: u64,
+        incoming: &Incoming<'_>,
+        on_conflict: &mut dyn FnMut(u64, u64),
+    ) -> Inserted {
+        self.expected = self.expected.max(expected);
+        let end = incoming.start.saturating_add(incoming.length);
+        let start = incoming.start.max(expected);
+        if start >= end {
+            return Inserted { fresh_bytes: 0, repeated_bytes: incoming.length, dropped: true };
+        }
+        let arrival = Arrival {
+            start,
+            end,
+            bytes: slice_of(incoming.bytes, incoming.start, start, end),
+            timestamp_ns: incoming.timestamp_ns,
+            number: incoming.number,
+        };
+        let fresh_bytes = self.fresh_bytes(start, end);
+        if fresh_bytes < end - start {
+            self.conflicts(&arrival, on_conflict);
+        }
+        let stored = if incoming.weak {
+            self.weak.get_or_insert_default().insert(TcpPolicy::First, &arrival)
+        } else if policy == TcpPolicy::Linux && start == expected && self.due.is_none() {
+            self.due = Some(Box::new(Segment {
+                start,
+                length: end - start,
+                data: arrival.bytes.to_vec(),
+                head: 0,
+                timestamp_ns: arrival.timestamp_ns,
+                number: arrival.number,
+            }));
+            true
+        } else {
+            self.strong.insert(policy, &arrival)
+        };
+        Inserted { fresh_bytes, repeated_bytes: incoming.length - fresh_bytes, dropped: !stored }
+    }
+
+    /// Compares a segment with what is stored, without storing it: for those that are delivered as they arrive
+    /// because the policy lets them win ([`TcpPolicy::in_order_wins`]). Returns how many of its bytes are not stored.
+    pub fn compare(&self, incoming: &Incoming<'_>, on_conflict: &mut dyn FnMut(u64, u64)) -> u64 {
+        let end = incoming.start.saturating_add(incoming.length);
+        let arrival = Arrival {
+            start: incoming.start,
+            end,
+            bytes: incoming.bytes,
+            timestamp_ns: incoming.timestamp_ns,
+            number: incoming.number,
+        };
+        let fresh_bytes = self.fresh_bytes(arrival.start, end);
+        if fresh_bytes < incoming.length {
+            self.conflicts(&arrival, on_conflict);
+        }
+        fresh_bytes
+    }
+
+    fn fresh_bytes(&self, start: u64, end: u64) -> u64 {
+        let start = self.due.as_ref().map_or(start, |due| due.end().clamp(start, end));
+        let mut fresh = 0;
+        if start < end {
+            self.strong.gaps(start, end, |from, to| match &self.weak {
+                Some(weak) => weak.gaps(from, to, |from, to| fresh += to - from),
+                None => fresh += to - from,
+            });
+        }
+        fresh
+    }
+
+    fn conflicts(&self, arrival: &Arrival<'_>, on_conflict: &mut dyn FnMut(u64, u64)) {
+        let mut run = (0, 0);
+        let mut compare = |at: u64, old: &[u8]| {
+            let new = slice_of(arrival.bytes, arrival.start, at, at + old.len() as u64);
+            if old.get(..new.len()) == Some(new) {
+                return;
+            }
+            let differing = (at..).zip(old.iter().zip(new)).filter(|(_, (old, new))| old != new);
+            for (offset, _) in differing {
+                if run.0 + run.1 == offset && run.1 > 0 {
+                    run.1 += 1;
+                } else {
+                    if run.1 > 0 {
+                        on_conflict(run.0, run.1);
+                    }
+                    run = (offset, 1);
+                }
+            }
+        };
+        if let Some(due) = &self.due {
+            let (from, to) = (due.start.max(arrival.start), due.end().min(arrival.end));
+            if from < to {
+                compare(from, slice_of(due.bytes(), due.start, from, to));
+            }
+        }
+        self.strong.winners(arrival.start, arrival.end, &mut compare);
+        if let Some(weak) = &self.weak {
+            weak.winners(arrival.start, arrival.end, &mut compare);
+        }
+        if run.1 > 0 {
+            on_conflict(run.0, run.1);
+        }
+    }
+
+    /// The next piece, if there is one that continues at `expected`. Pieces never overlap: each is decided.
+    ///
+    /// Nothing at or beyond `limit` is taken, and of weak pieces nothing at or beyond `limit_weak`: what the receiver
+    /// has acknowledged.
+    pub fn take(&mut self, expected: u64, limit: u64, limit_weak: u64) -> Option<Piece> {
+        self.expected = self.expected.max(expected);
+        self.limit_weak = self.limit_weak.max(limit_weak);
+        if self.weak.as_mut().is_some_and(|weak| weak.front(expected).is_none()) {
+            self.weak = None;
+        }
+        if let Some(due) = self.due.take_if(|due| due.start <= expected) {
+            if due.end() > expected && expected < limit {
+                if due.end() <= limit {
+                    return Some(Piece::of(*due, expected, false));
+                }
+                let piece = Piece::copy_of(&due, expected, limit, false);
+                self.due = Some(due);
+                return Some(piece);
+            } else if due.end() > expected {
+                self.due = Some(due);
+                return None;
+            }
+        }
+        let mut weak_limit = limit.min(limit_weak);
+        if let Some(front) = self.strong.front(expected) {
+            let start = self.strong.tree.segment(front).start;
+            if start <= expected {
+                return Self::take_front(&mut self.strong, front, expected, limit, false);
+            }
+            weak_limit = weak_limit.min(start);
+        }
+        let weak = self.weak.as_mut()?;
+        let front = weak.front(expected)?;
+        if weak.tree.segment(front).start > expected {
+            return None;
+        }
+        Self::take_front(weak, front, expected, weak_limit, true)
+    }
+
+    fn take_front(store: &mut Store, front: u32, expected: u64, limit: u64, weak: bool) -> Option<Piece> {
+        if expected >= limit {
+            return None;
+        }
+        if store.tree.segment(front).end() <= limit {
+            return Some(Piece::of(store.remove_front(front), expected, weak));
+        }
+        // The rest of it stays, as it is: a later segment is compared with all of it.
+        Some(Piece::copy_of(store.tree.segment(front), expected, limit, weak))
+    }
+
+    /// Offset of the first stored byte, for whoever gives up the hole before it. Weak pieces count where they start
+    /// below the `limit_weak` of the last `take`.
+    #[must_use]
+    pub fn first_start(&self) -> Option<u64> {
+        let weak = self.weak.as_ref().and_then(|weak| weak.first_start()).filter(|&start| start < self.limit_weak);
+        let due = self.due.as_ref().map(|due| due.start);
+        let first = [self.strong.first_start(), weak, due].into_iter().flatten().min()?;
+        Some(first.max(self.expected))
+    }
+
+    /// Offset after the last stored byte; 0 when empty.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        let due = self.due.as_ref().map_or(0, |due| due.end());
+        self.strong.tree.reach().max(self.weak.as_ref().map_or(0, |weak| weak.tree.reach())).max(due)
+    }
+
+    /// Whether nothing is stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.strong.is_empty() && self.due.is_none() && self.weak.as_ref().is_none_or(|weak| weak.is_empty())
+    }
+
+    /// How many pieces are stored.
+    #[must_use]
+    pub fn pieces(&self) -> u32 {
+        let weak = self.weak.as_ref().map_or(0, |weak| weak.tree.count());
+        self.strong.tree.count() + weak + u32::from(self.due.is_some())
+    }
+
+    /// Runs of stored bytes that have a hole before them.
+    #[must_use]
+    pub fn holes(&self) -> u32 {
+        let of = |store: &Store| {
+            let at_front = store.first_start().is_some_and(|start| start <= self.expected);
+            store.runs.saturating_sub(u32::from(at_front))
+        };
+        of(&self.strong) + self.weak.as_ref().map_or(0, |weak| of(weak))
+    }
+
+    /// Memory that is taken: bytes and bookkeeping.
+    #[must_use]
+    pub fn charged_bytes(&self) -> u64 {
+        let weak = self.weak.as_ref().map_or(0, |weak| weak.charge() + size_of::<Store>() as u64 + 16);
+        let due = self.due.as_ref().map_or(0, |due| due.data_charge() + size_of::<Segment>() as u64 + 16);
+        self.strong.charge() + weak + due
+    }
+
+    /// Forgets everything. Returns the memory freed.
+    pub fn clear(&mut self) -> u64 {
+        let freed = self.charged_bytes();
+        let (expected, limit_weak) = (self.expected, self.limit_weak);
+        *self = Self { expected, limit_weak, ..Self::default() };
+        freed
+    }
+
+    /// Gives up the piece that starts last; weak ones first. Returns the memory freed, 0 only when nothing is left.
+    pub fn drop_last(&mut self) -> u64 {
+        let before = self.charged_bytes();
+        if let Some(weak) = &mut self.weak {
+            weak.drop_last();
+            if weak.is_empty() {
+                self.weak = None;
+            }
+        } else if self.strong.is_empty() {
+            self.due = None;
+        } else {
+            self.strong.drop_last();
+        }
+        before - self.charged_bytes()
+    }
+}

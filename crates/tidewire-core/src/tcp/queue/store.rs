@@ -1,0 +1,346 @@
+//! Pieces of one kind (what a host would take, or what it would not), kept under a policy.
+
+use super::tree::{LEFT, NIL, RIGHT, Segment, Tree};
+use crate::TcpPolicy;
+
+/// The kernel joins an out-of-order segment to the piece that ends where it starts. It does so until the piece has
+/// 17 fragments of memory; we stop by bytes, so that a piece never takes long to move.
+pub(super) const COALESCED_BYTES_MAX: u64 = 64 << 10;
+
+/// A segment that is to be stored: bytes still borrowed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'a> {
+    pub start: u64,
+    pub end: u64,
+    /// From `start` on; may be fewer than `end - start`.
+    pub bytes: &'a [u8],
+    pub timestamp_ns: u64,
+    pub number: u64,
+}
+
+impl<'a> Arrival<'a> {
+    /// The bytes of this arrival that lie in a range inside of it.
+    fn slice(&self, start: u64, end: u64) -> &'a [u8] {
+        slice_of(self.bytes, self.start, start, end)
+    }
+
+    fn part(&self, start: u64, end: u64) -> Segment {
+        Segment {
+            start,
+            length: end - start,
+            data: self.slice(start, end).to_vec(),
+            head: 0,
+            timestamp_ns: self.timestamp_ns,
+            number: self.number,
+        }
+    }
+
+    fn whole(&self) -> Segment {
+        self.part(self.start, self.end)
+    }
+}
+
+/// What is there of `[start, end)` in `bytes`, which begin at the offset `at`.
+pub(super) fn slice_of(bytes: &[u8], at: u64, start: u64, end: u64) -> &[u8] {
+    let from = ((start - at) as usize).min(bytes.len());
+    let to = ((end - at) as usize).min(bytes.len());
+    bytes.get(from..to).unwrap_or_default()
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    pub tree: Tree,
+    data_charge: u64,
+    /// Runs of bytes without a hole.
+    pub runs: u32,
+    /// The farthest end of what was taken from the front.
+    front_reach: u64,
+}
+
+impl Store {
+    pub fn charge(&self) -> u64 {
+        self.data_charge + self.tree.node_charge()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tree.root() == NIL
+    }
+
+    pub fn first_start(&self) -> Option<u64> {
+        let first = self.tree.first();
+        (first != NIL).then(|| self.tree.segment(first).start)
+    }
+
+    /// Calls `each` with the parts of `[start, end)` that are not stored.
+    pub fn gaps(&self, start: u64, end: u64, mut each: impl FnMut(u64, u64)) {
+        if self.is_empty() {
+            return each(start, end);
+        }
+        let mut at = start;
+        loop {
+            let reach = self.tree.reach_from(at);
+            if reach > at {
+                // Bytes up to `reach` are there, those of later starts perhaps beyond it.
+                at = reach;
+                if at >= end {
+                    return;
+                }
+                continue;
+            }
+            let next = self.tree.start_after(at).unwrap_or(end).min(end);
+            each(at, next);
+            at = next;
+            if at >= end {
+                return;
+            }
+        }
+    }
+
+    /// Calls `each` with the bytes that would be delivered of `[start, end)`, in order: their offset and themselves.
+    pub fn winners(&self, start: u64, end: u64, mut each: impl FnMut(u64, &[u8])) {
+        let mut at = start;
+        while at < end {
+            let node = self.tree.first_beyond(at);
+            if node == NIL || self.tree.segment(node).start >= end {
+                return;
+            }
+            let segment = self.tree.segment(node);
+            let (from, to) = (segment.start.max(at), segment.end().min(end));
+            each(from, slice_of(segment.bytes(), segment.start, from, to));
+            at = to;
+        }
+    }
+
+    /// Notes that `[start, end)` will be covered.
+    fn cover(&mut self, start: u64, end: u64) {
+        let reach = self.tree.reach_from(start);
+        // No piece ends at 0: that is what there is without one.
+        let touches = reach > 0 && reach >= start;
+        let (mut at, mut joined) = (reach.max(start), 0);
+        while at < end {
+            let farther = self.tree.reach_from(at);
+            if farther > at {
+                at = farther;
+                continue;
+            }
+            match self.tree.start_after(at) {
+                Some(next) if next <= end => {
+                    joined += 1;
+                    at = self.tree.reach_from(next);
+                }
+                _ => break,
+            }
+        }
+        self.runs = (self.runs + 1).saturating_sub(u32::from(touches) + joined);
+    }
+
+    /// Stores what a policy leaves of `arrival`. Returns whether any of it was stored.
+    pub fn insert(&mut self, policy: TcpPolicy, arrival: &Arrival<'_>) -> bool {
+        if self.is_empty() {
+            self.runs = 1;
+            self.link(arrival.whole(), NIL, LEFT);
+            return true;
+        }
+        self.cover(arrival.start, arrival.end);
+        let stored = match policy {
+            TcpPolicy::Linux => self.insert_linux(arrival),
+            _ => self.insert_pairwise(policy, arrival),
+        };
+        self.tree.shrink();
+        stored
+    }
+
+    fn link(&mut self, segment: Segment, parent: u32, side: usize) -> u32 {
+        self.data_charge += segment.data_charge();
+        self.tree.link(segment, parent, side)
+    }
+
+    fn place(&mut self, segment: Segment) {
+        let (parent, side) = self.tree.place(segment.start);
+        self.link(segment, parent, side);
+    }
+
+    fn unlink(&mut self, node: u32) -> Segment {
+        let segment = self.tree.unlink(node);
+        self.data_charge -= segment.data_charge();
+        segment
+    }
+
+    /// Old and new are compared piece by piece, as the models of Novak and Sturges are: pieces never overlap.
+    fn insert_pairwise(&mut self, policy: TcpPolicy, arrival: &Arrival<'_>) -> bool {
+        let (start, end) = (arrival.start, arrival.end);
+        let mut stored = false;
+        // What of the new bytes is not yet decided begins here.
+        let mut at = start;
+        let mut node = self.tree.first_beyond(start);
+        while node != NIL {
+            let (old_start, old_end) = (self.tree.segment(node).start, self.tree.segment(node).end());
+            if old_start >= end {
+                break;
+            }
+            let next = self.tree.next(node);
+            if !policy.new_wins((start, end), (old_start, old_end)) {
+                if at < old_start {
+                    self.place(arrival.part(at, old_start));
+                    stored = true;
+                }
+                at = old_end;
+            } else if old_start < start && old_end > end {
+                // Inside of an old piece: written into it, so that it need not be cut in two.
+                self.overwrite(node, arrival);
+                return true;
+            } else if old_start < start {
+                self.tree.reshape(node, old_start, start - old_start);
+                let segment = self.tree.segment_mut(node);
+                let kept = (segment.length as usize).saturating_add(segment.head as usize);
+                segment.data.truncate(kept);
+            } else if old_end > end {
+                self.tree.reshape(node, end, old_end - end);
+                let segment = self.tree.segment_mut(node);
+                let skipped = ((end - old_start) as usize).min(segment.bytes().len());
+                segment.head += skipped as u32;
+            } else {
+                self.unlink(node);
+            }
+            node = next;
+        }
+        if at < end {
+            self.place(arrival.part(at, end));
+            stored = true;
+        }
+        stored
+    }
+
+    fn overwrite(&mut self, node: u32, arrival: &Arrival<'_>) {
+        let segment = self.tree.segment_mut(node);
+        let from = (arrival.start - segment.start) as usize + segment.head as usize;
+        if let Some(old) = segment.data.get_mut(from..) {
+            let count = arrival.bytes.len().min(old.len());
+            old[..count].copy_from_slice(&arrival.bytes[..count]);
+        }
+    }
+
+    /// What Linux's `tcp_data_queue_ofo` does, decision by decision; pieces may overlap, the one that starts first
+    /// is delivered first.
+    fn insert_linux(&mut self, arrival: &Arrival<'_>) -> bool {
+        let last = self.tree.last();
+        if self.coalesce(last, arrival) {
+            return true;
+        }
+        let mut place = (last, RIGHT);
+        if arrival.start < self.tree.segment(last).end() {
+            place = (NIL, LEFT);
+            let mut at = self.tree.root();
+            while at != NIL {
+                let (start, end) = (self.tree.segment(at).start, self.tree.segment(at).end());
+                let mut side = RIGHT;
+                if arrival.start < start {
+                    side = LEFT;
+                } else if arrival.start < end {
+                    if arrival.end <= end {
+                        return false;
+                    }
+                    if arrival.start == start {
+                        self.replace(at, arrival);
+                        self.remove_covered(at, arrival.end);
+                        return true;
+                    }
+                } else if self.coalesce(at, arrival) {
+                    return true;
+                }
+                place = (at, side);
+                at = self.tree.child(at, side);
+            }
+        }
+        let node = self.link(arrival.whole(), place.0, place.1);
+        self.remove_covered(node, arrival.end);
+        true
+    }
+
+    fn replace(&mut self, node: u32, arrival: &Arrival<'_>) {
+        let segment = arrival.whole();
+        self.data_charge += segment.data_charge();
+        let old = self.tree.replace(node, segment);
+        self.data_charge -= old.data_charge();
+    }
+
+    /// Removes the pieces after `node` that end at or before `end`, up to the first that does not.
+    fn remove_covered(&mut self, node: u32, end: u64) {
+        loop {
+            // Removing a node moves no other one to another index.
+            let next = self.tree.next(node);
+            if next == NIL || self.tree.segment(next).end() > end {
+                return;
+            }
+            self.unlink(next);
+        }
+    }
+
+    /// Joins `arrival` to a piece if that ends where it starts.
+    fn coalesce(&mut self, node: u32, arrival: &Arrival<'_>) -> bool {
+        let segment = self.tree.segment(node);
+        if segment.end() != arrival.start {
+            return false;
+        }
+        let (start, length) = (segment.start, arrival.end - segment.start);
+        let is_whole = segment.bytes().len() as u64 == segment.length;
+        let is_counted = segment.bytes().is_empty() && arrival.bytes.is_empty();
+        if length > COALESCED_BYTES_MAX || !(is_whole || is_counted) {
+            return false;
+        }
+        self.data_charge -= segment.data_charge();
+        let segment = self.tree.segment_mut(node);
+        let (held, more) = (segment.data.len(), arrival.bytes.len());
+        if segment.data.capacity() - held < more {
+            segment.data.reserve_exact(more.max(held / 2));
+        }
+        segment.data.extend_from_slice(arrival.bytes);
+        (segment.timestamp_ns, segment.number) = (arrival.timestamp_ns, arrival.number);
+        self.data_charge += segment.data_charge();
+        self.tree.reshape(node, start, length);
+        true
+    }
+
+    /// The first piece that reaches beyond `expected`; those before it are removed, nobody will ask for them again.
+    pub fn front(&mut self, expected: u64) -> Option<u32> {
+        loop {
+            let first = self.tree.first();
+            if first == NIL {
+                return None;
+            }
+            if self.tree.segment(first).end() > expected {
+                return Some(first);
+            }
+            self.remove_front(first);
+        }
+    }
+
+    /// Takes the first piece out. Nodes may move.
+    pub fn remove_front(&mut self, first: u32) -> Segment {
+        let segment = self.unlink(first);
+        self.front_reach = self.front_reach.max(segment.end());
+        match self.first_start() {
+            None => self.runs = 0,
+            Some(start) if start > self.front_reach => self.runs -= 1,
+            Some(_) => {}
+        }
+        self.tree.shrink();
+        segment
+    }
+
+    /// Takes the piece out that starts last.
+    pub fn drop_last(&mut self) {
+        let last = self.tree.last();
+        if last == NIL {
+            return;
+        }
+        let segment = self.unlink(last);
+        if self.is_empty() {
+            self.runs = 0;
+        } else if self.tree.reach() < segment.start {
+            self.runs -= 1;
+        }
+        self.tree.shrink();
+    }
+}
