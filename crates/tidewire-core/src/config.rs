@@ -51,6 +51,11 @@ impl TargetPolicies {
         self.entries.is_empty()
     }
 
+    /// Whether any network's TCP policy is one for which `is` holds.
+    pub(crate) fn any(&self, is: impl Fn(TcpPolicy) -> bool) -> bool {
+        self.entries.iter().any(|entry| is(entry.2))
+    }
+
     /// The policies for a receiver, if one of the networks holds it.
     #[must_use]
     pub fn find(&self, receiver: IpAddr) -> Option<(TcpPolicy, DefragPolicy)> {
@@ -144,11 +149,14 @@ pub struct Config {
     pub holes_max: u32,
     /// Entries kept in a stream's lists of gaps, conflicts and anomalies, each. Default 4,096. Counters go on beyond.
     pub list_max: u32,
-    /// How many segments after an acknowledged hole it becomes a gap (STRICT): capture may reorder. Default 64.
+    /// An acknowledged hole becomes a gap (STRICT) when this many packets with payload came after it *and*
+    /// `hole_bytes_strict` are waiting: a capture may show packets in another order than they had. Default 64.
     pub hole_segments_strict: u32,
-    /// The same for FAST, acknowledged or not. Default 16.
+    /// See `hole_segments_strict`. Default 128 KiB: short streams are waited for to their end, long ones cost little.
+    pub hole_bytes_strict: u64,
+    /// A hole becomes a gap in FAST mode after this many packets with payload, acknowledged or not. Default 16.
     pub hole_segments_fast: u32,
-    /// An acknowledged hole becomes a gap after this long. Default 500 ms.
+    /// An acknowledged hole becomes a gap after this long; 0: only by the rules above. Default 0 for files.
     pub hole_timeout_ns: u64,
 
     /// Smallest fragment accepted that is not a datagram's last, in bytes of data (N3). Default 8.
@@ -208,8 +216,9 @@ impl Default for Config {
             holes_max: 1 << 20,
             list_max: 4096,
             hole_segments_strict: 64,
+            hole_bytes_strict: 128 << 10,
             hole_segments_fast: 16,
-            hole_timeout_ns: 500_000_000,
+            hole_timeout_ns: 0,
             fragment_bytes_min: 8,
             fragments_max: 8192,
             datagram_bytes_max: 65_535,

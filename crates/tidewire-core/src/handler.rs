@@ -16,6 +16,8 @@ pub enum GapCause {
     Memory,
     /// Shed by the watermark rule.
     Shed,
+    /// An urgent byte, taken out of the stream by setting.
+    Urgent,
 }
 
 impl GapCause {
@@ -28,6 +30,7 @@ impl GapCause {
             Self::Cutoff => "cutoff",
             Self::Memory => "memory",
             Self::Shed => "shed",
+            Self::Urgent => "urgent",
         }
     }
 }

@@ -4,18 +4,22 @@
 //! several workers are several engines, each with its [`Share`] of the flows.
 
 mod batch;
+mod budget;
 mod config;
 pub mod defrag;
 pub mod engine;
+mod flow;
 mod handler;
 pub mod hash;
 mod ledger;
 mod policy;
+mod prefetch;
 mod stats;
+pub mod tcp;
 
 pub use batch::{Batch, Frame};
 pub use config::{ChecksumMode, Config, DirectionCutoff, Mode, Share, TargetPolicies};
-pub use engine::{Class, Classify, Engine, Stream};
+pub use engine::{Class, Classify, Engine, History, Stream};
 pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};
 pub use ledger::{Fate, Ledger};
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};

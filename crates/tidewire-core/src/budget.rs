@@ -1,0 +1,45 @@
+//! Memory for bytes that wait: charged when taken, freed when given back, never above the bound.
+
+/// Counters of buffered bytes by hash of the sender's address: a fixed array, so that counting costs no memory that
+/// an attacker could grow. Addresses that share a counter share its bound.
+const SOURCES: usize = 1 << 14;
+
+/// What is buffered, in all and by source.
+pub(crate) struct Budget {
+    pub used: u64,
+    pub used_max: u64,
+    pub limit: u64,
+    source_limit: u64,
+    sources: Vec<u64>,
+    pub holes: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: u64, source_limit: u64) -> Self {
+        let source_limit = if source_limit == 0 { limit / 4 } else { source_limit };
+        Self { used: 0, used_max: 0, limit, source_limit, sources: vec![0; SOURCES], holes: 0 }
+    }
+
+    /// Notes that what a source had charged changed from `before` to `after`.
+    pub(crate) fn change(&mut self, source: u64, before: u64, after: u64) {
+        self.used = (self.used + after).saturating_sub(before);
+        self.used_max = self.used_max.max(self.used);
+        let counter = &mut self.sources[source as usize % SOURCES];
+        *counter = (*counter + after).saturating_sub(before);
+    }
+
+    /// Whether all buffers together are over the bound.
+    pub(crate) fn is_over(&self) -> bool {
+        self.used > self.limit
+    }
+
+    /// Whether one source has more than its part.
+    pub(crate) fn source_is_over(&self, source: u64) -> bool {
+        self.sources[source as usize % SOURCES] > self.source_limit
+    }
+
+    /// How full the memory is, in thousandths.
+    pub(crate) fn level_permille(&self) -> u64 {
+        self.used.saturating_mul(1000) / self.limit.max(1)
+    }
+}

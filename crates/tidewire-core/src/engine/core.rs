@@ -1,0 +1,210 @@
+use std::collections::VecDeque;
+
+use crate::{
+    Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, Ledger, Mode, Stream, TcpPolicy,
+    budget::Budget,
+    flow::{Flow, bits, half},
+};
+
+/// Reads delivered bytes again, where the input allows it, so that retransmissions can be compared with them.
+pub trait History: Send {
+    /// Fills `buffer` from `origin` (see [`crate::Frame::origin`]); whether it could.
+    fn read(&mut self, origin: u64, buffer: &mut [u8]) -> bool;
+}
+
+/// Everything but the flow table: what is needed while one flow is worked on.
+pub(crate) struct Core<H: Handler> {
+    pub config: Config,
+    pub handler: H,
+    pub ledger: Ledger,
+    pub budget: Budget,
+    pub history: Option<Box<dyn History>>,
+    /// Whether settings ask for more than the short way of a segment does.
+    pub long_way: bool,
+    /// Slot of the flow that is worked on.
+    pub slot: u32,
+    /// Clock of the packet that is worked on.
+    pub clock_ns: u64,
+    /// Number of the packet that is worked on.
+    pub number: u64,
+    /// Chunks under way with the clock at which they are to be flushed, earliest first: (clock, slot, flow id).
+    pub flushes: VecDeque<(u64, u32, u64)>,
+    /// Slots of flows that hold bytes out of order.
+    pub holders: Vec<u32>,
+    /// Where retransmitted bytes are compared.
+    pub scratch: Vec<u8>,
+}
+
+impl<H: Handler> Core<H> {
+    /// Notes something odd at the packet that is worked on.
+    #[cold]
+    pub(crate) fn odd(&mut self, flow: &mut Flow, kind: AnomalyKind) {
+        self.ledger.anomalies[kind as usize] += 1;
+        let (limit, packet) = (self.config.list_max as usize, self.number);
+        let list = &mut flow.extra().anomalies;
+        if list.len() + 1 < limit {
+            list.push(Anomaly { kind, packet });
+        } else if list.len() < limit {
+            list.push(Anomaly { kind: AnomalyKind::ListFull, packet });
+        }
+    }
+
+    /// Notes an odd thing once for each stream.
+    #[cold]
+    pub(crate) fn odd_once(&mut self, flow: &mut Flow, kind: AnomalyKind) {
+        let known = flow.extra.as_ref().is_some_and(|extra| extra.anomalies.iter().any(|odd| odd.kind == kind));
+        if !known {
+            self.odd(flow, kind);
+        }
+    }
+
+    /// Tells the handler of a new stream.
+    pub(crate) fn open(&mut self, flow: &mut Flow, data: &mut H::Data) {
+        flow.flags |= bits::OPENED;
+        self.ledger.streams_opened += 1;
+        let open = self.ledger.streams_opened - self.ledger.streams_closed;
+        self.ledger.streams_open_max = self.ledger.streams_open_max.max(open);
+        self.handler.open(&mut Stream { flow, data, config: &self.config });
+    }
+
+    /// Tells the handler that a stream ended.
+    pub(crate) fn close(&mut self, flow: &mut Flow, data: &mut H::Data, reason: EndReason) {
+        self.ledger.streams_closed += 1;
+        self.handler.close(&mut Stream { flow, data, config: &self.config }, reason);
+    }
+
+    /// The overlap policy of a direction: its receiver's.
+    pub(crate) fn tcp_policy(&self, flow: &Flow, direction: Direction) -> TcpPolicy {
+        if self.config.targets.is_empty() {
+            return self.config.tcp_policy;
+        }
+        let receiver_is_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ServerToClient);
+        let receiver = flow.key.endpoint(receiver_is_a).address;
+        self.config.targets.find(receiver).map_or(self.config.tcp_policy, |found| found.0)
+    }
+
+    /// How many bytes of a direction are delivered.
+    #[inline]
+    pub(crate) fn cutoff(&self, flow: &Flow, direction: Direction) -> u64 {
+        let at = direction as usize;
+        if self.config.mode == Mode::Track {
+            return 0;
+        }
+        match &flow.extra {
+            Some(extra) if flow.halves[at].has(half::OWN_CUTOFF) => extra.cutoff[at],
+            _ => self.config.cutoff.0[at],
+        }
+    }
+
+    /// Whether any direction's bytes may be cut off at all.
+    #[inline(always)]
+    pub(crate) fn is_uncut(&self, direction: Direction) -> bool {
+        self.config.cutoff.0[direction as usize] == u64::MAX && self.config.mode != Mode::Track
+    }
+
+    /// Hands over bytes that continue the direction at stream offset `start`, as far as the cutoff allows.
+    #[inline(always)]
+    pub(crate) fn deliver(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        start: u64,
+        bytes: &[u8],
+        timestamp_ns: u64,
+    ) {
+        let mut bytes = bytes;
+        if flow.halves[direction as usize].has(half::SLOW) || !self.is_uncut(direction) {
+            bytes = self.cut(flow, direction, start, bytes);
+        }
+        if bytes.is_empty() {
+            return;
+        }
+        flow.delivered[direction as usize] += bytes.len() as u64;
+        self.ledger.delivered_bytes += bytes.len() as u64;
+        if self.config.chunk_bytes == 0 {
+            let is_datagram = flow.state == crate::TcpState::Stateless;
+            let chunk = Chunk { direction, offset: start, bytes, repeated_bytes: 0, timestamp_ns, is_datagram };
+            let chunks = &mut flow.halves[direction as usize].chunks;
+            *chunks = chunks.saturating_add(1);
+            self.handler.data(&mut Stream { flow, data, config: &self.config }, chunk);
+        } else {
+            self.gather(flow, data, direction, start, bytes, timestamp_ns);
+        }
+    }
+
+    #[cold]
+    fn cut<'b>(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: &'b [u8]) -> &'b [u8] {
+        let limit = self.cutoff(flow, direction);
+        let room = limit.saturating_sub(start);
+        if (bytes.len() as u64) < room {
+            return bytes;
+        }
+        if start + bytes.len() as u64 >= limit && limit != u64::MAX {
+            flow.halves[direction as usize].flags |= half::CUT;
+        }
+        &bytes[..room.min(bytes.len() as u64) as usize]
+    }
+
+    /// Reports bytes that will not come. What lies beyond the cutoff is counted, and reported with the cutoff at the end.
+    pub(crate) fn gap(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        offset: u64,
+        bytes: u64,
+        cause: GapCause,
+    ) {
+        if bytes == 0 {
+            return;
+        }
+        flow.extra().missing_bytes[direction as usize] += bytes;
+        let bytes = match self.config.mode {
+            Mode::Track => bytes,
+            _ => bytes.min(self.cutoff(flow, direction).saturating_sub(offset)),
+        };
+        self.report_gap(flow, data, Gap { direction, offset, bytes, cause });
+    }
+
+    fn report_gap(&mut self, flow: &mut Flow, data: &mut H::Data, gap: Gap) {
+        if gap.bytes == 0 {
+            return;
+        }
+        self.flush(flow, data, gap.direction);
+        self.ledger.gap_bytes += gap.bytes;
+        let limit = self.config.list_max as usize;
+        let gaps = &mut flow.extra().gaps;
+        let continues = |last: &Gap| {
+            last.direction == gap.direction && last.cause == gap.cause && last.offset + last.bytes == gap.offset
+        };
+        if gaps.last().is_some_and(continues) {
+            if let Some(last) = gaps.last_mut() {
+                last.bytes += gap.bytes;
+            }
+        } else if gaps.len() < limit {
+            gaps.push(gap);
+        } else {
+            self.odd_once(flow, AnomalyKind::ListFull);
+        }
+        if self.config.mode != Mode::Track {
+            self.handler.gap(&mut Stream { flow, data, config: &self.config }, gap);
+        }
+    }
+
+    /// Reports what a cutoff kept back, when the stream ends.
+    pub(crate) fn report_cutoff(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
+        if self.config.mode == Mode::Track || !flow.halves[direction as usize].has(half::CUT | half::OWN_CUTOFF) {
+            return;
+        }
+        let limit = self.cutoff(flow, direction);
+        let reached = flow.halves[direction as usize].next.saturating_sub(flow.bias(direction));
+        if reached > limit {
+            self.report_gap(
+                flow,
+                data,
+                Gap { direction, offset: limit, bytes: reached - limit, cause: GapCause::Cutoff },
+            );
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! How flows end: by their timeouts, by a full table, by memory, and with the input.
+
+use super::{Engine, core::Core};
+use crate::{
+    EndReason, GapCause, Handler, TcpState,
+    flow::{Flow, bits},
+};
+
+/// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
+const SWEEP_NS: u64 = 4_000_000_000;
+/// Flows that one step of the sweep looks at, at most.
+const SWEEP_STEP_MAX: u64 = 512;
+/// Holders that are looked at to find one that gives memory back.
+const RELIEF_SAMPLE: usize = 16;
+
+/// Where the sweep is.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    hand: u32,
+    paid_until_ns: u64,
+    holder: usize,
+}
+
+impl Flow {
+    /// Why a connection that is over ended.
+    pub(crate) fn reason_over(&self) -> Option<EndReason> {
+        match self.state {
+            TcpState::Closed => Some(EndReason::Fin),
+            TcpState::Reset => Some(EndReason::Rst),
+            _ => None,
+        }
+    }
+}
+
+impl<H: Handler> Core<H> {
+    /// Whether the flow's timeout passed before the packet that is worked on.
+    #[inline(always)]
+    pub(crate) fn is_expired(&self, flow: &Flow) -> bool {
+        let timeout = if flow.is_over() {
+            self.config.closed_timeout_ns
+        } else if self.config.inactivity_timeout_ns != 0 {
+            self.config.inactivity_timeout_ns
+        } else {
+            return false;
+        };
+        self.clock_ns > flow.seen_clock_ns.saturating_add(timeout)
+    }
+}
+
+impl<H: Handler> Engine<H> {
+    /// Ends a flow: everything it owes its handler, then its close.
+    pub(crate) fn end(&mut self, slot: u32, reason: EndReason) {
+        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+        let before = self.core.slot;
+        self.core.slot = slot;
+        if let Some(pending) = flow.extra.as_mut().and_then(|extra| extra.pending_syn.take()) {
+            self.core.absorb(flow, &pending);
+        }
+        self.core.complete(flow, data);
+        self.core.close(flow, data, reason);
+        self.core.slot = before;
+        self.table.remove(self.core.config.hash_key, slot);
+    }
+
+    /// Ends a half-open connection: opened and closed at once.
+    pub(crate) fn end_half_open(&mut self, slot: u32, reason: EndReason) {
+        let slot = self.promote(slot);
+        self.end(slot, reason);
+    }
+
+    /// Lets time pass: flushes chunks, ends half-open connections and flows whose timeouts are over.
+    #[inline(always)]
+    pub(crate) fn pass_time(&mut self, clock_ns: u64) {
+        self.core.clock_ns = clock_ns;
+        if clock_ns >= self.sweep.paid_until_ns {
+            self.sweep(clock_ns);
+        }
+        if !self.core.flushes.is_empty() {
+            self.flush_chunks(clock_ns);
+        }
+    }
+
+    #[cold]
+    fn sweep(&mut self, clock_ns: u64) {
+        let timeout = self.core.config.half_open_timeout_ns;
+        while let Some(slot) = self.table.oldest_half_open() {
+            if clock_ns <= self.table.half_open.get(slot).seen_clock_ns.saturating_add(timeout) {
+                break;
+            }
+            self.end_half_open(slot, EndReason::Timeout);
+        }
+        let used = u64::from(self.table.flows.used());
+        let elapsed = clock_ns.saturating_sub(self.sweep.paid_until_ns).clamp(SWEEP_NS / 64, SWEEP_NS);
+        let steps = (used * elapsed / SWEEP_NS).clamp(1, SWEEP_STEP_MAX).min(used);
+        // Each step pays for as much time as its share of the table stands for.
+        self.sweep.paid_until_ns =
+            clock_ns.saturating_add((steps * SWEEP_NS).checked_div(used).unwrap_or(SWEEP_NS / 64));
+        for _ in 0..steps {
+            let slot = self.sweep.hand % self.table.flows.used();
+            self.sweep.hand = slot + 1;
+            let flow = self.table.flows.get(slot);
+            if flow.has(bits::LIVE) && self.core.is_expired(flow) {
+                let reason = flow.reason_over().unwrap_or(EndReason::Timeout);
+                self.end(slot, reason);
+            }
+        }
+    }
+
+    fn flush_chunks(&mut self, clock_ns: u64) {
+        while let Some(&(due, slot, id)) = self.core.flushes.front() {
+            if due > clock_ns {
+                break;
+            }
+            self.core.flushes.pop_front();
+            let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+            if flow.has(bits::LIVE) && flow.id == id {
+                self.core.slot = slot;
+                self.core.flush_due(flow, data);
+            }
+        }
+    }
+
+    /// Makes room for one more flow. `false`: there is none.
+    pub(crate) fn make_room(&mut self) -> bool {
+        if self.table.flows.live() < self.core.config.flows_max {
+            return true;
+        }
+        let Some(victim) = self.table.victim() else { return false };
+        self.core.ledger.evicted += 1;
+        let reason = self.table.flows.get(victim).reason_over().unwrap_or(EndReason::Evicted);
+        self.end(victim, reason);
+        true
+    }
+
+    /// Memory is over its bound: those who hold most because of their holes give them up.
+    #[cold]
+    pub(crate) fn relieve(&mut self) {
+        while self.core.budget.is_over() && !self.core.holders.is_empty() {
+            let count = self.core.holders.len();
+            let mut best: Option<(u64, usize)> = None;
+            for step in 0..RELIEF_SAMPLE.min(count) {
+                let at = (self.sweep.holder + step * 7919) % count;
+                let held = self.held_by(self.core.holders[at]);
+                if best.is_none_or(|best| held > best.0) {
+                    best = Some((held, at));
+                }
+            }
+            self.sweep.holder = self.sweep.holder.wrapping_add(1);
+            let Some((held, at)) = best else { return };
+            let slot = self.core.holders.swap_remove(at);
+            let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+            flow.flags &= !bits::HOLDER;
+            if held == 0 {
+                continue;
+            }
+            self.core.slot = slot;
+            self.core.odd_once(flow, crate::AnomalyKind::BufferLimit);
+            for direction in [crate::Direction::ClientToServer, crate::Direction::ServerToClient] {
+                self.core.empty(flow, data, direction, GapCause::Memory);
+            }
+        }
+    }
+
+    fn held_by(&self, slot: u32) -> u64 {
+        let flow = self.table.flows.get(slot);
+        let Some(extra) = &flow.extra else { return 0 };
+        extra.queue.iter().map(crate::tcp::queue::Queue::charged_bytes).sum()
+    }
+
+    /// Ends every stream that is still open, in the order of ids, and settles every packet that was still held.
+    pub fn finish(&mut self) {
+        while let Some(slot) = self.table.oldest_half_open() {
+            self.promote(slot);
+        }
+        let mut open: Vec<(u64, u32)> = (0..self.table.flows.used())
+            .filter(|slot| self.table.flows.get(*slot).has(bits::LIVE))
+            .map(|slot| (self.table.flows.get(slot).id, slot))
+            .collect();
+        open.sort_unstable();
+        for (_, slot) in open {
+            let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::EndOfInput);
+            self.end(slot, reason);
+        }
+        self.finish_fragments();
+        self.core.ledger.buffered_bytes_max = self.core.budget.used_max;
+    }
+}

@@ -1,0 +1,203 @@
+//! One worker's engine: batches of frames in, handler calls out.
+
+pub(crate) mod core;
+mod fragments;
+mod gather;
+mod lifetime;
+mod shed;
+mod stream;
+mod transport;
+
+use std::collections::VecDeque;
+
+pub use self::core::History;
+pub use stream::Stream;
+
+use self::{core::Core, transport::Packet};
+use crate::{
+    Batch, Config, Fate, Frame, Handler, Ledger, Share,
+    budget::Budget,
+    flow::{Key, Table},
+    wire::{self, Decoded, Kind, LinkType},
+};
+
+/// Frames decoded and hashed together before the table is touched, so that its cache misses overlap.
+const GROUP: usize = 32;
+
+/// Datagrams within datagrams: a rebuilt one may hold a fragment again, this many times.
+const NESTING_MAX: u32 = 4;
+
+/// What an expression says of a new stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Priority, 0 the lowest; `None`: the default (0).
+    pub priority: Option<u8>,
+    /// Cutoff by direction, `None`: the general one.
+    pub cutoff: Option<[u64; 2]>,
+}
+
+/// Classifies streams by their first packet.
+pub trait Classify: Send {
+    /// The class of the stream that `bytes` (a whole frame, or a rebuilt IP packet with link type RAW) opens.
+    fn classify(&mut self, frame: &Frame, bytes: &[u8]) -> Class;
+}
+
+/// One worker: decodes, defragments, tracks, reassembles, and calls its handler.
+pub struct Engine<H: Handler> {
+    table: Table<H::Data>,
+    core: Core<H>,
+    share: Share,
+    classifier: Option<Box<dyn Classify>>,
+    /// Next flow that the sweep for ended ones looks at, and the clock up to which sweeps are paid for.
+    sweep: lifetime::Sweep,
+}
+
+impl<H: Handler> Engine<H> {
+    /// An engine for its share of the flows.
+    #[must_use]
+    pub fn new(config: Config, share: Share, handler: H) -> Self {
+        let share = Share { index: share.index, count: share.count.max(1) };
+        let core = Core {
+            budget: Budget::new(config.memory_bytes, config.source_buffer_bytes),
+            long_way: config.shed || config.urgent_inline != Config::default().urgent_inline,
+            handler,
+            ledger: Ledger::default(),
+            history: None,
+            slot: 0,
+            clock_ns: 0,
+            number: 0,
+            flushes: VecDeque::new(),
+            holders: Vec::new(),
+            scratch: Vec::new(),
+            config,
+        };
+        let mut engine = Self { table: Table::new(), core, share, classifier: None, sweep: lifetime::Sweep::default() };
+        engine.core.long_way |= engine.holds_somewhere();
+        engine
+    }
+
+    /// Whether any policy keeps bytes until they are acknowledged.
+    fn holds_somewhere(&self) -> bool {
+        let config = &self.core.config;
+        config.tcp_policy.holds_until_acknowledged() || config.targets.any(|tcp| tcp.holds_until_acknowledged())
+    }
+
+    /// Sets what classifies new streams.
+    pub fn set_classifier(&mut self, classifier: Box<dyn Classify>) {
+        self.classifier = Some(classifier);
+    }
+
+    /// Sets where delivered bytes can be read again (see `Config::history_bytes`).
+    pub fn set_history(&mut self, history: Box<dyn History>) {
+        self.core.history = Some(history);
+        self.core.long_way |= self.core.config.history_bytes != 0;
+    }
+
+    /// Takes in a batch. Every worker is given every batch; it counts and keeps its own share.
+    pub fn process(&mut self, batch: &Batch<'_>) {
+        for group in batch.frames.chunks(GROUP) {
+            if let Some(first) = group.first() {
+                self.pass_time(first.clock_ns);
+            }
+            self.process_group(batch, group);
+            if self.core.budget.is_over() {
+                self.relieve();
+            }
+        }
+    }
+
+    fn process_group(&mut self, batch: &Batch<'_>, group: &[Frame]) {
+        let mut decoded = [Decoded::EMPTY; GROUP];
+        let mut keys = [(Key::NONE, false, 0_u64); GROUP];
+        let Config { key_vlan, key_tunnel, hash_key, .. } = self.core.config;
+        for ((frame, decoded), key) in group.iter().zip(&mut decoded).zip(&mut keys) {
+            let bytes = batch.bytes(frame);
+            *decoded = wire::decode(frame.link, bytes, frame.wire_bytes, &self.core.config.wire);
+            if decoded.kind as u8 <= Kind::OtherIp as u8
+                && let Some((found, from_a)) = Key::of(bytes, decoded, key_vlan, key_tunnel)
+            {
+                let hash = found.hash(hash_key);
+                self.table.prefetch_index(hash);
+                *key = (found, from_a, hash);
+            }
+        }
+        for (_, _, hash) in keys.iter().take(group.len()).filter(|key| key.2 != 0) {
+            self.table.prefetch_entry(*hash);
+        }
+        for ((frame, decoded), (key, from_a, hash)) in group.iter().zip(&decoded).zip(keys) {
+            let bytes = batch.bytes(frame);
+            self.core.number = frame.number;
+            self.core.clock_ns = frame.clock_ns;
+            if hash != 0 {
+                if self.is_mine(hash) {
+                    let packet = Packet::of(frame, bytes, decoded);
+                    let fate = self.transport(&packet, &key, from_a, hash);
+                    self.receive(frame);
+                    self.core.ledger.settle(fate);
+                }
+            } else {
+                self.other(frame, bytes, decoded);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn is_mine(&self, hash: u64) -> bool {
+        self.share.count == 1 || ((hash >> 32) * u64::from(self.share.count)) >> 32 == u64::from(self.share.index)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, frame: &Frame) {
+        self.core.ledger.received += 1;
+        self.core.ledger.received_bytes += u64::from(frame.captured_bytes);
+    }
+
+    /// What is not a packet of a flow. The first worker counts it; fragments are put together by every worker.
+    #[cold]
+    fn other(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
+        let counts = self.share.index == 0;
+        if counts {
+            self.receive(frame);
+        }
+        let fate = match decoded.kind {
+            Kind::Fragment => return self.fragment(frame, bytes, decoded, 0),
+            Kind::Arp => Fate::Arp,
+            Kind::OtherLink => Fate::OtherLink,
+            Kind::UnsupportedLink => Fate::UnsupportedLink,
+            _ => Fate::Malformed,
+        };
+        if counts {
+            match decoded.malformed {
+                Some(why) if fate == Fate::Malformed => self.core.ledger.malformed(why),
+                _ => self.core.ledger.settle(fate),
+            }
+        }
+    }
+
+    /// Counts frames that were received and that something before the engine did not want.
+    pub fn count_filtered(&mut self, frames: u64, bytes: u64) {
+        self.core.ledger.received += frames;
+        self.core.ledger.received_bytes += bytes;
+        self.core.ledger.settle_many(Fate::Filtered, frames);
+    }
+
+    /// Where the packets went.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.core.ledger
+    }
+
+    /// The handler.
+    pub fn handler(&mut self) -> &mut H {
+        &mut self.core.handler
+    }
+
+    /// The handler and the final ledger.
+    #[must_use]
+    pub fn into_parts(self) -> (H, Ledger) {
+        (self.core.handler, self.core.ledger)
+    }
+
+    /// The link type of packets that the engine puts together itself.
+    const REBUILT: LinkType = LinkType::RAW;
+}

@@ -1,0 +1,39 @@
+//! Prioritized packet loss (Scap; S5): which payload is not buffered while memory runs short.
+
+use super::core::Core;
+use crate::{
+    Direction, Handler,
+    flow::{Flow, half},
+};
+
+impl<H: Handler> Core<H> {
+    /// The watermark rule: above its priority's watermark a packet is shed; in the region just below it, a packet that
+    /// lies beyond the overload cutoff of its stream is.
+    pub(crate) fn is_shed(&self, flow: &Flow, direction: Direction) -> bool {
+        if !self.config.shed {
+            return false;
+        }
+        let base = u64::from(self.config.base_threshold_permille.min(1000));
+        let level = self.budget.level_permille();
+        if level <= base {
+            return false;
+        }
+        let priorities = u64::from(self.config.priorities.max(1));
+        let watermark = |i: u64| base + (1000 - base) * i / priorities;
+        let priority = u64::from(flow.priority).min(priorities - 1);
+        if level > watermark(priority + 1) {
+            return true;
+        }
+        let me = &flow.halves[direction as usize];
+        let reached = if me.has(half::KNOWN) { me.next.saturating_sub(flow.bias(direction)) } else { 0 };
+        level > watermark(priority) && reached >= self.config.overload_cutoff_bytes
+    }
+
+    /// Counts a shed packet.
+    pub(crate) fn count_shed(&mut self, flow: &mut Flow, direction: Direction, bytes: u64) {
+        self.ledger.shed_by_priority[usize::from(flow.priority & 7)] += 1;
+        let extra = flow.extra();
+        extra.shed_packets[direction as usize] += 1;
+        extra.shed_bytes[direction as usize] += bytes;
+    }
+}

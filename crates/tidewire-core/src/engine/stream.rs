@@ -1,0 +1,140 @@
+use crate::{
+    Anomaly, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, TcpState,
+    flow::{Flow, bits, half},
+};
+
+/// A stream, as its handler sees it during a call.
+pub struct Stream<'a, D> {
+    pub(crate) flow: &'a mut Flow,
+    pub(crate) data: &'a mut D,
+    pub(crate) config: &'a Config,
+}
+
+impl<D> Stream<'_, D> {
+    /// Ordinal of the stream's first packet in the input, from 1: the same for any number of workers.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.flow.id
+    }
+
+    /// Addresses, ports, protocol, VLAN and tunnel.
+    #[must_use]
+    pub fn key(&self) -> FlowKey {
+        let icmp = self.flow.halves[0].base_seq;
+        let icmp = if matches!(self.flow.key.proto(), 1 | 58) { [(icmp >> 8) as u8, icmp as u8] } else { [0; 2] };
+        self.flow.key.describe(self.flow.has(bits::CLIENT_IS_A), icmp)
+    }
+
+    /// Whether the client is known (its SYN or the server's SYN-ACK was seen) rather than inferred.
+    #[must_use]
+    pub fn client_known(&self) -> bool {
+        self.flow.has(bits::CLIENT_KNOWN)
+    }
+
+    /// How far the connection got.
+    #[must_use]
+    pub fn state(&self) -> TcpState {
+        self.flow.state
+    }
+
+    /// Timestamp of the first packet, nanoseconds.
+    #[must_use]
+    pub fn start_ns(&self) -> u64 {
+        self.flow.start_ns()
+    }
+
+    /// Timestamp of the last packet, nanoseconds.
+    #[must_use]
+    pub fn end_ns(&self) -> u64 {
+        self.flow.end_ns()
+    }
+
+    /// One direction's figures.
+    #[must_use]
+    pub fn stats(&self, direction: Direction) -> DirectionStats {
+        let (at, flow) = (direction as usize, &*self.flow);
+        let half = &flow.halves[at];
+        let mut stats = DirectionStats {
+            packets: half.packets,
+            frames: half.packets,
+            frame_bytes: half.frame_bytes,
+            ip_bytes: half.ip_bytes,
+            payload_wire_bytes: half.payload_wire_bytes,
+            delivered_bytes: flow.delivered[at],
+            chunks: u64::from(half.chunks),
+            start_ns: flow.first_ns[at],
+            end_ns: flow.last_ns[at],
+            tcp_flags: half.tcp_flags,
+            ..DirectionStats::default()
+        };
+        if let Some(extra) = &flow.extra {
+            stats.frames += extra.more_frames[at];
+            stats.retransmitted_bytes = extra.retransmitted_bytes[at];
+            stats.out_of_order_packets = extra.out_of_order_packets[at];
+            stats.missing_bytes = extra.missing_bytes[at];
+            stats.shed_packets = extra.shed_packets[at];
+            stats.shed_bytes = extra.shed_bytes[at];
+        }
+        let reached = if half.has(half::KNOWN) { half.next.saturating_sub(flow.bias(direction)) } else { 0 };
+        stats.reassembled_bytes = reached.saturating_sub(stats.missing_bytes);
+        stats.cutoff_bytes = stats.reassembled_bytes.saturating_sub(stats.delivered_bytes);
+        stats
+    }
+
+    /// The gaps reported so far, both directions, in the order they were found; at most `Config::list_max`.
+    #[must_use]
+    pub fn gaps(&self) -> &[Gap] {
+        self.flow.extra.as_ref().map_or(&[], |extra| &extra.gaps)
+    }
+
+    /// Bytes of one direction that arrived in two versions; at most `Config::list_max`.
+    #[must_use]
+    pub fn conflicts(&self, direction: Direction) -> &[Conflict] {
+        self.flow.extra.as_ref().map_or(&[], |extra| &extra.conflicts[direction as usize])
+    }
+
+    /// What was odd, in the order of packets; at most `Config::list_max`.
+    #[must_use]
+    pub fn anomalies(&self) -> &[Anomaly] {
+        self.flow.extra.as_ref().map_or(&[], |extra| &extra.anomalies)
+    }
+
+    /// The application's own state for this stream.
+    pub fn data(&mut self) -> &mut D {
+        self.data
+    }
+
+    /// The stream's priority, 0 the lowest.
+    #[must_use]
+    pub fn priority(&self) -> u8 {
+        self.flow.priority
+    }
+
+    /// Sets the priority, 0 the lowest; above `Config::priorities - 1` means that.
+    pub fn set_priority(&mut self, priority: u8) {
+        self.flow.priority = priority.min(self.config.priorities.saturating_sub(1));
+    }
+
+    /// Delivers at most `bytes` of a direction; statistics go on. Less than what was delivered already: nothing more comes.
+    pub fn set_cutoff(&mut self, direction: Direction, bytes: u64) {
+        let at = direction as usize;
+        let reached = match self.flow.halves[at].has(half::KNOWN) {
+            true => self.flow.halves[at].next.saturating_sub(self.flow.bias(direction)),
+            false => 0,
+        };
+        self.flow.halves[at].flags |= half::OWN_CUTOFF;
+        self.flow.extra().cutoff[at] = bytes.max(reached);
+    }
+
+    /// Delivers nothing more of this stream; statistics go on.
+    pub fn discard(&mut self) {
+        self.flow.flags |= bits::DISCARDED;
+        self.set_cutoff(Direction::ClientToServer, 0);
+        self.set_cutoff(Direction::ServerToClient, 0);
+    }
+
+    /// Within `data`: the chunk is delivered once more with what comes next (S7). Only where chunks are gathered.
+    pub fn keep_chunk(&mut self) {
+        self.flow.extra().keep = true;
+    }
+}

@@ -1,0 +1,104 @@
+use std::collections::VecDeque;
+
+use crate::{Anomaly, Conflict, Gap, GapCause, tcp::queue::Queue};
+
+/// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingSyn {
+    pub number: u64,
+    pub timestamp_ns: u64,
+    pub isn: u32,
+    pub window: u32,
+    pub scale: u8,
+    pub from_client: bool,
+    pub packets: u32,
+    pub ip_bytes: u64,
+    pub frame_bytes: u64,
+}
+
+/// A delivered run of bytes that can be had again for comparison.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Past {
+    pub start: u64,
+    pub bytes: u32,
+    /// Where the bytes lie in the input, plus one.
+    pub origin: u64,
+}
+
+/// A chunk being gathered.
+#[derive(Debug, Default)]
+pub(crate) struct Gathering {
+    /// Stream offset of `bytes[0]`.
+    pub start: u64,
+    pub bytes: Vec<u8>,
+    /// How many of `bytes` were delivered before.
+    pub repeated: usize,
+    /// They are there because the application kept the chunk, not as overlap.
+    pub is_kept: bool,
+    /// Clock at which the first fresh byte came.
+    pub since_ns: u64,
+    /// What the budget was charged for it.
+    pub charged: u64,
+}
+
+/// What only untidy flows, or flows whose application asks for it, need.
+#[derive(Debug)]
+pub(crate) struct Extra {
+    pub queue: [Queue; 2],
+    /// See `Flow::bias`; `u64::MAX`: not decided.
+    pub bias: [u64; 2],
+    pub missing_bytes: [u64; 2],
+    pub retransmitted_bytes: [u64; 2],
+    pub out_of_order_packets: [u64; 2],
+    pub cutoff: [u64; 2],
+    pub shed_packets: [u64; 2],
+    pub shed_bytes: [u64; 2],
+    /// Frames beyond one for each packet: fragments.
+    pub more_frames: [u64; 2],
+    /// Clock at which the hole before the queue's first byte was first waited for.
+    pub hole_since_ns: [u64; 2],
+    /// Packets with payload since.
+    pub hole_segments: [u32; 2],
+    /// Internal offset of the FIN, `u64::MAX`: none seen.
+    pub fin_at: [u64; 2],
+    pub gaps: Vec<Gap>,
+    pub conflicts: [Vec<Conflict>; 2],
+    pub anomalies: Vec<Anomaly>,
+    pub gathering: [Option<Box<Gathering>>; 2],
+    pub pending_syn: Option<Box<PendingSyn>>,
+    /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
+    pub lost: [Vec<(u64, u64, GapCause)>; 2],
+    pub past: [VecDeque<Past>; 2],
+    /// Offsets of urgent bytes that are taken out of the stream.
+    pub urgent: [Vec<u64>; 2],
+    /// `keep_chunk` was called.
+    pub keep: bool,
+}
+
+impl Default for Extra {
+    fn default() -> Self {
+        Self {
+            queue: Default::default(),
+            bias: [u64::MAX; 2],
+            missing_bytes: [0; 2],
+            retransmitted_bytes: [0; 2],
+            out_of_order_packets: [0; 2],
+            cutoff: [u64::MAX; 2],
+            shed_packets: [0; 2],
+            shed_bytes: [0; 2],
+            more_frames: [0; 2],
+            hole_since_ns: [0; 2],
+            hole_segments: [0; 2],
+            fin_at: [u64::MAX; 2],
+            gaps: Vec::new(),
+            conflicts: Default::default(),
+            anomalies: Vec::new(),
+            gathering: Default::default(),
+            pending_syn: None,
+            lost: Default::default(),
+            past: Default::default(),
+            urgent: Default::default(),
+            keep: false,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+use super::Key;
+use crate::Class;
+
+/// A connection of which only the client's SYN was seen (and its retransmissions).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HalfOpen {
+    pub key: Key,
+    pub hash: u32,
+    pub isn: u32,
+    pub id: u64,
+    pub first_ns: u64,
+    pub last_ns: u64,
+    pub seen_clock_ns: u64,
+    pub ip_bytes: u64,
+    pub frame_bytes: u64,
+    pub packets: u32,
+    pub window: u32,
+    pub timestamp: Option<u32>,
+    pub class: Class,
+    pub client_is_a: bool,
+    pub scale: u8,
+    pub tcp_flags: u8,
+    /// Counts how often the slot was reused, so that the queue of oldest entries can tell.
+    pub generation: u32,
+    pub live: bool,
+}
+
+impl Default for HalfOpen {
+    fn default() -> Self {
+        Self {
+            key: Key::NONE,
+            hash: 0,
+            isn: 0,
+            id: 0,
+            first_ns: 0,
+            last_ns: 0,
+            seen_clock_ns: 0,
+            ip_bytes: 0,
+            frame_bytes: 0,
+            packets: 0,
+            window: 0,
+            timestamp: None,
+            class: Class { priority: None, cutoff: None },
+            client_is_a: false,
+            scale: 0,
+            tcp_flags: 0,
+            generation: 0,
+            live: false,
+        }
+    }
+}

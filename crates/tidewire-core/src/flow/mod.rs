@@ -1,0 +1,234 @@
+//! Flows: their keys, the table, and what is remembered of each.
+
+mod extra;
+mod half_open;
+mod index;
+mod key;
+mod slab;
+mod table;
+
+pub(crate) use extra::{Extra, Gathering, Past, PendingSyn};
+pub(crate) use half_open::HalfOpen;
+pub(crate) use index::NO_SLOT;
+pub(crate) use key::Key;
+pub(crate) use table::{Found, Table};
+
+use crate::{Direction, TcpState};
+
+/// The reading of one direction that packets in order change. One cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Half {
+    /// Internal offset of the next byte expected: everything before was delivered or given up.
+    ///
+    /// Internal offsets count from `base_seq`; the stream's own offsets begin at [`Flow::bias`].
+    pub next: u64,
+    pub payload_wire_bytes: u64,
+    pub packets: u64,
+    pub ip_bytes: u64,
+    pub frame_bytes: u64,
+    /// Sequence number of internal offset 0. ICMP flows: type << 8 | code of the first packet, in the client's.
+    pub base_seq: u32,
+    /// Highest acknowledgment number sent by this side.
+    pub ack: u32,
+    /// Highest right edge of a window offered by this side.
+    pub edge: u32,
+    /// Latest timestamp value accepted from this side (RFC 7323 TS.Recent).
+    pub ts_recent: u32,
+    pub chunks: u32,
+    pub flags: u16,
+    pub tcp_flags: u8,
+    /// Shift count of this side's windows; [`SCALE_UNKNOWN`] until known.
+    pub scale: u8,
+}
+
+/// No SYN of this side was seen: the scale of its windows is not known.
+pub(crate) const SCALE_UNKNOWN: u8 = 0xff;
+
+/// Bits of [`Half::flags`].
+pub(crate) mod half {
+    /// `base_seq` and `next` are set.
+    pub const KNOWN: u16 = 1;
+    /// `ack` and `edge` are set.
+    pub const ACKED: u16 = 2;
+    /// The FIN was reached in order.
+    pub const FIN: u16 = 4;
+    /// A FIN was seen, maybe beyond a hole.
+    pub const FIN_SEEN: u16 = 8;
+    /// A SYN was seen: `base_seq` is exact.
+    pub const SYN: u16 = 16;
+    /// `ts_recent` is set.
+    pub const TIMESTAMP: u16 = 32;
+    /// Payload was seen before a SYN was: the first bytes are held until it is clear where the stream begins.
+    pub const HELD: u16 = 64;
+    /// The cutoff was reached, or the application wants no more.
+    pub const CUT: u16 = 128;
+    /// `Extra::cutoff` overrides the general cutoff.
+    pub const OWN_CUTOFF: u16 = 256;
+    /// The last window offered was zero.
+    pub const ZERO_WINDOW: u16 = 512;
+    /// Bytes wait in the out-of-order queue.
+    pub const QUEUED: u16 = 1024;
+    /// A packet with a good checksum was seen: bad ones are not offloading.
+    pub const GOOD_CHECKSUM: u16 = 2048;
+    /// Any of these, and a packet cannot take the short way.
+    pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN;
+}
+
+impl Half {
+    pub(crate) const NEW: Self = Self {
+        next: 0,
+        payload_wire_bytes: 0,
+        packets: 0,
+        ip_bytes: 0,
+        frame_bytes: 0,
+        base_seq: 0,
+        ack: 0,
+        edge: 0,
+        ts_recent: 0,
+        chunks: 0,
+        flags: 0,
+        tcp_flags: 0,
+        scale: SCALE_UNKNOWN,
+    };
+
+    #[inline(always)]
+    pub(crate) fn has(&self, bits: u16) -> bool {
+        self.flags & bits != 0
+    }
+
+    /// The sequence number of an internal offset.
+    #[inline(always)]
+    pub(crate) fn seq_of(&self, offset: u64) -> u32 {
+        self.base_seq.wrapping_add(offset as u32)
+    }
+
+    /// The sequence number of the next byte expected.
+    #[inline(always)]
+    pub(crate) fn next_seq(&self) -> u32 {
+        self.seq_of(self.next)
+    }
+
+    /// The internal offset nearest to `next` that has this sequence number; negative: before offset 0.
+    #[inline(always)]
+    pub(crate) fn offset_of(&self, seq: u32) -> i64 {
+        let distance = seq.wrapping_sub(self.next_seq()) as i32;
+        (self.next as i64).wrapping_add(i64::from(distance))
+    }
+}
+
+/// Bits of [`Flow::flags`].
+pub(crate) mod bits {
+    /// The client is the lower endpoint of the key.
+    pub const CLIENT_IS_A: u8 = 1;
+    /// A SYN or SYN-ACK told who the client is.
+    pub const CLIENT_KNOWN: u8 = 2;
+    /// The slot is in use.
+    pub const LIVE: u8 = 4;
+    /// The handler was told of it.
+    pub const OPENED: u8 = 8;
+    /// Both sides were heard.
+    pub const CONFIRMED: u8 = 16;
+    /// Joined after its beginning.
+    pub const MIDSTREAM: u8 = 32;
+    /// Within the out-of-order list (`Engine::holders`).
+    pub const HOLDER: u8 = 64;
+    /// The application discarded the stream.
+    pub const DISCARDED: u8 = 128;
+}
+
+/// A flow: four cache lines, so that ten million of them are 2.4 GiB. What few flows need is in `extra`.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Flow {
+    pub key: Key,
+    pub extra: Option<Box<Extra>>,
+    pub hash: u32,
+    pub state: TcpState,
+    pub flags: u8,
+    pub priority: u8,
+    pub reserved: u8,
+
+    pub halves: [Half; 2],
+
+    pub id: u64,
+    pub first_ns: [u64; 2],
+    pub last_ns: [u64; 2],
+    /// Packet clock (not the packet's own timestamp) at the last packet: what timeouts run by.
+    pub seen_clock_ns: u64,
+    pub delivered: [u64; 2],
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self {
+            key: Key::NONE,
+            extra: None,
+            hash: 0,
+            state: TcpState::Stateless,
+            flags: 0,
+            priority: 0,
+            reserved: 0,
+            halves: [Half::NEW; 2],
+            id: 0,
+            first_ns: [0; 2],
+            last_ns: [0; 2],
+            seen_clock_ns: 0,
+            delivered: [0; 2],
+        }
+    }
+}
+
+/// Internal offset at which a direction starts whose beginning was not seen: room for earlier bytes that come late.
+pub(crate) const MIDSTREAM_START: u64 = 1 << 32;
+
+impl Flow {
+    #[inline(always)]
+    pub(crate) fn has(&self, bits: u8) -> bool {
+        self.flags & bits != 0
+    }
+
+    /// The direction of a packet whose sender is (or is not) the key's lower endpoint.
+    #[inline(always)]
+    pub(crate) fn direction(&self, from_a: bool) -> Direction {
+        if from_a == self.has(bits::CLIENT_IS_A) { Direction::ClientToServer } else { Direction::ServerToClient }
+    }
+
+    /// The internal offset that the stream's own offsets count from.
+    #[inline(always)]
+    pub(crate) fn bias(&self, direction: Direction) -> u64 {
+        let half = &self.halves[direction as usize];
+        match &self.extra {
+            Some(extra) if extra.bias[direction as usize] != u64::MAX => extra.bias[direction as usize],
+            _ if half.has(half::SYN) || self.state == TcpState::Stateless => 0,
+            _ => MIDSTREAM_START,
+        }
+    }
+
+    /// The rarely needed part, made when it is.
+    pub(crate) fn extra(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+
+    /// Timestamp of the flow's last packet.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.last_ns[0].max(self.last_ns[1])
+    }
+
+    /// Timestamp of the flow's first packet.
+    pub(crate) fn start_ns(&self) -> u64 {
+        match (self.halves[0].packets, self.halves[1].packets) {
+            (0, _) => self.first_ns[1],
+            (_, 0) => self.first_ns[0],
+            _ => self.first_ns[0].min(self.first_ns[1]),
+        }
+    }
+
+    /// Whether nothing more is expected of it.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state, TcpState::Closed | TcpState::Reset)
+    }
+}
+
+const _: () = assert!(size_of::<Flow>() == 256, "a flow is four cache lines");
+const _: () = assert!(size_of::<Half>() == 64, "a direction is one cache line");

@@ -1,0 +1,58 @@
+//! Entries that never move, in pieces that are allocated as they are needed.
+
+/// Entries of a piece: a power of two.
+const PIECE: usize = 1 << 12;
+
+/// A growing array of reusable entries. Growing never copies what is there.
+pub(crate) struct Slab<T> {
+    pieces: Vec<Box<[T]>>,
+    free: Vec<u32>,
+    used: u32,
+    live: u32,
+}
+
+impl<T: Default> Slab<T> {
+    pub(crate) fn new() -> Self {
+        Self { pieces: Vec::new(), free: Vec::new(), used: 0, live: 0 }
+    }
+
+    /// Entries in use.
+    pub(crate) fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// Entries ever in use: slots below it may be looked at.
+    pub(crate) fn used(&self) -> u32 {
+        self.used
+    }
+
+    /// A slot whose entry is in an unspecified, but valid state: as it was given back, or default.
+    pub(crate) fn take(&mut self) -> u32 {
+        self.live += 1;
+        if let Some(slot) = self.free.pop() {
+            return slot;
+        }
+        let slot = self.used;
+        if slot as usize >= self.pieces.len() * PIECE {
+            self.pieces.push((0..PIECE).map(|_| T::default()).collect());
+        }
+        self.used += 1;
+        slot
+    }
+
+    /// Gives a slot back.
+    pub(crate) fn give(&mut self, slot: u32) {
+        self.live -= 1;
+        self.free.push(slot);
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, slot: u32) -> &T {
+        &self.pieces[slot as usize / PIECE][slot as usize % PIECE]
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut T {
+        &mut self.pieces[slot as usize / PIECE][slot as usize % PIECE]
+    }
+}

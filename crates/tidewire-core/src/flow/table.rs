@@ -1,0 +1,177 @@
+use std::collections::VecDeque;
+
+use super::{Flow, HalfOpen, Key, NO_SLOT, bits, index::Index, slab::Slab};
+use crate::prefetch::prefetch_all;
+
+/// Marks slots of the half-open table in the index.
+const HALF_OPEN: u32 = 1 << 31;
+/// How many flows are looked at to find one that may be pushed out of a full table.
+const EVICTION_SAMPLE: u32 = 32;
+
+/// Where a key was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Flow(u32),
+    HalfOpen(u32),
+    None,
+}
+
+/// Flows and half-open connections under one index. The application's state lies in an array of its own.
+pub(crate) struct Table<D> {
+    index: Index,
+    pub flows: Slab<Flow>,
+    pub half_open: Slab<HalfOpen>,
+    pub data: Slab<D>,
+    /// Half-open slots with their generation, oldest first.
+    oldest: VecDeque<(u32, u32)>,
+    hand: u32,
+}
+
+impl<D: Default> Table<D> {
+    pub(crate) fn new() -> Self {
+        Self {
+            index: Index::new(),
+            flows: Slab::new(),
+            half_open: Slab::new(),
+            data: Slab::new(),
+            oldest: VecDeque::new(),
+            hand: 0,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch_index(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// Asks for the lines of the entry that `hash` probably leads to.
+    #[inline(always)]
+    pub(crate) fn prefetch_entry(&self, hash: u64) {
+        let slot = self.index.guess(hash);
+        if slot < HALF_OPEN {
+            prefetch_all(self.flows.get(slot));
+            if size_of::<D>() != 0 {
+                crate::prefetch::prefetch(self.data.get(slot));
+            }
+        } else if slot != NO_SLOT {
+            prefetch_all(self.half_open.get(slot & !HALF_OPEN));
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn find(&self, hash: u64, key: &Key) -> Found {
+        let found = self.index.find(hash, |slot| {
+            if slot & HALF_OPEN == 0 {
+                self.flows.get(slot).key == *key
+            } else {
+                self.half_open.get(slot & !HALF_OPEN).key == *key
+            }
+        });
+        match found {
+            None => Found::None,
+            Some(slot) if slot & HALF_OPEN == 0 => Found::Flow(slot),
+            Some(slot) => Found::HalfOpen(slot & !HALF_OPEN),
+        }
+    }
+
+    /// A new flow under `key`, reset to its beginning.
+    pub(crate) fn add(&mut self, hash_key: [u64; 2], hash: u64, key: Key) -> u32 {
+        let slot = self.flows.take();
+        let beside = self.data.take();
+        debug_assert_eq!(slot, beside, "the two arrays are taken from and given back to in step");
+        *self.flows.get_mut(slot) = Flow { key, hash: hash as u32, flags: bits::LIVE, ..Flow::default() };
+        *self.data.get_mut(slot) = D::default();
+        let (flows, half_open) = (&self.flows, &self.half_open);
+        self.index.insert(hash, slot, |slot| hash_of(flows, half_open, slot, hash_key));
+        slot
+    }
+
+    /// Forgets a flow.
+    pub(crate) fn remove(&mut self, hash_key: [u64; 2], slot: u32) {
+        let flow = self.flows.get_mut(slot);
+        let hash = flow.key.hash(hash_key);
+        flow.flags = 0;
+        flow.extra = None;
+        flow.key = Key::NONE;
+        *self.data.get_mut(slot) = D::default();
+        self.index.remove(hash, slot);
+        self.flows.give(slot);
+        self.data.give(slot);
+    }
+
+    pub(crate) fn add_half_open(&mut self, hash_key: [u64; 2], hash: u64, entry: HalfOpen) -> u32 {
+        let slot = self.half_open.take();
+        let generation = self.half_open.get(slot).generation.wrapping_add(1);
+        *self.half_open.get_mut(slot) = HalfOpen { generation, live: true, ..entry };
+        let (flows, half_open) = (&self.flows, &self.half_open);
+        self.index.insert(hash, slot | HALF_OPEN, |slot| hash_of(flows, half_open, slot, hash_key));
+        self.oldest.push_back((slot, generation));
+        slot
+    }
+
+    pub(crate) fn remove_half_open(&mut self, hash_key: [u64; 2], slot: u32) -> HalfOpen {
+        let entry = self.half_open.get_mut(slot);
+        entry.live = false;
+        let copy = *entry;
+        entry.key = Key::NONE;
+        self.index.remove(copy.key.hash(hash_key), slot | HALF_OPEN);
+        self.half_open.give(slot);
+        // Entries that left by themselves stay queued until their turn; keep their number within the live ones'.
+        while self.oldest.front().is_some_and(|&(slot, generation)| !self.is_current(slot, generation)) {
+            self.oldest.pop_front();
+        }
+        if self.oldest.len() > 64 + 4 * self.half_open.live() as usize {
+            let half_open = &self.half_open;
+            self.oldest.retain(|&(slot, generation)| {
+                let entry = half_open.get(slot);
+                entry.live && entry.generation == generation
+            });
+        }
+        copy
+    }
+
+    fn is_current(&self, slot: u32, generation: u32) -> bool {
+        let entry = self.half_open.get(slot);
+        entry.live && entry.generation == generation
+    }
+
+    /// The half-open connection that was begun first.
+    pub(crate) fn oldest_half_open(&mut self) -> Option<u32> {
+        while let Some(&(slot, generation)) = self.oldest.front() {
+            if self.is_current(slot, generation) {
+                return Some(slot);
+            }
+            self.oldest.pop_front();
+        }
+        None
+    }
+
+    /// Which flow goes when the table is full: of a sample, one that is over, else one that was never answered, else
+    /// the one that was silent longest.
+    pub(crate) fn victim(&mut self) -> Option<u32> {
+        let used = self.flows.used();
+        let mut best: Option<(u8, u64, u32)> = None;
+        for _ in 0..EVICTION_SAMPLE.min(used) {
+            let slot = self.hand % used;
+            self.hand = self.hand.wrapping_add(1) % used;
+            let flow = self.flows.get(slot);
+            if !flow.has(bits::LIVE) {
+                continue;
+            }
+            let rank = if flow.is_over() { 0 } else { 1 + u8::from(flow.has(bits::CONFIRMED)) };
+            let candidate = (rank, flow.seen_clock_ns, slot);
+            if best.is_none_or(|best| candidate < best) {
+                best = Some(candidate);
+            }
+        }
+        best.map(|best| best.2)
+    }
+}
+
+fn hash_of(flows: &Slab<Flow>, half_open: &Slab<HalfOpen>, slot: u32, hash_key: [u64; 2]) -> u64 {
+    if slot & HALF_OPEN == 0 {
+        flows.get(slot).key.hash(hash_key)
+    } else {
+        half_open.get(slot & !HALF_OPEN).key.hash(hash_key)
+    }
+}

@@ -1,0 +1,139 @@
+//! Which payload a receiving host would take: acknowledgments, window, timestamps (RFC 9293 section 3.10.7.4, RFC 5961
+//! section 5, RFC 7323 section 5).
+
+use super::{Payload, Segment, flag, segment::after};
+use crate::{
+    AnomalyKind, Direction, Fate, Handler, TcpState,
+    engine::core::Core,
+    flow::{Flow, SCALE_UNKNOWN, half},
+};
+
+/// What a segment's acknowledgment says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ack {
+    /// The ACK flag is not set.
+    Absent,
+    /// Possible, as far as we know.
+    Possible,
+    /// It acknowledges what the other side was never allowed to send.
+    TooNew,
+    /// It is older than any that could still be under way.
+    TooOld,
+}
+
+/// Linux discards segments whose timestamp is older than the last by more than this (TCP_PAWS_WINDOW).
+const PAWS_WINDOW: i32 = 1;
+
+/// The largest distance that is still taken for a place in the window where the window is not known (RFC 7323: 2^30).
+const WINDOW_MAX: i64 = 1 << 30;
+
+impl<H: Handler> Core<H> {
+    /// Takes in the acknowledgment and the window of a segment.
+    pub(crate) fn acknowledge(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
+        if !segment.has(flag::ACK) {
+            return Ack::Absent;
+        }
+        let verdict = self.judge_ack(flow, direction, segment);
+        if verdict != Ack::Possible {
+            return verdict;
+        }
+        let me = &mut flow.halves[direction as usize];
+        let shift = if me.scale == SCALE_UNKNOWN { 14 } else { me.scale };
+        let edge = segment.ack.wrapping_add(u32::from(segment.window) << shift);
+        if !me.has(half::ACKED) {
+            (me.ack, me.edge) = (segment.ack, edge);
+            me.flags |= half::ACKED;
+        }
+        if after(segment.ack, me.ack) {
+            me.ack = segment.ack;
+        }
+        if after(edge, me.edge) {
+            me.edge = edge;
+        }
+        me.flags = if segment.window == 0 { me.flags | half::ZERO_WINDOW } else { me.flags & !half::ZERO_WINDOW };
+        verdict
+    }
+
+    fn judge_ack(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
+        let me = &flow.halves[direction as usize];
+        let peer = &flow.halves[direction.opposite() as usize];
+        if !peer.has(half::KNOWN) || !me.has(half::ACKED) {
+            return Ack::Possible;
+        }
+        let offset = peer.offset_of(segment.ack);
+        let window = i64::from(me.edge.wrapping_sub(me.ack)).clamp(65_535, WINDOW_MAX);
+        if offset < peer.offset_of(me.ack) - window {
+            return Ack::TooOld;
+        }
+        let queued = flow.extra.as_ref().map_or(0, |extra| extra.queue[direction.opposite() as usize].end());
+        let seen = peer.next.max(queued) as i64 + 1;
+        // Beyond what was seen: lost before us, unless it is beyond what this side's window ever allowed.
+        if offset > seen && peer.packets > 0 {
+            if offset > peer.offset_of(me.edge) + 1 {
+                return Ack::TooNew;
+            }
+            self.odd_once(flow, AnomalyKind::AckedUnseen);
+        }
+        Ack::Possible
+    }
+
+    /// Takes in payload (or a FIN) that is not simply the next.
+    pub(crate) fn accept(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        segment: &Segment,
+        payload: Payload<'_>,
+        ack: Ack,
+    ) -> Fate {
+        if ack == Ack::Absent && !matches!(flow.state, TcpState::SynSent | TcpState::SynReceived) {
+            self.odd(flow, AnomalyKind::NoAck);
+            return Fate::Ignored;
+        }
+        let doubt = self.doubt(flow, direction, segment, ack);
+        if let Some(kind) = doubt {
+            self.odd(flow, kind);
+        }
+        let me = &mut flow.halves[direction as usize];
+        let offset = me.offset_of(segment.seq);
+        if doubt.is_some() && (offset - me.next as i64).abs() > WINDOW_MAX {
+            return Fate::Ignored;
+        }
+        if let (None, Some(value)) = (doubt, segment.timestamp)
+            && (offset <= me.next as i64 || !me.has(half::TIMESTAMP))
+            && (!me.has(half::TIMESTAMP) || after(value, me.ts_recent))
+        {
+            me.ts_recent = value;
+            me.flags |= half::TIMESTAMP;
+        }
+        self.place(flow, data, direction, segment, payload, doubt.is_some())
+    }
+
+    /// Why a host would not take this payload, if it would not.
+    fn doubt(&self, flow: &Flow, direction: Direction, segment: &Segment, ack: Ack) -> Option<AnomalyKind> {
+        let me = &flow.halves[direction as usize];
+        let peer = &flow.halves[direction.opposite() as usize];
+        if matches!(ack, Ack::TooNew | Ack::TooOld) {
+            return Some(AnomalyKind::InvalidAck);
+        }
+        if let Some(value) = segment.timestamp
+            && me.has(half::TIMESTAMP)
+            && (me.ts_recent.wrapping_sub(value) as i32) > PAWS_WINDOW
+            && me.offset_of(segment.seq) + i64::from(segment.length) > me.next as i64
+        {
+            return Some(AnomalyKind::OldTimestamp);
+        }
+        if me.has(half::HELD) || !peer.has(half::ACKED) {
+            let distance = (me.offset_of(segment.seq) - me.next as i64).abs();
+            return (distance > WINDOW_MAX).then_some(AnomalyKind::OutOfWindow);
+        }
+        let end = me.offset_of(segment.seq) + i64::from(segment.length);
+        let edge = me.offset_of(peer.edge);
+        if end > edge {
+            let is_probe = segment.length <= 1 && peer.has(half::ZERO_WINDOW);
+            return Some(if is_probe { AnomalyKind::ZeroWindowProbe } else { AnomalyKind::OutOfWindow });
+        }
+        None
+    }
+}

@@ -1,0 +1,128 @@
+//! SYN and SYN-ACK: new connections, retransmissions, simultaneous open, and SYNs where none belongs.
+
+use super::{Payload, Segment, flag};
+use crate::{
+    AnomalyKind, Direction, Fate, Handler, TcpState,
+    engine::core::Core,
+    flow::{Flow, MIDSTREAM_START, bits, half},
+};
+
+impl<H: Handler> Core<H> {
+    /// Takes in a segment with SYN. Whether it begins a new connection under the same key was decided before.
+    pub(crate) fn synchronize(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        segment: &Segment,
+        payload: Payload<'_>,
+    ) -> Fate {
+        let at = direction as usize;
+        let first_byte = segment.seq.wrapping_add(1);
+        if flow.halves[at].has(half::SYN) {
+            if flow.halves[at].base_seq != first_byte {
+                self.odd(flow, AnomalyKind::ChangedIsn);
+                return Fate::Ignored;
+            }
+            return self.payload_of_syn(flow, data, direction, segment, payload);
+        }
+        if segment.has(flag::ACK) && self.answers_nothing(flow, direction, segment) {
+            self.odd(flow, AnomalyKind::InvalidAck);
+            return Fate::Ignored;
+        }
+        if !self.begin_at(flow, direction, first_byte) {
+            self.odd(flow, AnomalyKind::BlindSyn);
+            return Fate::Ignored;
+        }
+        let me = &mut flow.halves[at];
+        if let Some(value) = segment.timestamp {
+            me.ts_recent = value;
+            me.flags |= half::TIMESTAMP;
+        }
+        me.scale = segment.scale.unwrap_or(0);
+        if segment.has(flag::ACK) {
+            me.ack = segment.ack;
+            me.edge = segment.ack.wrapping_add(u32::from(segment.window));
+            me.flags |= half::ACKED;
+        }
+        let peer = &mut flow.halves[direction.opposite() as usize];
+        if segment.has(flag::ACK) && segment.scale.is_none() {
+            // Windows are scaled only where both SYNs said so (RFC 7323 section 2.2).
+            peer.scale = 0;
+        }
+        if segment.has(flag::ACK) && !peer.has(half::KNOWN) {
+            peer.base_seq = segment.ack;
+            peer.next = MIDSTREAM_START;
+            peer.flags |= half::KNOWN | half::HELD;
+        }
+        self.syn_state(flow, direction, segment);
+        self.payload_of_syn(flow, data, direction, segment, payload)
+    }
+
+    /// A SYN-ACK has to acknowledge the other side's SYN (RFC 9293 section 3.10.7.3), where that was seen.
+    fn answers_nothing(&self, flow: &Flow, direction: Direction, segment: &Segment) -> bool {
+        let peer = &flow.halves[direction.opposite() as usize];
+        // With data on the SYN (RFC 7413) it may acknowledge that too.
+        peer.has(half::SYN) && segment.ack != peer.base_seq && {
+            let offset = peer.offset_of(segment.ack);
+            offset < 0 || offset > peer.next.max(peer.payload_wire_bytes) as i64
+        }
+    }
+
+    /// Sets where a direction begins. `false`: it is under way and this cannot be its beginning.
+    fn begin_at(&mut self, flow: &mut Flow, direction: Direction, first_byte: u32) -> bool {
+        let at = direction as usize;
+        let me = &mut flow.halves[at];
+        if !me.has(half::KNOWN) {
+            (me.base_seq, me.next) = (first_byte, 0);
+            me.flags |= half::KNOWN | half::SYN;
+            return true;
+        }
+        // Packets came before their SYN: it has to lie at or before what waits.
+        let offset = me.offset_of(first_byte);
+        if !me.has(half::HELD) || offset < 0 {
+            return false;
+        }
+        let first = flow.extra.as_ref().and_then(|extra| extra.queue[at].first_start(u64::MAX));
+        if first.is_some_and(|first| first < offset as u64) {
+            return false;
+        }
+        me.next = offset as u64;
+        me.flags = me.flags & !half::HELD | half::SYN;
+        flow.extra().bias[at] = offset as u64;
+        true
+    }
+
+    fn syn_state(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+        flow.flags |= bits::CLIENT_KNOWN;
+        let both = flow.halves[0].has(half::SYN) && flow.halves[1].has(half::SYN);
+        flow.state = match flow.state {
+            TcpState::SynSent | TcpState::Midstream if segment.has(flag::ACK) || both => {
+                if !segment.has(flag::ACK) && direction == Direction::ServerToClient {
+                    self.odd(flow, AnomalyKind::SimultaneousOpen);
+                }
+                let peer_acked = flow.halves[direction.opposite() as usize].has(half::ACKED);
+                if both && peer_acked { TcpState::Established } else { TcpState::SynReceived }
+            }
+            TcpState::Midstream => TcpState::SynSent,
+            other => other,
+        };
+    }
+
+    fn payload_of_syn(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        segment: &Segment,
+        payload: Payload<'_>,
+    ) -> Fate {
+        if segment.length == 0 {
+            self.advance(flow, data, direction, payload.timestamp_ns);
+            return Fate::Tracked;
+        }
+        self.odd(flow, AnomalyKind::SynData);
+        let moved = Segment { seq: segment.seq.wrapping_add(1), flags: segment.flags & !flag::SYN, ..*segment };
+        self.place(flow, data, direction, &moved, payload, false)
+    }
+}

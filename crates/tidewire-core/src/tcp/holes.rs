@@ -1,0 +1,259 @@
+//! Holes: how long they are waited for, their bounds, and what is reported when they are given up.
+
+use super::Payload;
+use crate::{
+    AnomalyKind, Conflict, Direction, GapCause, Handler, Mode,
+    engine::core::Core,
+    flow::{Extra, Flow, Past, bits, half},
+};
+
+/// What the queue of a direction holds and has charged.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct QueueCharge {
+    bytes: u64,
+    holes: u64,
+}
+
+impl<H: Handler> Core<H> {
+    pub(crate) fn queue_charge(&self, flow: &Flow, direction: Direction) -> QueueCharge {
+        let Some(extra) = &flow.extra else { return QueueCharge::default() };
+        let queue = &extra.queue[direction as usize];
+        if queue.is_empty() {
+            return QueueCharge::default();
+        }
+        QueueCharge { bytes: queue.charged_bytes() + size_of::<Extra>() as u64, holes: u64::from(queue.holes()) }
+    }
+
+    /// A hash of the address that a direction's packets come from.
+    pub(crate) fn source(&self, flow: &Flow, direction: Direction) -> u64 {
+        let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
+        flow.key.address_hash(from_a, self.config.hash_key)
+    }
+
+    /// Tells the budget what became of a queue, and lists the flow among those that hold bytes.
+    pub(crate) fn settle_queue(&mut self, flow: &mut Flow, direction: Direction, before: QueueCharge) {
+        let at = direction as usize;
+        let now = self.queue_charge(flow, direction);
+        self.budget.holes = (self.budget.holes + now.holes).saturating_sub(before.holes);
+        if now.bytes != before.bytes {
+            let source = self.source(flow, direction);
+            self.budget.change(source, before.bytes, now.bytes);
+        }
+        let is_empty = flow.extra.as_ref().is_none_or(|extra| extra.queue[at].is_empty());
+        if is_empty {
+            flow.halves[at].flags &= !half::QUEUED;
+            if let Some(extra) = &mut flow.extra {
+                extra.hole_segments[at] = 0;
+            }
+        } else if !flow.has(bits::HOLDER) {
+            flow.flags |= bits::HOLDER;
+            self.holders.push(self.slot);
+        }
+    }
+
+    /// Start of the queue's first bytes, where they lie beyond the next byte expected (or the beginning is not known).
+    pub(crate) fn next_queued(&self, flow: &Flow, direction: Direction) -> Option<u64> {
+        let me = &flow.halves[direction as usize];
+        let (_, believed) = self.limits(flow, direction);
+        let first = flow.extra.as_ref()?.queue[direction as usize].first_start(believed)?;
+        (first > me.next || me.has(half::HELD)).then_some(first)
+    }
+
+    /// Whether the hole before the queue's first bytes has been waited for long enough, or may not be waited for.
+    pub(crate) fn hole_is_over(&mut self, flow: &mut Flow, direction: Direction) -> bool {
+        let at = direction as usize;
+        let Some(extra) = &flow.extra else { return false };
+        let (queue, segments) = (&extra.queue[at], extra.hole_segments[at]);
+        let charged = queue.charged_bytes();
+        if charged > self.config.stream_buffer_bytes || self.budget.source_is_over(self.source(flow, direction)) {
+            self.odd_once(flow, AnomalyKind::BufferLimit);
+            return true;
+        }
+        if queue.holes() > self.config.stream_holes_max || self.budget.holes > u64::from(self.config.holes_max) {
+            self.odd_once(flow, AnomalyKind::HoleLimit);
+            return true;
+        }
+        if self.config.mode == Mode::Fast && segments >= self.config.hole_segments_fast {
+            return true;
+        }
+        if !self.is_acknowledged(flow, direction) {
+            return false;
+        }
+        let extra = flow.extra();
+        let waited = self.clock_ns.saturating_sub(extra.hole_since_ns[at]);
+        if self.config.hole_timeout_ns != 0 && waited >= self.config.hole_timeout_ns {
+            return true;
+        }
+        // Nothing is buffered in track mode: there packets stand for what would have been.
+        let enough = self.config.mode == Mode::Track || charged >= self.config.hole_bytes_strict;
+        segments >= self.config.hole_segments_strict && enough
+    }
+
+    /// Whether the receiver has what lies before the queue's first bytes; taken for granted where it is never heard.
+    fn is_acknowledged(&self, flow: &Flow, direction: Direction) -> bool {
+        let me = &flow.halves[direction as usize];
+        let peer = &flow.halves[direction.opposite() as usize];
+        if me.has(half::HELD) || peer.packets == 0 || !peer.has(half::ACKED) {
+            return true;
+        }
+        let acknowledged = me.offset_of(peer.ack).max(0) as u64;
+        let first = flow.extra.as_ref().and_then(|extra| extra.queue[direction as usize].first_start(acknowledged));
+        first.is_some_and(|first| acknowledged >= first)
+    }
+
+    /// Gives up the hole before internal offset `first`.
+    pub(crate) fn give_up(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        first: u64,
+        cause: GapCause,
+    ) {
+        let at = direction as usize;
+        if flow.halves[at].has(half::HELD) {
+            // Not a hole: this is where the stream begins, as far as anyone can tell.
+            flow.halves[at].flags &= !half::HELD;
+            flow.halves[at].next = first;
+            flow.extra().bias[at] = first;
+            return;
+        }
+        let lost = std::mem::take(&mut flow.extra().lost[at]);
+        let bias = flow.bias(direction);
+        let mut from = flow.halves[at].next;
+        flow.halves[at].next = first;
+        while from < first {
+            let inside = lost.iter().find(|(start, end, _)| (*start..*end).contains(&from));
+            let (until, why) = match inside {
+                Some((_, end, why)) => (first.min(*end), *why),
+                None => {
+                    let next = lost.iter().map(|range| range.0).filter(|start| *start > from).min();
+                    (first.min(next.unwrap_or(first)), cause)
+                }
+            };
+            self.gap(flow, data, direction, from - bias, until - from, why);
+            from = until;
+        }
+        let extra = flow.extra();
+        extra.lost[at] = lost;
+        extra.lost[at].retain(|range| range.1 > first);
+        (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.clock_ns);
+    }
+
+    /// Empties a direction's queue, giving up its holes: memory is needed, or the stream ends.
+    pub(crate) fn empty(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, cause: GapCause) {
+        let at = direction as usize;
+        if !flow.halves[at].has(half::QUEUED) {
+            return;
+        }
+        let before = self.queue_charge(flow, direction);
+        let timestamp_ns = flow.last_ns[at];
+        loop {
+            self.drain(flow, data, direction, timestamp_ns);
+            let Some(first) = self.next_queued(flow, direction) else { break };
+            self.give_up(flow, data, direction, first, cause);
+        }
+        // What is left was never acknowledged and would not have been taken by a host.
+        if let Some(extra) = &mut flow.extra {
+            extra.queue[at].clear();
+        }
+        self.settle_queue(flow, direction, before);
+    }
+
+    /// Everything that a stream still owes its handler before it closes.
+    pub(crate) fn complete(&mut self, flow: &mut Flow, data: &mut H::Data) {
+        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+            self.empty(flow, data, direction, GapCause::NotCaptured);
+            self.tail(flow, data, direction);
+            self.report_cutoff(flow, data, direction);
+            self.flush(flow, data, direction);
+            self.drop_gathered(flow, direction);
+        }
+    }
+
+    /// Bytes at the end that were announced by a FIN, known to be lost, or acknowledged, and never came.
+    fn tail(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
+        let at = direction as usize;
+        let (me, peer) = (flow.halves[at], &flow.halves[direction.opposite() as usize]);
+        if !me.has(half::KNOWN) || me.has(half::HELD) || me.packets == 0 {
+            return;
+        }
+        let mut end = me.next;
+        if let Some(extra) = &flow.extra {
+            let fin = extra.fin_at[at];
+            if fin != u64::MAX {
+                end = end.max(fin);
+            }
+            end = extra.lost[at].iter().map(|range| range.1).fold(end, u64::max);
+        }
+        if peer.has(half::ACKED) && !me.has(half::FIN) {
+            let acknowledged = me.offset_of(peer.ack) - i64::from(me.has(half::FIN_SEEN));
+            // One beyond may be a FIN that was not captured.
+            if acknowledged > end as i64 + i64::from(!me.has(half::FIN_SEEN)) {
+                end = acknowledged as u64;
+            }
+        }
+        if end > me.next {
+            self.give_up(flow, data, direction, end, GapCause::NotCaptured);
+        }
+    }
+
+    /// Reports bytes that came in two versions; `offset` is the stream's own.
+    pub(crate) fn conflict(&mut self, flow: &mut Flow, direction: Direction, offset: u64, bytes: u64) {
+        self.odd(flow, AnomalyKind::OverlapConflict);
+        let limit = self.config.list_max as usize;
+        let list = &mut flow.extra().conflicts[direction as usize];
+        if list.len() < limit {
+            list.push(Conflict { offset, bytes });
+        } else {
+            self.odd_once(flow, AnomalyKind::ListFull);
+        }
+    }
+
+    /// Notes where bytes that were handed over can be read again.
+    #[inline]
+    pub(crate) fn remember(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: u32, origin: u64) {
+        if self.config.history_bytes == 0 || origin == 0 || self.history.is_none() {
+            return;
+        }
+        let past = &mut flow.extra().past[direction as usize];
+        let mut kept: u64 = past.back().map_or(0, |last| last.start + u64::from(last.bytes));
+        kept = kept.saturating_sub(past.front().map_or(kept, |first| first.start));
+        if kept > u64::from(self.config.history_bytes) {
+            past.pop_front();
+        }
+        past.push_back(Past { start, bytes, origin });
+    }
+
+    /// Compares a retransmission with what was handed over, as far as that can be read again.
+    pub(crate) fn compare(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        start: i64,
+        end: i64,
+        payload: &Payload<'_>,
+    ) {
+        let at = direction as usize;
+        let Some(mut history) = self.history.take() else { return };
+        let bias = flow.bias(direction);
+        let past = std::mem::take(&mut flow.extra().past[at]);
+        let first = past.partition_point(|run| (run.start + u64::from(run.bytes)) as i64 <= start);
+        for run in past.range(first..).take_while(|run| (run.start as i64) < end) {
+            let from = start.max(run.start as i64);
+            let until = end.min((run.start + u64::from(run.bytes)) as i64);
+            let new = payload.bytes.get((from - start) as usize..).unwrap_or_default();
+            let new = &new[..new.len().min((until - from).max(0) as usize)];
+            self.scratch.resize(new.len(), 0);
+            if !history.read(run.origin + (from - run.start as i64) as u64, &mut self.scratch) {
+                continue;
+            }
+            let Some(begin) = new.iter().zip(&self.scratch).position(|(a, b)| a != b) else { continue };
+            let last = new.iter().zip(&self.scratch).rposition(|(a, b)| a != b).unwrap_or(begin);
+            let offset = (from as u64 + begin as u64).saturating_sub(bias);
+            self.conflict(flow, direction, offset, (last - begin + 1) as u64);
+        }
+        flow.extra().past[at] = past;
+        self.history = Some(history);
+    }
+}

@@ -1,0 +1,339 @@
+//! Bytes into order: what is next is handed over at once, the rest waits in the queue.
+
+use super::{Payload, Segment, flag, queue::Incoming};
+use crate::{
+    AnomalyKind, Direction, Fate, GapCause, Handler, Mode, TcpState,
+    engine::core::Core,
+    flow::{Flow, half},
+};
+
+/// Ranges known to be missing that are remembered for each direction; beyond, they count as not captured.
+const LOST_MAX: usize = 256;
+/// Urgent bytes remembered for each direction.
+const URGENT_MAX: usize = 64;
+
+impl<H: Handler> Core<H> {
+    /// Puts a segment's payload at its place in the stream.
+    pub(crate) fn place(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        segment: &Segment,
+        payload: Payload<'_>,
+        weak: bool,
+    ) -> Fate {
+        let at = direction as usize;
+        let start = flow.halves[at].offset_of(segment.seq);
+        let mut end = start + i64::from(segment.length);
+        let fin = (segment.has(flag::FIN) && !weak).then_some(end);
+        if let Some(last) = self.fin_of(flow, direction)
+            && end > last
+        {
+            if segment.length > 0 {
+                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            }
+            end = last.max(start);
+        }
+        if segment.has(flag::URG) {
+            self.urgent(flow, direction, start, segment);
+        }
+        let began = start.max(0) as u64;
+        let (next, held) = (flow.halves[at].next as i64, flow.halves[at].has(half::HELD));
+        if !held && start < next && end > start {
+            self.repeat(flow, direction, start, end.min(next), &payload);
+        }
+        let mut fate = Fate::Tracked;
+        if end > start && (held || end > next) && end > 0 {
+            if !held && start > next {
+                flow.extra().out_of_order_packets[at] += 1;
+            }
+            let captured = payload.bytes.len().min((end - start) as usize);
+            let run = Run { start, end, bytes: &payload.bytes[..captured], weak };
+            self.insert(flow, data, direction, run, &payload);
+            if flow.halves[at].has(half::CUT) {
+                fate = self.fate_of_cut(flow, direction, began.saturating_sub(flow.bias(direction)));
+            }
+        }
+        if let Some(fin) = fin {
+            self.note_fin(flow, direction, fin);
+        }
+        if flow.halves[at].has(half::QUEUED | half::FIN_SEEN) {
+            self.advance(flow, data, direction, payload.timestamp_ns);
+        }
+        fate
+    }
+
+    /// Internal offset of the direction's FIN, where one was seen.
+    fn fin_of(&self, flow: &Flow, direction: Direction) -> Option<i64> {
+        let me = &flow.halves[direction as usize];
+        if me.has(half::FIN) {
+            return Some(me.next as i64);
+        }
+        let extra = flow.extra.as_ref()?;
+        let at = extra.fin_at[direction as usize];
+        (at != u64::MAX).then_some(at as i64)
+    }
+
+    fn note_fin(&mut self, flow: &mut Flow, direction: Direction, fin: i64) {
+        let at = direction as usize;
+        let me = &mut flow.halves[at];
+        if me.has(half::FIN_SEEN) || fin < 0 {
+            return;
+        }
+        me.flags |= half::FIN_SEEN;
+        if fin as u64 != me.next || me.has(half::HELD) {
+            flow.extra().fin_at[at] = fin as u64;
+        }
+    }
+
+    /// A FIN that was reached ends its direction; the second one ends the connection.
+    fn reach_fin(&mut self, flow: &mut Flow, direction: Direction) {
+        let at = direction as usize;
+        let me = &flow.halves[at];
+        if me.flags & (half::FIN_SEEN | half::FIN | half::HELD) != half::FIN_SEEN {
+            return;
+        }
+        if flow.extra.as_ref().is_some_and(|extra| extra.fin_at[at] != u64::MAX && extra.fin_at[at] > me.next) {
+            return;
+        }
+        flow.halves[at].flags |= half::FIN;
+        if flow.state != TcpState::Reset {
+            let both = flow.halves[direction.opposite() as usize].has(half::FIN);
+            flow.state = if both { TcpState::Closed } else { TcpState::HalfClosed };
+        }
+    }
+
+    #[cold]
+    fn urgent(&mut self, flow: &mut Flow, direction: Direction, start: i64, segment: &Segment) {
+        if segment.urgent == 0 || segment.length == 0 {
+            return;
+        }
+        self.odd_once(flow, AnomalyKind::Urgent);
+        let byte = start + i64::from(segment.urgent) - 1;
+        let list = &mut flow.extra().urgent[direction as usize];
+        if !self.config.urgent_inline && byte >= 0 && list.len() < URGENT_MAX && !list.contains(&(byte as u64)) {
+            list.push(byte as u64);
+        }
+    }
+
+    /// Bytes that were handed over (or given up) before came again.
+    #[cold]
+    fn repeat(&mut self, flow: &mut Flow, direction: Direction, start: i64, end: i64, payload: &Payload<'_>) {
+        let me = &flow.halves[direction as usize];
+        if end - start == 1 && end == me.next as i64 && payload.bytes.len() <= 1 {
+            self.odd_once(flow, AnomalyKind::KeepAlive);
+        }
+        flow.extra().retransmitted_bytes[direction as usize] += (end - start) as u64;
+        self.compare(flow, direction, start, end, payload);
+    }
+
+    fn insert(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        run: Run<'_>,
+        payload: &Payload<'_>,
+    ) {
+        let at = direction as usize;
+        let me = &flow.halves[at];
+        let first = flow.extra.as_ref().and_then(|extra| extra.queue[at].first_start(u64::MAX)).unwrap_or(u64::MAX);
+        let policy = self.tcp_policy(flow, direction);
+        let is_next = run.start <= me.next as i64 && (run.end as u64) <= first;
+        if is_next && !me.has(half::HELD) && !run.weak && !policy.holds_until_acknowledged() {
+            let skip = (me.next as i64 - run.start) as usize;
+            let end = run.end as u64;
+            let origin = if payload.origin == 0 { 0 } else { payload.origin + skip as u64 };
+            self.hand(flow, data, direction, run.bytes.get(skip..).unwrap_or_default(), payload.timestamp_ns, origin);
+            let reached = flow.halves[at].next;
+            if reached < end {
+                flow.halves[at].next = end;
+                let offset = reached - flow.bias(direction);
+                self.gap(flow, data, direction, offset, end - reached, payload.cause);
+            }
+            return;
+        }
+        self.enqueue(flow, direction, run, payload, policy);
+    }
+
+    fn enqueue(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        run: Run<'_>,
+        payload: &Payload<'_>,
+        policy: crate::TcpPolicy,
+    ) {
+        let at = direction as usize;
+        // Nothing of a stream lies before its offset 0.
+        let skip = run.start.min(0).unsigned_abs() as usize;
+        let start = run.start.max(0) as u64;
+        let captured = run.bytes.get(skip..).unwrap_or_default();
+        let bias = flow.bias(direction);
+        let expected = if flow.halves[at].has(half::HELD) { 0 } else { flow.halves[at].next };
+        let beyond = start.saturating_sub(bias) >= self.cutoff(flow, direction);
+        let tracked = self.config.mode == Mode::Track || beyond;
+        let wanted = run.end as u64 - start;
+        let length = if tracked { wanted } else { captured.len() as u64 };
+        let before = self.queue_charge(flow, direction);
+        let (number, mut conflicts) = (self.number, Vec::new());
+        let extra = flow.extra();
+        if length > 0 {
+            let incoming = Incoming {
+                start,
+                bytes: if tracked { &[] } else { captured },
+                length,
+                weak: run.weak,
+                timestamp_ns: payload.timestamp_ns,
+                number,
+            };
+            let inserted = extra.queue[at].insert(policy, expected, &incoming, &mut |offset, bytes| {
+                conflicts.push((offset, bytes));
+            });
+            // What lies before the next byte was counted already.
+            let before_next = expected.saturating_sub(start).min(length);
+            extra.retransmitted_bytes[at] += inserted.repeated_bytes.saturating_sub(before_next);
+        }
+        if !tracked && length < wanted && extra.lost[at].len() < LOST_MAX {
+            extra.lost[at].push((start + length, run.end as u64, payload.cause));
+        }
+        if extra.hole_segments[at] == 0 {
+            extra.hole_since_ns[at] = self.clock_ns;
+        }
+        extra.hole_segments[at] = extra.hole_segments[at].saturating_add(1);
+        if !extra.queue[at].is_empty() {
+            flow.halves[at].flags |= half::QUEUED;
+        }
+        self.settle_queue(flow, direction, before);
+        for (offset, bytes) in conflicts {
+            self.conflict(flow, direction, offset.saturating_sub(bias), bytes);
+        }
+    }
+
+    /// Hands over bytes that continue the direction, without the urgent ones that are to be taken out.
+    pub(crate) fn hand(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        bytes: &[u8],
+        timestamp_ns: u64,
+        origin: u64,
+    ) {
+        let at = direction as usize;
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            let start = flow.halves[at].next;
+            let end = start + bytes.len() as u64;
+            let urgent = flow
+                .extra
+                .as_ref()
+                .and_then(|extra| extra.urgent[at].iter().copied().filter(|byte| (start..end).contains(byte)).min());
+            let length = urgent.map_or(bytes.len(), |byte| (byte - start) as usize);
+            let offset = start - flow.bias(direction);
+            flow.halves[at].next += length as u64;
+            self.remember(flow, direction, start, length as u32, origin);
+            self.deliver(flow, data, direction, offset, &bytes[..length], timestamp_ns);
+            bytes = &bytes[length..];
+            if urgent.is_some() {
+                flow.halves[at].next += 1;
+                self.gap(flow, data, direction, offset + length as u64, 1, GapCause::Urgent);
+                bytes = &bytes[1..];
+            }
+        }
+    }
+
+    /// Hands over what has become next in the queue, and gives up holes whose time has come.
+    pub(crate) fn advance(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, timestamp_ns: u64) {
+        let at = direction as usize;
+        if flow.halves[at].has(half::QUEUED) {
+            let before = self.queue_charge(flow, direction);
+            while self.drain(flow, data, direction, timestamp_ns) {
+                let Some(first) = self.next_queued(flow, direction) else { break };
+                if !self.hole_is_over(flow, direction) {
+                    break;
+                }
+                self.give_up(flow, data, direction, first, GapCause::NotCaptured);
+            }
+            self.bound_doubtful(flow, direction);
+            self.settle_queue(flow, direction, before);
+        }
+        self.reach_fin(flow, direction);
+    }
+
+    /// Bytes that nobody acknowledges may not pile up: no hole's end frees them.
+    fn bound_doubtful(&mut self, flow: &mut Flow, direction: Direction) {
+        let limit = self.config.stream_buffer_bytes;
+        let Some(extra) = &mut flow.extra else { return };
+        if extra.queue[direction as usize].charged_bytes() > limit {
+            while extra.queue[direction as usize].charged_bytes() > limit / 2 {
+                if extra.queue[direction as usize].drop_last() == 0 {
+                    break;
+                }
+            }
+            self.odd_once(flow, AnomalyKind::BufferLimit);
+        }
+    }
+
+    /// Hands over everything that is next in the queue. `true`: a hole follows.
+    pub(crate) fn drain(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        timestamp_ns: u64,
+    ) -> bool {
+        let at = direction as usize;
+        if flow.halves[at].has(half::HELD) {
+            return true;
+        }
+        let (limit, weak_limit) = self.limits(flow, direction);
+        let mut moved = false;
+        loop {
+            let next = flow.halves[at].next;
+            let Some(extra) = flow.extra.as_mut() else { return false };
+            let Some(piece) = extra.queue[at].take(next, limit, weak_limit) else { break };
+            moved = true;
+            self.hand(flow, data, direction, piece.bytes(), timestamp_ns, 0);
+            let end = next + piece.length;
+            if flow.halves[at].next < end {
+                self.skip_untracked(flow, direction, flow.halves[at].next);
+                flow.halves[at].next = end;
+            }
+        }
+        if moved {
+            // A new hole has a new time to wait.
+            let extra = flow.extra();
+            (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.clock_ns);
+        }
+        let next = flow.halves[at].next;
+        flow.extra().queue[at].first_start(weak_limit).is_some_and(|first| first > next)
+    }
+
+    /// Bytes passed without being handed over: track mode, or beyond the cutoff.
+    fn skip_untracked(&mut self, flow: &mut Flow, direction: Direction, start: u64) {
+        let bias = flow.bias(direction);
+        if self.config.mode != Mode::Track && start.saturating_sub(bias) >= self.cutoff(flow, direction) {
+            flow.halves[direction as usize].flags |= half::CUT;
+        }
+    }
+
+    /// Up to where the queue may be emptied, and up to where doubtful bytes are believed: what was acknowledged.
+    pub(crate) fn limits(&self, flow: &Flow, direction: Direction) -> (u64, u64) {
+        let me = &flow.halves[direction as usize];
+        let peer = &flow.halves[direction.opposite() as usize];
+        let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 };
+        let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over();
+        (if holds { acknowledged } else { u64::MAX }, acknowledged)
+    }
+}
+
+/// Payload with its place: internal offsets, which may lie before 0.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    start: i64,
+    end: i64,
+    bytes: &'a [u8],
+    weak: bool,
+}

@@ -1,0 +1,73 @@
+//! Resets: which of them a host obeys (RFC 5961 section 3.2, as Linux does it).
+
+use super::{Segment, flag};
+use crate::{
+    AnomalyKind, Direction, Fate, Handler, TcpState,
+    engine::core::Core,
+    flow::{Flow, half},
+};
+
+impl<H: Handler> Core<H> {
+    /// Takes in a segment with RST.
+    pub(crate) fn reset(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        segment: &Segment,
+    ) -> Fate {
+        if flow.is_over() {
+            return Fate::Tracked;
+        }
+        match self.judge(flow, direction, segment) {
+            None => {
+                flow.state = TcpState::Reset;
+                let timestamp_ns = flow.last_ns[direction as usize];
+                for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+                    self.advance(flow, data, direction, timestamp_ns);
+                }
+                Fate::Tracked
+            }
+            Some(kind) => {
+                self.odd(flow, kind);
+                Fate::Ignored
+            }
+        }
+    }
+
+    /// `None`: a host obeys it.
+    fn judge(&self, flow: &Flow, direction: Direction, segment: &Segment) -> Option<AnomalyKind> {
+        let me = &flow.halves[direction as usize];
+        let peer = &flow.halves[direction.opposite() as usize];
+        if flow.state == TcpState::SynSent && direction == Direction::ServerToClient {
+            // SYN-SENT: only if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
+            let acknowledges = segment.has(flag::ACK) && {
+                let offset = peer.offset_of(segment.ack);
+                (0..=peer.payload_wire_bytes as i64).contains(&offset)
+            };
+            return (!acknowledges).then_some(AnomalyKind::InvalidReset);
+        }
+        if peer.has(half::ACKED) && segment.seq == peer.ack {
+            return None;
+        }
+        if !me.has(half::KNOWN) {
+            // Nothing of this side was ever seen: the receiver alone could tell.
+            return peer.has(half::ACKED).then_some(AnomalyKind::BlindReset);
+        }
+        if segment.seq == me.next_seq() || me.packets <= 1 && !me.has(half::SYN) {
+            return None;
+        }
+        // After a FIN the next number is one further.
+        if me.has(half::FIN | half::FIN_SEEN) && segment.seq == me.next_seq().wrapping_add(1) {
+            return None;
+        }
+        let end = flow.extra.as_ref().map_or(me.next, |extra| extra.queue[direction as usize].end().max(me.next));
+        if segment.seq == me.seq_of(end) {
+            return None;
+        }
+        let offset = me.offset_of(segment.seq);
+        let edge = if peer.has(half::ACKED) { me.offset_of(peer.edge) } else { i64::MAX };
+        let is_inside = offset >= me.next as i64 && offset <= edge;
+        Some(if is_inside { AnomalyKind::BlindReset } else { AnomalyKind::InvalidReset })
+    }
+}

@@ -1,0 +1,98 @@
+use tidewire_wire::Decoded;
+
+/// Flag bits of a TCP header (RFC 9293 section 3.1).
+pub(crate) mod flag {
+    pub const FIN: u8 = 1;
+    pub const SYN: u8 = 2;
+    pub const RST: u8 = 4;
+    pub const ACK: u8 = 16;
+    pub const URG: u8 = 32;
+}
+
+/// The fields of a TCP header that reassembly needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    pub seq: u32,
+    pub ack: u32,
+    pub window: u16,
+    pub flags: u8,
+    /// Payload as stated, in bytes.
+    pub length: u32,
+    /// Timestamp value (RFC 7323), where the option is present.
+    pub timestamp: Option<u32>,
+    /// Window scale of a SYN (RFC 7323 section 2.3: at most 14), where the option is present.
+    pub scale: Option<u8>,
+    /// The urgent pointer.
+    pub urgent: u16,
+}
+
+impl Segment {
+    /// Reads the header at `decoded.transport_at`. `None` where fewer than 20 bytes were captured.
+    #[inline(always)]
+    pub(crate) fn of(bytes: &[u8], decoded: &Decoded) -> Option<Self> {
+        let header = bytes.get(decoded.transport_at as usize..)?;
+        let fixed: &[u8; 20] = header.first_chunk()?;
+        let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
+        let header_bytes = usize::from(fixed[12] >> 4) * 4;
+        let timestamp = match header.get(20..32) {
+            // NOP NOP timestamps: how nearly every stack lays them out (RFC 7323 appendix A).
+            Some(&[1, 1, 8, 10, a, b, c, d, ..]) if header_bytes >= 32 => Some(u32::from_be_bytes([a, b, c, d])),
+            _ if header_bytes > 20 => header.get(20..header_bytes.min(header.len())).and_then(timestamp),
+            _ => None,
+        };
+        Some(Self {
+            seq: word(4),
+            ack: word(8),
+            window: u16::from_be_bytes([fixed[14], fixed[15]]),
+            flags: fixed[13],
+            length: decoded.payload_bytes,
+            timestamp,
+            scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
+            urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+}
+
+/// Calls `found` for every option until it answers; stops at the first that is impossible.
+fn option<T>(mut options: &[u8], mut found: impl FnMut(u8, &[u8]) -> Option<T>) -> Option<T> {
+    while let Some((&kind, rest)) = options.split_first() {
+        match kind {
+            0 => return None,
+            1 => options = rest,
+            _ => {
+                let length = usize::from(*rest.first()?);
+                let body = options.get(2..length)?;
+                if let Some(value) = found(kind, body) {
+                    return Some(value);
+                }
+                options = &options[length..];
+            }
+        }
+    }
+    None
+}
+
+#[cold]
+fn timestamp(options: &[u8]) -> Option<u32> {
+    option(options, |kind, body| {
+        let value: &[u8; 4] = body.first_chunk()?;
+        (kind == 8 && body.len() == 8).then(|| u32::from_be_bytes(*value))
+    })
+}
+
+#[cold]
+fn window_scale(header: &[u8], header_bytes: usize) -> Option<u8> {
+    let options = header.get(20..header_bytes.min(header.len()))?;
+    option(options, |kind, body| (kind == 3).then(|| body.first().copied().unwrap_or(0).min(14)))
+}
+
+/// Whether `a` comes after `b` in sequence space (RFC 9293 section 3.4): defined for every pair, never panics.
+#[inline(always)]
+pub(crate) fn after(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
