@@ -54,8 +54,7 @@ impl<H: Handler> Core<H> {
     /// Start of the queue's first bytes, where they lie beyond the next byte expected (or the beginning is not known).
     pub(crate) fn next_queued(&self, flow: &Flow, direction: Direction) -> Option<u64> {
         let me = &flow.halves[direction as usize];
-        let (_, believed) = self.limits(flow, direction);
-        let first = flow.extra.as_ref()?.queue[direction as usize].first_start(believed)?;
+        let first = flow.extra.as_ref()?.queue[direction as usize].first_start()?;
         (first > me.next || me.has(half::HELD)).then_some(first)
     }
 
@@ -97,7 +96,7 @@ impl<H: Handler> Core<H> {
             return true;
         }
         let acknowledged = me.offset_of(peer.ack).max(0) as u64;
-        let first = flow.extra.as_ref().and_then(|extra| extra.queue[direction as usize].first_start(acknowledged));
+        let first = flow.extra.as_ref().and_then(|extra| extra.queue[direction as usize].first_start());
         first.is_some_and(|first| acknowledged >= first)
     }
 

@@ -138,7 +138,7 @@ impl<H: Handler> Core<H> {
     ) {
         let at = direction as usize;
         let me = &flow.halves[at];
-        let first = flow.extra.as_ref().and_then(|extra| extra.queue[at].first_start(u64::MAX)).unwrap_or(u64::MAX);
+        let first = flow.extra.as_ref().and_then(|extra| extra.queue[at].first_start()).unwrap_or(u64::MAX);
         let policy = self.tcp_policy(flow, direction);
         let is_next = run.start <= me.next as i64 && (run.end as u64) <= first;
         if is_next && !me.has(half::HELD) && !run.weak && !policy.holds_until_acknowledged() {
@@ -295,7 +295,7 @@ impl<H: Handler> Core<H> {
             let Some(extra) = flow.extra.as_mut() else { return false };
             let Some(piece) = extra.queue[at].take(next, limit, weak_limit) else { break };
             moved = true;
-            self.hand(flow, data, direction, piece.bytes(), timestamp_ns, 0);
+            self.hand(flow, data, direction, &piece.data, timestamp_ns, 0);
             let end = next + piece.length;
             if flow.halves[at].next < end {
                 self.skip_untracked(flow, direction, flow.halves[at].next);
@@ -308,7 +308,7 @@ impl<H: Handler> Core<H> {
             (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.clock_ns);
         }
         let next = flow.halves[at].next;
-        flow.extra().queue[at].first_start(weak_limit).is_some_and(|first| first > next)
+        flow.extra().queue[at].first_start().is_some_and(|first| first > next)
     }
 
     /// Bytes passed without being handed over: track mode, or beyond the cutoff.
