@@ -37,6 +37,8 @@ const BACKBONE: u16 = 0x88e7;
 const VN_TAG: u16 = 0x8926;
 /// E-TAG (IEEE 802.1BR): 6 bytes, then the next type.
 const E_TAG: u16 = 0x893f;
+/// FabricPath (Cisco): an outer Ethernet header, tag and TTL (2 bytes), then the inner one.
+const FABRIC_PATH: u16 = 0x8903;
 
 /// Up to here the field is a length (IEEE 802.3 clause 3.2.6).
 const LENGTH_MAX: u16 = 1500;
@@ -67,6 +69,7 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
         PPP => Next::Ppp { at },
         BRIDGED_ETHERNET => Next::Ethernet { at },
         BACKBONE => Next::Ethernet { at: at + 4 },
+        FABRIC_PATH => Next::Ethernet { at: at + 2 },
         VN_TAG => tag::<6>(walk, at)?,
         E_TAG => tag::<8>(walk, at)?,
         _ if OLD_QINQ.contains(&ether_type) => vlan(walk, at)?,

@@ -24,6 +24,8 @@ const ROUTES_MAX: usize = 16;
 
 /// Version 1's only protocol type: PPP.
 const PPP: u16 = 0x880b;
+/// MikroTik's Ethernet over IP, which borrows version 1's header.
+const EOIP: u16 = 0x6400;
 /// ERSPAN types I and II.
 const ERSPAN: u16 = 0x88be;
 /// ERSPAN type III.
@@ -43,6 +45,7 @@ fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let (flags, protocol) = (be16(header, 0), be16(header, 2));
     match flags & VERSION_MASK {
         0 => version0(walk, flags, protocol, at + HEADER_BYTES),
+        1 if protocol == EOIP && flags == KEY | 1 => eoip(walk, at + HEADER_BYTES),
         1 if protocol == PPP => version1(walk, flags, at + HEADER_BYTES),
         _ => None,
     }
@@ -102,5 +105,15 @@ fn version1(walk: &Walk<'_>, flags: u16, at: usize) -> Option<Carried> {
         tunnel: Tunnel { kind: TunnelKind::Gre, id: be16(key, 2).into() },
         next: Next::Ppp { at: ppp_at },
         end: ppp_at + usize::from(be16(key, 0)),
+    })
+}
+
+/// Payload length, tunnel id (little-endian), then an Ethernet frame.
+fn eoip(walk: &Walk<'_>, at: usize) -> Option<Carried> {
+    let &[l0, l1, i0, i1] = walk.bytes::<4>(at)?;
+    Some(Carried {
+        tunnel: Tunnel { kind: TunnelKind::Gre, id: u16::from_le_bytes([i0, i1]).into() },
+        next: Next::Ethernet { at: at + 4 },
+        end: at + 4 + usize::from(u16::from_be_bytes([l0, l1])),
     })
 }

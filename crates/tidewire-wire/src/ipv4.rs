@@ -2,7 +2,7 @@
 
 use crate::decoded::{Fragment, Kind};
 use crate::malformation::Malformation::{
-    self, Ipv4Cut, Ipv4HeaderLength, Ipv4Short, Ipv4TotalLong, Ipv4TotalShort, Ipv4Version,
+    self, Ipv4Cut, Ipv4HeaderLength, Ipv4Options, Ipv4Short, Ipv4TotalLong, Ipv4TotalShort, Ipv4Version,
 };
 use crate::walk::{Next, Walk, be16};
 
@@ -30,6 +30,8 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     if header[VERSION_AND_LENGTH] >> 4 != 4 {
         return Err(Ipv4Version);
     }
+    walk.ip_header(4, at, header[TTL]);
+    walk.out.proto = header[PROTOCOL];
     let header_bytes = usize::from(header[VERSION_AND_LENGTH] & 0x0f) * 4;
     if header_bytes < HEADER_BYTES {
         return Err(Ipv4HeaderLength);
@@ -47,13 +49,16 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
         return Err(Ipv4TotalLong);
     }
     walk.end = at + total_bytes;
-    walk.ip_header(4, at, header[TTL]);
+    walk.out.ip_bytes = total_bytes as u32;
     let data_at = at + header_bytes;
     if data_at > walk.frame.len() {
         return Err(Ipv4Cut);
     }
     let place = be16(header, FLAGS_AND_OFFSET);
     let proto = header[PROTOCOL];
+    if header_bytes > HEADER_BYTES && !options_are_sound(walk.frame.get(at + HEADER_BYTES..data_at).unwrap_or(&[])) {
+        return Err(Ipv4Options);
+    }
     if place & (MORE_FRAGMENTS | OFFSET_MASK) == 0 {
         return Ok(Next::Upper { proto, at: data_at });
     }
@@ -69,4 +74,20 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
         next_header_at: 0,
     };
     Ok(Next::Done(Kind::Fragment))
+}
+
+/// Whether every option ends inside the header. Hosts drop what fails this (RFC 1122, 3.2.1.8; Linux: `ip_options_compile`).
+fn options_are_sound(options: &[u8]) -> bool {
+    let mut rest = options;
+    loop {
+        rest = match *rest {
+            [] | [0, ..] => return true,
+            [1, ref after @ ..] => after,
+            [_, length, ..] if length >= 2 => match rest.get(length.into()..) {
+                Some(after) => after,
+                None => return false,
+            },
+            _ => return false,
+        }
+    }
 }

@@ -27,9 +27,9 @@ pub(crate) const FRAGMENT: u8 = 44;
 /// Destination options (RFC 8200, 4.6).
 pub(crate) const DESTINATION: u8 = 60;
 
-/// Extension headers walked in one packet. Linux has no limit and BSD one of 15 (`net.inet6.ip6.hdrnestlimit`); a host
-/// that takes more than this would be reached by packets that we call malformed, so it is generous.
-pub(crate) const EXTENSIONS_MAX: u32 = 64;
+/// Extension headers walked in one packet: more than fit into 1,500 bytes (182). Linux has no limit, and a packet that a
+/// host takes and we call malformed is an evasion; a packet full of them costs about as much as its bytes cost to sum.
+pub(crate) const EXTENSIONS_MAX: u32 = 192;
 
 /// The jumbo payload option (RFC 2675, 2).
 const JUMBO_OPTION: u8 = 0xc2;
@@ -42,12 +42,14 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     if header[0] >> 4 != 6 {
         return Err(Ipv6Version);
     }
+    walk.ip_header(6, at, header[HOP_LIMIT]);
+    walk.out.proto = header[NEXT_HEADER];
     let payload_bytes = payload_bytes(walk, at, usize::from(be16(header, PAYLOAD_LENGTH)), header[NEXT_HEADER])?;
     if at + HEADER_BYTES + payload_bytes > walk.end {
         return Err(Ipv6PayloadLong);
     }
     walk.end = at + HEADER_BYTES + payload_bytes;
-    walk.ip_header(6, at, header[HOP_LIMIT]);
+    walk.out.ip_bytes = (HEADER_BYTES + payload_bytes) as u32;
     extensions(walk, at, header[NEXT_HEADER])
 }
 

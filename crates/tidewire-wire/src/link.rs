@@ -1,6 +1,6 @@
 use crate::decoded::Kind;
-use crate::malformation::Malformation::{self, LinkCut, LinkShort};
-use crate::walk::{Next, Walk};
+use crate::malformation::Malformation::{self, LinkCut, LinkHeaderLength, LinkShort};
+use crate::walk::{Next, Walk, be16};
 use crate::{frame_relay, ieee80211, nflog, null, ppp, radiotap, sll};
 
 /// A link type as pcap files number it (the LINKTYPE_ registry of tcpdump.org), in 16 bits.
@@ -58,10 +58,14 @@ link_types! {
     SUNATM = 123,
     /// 802.11 after a radiotap header.
     IEEE802_11_RADIOTAP = 127,
+    /// ARCNET as Linux captures it (RFC 1051, RFC 1201); fragments of RFC 1201 are not put together.
+    ARCNET_LINUX = 129,
     /// 802.11 after an AVS header.
     IEEE802_11_AVS = 163,
     /// PPP from Linux's pppd: the address byte says the direction.
     PPP_PPPD = 166,
+    /// Ethernet after a Juniper header.
+    JUNIPER_ETHER = 178,
     /// Per-packet information, then a frame of the link type it names.
     PPI = 192,
     /// PPP after a byte of direction.
@@ -76,6 +80,8 @@ link_types! {
     IPV6 = 229,
     /// Linux netfilter log.
     NFLOG = 239,
+    /// IP over InfiniBand: global routing header, then an EtherType.
+    IPOIB = 242,
     /// Linux "cooked" capture, version 2.
     LINUX_SLL2 = 276,
 }
@@ -86,6 +92,9 @@ const SLIP_BYTES: usize = 16;
 const FDDI_BYTES: usize = 13;
 /// SunATM's flags byte: LLC follows.
 const SUNATM_LLC: u8 = 2;
+
+/// Global routing header, EtherType, reserved; in bytes (RFC 4391, 6).
+const IPOIB_BYTES: usize = 44;
 
 /// The first header of a frame of this link type.
 pub(crate) fn first(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, Malformation> {
@@ -129,6 +138,36 @@ fn at(walk: &mut Walk<'_>, link: LinkType, at: usize) -> Result<Next, Malformati
             [flags, ..] if flags & 0x0f == SUNATM_LLC => Ok(Next::Llc { at: at + 4 }),
             _ => Ok(Next::Done(Kind::OtherLink)),
         },
+        LinkType::ARCNET_LINUX => arcnet(walk, at),
+        LinkType::JUNIPER_ETHER => juniper(walk, at),
+        LinkType::IPOIB => {
+            let header = walk.header::<IPOIB_BYTES>(at, LinkShort, LinkCut)?;
+            Ok(Next::EtherType { ether_type: be16(header, IPOIB_BYTES - 4), at: at + IPOIB_BYTES })
+        }
         _ => Ok(Next::Done(Kind::UnsupportedLink)),
     }
+}
+
+/// ARCNET: addresses, offset, protocol; the newer numbers are followed by fragmentation flag and sequence (RFC 1201).
+fn arcnet(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    Ok(match walk.header::<5>(at, LinkShort, LinkCut)?[4] {
+        240 => Next::Ipv4 { at: at + 5 },
+        241 | 213 | 214 => Next::Done(Kind::Arp),
+        protocol @ (212 | 196) => match (walk.header::<8>(at, LinkShort, LinkCut)?[5], protocol) {
+            (0, 212) => Next::Ipv4 { at: at + 8 },
+            (0, _) => Next::Ipv6 { at: at + 8 },
+            _ => Next::Done(Kind::OtherLink),
+        },
+        _ => Next::Done(Kind::OtherLink),
+    })
+}
+
+/// Juniper: "MGC", flags, and extensions of a stated length when the upper bit is set; then Ethernet.
+fn juniper(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let [b'M', b'G', b'C', flags] = *walk.header::<4>(at, LinkShort, LinkCut)? else { return Err(LinkHeaderLength) };
+    if flags & 0x80 == 0 {
+        return Ok(Next::Ethernet { at: at + 4 });
+    }
+    let extensions = usize::from(be16(walk.header::<2>(at + 4, LinkShort, LinkCut)?, 0));
+    Ok(Next::Ethernet { at: at + 6 + extensions })
 }

@@ -58,6 +58,8 @@ malformations! {
     Ipv4TotalShort = "ipv4_total_short",
     /// Total length is more than the enclosing layer carried; receivers drop it (RFC 791, 3.1; Linux: `InTruncatedPkts`).
     Ipv4TotalLong = "ipv4_total_long",
+    /// An option's length is below 2 or points beyond the header (RFC 1122, 3.2.1.8; Linux drops such packets).
+    Ipv4Options = "ipv4_options",
 
     /// Snapped inside the IPv6 header.
     Ipv6Cut = "ipv6_cut",

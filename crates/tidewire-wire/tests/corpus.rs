@@ -1,5 +1,5 @@
 //! Every packet of the shared corpus's plain pcap files: no panic, results inside the frame, and as many TCP and UDP
-//! packets as tshark found (the numbers in `oracles/`: innermost headers, without those quoted in ICMP errors).
+//! packets as tshark found (the numbers in `oracles/`), differences explained one by one.
 //!
 //! The corpus lies in `../shared/corpus` beside the checkout, or where `TIDEWIRE_CORPUS` says; without it the test
 //! says so and passes.
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tidewire_wire::{Decoded, Kind, LinkType, Settings, decode};
+use tidewire_wire::{Decoded, Kind, LinkType, Settings, TunnelKind, decode, icmp_type_and_code};
 
 /// What one capture holds, in packets.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,13 +16,28 @@ struct Counts {
     tcp: u64,
     udp: u64,
     fragments: u64,
+    /// Of other kinds, found in a tunnel that is itself UDP: tshark counts these as UDP, too.
+    in_udp: u64,
+    /// ICMP errors, which quote a packet: tshark counts those that quote UDP as UDP.
+    errors: u64,
     malformed: BTreeMap<&'static str, u64>,
     packets: u64,
 }
 
 impl Counts {
-    fn add(&mut self, decoded: &Decoded) {
+    fn add(&mut self, frame: &[u8], decoded: &Decoded) {
         self.packets += 1;
+        let in_udp = matches!(
+            decoded.tunnel.kind,
+            TunnelKind::Vxlan | TunnelKind::Geneve | TunnelKind::GtpU | TunnelKind::Teredo
+        );
+        self.in_udp += u64::from(in_udp && decoded.kind != Kind::Udp);
+        let error = match (decoded.kind, icmp_type_and_code(frame, decoded)) {
+            (Kind::Icmp, Some((kind, _))) => matches!(kind, 3 | 4 | 5 | 11 | 12),
+            (_, Some((kind, _))) => kind < 128,
+            _ => false,
+        };
+        self.errors += u64::from(error);
         match decoded.kind {
             Kind::Tcp => self.tcp += 1,
             Kind::Udp => self.udp += 1,
@@ -34,6 +49,28 @@ impl Counts {
         }
     }
 }
+
+/// Captures in which we and tshark count differently, and why we stand by our count.
+const EXPLAINED: &[(&str, &str)] = &[
+    ("showcase.pcap", "frame 1327: a pseudowire without control word; tshark takes the address's zero for one"),
+    ("17_ah_invalid_payload_length_too_small.pcap", "AH shorter than its fixed part: tshark reads on regardless"),
+    ("06_geneve_invalid_version.pcap", "GENEVE version 1 does not exist; tshark reads it as version 0"),
+    ("bug-6402-01/input.pcap", "GRE inside GENEVE: the innermost tunnel is not UDP"),
+    ("bug-76/input.pcap", "two IPv4 total lengths beyond the frame, one TCP data offset beyond the segment"),
+    ("tcp-session-decode-malformed-ipv4/input.pcap", "a two-byte security option: Linux accepts it, tshark stops"),
+    ("telnet-01/telnet.pcap", "payload cut out of five frames without saying so: total length beyond the frame"),
+    ("transform-base64-7296/input.pcap", "two TCP data offsets beyond the segment"),
+    ("test.rewrite_layer2", "IPv6 under IPv4's EtherType, which hosts drop; tshark goes by the version"),
+    ("invalid_or_unsupported.pcap", "IPv4 total lengths beyond the frame"),
+    ("tcp-malformed.pcap", "TCP data offsets beyond the segment"),
+    ("AH-IPcomp-IPv4.pcap", "compressed payloads (IPComp), which tshark inflates"),
+    ("babel_update_oobr.pcap", "UDP lengths beyond the IP packet"),
+    ("kday4.pcap", "an IPv4 total length beyond the frame"),
+    ("kday7.pcap", "an IPv4 total length beyond the frame"),
+    ("sflow_expanded.pcap", "tshark also counts the TCP header that an sFlow sample quotes"),
+    ("modbus/fuzz-72.pcap", "two IPv4 total lengths beyond the frame"),
+    ("383379789-decrypt-crash.pcap", "IPv4 and UDP lengths beyond the frame"),
+];
 
 fn corpus() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
@@ -76,6 +113,7 @@ fn every_packet_of_the_corpus() {
     };
     let manifest = fs::read_to_string(corpus.join("MANIFEST.tsv")).unwrap();
     let (mut files, mut packets, mut compared, mut differ) = (0, 0, 0, 0);
+    let mut unexplained = Vec::new();
     let mut total: BTreeMap<&'static str, u64> = BTreeMap::new();
     for row in manifest.lines().skip(1) {
         let columns: Vec<&str> = row.split('\t').collect();
@@ -84,7 +122,7 @@ fn every_packet_of_the_corpus() {
         let settings = Settings::default();
         let walked = walk_pcap(&file, |link, frame, wire| {
             let decoded = decode(link, frame, wire, &settings);
-            counts.add(&decoded);
+            counts.add(frame, &decoded);
         });
         if walked.is_none() {
             continue;
@@ -97,10 +135,18 @@ fn every_packet_of_the_corpus() {
         let Ok(oracle) = fs::read_to_string(corpus.join(columns[15])) else { continue };
         let (Some(tcp), Some(udp)) = (number(&oracle, "tcp_frames"), number(&oracle, "udp_frames")) else { continue };
         compared += 1;
-        if (tcp, udp) != (counts.tcp, counts.udp) {
+        // tshark reassembles and counts the last fragment as what the datagram holds; that is not the decoder's work.
+        let tcp_agrees = (counts.tcp..=counts.tcp + counts.fragments).contains(&tcp);
+        let udp_least = counts.udp + counts.in_udp;
+        let udp_agrees = (udp_least..=udp_least + counts.errors + counts.fragments).contains(&udp);
+        if !(tcp_agrees && udp_agrees) {
             differ += 1;
-            println!("{}: tshark tcp {tcp} udp {udp}, {counts:?}", columns[0]);
+            match EXPLAINED.iter().find(|(file, _)| columns[0].ends_with(file)) {
+                Some((_, reason)) => println!("{}: {reason}", columns[0]),
+                None => unexplained.push(format!("{}: tshark tcp {tcp} udp {udp}, {counts:?}", columns[0])),
+            }
         }
     }
     println!("{files} files, {packets} packets, {compared} compared, {differ} differ; malformed: {total:?}");
+    assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
 }
