@@ -1,1 +1,8 @@
-//! See the crate description.
+//! Traffic, adversaries, oracles, peers and figures: what shows that Tidewire is right and fast.
+//!
+//! Nothing here is part of the product; the `tidewire-lab` command and the workspace's tests use it.
+
+pub mod craft;
+pub mod generate;
+pub mod pcapfile;
+pub mod random;

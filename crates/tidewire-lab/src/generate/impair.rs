@@ -1,0 +1,83 @@
+//! The same capture as a lossy path would have shown it.
+
+use std::{collections::VecDeque, io, path::Path};
+
+use crate::{
+    pcapfile::{Reader, Record, Writer},
+    random::Random,
+};
+
+/// Of a thousand packets, how many are dropped; and how many doubled.
+const DROPPED_PERMILLE: u64 = 1;
+/// See `DROPPED_PERMILLE`.
+const DOUBLED_PERMILLE: u64 = 1;
+/// Of a thousand packets, how many arrive late.
+const DISPLACED_PERMILLE: u64 = 5;
+/// The most places by which a packet is late.
+const PLACES_MAX: u64 = 6;
+
+/// What was done to a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Impaired {
+    /// Packets left out.
+    pub dropped: u64,
+    /// Packets written twice.
+    pub doubled: u64,
+    /// Packets that come later than they did.
+    pub displaced: u64,
+    /// Packets written.
+    pub written: u64,
+}
+
+/// Copies a capture; a packet in a thousand is dropped, one doubled, five are displaced by 1 to 6 places.
+/// The timestamps stay with the places, so that time never runs back.
+///
+/// # Errors
+/// What the file system says, or a capture that is not plain pcap.
+pub fn impair(input: &Path, output: &Path, seed: u64) -> io::Result<Impaired> {
+    let mut reader = Reader::open(input)?;
+    let mut writer = Writer::with_link(output, reader.link())?;
+    let mut random = Random::new(seed);
+    let mut done = Impaired::default();
+    // The next places' packets, as many as a displacement can reach; `times` holds their timestamps.
+    let mut waiting: VecDeque<Record> = VecDeque::new();
+    let mut times: VecDeque<u64> = VecDeque::new();
+    let mut spare: Vec<Record> = Vec::new();
+    let mut ended = false;
+    loop {
+        while !ended && waiting.len() <= PLACES_MAX as usize {
+            let mut record = spare.pop().unwrap_or_default();
+            if !reader.next_into(&mut record)? {
+                ended = true;
+                break;
+            }
+            match random.below(1000) {
+                chance if chance < DROPPED_PERMILLE => {
+                    done.dropped += 1;
+                    spare.push(record);
+                    continue;
+                }
+                chance if chance < DROPPED_PERMILLE + DOUBLED_PERMILLE => {
+                    done.doubled += 1;
+                    times.push_back(record.time_us);
+                    waiting.push_back(record.clone());
+                }
+                _ => {}
+            }
+            times.push_back(record.time_us);
+            waiting.push_back(record);
+        }
+        if waiting.len() > PLACES_MAX as usize && random.below(1000) < DISPLACED_PERMILLE {
+            let places = 1 + random.below(PLACES_MAX) as usize;
+            if let Some(late) = waiting.pop_front() {
+                waiting.insert(places, late);
+                done.displaced += 1;
+            }
+        }
+        let (Some(record), Some(time_us)) = (waiting.pop_front(), times.pop_front()) else { break };
+        writer.write_record(time_us, &record.frame, record.wire_bytes)?;
+        spare.push(record);
+    }
+    done.written = writer.finish()?.0;
+    Ok(done)
+}

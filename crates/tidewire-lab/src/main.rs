@@ -1,0 +1,97 @@
+//! The `tidewire-lab` command: traffic to measure on, and figures.
+#![forbid(unsafe_code)]
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+use tidewire_lab::generate::{Worst, concurrent, impair, worst};
+
+/// Traffic to measure on, and figures. Real traffic: scripts/record.sh.
+#[derive(Parser)]
+#[command(name = "tidewire-lab", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The same capture as a lossy path shows it: 0.1 % dropped, 0.1 % doubled, 0.5 % displaced by 1 to 6 packets
+    Impair {
+        /// A plain pcap file
+        input: PathBuf,
+        /// What to write
+        output: PathBuf,
+        /// The same seed gives the same file
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Many TCP connections open at once, strictly interleaved
+    Concurrent {
+        /// What to write
+        output: PathBuf,
+        /// Connections
+        flows: u64,
+        /// Packets of data for each
+        rounds: u64,
+        /// Bytes of data a packet; 0: 60 to 1,460
+        length: u16,
+        /// The same seed gives the same file
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// What costs a reassembler most: syn-flood, hole-per-flow, tiny-segments, reverse-fragments, overlap-everything,
+    /// and benign, the reference
+    Worst {
+        /// Which
+        #[arg(value_parser = kind)]
+        kind: Worst,
+        /// What to write
+        output: PathBuf,
+        /// How many packets
+        #[arg(long, default_value_t = 1_000_000)]
+        packets: u64,
+        /// The same seed gives the same file
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+}
+
+fn kind(name: &str) -> Result<Worst, String> {
+    let found = Worst::ALL.iter().find(|kind| kind.name() == name);
+    found.copied().ok_or_else(|| {
+        let names: Vec<_> = Worst::ALL.iter().map(|kind| kind.name()).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tidewire-lab: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
+    match command {
+        Command::Impair { input, output, seed } => {
+            let done = impair(&input, &output, seed)?;
+            println!(
+                "{} packets written, {} dropped, {} doubled, {} displaced",
+                done.written, done.dropped, done.doubled, done.displaced
+            );
+        }
+        Command::Concurrent { output, flows, rounds, length, seed } => {
+            let (packets, bytes) = concurrent(&output, flows, rounds, length, seed)?;
+            println!("{packets} packets, {bytes} bytes");
+        }
+        Command::Worst { kind, output, packets, seed } => {
+            let (packets, bytes) = worst(&output, kind, packets, seed)?;
+            println!("{packets} packets, {bytes} bytes");
+        }
+    }
+    Ok(())
+}
