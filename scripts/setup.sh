@@ -7,7 +7,7 @@ packages_for() {
   case "$1" in
     build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, zstd's C sources, filter expressions
     test) echo tshark tcpdump iproute2 python3 ;;                   # oracles, network namespaces
-    lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 python3 curl ;; # real traffic
+    lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 iputils-ping python3 curl ;; # real traffic
     bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux ;;
     *) echo "setup.sh: unknown purpose '$1' (build, test, lab, bench)" >&2; return 2 ;;
   esac
