@@ -48,6 +48,13 @@ impl Block {
         (self.memory.get(..self.filled).unwrap_or_default(), &mut self.frames)
     }
 
+    /// Keeps the frames for which `wanted` says so; it is given their bytes too.
+    pub(crate) fn retain(&mut self, mut wanted: impl FnMut(&Frame, &[u8]) -> bool) {
+        let Self { memory, filled, frames } = self;
+        let memory = memory.get(..*filled).unwrap_or_default();
+        frames.retain(|frame| wanted(frame, Batch { memory, frames: &[] }.bytes(frame)));
+    }
+
     /// Appends `bytes`.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         let end = self.filled + bytes.len();
@@ -95,7 +102,7 @@ pub trait Source: Send {
     ///
     /// # Errors
     /// Each problem is returned once, after every frame before it was delivered; `block` is then empty. A call after
-    /// an error goes on with what is left: the other files of a merge, otherwise the end.
+    /// an error goes on with what is left: the other files of a [`Merge`](crate::Merge), otherwise the end.
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error>;
 
     /// Bytes read so far from the files as they lie on disk (compressed bytes of a compressed one).

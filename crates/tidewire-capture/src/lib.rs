@@ -1,11 +1,12 @@
 //! Where packets come from: capture files, their compression, merging and filters.
 //!
 //! A [`Source`] fills [`Block`]s, each a piece of memory and the frames in it. [`Reader`] is one file, pipe or
-//! stream of bytes.
+//! stream of bytes, [`Merge`] any number of them in order of time, [`Filtered`] what a [`Filter`] leaves of another
+//! source. [`open`] chooses among the first two.
 //!
 //! ```no_run
-//! use tidewire_capture::{Block, Reader, Source};
-//! let mut source = Reader::open("capture.pcap")?;
+//! use tidewire_capture::{Block, Source};
+//! let mut source = tidewire_capture::open(&["capture.pcap.zst".into()])?;
 //! let mut block = Block::new();
 //! while source.fill(&mut block)? {
 //!     for frame in block.batch().frames {
@@ -18,8 +19,11 @@
 
 mod block;
 mod error;
+mod filter;
+mod filtered;
 mod input;
 mod limits;
+mod merge;
 mod pcap;
 mod pcapng;
 mod reader;
@@ -27,6 +31,22 @@ mod walk;
 
 pub use block::{Block, Source};
 pub use error::{Damage, Error};
+pub use filter::Filter;
+pub use filtered::Filtered;
+pub use merge::Merge;
 pub use reader::Reader;
 pub use tidewire_core::{Batch, Frame};
 pub use tidewire_wire::LinkType;
+
+use std::path::PathBuf;
+
+/// Opens captures: one as it is, several merged by time. `-` is standard input.
+///
+/// # Errors
+/// See [`Reader::open`] and [`Merge::open`].
+pub fn open(paths: &[PathBuf]) -> Result<Box<dyn Source>, Error> {
+    match paths {
+        [path] => Ok(Box::new(Reader::open(path)?)),
+        paths => Ok(Box::new(Merge::open(paths)?)),
+    }
+}

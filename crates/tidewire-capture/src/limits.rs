@@ -15,6 +15,15 @@ pub(crate) const HEAD_BYTES_MIN: usize = 32;
 /// Bytes of compressed input that are read at once.
 pub(crate) const COMPRESSED_PIECE_BYTES: usize = 128 << 10;
 
+/// Least bytes asked of a file at once, where many are read side by side.
+pub(crate) const PIECE_BYTES_MIN: usize = 16 << 10;
+
+/// Bytes that the inputs of a merge may have read ahead together, as long as each has `PIECE_BYTES_MIN`.
+pub(crate) const MERGE_READ_BYTES: usize = 8 << 20;
+
+/// Files that a merge keeps open: a quarter of the 1,024 that a process may have open by default.
+pub(crate) const MERGE_OPEN_FILES_MAX: usize = 256;
+
 /// Compressions inside each other that are undone.
 pub(crate) const LAYERS_MAX: usize = 4;
 

@@ -107,6 +107,11 @@ impl Reader {
         &self.path
     }
 
+    /// Changes how much is asked for at once.
+    pub(crate) fn set_piece_bytes(&mut self, bytes: usize) {
+        self.piece_bytes = bytes;
+    }
+
     /// Reads one piece after what is in `block`; false at the end of the stream.
     fn read_piece(&mut self, block: &mut Block) -> bool {
         match self.stream.read(block.room(self.piece_bytes)) {

@@ -1,0 +1,76 @@
+use crate::{Block, Error, Filter, Source};
+
+/// What a filter leaves of another source. Frames that do not match are dropped from the block; no byte is copied.
+#[derive(Debug)]
+pub struct Filtered<S> {
+    source: S,
+    filter: Filter,
+    dropped_packets: u64,
+    dropped_bytes: u64,
+    /// What ended it; told once the frames before are out.
+    failure: Option<Error>,
+    ended: bool,
+}
+
+impl<S: Source> Filtered<S> {
+    /// Filters `source`.
+    #[must_use]
+    pub fn new(source: S, filter: Filter) -> Self {
+        Self { source, filter, dropped_packets: 0, dropped_bytes: 0, failure: None, ended: false }
+    }
+
+    /// Frames that did not match so far. Frames keep the numbers that they have in the whole input.
+    #[must_use]
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped_packets
+    }
+
+    /// Captured bytes of the frames that did not match so far.
+    #[must_use]
+    pub fn dropped_bytes(&self) -> u64 {
+        self.dropped_bytes
+    }
+
+    /// Drops from `block` what does not match, and everything from a frame on that the filter cannot judge.
+    fn select(&mut self, block: &mut Block) {
+        let Self { filter, dropped_packets, dropped_bytes, failure, .. } = self;
+        block.retain(|frame, captured| {
+            if failure.is_some() {
+                return false;
+            }
+            match filter.matches(frame.link, captured, frame.wire_bytes) {
+                Ok(true) => return true,
+                Ok(false) => {
+                    *dropped_packets += 1;
+                    *dropped_bytes += u64::from(frame.captured_bytes);
+                }
+                Err(error) => *failure = Some(error),
+            }
+            false
+        });
+        self.ended = self.failure.is_some();
+    }
+}
+
+impl<S: Source> Source for Filtered<S> {
+    /// As the source's own. An expression that has no meaning for a link type is an error, after the frames before;
+    /// nothing comes after it.
+    fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
+        while !self.ended && self.source.fill(block)? {
+            self.select(block);
+            if !block.frames.is_empty() {
+                return Ok(true);
+            }
+        }
+        block.clear();
+        self.failure.take().map_or(Ok(false), Err)
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.source.bytes_read()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.source.bytes_total()
+    }
+}

@@ -1,0 +1,243 @@
+use crate::{
+    Block, Error, Reader, Source,
+    limits::{MERGE_OPEN_FILES_MAX, MERGE_READ_BYTES, PIECE_BYTES, PIECE_BYTES_MIN},
+    walk::Count,
+};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    path::{Path, PathBuf},
+};
+use tidewire_core::Frame;
+
+/// Any number of captures as one, in order of time.
+///
+/// The frames of one file keep their order; where times are equal, the file named first goes first. Frames are
+/// numbered, and the clock runs, over the merged input. Their bytes are copied, once, into the merged block, and can
+/// therefore not be read again by `origin`.
+///
+/// Every file's first frame is read at the start. Of at most 256 files all stay open. Of more, none does: a file is
+/// opened when the merge comes to its first frame, and again for each piece that is read of it, so that the number
+/// of files is bounded by nothing but the memory of those whose times overlap (16 to 256 KiB each, and what undoing
+/// the compression takes).
+///
+/// A damaged or empty file does not stop the others: what was wrong is told at the end, file by file.
+pub struct Merge {
+    /// Files whose first frame is not due yet.
+    waiting: BinaryHeap<Reverse<Due>>,
+    /// The next frame of every active input.
+    heads: BinaryHeap<Reverse<Due>>,
+    /// By the order on the command line; `None` before and after.
+    active: Vec<Option<Active>>,
+    active_count: usize,
+    paths: Vec<PathBuf>,
+    /// Blocks of inputs that ended.
+    spare: Vec<Block>,
+    problems: VecDeque<Error>,
+    count: Count,
+    interfaces_seen: u32,
+    keep_open: bool,
+    bytes_read: u64,
+    bytes_total: Option<u64>,
+}
+
+/// When an input is next due, and which one it is: the order of merging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    timestamp_ns: u64,
+    index: usize,
+}
+
+/// An input that is being read.
+struct Active {
+    reader: Reader,
+    block: Block,
+    /// The next frame in `block`.
+    next: usize,
+    /// Interfaces of the merged input by those of this one; filled as they appear.
+    interfaces: Vec<Option<u16>>,
+}
+
+impl Merge {
+    /// Opens `paths`; `-` is standard input.
+    ///
+    /// # Errors
+    /// The first file that is missing, a directory, not readable or no capture: then nothing was read. Empty and
+    /// damaged ones are told at the end.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, Error> {
+        let mut merge = Self {
+            waiting: BinaryHeap::new(),
+            heads: BinaryHeap::new(),
+            active: Vec::new(),
+            active_count: 0,
+            paths: paths.to_vec(),
+            spare: Vec::new(),
+            problems: VecDeque::new(),
+            count: Count::default(),
+            interfaces_seen: 0,
+            keep_open: paths.len() <= MERGE_OPEN_FILES_MAX,
+            bytes_read: 0,
+            bytes_total: Some(0),
+        };
+        merge.active.resize_with(paths.len(), || None);
+        for (index, path) in paths.iter().enumerate() {
+            merge.look(index, path)?;
+        }
+        Ok(merge)
+    }
+
+    /// Reads the first frame of an input, and lets go of the file again where there are too many.
+    fn look(&mut self, index: usize, path: &Path) -> Result<(), Error> {
+        match Reader::open_as(path, self.keep_open, PIECE_BYTES_MIN) {
+            Ok(reader) => {
+                self.bytes_total = self.bytes_total.zip(reader.bytes_total()).map(|(sum, bytes)| sum + bytes);
+                self.start(index, reader);
+            }
+            Err(error @ (Error::Empty { .. } | Error::Damaged(_) | Error::Unsupported { .. })) => {
+                self.problems.push_back(error);
+            }
+            Err(error) => return Err(error),
+        }
+        if self.keep_open || self.is_pipe(index) {
+            return Ok(());
+        }
+        if let Some(active) = self.active.get_mut(index).and_then(Option::take) {
+            self.active_count -= 1;
+            self.spare.push(active.block);
+            let due = self.heads.iter().find(|due| due.0.index == index).copied();
+            self.heads.retain(|due| due.0.index != index);
+            self.waiting.extend(due);
+        }
+        Ok(())
+    }
+
+    /// Whether an active input can be read only once.
+    fn is_pipe(&self, index: usize) -> bool {
+        self.active.get(index).and_then(Option::as_ref).is_some_and(|active| active.reader.bytes_total().is_none())
+    }
+
+    /// Takes an input among the active ones, unless it has no frame.
+    fn start(&mut self, index: usize, reader: Reader) {
+        let block = self.spare.pop().unwrap_or_default();
+        let active = Active { reader, block, next: 0, interfaces: Vec::new() };
+        self.active_count += 1;
+        self.refill(index, active);
+    }
+
+    /// Reads the next block of an input; one that has ended is no longer active.
+    fn refill(&mut self, index: usize, mut active: Active) {
+        let piece_bytes = MERGE_READ_BYTES / self.active_count.max(1);
+        active.reader.set_piece_bytes(piece_bytes.clamp(PIECE_BYTES_MIN, PIECE_BYTES));
+        active.next = 0;
+        let more = loop {
+            match active.reader.fill(&mut active.block) {
+                Ok(more) => break more,
+                Err(error) => self.problems.push_back(error),
+            }
+        };
+        match active.head().filter(|_| more) {
+            Some(frame) => {
+                self.heads.push(Reverse(Due { timestamp_ns: frame.timestamp_ns, index }));
+                if let Some(slot) = self.active.get_mut(index) {
+                    *slot = Some(active);
+                }
+            }
+            None => {
+                self.active_count -= 1;
+                self.bytes_read += active.reader.bytes_read();
+                active.block.clear();
+                self.spare.push(active.block);
+            }
+        }
+    }
+
+    /// Opens the waiting inputs that may be next.
+    fn wake(&mut self) {
+        while let Some(&Reverse(due)) = self.waiting.peek()
+            && self.heads.peek().is_none_or(|&Reverse(head)| due < head)
+        {
+            self.waiting.pop();
+            let Some(path) = self.paths.get(due.index).cloned() else { continue };
+            match Reader::open_as(&path, false, PIECE_BYTES_MIN) {
+                Ok(reader) => self.start(due.index, reader),
+                Err(error) => self.problems.push_back(error),
+            }
+        }
+    }
+
+    /// The place in the order up to which the first input may go before another has its turn.
+    fn turn_ends(&self) -> Option<Due> {
+        let (head, waiting) = (self.heads.peek(), self.waiting.peek());
+        [head, waiting].into_iter().flatten().map(|due| due.0).min()
+    }
+
+    /// Copies frames of the input that is due until another's turn comes or `block` is full.
+    fn take_turn(&mut self, block: &mut Block, index: usize) {
+        let turn_ends = self.turn_ends();
+        let Some(mut active) = self.active.get_mut(index).and_then(Option::take) else { return };
+        while let Some(frame) = active.head() {
+            let due = Due { timestamp_ns: frame.timestamp_ns, index };
+            if turn_ends.is_some_and(|end| end < due) || block.bytes().len() >= PIECE_BYTES {
+                self.heads.push(Reverse(due));
+                if let Some(slot) = self.active.get_mut(index) {
+                    *slot = Some(active);
+                }
+                return;
+            }
+            let at = block.bytes().len();
+            block.append(active.block.batch().bytes(&frame));
+            let interface = active.interface(frame.interface, &mut self.interfaces_seen);
+            self.count.number += 1;
+            self.count.clock_ns = self.count.clock_ns.max(frame.timestamp_ns);
+            let (number, clock_ns) = (self.count.number, self.count.clock_ns);
+            block.frames.push(Frame { at: at as u32, interface, number, clock_ns, origin: 0, ..frame });
+            active.next += 1;
+        }
+        self.refill(index, active);
+    }
+}
+
+impl Active {
+    fn head(&self) -> Option<Frame> {
+        self.block.frames.get(self.next).copied()
+    }
+
+    /// The number in the merged input of one of this input's interfaces. There are 65,535 numbers; should so many
+    /// files be merged, the rest share the last.
+    fn interface(&mut self, own: u16, seen: &mut u32) -> u16 {
+        let own = usize::from(own);
+        if self.interfaces.len() <= own {
+            self.interfaces.resize(own + 1, None);
+        }
+        let Some(slot) = self.interfaces.get_mut(own) else { return u16::MAX };
+        *slot.get_or_insert_with(|| {
+            let number = u16::try_from(*seen).unwrap_or(u16::MAX);
+            *seen = seen.saturating_add(1);
+            number
+        })
+    }
+}
+
+impl Source for Merge {
+    fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
+        block.clear();
+        while block.bytes().len() < PIECE_BYTES {
+            self.wake();
+            let Some(Reverse(due)) = self.heads.pop() else { break };
+            self.take_turn(block, due.index);
+        }
+        if !block.frames.is_empty() {
+            return Ok(true);
+        }
+        self.problems.pop_front().map_or(Ok(false), Err)
+    }
+
+    fn bytes_read(&self) -> u64 {
+        let active: u64 = self.active.iter().flatten().map(|active| active.reader.bytes_read()).sum();
+        self.bytes_read + active
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.bytes_total
+    }
+}

@@ -1,0 +1,274 @@
+//! A writer of captures in every form, and a reader of everything in a source. For tests only.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::io::{Cursor, Read, Write};
+use tidewire_capture::{Block, Error, Frame, Reader, Source};
+
+/// A packet to be written, or one that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    pub timestamp_ns: u64,
+    pub bytes: Vec<u8>,
+    pub wire_bytes: u32,
+    pub link: u16,
+    pub interface: u16,
+}
+
+/// What a source gave: frames, packets and errors.
+#[derive(Debug, Default)]
+pub struct Got {
+    pub frames: Vec<Frame>,
+    pub packets: Vec<Packet>,
+    pub errors: Vec<Error>,
+    pub allocated_bytes: usize,
+}
+
+impl Got {
+    /// The offset of the only error, which is damage.
+    pub fn damage_offset(&self) -> u64 {
+        match &self.errors[..] {
+            [Error::Damaged(damage)] => damage.offset,
+            other => panic!("not one damage: {other:?}"),
+        }
+    }
+}
+
+/// Reads `source` to its end.
+pub fn drain(mut source: impl Source) -> Got {
+    let mut got = Got::default();
+    let mut block = Block::new();
+    loop {
+        match source.fill(&mut block) {
+            Ok(true) => {
+                let batch = block.batch();
+                assert!(!batch.frames.is_empty());
+                for frame in batch.frames {
+                    assert_eq!(batch.bytes(frame).len(), frame.captured_bytes as usize);
+                    got.frames.push(*frame);
+                    got.packets.push(Packet {
+                        timestamp_ns: frame.timestamp_ns,
+                        bytes: batch.bytes(frame).to_vec(),
+                        wire_bytes: frame.wire_bytes,
+                        link: frame.link.0,
+                        interface: frame.interface,
+                    });
+                }
+            }
+            Ok(false) => break,
+            Err(error) => got.errors.push(error),
+        }
+        got.allocated_bytes = got.allocated_bytes.max(block.allocated_bytes());
+    }
+    let mut clock_ns = 0;
+    for (number, frame) in (1..).zip(&got.frames) {
+        clock_ns = frame.timestamp_ns.max(clock_ns);
+        assert_eq!((frame.number, frame.clock_ns), (number, clock_ns));
+        assert!(frame.wire_bytes >= frame.captured_bytes);
+    }
+    got
+}
+
+/// Reads a capture in memory; an error on opening is among the errors.
+pub fn read(capture: &[u8]) -> Got {
+    read_stream(Cursor::new(capture.to_vec()))
+}
+
+pub fn read_stream(stream: impl Read + Send + 'static) -> Got {
+    match Reader::from_stream("test", stream) {
+        Ok(reader) => drain(reader),
+        Err(error) => Got { errors: vec![error], ..Got::default() },
+    }
+}
+
+/// Integers in one byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    pub big_endian: bool,
+}
+
+impl Order {
+    pub fn u16(self, value: u16) -> [u8; 2] {
+        if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() }
+    }
+
+    pub fn u32(self, value: u32) -> [u8; 4] {
+        if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() }
+    }
+
+    pub fn u64(self, value: u64) -> [u8; 8] {
+        if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() }
+    }
+}
+
+/// The forms of pcap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Micro,
+    Nano,
+    Modified,
+    /// Version 2.2: the two lengths the other way round.
+    Swapped,
+    /// Version 2.3: either way; written the other way round here.
+    Either,
+}
+
+pub const FORMS: [Form; 5] = [Form::Micro, Form::Nano, Form::Modified, Form::Swapped, Form::Either];
+
+/// A pcap file, and where each record begins.
+pub fn pcap(form: Form, order: Order, network: u32, packets: &[Packet]) -> (Vec<u8>, Vec<u64>) {
+    let magic = match form {
+        Form::Nano => 0xa1b2_3c4d,
+        Form::Modified => 0xa1b2_cd34,
+        _ => 0xa1b2_c3d4u32,
+    };
+    let minor = match form {
+        Form::Swapped => 2,
+        Form::Either => 3,
+        _ => 4,
+    };
+    let mut file = order.u32(magic).to_vec();
+    file.extend([order.u16(2), order.u16(minor)].concat());
+    file.extend([order.u32(0), order.u32(0), order.u32(65535), order.u32(network)].concat());
+    let mut starts = Vec::new();
+    for packet in packets {
+        starts.push(file.len() as u64);
+        let (seconds, rest) = (packet.timestamp_ns / 1_000_000_000, packet.timestamp_ns % 1_000_000_000);
+        let fraction = if form == Form::Nano { rest } else { rest / 1000 };
+        let mut lengths = [packet.bytes.len() as u32, packet.wire_bytes];
+        if matches!(form, Form::Swapped | Form::Either) {
+            lengths.reverse();
+        }
+        file.extend([seconds as u32, fraction as u32, lengths[0], lengths[1]].map(|word| order.u32(word)).concat());
+        if form == Form::Modified {
+            file.extend([0xee; 8]);
+        }
+        file.extend(&packet.bytes);
+    }
+    (file, starts)
+}
+
+/// Writes pcapng, block by block.
+#[derive(Debug)]
+pub struct Pcapng {
+    pub file: Vec<u8>,
+    pub order: Order,
+    /// Where each block begins.
+    pub starts: Vec<u64>,
+}
+
+impl Pcapng {
+    pub fn new() -> Self {
+        Self { file: Vec::new(), order: Order { big_endian: false }, starts: Vec::new() }
+    }
+
+    pub fn block(&mut self, kind: u32, body: &[u8]) -> &mut Self {
+        self.starts.push(self.file.len() as u64);
+        let padding = body.len().next_multiple_of(4) - body.len();
+        let length = self.order.u32((12 + body.len() + padding) as u32);
+        self.file.extend(self.order.u32(kind));
+        self.file.extend(length);
+        self.file.extend(body);
+        self.file.extend(vec![0; padding]);
+        self.file.extend(length);
+        self
+    }
+
+    /// A section header; `length` as stated, -1 where it is not known.
+    pub fn section(&mut self, order: Order, length: i64) -> &mut Self {
+        self.order = order;
+        let mut body = order.u32(0x1a2b_3c4d).to_vec();
+        body.extend([order.u16(1), order.u16(0)].concat());
+        body.extend(order.u64(length as u64));
+        body.extend([order.u16(4), order.u16(5)].concat());
+        body.extend(b"tests\0\0\0");
+        body.extend(order.u32(0));
+        self.block(0x0a0d_0d0a, &body)
+    }
+
+    pub fn interface(
+        &mut self,
+        link: u16,
+        snap_bytes: u32,
+        resolution: Option<u8>,
+        offset_s: Option<i64>,
+    ) -> &mut Self {
+        let order = self.order;
+        let mut body = [order.u16(link), order.u16(0)].concat();
+        body.extend(order.u32(snap_bytes));
+        body.extend([&order.u16(2)[..], &order.u16(4), b"eth0"].concat());
+        if let Some(resolution) = resolution {
+            body.extend([&order.u16(9)[..], &order.u16(1), &[resolution, 0, 0, 0]].concat());
+        }
+        if let Some(offset_s) = offset_s {
+            body.extend([&order.u16(14)[..], &order.u16(8), &order.u64(offset_s as u64)].concat());
+        }
+        body.extend(order.u32(0));
+        self.block(1, &body)
+    }
+
+    pub fn enhanced(&mut self, interface: u32, units: u64, wire_bytes: u32, bytes: &[u8]) -> &mut Self {
+        let order = self.order;
+        let words = [interface, (units >> 32) as u32, units as u32, bytes.len() as u32, wire_bytes];
+        let mut body = words.map(|word| order.u32(word)).concat();
+        body.extend(bytes);
+        body.resize(body.len().next_multiple_of(4), 0);
+        body.extend([&order.u16(1)[..], &order.u16(3), b"hey\0", &order.u32(0)].concat());
+        self.block(6, &body)
+    }
+
+    pub fn obsolete(&mut self, interface: u16, units: u64, wire_bytes: u32, bytes: &[u8]) -> &mut Self {
+        let order = self.order;
+        let mut body = [order.u16(interface), order.u16(7)].concat();
+        let words = [(units >> 32) as u32, units as u32, bytes.len() as u32, wire_bytes];
+        body.extend(words.map(|word| order.u32(word)).concat());
+        body.extend(bytes);
+        self.block(2, &body)
+    }
+
+    pub fn simple(&mut self, wire_bytes: u32, bytes: &[u8]) -> &mut Self {
+        let mut body = self.order.u32(wire_bytes).to_vec();
+        body.extend(bytes);
+        self.block(3, &body)
+    }
+}
+
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub fn lz4(bytes: &[u8]) -> Vec<u8> {
+    let size = lz4_flex::frame::BlockSize::Max64KB;
+    let info = lz4_flex::frame::FrameInfo::new().block_size(size).content_checksum(true).block_checksums(true);
+    let mut encoder = lz4_flex::frame::FrameEncoder::with_frame_info(info, Vec::new());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A generator of numbers for bulk data, so that a failing case can be run again.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.next() as u8).collect()
+    }
+}
