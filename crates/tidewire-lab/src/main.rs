@@ -4,7 +4,10 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
-use tidewire_lab::generate::{Worst, concurrent, impair, worst};
+use tidewire_lab::{
+    concurrency,
+    generate::{Worst, concurrent, impair, worst},
+};
 
 /// Traffic to measure on, and figures. Real traffic: scripts/record.sh.
 #[derive(Parser)]
@@ -39,6 +42,17 @@ enum Command {
         /// The same seed gives the same file
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Many connections at once, made in memory and fed to the engine directly: cost per packet, memory per connection
+    Engine {
+        /// Connections open at once
+        connections: u64,
+        /// Packets of data for each
+        #[arg(long, default_value_t = 6)]
+        rounds: u64,
+        /// Bytes of data a packet; 0: 60 to 1,460
+        #[arg(long, default_value_t = 0)]
+        length: u16,
     },
     /// What costs a reassembler most: syn-flood, hole-per-flow, tiny-segments, reverse-fragments, overlap-everything,
     /// and benign, the reference
@@ -87,6 +101,10 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Concurrent { output, flows, rounds, length, seed } => {
             let (packets, bytes) = concurrent(&output, flows, rounds, length, seed)?;
             println!("{packets} packets, {bytes} bytes");
+        }
+        Command::Engine { connections, rounds, length } => {
+            let figures = concurrency::run(connections, rounds, length)?;
+            println!("{}", serde_json::to_string(&figures)?);
         }
         Command::Worst { kind, output, packets, seed } => {
             let (packets, bytes) = worst(&output, kind, packets, seed)?;
