@@ -10,9 +10,9 @@ const IPV4_TCP_BYTES: usize = 54;
 /// Ethernet, IPv6 and TCP without options, in bytes.
 const IPV6_TCP_BYTES: usize = 74;
 
-/// The result, where the frame is of the common kind.
-#[inline]
-pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Option<Decoded> {
+/// Writes the result where the frame is of the common kind; elsewhere `None`, and `out` is unspecified.
+#[inline(always)]
+pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings, out: &mut Decoded) -> Option<()> {
     let header: &[u8; IPV4_TCP_BYTES] = frame.first_chunk()?;
     if frame.len() > FRAME_BYTES_MAX || wire_bytes as usize > FRAME_BYTES_MAX {
         return None;
@@ -30,6 +30,7 @@ pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Op
             transport,
             Ip { version: 4, proto: header[23], ttl: header[22], bytes: ip_bytes, header_bytes: 20 },
             settings,
+            out,
         )
     } else if ether_type == ethernet::IPV6 {
         let header: &[u8; IPV6_TCP_BYTES] = frame.first_chunk()?;
@@ -43,6 +44,7 @@ pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Op
             transport,
             Ip { version: 6, proto: header[20], ttl: header[21], bytes: 40 + payload_bytes, header_bytes: 40 },
             settings,
+            out,
         )
     } else {
         None
@@ -60,7 +62,7 @@ struct Ip {
 }
 
 #[inline(always)]
-fn upper(frame: &[u8], transport: &[u8; 20], ip: Ip, settings: &Settings) -> Option<Decoded> {
+fn upper(frame: &[u8], transport: &[u8; 20], ip: Ip, settings: &Settings, out: &mut Decoded) -> Option<()> {
     let (kind, header_bytes, segment_bytes) = match ip.proto {
         transport::TCP => (Kind::Tcp, u32::from(transport[12] >> 4) * 4, ip.bytes.wrapping_sub(ip.header_bytes)),
         transport::UDP if !settings.udp_tunnel(be16(transport, 0), be16(transport, 2)) => {
@@ -79,18 +81,20 @@ fn upper(frame: &[u8], transport: &[u8; 20], ip: Ip, settings: &Settings) -> Opt
     let payload_at = transport_at + header_bytes;
     let payload_bytes = segment_bytes - header_bytes;
     let captured = (frame.len() as u32).saturating_sub(payload_at);
-    Some(Decoded {
-        kind,
-        ip_version: ip.version,
-        proto: ip.proto,
-        ttl: ip.ttl,
-        ip_at: 14,
-        ip_bytes: ip.bytes,
-        transport_at,
-        payload_at,
-        payload_bytes,
-        payload_captured_bytes: captured.min(payload_bytes),
-        outer_ip_at: 14,
-        ..Decoded::EMPTY
-    })
+    // Field by field, so that what stays as it is in most frames (the fragment) is not written again and again.
+    out.kind = kind;
+    out.ip_version = ip.version;
+    out.proto = ip.proto;
+    out.ttl = ip.ttl;
+    out.ip_at = 14;
+    out.ip_bytes = ip.bytes;
+    out.transport_at = transport_at;
+    out.payload_at = payload_at;
+    out.payload_bytes = payload_bytes;
+    out.payload_captured_bytes = captured.min(payload_bytes);
+    out.vlan = Decoded::EMPTY.vlan;
+    out.tunnel = Decoded::EMPTY.tunnel;
+    out.outer_ip_at = 14;
+    out.malformed = None;
+    Some(())
 }

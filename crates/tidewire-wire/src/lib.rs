@@ -79,10 +79,16 @@ impl Settings {
 #[must_use]
 #[inline]
 pub fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -> Decoded {
-    if link == LinkType::ETHERNET
-        && let Some(decoded) = fast::ethernet(frame, wire_bytes, settings)
-    {
-        return decoded;
+    let mut decoded = Decoded::EMPTY;
+    decode_into(link, frame, wire_bytes, settings, &mut decoded);
+    decoded
+}
+
+/// As [`decode`], into a place that is used again and again: for the common frames only what changes is written.
+/// [`Decoded::fragment`] means something for fragments alone.
+#[inline(always)]
+pub fn decode_into(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, decoded: &mut Decoded) {
+    if link != LinkType::ETHERNET || fast::ethernet(frame, wire_bytes, settings, decoded).is_none() {
+        *decoded = walk::decode(link, frame, wire_bytes, settings);
     }
-    walk::decode(link, frame, wire_bytes, settings)
 }

@@ -27,6 +27,22 @@ const GROUP: usize = 32;
 /// Datagrams within datagrams: a rebuilt one may hold a fragment again, this many times.
 const NESTING_MAX: u32 = 4;
 
+/// A frame, decoded and hashed.
+#[derive(Clone, Copy)]
+struct Prepared {
+    decoded: Decoded,
+    key: Key,
+    /// 0: not a packet of a flow.
+    hash: u64,
+    /// Where the index seems to have it.
+    slot: u32,
+    from_a: bool,
+}
+
+impl Prepared {
+    const NONE: Self = Self { decoded: Decoded::EMPTY, key: Key::NONE, hash: 0, slot: 0, from_a: false };
+}
+
 /// What an expression says of a new stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
@@ -48,6 +64,8 @@ pub struct Engine<H: Handler> {
     core: Core<H>,
     share: Share,
     classifier: Option<Box<dyn Classify>>,
+    /// Scratch of `process`, kept so that it is not cleared for every batch.
+    prepared: Option<Box<[Prepared; GROUP]>>,
     /// Next flow that the sweep for ended ones looks at, and the clock up to which sweeps are paid for.
     sweep: lifetime::Sweep,
 }
@@ -71,7 +89,14 @@ impl<H: Handler> Engine<H> {
             scratch: Vec::new(),
             config,
         };
-        let mut engine = Self { table: Table::new(), core, share, classifier: None, sweep: lifetime::Sweep::default() };
+        let mut engine = Self {
+            table: Table::new(),
+            core,
+            share,
+            classifier: None,
+            prepared: None,
+            sweep: lifetime::Sweep::default(),
+        };
         engine.core.long_way |= engine.holds_somewhere();
         engine
     }
@@ -95,48 +120,48 @@ impl<H: Handler> Engine<H> {
 
     /// Takes in a batch. Every worker is given every batch; it counts and keeps its own share.
     pub fn process(&mut self, batch: &Batch<'_>) {
+        let mut prepared = self.prepared.take().unwrap_or_else(|| Box::new([Prepared::NONE; GROUP]));
         for group in batch.frames.chunks(GROUP) {
             if let Some(first) = group.first() {
                 self.pass_time(first.clock_ns);
             }
-            self.process_group(batch, group);
+            self.process_group(batch, group, &mut prepared);
             if self.core.budget.is_over() {
                 self.relieve();
             }
         }
+        self.prepared = Some(prepared);
     }
 
-    fn process_group(&mut self, batch: &Batch<'_>, group: &[Frame]) {
-        let mut decoded = [Decoded::EMPTY; GROUP];
-        let mut keys = [(Key::NONE, false, 0_u64); GROUP];
+    fn process_group(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) {
         let Config { key_vlan, key_tunnel, hash_key, .. } = self.core.config;
-        for ((frame, decoded), key) in group.iter().zip(&mut decoded).zip(&mut keys) {
+        for (frame, one) in group.iter().zip(prepared.iter_mut()) {
             let bytes = batch.bytes(frame);
-            *decoded = wire::decode(frame.link, bytes, frame.wire_bytes, &self.core.config.wire);
-            if decoded.kind as u8 <= Kind::OtherIp as u8
-                && let Some((found, from_a)) = Key::of(bytes, decoded, key_vlan, key_tunnel)
+            wire::decode_into(frame.link, bytes, frame.wire_bytes, &self.core.config.wire, &mut one.decoded);
+            one.hash = 0;
+            if one.decoded.kind as u8 <= Kind::OtherIp as u8
+                && let Some((key, from_a)) = Key::of(bytes, &one.decoded, key_vlan, key_tunnel)
             {
-                let hash = found.hash(hash_key);
-                self.table.prefetch_index(hash);
-                *key = (found, from_a, hash);
+                // 0 stands for no flow: one hash in 2^64 moves by one.
+                one.hash = key.hash(hash_key).max(1);
+                self.table.prefetch_index(one.hash);
+                (one.key, one.from_a) = (key, from_a);
             }
         }
-        for (_, _, hash) in keys.iter().take(group.len()).filter(|key| key.2 != 0) {
-            self.table.prefetch_entry(*hash);
+        for one in prepared.iter_mut().take(group.len()).filter(|one| one.hash != 0) {
+            one.slot = self.table.prefetch_entry(one.hash);
         }
-        for ((frame, decoded), (key, from_a, hash)) in group.iter().zip(&decoded).zip(keys) {
+        for (frame, one) in group.iter().zip(prepared.iter()) {
             let bytes = batch.bytes(frame);
             self.core.number = frame.number;
             self.core.clock_ns = frame.clock_ns;
-            if hash != 0 {
-                if self.is_mine(hash) {
-                    let packet = Packet::of(frame, bytes, decoded);
-                    let fate = self.transport(&packet, &key, from_a, hash);
-                    self.receive(frame);
-                    self.core.ledger.settle(fate);
-                }
-            } else {
-                self.other(frame, bytes, decoded);
+            if one.hash == 0 {
+                self.other(frame, bytes, &one.decoded);
+            } else if self.is_mine(one.hash) {
+                let packet = Packet::of(frame, bytes, &one.decoded);
+                let fate = self.transport(&packet, &one.key, one.from_a, one.hash, one.slot);
+                self.receive(frame);
+                self.core.ledger.settle(fate);
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::{
 /// A transport packet: a frame, or a rebuilt datagram with the sums of its fragments.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet<'a> {
-    pub frame: Frame,
+    pub frame: &'a Frame,
     pub bytes: &'a [u8],
     pub decoded: &'a Decoded,
     /// Frames that it arrived in.
@@ -24,9 +24,9 @@ pub(crate) struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     #[inline(always)]
-    pub(crate) fn of(frame: &Frame, bytes: &'a [u8], decoded: &'a Decoded) -> Self {
+    pub(crate) fn of(frame: &'a Frame, bytes: &'a [u8], decoded: &'a Decoded) -> Self {
         let (frame_bytes, ip_bytes) = (u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
-        Self { frame: *frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes }
+        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes }
     }
 
     /// Captured payload of the transport.
@@ -40,8 +40,8 @@ impl<'a> Packet<'a> {
 impl<H: Handler> Engine<H> {
     /// Takes in a transport packet.
     #[inline(always)]
-    pub(crate) fn transport(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64) -> Fate {
-        let slot = match self.table.find(hash, key) {
+    pub(crate) fn transport(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64, guess: u32) -> Fate {
+        let slot = match self.table.find_near(guess, hash, key) {
             Found::Flow(slot) => slot,
             _ => match self.flow_for(packet, key, from_a, hash) {
                 Ok(slot) => slot,
@@ -170,7 +170,7 @@ impl<H: Handler> Engine<H> {
 
     fn classify(&mut self, packet: &Packet<'_>) -> crate::Class {
         match &mut self.classifier {
-            Some(classifier) => classifier.classify(&packet.frame, packet.bytes),
+            Some(classifier) => classifier.classify(packet.frame, packet.bytes),
             None => crate::Class { priority: None, cutoff: None },
         }
     }
@@ -457,7 +457,7 @@ impl<H: Handler> Core<H> {
         direction: Direction,
         segment: Option<&Segment>,
     ) -> Fate {
-        let frame = &packet.frame;
+        let frame = packet.frame;
         let origin = if frame.origin == 0 { 0 } else { frame.origin + u64::from(packet.decoded.payload_at) };
         let mut payload =
             Payload { bytes: packet.payload(), timestamp_ns: frame.timestamp_ns, origin, cause: GapCause::Snapped };

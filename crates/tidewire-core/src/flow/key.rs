@@ -22,7 +22,7 @@ impl Key {
     #[inline(always)]
     pub(crate) fn of(frame: &[u8], decoded: &Decoded, with_vlan: bool, with_tunnel: bool) -> Option<(Self, bool)> {
         let ip = decoded.ip_at as usize;
-        let (source_port, destination_port) = ports(frame, decoded);
+        let ports = ports(frame, decoded);
         let mut low = u64::from(decoded.proto) << 24;
         if with_vlan {
             low |= u64::from(decoded.vlan[0] & 0xfff) << 12 | u64::from(decoded.vlan[1] & 0xfff);
@@ -33,20 +33,24 @@ impl Key {
         if with_tunnel && decoded.tunnel.kind != TunnelKind::None {
             tunnel |= (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
         }
-        let (source, destination) = if decoded.ip_version == 4 {
-            let both: [u8; 8] = frame.get(ip + 12..ip + 20)?.try_into().ok()?;
-            let both = u64::from_be_bytes(both);
-            ([0, both >> 32], [0, both & 0xffff_ffff])
-        } else {
-            let all: &[u8; 32] = frame.get(ip + 8..ip + 40)?.try_into().ok()?;
-            let word = |at: usize| {
-                let mut bytes = [0; 8];
-                bytes.copy_from_slice(&all[at..at + 8]);
-                u64::from_be_bytes(bytes)
-            };
-            ([word(0), word(8)], [word(16), word(24)])
+        let (sport, dport) = (u64::from(ports >> 16), u64::from(ports & 0xffff));
+        if decoded.ip_version == 4 {
+            let both: &[u8; 8] = frame.get(ip + 12..)?.first_chunk()?;
+            let both = u64::from_be_bytes(*both);
+            let (source, destination) = (both >> 32, both & 0xffff_ffff);
+            let from_a = source << 16 | sport <= destination << 16 | dport;
+            let (a, b) = if from_a { (source, destination) } else { (destination, source) };
+            let (aport, bport) = if from_a { (sport, dport) } else { (dport, sport) };
+            let ports_proto_vlan = aport << 48 | bport << 32 | low;
+            return Some((Self { a: [0, a], b: [0, b], ports_proto_vlan, tunnel }, from_a));
+        }
+        let all: &[u8; 32] = frame.get(ip + 8..)?.first_chunk()?;
+        let word = |at: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&all[at..at + 8]);
+            u64::from_be_bytes(bytes)
         };
-        let (sport, dport) = (u64::from(source_port), u64::from(destination_port));
+        let (source, destination) = ([word(0), word(8)], [word(16), word(24)]);
         let from_a = (source[0], source[1], sport) <= (destination[0], destination[1], dport);
         let key = if from_a {
             Self { a: source, b: destination, ports_proto_vlan: sport << 48 | dport << 32 | low, tunnel }
@@ -127,23 +131,19 @@ fn has_ports(proto: u8) -> bool {
     matches!(proto, 6 | 17 | 132 | 136)
 }
 
-/// Ports, or what stands for them: for ICMP the type that both directions of an exchange share.
+/// Source port << 16 | destination port, or what stands for them: for ICMP the type that both directions share.
 #[inline(always)]
-fn ports(frame: &[u8], decoded: &Decoded) -> (u16, u16) {
+fn ports(frame: &[u8], decoded: &Decoded) -> u32 {
     let at = decoded.transport_at as usize;
     match decoded.kind {
         Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp => {
-            let Some(&[a, b, c, d]) = frame.get(at..at + 4).and_then(|bytes| bytes.first_chunk()) else {
-                return (0, 0);
-            };
-            (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+            frame.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
         }
         Kind::Icmp | Kind::Icmp6 => {
             let kind = frame.get(at).copied().unwrap_or(0);
-            let shared = u16::from(if decoded.kind == Kind::Icmp { icmp_pair(kind) } else { icmp6_pair(kind) });
-            (shared, shared)
+            u32::from(if decoded.kind == Kind::Icmp { icmp_pair(kind) } else { icmp6_pair(kind) }) * 0x1_0001
         }
-        _ => (0, 0),
+        _ => 0,
     }
 }
 

@@ -5,7 +5,7 @@ const PIECE: usize = 1 << 12;
 
 /// A growing array of reusable entries. Growing never copies what is there.
 pub(crate) struct Slab<T> {
-    pieces: Vec<Box<[T]>>,
+    pieces: Vec<Box<[T; PIECE]>>,
     free: Vec<u32>,
     used: u32,
     live: u32,
@@ -34,7 +34,10 @@ impl<T: Default> Slab<T> {
         }
         let slot = self.used;
         if slot as usize >= self.pieces.len() * PIECE {
-            self.pieces.push((0..PIECE).map(|_| T::default()).collect());
+            let piece: Box<[T]> = (0..PIECE).map(|_| T::default()).collect();
+            if let Ok(piece) = piece.try_into() {
+                self.pieces.push(piece);
+            }
         }
         self.used += 1;
         slot

@@ -44,9 +44,9 @@ impl<D: Default> Table<D> {
         self.index.prefetch(hash);
     }
 
-    /// Asks for the lines of the entry that `hash` probably leads to.
+    /// Asks for the lines of the entry that `hash` probably leads to, and says which that is.
     #[inline(always)]
-    pub(crate) fn prefetch_entry(&self, hash: u64) {
+    pub(crate) fn prefetch_entry(&self, hash: u64) -> u32 {
         let slot = self.index.guess(hash);
         if slot < HALF_OPEN {
             prefetch_all(self.flows.get(slot));
@@ -56,9 +56,19 @@ impl<D: Default> Table<D> {
         } else if slot != NO_SLOT {
             prefetch_all(self.half_open.get(slot & !HALF_OPEN));
         }
+        slot
     }
 
+    /// As [`Self::find`], looking at the guessed slot first.
     #[inline(always)]
+    pub(crate) fn find_near(&self, guess: u32, hash: u64, key: &Key) -> Found {
+        if guess < HALF_OPEN && self.flows.get(guess).key == *key {
+            return Found::Flow(guess);
+        }
+        self.find(hash, key)
+    }
+
+    #[inline(never)]
     pub(crate) fn find(&self, hash: u64, key: &Key) -> Found {
         let found = self.index.find(hash, |slot| {
             if slot & HALF_OPEN == 0 {
