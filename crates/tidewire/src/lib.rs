@@ -1,1 +1,121 @@
-//! See the crate description.
+//! Transport streams from packets.
+//!
+//! Tidewire reads captures, puts fragments together, follows connections and hands out what a receiving host would
+//! have got: the bytes of each direction in order, what is missing and why, and what was odd. The unit is the stream,
+//! not the packet.
+//!
+//! # A first program
+//!
+//! A [`Handler`] is told when a stream opens, of its bytes, of its gaps, and when it ends. [`Capture`] reads packets
+//! and calls it.
+//!
+//! ```
+//! use tidewire::{Capture, Chunk, EndReason, Handler, Stream};
+//!
+//! #[derive(Default)]
+//! struct Conversations(Vec<String>);
+//!
+//! impl Handler for Conversations {
+//!     type Data = [Vec<u8>; 2]; // for each stream: what either side said
+//!
+//!     fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>) {
+//!         stream.data()[chunk.direction as usize].extend_from_slice(chunk.bytes);
+//!     }
+//!
+//!     fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason) {
+//!         let [question, answer] = std::mem::take(stream.data());
+//!         let said = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+//!         self.0.push(format!("{} | {} | {}", said(question), said(answer), reason.name()));
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), tidewire::Error> {
+//! let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
+//! let outcome = Capture::reader(capture).run_with(Conversations::default())?;
+//! assert_eq!(outcome.handler().0, ["hello | good day | fin"]);
+//! assert!(outcome.ledger.closes()); // every packet has one fate
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What a handler can rely on
+//!
+//! - Within a direction [`Handler::data`] and [`Handler::gap`] together cover the stream in order, without holes:
+//!   offsets only grow. In-order bytes are borrowed from the reader's buffer and are valid until the call returns.
+//! - [`Handler::Data`] is the program's own state for each stream; it lives in the flow table and is dropped with it.
+//! - Within a call a program may change the stream: [`Stream::set_cutoff`], [`Stream::set_priority`],
+//!   [`Stream::discard`], [`Stream::keep_chunk`].
+//! - Original packets in the order of capture come with [`Handler::PACKETS`], rebuilt and rejected datagrams with
+//!   [`Handler::DATAGRAMS`]. UDP and other protocols are streams too; each datagram is one chunk.
+//! - Time is the packets' own: the same input gives the same calls.
+//!
+//! # Settings
+//!
+//! [`Capture`] has a method for what is set often; [`Capture::configure`] reaches every field of [`Config`], each
+//! documented with its unit and default. Cutoffs, also by class of streams:
+//!
+//! ```
+//! # use tidewire::{Capture, Handler};
+//! # struct Quiet;
+//! # impl Handler for Quiet { type Data = (); }
+//! # fn main() -> Result<(), tidewire::Error> {
+//! # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
+//! let outcome = Capture::reader(capture)
+//!     .filter("tcp")
+//!     .class("port 80", Some(4), None)
+//!     .cutoff(1 << 20)
+//!     .run_with(Quiet)?;
+//! assert_eq!(outcome.ledger.delivered_bytes, 4 + 4);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Several workers
+//!
+//! [`Capture::workers`] and [`Capture::run`]: each worker has a handler of its own and keeps its share of the flows,
+//! both directions of a conversation always with the same one. Nothing is shared while packets flow, and the calls for
+//! a stream do not depend on the number of workers. The handlers come back in [`Outcome::handlers`].
+//!
+//! ```
+//! # use tidewire::{Capture, EndReason, Handler, Stream};
+//! #[derive(Default)]
+//! struct Count(u64);
+//!
+//! impl Handler for Count {
+//!     type Data = ();
+//!     fn close(&mut self, _: &mut Stream<'_, ()>, _: EndReason) {
+//!         self.0 += 1;
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), tidewire::Error> {
+//! # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
+//! let outcome = Capture::reader(capture).workers(2).run(|_worker| Count::default())?;
+//! assert_eq!(outcome.handlers.iter().map(|count| count.0).sum::<u64>(), 1);
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod capture;
+mod classify;
+mod community;
+mod control;
+mod error;
+mod reading;
+mod run;
+mod timed;
+
+pub use capture::{CHUNK_BYTES_MAX, Capture, Outcome, WORKERS_MAX};
+pub use community::community_id;
+pub use control::{Progress, Stop};
+pub use error::Error;
+pub use tidewire_capture::{Block, Damage, Error as CaptureError, Source};
+pub use tidewire_core::{
+    Anomaly, AnomalyKind, Batch, ChecksumMode, Chunk, Class, Classify, Config, Conflict, Datagram, DefragPolicy,
+    Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap, GapCause,
+    Handler, Ledger, Mode, Share, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, UnknownPolicy,
+    defrag::Rejection,
+    wire::{LinkType, Malformation, Settings as WireSettings, Tunnel, TunnelKind},
+};
+pub use timed::{Clocked, Timed};

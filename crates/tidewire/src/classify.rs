@@ -1,0 +1,45 @@
+//! Classes of streams by filter expression.
+
+use tidewire_capture::Filter;
+use tidewire_core::{Class, Classify, Frame};
+
+use crate::Error;
+
+/// One class: what an expression matches, and what those streams get.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub expression: String,
+    pub cutoff: Option<[u64; 2]>,
+    pub priority: Option<u8>,
+}
+
+/// The classes in order; for each of cutoff and priority the first that matches and says something decides.
+pub(crate) struct Rules {
+    compiled: Vec<(Filter, Class)>,
+}
+
+impl Rules {
+    pub(crate) fn compile(rules: &[Rule]) -> Result<Self, Error> {
+        let compile = |rule: &Rule| {
+            let class = Class { priority: rule.priority, cutoff: rule.cutoff };
+            Ok((Filter::new(&rule.expression)?, class))
+        };
+        Ok(Self { compiled: rules.iter().map(compile).collect::<Result<_, Error>>()? })
+    }
+}
+
+impl Classify for Rules {
+    fn classify(&mut self, frame: &Frame, bytes: &[u8]) -> Class {
+        let mut class = Class { priority: None, cutoff: None };
+        for (filter, rule) in &mut self.compiled {
+            let news = rule.priority.is_some() && class.priority.is_none();
+            let news = news || (rule.cutoff.is_some() && class.cutoff.is_none());
+            // An expression that cannot be used on a frame's link type matches nothing there.
+            if news && filter.matches(frame.link, bytes, frame.wire_bytes).unwrap_or(false) {
+                class.priority = class.priority.or(rule.priority);
+                class.cutoff = class.cutoff.or(rule.cutoff);
+            }
+        }
+        class
+    }
+}

@@ -1,0 +1,25 @@
+use tidewire_capture::Error as CaptureError;
+
+/// Why a run did not begin, or could not be finished. What only cuts an input short is no error: see
+/// [`Outcome::damages`](crate::Outcome::damages).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input could not be opened, or a filter expression is not valid.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The caller's: settings that contradict each other or exceed a bound.
+    #[error("{what}")]
+    Setting {
+        /// Which, and what would be accepted.
+        what: String,
+    },
+    /// The handler's: a worker panicked. The other workers were stopped.
+    #[error("worker {index} panicked: {message}")]
+    Worker {
+        /// The worker's index, from 0.
+        index: usize,
+        /// What the panic said.
+        message: String,
+    },
+}

@@ -1,0 +1,117 @@
+//! Blocks from the reader to the workers.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    thread,
+};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use tidewire_capture::Block;
+use tidewire_core::{Classify, Config, Engine, Handler, Ledger, Share};
+
+use crate::{Error, Outcome, reading::Reading};
+
+/// Blocks on their way to one worker, of 256 KiB each: enough that a worker that meets a costly block does not hold
+/// up the others at once, few enough to stay in the cache that cores share.
+const BLOCKS_QUEUED: usize = 8;
+
+/// A handler, and what classifies its streams.
+pub(crate) type Worker<H> = (H, Option<Box<dyn Classify>>);
+
+fn engine<H: Handler>(config: Config, share: Share, (handler, classifier): Worker<H>) -> Engine<H> {
+    let mut engine = Engine::new(config, share, handler);
+    if let Some(classifier) = classifier {
+        engine.set_classifier(classifier);
+    }
+    engine
+}
+
+/// One worker on the calling thread.
+pub(crate) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker: Worker<H>) -> Outcome<H> {
+    let mut engine = engine(config, Share::ALL, worker);
+    let mut block = Block::new();
+    while reading.next(&mut block) {
+        engine.process(&block.batch());
+    }
+    engine.finish();
+    let (handler, ledger) = engine.into_parts();
+    reading.outcome(vec![handler], ledger)
+}
+
+/// Several workers, each on a thread of its own, given every block; the calling thread reads.
+pub(crate) fn together<H: Handler + Send>(
+    mut reading: Reading<'_>,
+    config: &Config,
+    workers: Vec<Worker<H>>,
+) -> Result<Outcome<H>, Error> {
+    let count = workers.len();
+    // Blocks come back here from whichever worker is the last to let go of one.
+    let (give_back, spare) = bounded(BLOCKS_QUEUED + 2);
+    let results = thread::scope(|scope| {
+        let mut queues = Vec::with_capacity(count);
+        let mut threads = Vec::with_capacity(count);
+        for (index, worker) in workers.into_iter().enumerate() {
+            let (queue, blocks) = bounded(BLOCKS_QUEUED);
+            queues.push(queue);
+            let share = Share { index: index as u32, count: count as u32 };
+            let give_back = give_back.clone();
+            threads.push(scope.spawn(move || {
+                // The handler is dropped with the engine when it panics: nobody sees it half changed.
+                let work = AssertUnwindSafe(|| work(engine(config.clone(), share, worker), &blocks, &give_back));
+                catch_unwind(work).map_err(|panic| message(panic.as_ref()))
+            }));
+        }
+        distribute(&mut reading, &queues, &spare);
+        drop(queues);
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<_, String>>| {
+            thread.join().unwrap_or_else(|panic| Err(message(panic.as_ref())))
+        };
+        threads.into_iter().map(join).collect::<Vec<_>>()
+    });
+    let mut handlers = Vec::with_capacity(count);
+    let mut ledger = Ledger::default();
+    for (index, result) in results.into_iter().enumerate() {
+        let (handler, share) = result.map_err(|message| Error::Worker { index, message })?;
+        handlers.push(handler);
+        ledger.add(&share);
+    }
+    Ok(reading.outcome(handlers, ledger))
+}
+
+/// Reads block after block and hands each to every worker, until the input ends or a worker is gone.
+fn distribute(reading: &mut Reading<'_>, queues: &[Sender<Arc<Block>>], spare: &Receiver<Block>) {
+    loop {
+        // Never waits for a spare one: what is under way is bounded by the queues, and a worker that panics may
+        // keep blocks for itself.
+        let mut block = spare.try_recv().unwrap_or_default();
+        if !reading.next(&mut block) {
+            return;
+        }
+        let block = Arc::new(block);
+        for queue in queues {
+            if queue.send(Arc::clone(&block)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn work<H: Handler>(mut engine: Engine<H>, blocks: &Receiver<Arc<Block>>, give_back: &Sender<Block>) -> (H, Ledger) {
+    for block in blocks {
+        engine.process(&block.batch());
+        if let Some(block) = Arc::into_inner(block) {
+            // Full where the reader has enough of them: then this one is freed.
+            let _ = give_back.try_send(block);
+        }
+    }
+    engine.finish();
+    engine.into_parts()
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("without a message").into()
+}

@@ -1,0 +1,185 @@
+//! Runs of the library over the bundled conversation: one worker and several, stopping, failing, timing.
+
+use std::io::Write;
+
+use tidewire::{Capture, Chunk, Clocked, Direction, EndReason, Error, Fate, Handler, Mode, Stop, Stream, Timed};
+
+const HELLO: &[u8] = include_bytes!("corpus/hello/hello.pcap");
+
+/// The conversation `copies` times, on ports that differ; checksums are wrong in all but the first.
+fn many(copies: u16) -> Vec<u8> {
+    let mut capture = HELLO[..24].to_vec();
+    for copy in 0..copies {
+        let mut at = 24;
+        while at < HELLO.len() {
+            let length = u32::from_le_bytes(HELLO[at + 8..at + 12].try_into().unwrap()) as usize;
+            let mut record = HELLO[at..at + 16 + length].to_vec();
+            let ports = 16 + 14 + 20;
+            for port in [ports, ports + 2] {
+                let number = u16::from_be_bytes([record[port], record[port + 1]]);
+                if number == 40_000 {
+                    record[port..port + 2].copy_from_slice(&(number + copy).to_be_bytes());
+                }
+            }
+            capture.extend_from_slice(&record);
+            at += 16 + length;
+        }
+    }
+    capture
+}
+
+/// Keeps what every stream said, by id.
+#[derive(Debug, Default)]
+struct Said(Vec<(u64, Vec<u8>, Vec<u8>)>);
+
+impl Handler for Said {
+    type Data = [Vec<u8>; 2];
+
+    fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>) {
+        stream.data()[chunk.direction as usize].extend_from_slice(chunk.fresh());
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Self::Data>, _: EndReason) {
+        let [c2s, s2c] = std::mem::take(stream.data());
+        self.0.push((stream.id(), c2s, s2c));
+    }
+}
+
+fn said(handlers: Vec<Said>) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
+    let mut all: Vec<_> = handlers.into_iter().flat_map(|handler| handler.0).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn several_workers_give_what_one_gives() {
+    let capture = many(500);
+    let run = |workers: usize| {
+        let capture = std::io::Cursor::new(capture.clone());
+        let capture = Capture::reader(capture).checksum(tidewire::ChecksumMode::Ignore).workers(workers);
+        capture.run(|_| Said::default()).unwrap()
+    };
+    let alone = run(1);
+    assert!(alone.ledger.closes());
+    assert_eq!(alone.ledger.received, 4000);
+    let alone = said(alone.handlers);
+    assert_eq!(alone.len(), 500);
+    assert!(alone.iter().all(|(_, c2s, s2c)| c2s == b"hello" && s2c == b"good day"));
+    for workers in [2, 3, 8] {
+        let together = run(workers);
+        assert_eq!(together.handlers.len(), workers);
+        assert!(together.ledger.closes());
+        assert_eq!(together.ledger.received, 4000);
+        assert!(together.handlers.iter().filter(|handler| !handler.0.is_empty()).count() > 1);
+        assert_eq!(said(together.handlers), alone);
+    }
+}
+
+#[test]
+fn files_filters_and_the_ledger() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(HELLO).unwrap();
+    let outcome = Capture::files([file.path()]).filter("src host 192.0.2.1").run_with(Said::default()).unwrap();
+    assert!(outcome.ledger.closes());
+    assert_eq!(outcome.ledger.received, 8);
+    assert_eq!(outcome.ledger.fates[Fate::Filtered as usize], 3);
+    assert_eq!(outcome.handler().0[0].1, b"hello");
+}
+
+#[test]
+fn cutoffs_by_direction_and_class() {
+    let run = |capture: Capture<'_>| said(capture.run_with(Said::default()).unwrap().handlers);
+    let lengths = |capture: Capture<'_>| run(capture).first().map(|(_, c2s, s2c)| (c2s.len(), s2c.len()));
+    assert_eq!(lengths(Capture::reader(HELLO).cutoff(3)), Some((3, 3)));
+    assert_eq!(lengths(Capture::reader(HELLO).cutoff_direction(Direction::ServerToClient, 0)), Some((5, 0)));
+    assert_eq!(lengths(Capture::reader(HELLO).cutoff(0).class("port 80", Some(4), None)), Some((4, 4)));
+    let other_class_first = Capture::reader(HELLO).class("port 81", Some(1), None).class("tcp", Some(2), Some(3));
+    assert_eq!(lengths(other_class_first), Some((2, 2)));
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let refused = |capture: Capture<'_>| capture.run_with(Said::default()).unwrap_err();
+    assert!(matches!(refused(Capture::reader(HELLO).workers(0)), Error::Setting { .. }));
+    assert!(matches!(refused(Capture::reader(HELLO).chunks(8, 8)), Error::Setting { .. }));
+    assert!(matches!(refused(Capture::reader(HELLO).class("tcp", None, Some(8))), Error::Setting { .. }));
+    assert!(matches!(refused(Capture::reader(HELLO).filter("port bananas")), Error::Capture(_)));
+    assert!(matches!(refused(Capture::reader(HELLO).class("port bananas", None, None)), Error::Capture(_)));
+    assert!(matches!(refused(Capture::files(["/nonexistent.pcap"])), Error::Capture(_)));
+    let cut = Capture::reader(&HELLO[..HELLO.len() - 1]).run_with(Said::default()).unwrap();
+    assert_eq!(cut.damages.len(), 1);
+    assert_eq!(cut.ledger.received, 7);
+}
+
+#[derive(Debug)]
+struct Panics(usize);
+
+impl Handler for Panics {
+    type Data = ();
+
+    fn open(&mut self, _: &mut Stream<'_, ()>) {
+        assert_ne!(self.0, 1, "worker one gives up");
+    }
+}
+
+#[test]
+fn a_worker_that_panics_ends_the_run() {
+    // Enough for more blocks than the queues hold.
+    let capture = std::io::Cursor::new(many(20_000));
+    let error = Capture::reader(capture).workers(3).mode(Mode::Track).run(Panics).unwrap_err();
+    let Error::Worker { index: 1, message } = error else { panic!("{error}") };
+    assert!(message.contains("worker one gives up"));
+}
+
+#[test]
+fn progress_and_stopping() {
+    let stop = Stop::new();
+    let mut seen = Vec::new();
+    let capture = std::io::Cursor::new(many(20_000));
+    let outcome = Capture::reader(capture)
+        .on_progress(|progress| {
+            seen.push(progress.packets);
+            stop.raise();
+        })
+        .stop_when(&stop)
+        .run_with(Said::default())
+        .unwrap();
+    assert!(outcome.interrupted);
+    assert_eq!(seen.len(), 1);
+    assert_eq!(outcome.ledger.received, seen[0]);
+    assert!(outcome.ledger.closes());
+    assert_eq!(outcome.ledger.streams_opened, outcome.ledger.streams_closed);
+}
+
+#[derive(Default)]
+struct Clock(u64);
+
+impl Clocked for Clock {
+    fn spend(&mut self, ns: u64) {
+        self.0 += ns;
+    }
+}
+
+#[derive(Default)]
+struct Sleepy(Vec<u64>);
+
+impl Handler for Sleepy {
+    type Data = Clock;
+
+    fn data(&mut self, _: &mut Stream<'_, Clock>, _: Chunk<'_>) {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Clock>, _: EndReason) {
+        self.0.push(stream.data().0);
+    }
+}
+
+/// S1: time spent in callbacks.
+#[test]
+fn time_in_callbacks_is_measured() {
+    let outcome = Capture::reader(HELLO).run_with(Timed::new(Sleepy::default())).unwrap();
+    let timed = outcome.handler();
+    assert!(timed.inner.0[0] >= 4_000_000);
+    assert!(timed.total_ns >= timed.inner.0[0]);
+}
