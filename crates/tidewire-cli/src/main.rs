@@ -1,2 +1,107 @@
-//! The tidewire command.
-fn main() {}
+//! The `tidewire` command: flows and streams from capture files.
+#![forbid(unsafe_code)]
+
+mod config_file;
+mod failure;
+mod flows;
+mod kept;
+mod ledger;
+mod options;
+mod output;
+mod record;
+mod session;
+mod streams;
+mod table;
+mod units;
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use failure::Failure;
+
+/// Flows and reassembled streams from packet captures
+#[derive(Parser, Debug)]
+#[command(name = "tidewire", version, after_help = failure::EXIT_CODES, disable_help_subcommand = true)]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Flows(flows::Options),
+    Streams(streams::Options),
+}
+
+fn main() -> ExitCode {
+    let words = join_stats(std::env::args_os().collect());
+    let program = match parse(words) {
+        Ok(program) => program,
+        Err(Ended::Clap(error)) => error.exit(),
+        Err(Ended::Failure(failure)) => return ExitCode::from(failure.report()),
+    };
+    let result = match &program.command {
+        Command::Flows(options) => flows::run(options),
+        Command::Streams(options) => streams::run(options),
+    };
+    ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
+}
+
+/// Why there is nothing to run: help was asked for, or something is wrong.
+enum Ended {
+    Clap(clap::Error),
+    Failure(Failure),
+}
+
+impl From<clap::Error> for Ended {
+    fn from(error: clap::Error) -> Self {
+        Self::Clap(error)
+    }
+}
+
+/// The command line, with what a configuration file adds to it.
+fn parse(words: Vec<OsString>) -> Result<Program, Ended> {
+    let command = config_file::with_undo(Program::command());
+    let matches = command.clone().try_get_matches_from(&words)?;
+    let matches = match configured(&command, &matches, &words).map_err(Ended::Failure)? {
+        Some(words) => command.clone().try_get_matches_from(words)?,
+        None => matches,
+    };
+    Ok(Program::from_arg_matches(&matches)?)
+}
+
+/// The words of the command line with those of `--config` before them.
+fn configured(
+    program: &clap::Command,
+    matches: &ArgMatches,
+    words: &[OsString],
+) -> Result<Option<Vec<OsString>>, Failure> {
+    let Some((name, given)) = matches.subcommand() else { return Ok(None) };
+    let path = given.try_get_one::<PathBuf>("config").ok().flatten();
+    let (Some(path), Some(command)) = (path, program.find_subcommand(name)) else { return Ok(None) };
+    let added = config_file::arguments(path, program, command, given)?;
+    // The subcommand is the first word that is its name: the program itself has no options with values.
+    let at = words.iter().position(|word| word == name).map_or(words.len(), |at| at + 1);
+    let (head, tail) = words.split_at(at);
+    Ok(Some(head.iter().cloned().chain(added).chain(tail.iter().cloned()).collect()))
+}
+
+/// Makes `--stats json` one word, so that `--stats` alone can stand before a file's name.
+fn join_stats(words: Vec<OsString>) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::with_capacity(words.len());
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            joined.push(word);
+            joined.extend(words);
+            break;
+        }
+        let format = words.next_if(|next| word == "--stats" && (next == "json" || next == "text"));
+        joined.push(match format {
+            Some(format) => format!("--stats={}", format.to_string_lossy()).into(),
+            None => word,
+        });
+    }
+    joined
+}

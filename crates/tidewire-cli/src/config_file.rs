@@ -1,0 +1,190 @@
+//! Options from a TOML file: each becomes the command line's option of the same name, so that both mean the same.
+
+use std::{ffi::OsString, fs, ops::Range, path::Path};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, parser::ValueSource};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use crate::failure::Failure;
+
+/// A configuration file being turned into options for one subcommand.
+struct File<'a> {
+    name: String,
+    text: &'a str,
+    program: &'a Command,
+    command: &'a Command,
+    given: &'a ArgMatches,
+}
+
+/// The arguments that a configuration file adds to those of the command line, for `command` of `program`. Options
+/// that `given` (the command line as it was) has are left to it.
+pub fn arguments(
+    path: &Path,
+    program: &Command,
+    command: &Command,
+    given: &ArgMatches,
+) -> Result<Vec<OsString>, Failure> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| Failure::Usage(format!("{name}: cannot be read: {error}")))?;
+    let table = DeTable::parse(&text).map_err(|error| {
+        let (line, column) = place(&text, error.span());
+        Failure::Usage(format!("{name}: line {line}, column {column}: {}", error.message()))
+    })?;
+    let file = File { name, text: &text, program, command, given };
+    let mut arguments = Vec::new();
+    for (key, value) in table.get_ref().iter() {
+        let of_command = program.find_subcommand(key.get_ref().as_ref());
+        match (value.get_ref(), of_command) {
+            (DeValue::Table(table), Some(owner)) => file.table(owner, table, &mut arguments)?,
+            _ => file.top(key, value, &mut arguments)?,
+        }
+    }
+    Ok(arguments)
+}
+
+impl File<'_> {
+    /// The keys of a subcommand's own table.
+    fn table(&self, owner: &Command, table: &DeTable<'_>, into: &mut Vec<OsString>) -> Result<(), Failure> {
+        for (key, value) in table.iter() {
+            let Some(argument) = find(owner, key.get_ref()) else {
+                let message = format!("'{}' has no option '{}'", owner.get_name(), key.get_ref());
+                return Err(self.wrong(key.span(), &message));
+            };
+            let words = self.words(argument, key, value)?;
+            if owner.get_name() == self.command.get_name() {
+                self.add(argument, words, into);
+            }
+        }
+        Ok(())
+    }
+
+    /// A key outside of tables: for every subcommand that has such an option.
+    fn top(
+        &self,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+        into: &mut Vec<OsString>,
+    ) -> Result<(), Failure> {
+        let ours = find(self.command, key.get_ref());
+        let known = ours.or_else(|| self.program.get_subcommands().find_map(|other| find(other, key.get_ref())));
+        let Some(argument) = known else {
+            return Err(self.wrong(key.span(), &format!("there is no option '{}'", key.get_ref())));
+        };
+        let words = self.words(argument, key, value)?;
+        if let Some(argument) = ours {
+            self.add(argument, words, into);
+        }
+        Ok(())
+    }
+
+    /// Adds what a key says, unless the command line has the option, or the one that undoes it.
+    fn add(&self, argument: &Arg, words: Vec<OsString>, into: &mut Vec<OsString>) {
+        let given = |id: &str| {
+            let known = self.command.get_arguments().any(|argument| argument.get_id() == id);
+            known && self.given.value_source(id) == Some(ValueSource::CommandLine)
+        };
+        let id = argument.get_id().as_str();
+        if !given(id) && !given(&undo(id)) {
+            into.extend(words);
+        }
+    }
+
+    /// A key and its value as words of a command line, tried out so that a wrong value is told with its place.
+    fn words(
+        &self,
+        argument: &Arg,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Vec<OsString>, Failure> {
+        let many = matches!(argument.get_action(), ArgAction::Append) || argument.is_positional();
+        let mut words = Vec::new();
+        match value.get_ref() {
+            DeValue::Array(items) if many => {
+                for item in items {
+                    words.extend(self.word(argument, key, item)?);
+                }
+            }
+            _ => words.extend(self.word(argument, key, value)?),
+        }
+        Ok(words)
+    }
+
+    fn word(
+        &self,
+        argument: &Arg,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Option<OsString>, Failure> {
+        let name = key.get_ref();
+        let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
+        let text = match value.get_ref() {
+            DeValue::Boolean(on) if is_switch => return Ok(on.then(|| format!("--{name}").into())),
+            _ if is_switch => return Err(self.wrong(value.span(), &format!("'{name}' is true or false"))),
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::Boolean(_) => return Err(self.wrong(value.span(), &format!("'{name}' wants a value"))),
+            _ => return Err(self.wrong(value.span(), &format!("'{name}' wants one value"))),
+        };
+        let word = if argument.is_positional() { text } else { format!("--{name}={text}") };
+        // A command of this option alone: whatever it has to say is about this value.
+        let alone = Command::new("tidewire").no_binary_name(true).arg(argument.clone());
+        if let Err(error) = alone.try_get_matches_from([&word]) {
+            let message = error.to_string();
+            let message = message.lines().next().unwrap_or_default();
+            return Err(self.wrong(value.span(), message.strip_prefix("error: ").unwrap_or(message)));
+        }
+        Ok(Some(word.into()))
+    }
+
+    fn wrong(&self, span: Range<usize>, message: &str) -> Failure {
+        let (line, column) = place(self.text, Some(span));
+        Failure::Usage(format!("{}: line {line}, column {column}: {message}", self.name))
+    }
+}
+
+/// An option by its long name; the captures by `files`. Not what makes no sense in a file.
+fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    let fits = |argument: &&Arg| match argument.get_long() {
+        Some(long) => long == name && !argument.is_hide_set(),
+        None => name == "files" && argument.get_id() == "files",
+    };
+    command.get_arguments().find(fits).filter(|_| !matches!(name, "config" | "help" | "version"))
+}
+
+/// The id of the option that undoes a switch.
+pub fn undo(id: &str) -> String {
+    format!("no-{id}")
+}
+
+/// Adds, to every subcommand, a hidden `--no-NAME` for each switch: what a configuration file switched on, the
+/// command line can switch off.
+pub fn with_undo(program: Command) -> Command {
+    let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.into_iter().fold(program, |program, name| program.mut_subcommand(name, undo_switches))
+}
+
+fn undo_switches(command: Command) -> Command {
+    let switch = |argument: &&Arg| matches!(argument.get_action(), ArgAction::SetTrue) && argument.get_long().is_some();
+    let switches: Vec<(String, String)> = command
+        .get_arguments()
+        .filter(switch)
+        .map(|argument| (argument.get_id().to_string(), argument.get_long().unwrap_or_default().to_owned()))
+        .collect();
+    switches.into_iter().fold(command, |command, (id, long)| {
+        let undo = Arg::new(undo(&id)).long(format!("no-{long}")).action(ArgAction::SetTrue).hide(true);
+        command.arg(undo.overrides_with(id))
+    })
+}
+
+/// Line and column, from 1, of a place in the text.
+fn place(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
+    let at = span.map_or(0, |span| span.start).min(text.len());
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}

@@ -1,0 +1,72 @@
+//! How a run can go wrong, and what the shell is told.
+
+use std::io;
+
+use tidewire::{CaptureError, Error};
+
+/// Nothing went wrong.
+pub const OK: u8 = 0;
+/// `match`: no pattern was found. `follow`: there is no such stream.
+pub const NOTHING: u8 = 1;
+/// The command line, the configuration file or an expression is wrong.
+pub const USAGE: u8 = 2;
+/// An input is damaged or unreadable; everything before was processed.
+pub const INPUT: u8 = 3;
+/// The output could not be written.
+pub const OUTPUT: u8 = 4;
+/// Ended by Ctrl-C.
+pub const INTERRUPTED: u8 = 130;
+
+/// What the help says of exit codes.
+pub const EXIT_CODES: &str = "\
+Exit status:
+  0    done
+  1    nothing found (match: no pattern; follow: no such stream)
+  2    wrong usage: command line, configuration file, filter expression
+  3    an input is damaged or unreadable; what came before was processed
+  4    the output could not be written
+  130  interrupted; what was read by then was processed";
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub enum Failure {
+    /// The caller's: a message that says what is wrong and what would be right.
+    Usage(String),
+    /// The input's.
+    Input(String),
+    /// The output's.
+    Output(String),
+    /// Whoever read our output has seen enough.
+    ClosedPipe,
+}
+
+impl Failure {
+    /// A write to the standard output that failed.
+    pub fn from_output(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::ClosedPipe;
+        }
+        Self::Output(format!("the output cannot be written: {error}"))
+    }
+
+    /// The exit code, after the message was printed. A pipe that was closed is no failure of ours.
+    pub fn report(&self) -> u8 {
+        let (message, code) = match self {
+            Self::ClosedPipe => return OK,
+            Self::Usage(message) => (message, USAGE),
+            Self::Input(message) => (message, INPUT),
+            Self::Output(message) => (message, OUTPUT),
+        };
+        eprintln!("tidewire: {message}");
+        code
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Capture(CaptureError::Filter { .. }) | Error::Setting { .. } => Self::Usage(error.to_string()),
+            _ => Self::Input(error.to_string()),
+        }
+    }
+}

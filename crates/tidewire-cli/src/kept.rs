@@ -1,0 +1,191 @@
+//! Which records are printed, and in what order.
+
+use std::cmp::Ordering;
+
+use clap::{Args, ValueEnum};
+
+use crate::{options::Common, record::Record};
+
+/// What records can be ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Key {
+    Id,
+    Start,
+    End,
+    Duration,
+    Packets,
+    Bytes,
+    Retransmitted,
+    Missing,
+    Proto,
+    Client,
+    Server,
+}
+
+/// Options that say which records come, in what order, in what form.
+#[derive(Args, Clone, Debug)]
+pub struct Selection {
+    /// Order by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server
+    #[arg(
+        long,
+        value_name = "KEY",
+        value_enum,
+        default_value = "id",
+        hide_possible_values = true,
+        help_heading = "Report"
+    )]
+    pub sort: Key,
+
+    /// The N largest by KEY, the largest first; N is --limit, or 10
+    #[arg(
+        long,
+        value_name = "KEY",
+        value_enum,
+        conflicts_with = "sort",
+        hide_possible_values = true,
+        help_heading = "Report"
+    )]
+    pub top: Option<Key>,
+
+    /// One JSON object a line; the names are a contract
+    #[arg(long, overrides_with = "csv", help_heading = "Report")]
+    pub json: bool,
+
+    /// Comma-separated values, a line of names first
+    #[arg(long, overrides_with = "json", help_heading = "Report")]
+    pub csv: bool,
+}
+
+/// How many records, and which come first.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    key: Key,
+    descending: bool,
+    limit: Option<usize>,
+}
+
+impl Selection {
+    /// The order that the options ask for.
+    pub fn order(&self, common: &Common) -> Order {
+        let limit = common.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        match self.top {
+            Some(key) => Order { key, descending: true, limit: limit.or(Some(10)) },
+            None => Order { key: self.sort, descending: false, limit },
+        }
+    }
+}
+
+impl Order {
+    /// Whether no record at all is printed.
+    pub fn is_empty(&self) -> bool {
+        self.limit == Some(0)
+    }
+
+    fn compare(&self, a: &Record, b: &Record) -> Ordering {
+        let ordering = match self.key {
+            Key::Id => Ordering::Equal,
+            Key::Start => a.start_ns.cmp(&b.start_ns),
+            Key::End => a.end_ns.cmp(&b.end_ns),
+            Key::Duration => a.duration_ns().cmp(&b.duration_ns()),
+            Key::Packets => a.packets().cmp(&b.packets()),
+            Key::Bytes => a.bytes().cmp(&b.bytes()),
+            Key::Retransmitted => {
+                total(a, |stats| stats.retransmitted_bytes).cmp(&total(b, |stats| stats.retransmitted_bytes))
+            }
+            Key::Missing => total(a, |stats| stats.missing_bytes).cmp(&total(b, |stats| stats.missing_bytes)),
+            Key::Proto => a.key.proto.cmp(&b.key.proto),
+            Key::Client => a.key.client.cmp(&b.key.client),
+            Key::Server => a.key.server.cmp(&b.key.server),
+        };
+        let ordering = if self.descending { ordering.reverse() } else { ordering };
+        // Equal ones in the order of their first packets, whatever the number of workers.
+        ordering.then(a.id.cmp(&b.id))
+    }
+}
+
+fn total(record: &Record, figure: impl Fn(&tidewire::DirectionStats) -> u64) -> u64 {
+    record.stats.iter().map(figure).sum()
+}
+
+/// Records under selection: never many more than are printed.
+pub struct Kept<T> {
+    order: Order,
+    records: Vec<T>,
+}
+
+impl<T: AsRef<Record>> Kept<T> {
+    /// Nothing yet.
+    pub fn new(order: Order) -> Self {
+        Self { order, records: Vec::new() }
+    }
+
+    /// Adds a record; gives up those that cannot be among the first any more, now and then.
+    pub fn push(&mut self, record: T) {
+        self.records.push(record);
+        if let Some(limit) = self.order.limit
+            && self.records.len() >= limit.saturating_mul(2).saturating_add(1024)
+        {
+            let order = self.order;
+            self.records.select_nth_unstable_by(limit, |a, b| order.compare(a.as_ref(), b.as_ref()));
+            self.records.truncate(limit);
+        }
+    }
+
+    /// All workers' records that are to be printed, in order.
+    pub fn merged(all: impl IntoIterator<Item = Self>, order: Order) -> Vec<T> {
+        let mut records: Vec<T> = all.into_iter().flat_map(|kept| kept.records).collect();
+        records.sort_unstable_by(|a, b| order.compare(a.as_ref(), b.as_ref()));
+        records.truncate(order.limit.unwrap_or(usize::MAX));
+        records
+    }
+}
+
+/// Figures over all streams, printed or not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    pub streams: u64,
+    pub packets: u64,
+    pub bytes: u64,
+    pub reassembled_bytes: u64,
+    pub missing_bytes: u64,
+    pub start_ns: u64,
+    pub end_ns: u64,
+}
+
+impl Totals {
+    /// Adds a stream that ended.
+    #[inline]
+    pub fn add<D>(&mut self, stream: &tidewire::Stream<'_, D>) {
+        self.streams += 1;
+        for direction in crate::record::DIRECTIONS {
+            let stats = stream.stats(direction);
+            self.packets += stats.packets;
+            self.bytes += stats.ip_bytes;
+            self.reassembled_bytes += stats.reassembled_bytes;
+            self.missing_bytes += stats.missing_bytes;
+        }
+        self.span(stream.start_ns(), stream.end_ns());
+    }
+
+    fn span(&mut self, start_ns: u64, end_ns: u64) {
+        self.start_ns = if self.end_ns == 0 { start_ns } else { self.start_ns.min(start_ns) };
+        self.end_ns = self.end_ns.max(end_ns);
+    }
+
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: &Self) {
+        self.streams += other.streams;
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.reassembled_bytes += other.reassembled_bytes;
+        self.missing_bytes += other.missing_bytes;
+        if other.streams > 0 {
+            self.span(other.start_ns, other.end_ns);
+        }
+    }
+
+    /// From the first packet of a stream to the last.
+    pub fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}

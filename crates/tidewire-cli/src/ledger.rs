@@ -1,0 +1,102 @@
+//! The ledger, in which every packet stands once, as JSON and as text.
+
+use std::{fmt::Write, time::Duration};
+
+use tidewire::{AnomalyKind, Fate, Ledger};
+
+use crate::{
+    output::{Object, push_number},
+    units::{Bytes, Count},
+};
+
+/// Appends the ledger as one JSON object: `received` and every fate by its name, which add up to it; all else is
+/// inside of `detail`.
+pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, elapsed: Duration) {
+    let mut object = Object::open(out);
+    object.number("received", ledger.received);
+    for &fate in Fate::ALL {
+        object.number(fate.name(), ledger.fates[fate as usize]);
+    }
+    object.object("detail", |detail| {
+        detail.number("received_bytes", ledger.received_bytes);
+        detail.number("delivered_bytes", ledger.delivered_bytes);
+        detail.number("gap_bytes", ledger.gap_bytes);
+        detail.number("buffered_bytes_max", ledger.buffered_bytes_max);
+        detail.number("streams_opened", ledger.streams_opened);
+        detail.number("streams_closed", ledger.streams_closed);
+        detail.number("streams_open_max", ledger.streams_open_max);
+        detail.number("evicted", ledger.evicted);
+        detail.number("evicted_half_open", ledger.evicted_half_open);
+        detail.number("datagrams_rebuilt", ledger.datagrams_rebuilt);
+        detail.number("datagrams_rejected", ledger.datagrams_rejected);
+        detail.array("shed_by_priority", ledger.shed_by_priority, push_number);
+        detail.object("anomalies", |anomalies| {
+            for &kind in AnomalyKind::ALL {
+                anomalies.number(kind.name(), ledger.anomalies[kind as usize]);
+            }
+        });
+        detail.object("malformations", |malformations| {
+            for (name, count) in malformations_of(ledger) {
+                malformations.number(&name, count);
+            }
+        });
+        detail.number("elapsed_ns", u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
+    });
+    object.close();
+}
+
+/// The reasons of malformed packets that occurred, by name.
+fn malformations_of(ledger: &Ledger) -> Vec<(String, u64)> {
+    let occurred = ledger.malformations.iter().enumerate().filter(|(_, count)| **count > 0);
+    occurred.map(|(index, &count)| (malformation_name(index), count)).collect()
+}
+
+fn malformation_name(index: usize) -> String {
+    format!("malformation_{index}")
+}
+
+/// The ledger for people: only what is not zero.
+pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, count: u64, note: &str| {
+        let note = if note.is_empty() { String::new() } else { format!("  {note}") };
+        let _ = writeln!(text, "{name:<24}{:>16}{note}", Count(count).to_string());
+    };
+    let seconds = elapsed.as_secs_f64();
+    line("received", ledger.received, &format!("{} in {seconds:.2} s", Bytes(ledger.received_bytes)));
+    for &fate in Fate::ALL {
+        let count = ledger.fates[fate as usize];
+        if count > 0 {
+            line(&format!("  {}", fate.name().replace('_', " ")), count, "");
+        }
+    }
+    let most = format!("{} open at once", Count(ledger.streams_open_max));
+    line("streams", ledger.streams_closed, &most);
+    line("delivered bytes", ledger.delivered_bytes, "");
+    if ledger.gap_bytes > 0 {
+        line("gap bytes", ledger.gap_bytes, "");
+    }
+    if ledger.buffered_bytes_max > 0 {
+        line("buffered bytes, at most", ledger.buffered_bytes_max, "");
+    }
+    if ledger.evicted + ledger.evicted_half_open > 0 {
+        line("evicted", ledger.evicted, &format!("and {} half-open", Count(ledger.evicted_half_open)));
+    }
+    if ledger.datagrams_rebuilt + ledger.datagrams_rejected > 0 {
+        let rejected = format!("and {} rejected", Count(ledger.datagrams_rejected));
+        line("datagrams rebuilt", ledger.datagrams_rebuilt, &rejected);
+    }
+    for (level, &count) in ledger.shed_by_priority.iter().enumerate().filter(|(_, count)| **count > 0) {
+        line(&format!("shed of priority {level}"), count, "");
+    }
+    for &kind in AnomalyKind::ALL {
+        let count = ledger.anomalies[kind as usize];
+        if count > 0 {
+            line(&format!("odd: {}", kind.name().replace('_', " ")), count, "");
+        }
+    }
+    for (name, count) in malformations_of(ledger) {
+        line(&format!("malformed: {}", name.replace('_', " ")), count, "");
+    }
+    text
+}

@@ -1,0 +1,384 @@
+//! The options that all subcommands share: their definition, and what they set.
+
+use std::{net::IpAddr, path::PathBuf, str::FromStr};
+
+use clap::{Args, ValueEnum};
+use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, Direction, Mode, TcpPolicy};
+
+use crate::{
+    failure::Failure,
+    units::{Share, Size, Span},
+};
+
+/// Headings of the help.
+const INPUT: &str = "Input";
+const STREAMS: &str = "Streams";
+const DELIVERY: &str = "Delivery";
+const MEMORY: &str = "Memory and overload";
+const REPORT: &str = "Report";
+
+/// What every subcommand takes.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// Capture files (pcap, pcapng; gzip, zstd, lz4), merged by time; `-` is standard input
+    #[arg(value_name = "CAPTURE", help_heading = INPUT)]
+    pub files: Vec<PathBuf>,
+
+    /// Process only packets that match this expression (libpcap's language, as in tcpdump)
+    #[arg(short = 'F', long, value_name = "EXPR", help_heading = INPUT)]
+    pub filter: Option<String>,
+
+    /// The same, after `--`: tidewire flows a.pcap -- tcp port 80
+    #[arg(last = true, value_name = "EXPR", conflicts_with = "filter", help_heading = INPUT)]
+    pub expression: Vec<String>,
+
+    /// Worker threads; results do not depend on it
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 1, help_heading = INPUT)]
+    pub workers: usize,
+
+    /// Read options from a TOML file: `key = value` named as here, or in a table of the subcommand's name. The
+    /// command line wins; --no-NAME undoes what the file switches on
+    #[arg(long, value_name = "FILE", help_heading = INPUT)]
+    pub config: Option<PathBuf>,
+
+    /// strict: wait for holes as long as a receiver may get them filled; fast: only for a few packets; track:
+    /// deliver nothing [default: strict; flows and datagrams: track]
+    #[arg(long, value_name = "MODE", value_enum, hide_possible_values = true, help_heading = STREAMS)]
+    pub mode: Option<ModeName>,
+
+    /// Whose bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux,
+    /// windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that only one of both knows sets that one
+    #[arg(long, value_name = "POLICY", default_value = "linux", help_heading = STREAMS)]
+    pub policy: Policy,
+
+    /// The same for fragments of IPv6, which hosts treat alike since RFC 5722
+    #[arg(long, value_name = "POLICY", default_value = "linux", help_heading = STREAMS)]
+    pub policy_ipv6: DefragPolicy,
+
+    /// The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix decides (repeatable)
+    #[arg(long, value_name = "NET=POLICY", help_heading = STREAMS)]
+    pub target_policy: Vec<TargetPolicy>,
+
+    /// Checksums. auto: verify, except what offloading left undone; verify: leave out packets that fail; ignore
+    #[arg(long, value_name = "HOW", value_enum, default_value = "auto", hide_possible_values = true, help_heading = STREAMS)]
+    pub checksum: ChecksumName,
+
+    /// Leave out packets with a lower time to live: they do not reach the receiver
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = STREAMS)]
+    pub ttl_min: u8,
+
+    /// Urgent bytes of TCP: inline: part of the stream; out: taken out, as Linux does by default
+    #[arg(long, value_name = "HOW", value_enum, default_value = "inline", hide_possible_values = true, help_heading = STREAMS)]
+    pub urgent: UrgentName,
+
+    /// End a stream that was silent for longer, by packet time; 0: never
+    #[arg(long, value_name = "TIME", default_value = "0", help_heading = STREAMS)]
+    pub inactivity_timeout: Span,
+
+    /// Take the outermost IP header as the flow's, not the innermost (as --tunnel-depth 0)
+    #[arg(long, help_heading = STREAMS)]
+    pub outer: bool,
+
+    /// Tunnels that are looked through
+    #[arg(long, value_name = "N", default_value_t = 8, help_heading = STREAMS)]
+    pub tunnel_depth: u8,
+
+    /// Packets of different VLANs may belong to one flow
+    #[arg(long, help_heading = STREAMS)]
+    pub ignore_vlan: bool,
+
+    /// Packets in different tunnels may belong to one flow
+    #[arg(long, help_heading = STREAMS)]
+    pub ignore_tunnel: bool,
+
+    /// Deliver at most SIZE of each direction; statistics go on. 0: statistics only
+    #[arg(long, value_name = "SIZE", default_value = "all", help_heading = DELIVERY)]
+    pub cutoff: Size,
+
+    /// The same for one direction: c2s=SIZE or s2c=SIZE (repeatable)
+    #[arg(long, value_name = "DIR=SIZE", help_heading = DELIVERY)]
+    pub cutoff_direction: Vec<DirectionCutoff>,
+
+    /// The same for streams whose first packet matches, as in 'port 443=16K'; the first that matches decides
+    /// (repeatable)
+    #[arg(long, value_name = "EXPR=SIZE", help_heading = DELIVERY)]
+    pub cutoff_class: Vec<ClassCutoff>,
+
+    /// Gather chunks of SIZE; 0: deliver bytes as they arrive
+    #[arg(long, value_name = "SIZE", default_value = "0", help_heading = DELIVERY)]
+    pub chunk_size: Size,
+
+    /// Repeat the last SIZE bytes of a chunk before the next
+    #[arg(long, value_name = "SIZE", default_value = "0", help_heading = DELIVERY)]
+    pub overlap: Size,
+
+    /// Deliver a chunk that is not full after TIME; 0: wait until it is
+    #[arg(long, value_name = "TIME", default_value = "0", help_heading = DELIVERY)]
+    pub flush_timeout: Span,
+
+    /// Bytes that each worker may buffer: out-of-order data, chunks, fragments
+    #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = MEMORY)]
+    pub memory: Size,
+
+    /// Keep SIZE of what was delivered of each direction, to notice retransmissions with other bytes
+    #[arg(long, value_name = "SIZE", default_value = "0", help_heading = MEMORY)]
+    pub history: Size,
+
+    /// Priority of streams whose first packet matches, 0 (lowest, the default) to 7, as in 'port 53=3': when memory
+    /// fills up, low priorities are shed first (repeatable)
+    #[arg(long, value_name = "EXPR=LEVEL", help_heading = MEMORY)]
+    pub priority_class: Vec<ClassPriority>,
+
+    /// Shed by priority once this share of the memory is in use, as 50% or 0.5 [default: 50% where priorities or an
+    /// overload cutoff are given, otherwise nothing is shed]
+    #[arg(long, value_name = "SHARE", help_heading = MEMORY)]
+    pub base_threshold: Option<Share>,
+
+    /// Just below a priority's watermark, shed what lies beyond SIZE of its stream
+    #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
+    pub overload_cutoff: Option<Size>,
+
+    /// Print at most N records; 0: only the closing figures
+    #[arg(long, value_name = "N", help_heading = REPORT)]
+    pub limit: Option<u64>,
+
+    /// Close with the ledger, in which every packet stands once: text (on standard error) or json (the last line of
+    /// standard output) [default where given without a value: text]
+    #[arg(long, value_name = "text|json", value_enum, num_args = 0..=1, require_equals = true,
+        default_missing_value = "text", hide_possible_values = true, help_heading = REPORT)]
+    pub stats: Option<StatsFormat>,
+}
+
+/// See [`Mode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeName {
+    Strict,
+    Fast,
+    Track,
+}
+
+/// See [`ChecksumMode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ChecksumName {
+    Auto,
+    Verify,
+    Ignore,
+}
+
+/// What becomes of urgent bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UrgentName {
+    Inline,
+    Out,
+}
+
+/// How the ledger is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatsFormat {
+    Text,
+    Json,
+}
+
+/// A policy by its name, for TCP, fragments, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    tcp: Option<TcpPolicy>,
+    defrag: Option<DefragPolicy>,
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let policy = Self { tcp: name.parse().ok(), defrag: name.parse().ok() };
+        if policy.tcp.is_none() && policy.defrag.is_none() {
+            let (tcp, defrag) = (TcpPolicy::NAMES.join(", "), DefragPolicy::NAMES.join(", "));
+            return Err(format!("no policy is called '{name}'; for TCP there are {tcp}; for fragments {defrag}"));
+        }
+        Ok(policy)
+    }
+}
+
+/// A network and its policy.
+#[derive(Clone, Copy, Debug)]
+pub struct TargetPolicy {
+    network: IpAddr,
+    prefix: u8,
+    policy: Policy,
+}
+
+impl FromStr for TargetPolicy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (network, policy) = split(text, "NET=POLICY, as in 10.1.0.0/16=windows")?;
+        let (address, prefix) = match network.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (network, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| format!("'{address}' is not an IP address"))?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            None => bits,
+            Some(text) => match text.parse() {
+                Ok(prefix) if prefix <= bits => prefix,
+                _ => return Err(format!("'/{text}' is not a prefix length of 0 to {bits}")),
+            },
+        };
+        Ok(Self { network: address, prefix, policy: policy.parse()? })
+    }
+}
+
+/// A direction and its cutoff.
+#[derive(Clone, Copy, Debug)]
+pub struct DirectionCutoff(Direction, u64);
+
+impl FromStr for DirectionCutoff {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (direction, size) = split(text, "c2s=SIZE or s2c=SIZE")?;
+        Ok(Self(parse_direction(direction)?, size.parse::<Size>()?.0))
+    }
+}
+
+/// `c2s` or `s2c`.
+pub fn parse_direction(name: &str) -> Result<Direction, String> {
+    match name {
+        "c2s" => Ok(Direction::ClientToServer),
+        "s2c" => Ok(Direction::ServerToClient),
+        other => Err(format!("'{other}' is not a direction: c2s (client to server) or s2c")),
+    }
+}
+
+/// A class and its cutoff.
+#[derive(Clone, Debug)]
+pub struct ClassCutoff(String, u64);
+
+impl FromStr for ClassCutoff {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (expression, size) = split(text, "EXPR=SIZE, as in 'port 443=16K'")?;
+        Ok(Self(expression.into(), size.parse::<Size>()?.0))
+    }
+}
+
+/// A class and its priority.
+#[derive(Clone, Debug)]
+pub struct ClassPriority(String, u8);
+
+impl FromStr for ClassPriority {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (expression, level) = split(text, "EXPR=LEVEL, as in 'port 53=3'")?;
+        match level.trim().parse() {
+            Ok(level) if level < 8 => Ok(Self(expression.into(), level)),
+            _ => Err(format!("'{level}' is not a priority of 0 (the lowest) to 7")),
+        }
+    }
+}
+
+/// Splits at the last equals sign: expressions may hold others.
+fn split<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
+    match text.rsplit_once('=') {
+        Some((left, right)) if !left.trim().is_empty() && !right.is_empty() => Ok((left.trim(), right)),
+        _ => Err(format!("'{text}' is not of the form {form}")),
+    }
+}
+
+impl Common {
+    /// The capture that these options describe. `mode` is the subcommand's own default.
+    pub fn capture<'a>(&self, mode: Mode) -> Result<Capture<'a>, Failure> {
+        if self.files.is_empty() {
+            return Err(Failure::Usage("no capture file is named ('-' is standard input); see --help".into()));
+        }
+        let mut config = Config::default();
+        self.apply(&mut config, mode)?;
+        let mut capture =
+            Capture::files(self.files.iter().cloned()).workers(self.workers).configure(|target| *target = config);
+        if let Some(expression) = self.filter_expression() {
+            capture = capture.filter(expression);
+        }
+        for ClassCutoff(expression, bytes) in &self.cutoff_class {
+            capture = capture.class(expression, Some(*bytes), None);
+        }
+        for ClassPriority(expression, level) in &self.priority_class {
+            capture = capture.class(expression, None, Some(*level));
+        }
+        Ok(capture)
+    }
+
+    fn filter_expression(&self) -> Option<String> {
+        let trailing = (!self.expression.is_empty()).then(|| self.expression.join(" "));
+        self.filter.clone().or(trailing)
+    }
+
+    fn apply(&self, config: &mut Config, mode: Mode) -> Result<(), Failure> {
+        config.mode = match self.mode {
+            None => mode,
+            Some(ModeName::Strict) => Mode::Strict,
+            Some(ModeName::Fast) => Mode::Fast,
+            Some(ModeName::Track) => Mode::Track,
+        };
+        config.checksum = match self.checksum {
+            ChecksumName::Auto => ChecksumMode::Auto,
+            ChecksumName::Verify => ChecksumMode::Verify,
+            ChecksumName::Ignore => ChecksumMode::Ignore,
+        };
+        config.tcp_policy = self.policy.tcp.unwrap_or_default();
+        config.defrag_policy = self.policy.defrag.unwrap_or_default();
+        config.defrag_policy_v6 = self.policy_ipv6;
+        for target in &self.target_policy {
+            let tcp = target.policy.tcp.unwrap_or(config.tcp_policy);
+            let default = if target.network.is_ipv4() { config.defrag_policy } else { config.defrag_policy_v6 };
+            let defrag = target.policy.defrag.unwrap_or(default);
+            config.targets.add(target.network, target.prefix, tcp, defrag);
+        }
+        config.ttl_min = self.ttl_min;
+        config.urgent_inline = self.urgent == UrgentName::Inline;
+        config.inactivity_timeout_ns = self.inactivity_timeout.0;
+        config.wire.tunnel_depth = if self.outer { 0 } else { self.tunnel_depth };
+        config.key_vlan = !self.ignore_vlan;
+        config.key_tunnel = !self.ignore_tunnel;
+        self.apply_delivery(config)?;
+        self.apply_memory(config)
+    }
+
+    fn apply_delivery(&self, config: &mut Config) -> Result<(), Failure> {
+        config.cutoff.0 = [self.cutoff.0; 2];
+        for DirectionCutoff(direction, bytes) in &self.cutoff_direction {
+            config.cutoff.0[*direction as usize] = *bytes;
+        }
+        config.chunk_bytes = small("--chunk-size", self.chunk_size)?;
+        config.overlap_bytes = small("--overlap", self.overlap)?;
+        config.flush_timeout_ns = self.flush_timeout.0;
+        if config.flush_timeout_ns > 0 && config.chunk_bytes == 0 {
+            let message = "--flush-timeout needs --chunk-size: without chunks, bytes are delivered as they arrive";
+            return Err(Failure::Usage(message.into()));
+        }
+        Ok(())
+    }
+
+    fn apply_memory(&self, config: &mut Config) -> Result<(), Failure> {
+        config.memory_bytes = self.memory.0;
+        config.fragment_memory_bytes = config.fragment_memory_bytes.min(self.memory.0);
+        config.stream_buffer_bytes = config.stream_buffer_bytes.min(self.memory.0);
+        config.history_bytes = small("--history", self.history)?;
+        config.shed =
+            self.base_threshold.is_some() || self.overload_cutoff.is_some() || !self.priority_class.is_empty();
+        if let Some(share) = self.base_threshold {
+            config.base_threshold_permille = share.0;
+        }
+        if let Some(size) = self.overload_cutoff {
+            config.overload_cutoff_bytes = size.0;
+        }
+        Ok(())
+    }
+}
+
+/// A size that the engine counts in 32 bits.
+fn small(option: &str, size: Size) -> Result<u32, Failure> {
+    u32::try_from(size.0).map_err(|_| Failure::Usage(format!("{option}: at most 4G - 1 are possible")))
+}

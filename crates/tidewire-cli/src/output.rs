@@ -1,0 +1,213 @@
+//! Writing for programs: numbers and JSON without detours, to a standard output that may close at any time.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    net::IpAddr,
+};
+
+use crate::failure::Failure;
+
+/// Bytes gathered before they are written.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Standard output, buffered. A reader that went away ends the program quietly (see [`Failure::ClosedPipe`]).
+pub struct Out {
+    inner: Box<dyn Write>,
+    buffer: Vec<u8>,
+}
+
+impl Out {
+    /// Standard output.
+    pub fn stdout() -> Self {
+        Self { inner: Box::new(io::stdout()), buffer: Vec::with_capacity(BUFFER_BYTES + (8 << 10)) }
+    }
+
+    /// Where text for the next write is appended.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Appends a line of text.
+    pub fn line(&mut self, line: &str) -> Result<(), Failure> {
+        self.buffer.extend_from_slice(line.as_bytes());
+        self.buffer.push(b'\n');
+        self.settle()
+    }
+
+    /// Writes what has gathered, if it is enough to be worth it.
+    pub fn settle(&mut self) -> Result<(), Failure> {
+        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what has gathered.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        let written = self.inner.write_all(&self.buffer).and_then(|()| self.inner.flush());
+        self.buffer.clear();
+        written.map_err(Failure::from_output)
+    }
+}
+
+/// Whether standard output is a terminal.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// The width to keep to: `COLUMNS` where set, the terminal's where there is one; `None`: no limit.
+pub fn width() -> Option<usize> {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    asked.or_else(|| {
+        let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(usize::from(width.0))
+    })
+}
+
+/// Whether colours are wanted: on a terminal, unless `NO_COLOR` says otherwise.
+pub fn colours() -> bool {
+    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Appends a number in decimal.
+pub fn push_number(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+/// Appends an address.
+pub fn push_address(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => {
+            for (index, octet) in address.octets().into_iter().enumerate() {
+                if index > 0 {
+                    out.push(b'.');
+                }
+                push_number(out, u64::from(octet));
+            }
+        }
+        IpAddr::V6(address) => {
+            let _ = write!(out, "{address}");
+        }
+    }
+}
+
+/// Appends a JSON string, quotes included.
+pub fn push_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for c in text.chars() {
+        match c {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => {
+                let mut bytes = [0; 4];
+                out.extend_from_slice(c.encode_utf8(&mut bytes).as_bytes());
+            }
+        }
+    }
+    out.push(b'"');
+}
+
+/// A JSON object being written on one line.
+pub struct Object<'a> {
+    out: &'a mut Vec<u8>,
+    first: bool,
+}
+
+impl<'a> Object<'a> {
+    /// Opens an object.
+    pub fn open(out: &'a mut Vec<u8>) -> Self {
+        out.push(b'{');
+        Self { out, first: true }
+    }
+
+    /// The name of the next member; its value is for the caller to append to what is returned.
+    pub fn key(&mut self, name: &str) -> &mut Vec<u8> {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    /// A number.
+    pub fn number(&mut self, name: &str, value: u64) {
+        push_number(self.key(name), value);
+    }
+
+    /// A string that needs no escapes.
+    pub fn plain(&mut self, name: &str, value: &str) {
+        let out = self.key(name);
+        out.push(b'"');
+        out.extend_from_slice(value.as_bytes());
+        out.push(b'"');
+    }
+
+    /// Any string.
+    pub fn text(&mut self, name: &str, value: &str) {
+        push_string(self.key(name), value);
+    }
+
+    /// True or false.
+    pub fn truth(&mut self, name: &str, value: bool) {
+        self.key(name).extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    /// Null.
+    pub fn null(&mut self, name: &str) {
+        self.key(name).extend_from_slice(b"null");
+    }
+
+    /// An address.
+    pub fn address(&mut self, name: &str, value: IpAddr) {
+        let out = self.key(name);
+        out.push(b'"');
+        push_address(out, value);
+        out.push(b'"');
+    }
+
+    /// An object inside.
+    pub fn object(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) {
+        let mut inner = Object::open(self.key(name));
+        fill(&mut inner);
+        inner.close();
+    }
+
+    /// An array; `each` appends one element.
+    pub fn array<T>(&mut self, name: &str, items: impl IntoIterator<Item = T>, mut each: impl FnMut(&mut Vec<u8>, T)) {
+        let out = self.key(name);
+        out.push(b'[');
+        for (index, item) in items.into_iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            each(out, item);
+        }
+        out.push(b']');
+    }
+
+    /// Closes the object.
+    pub fn close(self) {
+        self.out.push(b'}');
+    }
+}

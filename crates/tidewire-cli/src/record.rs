@@ -1,0 +1,213 @@
+//! What is kept of a stream that ended, and the parts of it that several subcommands print.
+
+use std::{borrow::Cow, io::Write as _};
+
+use tidewire::{
+    Anomaly, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, Gap, Stream, TcpState, Tunnel,
+    TunnelKind, community_id,
+};
+
+use crate::output::{Object, push_number};
+
+/// Both directions, in the order of their indices.
+pub const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
+
+/// A stream that ended.
+pub struct Record {
+    pub id: u64,
+    pub key: FlowKey,
+    pub client_known: bool,
+    pub state: TcpState,
+    pub end: EndReason,
+    pub priority: u8,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub stats: [DirectionStats; 2],
+    /// `None` where there is nothing to tell.
+    pub odd: Option<Box<Odd>>,
+}
+
+/// What was odd about a stream.
+#[derive(Default)]
+pub struct Odd {
+    pub gaps: Vec<Gap>,
+    pub conflicts: [Vec<Conflict>; 2],
+    pub anomalies: Vec<Anomaly>,
+}
+
+impl Record {
+    /// Takes down a stream as it ends.
+    pub fn of<D>(stream: &Stream<'_, D>, end: EndReason) -> Self {
+        let conflicts = DIRECTIONS.map(|direction| stream.conflicts(direction));
+        let is_odd = !stream.gaps().is_empty()
+            || !stream.anomalies().is_empty()
+            || conflicts.iter().any(|conflicts| !conflicts.is_empty());
+        let odd = is_odd.then(|| {
+            let conflicts = conflicts.map(<[Conflict]>::to_vec);
+            Box::new(Odd { gaps: stream.gaps().to_vec(), conflicts, anomalies: stream.anomalies().to_vec() })
+        });
+        Self {
+            id: stream.id(),
+            key: stream.key(),
+            client_known: stream.client_known(),
+            state: stream.state(),
+            end,
+            priority: stream.priority(),
+            start_ns: stream.start_ns(),
+            end_ns: stream.end_ns(),
+            stats: DIRECTIONS.map(|direction| stream.stats(direction)),
+            odd,
+        }
+    }
+
+    /// Packets of both directions.
+    pub fn packets(&self) -> u64 {
+        self.stats[0].packets + self.stats[1].packets
+    }
+
+    /// Bytes of both directions, from the network layer up.
+    pub fn bytes(&self) -> u64 {
+        self.stats[0].ip_bytes + self.stats[1].ip_bytes
+    }
+
+    /// From the first packet to the last.
+    pub fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+}
+
+/// A protocol's name in records: its own, or its number.
+pub fn proto_name(proto: u8) -> Cow<'static, str> {
+    Cow::Borrowed(match proto {
+        1 => "icmp",
+        2 => "igmp",
+        6 => "tcp",
+        17 => "udp",
+        47 => "gre",
+        50 => "esp",
+        51 => "ah",
+        58 => "icmp6",
+        89 => "ospf",
+        103 => "pim",
+        112 => "vrrp",
+        132 => "sctp",
+        136 => "udplite",
+        other => return Cow::Owned(other.to_string()),
+    })
+}
+
+/// Whether flows of a protocol have ports.
+pub fn has_ports(proto: u8) -> bool {
+    matches!(proto, 6 | 17 | 132 | 136)
+}
+
+/// A tunnel's name in records; `None` outside of tunnels.
+pub fn tunnel_name(tunnel: Tunnel) -> Option<&'static str> {
+    Some(match tunnel.kind {
+        TunnelKind::None => return None,
+        TunnelKind::Gre => "gre",
+        TunnelKind::IpInIp => "ip_in_ip",
+        TunnelKind::Vxlan => "vxlan",
+        TunnelKind::Geneve => "geneve",
+        TunnelKind::GtpU => "gtp_u",
+        TunnelKind::Erspan => "erspan",
+        TunnelKind::Teredo => "teredo",
+    })
+}
+
+/// The VLAN ids, from the outside in.
+pub fn vlans(key: &FlowKey) -> impl Iterator<Item = u64> {
+    key.vlan.into_iter().filter(|&id| id != 0xffff).map(u64::from)
+}
+
+/// An endpoint for people: `10.0.0.1:80`, `[2001:db8::1]:80`, or the address alone.
+pub fn endpoint(endpoint: Endpoint, proto: u8) -> String {
+    match endpoint.address {
+        address if !has_ports(proto) => address.to_string(),
+        std::net::IpAddr::V4(address) => format!("{address}:{}", endpoint.port),
+        std::net::IpAddr::V6(address) => format!("[{address}]:{}", endpoint.port),
+    }
+}
+
+/// TCP flags as tcpdump's letters, in the order FSRPAUEW.
+pub fn flags(flags: u8) -> String {
+    "FSRPAUEW".chars().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1).map(|(_, letter)| letter).collect()
+}
+
+/// Members that records of flows and of streams have in common.
+pub fn push_identity(object: &mut Object<'_>, record: &Record) {
+    let key = &record.key;
+    object.number("id", record.id);
+    object.plain("proto", &proto_name(key.proto));
+    for (name, endpoint) in [("client", key.client), ("server", key.server)] {
+        object.object(name, |object| {
+            object.address("addr", endpoint.address);
+            object.number("port", u64::from(endpoint.port));
+        });
+    }
+    object.truth("client_known", record.client_known);
+    if matches!(key.proto, 1 | 58) {
+        object.number("icmp_type", u64::from(key.icmp[0]));
+        object.number("icmp_code", u64::from(key.icmp[1]));
+    }
+    object.array("vlan", vlans(key), push_number);
+    match tunnel_name(key.tunnel) {
+        None => object.null("tunnel"),
+        Some(kind) => object.object("tunnel", |object| {
+            object.plain("kind", kind);
+            object.number("id", u64::from(key.tunnel.id));
+        }),
+    }
+    object.number("start_ns", record.start_ns);
+    object.number("end_ns", record.end_ns);
+    object.plain("state", record.state.name());
+    object.plain("end_reason", record.end.name());
+    object.plain("community_id", &community_id(key, 0));
+}
+
+/// The VLAN ids as one cell.
+pub fn vlan_cell(key: &FlowKey) -> String {
+    vlans(key).map(|id| id.to_string()).collect::<Vec<_>>().join(".")
+}
+
+/// The tunnel as one cell.
+pub fn tunnel_cell(key: &FlowKey) -> String {
+    tunnel_name(key.tunnel).map(|kind| format!("{kind} {}", key.tunnel.id)).unwrap_or_default()
+}
+
+/// Columns of [`push_csv_identity`].
+pub const CSV_IDENTITY: &str = "id,proto,client_addr,client_port,server_addr,server_port,client_known,icmp_type,\
+    icmp_code,vlan,tunnel_kind,tunnel_id,start_ns,end_ns,state,end_reason,community_id";
+
+/// The same as comma-separated values; no value needs quotes.
+pub fn push_csv_identity(out: &mut Vec<u8>, record: &Record) {
+    let key = &record.key;
+    let icmp = if matches!(key.proto, 1 | 58) { key.icmp.map(|part| part.to_string()) } else { Default::default() };
+    let tunnel = tunnel_name(key.tunnel).map(|kind| (kind, key.tunnel.id.to_string())).unwrap_or_default();
+    let _ = write!(
+        out,
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+        record.id,
+        proto_name(key.proto),
+        key.client.address,
+        key.client.port,
+        key.server.address,
+        key.server.port,
+        record.client_known,
+        icmp[0],
+        icmp[1],
+        vlan_cell(key),
+        tunnel.0,
+        tunnel.1,
+        record.start_ns,
+        record.end_ns,
+        record.state.name(),
+        record.end.name(),
+        community_id(key, 0),
+    );
+}
+
+/// The state as one cell; empty where the protocol has none.
+pub fn state_cell(record: &Record) -> String {
+    if record.state == TcpState::Stateless { String::new() } else { record.state.name().replace('_', " ") }
+}

@@ -1,0 +1,136 @@
+//! One run: Ctrl-C, the progress bar, what is said at the end.
+
+use std::{
+    io::IsTerminal,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tidewire::{CaptureError, Handler, Ledger, Mode, Outcome, Progress, Stop};
+
+use crate::{
+    failure::{self, Failure},
+    ledger,
+    options::{Common, StatsFormat},
+    output::Out,
+};
+
+/// Inputs below this are read before anybody would look at a progress bar.
+const PROGRESS_BYTES_MIN: u64 = 64 << 20;
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// What remains of a run when its handlers are taken out.
+pub struct Closing {
+    pub ledger: Ledger,
+    damages: Vec<CaptureError>,
+    interrupted: bool,
+    elapsed: Duration,
+    /// Whether a handler ended the run, so that no signal did.
+    stopped: bool,
+}
+
+/// Runs the capture that the options describe. `make` is given each worker's index and the flag by which a handler can
+/// end the run.
+pub fn run<H: Handler + Send>(
+    common: &Common,
+    mode: Mode,
+    mut make: impl FnMut(usize, &Stop) -> H,
+) -> Result<(Vec<H>, Closing), Failure> {
+    let stop = Stop::new();
+    on_interrupt(&stop)?;
+    let capture = common.capture(mode)?.stop_when(&stop);
+    let mut bar = Bar::new();
+    let outcome = if bar.possible {
+        capture.on_progress(|progress| bar.show(progress)).run(|index| make(index, &stop))
+    } else {
+        capture.run(|index| make(index, &stop))
+    };
+    bar.clear();
+    let Outcome { handlers, ledger, damages, elapsed, interrupted } = outcome?;
+    let signal = INTERRUPTED.load(Ordering::Relaxed);
+    let stopped = interrupted && !signal;
+    Ok((handlers, Closing { ledger, damages, interrupted: interrupted && signal, elapsed, stopped }))
+}
+
+/// The first Ctrl-C ends reading; a second one everything.
+fn on_interrupt(stop: &Stop) -> Result<(), Failure> {
+    let stop = stop.clone();
+    let handler = move || {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(failure::INTERRUPTED));
+        }
+        stop.raise();
+    };
+    ctrlc::set_handler(handler).map_err(|error| Failure::Output(format!("signals cannot be handled: {error}")))
+}
+
+impl Closing {
+    /// Says what was wrong, prints the ledger where it is wanted, and gives the exit code: `code` unless the input was
+    /// damaged or the run interrupted. `json` is whether records were printed as JSON.
+    pub fn finish(&self, common: &Common, json: bool, out: &mut Out, code: u8) -> Result<u8, Failure> {
+        let implied = if json { StatsFormat::Json } else { StatsFormat::Text };
+        let stats = common.stats.or((common.limit == Some(0)).then_some(implied));
+        if stats == Some(StatsFormat::Json) {
+            ledger::push_json(out.buffer(), &self.ledger, self.elapsed);
+            out.buffer().push(b'\n');
+        }
+        out.flush()?;
+        if stats == Some(StatsFormat::Text) {
+            eprint!("{}", ledger::text(&self.ledger, self.elapsed));
+        }
+        for damage in &self.damages {
+            eprintln!("tidewire: {damage}");
+        }
+        if !self.ledger.closes() {
+            let settled: u64 = self.ledger.fates.iter().sum();
+            let received = self.ledger.received;
+            return Err(Failure::Output(format!(
+                "a defect of tidewire: {received} packets received, {settled} settled"
+            )));
+        }
+        if self.interrupted {
+            eprintln!("tidewire: interrupted; what was read until then was processed");
+            return Ok(failure::INTERRUPTED);
+        }
+        // A run that was cut short on purpose has not seen the rest of its input.
+        Ok(if self.damages.is_empty() || self.stopped { code } else { failure::INPUT })
+    }
+}
+
+/// A progress bar on standard error, for people who wait.
+struct Bar {
+    possible: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Bar {
+    fn new() -> Self {
+        Self { possible: std::io::stderr().is_terminal(), bar: None }
+    }
+
+    fn show(&mut self, progress: Progress) {
+        if progress.bytes_total.is_some_and(|total| total < PROGRESS_BYTES_MIN) {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(progress.bytes_total, ProgressDrawTarget::stderr_with_hz(5));
+            let form = match progress.bytes_total {
+                Some(_) => "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} eta {eta}",
+                None => "{spinner} {bytes} {binary_bytes_per_sec} {elapsed}",
+            };
+            if let Ok(style) = ProgressStyle::with_template(form) {
+                bar.set_style(style);
+            }
+            bar
+        });
+        bar.set_position(progress.bytes_read);
+    }
+
+    fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! `tidewire streams`: streams with their statistics, and what was odd about them.
+
+use std::fmt::Write as _;
+
+use clap::{Args, ValueEnum};
+use sha2::{Digest, Sha256};
+use tidewire::{Chunk, EndReason, Handler, Mode, Stream};
+
+use crate::{
+    failure::{self, Failure},
+    kept::{Kept, Order, Selection, Totals},
+    options::Common,
+    output::{self, Object, Out, push_number},
+    record::{self, DIRECTIONS, Odd, Record},
+    session,
+    table::{Align, Column, Table},
+    units::{Bytes, Count, Lasting, Moment},
+};
+
+/// List streams: what was reassembled, gaps and their causes, conflicting overlaps, anomalies
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+
+    #[command(flatten)]
+    selection: Selection,
+
+    /// Digest of each direction's delivered bytes, in order, holes left out
+    #[arg(long, value_name = "sha256", value_enum, hide_possible_values = true, help_heading = "Report")]
+    digest: Option<DigestName>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DigestName {
+    Sha256,
+}
+
+/// Counts and keeps records; hashes where `DIGEST`.
+struct Streams<const DIGEST: bool> {
+    order: Order,
+    totals: Totals,
+    kept: Kept<Ended>,
+}
+
+/// A stream that ended, with its digests where they were asked for.
+struct Ended {
+    record: Record,
+    digests: Option<[[u8; 32]; 2]>,
+}
+
+impl AsRef<Record> for Ended {
+    fn as_ref(&self) -> &Record {
+        &self.record
+    }
+}
+
+/// A running digest of each direction.
+type Digests = Option<Box<[Sha256; 2]>>;
+
+impl<const DIGEST: bool> Handler for Streams<DIGEST> {
+    type Data = Digests;
+
+    #[inline(always)]
+    fn data(&mut self, stream: &mut Stream<'_, Digests>, chunk: Chunk<'_>) {
+        if DIGEST {
+            let digests = stream.data().get_or_insert_default();
+            digests[chunk.direction as usize].update(chunk.fresh());
+        }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Digests>, reason: EndReason) {
+        self.totals.add(stream);
+        if !self.order.is_empty() {
+            let digests = DIGEST.then(|| stream.data().take().unwrap_or_default().map(|hash| hash.finalize().into()));
+            self.kept.push(Ended { record: Record::of(stream, reason), digests });
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let order = options.selection.order(&options.common);
+    // Digests that are not printed are not computed.
+    if options.digest.is_some() && !order.is_empty() { collect::<true>(options) } else { collect::<false>(options) }
+}
+
+fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, Failure> {
+    let order = options.selection.order(&options.common);
+    let make = |_, _: &_| Streams::<DIGEST> { order, totals: Totals::default(), kept: Kept::new(order) };
+    let (handlers, closing) = session::run(&options.common, Mode::Strict, make)?;
+    let mut totals = Totals::default();
+    handlers.iter().for_each(|handler| totals.merge(&handler.totals));
+    let streams = Kept::merged(handlers.into_iter().map(|handler| handler.kept), order);
+    let mut out = Out::stdout();
+    if options.selection.json {
+        for stream in &streams {
+            push_json(out.buffer(), stream);
+            out.settle()?;
+        }
+    } else if options.selection.csv {
+        csv(&streams, &mut out)?;
+    } else {
+        table(&streams, &totals, &mut out)?;
+    }
+    closing.finish(&options.common, options.selection.json, &mut out, failure::OK)
+}
+
+fn push_json(out: &mut Vec<u8>, stream: &Ended) {
+    let record = &stream.record;
+    let mut object = Object::open(out);
+    record::push_identity(&mut object, record);
+    object.number("priority", u64::from(record.priority));
+    for direction in DIRECTIONS {
+        object.object(direction.name(), |object| push_direction(object, stream, direction as usize));
+    }
+    let anomalies = record.odd.as_deref().map(|odd| odd.anomalies.as_slice()).unwrap_or_default();
+    object.array("anomalies", anomalies, |out, anomaly| {
+        let mut object = Object::open(out);
+        object.plain("kind", anomaly.kind.name());
+        object.number("packet", anomaly.packet);
+        object.close();
+    });
+    object.close();
+    out.push(b'\n');
+}
+
+fn push_direction(object: &mut Object<'_>, stream: &Ended, index: usize) {
+    let stats = &stream.record.stats[index];
+    object.number("packets", stats.packets);
+    object.number("payload_bytes_on_wire", stats.payload_wire_bytes);
+    object.number("reassembled_bytes", stats.reassembled_bytes);
+    object.number("delivered_bytes", stats.delivered_bytes);
+    object.number("retransmitted_bytes", stats.retransmitted_bytes);
+    object.number("out_of_order_packets", stats.out_of_order_packets);
+    object.number("missing_bytes", stats.missing_bytes);
+    object.number("cutoff_bytes", stats.cutoff_bytes);
+    object.number("shed_packets", stats.shed_packets);
+    object.number("shed_bytes", stats.shed_bytes);
+    object.number("chunks", stats.chunks);
+    object.number("start_ns", stats.start_ns);
+    object.number("end_ns", stats.end_ns);
+    let none = Odd::default();
+    let odd = stream.record.odd.as_deref().unwrap_or(&none);
+    let gaps = odd.gaps.iter().filter(|gap| gap.direction as usize == index);
+    object.array("gaps", gaps, |out, gap| {
+        let mut object = Object::open(out);
+        object.number("offset", gap.offset);
+        object.number("bytes", gap.bytes);
+        object.plain("cause", gap.cause.name());
+        object.close();
+    });
+    object.array("overlap_conflicts", &odd.conflicts[index], |out, conflict| {
+        let mut object = Object::open(out);
+        object.number("offset", conflict.offset);
+        object.number("bytes", conflict.bytes);
+        object.close();
+    });
+    if let Some(digests) = &stream.digests {
+        object.plain("sha256", &output::hex(&digests[index]));
+    }
+}
+
+const CSV_FIGURES: [&str; 11] = [
+    "packets",
+    "payload_bytes_on_wire",
+    "reassembled_bytes",
+    "retransmitted_bytes",
+    "out_of_order_packets",
+    "missing_bytes",
+    "cutoff_bytes",
+    "shed_bytes",
+    "gaps",
+    "overlap_conflicts",
+    "sha256",
+];
+
+fn csv(streams: &[Ended], out: &mut Out) -> Result<(), Failure> {
+    if !streams.is_empty() {
+        let mut header = String::from(record::CSV_IDENTITY);
+        for name in DIRECTIONS.iter().flat_map(|direction| CSV_FIGURES.map(|figure| (figure, direction.name()))) {
+            let _ = write!(header, ",{}_{}", name.0, name.1);
+        }
+        out.line(&(header + ",anomalies"))?;
+    }
+    let none = Odd::default();
+    for stream in streams {
+        let odd = stream.record.odd.as_deref().unwrap_or(&none);
+        let buffer = out.buffer();
+        record::push_csv_identity(buffer, &stream.record);
+        for (index, stats) in stream.record.stats.iter().enumerate() {
+            let gaps = odd.gaps.iter().filter(|gap| gap.direction as usize == index).count();
+            let figures = [
+                stats.packets,
+                stats.payload_wire_bytes,
+                stats.reassembled_bytes,
+                stats.retransmitted_bytes,
+                stats.out_of_order_packets,
+                stats.missing_bytes,
+                stats.cutoff_bytes,
+                stats.shed_bytes,
+                gaps as u64,
+                odd.conflicts[index].len() as u64,
+            ];
+            for figure in figures {
+                buffer.push(b',');
+                push_number(buffer, figure);
+            }
+            buffer.push(b',');
+            if let Some(digests) = &stream.digests {
+                buffer.extend_from_slice(output::hex(&digests[index]).as_bytes());
+            }
+        }
+        buffer.push(b',');
+        push_number(buffer, odd.anomalies.len() as u64);
+        buffer.push(b'\n');
+        out.settle()?;
+    }
+    Ok(())
+}
+
+const fn column(title: &'static str, align: Align, dispensable: u8) -> Column {
+    Column { title, align, dispensable }
+}
+
+/// In the order of the line; the figure says how soon a column goes on a narrow terminal.
+const COLUMNS: [Column; 14] = [
+    column("ID", Align::Right, 0),
+    column("START", Align::Left, 8),
+    column("DURATION", Align::Right, 7),
+    column("PROTO", Align::Left, 0),
+    column("CLIENT", Align::Left, 0),
+    column("SERVER", Align::Left, 0),
+    column("BYTES>", Align::Right, 0),
+    column("<BYTES", Align::Right, 0),
+    column("STATE", Align::Left, 1),
+    column("END", Align::Left, 2),
+    column("RETRANS", Align::Right, 5),
+    column("REORDERED", Align::Right, 6),
+    column("MISSING", Align::Right, 4),
+    column("VLAN/TUNNEL", Align::Left, 3),
+];
+
+/// Lines of one kind beneath a stream; more are counted only.
+const NOTES_MAX: usize = 8;
+
+fn table(streams: &[Ended], totals: &Totals, out: &mut Out) -> Result<(), Failure> {
+    if !streams.is_empty() {
+        let mut table = Table::new(&COLUMNS);
+        for stream in streams {
+            table.row_with_notes(cells(&stream.record), notes(stream));
+            table.settle(out)?;
+        }
+        table.finish(out)?;
+    }
+    let missing = match totals.missing_bytes {
+        0 => String::new(),
+        bytes => format!(", {} missing", Bytes(bytes)),
+    };
+    out.line(&format!(
+        "{} streams, {} packets, {} reassembled{missing} in {} of traffic",
+        Count(totals.streams),
+        Count(totals.packets),
+        Bytes(totals.reassembled_bytes),
+        Lasting(totals.duration_ns())
+    ))
+}
+
+fn cells(record: &Record) -> Vec<String> {
+    let key = &record.key;
+    let [c2s, s2c] = &record.stats;
+    let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
+    let reordered = c2s.out_of_order_packets + s2c.out_of_order_packets;
+    let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
+    vec![
+        record.id.to_string(),
+        Moment(record.start_ns).to_string(),
+        Lasting(record.duration_ns()).to_string(),
+        record::proto_name(key.proto).into_owned(),
+        record::endpoint(key.client, key.proto),
+        record::endpoint(key.server, key.proto),
+        Bytes(c2s.reassembled_bytes).to_string(),
+        Bytes(s2c.reassembled_bytes).to_string(),
+        record::state_cell(record),
+        record.end.name().replace('_', " "),
+        bytes(c2s.retransmitted_bytes + s2c.retransmitted_bytes),
+        if reordered == 0 { String::new() } else { reordered.to_string() },
+        bytes(c2s.missing_bytes + s2c.missing_bytes),
+        place.trim().to_owned(),
+    ]
+}
+
+fn notes(stream: &Ended) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(digests) = &stream.digests {
+        for direction in DIRECTIONS {
+            notes.push(format!("{} sha256 {}", direction.name(), output::hex(&digests[direction as usize])));
+        }
+    }
+    let Some(odd) = &stream.record.odd else { return notes };
+    let gaps = odd.gaps.iter().map(|gap| {
+        let (name, cause) = (gap.direction.name(), gap.cause.name().replace('_', " "));
+        format!("{name} gap at {}: {} bytes, {cause}", gap.offset, gap.bytes)
+    });
+    some(&mut notes, gaps, "gaps");
+    for direction in DIRECTIONS {
+        let conflicts = odd.conflicts[direction as usize].iter().map(|conflict| {
+            format!("{} conflicting overlap at {}: {} bytes", direction.name(), conflict.offset, conflict.bytes)
+        });
+        some(&mut notes, conflicts, "conflicting overlaps");
+    }
+    let anomalies = odd
+        .anomalies
+        .iter()
+        .map(|anomaly| format!("{} at packet {}", anomaly.kind.name().replace('_', " "), anomaly.packet));
+    some(&mut notes, anomalies, "anomalies");
+    notes
+}
+
+/// The first few of one kind, and how many more there are.
+fn some(notes: &mut Vec<String>, mut items: impl Iterator<Item = String>, what: &str) {
+    notes.extend(items.by_ref().take(NOTES_MAX));
+    let more = items.count();
+    if more > 0 {
+        notes.push(format!("and {more} more {what}; --json tells them all"));
+    }
+}

@@ -1,0 +1,249 @@
+//! Sizes and times with units, read and written.
+
+use std::{fmt, str::FromStr};
+
+/// A number of bytes: `1500`, `64K`, `1.5G`, `10MB`, `all`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+/// A time span in nanoseconds: `10s`, `500ms`, `1.5h`, `2m30s`, `0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub u64);
+
+/// A share: `50%` or `0.5`, kept in thousandths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(pub u32);
+
+const SIZES: &str =
+    "a size is a number with K, M, G or T (times 1024; KB, MB, ... times 1000), as in 64K or 1.5G, or 'all'";
+const SPANS: &str = "a time is a number with ns, us, ms, s, m, h or d, as in 500ms, 10s or 1m30s";
+
+/// Splits a leading decimal number off.
+fn number(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    let value = digits.parse::<f64>().ok()?;
+    Some((value, rest))
+}
+
+/// `value` times `scale`, in whole units; exact for whole numbers. `None` where it does not fit.
+fn scaled(digits: &str, value: f64, scale: u64) -> Option<u64> {
+    if let Ok(whole) = digits.parse::<u64>() {
+        return whole.checked_mul(scale);
+    }
+    let product = value * scale as f64;
+    // 2^63 and more have no fractions that matter, and nobody means them.
+    (product < 9.2e18).then_some(product.round() as u64)
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if matches!(text, "all" | "unlimited" | "none") {
+            return Ok(Self(u64::MAX));
+        }
+        let Some((value, unit)) = number(text) else {
+            return Err(format!("'{text}' does not begin with a number: {SIZES}"));
+        };
+        let scale: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kib" => 1 << 10,
+            "m" | "mib" => 1 << 20,
+            "g" | "gib" => 1 << 30,
+            "t" | "tib" => 1 << 40,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "tb" => 1_000_000_000_000,
+            other => return Err(format!("'{other}' is not a unit of size: {SIZES}")),
+        };
+        let digits = &text[..text.len() - unit.len()];
+        scaled(digits, value, scale).map(Self).ok_or_else(|| format!("'{text}' is more than can be counted"))
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "0" {
+            return Ok(Self(0));
+        }
+        let mut rest = text;
+        let mut sum: u64 = 0;
+        loop {
+            let Some((value, after)) = number(rest) else {
+                return Err(format!("'{rest}' does not begin with a number: {SPANS}"));
+            };
+            let digits = &rest[..rest.len() - after.len()];
+            let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+            let (unit, next) = after.split_at(end);
+            let too_much = || format!("'{text}' is more than can be counted");
+            let part = scaled(digits, value, span_scale(unit.trim(), text)?).ok_or_else(too_much)?;
+            sum = sum.checked_add(part).ok_or_else(too_much)?;
+            rest = next.trim_start();
+            if rest.is_empty() {
+                return Ok(Self(sum));
+            }
+        }
+    }
+}
+
+fn span_scale(unit: &str, text: &str) -> Result<u64, String> {
+    Ok(match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" | "sec" => 1_000_000_000,
+        "m" | "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        "" => return Err(format!("'{text}' has no unit: did you mean {text}s? {SPANS}")),
+        other => return Err(format!("'{other}' is not a unit of time: {SPANS}")),
+    })
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let explain = || format!("'{text}' is not a share: give 50% or 0.5");
+        let (digits, whole) = match text.trim().strip_suffix('%') {
+            Some(percent) => (percent.trim(), 100.0),
+            None => (text.trim(), 1.0),
+        };
+        let share = digits.parse::<f64>().map_err(|_| explain())? / whole;
+        if (0.0..=1.0).contains(&share) { Ok(Self((share * 1000.0).round() as u32)) } else { Err(explain()) }
+    }
+}
+
+/// Bytes for people: at most five characters and a unit.
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        while value >= 999.5 && unit + 1 < UNITS.len() {
+            value /= 1000.0;
+            unit += 1;
+        }
+        let decimals = usize::from(unit > 0 && value < 99.95);
+        f.pad(&format!("{value:.decimals$} {}", UNITS[unit]))
+    }
+}
+
+/// A count for people, with its thousands apart.
+pub struct Count(pub u64);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        f.pad(&text)
+    }
+}
+
+/// A duration for people.
+pub struct Lasting(pub u64);
+
+impl fmt::Display for Lasting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0;
+        let seconds = ns as f64 / 1e9;
+        let text = match ns {
+            0 => "0".into(),
+            1..1_000_000 => format!("{:.0}us", (ns as f64 / 1e3).max(1.0)),
+            1_000_000..1_000_000_000 => format!("{:.1}ms", ns as f64 / 1e6),
+            1_000_000_000..100_000_000_000 => format!("{seconds:.2}s"),
+            100_000_000_000..7_200_000_000_000 => format!("{:.0}m{:02.0}s", (seconds / 60.0).floor(), seconds % 60.0),
+            _ => format!("{:.1}h", seconds / 3600.0),
+        };
+        f.pad(&text)
+    }
+}
+
+/// A timestamp as UTC: `2026-11-21 03:40:00.123456`.
+pub struct Moment(pub u64);
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, ns) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        let (year, month, day) = civil(seconds / 86_400);
+        let of_day = seconds % 86_400;
+        let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+        let text = format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{:06}", ns / 1000);
+        f.pad(&text)
+    }
+}
+
+/// The Gregorian date of a day counted from 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let read = |text: &str| text.parse::<Size>().map(|size| size.0);
+        assert_eq!(read("0"), Ok(0));
+        assert_eq!(read("1500"), Ok(1500));
+        assert_eq!(read("64K"), Ok(65_536));
+        assert_eq!(read("64k"), Ok(65_536));
+        assert_eq!(read("64 KiB"), Ok(65_536));
+        assert_eq!(read("64KB"), Ok(64_000));
+        assert_eq!(read("1.5G"), Ok(1_610_612_736));
+        assert_eq!(read("all"), Ok(u64::MAX));
+        assert!(read("10x").unwrap_err().contains("'x' is not a unit of size"));
+        assert!(read("-1").unwrap_err().contains("does not begin with a number"));
+        assert!(read("99999999999T").unwrap_err().contains("more than can be counted"));
+    }
+
+    #[test]
+    fn spans() {
+        let read = |text: &str| text.parse::<Span>().map(|span| span.0);
+        assert_eq!(read("0"), Ok(0));
+        assert_eq!(read("10s"), Ok(10_000_000_000));
+        assert_eq!(read("500ms"), Ok(500_000_000));
+        assert_eq!(read("1m30s"), Ok(90_000_000_000));
+        assert_eq!(read("1.5h"), Ok(5_400_000_000_000));
+        assert_eq!(read("7ns"), Ok(7));
+        assert!(read("10").unwrap_err().contains("did you mean 10s?"));
+        assert!(read("10K").unwrap_err().contains("not a unit of time"));
+    }
+
+    #[test]
+    fn shares_and_figures() {
+        assert_eq!("50%".parse(), Ok(Share(500)));
+        assert_eq!("0.25".parse(), Ok(Share(250)));
+        assert!("50".parse::<Share>().is_err());
+        assert_eq!(Bytes(999).to_string(), "999 B");
+        assert_eq!(Bytes(1234).to_string(), "1.2 kB");
+        assert_eq!(Bytes(2_054_500_000).to_string(), "2.1 GB");
+        assert_eq!(Count(1_234_567).to_string(), "1,234,567");
+        assert_eq!(Lasting(90_000_000_000).to_string(), "90.00s");
+        assert_eq!(Moment(1_700_000_000_000_000_000).to_string(), "2023-11-14 22:13:20.000000");
+        assert_eq!(Moment(951_782_400_000_000_000).to_string(), "2000-02-29 00:00:00.000000");
+    }
+}
