@@ -135,6 +135,7 @@ impl<H: Handler> Engine<H> {
 
     fn process_group(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) {
         let Config { key_vlan, key_tunnel, hash_key, .. } = self.core.config;
+        let mut before = (Key::NONE, 0);
         for (frame, one) in group.iter().zip(prepared.iter_mut()) {
             let bytes = batch.bytes(frame);
             wire::decode_into(frame.link, bytes, frame.wire_bytes, &self.core.config.wire, &mut one.decoded);
@@ -142,14 +143,21 @@ impl<H: Handler> Engine<H> {
             if one.decoded.kind as u8 <= Kind::OtherIp as u8
                 && let Some((key, from_a)) = Key::of(bytes, &one.decoded, key_vlan, key_tunnel)
             {
-                // 0 stands for no flow: one hash in 2^64 moves by one.
-                one.hash = key.hash(hash_key).max(1);
-                self.table.prefetch_index(one.hash);
-                (one.key, one.from_a) = (key, from_a);
+                // Packets come in trains: one of the same flow as the last has the same hash.
+                if key != before.0 {
+                    // 0 stands for no flow: one hash in 2^64 moves by one.
+                    before = (key, key.hash(hash_key).max(1));
+                    self.table.prefetch_index(before.1);
+                }
+                (one.hash, one.key, one.from_a) = (before.1, key, from_a);
             }
         }
+        let mut before = (0, 0);
         for one in prepared.iter_mut().take(group.len()).filter(|one| one.hash != 0) {
-            one.slot = self.table.prefetch_entry(one.hash);
+            if one.hash != before.0 {
+                before = (one.hash, self.table.prefetch_entry(one.hash));
+            }
+            one.slot = before.1;
         }
         for (frame, one) in group.iter().zip(prepared.iter()) {
             let bytes = batch.bytes(frame);
