@@ -10,42 +10,43 @@ const IPV4_TCP_BYTES: usize = 54;
 /// Ethernet, IPv6 and TCP without options, in bytes.
 const IPV6_TCP_BYTES: usize = 74;
 
-/// Writes the result where the frame is of the common kind; elsewhere `None`, and `out` is unspecified.
+/// What distinguishes one common frame from another; kept in registers until the result is written, once, in its place.
+pub(crate) struct Common {
+    ip_version: u8,
+    proto: u8,
+    ttl: u8,
+    ip_header_bytes: u32,
+    ip_bytes: u32,
+    transport_header_bytes: u32,
+    payload_bytes: u32,
+    frame_bytes: u32,
+}
+
+/// The figures of a frame of the common kind.
 #[inline(always)]
-pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings, out: &mut Decoded) -> Option<()> {
+pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Option<Common> {
     let header: &[u8; IPV4_TCP_BYTES] = frame.first_chunk()?;
     if frame.len() > FRAME_BYTES_MAX || wire_bytes as usize > FRAME_BYTES_MAX {
         return None;
     }
-    let end = wire_bytes.max(frame.len() as u32);
+    let frame_bytes = frame.len() as u32;
+    let ip_room = wire_bytes.max(frame_bytes) - 14;
     let ether_type = be16(header, 12);
     if ether_type == ethernet::IPV4 {
         let ip_bytes = u32::from(be16(header, 16));
-        if header[14] != 0x45 || be16(header, 20) & 0x3fff != 0 || 14 + ip_bytes > end {
+        if header[14] != 0x45 || be16(header, 20) & 0x3fff != 0 || ip_bytes > ip_room {
             return None;
         }
-        let transport: &[u8; 20] = header.last_chunk()?;
-        upper(
-            frame,
-            transport,
-            Ip { version: 4, proto: header[23], ttl: header[22], bytes: ip_bytes, header_bytes: 20 },
-            settings,
-            out,
-        )
+        let ip = Ip { version: 4, proto: header[23], ttl: header[22], bytes: ip_bytes, header_bytes: 20 };
+        upper(frame_bytes, header.last_chunk()?, ip, settings)
     } else if ether_type == ethernet::IPV6 {
         let header: &[u8; IPV6_TCP_BYTES] = frame.first_chunk()?;
-        let payload_bytes = u32::from(be16(header, 18));
-        if header[14] >> 4 != 6 || 54 + payload_bytes > end {
+        let ip_bytes = 40 + u32::from(be16(header, 18));
+        if header[14] >> 4 != 6 || ip_bytes > ip_room {
             return None;
         }
-        let transport: &[u8; 20] = header.last_chunk()?;
-        upper(
-            frame,
-            transport,
-            Ip { version: 6, proto: header[20], ttl: header[21], bytes: 40 + payload_bytes, header_bytes: 40 },
-            settings,
-            out,
-        )
+        let ip = Ip { version: 6, proto: header[20], ttl: header[21], bytes: ip_bytes, header_bytes: 40 };
+        upper(frame_bytes, header.last_chunk()?, ip, settings)
     } else {
         None
     }
@@ -62,39 +63,51 @@ struct Ip {
 }
 
 #[inline(always)]
-fn upper(frame: &[u8], transport: &[u8; 20], ip: Ip, settings: &Settings, out: &mut Decoded) -> Option<()> {
-    let (kind, header_bytes, segment_bytes) = match ip.proto {
-        transport::TCP => (Kind::Tcp, u32::from(transport[12] >> 4) * 4, ip.bytes.wrapping_sub(ip.header_bytes)),
-        transport::UDP if !settings.udp_tunnel(be16(transport, 0), be16(transport, 2)) => {
-            let bytes = u32::from(be16(transport, 4));
-            if ip.header_bytes + bytes > ip.bytes || bytes < 8 {
-                return None;
-            }
-            (Kind::Udp, 8, bytes)
-        }
-        _ => return None,
+fn upper(frame_bytes: u32, transport: &[u8; 20], ip: Ip, settings: &Settings) -> Option<Common> {
+    let room = ip.bytes.wrapping_sub(ip.header_bytes);
+    let (header_bytes, segment_bytes) = if ip.proto == transport::TCP {
+        (u32::from(transport[12] >> 4) * 4, room)
+    } else if ip.proto == transport::UDP && !settings.udp_tunnel(be16(transport, 0), be16(transport, 2)) {
+        (8, u32::from(be16(transport, 4)))
+    } else {
+        return None;
     };
-    if ip.bytes < ip.header_bytes + header_bytes || (kind == Kind::Tcp && header_bytes < 20) {
+    let least = if ip.proto == transport::TCP { 20 } else { 8 };
+    if ip.bytes < ip.header_bytes || segment_bytes > room || header_bytes < least || header_bytes > segment_bytes {
         return None;
     }
-    let transport_at = 14 + ip.header_bytes;
-    let payload_at = transport_at + header_bytes;
-    let payload_bytes = segment_bytes - header_bytes;
-    let captured = (frame.len() as u32).saturating_sub(payload_at);
-    // Field by field, so that what stays as it is in most frames (the fragment) is not written again and again.
-    out.kind = kind;
-    out.ip_version = ip.version;
-    out.proto = ip.proto;
-    out.ttl = ip.ttl;
-    out.ip_at = 14;
-    out.ip_bytes = ip.bytes;
-    out.transport_at = transport_at;
-    out.payload_at = payload_at;
-    out.payload_bytes = payload_bytes;
-    out.payload_captured_bytes = captured.min(payload_bytes);
-    out.vlan = Decoded::EMPTY.vlan;
-    out.tunnel = Decoded::EMPTY.tunnel;
-    out.outer_ip_at = 14;
-    out.malformed = None;
-    Some(())
+    Some(Common {
+        ip_version: ip.version,
+        proto: ip.proto,
+        ttl: ip.ttl,
+        ip_header_bytes: ip.header_bytes,
+        ip_bytes: ip.bytes,
+        transport_header_bytes: header_bytes,
+        payload_bytes: segment_bytes - header_bytes,
+        frame_bytes,
+    })
+}
+
+impl Common {
+    /// Writes the result, field by field: what stays as it is in most frames (the fragment) is not written again and
+    /// again, and nothing is built elsewhere by narrow stores to be copied by wide loads.
+    #[inline(always)]
+    pub(crate) fn write(self, out: &mut Decoded) {
+        let transport_at = 14 + self.ip_header_bytes;
+        let payload_at = transport_at + self.transport_header_bytes;
+        out.kind = if self.proto == transport::TCP { Kind::Tcp } else { Kind::Udp };
+        out.ip_version = self.ip_version;
+        out.proto = self.proto;
+        out.ttl = self.ttl;
+        out.ip_at = 14;
+        out.ip_bytes = self.ip_bytes;
+        out.transport_at = transport_at;
+        out.payload_at = payload_at;
+        out.payload_bytes = self.payload_bytes;
+        out.payload_captured_bytes = self.frame_bytes.saturating_sub(payload_at).min(self.payload_bytes);
+        out.vlan = Decoded::EMPTY.vlan;
+        out.tunnel = Decoded::EMPTY.tunnel;
+        out.outer_ip_at = 14;
+        out.malformed = None;
+    }
 }

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod ah;
+pub mod checksum;
 mod decoded;
 mod erspan;
 mod ethernet;
@@ -32,6 +33,7 @@ mod view;
 mod vxlan;
 mod walk;
 
+pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
 pub use decoded::{Decoded, Fragment, Kind, Tunnel, TunnelKind};
 pub use link::LinkType;
 pub use malformation::Malformation;
@@ -88,7 +90,11 @@ pub fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings
 /// [`Decoded::fragment`] means something for fragments alone.
 #[inline(always)]
 pub fn decode_into(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, decoded: &mut Decoded) {
-    if link != LinkType::ETHERNET || fast::ethernet(frame, wire_bytes, settings, decoded).is_none() {
-        *decoded = walk::decode(link, frame, wire_bytes, settings);
+    if link == LinkType::ETHERNET
+        && let Some(common) = fast::ethernet(frame, wire_bytes, settings)
+    {
+        common.write(decoded);
+        return;
     }
+    walk::decode(link, frame, wire_bytes, settings, decoded);
 }

@@ -48,7 +48,7 @@ pub(crate) struct Walk<'a> {
     /// What the caller wants looked through.
     pub(crate) settings: &'a Settings,
     /// The result, as far as it is known.
-    pub(crate) out: Decoded,
+    pub(crate) out: &'a mut Decoded,
     /// The flow that carries the tunnel being walked: it stands when the inside does not.
     outer: Option<Decoded>,
     /// Encapsulations that may still be looked through.
@@ -57,10 +57,11 @@ pub(crate) struct Walk<'a> {
 
 /// Any frame, header by header.
 #[inline(never)]
-pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -> Decoded {
+pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, out: &mut Decoded) {
+    *out = Decoded::EMPTY;
     let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
     let end = (wire_bytes as usize).clamp(frame.len(), FRAME_BYTES_MAX);
-    let mut walk = Walk { frame, end, settings, out: Decoded::EMPTY, outer: None, tunnels_left: settings.tunnel_depth };
+    let mut walk = Walk { frame, end, settings, out, outer: None, tunnels_left: settings.tunnel_depth };
     let kind = match walk.run(link) {
         Ok(kind) => kind,
         Err(malformation) => {
@@ -68,9 +69,11 @@ pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &S
             Kind::Malformed
         }
     };
-    match walk.outer {
-        Some(outer) if matches!(kind, Kind::Malformed | Kind::Arp | Kind::OtherLink) => outer,
-        _ => Decoded { kind, ..walk.out },
+    walk.out.kind = kind;
+    if let Some(outer) = walk.outer
+        && matches!(kind, Kind::Malformed | Kind::Arp | Kind::OtherLink)
+    {
+        *walk.out = outer;
     }
 }
 
@@ -158,7 +161,7 @@ impl<'a> Walk<'a> {
     /// or a malformed one.
     pub(crate) fn through(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
         let Some(carried) = carried.filter(|carried| carried.end <= self.end) else { return Next::Done(kind) };
-        self.outer = Some(Decoded { kind, ..self.out });
+        self.outer = Some(Decoded { kind, ..*self.out });
         self.tunnels_left = self.tunnels_left.saturating_sub(1);
         self.out.tunnel = carried.tunnel;
         self.end = carried.end;
