@@ -1,13 +1,17 @@
-//! Any bytes as a frame of any link type: the walk must not panic, and what it returns must lie inside the frame.
+//! Any bytes as a frame of any link type: the walk must not panic, what it returns must lie inside the frame, and the
+//! views and checksums must cope with it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidewire_wire::{LinkType, Settings, decode};
+use tidewire_wire::{TcpHeader, addresses, decode, fuzz_input, icmp_type_and_code, ports, transport_checksum};
 
 fuzz_target!(|input: &[u8]| {
-    let Some((&link, frame)) = input.split_first() else { return };
-    let wire_bytes = frame.len() as u32;
-    let decoded = decode(LinkType(link.into()), frame, wire_bytes, &Settings::default());
-    let end = u64::from(decoded.payload_at) + u64::from(decoded.payload_captured_bytes);
-    assert!(decoded.payload_captured_bytes == 0 || end <= frame.len() as u64);
+    let Some((link, frame, wire_bytes, settings)) = fuzz_input(input) else { return };
+    let decoded = decode(link, frame, wire_bytes, &settings);
+    assert_eq!(decoded.broken_promise(frame), None, "{decoded:?}");
+    let _ = (addresses(frame, &decoded), ports(frame, &decoded), icmp_type_and_code(frame, &decoded));
+    let _ = transport_checksum(frame, &decoded);
+    if let Some(header) = TcpHeader::new(frame, &decoded) {
+        let _ = (header.timestamps(), header.window_scale(), header.options().count());
+    }
 });

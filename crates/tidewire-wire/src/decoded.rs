@@ -149,29 +149,57 @@ impl Decoded {
         },
         malformed: None,
     };
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{LinkType, Settings, decode};
-
-    /// An Ethernet frame with a 5-byte TCP payload and padding.
-    fn frame() -> Vec<u8> {
-        let mut frame = vec![0; 12];
-        frame.extend([8, 0, 0x45, 0, 0, 45, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        frame.extend([0x30, 0x39, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
-        frame.extend(b"hello");
-        frame.extend([0; 1]);
-        frame
+    /// The promise of this module that this result breaks for `frame`, if any: for tests and fuzzing.
+    #[must_use]
+    pub fn broken_promise(&self, frame: &[u8]) -> Option<&'static str> {
+        let promises = [
+            (self.malformed.is_some() == (self.kind == Kind::Malformed), "a reason exactly when malformed"),
+            (self.vlan.iter().all(|&id| id <= 0x0fff || id == 0xffff), "VLAN ids have 12 bits"),
+            (self.payload_captured_bytes <= self.payload_bytes, "captured is part of stated"),
+        ];
+        let broken = promises.into_iter().find(|(kept, _)| !kept).map(|(_, promise)| promise);
+        let is_flow = self.kind as u8 <= Kind::Fragment as u8;
+        broken.or_else(|| if is_flow { self.broken_flow_promise(frame) } else { None })
     }
 
-    #[test]
-    fn a_tcp_segment_leaves_its_padding_out() {
-        let frame = frame();
-        let decoded = decode(LinkType::ETHERNET, &frame, 60, &Settings::default());
-        assert_eq!(decoded.kind, Kind::Tcp);
-        assert_eq!((decoded.payload_at, decoded.payload_bytes, decoded.payload_captured_bytes), (54, 5, 5));
-        assert_eq!((decoded.ip_at, decoded.ip_bytes, decoded.transport_at), (14, 45, 34));
+    /// What holds for everything that has an IP header.
+    fn broken_flow_promise(&self, frame: &[u8]) -> Option<&'static str> {
+        let frame_bytes = frame.len() as u64;
+        let [ip_at, transport_at, payload_at] = [self.ip_at, self.transport_at, self.payload_at].map(u64::from);
+        let ip_header_bytes = if self.ip_version == 4 { 20 } else { 40 };
+        let transport_header_bytes = match self.kind {
+            Kind::Tcp => 20,
+            Kind::Udp | Kind::UdpLite => 8,
+            Kind::Sctp => 12,
+            Kind::Icmp | Kind::Icmp6 => 4,
+            _ => 0,
+        };
+        let captured = u64::from(self.payload_captured_bytes);
+        let ip_end = ip_at + u64::from(self.ip_bytes);
+        let fragment = self.fragment;
+        let promises = [
+            (matches!(self.ip_version, 4 | 6), "an IP version"),
+            (self.outer_ip_at <= self.ip_at, "the outer IP header is not behind the inner"),
+            (ip_at + ip_header_bytes <= transport_at, "the transport is behind the IP header"),
+            (transport_at + transport_header_bytes <= frame_bytes, "the transport header is captured"),
+            (transport_at + transport_header_bytes <= payload_at || self.kind != Kind::Tcp, "the payload is behind it"),
+            (transport_at <= payload_at, "the payload is not before the transport"),
+            (payload_at + u64::from(self.payload_bytes) <= ip_end, "the payload is inside the IP packet"),
+            (captured == 0 || payload_at + captured <= frame_bytes, "the captured payload is inside the frame"),
+            (
+                captured == frame_bytes.saturating_sub(payload_at).min(self.payload_bytes.into()),
+                "all that is captured of the payload counts",
+            ),
+            (
+                self.kind != Kind::Fragment
+                    || (u64::from(fragment.data_at) == payload_at
+                        && fragment.data_bytes == self.payload_bytes
+                        && (fragment.more || fragment.offset_bytes > 0)
+                        && (self.ip_version == 4 || frame.get(fragment.next_header_at as usize) == Some(&44))),
+                "a fragment's data is its payload",
+            ),
+        ];
+        promises.into_iter().find(|(kept, _)| !kept).map(|(_, promise)| promise)
     }
 }

@@ -121,6 +121,9 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
             return Err(Ipv6ExtensionLong);
         }
         let Some(&named) = walk.frame.get(at) else { return Err(Ipv6ExtensionCut) };
+        if after > walk.frame.len() {
+            return Err(Ipv6ExtensionCut);
+        }
         next_header = named;
         named_at = at;
         at = after;

@@ -40,6 +40,11 @@ pub use malformation::Malformation;
 pub use tcp::{TcpHeader, TcpOption, TcpOptions, flag};
 pub use view::{addresses, icmp_type_and_code, ports};
 
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
 /// What the walk looks through, and how deep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -97,4 +102,17 @@ pub fn decode_into(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Set
         return;
     }
     walk::decode(link, frame, wire_bytes, settings, decoded);
+}
+
+/// How a fuzzer's input is read: link type (an index into [`LinkType::SUPPORTED`]), bytes of the frame that were not
+/// captured and tunnel depth (5 and 3 bits), then the frame.
+#[doc(hidden)]
+#[must_use]
+pub fn fuzz_input(input: &[u8]) -> Option<(LinkType, &[u8], u32, Settings)> {
+    let (&[link, lengths], frame) = input.split_first_chunk()?;
+    let link =
+        LinkType::SUPPORTED.get(usize::from(link) % (LinkType::SUPPORTED.len() + 1)).copied().unwrap_or(LinkType(147));
+    let wire_bytes = u32::try_from(frame.len()).ok()? + u32::from(lengths & 0x1f);
+    let settings = Settings { tunnel_depth: if lengths == 0 { 8 } else { lengths >> 5 }, ..Settings::default() };
+    Some((link, frame, wire_bytes, settings))
 }
