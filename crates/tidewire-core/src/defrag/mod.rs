@@ -1,20 +1,538 @@
-//! Datagrams from fragments.
+//! Datagrams from fragments (N3), IPv4 and IPv6.
+//!
+//! Fragments are kept until their datagram is whole, in a table with bounds for everything; what is wrong with one is
+//! seen when it arrives. Bytes that overlap are decided by a [`DefragPolicy`]; for [`DefragPolicy::Linux`] the kernel's
+//! own steps are taken. A datagram with an invalid fragment is given up at once: what else comes of it costs one look
+//! into the table (with `Linux`, where a host begins anew, a new datagram).
 
-/// Why a datagram, or a fragment, was not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum Rejection {
-    /// Not finished in time.
-    Timeout,
-}
+mod datagram;
+mod rebuild;
+mod rejection;
+mod table;
+#[cfg(test)]
+mod tests;
 
-impl Rejection {
-    /// The name in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use datagram::{Assembly, Effect, Part};
+pub use rejection::Rejection;
+use table::{Links, NIL, Table};
+
+use crate::{
+    Config, DefragPolicy, Frame,
+    wire::{Decoded, Tunnel},
+};
+
+/// IPv4's total length and IPv6's payload length have 16 bits.
+const IP_LENGTH_MAX: u32 = 65_535;
+/// IP protocol number of TCP.
+const PROTO_TCP: u8 = 6;
+/// TCP's header without options.
+const TCP_HEADER_BYTES: u32 = 20;
+
+/// What fragments of a datagram have in common: addresses, identification, protocol (IPv4) and, if they are part of
+/// keys, VLAN and tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key([u64; 7]);
+
+impl Key {
+    fn of(config: &Bounds, bytes: &[u8], decoded: &Decoded) -> Option<Self> {
+        let header = bytes.get(decoded.ip_at as usize..)?;
+        let word = |at: usize| Some(u64::from_be_bytes(*header.get(at..at + 8)?.first_chunk()?));
+        let mut words = [0; 7];
+        let mut kind = u64::from(decoded.ip_version) << 40;
+        if decoded.ip_version == 6 {
+            words[..4].copy_from_slice(&[word(8)?, word(16)?, word(24)?, word(32)?]);
+        } else {
+            let addresses = word(12)?;
+            (words[0], words[2]) = (addresses >> 32, addresses & 0xffff_ffff);
+            // IPv6 does not tell datagrams apart by protocol (RFC 8200 section 4.5).
+            kind |= u64::from(decoded.fragment.proto) << 32;
+        }
+        words[4] = kind | u64::from(decoded.fragment.id);
+        if config.key_vlan {
+            words[5] = u64::from(decoded.vlan[0]) << 16 | u64::from(decoded.vlan[1]);
+        }
+        if config.key_tunnel {
+            words[6] = (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
+        }
+        Some(Self(words))
+    }
+
+    fn is_ipv6(&self) -> bool {
+        self.0[4] >> 40 == 6
+    }
+
+    fn address(&self, at: usize) -> IpAddr {
+        let (high, low) = (self.0[at], self.0[at + 1]);
+        if self.is_ipv6() {
+            Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).into()
+        } else {
+            Ipv4Addr::from_bits(high as u32).into()
         }
     }
+}
+
+/// The settings that bound the table; see [`Config`] for each.
+#[derive(Clone, Debug)]
+struct Bounds {
+    key_vlan: bool,
+    key_tunnel: bool,
+    fragment_bytes_min: u32,
+    fragments_max: u32,
+    datagram_bytes_max: u32,
+    fragment_timeout_ns: u64,
+    fragment_memory_bytes: u64,
+    datagrams_max: u32,
+}
+
+/// A datagram under way.
+#[derive(Debug)]
+struct Datagram {
+    key: Key,
+    hash: u64,
+    next_of_hash: u32,
+    links: [Links; 2],
+    source: u8,
+    charged: u64,
+
+    policy: DefragPolicy,
+    assembly: Assembly,
+    /// Why it will not be rebuilt. Its end was reported.
+    rejected: Option<Rejection>,
+    /// Nothing more is looked at. (Otherwise a rejected datagram is still followed, so as to know when a host would have
+    /// begun a new one.)
+    is_entombed: bool,
+    /// The headers of its first fragment; empty until that came.
+    header: Box<[u8]>,
+    /// IPv6: where in `header` the fragment header is named.
+    next_header_at: u32,
+    proto: u8,
+    vlan: [u16; 2],
+    tunnel: Tunnel,
+    /// Expired for fragments that come later than this.
+    deadline_ns: u64,
+    fragments: u32,
+    /// Fragments whose fate was not reported.
+    unsettled: u32,
+    frame_bytes: u64,
+    ip_bytes: u64,
+    last_number: u64,
+}
+
+impl Datagram {
+    fn charge(&self) -> u64 {
+        // An allocator keeps about two words beside each block.
+        let header = if self.header.is_empty() { 0 } else { self.header.len() as u64 + 16 };
+        size_of::<Self>() as u64 + 16 + header + self.assembly.store.charge()
+    }
+}
+
+/// A datagram that will not be rebuilt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Number of the fragment that ended it, or of its last one where time or memory did.
+    pub packet: u64,
+    /// Sender.
+    pub source: IpAddr,
+    /// Receiver.
+    pub destination: IpAddr,
+    /// IP identification.
+    pub ip_id: u32,
+    /// The protocol carried.
+    pub proto: u8,
+    /// Fragments that belong to it so far.
+    pub fragments: u32,
+    /// How many of them were held and have no fate yet: `FragmentUnfinished` if `rejection.is_unfinished()`, else
+    /// `FragmentRejected`. The fragment that is just being inserted is not among them unless `Held` was returned for it.
+    pub unsettled: u32,
+    /// How many fragments overlapped earlier ones.
+    pub overlaps: u32,
+    /// The policy that was followed.
+    pub policy: DefragPolicy,
+    /// Why.
+    pub rejection: Rejection,
+}
+
+/// A datagram made whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Rebuilt<'a> {
+    /// The IP packet as it was before it was fragmented: the first fragment's headers (lengths and checksum put right,
+    /// fields or header of fragmentation removed) and the payload.
+    pub packet: &'a [u8],
+    /// Length of the headers: where the payload begins in `packet`.
+    pub header_bytes: u32,
+    /// Sender.
+    pub source: IpAddr,
+    /// Receiver.
+    pub destination: IpAddr,
+    /// IP identification.
+    pub ip_id: u32,
+    /// The protocol carried, as the first fragment says.
+    pub proto: u8,
+    /// Time to live or hop limit of the first fragment.
+    pub ttl: u8,
+    /// VLAN ids of the first fragment.
+    pub vlan: [u16; 2],
+    /// Tunnel of the first fragment.
+    pub tunnel: Tunnel,
+    /// Fragments, repeated ones included; all of them get the fate `FragmentRebuilt`.
+    pub fragments: u32,
+    /// Bytes on the wire of all fragments.
+    pub frame_bytes: u64,
+    /// Bytes of all fragments from the IP header on.
+    pub ip_bytes: u64,
+    /// How many fragments overlapped earlier ones.
+    pub overlaps: u32,
+    /// Bytes that came in two versions.
+    pub conflict_bytes: u64,
+    /// The policy that decided overlaps.
+    pub policy: DefragPolicy,
+}
+
+impl<'a> Rebuilt<'a> {
+    /// The IP payload.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        self.packet.get(self.header_bytes as usize..).unwrap_or_default()
+    }
+}
+
+/// What became of a fragment.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome<'a> {
+    /// Kept; its fate comes with its datagram's: a later `Rebuilt`, or an [`Ended`] (perhaps already told).
+    Held,
+    /// It made its datagram whole.
+    Rebuilt(Rebuilt<'a>),
+    /// Not acceptable: its fate is `FragmentRejected`. If its datagram was given up with it, an [`Ended`] told so.
+    Rejected(Rejection),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Defragmenter {
+    bounds: Bounds,
+    table: Table,
+    /// The packet that was rebuilt last.
+    packet: Vec<u8>,
+}
+
+impl Defragmenter {
+    /// An empty one.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let bounds = Bounds {
+            key_vlan: config.key_vlan,
+            key_tunnel: config.key_tunnel,
+            fragment_bytes_min: config.fragment_bytes_min,
+            fragments_max: config.fragments_max,
+            datagram_bytes_max: config.datagram_bytes_max,
+            fragment_timeout_ns: config.fragment_timeout_ns,
+            fragment_memory_bytes: config.fragment_memory_bytes,
+            datagrams_max: config.datagrams_max.max(1),
+        };
+        Self { bounds, table: Table::new(config.hash_key), packet: Vec::new() }
+    }
+
+    /// Memory that fragments and their bookkeeping take. (The packet rebuilt last, at most 64 KiB and a header, is not
+    /// among it: it is kept for the next one.)
+    #[must_use]
+    pub fn charged_bytes(&self) -> u64 {
+        if self.table.count() == 0 { 0 } else { self.table.charge() }
+    }
+
+    /// Datagrams under way, and those rejected whose fragments may still come.
+    #[must_use]
+    pub fn datagrams(&self) -> u32 {
+        self.table.count()
+    }
+
+    /// Takes in a fragment: a frame for which `decoded.kind` is `Fragment`. `on_end` is told each datagram that ends
+    /// without being rebuilt.
+    pub fn insert(
+        &mut self,
+        policy: DefragPolicy,
+        frame: &Frame,
+        bytes: &[u8],
+        decoded: &Decoded,
+        on_end: &mut dyn FnMut(&Ended),
+    ) -> Outcome<'_> {
+        self.expire(frame.clock_ns, on_end);
+        let Some(key) = Key::of(&self.bounds, bytes, decoded) else {
+            return Outcome::Rejected(Rejection::Snapped);
+        };
+        let hash = self.table.hash(&key);
+        let mut at = self.table.find(hash, &key);
+        if let Some(Some(rejection)) = self.table.get(at).map(|found| found.rejected.filter(|_| found.is_entombed)) {
+            return Outcome::Rejected(rejection);
+        }
+        if at == NIL {
+            let deadline_ns = frame.clock_ns.saturating_add(self.bounds.fragment_timeout_ns);
+            at = self.table.add(Box::new(Datagram::new(key, hash, policy, deadline_ns, decoded)));
+        }
+        let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };
+        let verdict = datagram.judge(&self.bounds, bytes, decoded);
+        if !matches!(verdict, Verdict::Final(Effect::Dropped(_))) {
+            datagram.note(frame, decoded);
+        }
+        let effect = match verdict {
+            Verdict::Sound => datagram.take(bytes, decoded),
+            Verdict::Doomed(rejection) => {
+                if datagram.rejected.is_none() {
+                    on_end(&datagram.ended(rejection));
+                    datagram.doom(rejection);
+                }
+                datagram.take(bytes, decoded)
+            }
+            Verdict::Final(effect) => effect,
+        };
+        self.conclude(at, effect, on_end)
+    }
+
+    /// What follows from a fragment's effect on its datagram.
+    fn conclude(&mut self, at: u32, effect: Effect, on_end: &mut dyn FnMut(&Ended)) -> Outcome<'_> {
+        let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };
+        let doomed = datagram.rejected;
+        match effect {
+            Effect::Complete => {
+                let Some(datagram) = self.table.remove(at) else { return Outcome::Held };
+                if let Some(rejection) = doomed {
+                    return Outcome::Rejected(rejection);
+                }
+                if rebuild::rebuild(&datagram, &mut self.packet) {
+                    return Outcome::Rebuilt(datagram.rebuilt(&self.packet));
+                }
+                on_end(&datagram.ended(Rejection::Oversized));
+                Outcome::Rejected(Rejection::Oversized)
+            }
+            Effect::Dropped(rejection) => {
+                if datagram.fragments == 0 {
+                    // Nothing of its datagram was kept.
+                    self.table.remove(at);
+                }
+                Outcome::Rejected(rejection)
+            }
+            Effect::Killed(rejection) => {
+                let removed = self.table.remove(at).filter(|_| doomed.is_none());
+                removed.iter().for_each(|datagram| on_end(&datagram.ended(rejection)));
+                Outcome::Rejected(rejection)
+            }
+            Effect::Poisoned(rejection) => {
+                if doomed.is_none() {
+                    on_end(&datagram.ended(rejection));
+                }
+                datagram.entomb(rejection);
+                self.table.recharge(at);
+                self.evict(on_end);
+                Outcome::Rejected(rejection)
+            }
+            Effect::Held => {
+                if let Some(rejection) = doomed {
+                    self.table.recharge(at);
+                    self.evict(on_end);
+                    return Outcome::Rejected(rejection);
+                }
+                datagram.unsettled += 1;
+                self.table.recharge(at);
+                self.evict(on_end);
+                Outcome::Held
+            }
+        }
+    }
+
+    /// Gives up the datagrams whose time is over.
+    pub fn expire(&mut self, clock_ns: u64, on_end: &mut dyn FnMut(&Ended)) {
+        loop {
+            let oldest = self.table.oldest();
+            if self.table.get(oldest).is_none_or(|datagram| datagram.deadline_ns >= clock_ns) {
+                return;
+            }
+            self.give_up(oldest, Rejection::Timeout, on_end);
+        }
+    }
+
+    /// Gives up everything: the input has ended.
+    pub fn finish(&mut self, on_end: &mut dyn FnMut(&Ended)) {
+        while self.table.count() > 0 {
+            self.give_up(self.table.oldest(), Rejection::EndOfInput, on_end);
+        }
+    }
+
+    fn evict(&mut self, on_end: &mut dyn FnMut(&Ended)) {
+        while self.table.count() > self.bounds.datagrams_max
+            || self.table.count() > 0 && self.table.charge() > self.bounds.fragment_memory_bytes
+        {
+            self.give_up(self.table.worst(), Rejection::Memory, on_end);
+        }
+    }
+
+    fn give_up(&mut self, at: u32, rejection: Rejection, on_end: &mut dyn FnMut(&Ended)) {
+        let Some(datagram) = self.table.remove(at) else { return };
+        if datagram.rejected.is_none() {
+            on_end(&datagram.ended(rejection));
+        }
+    }
+}
+
+impl Datagram {
+    fn new(key: Key, hash: u64, policy: DefragPolicy, deadline_ns: u64, decoded: &Decoded) -> Self {
+        Self {
+            key,
+            hash,
+            next_of_hash: NIL,
+            links: [Links::NONE; 2],
+            source: 0,
+            charged: 0,
+            policy,
+            assembly: Assembly::default(),
+            rejected: None,
+            is_entombed: false,
+            header: Box::default(),
+            next_header_at: 0,
+            proto: decoded.fragment.proto,
+            vlan: decoded.vlan,
+            tunnel: decoded.tunnel,
+            deadline_ns,
+            fragments: 0,
+            unsettled: 0,
+            frame_bytes: 0,
+            ip_bytes: 0,
+            last_number: 0,
+        }
+    }
+
+    /// Counts a fragment.
+    fn note(&mut self, frame: &Frame, decoded: &Decoded) {
+        self.fragments += 1;
+        self.frame_bytes += u64::from(frame.wire_bytes);
+        self.ip_bytes += u64::from(decoded.ip_bytes);
+        self.last_number = frame.number;
+    }
+
+    /// What can be said of a fragment without regard to where the others lie.
+    fn judge(&self, bounds: &Bounds, bytes: &[u8], decoded: &Decoded) -> Verdict {
+        let fragment = &decoded.fragment;
+        let (length, is_ipv6) = (fragment.data_bytes, self.key.is_ipv6());
+        let end = fragment.offset_bytes.saturating_add(length);
+        let is_aligned = !fragment.more || length.is_multiple_of(8);
+        let poisoned = |rejection| Verdict::Final(Effect::Poisoned(rejection));
+        if self.fragments >= bounds.fragments_max {
+            return poisoned(Rejection::TooMany);
+        }
+        // RFC 8200 asks for all headers in the first fragment; hosts look at TCP's fixed part.
+        let is_cut = is_ipv6 && fragment.offset_bytes == 0 && fragment.proto == PROTO_TCP && length < TCP_HEADER_BYTES;
+        if self.policy == DefragPolicy::Linux {
+            if is_ipv6 && (is_cut || !is_aligned || end > IP_LENGTH_MAX) {
+                let other = if is_aligned { Rejection::Oversized } else { Rejection::Unaligned };
+                return Verdict::Final(Effect::Dropped(if is_cut { Rejection::HeaderIncomplete } else { other }));
+            }
+            // (What is smaller than eight bytes the kernel judges itself.)
+            if fragment.more && length < bounds.fragment_bytes_min && length >= 8 {
+                return poisoned(Rejection::Tiny);
+            }
+        } else if length == 0 || fragment.more && length < bounds.fragment_bytes_min {
+            return poisoned(Rejection::Tiny);
+        } else if !is_aligned {
+            return poisoned(Rejection::Unaligned);
+        } else if is_cut && self.policy == DefragPolicy::Rfc5722 {
+            return poisoned(Rejection::HeaderIncomplete);
+        }
+        let headers = if is_ipv6 { 0 } else { fragment.unfragmentable_bytes };
+        let doom = if end > bounds.datagram_bytes_max || end.saturating_add(headers) > IP_LENGTH_MAX {
+            Rejection::Oversized
+        } else if data_of(bytes, decoded).len() < length as usize {
+            Rejection::Snapped
+        } else {
+            return Verdict::Sound;
+        };
+        if self.policy == DefragPolicy::Linux { Verdict::Doomed(doom) } else { poisoned(doom) }
+    }
+
+    /// Takes a fragment in.
+    fn take(&mut self, bytes: &[u8], decoded: &Decoded) -> Effect {
+        let fragment = &decoded.fragment;
+        let part = Part {
+            offset: fragment.offset_bytes,
+            end: fragment.offset_bytes.saturating_add(fragment.data_bytes),
+            more: fragment.more,
+            data: data_of(bytes, decoded),
+        };
+        let effect = self.assembly.insert(self.policy, &part, self.rejected.is_some());
+        let is_taken = matches!(effect, Effect::Held | Effect::Complete);
+        if is_taken && fragment.offset_bytes == 0 && self.header.is_empty() {
+            let from = decoded.ip_at as usize;
+            let header = bytes.get(from..from + fragment.unfragmentable_bytes as usize);
+            self.header = header.unwrap_or_default().into();
+            self.next_header_at = fragment.next_header_at.saturating_sub(decoded.ip_at);
+            (self.proto, self.vlan, self.tunnel) = (fragment.proto, decoded.vlan, decoded.tunnel);
+        }
+        effect
+    }
+
+    /// It will not be rebuilt, but where its fragments lie still matters.
+    fn doom(&mut self, rejection: Rejection) {
+        self.rejected = Some(rejection);
+        self.unsettled = 0;
+        self.assembly.store.forget_bytes();
+    }
+
+    /// It will not be rebuilt, and nothing more is looked at.
+    fn entomb(&mut self, rejection: Rejection) {
+        (self.rejected, self.is_entombed) = (Some(rejection), true);
+        self.unsettled = 0;
+        (self.assembly, self.header) = (Assembly::default(), Box::default());
+    }
+
+    fn ended(&self, rejection: Rejection) -> Ended {
+        Ended {
+            packet: self.last_number,
+            source: self.key.address(0),
+            destination: self.key.address(2),
+            ip_id: self.key.0[4] as u32,
+            proto: self.proto,
+            fragments: self.fragments,
+            unsettled: self.unsettled,
+            overlaps: self.assembly.overlaps,
+            policy: self.policy,
+            rejection,
+        }
+    }
+
+    fn rebuilt<'a>(&self, packet: &'a [u8]) -> Rebuilt<'a> {
+        let ttl_at = if self.key.is_ipv6() { 7 } else { 8 };
+        Rebuilt {
+            packet,
+            header_bytes: self.header.len() as u32,
+            source: self.key.address(0),
+            destination: self.key.address(2),
+            ip_id: self.key.0[4] as u32,
+            proto: self.proto,
+            ttl: self.header.get(ttl_at).copied().unwrap_or(0),
+            vlan: self.vlan,
+            tunnel: self.tunnel,
+            fragments: self.fragments,
+            frame_bytes: self.frame_bytes,
+            ip_bytes: self.ip_bytes,
+            overlaps: self.assembly.overlaps,
+            conflict_bytes: self.assembly.conflict_bytes,
+            policy: self.policy,
+        }
+    }
+}
+
+/// What a look at one fragment says.
+enum Verdict {
+    /// Nothing is wrong with it alone.
+    Sound,
+    /// Its datagram will not be rebuilt, but a host would go on with it (Linux).
+    Doomed(Rejection),
+    /// It is not taken in.
+    Final(Effect),
+}
+
+/// The fragment's data, as far as captured.
+fn data_of<'a>(bytes: &'a [u8], decoded: &Decoded) -> &'a [u8] {
+    let data = bytes.get(decoded.fragment.data_at as usize..).unwrap_or_default();
+    data.get(..decoded.fragment.data_bytes as usize).unwrap_or(data)
 }

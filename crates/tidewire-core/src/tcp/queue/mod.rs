@@ -4,10 +4,10 @@
 //! out-of-order queue are taken one by one (`net/ipv4/tcp_input.c`: `tcp_data_queue_ofo`, `tcp_ofo_queue`), its
 //! tree and its joining of neighbours included; for the others each new segment is compared with each old piece.
 
-mod store;
+pub(crate) mod store;
 #[cfg(test)]
 mod tests;
-mod tree;
+pub(crate) mod tree;
 
 use store::{Arrival, Store, slice_of};
 use tree::Segment;

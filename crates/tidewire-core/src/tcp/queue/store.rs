@@ -5,11 +5,11 @@ use crate::TcpPolicy;
 
 /// The kernel joins an out-of-order segment to the piece that ends where it starts. It does so until the piece has
 /// 17 fragments of memory; we stop by bytes, so that a piece never takes long to move.
-pub(super) const COALESCED_BYTES_MAX: u64 = 64 << 10;
+pub(crate) const COALESCED_BYTES_MAX: u64 = 64 << 10;
 
 /// A segment that is to be stored: bytes still borrowed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival<'a> {
+pub(crate) struct Arrival<'a> {
     pub start: u64,
     pub end: u64,
     /// From `start` on; may be fewer than `end - start`.
@@ -35,13 +35,13 @@ impl<'a> Arrival<'a> {
         }
     }
 
-    fn whole(&self) -> Segment {
+    pub fn whole(&self) -> Segment {
         self.part(self.start, self.end)
     }
 }
 
 /// What is there of `[start, end)` in `bytes`, which begin at the offset `at`.
-pub(super) fn slice_of(bytes: &[u8], at: u64, start: u64, end: u64) -> &[u8] {
+pub(crate) fn slice_of(bytes: &[u8], at: u64, start: u64, end: u64) -> &[u8] {
     let from = ((start - at) as usize).min(bytes.len());
     let to = ((end - at) as usize).min(bytes.len());
     bytes.get(from..to).unwrap_or_default()
@@ -49,7 +49,7 @@ pub(super) fn slice_of(bytes: &[u8], at: u64, start: u64, end: u64) -> &[u8] {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Store {
+pub(crate) struct Store {
     pub tree: Tree,
     data_charge: u64,
     /// Runs of bytes without a hole.
@@ -145,18 +145,19 @@ impl Store {
         self.cover(arrival.start, arrival.end);
         let stored = match policy {
             TcpPolicy::Linux => self.insert_linux(arrival),
-            _ => self.insert_pairwise(policy, arrival),
+            // Where only the last byte counts it is written into the old piece, which then need not be cut in two.
+            _ => self.insert_by(|new, old| policy.new_wins(new, old), policy == TcpPolicy::Last, arrival),
         };
         self.tree.shrink();
         stored
     }
 
-    fn link(&mut self, segment: Segment, parent: u32, side: usize) -> u32 {
+    pub fn link(&mut self, segment: Segment, parent: u32, side: usize) -> u32 {
         self.data_charge += segment.data_charge();
         self.tree.link(segment, parent, side)
     }
 
-    fn place(&mut self, segment: Segment) {
+    pub fn place(&mut self, segment: Segment) {
         let (parent, side) = self.tree.place(segment.start);
         self.link(segment, parent, side);
     }
@@ -168,7 +169,15 @@ impl Store {
     }
 
     /// Old and new are compared piece by piece, as the models of Novak and Sturges are: pieces never overlap.
-    fn insert_pairwise(&mut self, policy: TcpPolicy, arrival: &Arrival<'_>) -> bool {
+    ///
+    /// `new_wins` is asked with both ranges; `written_into`: a new piece inside of an old one is written into it
+    /// instead of cutting it in two. Runs of bytes are not counted. Returns whether any of the bytes were stored.
+    pub fn insert_by(
+        &mut self,
+        new_wins: impl Fn((u64, u64), (u64, u64)) -> bool,
+        written_into: bool,
+        arrival: &Arrival<'_>,
+    ) -> bool {
         let (start, end) = (arrival.start, arrival.end);
         let mut stored = false;
         // What of the new bytes is not yet decided begins here.
@@ -180,21 +189,24 @@ impl Store {
                 break;
             }
             let next = self.tree.next(node);
-            if !policy.new_wins((start, end), (old_start, old_end)) {
+            if !new_wins((start, end), (old_start, old_end)) {
                 if at < old_start {
                     self.place(arrival.part(at, old_start));
                     stored = true;
                 }
                 at = old_end;
-            } else if old_start < start && old_end > end {
-                // Inside of an old piece: written into it, so that it need not be cut in two.
+            } else if old_start < start && old_end > end && written_into {
                 self.overwrite(node, arrival);
                 return true;
             } else if old_start < start {
+                let rest = (old_end > end).then(|| self.tree.segment(node).part(end, old_end));
                 self.tree.reshape(node, old_start, start - old_start);
                 let segment = self.tree.segment_mut(node);
                 let kept = (segment.length as usize).saturating_add(segment.head as usize);
                 segment.data.truncate(kept);
+                if let Some(rest) = rest {
+                    self.place(rest);
+                }
             } else if old_end > end {
                 self.tree.reshape(node, end, old_end - end);
                 let segment = self.tree.segment_mut(node);
@@ -219,6 +231,17 @@ impl Store {
             let count = arrival.bytes.len().min(old.len());
             old[..count].copy_from_slice(&arrival.bytes[..count]);
         }
+    }
+
+    /// Keeps which bytes there are, but not the bytes.
+    pub fn forget_bytes(&mut self) {
+        let mut node = self.tree.first();
+        while node != NIL {
+            let segment = self.tree.segment_mut(node);
+            (segment.data, segment.head) = (Vec::new(), 0);
+            node = self.tree.next(node);
+        }
+        self.data_charge = 0;
     }
 
     /// What Linux's `tcp_data_queue_ofo` does, decision by decision; pieces may overlap, the one that starts first
@@ -268,7 +291,7 @@ impl Store {
     /// Removes the pieces after `node` that end at or before `end`, up to the first that does not.
     fn remove_covered(&mut self, node: u32, end: u64) {
         loop {
-            // Removing a node moves no other one to another index.
+            // (Removing a node moves no other one to another index.)
             let next = self.tree.next(node);
             if next == NIL || self.tree.segment(next).end() > end {
                 return;
@@ -278,7 +301,7 @@ impl Store {
     }
 
     /// Joins `arrival` to a piece if that ends where it starts.
-    fn coalesce(&mut self, node: u32, arrival: &Arrival<'_>) -> bool {
+    pub fn coalesce(&mut self, node: u32, arrival: &Arrival<'_>) -> bool {
         let segment = self.tree.segment(node);
         if segment.end() != arrival.start {
             return false;

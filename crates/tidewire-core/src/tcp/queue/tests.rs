@@ -71,7 +71,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 5000, ..ProptestConfig::default() })]
 
     #[test]
     fn behaves_as_the_model(policy in prop::sample::select(TcpPolicy::ALL), ops in prop::collection::vec(op(), 1..40)) {
@@ -174,7 +174,7 @@ fn reverse_order_costs_no_more() {
 #[test]
 fn lengths_without_bytes() {
     let mut queue = Queue::default();
-    let mut insert = |queue: &mut Queue, start, length, bytes: &[u8]| {
+    let insert = |queue: &mut Queue, start, length, bytes: &[u8]| {
         let incoming = Incoming { start, bytes, length, weak: false, timestamp_ns: 0, number: 0 };
         queue.insert(TcpPolicy::Linux, 0, &incoming, &mut |_, _| unreachable!())
     };

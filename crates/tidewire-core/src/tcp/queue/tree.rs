@@ -6,17 +6,17 @@
 //! Every node also knows the farthest end below it, so that overlaps are found without walking.
 
 /// No node.
-pub(super) const NIL: u32 = u32::MAX;
+pub(crate) const NIL: u32 = u32::MAX;
 /// In the children of a node that is not in use.
 const UNUSED: u32 = u32::MAX - 1;
 /// Index into a node's children.
-pub(super) const LEFT: usize = 0;
+pub(crate) const LEFT: usize = 0;
 /// Index into a node's children.
-pub(super) const RIGHT: usize = 1;
+pub(crate) const RIGHT: usize = 1;
 
 /// Bytes at an offset, and the packet that brought them.
 #[derive(Debug, Default)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     /// Offset of the first byte in the stream.
     pub start: u64,
     /// Bytes of the stream that are covered; the bytes themselves may be fewer.
@@ -44,6 +44,12 @@ impl Segment {
         self.data.get(self.head as usize..).unwrap_or_default()
     }
 
+    /// A copy of a part of it.
+    pub fn part(&self, start: u64, end: u64) -> Self {
+        let data = super::store::slice_of(self.bytes(), self.start, start, end).to_vec();
+        Self { start, length: end - start, data, head: 0, ..*self }
+    }
+
     /// Memory of its bytes.
     #[inline]
     pub fn data_charge(&self) -> u64 {
@@ -53,7 +59,7 @@ impl Segment {
 }
 
 #[derive(Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub segment: Segment,
     /// The farthest end in this subtree.
     reach: u64,
@@ -64,7 +70,7 @@ pub(super) struct Node {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     nodes: Vec<Node>,
     root: u32,
     /// First of the unused nodes, linked by `parent`.
