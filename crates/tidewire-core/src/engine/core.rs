@@ -172,6 +172,8 @@ impl<H: Handler> Core<H> {
             return;
         }
         self.flush(flow, data, gap.direction);
+        // What would be repeated does not continue beyond the gap.
+        self.drop_gathered(flow, gap.direction);
         self.ledger.gap_bytes += gap.bytes;
         let limit = self.config.list_max as usize;
         let gaps = &mut flow.extra().gaps;

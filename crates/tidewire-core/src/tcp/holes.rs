@@ -148,7 +148,7 @@ impl<H: Handler> Core<H> {
         let before = self.queue_charge(flow, direction);
         let timestamp_ns = flow.last_ns[at];
         loop {
-            self.drain(flow, data, direction, timestamp_ns);
+            self.drain(flow, data, direction, timestamp_ns, true);
             let Some(first) = self.next_queued(flow, direction) else { break };
             self.give_up(flow, data, direction, first, cause);
         }

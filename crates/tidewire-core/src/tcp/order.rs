@@ -249,7 +249,7 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         if flow.halves[at].has(half::QUEUED) {
             let before = self.queue_charge(flow, direction);
-            while self.drain(flow, data, direction, timestamp_ns) {
+            while self.drain(flow, data, direction, timestamp_ns, false) {
                 let Some(first) = self.next_queued(flow, direction) else { break };
                 if !self.hole_is_over(flow, direction) {
                     break;
@@ -276,19 +276,21 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// Hands over everything that is next in the queue. `true`: a hole follows.
+    /// Hands over everything that is next in the queue. `true`: a hole follows. `last`: nothing more will be acknowledged.
     pub(crate) fn drain(
         &mut self,
         flow: &mut Flow,
         data: &mut H::Data,
         direction: Direction,
         timestamp_ns: u64,
+        last: bool,
     ) -> bool {
         let at = direction as usize;
         if flow.halves[at].has(half::HELD) {
             return true;
         }
         let (limit, weak_limit) = self.limits(flow, direction);
+        let limit = if last { u64::MAX } else { limit };
         let mut moved = false;
         loop {
             let next = flow.halves[at].next;

@@ -1,0 +1,216 @@
+//! Packets and a handler that checks what it is told.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+
+use tidewire_core::{
+    Batch, ChecksumMode, Chunk, Config, Direction, EndReason, Engine, Fate, Frame, Gap, Handler, Ledger, Share, Stream,
+    wire::LinkType,
+};
+
+pub const FIN: u8 = 1;
+pub const SYN: u8 = 2;
+pub const RST: u8 = 4;
+pub const PSH: u8 = 8;
+pub const ACK: u8 = 16;
+pub const URG: u8 = 32;
+
+/// A TCP segment between 10.0.0.1:1000 (client) and 10.0.0.2:80.
+#[derive(Clone, Debug)]
+pub struct Seg {
+    pub from_client: bool,
+    pub client_port: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub flags: u8,
+    pub window: u16,
+    pub timestamp: Option<u32>,
+    pub urgent: u16,
+    pub payload: Vec<u8>,
+    /// Bytes cut off the end by the snap length.
+    pub snapped: usize,
+    pub time_ms: u64,
+}
+
+impl Seg {
+    pub fn new(from_client: bool, seq: u32, ack: u32, flags: u8, payload: &[u8]) -> Self {
+        Self {
+            from_client,
+            client_port: 1000,
+            seq,
+            ack,
+            flags,
+            window: 65_535,
+            timestamp: None,
+            urgent: 0,
+            payload: payload.to_vec(),
+            snapped: 0,
+            time_ms: 0,
+        }
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        let (a, b) = if self.from_client { (1, 2) } else { (2, 1) };
+        let options = if self.timestamp.is_some() { 12 } else { 0 };
+        let total = 40 + options + self.payload.len();
+        let mut bytes = vec![0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0x40, 0, 64, 6, 0, 0];
+        bytes.extend([10, 0, 0, a, 10, 0, 0, b]);
+        let (source, destination) = if self.from_client { (self.client_port, 80) } else { (80, self.client_port) };
+        bytes.extend(source.to_be_bytes());
+        bytes.extend(destination.to_be_bytes());
+        bytes.extend(self.seq.to_be_bytes());
+        bytes.extend(self.ack.to_be_bytes());
+        bytes.extend([((20 + options) / 4 << 4) as u8, self.flags]);
+        bytes.extend(self.window.to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(self.urgent.to_be_bytes());
+        if let Some(value) = self.timestamp {
+            bytes.extend([1, 1, 8, 10]);
+            bytes.extend(value.to_be_bytes());
+            bytes.extend([0; 4]);
+        }
+        bytes.extend(&self.payload);
+        bytes
+    }
+}
+
+/// What one stream's handler was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// By direction: bytes and gaps in order, as (offset, bytes or their absence).
+    pub bytes: [Vec<u8>; 2],
+    /// Offsets of `bytes`, one for each.
+    pub offsets: [Vec<u64>; 2],
+    pub gaps: [Vec<(u64, u64, String)>; 2],
+    reached: [u64; 2],
+    pub closed: Option<String>,
+    pub anomalies: Vec<String>,
+    pub conflicts: [u64; 2],
+    pub packets: [u64; 2],
+    pub wire: [u64; 2],
+    pub retransmitted: [u64; 2],
+    pub state: String,
+    pub client_port: u16,
+}
+
+/// Checks the order of calls and that bytes and gaps cover each direction without holes; keeps everything.
+#[derive(Default)]
+pub struct Witness {
+    pub streams: BTreeMap<u64, Told>,
+    pub repeats: bool,
+}
+
+impl Handler for Witness {
+    type Data = Told;
+
+    fn data(&mut self, stream: &mut Stream<'_, Told>, chunk: Chunk<'_>) {
+        let at = chunk.direction as usize;
+        let told = stream.data();
+        assert!(told.closed.is_none());
+        assert_eq!(told.reached[at], chunk.offset + chunk.repeated_bytes as u64, "bytes continue the stream");
+        let fresh = chunk.fresh();
+        assert!(!fresh.is_empty(), "no empty chunk");
+        if chunk.repeated_bytes > 0 {
+            let known = &told.bytes[at][told.bytes[at].len() - chunk.repeated_bytes..];
+            assert_eq!(known, &chunk.bytes[..chunk.repeated_bytes], "what is repeated is what was delivered");
+        }
+        let start = told.reached[at];
+        told.offsets[at].extend(start..start + fresh.len() as u64);
+        told.bytes[at].extend(fresh);
+        told.reached[at] += fresh.len() as u64;
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, Told>, gap: Gap) {
+        let at = gap.direction as usize;
+        let told = stream.data();
+        assert_eq!(told.reached[at], gap.offset, "gaps continue the stream");
+        assert!(gap.bytes > 0);
+        told.reached[at] += gap.bytes;
+        told.gaps[at].push((gap.offset, gap.bytes, gap.cause.name().into()));
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Told>, reason: EndReason) {
+        let anomalies = stream.anomalies().iter().map(|odd| odd.kind.name().into()).collect();
+        let both = [Direction::ClientToServer, Direction::ServerToClient];
+        let stats = both.map(|direction| stream.stats(direction));
+        let conflicts = both.map(|direction| stream.conflicts(direction).iter().map(|c| c.bytes).sum());
+        let (id, state, port) = (stream.id(), stream.state().name(), stream.key().client.port);
+        let told = stream.data();
+        told.closed = Some(reason.name().into());
+        told.anomalies = anomalies;
+        told.conflicts = conflicts;
+        told.packets = stats.map(|stats| stats.packets);
+        told.wire = stats.map(|stats| stats.payload_wire_bytes);
+        told.retransmitted = stats.map(|stats| stats.retransmitted_bytes);
+        told.state = state.into();
+        told.client_port = port;
+        for at in 0..2 {
+            assert_eq!(stats[at].delivered_bytes, told.bytes[at].len() as u64);
+        }
+        let told = std::mem::take(told);
+        assert!(self.streams.insert(id, told).is_none(), "an id stands for one stream");
+    }
+}
+
+/// A configuration for made-up packets.
+pub fn config() -> Config {
+    Config { checksum: ChecksumMode::Ignore, ..Config::default() }
+}
+
+/// Runs segments through one engine for each share; the ledger has to close.
+pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<u64, Told>, Ledger) {
+    let mut memory = Vec::new();
+    let mut frames = Vec::new();
+    for (number, segment) in segments.iter().enumerate() {
+        let bytes = segment.bytes();
+        let captured = bytes.len() - segment.snapped.min(segment.payload.len());
+        let time = 1_000_000_000 + segment.time_ms * 1_000_000;
+        frames.push(Frame {
+            at: memory.len() as u32,
+            captured_bytes: captured as u32,
+            wire_bytes: bytes.len() as u32,
+            link: LinkType::RAW,
+            interface: 0,
+            timestamp_ns: time,
+            clock_ns: time,
+            number: number as u64 + 1,
+            origin: 0,
+        });
+        memory.extend(&bytes[..captured]);
+    }
+    let mut streams = BTreeMap::new();
+    let mut ledger = Ledger::default();
+    for index in 0..workers {
+        let mut engine = Engine::new(config.clone(), Share { index, count: workers }, Witness::default());
+        for group in frames.chunks(7) {
+            engine.process(&Batch { memory: &memory, frames: group });
+        }
+        engine.finish();
+        let (witness, own) = engine.into_parts();
+        ledger.add(&own);
+        for (id, told) in witness.streams {
+            assert!(streams.insert(id, told).is_none());
+        }
+    }
+    assert_eq!(ledger.received, segments.len() as u64);
+    assert!(ledger.closes(), "every packet has one fate: {ledger:?}");
+    (streams, ledger)
+}
+
+pub fn run(config: &Config, segments: &[Seg]) -> (BTreeMap<u64, Told>, Ledger) {
+    run_shared(config, segments, 1)
+}
+
+/// How many packets had a fate.
+pub fn fate(ledger: &Ledger, fate: Fate) -> u64 {
+    ledger.fates[fate as usize]
+}
+
+/// Handshake with the given initial numbers, no options.
+pub fn handshake(client: u32, server: u32) -> Vec<Seg> {
+    vec![
+        Seg::new(true, client, 0, SYN, b""),
+        Seg::new(false, server, client.wrapping_add(1), SYN | ACK, b""),
+        Seg::new(true, client.wrapping_add(1), server.wrapping_add(1), ACK, b""),
+    ]
+}

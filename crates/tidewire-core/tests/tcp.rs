@@ -1,0 +1,307 @@
+//! Connections, segment by segment: what the handler is told.
+
+mod common;
+
+use common::*;
+use tidewire_core::{Config, DirectionCutoff, Fate, Mode, TcpPolicy};
+
+const C: u32 = 1000;
+const S: u32 = 5000;
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("test payload is text")
+}
+
+fn client(offset: u32, payload: &str) -> Seg {
+    Seg::new(true, C.wrapping_add(1 + offset), S + 1, ACK | PSH, payload.as_bytes())
+}
+
+fn server(offset: u32, acked: u32, payload: &str) -> Seg {
+    Seg::new(false, S + 1 + offset, C.wrapping_add(1 + acked), ACK | PSH, payload.as_bytes())
+}
+
+fn one(config: &Config, more: &[Seg]) -> Told {
+    let mut segments = handshake(C, S);
+    segments.extend_from_slice(more);
+    let (streams, _) = run(config, &segments);
+    assert_eq!(streams.len(), 1);
+    streams[&1].clone()
+}
+
+#[test]
+fn in_order_both_ways_and_closed() {
+    let told = one(
+        &config(),
+        &[
+            client(0, "GET"),
+            server(0, 3, "OK"),
+            Seg::new(true, C + 4, S + 3, FIN | ACK, b""),
+            Seg::new(false, S + 3, C + 5, FIN | ACK, b""),
+            Seg::new(true, C + 5, S + 4, ACK, b""),
+        ],
+    );
+    assert_eq!((text(&told.bytes[0]), text(&told.bytes[1])), ("GET", "OK"));
+    assert_eq!(told.closed.as_deref(), Some("fin"));
+    assert_eq!(told.state, "closed");
+    assert!(told.anomalies.is_empty(), "{:?}", told.anomalies);
+    assert!(told.gaps[0].is_empty() && told.gaps[1].is_empty());
+}
+
+#[test]
+fn reordered_and_repeated() {
+    let told = one(&config(), &[client(3, "def"), client(0, "abc"), client(0, "abcdef"), client(6, "g")]);
+    assert_eq!(text(&told.bytes[0]), "abcdefg");
+    assert_eq!(told.retransmitted[0], 6);
+}
+
+#[test]
+fn a_hole_that_is_never_filled_is_a_gap() {
+    let told = one(&config(), &[client(0, "ab"), client(5, "fg"), server(0, 7, "x")]);
+    assert_eq!(text(&told.bytes[0]), "abfg");
+    assert_eq!(told.gaps[0], [(2, 3, "not_captured".into())]);
+}
+
+#[test]
+fn bytes_acknowledged_and_never_seen_are_a_gap_at_the_end() {
+    let told = one(&config(), &[client(0, "ab"), server(0, 9, "x")]);
+    assert_eq!(told.gaps[0], [(2, 7, "not_captured".into())]);
+}
+
+#[test]
+fn fin_before_data_waits_for_it() {
+    let fin = Seg::new(true, C + 5, S + 1, FIN | ACK, b"");
+    let told = one(&config(), &[fin, client(0, "abcd"), Seg::new(false, S + 1, C + 6, FIN | ACK, b"")]);
+    assert_eq!(text(&told.bytes[0]), "abcd");
+    assert_eq!(told.state, "closed");
+}
+
+#[test]
+fn fin_with_data_and_data_beyond_it() {
+    let fin = Seg::new(true, C + 1, S + 1, FIN | ACK, b"abc");
+    let told = one(&config(), &[fin, client(3, "evil")]);
+    assert_eq!(text(&told.bytes[0]), "abc");
+    assert!(told.anomalies.contains(&"data_beyond_fin".into()));
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let start = u32::MAX - 3;
+    let mut segments = handshake(start, S);
+    let at = |offset: u32| start.wrapping_add(1 + offset);
+    segments.push(Seg::new(true, at(4), S + 1, ACK, b"efgh"));
+    segments.push(Seg::new(true, at(0), S + 1, ACK, b"abcd"));
+    segments.push(Seg::new(true, at(8), S + 1, ACK, b"ij"));
+    let (streams, _) = run(&config(), &segments);
+    assert_eq!(text(&streams[&1].bytes[0]), "abcdefghij");
+}
+
+#[test]
+fn syn_that_carries_data() {
+    let segments = [
+        Seg::new(true, C, 0, SYN, b"hello"),
+        Seg::new(false, S, C + 6, SYN | ACK, b""),
+        Seg::new(true, C + 6, S + 1, ACK, b" world"),
+    ];
+    let (streams, _) = run(&config(), &segments);
+    assert_eq!(text(&streams[&1].bytes[0]), "hello world");
+    assert!(streams[&1].anomalies.contains(&"syn_data".into()));
+}
+
+#[test]
+fn simultaneous_open() {
+    let segments = [
+        Seg::new(true, C, 0, SYN, b""),
+        Seg::new(false, S, 0, SYN, b""),
+        Seg::new(true, C, S + 1, SYN | ACK, b""),
+        Seg::new(false, S, C + 1, SYN | ACK, b""),
+        Seg::new(true, C + 1, S + 1, ACK, b"one"),
+        Seg::new(false, S + 1, C + 4, ACK, b"two"),
+    ];
+    let (streams, _) = run(&config(), &segments);
+    assert_eq!((text(&streams[&1].bytes[0]), text(&streams[&1].bytes[1])), ("one", "two"));
+    assert!(streams[&1].anomalies.contains(&"simultaneous_open".into()));
+}
+
+#[test]
+fn reply_seen_before_request() {
+    let segments = [
+        Seg::new(false, S, C + 1, SYN | ACK, b""),
+        Seg::new(true, C, 0, SYN, b""),
+        Seg::new(false, S + 1, C + 4, ACK, b"OK"),
+        Seg::new(true, C + 1, S + 1, ACK, b"GET"),
+    ];
+    let (streams, _) = run(&config(), &segments);
+    assert_eq!(streams.len(), 1);
+    assert_eq!((text(&streams[&1].bytes[0]), text(&streams[&1].bytes[1])), ("GET", "OK"));
+    assert_eq!(streams[&1].client_port, 1000);
+}
+
+#[test]
+fn joined_midway_begins_with_the_lowest_byte_seen() {
+    let segments = [client(103, "def"), client(100, "abc"), server(50, 106, "OK"), client(106, "ghi")];
+    let (streams, _) = run(&config(), &segments);
+    assert_eq!((text(&streams[&1].bytes[0]), text(&streams[&1].bytes[1])), ("abcdefghi", "OK"));
+    assert!(streams[&1].gaps[0].is_empty());
+}
+
+#[test]
+fn one_side_only() {
+    let (streams, _) = run(&config(), &[Seg::new(true, C, 0, SYN, b""), client(0, "ab"), client(2, "cd")]);
+    assert_eq!(text(&streams[&1].bytes[0]), "abcd");
+}
+
+#[test]
+fn resets() {
+    let rst = |seq: u32| Seg::new(true, seq, 0, RST, b"");
+    let told = one(&config(), &[client(0, "ab"), rst(C + 100), client(2, "cd")]);
+    assert_eq!(text(&told.bytes[0]), "abcd", "a reset inside the window, not at the next byte, is ignored");
+    assert!(told.anomalies.contains(&"blind_reset".into()));
+    let told = one(&config(), &[client(0, "ab"), rst(C.wrapping_sub(70_000)), client(2, "cd")]);
+    assert!(told.anomalies.contains(&"invalid_reset".into()));
+    let told = one(&config(), &[client(0, "ab"), rst(C + 3)]);
+    assert_eq!((told.closed.as_deref(), told.state.as_str()), (Some("rst"), "reset"));
+    let segments = [Seg::new(true, C, 0, SYN, b""), Seg::new(false, 0, C + 1, RST | ACK, b"")];
+    assert_eq!(run(&config(), &segments).0[&1].closed.as_deref(), Some("rst"), "refused");
+}
+
+#[test]
+fn doubtful_payload_is_not_believed() {
+    let mut wrong_ack = client(0, "EVIL");
+    wrong_ack.ack = S.wrapping_add(5_000_000);
+    let told = one(&config(), &[wrong_ack, client(0, "good"), server(0, 4, "x")]);
+    assert_eq!(text(&told.bytes[0]), "good");
+    assert!(told.anomalies.contains(&"invalid_ack".into()));
+
+    let mut no_ack = client(0, "EVIL");
+    no_ack.flags = PSH;
+    let told = one(&config(), &[no_ack, client(0, "good")]);
+    assert_eq!(text(&told.bytes[0]), "good");
+
+    let mut far = client(70_000, "EVIL");
+    far.payload = b"EVIL".to_vec();
+    let told = one(&config(), &[far, client(0, "good"), server(0, 4, "x")]);
+    assert_eq!(text(&told.bytes[0]), "good");
+    assert!(told.anomalies.contains(&"out_of_window".into()));
+}
+
+#[test]
+fn old_timestamps_are_not_believed() {
+    let stamped = |mut segment: Seg, value: u32| {
+        segment.timestamp = Some(value);
+        segment
+    };
+    let told = one(
+        &config(),
+        &[
+            stamped(client(0, "ab"), 1000),
+            stamped(client(2, "EVIL"), 10),
+            stamped(client(2, "good"), 1001),
+            server(0, 6, "x"),
+        ],
+    );
+    assert_eq!(text(&told.bytes[0]), "abgood");
+    assert!(told.anomalies.contains(&"old_timestamp".into()));
+}
+
+#[test]
+fn a_new_connection_on_the_same_ports() {
+    let mut segments = handshake(C, S);
+    segments.push(client(0, "one"));
+    segments.push(Seg::new(true, C + 4, S + 1, FIN | ACK, b""));
+    segments.push(Seg::new(false, S + 1, C + 5, FIN | ACK, b""));
+    segments.extend(handshake(90_000, 70_000));
+    segments.push(Seg::new(true, 90_001, 70_001, ACK, b"two"));
+    let (streams, _) = run(&config(), &segments);
+    assert_eq!(streams.len(), 2);
+    assert_eq!((text(&streams[&1].bytes[0]), text(&streams[&7].bytes[0])), ("one", "two"));
+}
+
+#[test]
+fn a_syn_in_an_open_connection_is_believed_when_it_is_answered() {
+    let blind = Seg::new(true, 90_000, 0, SYN, b"");
+    let told = one(&config(), &[client(0, "ab"), blind.clone(), client(2, "cd")]);
+    assert_eq!(text(&told.bytes[0]), "abcd");
+    assert!(told.anomalies.contains(&"blind_syn".into()));
+    let mut segments = handshake(C, S);
+    segments.extend([client(0, "ab"), blind, Seg::new(false, 70_000, 90_001, SYN | ACK, b"")]);
+    segments.push(Seg::new(true, 90_001, 70_001, ACK, b"new"));
+    let (streams, _) = run(&config(), &segments);
+    assert_eq!((text(&streams[&1].bytes[0]), text(&streams[&5].bytes[0])), ("ab", "new"));
+    assert_eq!(streams[&1].closed.as_deref(), Some("reused"));
+}
+
+#[test]
+fn cutoff_is_exact_and_statistics_go_on() {
+    let config = Config { cutoff: DirectionCutoff([4, u64::MAX]), ..config() };
+    let mut segments = handshake(C, S);
+    segments.extend([client(0, "abc"), client(3, "def"), client(6, "ghi"), server(0, 9, "OK")]);
+    let (streams, ledger) = run(&config, &segments);
+    let told = &streams[&1];
+    assert_eq!((text(&told.bytes[0]), text(&told.bytes[1])), ("abcd", "OK"));
+    assert_eq!(told.gaps[0], [(4, 5, "cutoff".into())]);
+    assert_eq!((told.wire[0], told.packets[0]), (9, 5));
+    assert_eq!(fate(&ledger, Fate::BeyondCutoff), 1);
+}
+
+#[test]
+fn chunks_and_overlap() {
+    let config = Config { chunk_bytes: 4, overlap_bytes: 1, ..config() };
+    let told = one(&config, &[client(0, "abcdefgh"), client(8, "ij")]);
+    assert_eq!(text(&told.bytes[0]), "abcdefghij");
+}
+
+#[test]
+fn snapped_payload_is_a_gap_with_its_cause() {
+    let mut cut = client(0, "abcdef");
+    cut.snapped = 4;
+    let told = one(&config(), &[cut, client(6, "gh")]);
+    assert_eq!(text(&told.bytes[0]), "abgh");
+    assert_eq!(told.gaps[0], [(2, 4, "snapped".into())]);
+}
+
+#[test]
+fn urgent_byte_by_setting() {
+    let mut urgent = client(0, "abXcd");
+    urgent.flags |= URG;
+    urgent.urgent = 3;
+    assert_eq!(text(&one(&config(), &[urgent.clone()]).bytes[0]), "abXcd");
+    let out = Config { urgent_inline: false, ..config() };
+    let told = one(&out, &[urgent]);
+    assert_eq!(text(&told.bytes[0]), "abcd");
+    assert_eq!(told.gaps[0], [(2, 1, "urgent".into())]);
+}
+
+#[test]
+fn fast_mode_does_not_wait_for_loss() {
+    let config = Config { mode: Mode::Fast, hole_segments_fast: 2, ..config() };
+    let mut more = vec![client(0, "ab")];
+    more.extend((0..5).map(|i| client(10 + i * 2, "xy")));
+    let told = one(&config, &more);
+    assert_eq!(told.gaps[0], [(2, 8, "not_captured".into())]);
+    assert_eq!(told.bytes[0].len(), 12);
+}
+
+#[test]
+fn policies_that_rewrite_wait_for_the_acknowledgment() {
+    let config = Config { tcp_policy: TcpPolicy::Last, ..config() };
+    let told = one(&config, &[client(0, "AAAA"), client(1, "BB"), server(0, 4, "x"), client(4, "C")]);
+    assert_eq!(text(&told.bytes[0]), "ABBAC");
+    assert_eq!(told.conflicts[0], 2);
+}
+
+#[test]
+fn half_open_flood_does_not_push_out_connections() {
+    let config = Config { half_open_max: 16, flows_max: 64, ..config() };
+    let mut segments = handshake(C, S);
+    segments.push(client(0, "ab"));
+    for port in 0..5000_u32 {
+        let mut syn = Seg::new(true, port, 0, SYN, b"");
+        syn.client_port = 2000 + (port % 60_000) as u16;
+        segments.push(syn);
+    }
+    segments.push(client(2, "cd"));
+    let (streams, ledger) = run(&config, &segments);
+    assert_eq!(text(&streams[&1].bytes[0]), "abcd");
+    assert_eq!(ledger.evicted_half_open, 5000 - 16);
+    assert_eq!(streams.len(), 5001);
+}
