@@ -1,4 +1,4 @@
-use crate::{Error, limits::PIECE_BYTES};
+use crate::{Error, limits::PAGE_BYTES};
 use tidewire_core::{Batch, Frame};
 
 /// A piece of memory and the frames that lie in it: what a [`Source`] fills, and fills again.
@@ -6,10 +6,11 @@ use tidewire_core::{Batch, Frame};
 /// Reuse blocks (one for one worker, a pool for several): filling one that was used before allocates nothing.
 #[derive(Debug, Default)]
 pub struct Block {
-    /// The memory; only `..filled` holds bytes of the input. Its length is what was allocated, so that it is
+    /// The memory; only `start..end` holds bytes of the input. Its length is what was allocated, so that it is
     /// cleared once and not for each piece.
     memory: Vec<u8>,
-    filled: usize,
+    start: usize,
+    end: usize,
     pub(crate) frames: Vec<Frame>,
 }
 
@@ -23,7 +24,7 @@ impl Block {
     /// The frames and their memory.
     #[must_use]
     pub fn batch(&self) -> Batch<'_> {
-        Batch { memory: self.memory.get(..self.filled).unwrap_or_default(), frames: &self.frames }
+        Batch { memory: self.bytes(), frames: &self.frames }
     }
 
     /// The bytes that this block holds on to, frames included.
@@ -34,63 +35,71 @@ impl Block {
 
     /// Forgets everything, keeps the memory.
     pub fn clear(&mut self) {
-        self.filled = 0;
+        (self.start, self.end) = (0, 0);
         self.frames.clear();
     }
 
     /// The bytes of the input that are in the memory.
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.memory.get(..self.filled).unwrap_or_default()
+        self.memory.get(self.start..self.end).unwrap_or_default()
     }
 
     /// Both at once: the bytes, and the frames to be noted.
     pub(crate) fn split(&mut self) -> (&[u8], &mut Vec<Frame>) {
-        (self.memory.get(..self.filled).unwrap_or_default(), &mut self.frames)
+        (self.memory.get(self.start..self.end).unwrap_or_default(), &mut self.frames)
     }
 
     /// Keeps the frames for which `wanted` says so; it is given their bytes too.
     pub(crate) fn retain(&mut self, mut wanted: impl FnMut(&Frame, &[u8]) -> bool) {
-        let Self { memory, filled, frames } = self;
-        let memory = memory.get(..*filled).unwrap_or_default();
+        let Self { memory, start, end, frames } = self;
+        let memory = memory.get(*start..*end).unwrap_or_default();
         frames.retain(|frame| wanted(frame, Batch { memory, frames: &[] }.bytes(frame)));
+    }
+
+    /// Begins with `bytes`, so placed that what is read after them begins at a page of memory: the kernel copies
+    /// whole pages to whole pages 5 % faster than to anywhere else.
+    pub(crate) fn begin(&mut self, bytes: &[u8], piece_bytes: usize) {
+        self.clear();
+        self.reserve(bytes.len() + PAGE_BYTES + piece_bytes);
+        let into_page = (self.memory.as_ptr() as usize + bytes.len()) % PAGE_BYTES;
+        self.start = (PAGE_BYTES - into_page) % PAGE_BYTES;
+        self.end = self.start;
+        self.append(bytes);
     }
 
     /// Appends `bytes`.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
-        let end = self.filled + bytes.len();
-        self.reserve(bytes.len());
-        if let Some(room) = self.memory.get_mut(self.filled..end) {
-            room.copy_from_slice(bytes);
-            self.filled = end;
-        }
+        self.room(bytes.len()).copy_from_slice(bytes);
+        self.end += bytes.len();
     }
 
-    /// Room for at least `bytes` after what is there. Grows by what is asked or by half, so that reading a long
-    /// record piece by piece copies it a bounded number of times.
+    /// Room for `bytes` after what is there.
     pub(crate) fn room(&mut self, bytes: usize) -> &mut [u8] {
         self.reserve(bytes);
-        self.memory.get_mut(self.filled..).and_then(|room| room.get_mut(..bytes)).unwrap_or_default()
+        self.memory.get_mut(self.end..self.end + bytes).unwrap_or_default()
     }
 
     /// Takes the first `bytes` of [`Self::room`] as filled.
     pub(crate) fn advance(&mut self, bytes: usize) {
-        self.filled = (self.filled + bytes).min(self.memory.len());
+        self.end = (self.end + bytes).min(self.memory.len());
     }
 
-    /// Drops the first `bytes` and moves the rest to the front.
+    /// Drops the first `bytes`.
     pub(crate) fn discard_front(&mut self, bytes: usize) {
-        let bytes = bytes.min(self.filled);
-        self.memory.copy_within(bytes..self.filled, 0);
-        self.filled -= bytes;
+        self.start = (self.start + bytes).min(self.end);
     }
 
+    /// Sees to it that `bytes` fit after what is there: makes use of what was dropped in front, else grows by half
+    /// at least, so that reading a long record piece by piece copies it a bounded number of times.
     fn reserve(&mut self, bytes: usize) {
-        let needed = self.filled + bytes;
-        if needed > self.memory.len() {
+        if self.end + bytes <= self.memory.len() {
+            return;
+        }
+        self.memory.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if self.end + bytes > self.memory.len() {
             let grown = self.memory.len() + self.memory.len() / 2;
-            // A usual first fill is a piece and the rest of a record: allocate for it at once.
-            let usual = if bytes == PIECE_BYTES { PIECE_BYTES + (64 << 10) } else { 0 };
-            self.memory.resize(needed.max(grown).max(usual), 0);
+            self.memory.resize((self.end + bytes).max(grown), 0);
         }
     }
 }

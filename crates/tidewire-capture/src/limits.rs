@@ -6,6 +6,9 @@ use tidewire_wire::LinkType;
 /// the decoder; larger ones and mmap measure slower.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
+/// A page of memory; larger ones are multiples of it.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
 /// Bytes read first, to recognise what an input is. A page, so that the reads after it stay aligned to pages.
 pub(crate) const HEAD_BYTES: usize = 4096;
 

@@ -161,7 +161,8 @@ pub(crate) fn too_long(captured_bytes: u32, bound: u32) -> String {
 
 #[inline(always)]
 fn words<const BIG: bool>(header: &[u8; RECORD_HEADER_BYTES]) -> [u32; 4] {
+    // Written out: `map` over an array is not always inlined, and costs as much as the rest of the loop then.
     let &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = header;
-    let raw = [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]];
-    if BIG { raw.map(u32::from_be_bytes) } else { raw.map(u32::from_le_bytes) }
+    let word = |raw| if BIG { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) };
+    [word([a, b, c, d]), word([e, f, g, h]), word([i, j, k, l]), word([m, n, o, p])]
 }

@@ -143,8 +143,7 @@ impl Reader {
             self.ending = Some(self.damaged(offset, what));
         } else if frames.is_empty() {
             // Nothing to hand out yet: the rest stays where it is.
-            let taken = walk.taken();
-            block.discard_front(taken);
+            block.discard_front(walk.taken());
         } else {
             self.rest.clear();
             self.rest.extend_from_slice(bytes.get(walk.taken()..).unwrap_or_default());
@@ -171,7 +170,7 @@ impl Source for Reader {
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
         block.clear();
         if !self.ended {
-            block.append(&self.rest);
+            block.begin(&self.rest, self.piece_bytes);
             self.rest.clear();
         }
         while !self.ended {

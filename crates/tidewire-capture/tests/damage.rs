@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, zstd};
+use common::{Compress, FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, zstd};
 use tidewire_capture::{Error, Reader};
 
 fn packets(count: u64) -> Vec<Packet> {
@@ -93,7 +93,7 @@ fn what_a_damaged_compressed_file_held_before_is_delivered() {
     let middle = file.len() / 2;
     let before = starts.iter().filter(|&&start| start <= middle as u64).count() - 1;
     let record_start = starts[before];
-    let compress: [fn(&[u8]) -> Vec<u8>; 3] = [gzip, zstd, lz4];
+    let compress: [Compress; 3] = [gzip, zstd, lz4];
     for compress in compress {
         let whole = compress(&file[..middle]);
         let got = read(&[&whole[..], b"no such thing"].concat());

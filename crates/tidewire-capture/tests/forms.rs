@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FORMS, Form, Order, Packet, Pcapng, drain, gzip, lz4, pcap, read, read_stream, zstd};
+use common::{Compress, FORMS, Form, Order, Packet, Pcapng, drain, gzip, lz4, pcap, read, read_stream, zstd};
 use proptest::prelude::*;
 use std::io::{Cursor, Read};
 use tidewire_capture::Reader;
@@ -179,7 +179,7 @@ fn compressed_streams_may_have_several_parts() {
     let (file, _) = pcap(Form::Micro, ORDERS[0], 1, &packets);
     let (one, other) = file.split_at(30);
     let skippable = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
-    let parts: [fn(&[u8]) -> Vec<u8>; 3] = [gzip, zstd, lz4];
+    let parts: [Compress; 3] = [gzip, zstd, lz4];
     for (at, part) in parts.into_iter().enumerate() {
         let mut file = [part(one), part(&[]), part(other)].concat();
         assert_eq!(read(&file).packets, packets, "{at}");

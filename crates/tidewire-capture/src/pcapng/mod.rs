@@ -116,7 +116,7 @@ impl Pcapng {
         }
         let length = u32_at(rest, 4, self.big_endian).unwrap_or_default();
         let bound = self.block_bytes_max;
-        if length < BLOCK_BYTES_MIN || length % 4 != 0 || length > bound {
+        if length < BLOCK_BYTES_MIN || !length.is_multiple_of(4) || length > bound {
             return Err(format!(
                 "a block of type {kind:#x} has length {length}; a multiple of 4 from {BLOCK_BYTES_MIN} to {bound} is possible"
             ));

@@ -232,6 +232,9 @@ impl Pcapng {
     }
 }
 
+/// One of the compressions below.
+pub type Compress = fn(&[u8]) -> Vec<u8>;
+
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
