@@ -1,17 +1,172 @@
 //! Fragments to datagrams, and these to their flows.
+//!
+//! Every worker puts all fragments together, because only the whole datagram says whose flow it is; the first worker
+//! counts them and tells of them, the owner of the flow takes the datagram.
 
-use super::Engine;
-use crate::{Fate, Frame, Handler, wire::Decoded};
+use super::{Engine, transport::Packet};
+use crate::{
+    Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
+    defrag::{Defragmenter, Ended, Outcome, Rebuilt},
+    flow::Key,
+    wire::{self, Decoded, Kind, LinkType},
+};
+
+/// Datagrams within datagrams: a rebuilt one may hold a fragment again (of a tunnel), this many times.
+const NESTING_MAX: u32 = 4;
 
 impl<H: Handler> Engine<H> {
     /// Takes in a fragment.
-    pub(crate) fn fragment(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32) {
-        let _ = (frame, bytes, decoded, nesting);
-        if self.share.index == 0 {
-            self.core.ledger.settle(Fate::FragmentUnfinished);
+    #[cold]
+    pub(crate) fn fragment(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
+        self.fragment_at(frame, bytes, decoded, 0);
+    }
+
+    /// `nesting`: how many datagrams it was found in; from 1 on the frames it came in have their fate already.
+    fn fragment_at(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32) {
+        let tells = self.share.index == 0;
+        let counts = tells && nesting == 0;
+        let config = &self.core.config;
+        if config.checksum != crate::ChecksumMode::Ignore
+            && decoded.ip_version == 4
+            && wire::checksum::ipv4_header_checksum(bytes, decoded) == wire::checksum::Checksum::Bad
+        {
+            if counts {
+                self.core.ledger.settle(Fate::BadChecksum);
+            }
+            return;
         }
+        let policy = self.defrag_policy(bytes, decoded);
+        let level = usize::from(nesting > 0);
+        let mut defragmenter =
+            self.defragmenters[level].take().unwrap_or_else(|| Box::new(Defragmenter::new(&self.core.config)));
+        let (ledger, handler) = (&mut self.core.ledger, &mut self.core.handler);
+        let outcome = defragmenter.insert(policy, frame, bytes, decoded, &mut |ended| {
+            if tells {
+                tell(ended, ledger, handler, nesting == 0);
+            }
+        });
+        match outcome {
+            Outcome::Held => {}
+            Outcome::Rejected(_) if counts => ledger.settle(Fate::FragmentRejected),
+            Outcome::Rejected(_) => {}
+            Outcome::Rebuilt(rebuilt) => {
+                if counts {
+                    ledger.settle_many(Fate::FragmentRebuilt, u64::from(rebuilt.fragments));
+                }
+                if tells {
+                    ledger.datagrams_rebuilt += 1;
+                    if H::DATAGRAMS {
+                        handler.datagram(&datagram_of(&rebuilt, frame.number));
+                    }
+                }
+                self.whole(frame, &rebuilt, nesting);
+            }
+        }
+        self.defragmenters[level].get_or_insert(defragmenter);
+    }
+
+    /// A rebuilt datagram: to its flow, if that is this worker's.
+    fn whole(&mut self, frame: &Frame, rebuilt: &Rebuilt<'_>, nesting: u32) {
+        let bytes = rebuilt.packet;
+        let length = bytes.len() as u32;
+        let mut decoded = wire::decode(LinkType::RAW, bytes, length, &self.core.config.wire);
+        if decoded.tunnel.kind == wire::TunnelKind::None {
+            decoded.tunnel = rebuilt.tunnel;
+        }
+        if decoded.vlan[0] == 0xffff {
+            decoded.vlan = rebuilt.vlan;
+        }
+        let inner = Frame { link: LinkType::RAW, captured_bytes: length, wire_bytes: length, origin: 0, ..*frame };
+        if decoded.kind == Kind::Fragment {
+            // The outer fragments have their fate; the inner datagram is told of when it is whole.
+            if nesting < NESTING_MAX {
+                let packet = bytes.to_vec();
+                self.fragment_at(&inner, &packet, &decoded, nesting + 1);
+            }
+            return;
+        }
+        if decoded.kind as u8 > Kind::OtherIp as u8 {
+            if let (true, Some(why)) = (self.share.index == 0, decoded.malformed) {
+                self.core.ledger.malformations[why as usize & 63] += 1;
+            }
+            return;
+        }
+        let crate::Config { key_vlan, key_tunnel, hash_key, .. } = self.core.config;
+        let Some((key, from_a)) = Key::of(bytes, &decoded, key_vlan, key_tunnel) else { return };
+        let hash = key.hash(hash_key).max(1);
+        if !self.is_mine(hash) {
+            return;
+        }
+        let packet = Packet {
+            frame: &inner,
+            bytes,
+            decoded: &decoded,
+            frames: rebuilt.fragments,
+            frame_bytes: rebuilt.frame_bytes,
+            ip_bytes: rebuilt.ip_bytes,
+        };
+        self.transport(&packet, &key, from_a, hash, crate::flow::NO_SLOT);
+    }
+
+    /// The policy of the host that a fragment is for.
+    fn defrag_policy(&self, bytes: &[u8], decoded: &Decoded) -> DefragPolicy {
+        let config = &self.core.config;
+        let general = if decoded.ip_version == 6 { config.defrag_policy_v6 } else { config.defrag_policy };
+        if config.targets.is_empty() {
+            return general;
+        }
+        let (_, receiver) = wire::addresses(bytes, decoded);
+        config.targets.find(receiver).map_or(general, |found| found.1)
     }
 
     /// Settles the fragments that still wait.
-    pub(crate) fn finish_fragments(&mut self) {}
+    pub(crate) fn finish_fragments(&mut self) {
+        let counts = self.share.index == 0;
+        for (level, defragmenter) in self.defragmenters.iter_mut().enumerate() {
+            let (ledger, handler) = (&mut self.core.ledger, &mut self.core.handler);
+            let Some(mut defragmenter) = defragmenter.take() else { continue };
+            defragmenter.finish(&mut |ended| {
+                if counts {
+                    tell(ended, ledger, handler, level == 0);
+                }
+            });
+        }
+    }
+}
+
+fn tell<H: Handler>(ended: &Ended, ledger: &mut Ledger, handler: &mut H, settles: bool) {
+    let fate = if ended.rejection.is_unfinished() { Fate::FragmentUnfinished } else { Fate::FragmentRejected };
+    if settles {
+        ledger.settle_many(fate, u64::from(ended.unsettled));
+    }
+    ledger.datagrams_rejected += 1;
+    if H::DATAGRAMS {
+        handler.datagram(&Datagram {
+            packet: ended.packet,
+            source: ended.source,
+            destination: ended.destination,
+            ip_id: ended.ip_id,
+            proto: ended.proto,
+            fragments: ended.fragments,
+            payload: &[],
+            policy: ended.policy,
+            overlaps: ended.overlaps,
+            rejected: Some(ended.rejection),
+        });
+    }
+}
+
+fn datagram_of<'a>(rebuilt: &Rebuilt<'a>, packet: u64) -> Datagram<'a> {
+    Datagram {
+        packet,
+        source: rebuilt.source,
+        destination: rebuilt.destination,
+        ip_id: rebuilt.ip_id,
+        proto: rebuilt.proto,
+        fragments: rebuilt.fragments,
+        payload: rebuilt.payload(),
+        policy: rebuilt.policy,
+        overlaps: rebuilt.overlaps,
+        rejected: None,
+    }
 }

@@ -17,15 +17,13 @@ use self::{core::Core, transport::Packet};
 use crate::{
     Batch, Config, Fate, Frame, Handler, Ledger, Share,
     budget::Budget,
+    defrag::Defragmenter,
     flow::{Key, Table},
-    wire::{self, Decoded, Kind, LinkType},
+    wire::{self, Decoded, Kind},
 };
 
 /// Frames decoded and hashed together before the table is touched, so that its cache misses overlap.
 const GROUP: usize = 32;
-
-/// Datagrams within datagrams: a rebuilt one may hold a fragment again, this many times.
-const NESTING_MAX: u32 = 4;
 
 /// A frame, decoded and hashed.
 #[derive(Clone, Copy)]
@@ -64,6 +62,8 @@ pub struct Engine<H: Handler> {
     core: Core<H>,
     share: Share,
     classifier: Option<Box<dyn Classify>>,
+    /// Made when the first fragment comes: for received frames, and for fragments within rebuilt datagrams.
+    defragmenters: [Option<Box<Defragmenter>>; 2],
     /// Scratch of `process`, kept so that it is not cleared for every batch.
     prepared: Option<Box<[Prepared; GROUP]>>,
     /// Next flow that the sweep for ended ones looks at, and the clock up to which sweeps are paid for.
@@ -94,6 +94,7 @@ impl<H: Handler> Engine<H> {
             core,
             share,
             classifier: None,
+            defragmenters: [None, None],
             prepared: None,
             sweep: lifetime::Sweep::default(),
         };
@@ -193,7 +194,7 @@ impl<H: Handler> Engine<H> {
             self.receive(frame);
         }
         let fate = match decoded.kind {
-            Kind::Fragment => return self.fragment(frame, bytes, decoded, 0),
+            Kind::Fragment => return self.fragment(frame, bytes, decoded),
             Kind::Arp => Fate::Arp,
             Kind::OtherLink => Fate::OtherLink,
             Kind::UnsupportedLink => Fate::UnsupportedLink,
@@ -230,7 +231,4 @@ impl<H: Handler> Engine<H> {
     pub fn into_parts(self) -> (H, Ledger) {
         (self.core.handler, self.core.ledger)
     }
-
-    /// The link type of packets that the engine puts together itself.
-    const REBUILT: LinkType = LinkType::RAW;
 }

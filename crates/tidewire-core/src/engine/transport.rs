@@ -5,7 +5,10 @@ use crate::{
     AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket, TcpState,
     flow::{Flow, Found, HalfOpen, Key, PendingSyn, bits, half},
     tcp::{Payload, Segment, flag},
-    wire::{Decoded, Kind},
+    wire::{
+        Decoded, Kind,
+        checksum::{self, Checksum},
+    },
 };
 
 /// A transport packet: a frame, or a rebuilt datagram with the sums of its fragments.
@@ -148,7 +151,6 @@ impl<H: Handler> Engine<H> {
         let class = self.classify(packet);
         let entry = HalfOpen {
             key: *key,
-            hash: hash as u32,
             isn: segment.seq,
             id: packet.frame.number,
             first_ns: packet.frame.timestamp_ns,
@@ -157,12 +159,12 @@ impl<H: Handler> Engine<H> {
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.frame_bytes,
             packets: 1,
-            window: u32::from(segment.window),
             timestamp: segment.timestamp,
             class,
             client_is_a: from_a,
             scale: segment.scale.unwrap_or(0),
             tcp_flags: segment.flags,
+            good_checksum: self.core.config.checksum != ChecksumMode::Ignore && !is_bad(packet),
             ..HalfOpen::default()
         };
         self.table.add_half_open(self.core.config.hash_key, hash, entry);
@@ -192,7 +194,7 @@ impl<H: Handler> Engine<H> {
         client.packets = u64::from(entry.packets);
         (client.ip_bytes, client.frame_bytes) = (entry.ip_bytes, entry.frame_bytes);
         client.base_seq = entry.isn.wrapping_add(1);
-        client.flags = half::KNOWN | half::SYN | half::GOOD_CHECKSUM;
+        client.flags = half::KNOWN | half::SYN | if entry.good_checksum { half::GOOD_CHECKSUM } else { 0 };
         client.scale = entry.scale;
         client.tcp_flags = entry.tcp_flags;
         if let Some(value) = entry.timestamp {
@@ -302,7 +304,6 @@ impl<H: Handler> Engine<H> {
             number: packet.frame.number,
             timestamp_ns: packet.frame.timestamp_ns,
             isn: segment.seq,
-            window: u32::from(segment.window),
             scale: segment.scale.unwrap_or(0),
             from_client: direction == Direction::ClientToServer,
             packets: 0,
@@ -349,7 +350,6 @@ impl<H: Handler> Engine<H> {
         let class = self.classify(packet);
         let entry = HalfOpen {
             key: *key,
-            hash: hash as u32,
             isn: pending.isn,
             id: pending.number,
             first_ns: pending.timestamp_ns,
@@ -358,7 +358,6 @@ impl<H: Handler> Engine<H> {
             ip_bytes: pending.ip_bytes,
             frame_bytes: pending.frame_bytes,
             packets: pending.packets,
-            window: pending.window,
             class,
             client_is_a: !from_a,
             scale: pending.scale,
@@ -517,7 +516,10 @@ impl<H: Handler> Core<H> {
     fn check(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> Option<Fate> {
         let half = &mut flow.halves[direction as usize];
         if !is_bad(packet) {
-            half.flags |= half::GOOD_CHECKSUM;
+            // Hosts compute some packets without payload in software even where the rest is offloaded.
+            if packet.decoded.payload_bytes > 0 {
+                half.flags |= half::GOOD_CHECKSUM;
+            }
             return None;
         }
         // A sender whose checksums were right before has sent a broken packet; one whose never were is offloading.
@@ -530,8 +532,11 @@ impl<H: Handler> Core<H> {
     }
 }
 
+/// Whether a receiving host would drop the packet for a checksum (or it is one that only offloading explains).
 #[inline]
 fn is_bad(packet: &Packet<'_>) -> bool {
-    let _ = packet;
-    false
+    let wrong = |found| matches!(found, Checksum::Bad | Checksum::Offloaded);
+    wrong(checksum::transport_checksum(packet.bytes, packet.decoded))
+        || packet.decoded.ip_version == 4
+            && checksum::ipv4_header_checksum(packet.bytes, packet.decoded) == Checksum::Bad
 }

@@ -8,7 +8,6 @@ pub(crate) struct PendingSyn {
     pub number: u64,
     pub timestamp_ns: u64,
     pub isn: u32,
-    pub window: u32,
     pub scale: u8,
     pub from_client: bool,
     pub packets: u32,

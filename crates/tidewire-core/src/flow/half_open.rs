@@ -5,7 +5,6 @@ use crate::Class;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HalfOpen {
     pub key: Key,
-    pub hash: u32,
     pub isn: u32,
     pub id: u64,
     pub first_ns: u64,
@@ -14,11 +13,12 @@ pub(crate) struct HalfOpen {
     pub ip_bytes: u64,
     pub frame_bytes: u64,
     pub packets: u32,
-    pub window: u32,
     pub timestamp: Option<u32>,
     pub class: Class,
     pub client_is_a: bool,
     pub scale: u8,
+    /// The SYN's checksum was verified and right.
+    pub good_checksum: bool,
     pub tcp_flags: u8,
     /// Counts how often the slot was reused, so that the queue of oldest entries can tell.
     pub generation: u32,
@@ -29,7 +29,6 @@ impl Default for HalfOpen {
     fn default() -> Self {
         Self {
             key: Key::NONE,
-            hash: 0,
             isn: 0,
             id: 0,
             first_ns: 0,
@@ -38,11 +37,11 @@ impl Default for HalfOpen {
             ip_bytes: 0,
             frame_bytes: 0,
             packets: 0,
-            window: 0,
             timestamp: None,
             class: Class { priority: None, cutoff: None },
             client_is_a: false,
             scale: 0,
+            good_checksum: false,
             tcp_flags: 0,
             generation: 0,
             live: false,

@@ -164,11 +164,6 @@ impl Index {
         }
     }
 
-    /// Replaces the slot number of an entry.
-    pub(crate) fn replace(&mut self, hash: u64, old: u32, new: u32) {
-        self.with_entry(hash, old, |bucket, at| bucket.slots[at] = new);
-    }
-
     /// Removes an entry.
     pub(crate) fn remove(&mut self, hash: u64, slot: u32) {
         let Some(steps) = self.with_entry(hash, slot, |bucket, at| {
