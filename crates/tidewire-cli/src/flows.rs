@@ -11,7 +11,7 @@ use crate::{
     record::{self, Record},
     session,
     table::{Align, Column, Table},
-    units::{Bytes, Count, Lasting, Moment},
+    units::{Bytes, Lasting, Moment, counted},
 };
 
 /// List flows: addresses, packets and bytes of each direction, state and end
@@ -161,22 +161,20 @@ const COLUMNS: [Column; 21] = [
 ];
 
 fn table(flows: &[Flow], totals: &Totals, out: &mut Out) -> Result<(), Failure> {
-    if !flows.is_empty() {
-        let mut table = Table::new(&COLUMNS);
-        for Flow(record) in flows {
-            table.row(cells(record));
-            table.settle(out)?;
-        }
-        table.finish(out)?;
+    let mut table = Table::new(&COLUMNS);
+    for Flow(record) in flows {
+        table.row(cells(record));
+        table.settle(out)?;
     }
+    table.finish(out)?;
     out.line(&closing_line(totals))
 }
 
 fn closing_line(totals: &Totals) -> String {
     format!(
-        "{} flows, {} packets, {} in {} of traffic",
-        Count(totals.streams),
-        Count(totals.packets),
+        "{}, {}, {} in {} of traffic",
+        counted(totals.streams, "flow", "flows"),
+        counted(totals.packets, "packet", "packets"),
         Bytes(totals.bytes),
         Lasting(totals.duration_ns())
     )

@@ -2,12 +2,16 @@
 #![forbid(unsafe_code)]
 
 mod config_file;
+mod datagrams;
 mod failure;
 mod flows;
+mod follow;
 mod kept;
 mod ledger;
+mod matching;
 mod options;
 mod output;
+mod patterns;
 mod record;
 mod session;
 mod streams;
@@ -32,6 +36,9 @@ struct Program {
 enum Command {
     Flows(flows::Options),
     Streams(streams::Options),
+    Follow(follow::Options),
+    Match(matching::Options),
+    Datagrams(datagrams::Options),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +51,9 @@ fn main() -> ExitCode {
     let result = match &program.command {
         Command::Flows(options) => flows::run(options),
         Command::Streams(options) => streams::run(options),
+        Command::Match(options) => matching::run(options),
+        Command::Follow(options) => follow::run(options),
+        Command::Datagrams(options) => datagrams::run(options),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
 }

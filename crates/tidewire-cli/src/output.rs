@@ -12,14 +12,14 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// Standard output, buffered. A reader that went away ends the program quietly (see [`Failure::ClosedPipe`]).
 pub struct Out {
-    inner: Box<dyn Write>,
+    inner: io::Stdout,
     buffer: Vec<u8>,
 }
 
 impl Out {
     /// Standard output.
     pub fn stdout() -> Self {
-        Self { inner: Box::new(io::stdout()), buffer: Vec::with_capacity(BUFFER_BYTES + (8 << 10)) }
+        Self { inner: io::stdout(), buffer: Vec::with_capacity(BUFFER_BYTES + (8 << 10)) }
     }
 
     /// Where text for the next write is appended.

@@ -134,17 +134,22 @@ pub fn flags(flags: u8) -> String {
     "FSRPAUEW".chars().enumerate().filter(|(bit, _)| flags >> bit & 1 == 1).map(|(_, letter)| letter).collect()
 }
 
-/// Members that records of flows and of streams have in common.
-pub fn push_identity(object: &mut Object<'_>, record: &Record) {
-    let key = &record.key;
-    object.number("id", record.id);
-    object.plain("proto", &proto_name(key.proto));
+/// `client` and `server`.
+pub fn push_endpoints(object: &mut Object<'_>, key: &FlowKey) {
     for (name, endpoint) in [("client", key.client), ("server", key.server)] {
         object.object(name, |object| {
             object.address("addr", endpoint.address);
             object.number("port", u64::from(endpoint.port));
         });
     }
+}
+
+/// Members that records of flows and of streams have in common.
+pub fn push_identity(object: &mut Object<'_>, record: &Record) {
+    let key = &record.key;
+    object.number("id", record.id);
+    object.plain("proto", &proto_name(key.proto));
+    push_endpoints(object, key);
     object.truth("client_known", record.client_known);
     if matches!(key.proto, 1 | 58) {
         object.number("icmp_type", u64::from(key.icmp[0]));

@@ -14,7 +14,7 @@ use crate::{
     record::{self, DIRECTIONS, Odd, Record},
     session,
     table::{Align, Column, Table},
-    units::{Bytes, Count, Lasting, Moment},
+    units::{Bytes, Lasting, Moment, counted},
 };
 
 /// List streams: what was reassembled, gaps and their causes, conflicting overlaps, anomalies
@@ -245,22 +245,20 @@ const COLUMNS: [Column; 14] = [
 const NOTES_MAX: usize = 8;
 
 fn table(streams: &[Ended], totals: &Totals, out: &mut Out) -> Result<(), Failure> {
-    if !streams.is_empty() {
-        let mut table = Table::new(&COLUMNS);
-        for stream in streams {
-            table.row_with_notes(cells(&stream.record), notes(stream));
-            table.settle(out)?;
-        }
-        table.finish(out)?;
+    let mut table = Table::new(&COLUMNS);
+    for stream in streams {
+        table.row_with_notes(cells(&stream.record), notes(stream));
+        table.settle(out)?;
     }
+    table.finish(out)?;
     let missing = match totals.missing_bytes {
         0 => String::new(),
         bytes => format!(", {} missing", Bytes(bytes)),
     };
     out.line(&format!(
-        "{} streams, {} packets, {} reassembled{missing} in {} of traffic",
-        Count(totals.streams),
-        Count(totals.packets),
+        "{}, {}, {} reassembled{missing} in {} of traffic",
+        counted(totals.streams, "stream", "streams"),
+        counted(totals.packets, "packet", "packets"),
         Bytes(totals.reassembled_bytes),
         Lasting(totals.duration_ns())
     ))

@@ -63,6 +63,9 @@ impl Table {
 
     /// Prints the rows that have gathered.
     pub fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
         for line in self.lines(output::width(), output::colours()) {
             out.line(&line)?;
         }

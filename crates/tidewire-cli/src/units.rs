@@ -154,6 +154,11 @@ impl fmt::Display for Count {
     }
 }
 
+/// A count and what is counted, in the plural where it is not one.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", Count(count), if count == 1 { one } else { many })
+}
+
 /// A duration for people.
 pub struct Lasting(pub u64);
 

@@ -1,0 +1,191 @@
+//! `tidewire datagrams`: what was rebuilt from fragments, and what was not.
+
+use std::net::IpAddr;
+
+use clap::Args;
+use sha2::{Digest, Sha256};
+use tidewire::{Datagram, DefragPolicy, Handler, Mode, Rejection};
+
+use crate::{
+    failure::{self, Failure},
+    options::Common,
+    output::{self, Object, Out},
+    record, session,
+    table::{Align, Column, Table},
+    units::{Bytes, counted},
+};
+
+/// List datagrams that arrived in fragments: rebuilt ones and rejected ones with the reason
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+
+    /// One JSON object a line; the names are a contract
+    #[arg(long, overrides_with = "csv", help_heading = "Report")]
+    json: bool,
+
+    /// Comma-separated values, a line of names first
+    #[arg(long, overrides_with = "json", help_heading = "Report")]
+    csv: bool,
+}
+
+/// What is kept of a datagram.
+struct Entry {
+    packet: u64,
+    source: IpAddr,
+    destination: IpAddr,
+    ip_id: u32,
+    proto: u8,
+    fragments: u32,
+    bytes: u64,
+    sha256: [u8; 32],
+    policy: DefragPolicy,
+    overlaps: u32,
+    rejected: Option<Rejection>,
+}
+
+#[derive(Default)]
+struct Datagrams {
+    /// Whether nothing is printed, so that counting is enough.
+    counts_only: bool,
+    rebuilt: u64,
+    rejected: u64,
+    entries: Vec<Entry>,
+}
+
+impl Handler for Datagrams {
+    type Data = ();
+    const DATAGRAMS: bool = true;
+
+    fn datagram(&mut self, datagram: &Datagram<'_>) {
+        match datagram.rejected {
+            None => self.rebuilt += 1,
+            Some(_) => self.rejected += 1,
+        }
+        if self.counts_only {
+            return;
+        }
+        self.entries.push(Entry {
+            packet: datagram.packet,
+            source: datagram.source,
+            destination: datagram.destination,
+            ip_id: datagram.ip_id,
+            proto: datagram.proto,
+            fragments: datagram.fragments,
+            bytes: datagram.payload.len() as u64,
+            sha256: Sha256::digest(datagram.payload).into(),
+            policy: datagram.policy,
+            overlaps: datagram.overlaps,
+            rejected: datagram.rejected,
+        });
+    }
+}
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let limit = usize::try_from(options.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let make = |_, _: &_| Datagrams { counts_only: limit == 0, ..Datagrams::default() };
+    let (handlers, closing) = session::run(&options.common, Mode::Track, make)?;
+    let (mut entries, mut rebuilt, mut rejected) = (Vec::new(), 0, 0);
+    for handler in handlers {
+        rebuilt += handler.rebuilt;
+        rejected += handler.rejected;
+        entries.extend(handler.entries);
+    }
+    let order = |entry: &Entry| (entry.packet, entry.source, entry.destination, entry.ip_id, entry.proto);
+    entries.sort_by_key(order);
+    entries.truncate(limit);
+    let mut out = Out::stdout();
+    if options.csv && limit > 0 {
+        out.line("packet,src,dst,ip_id,proto,fragments,bytes,sha256,policy,overlaps,rejected")?;
+    }
+    let mut table = Table::new(&COLUMNS);
+    for entry in &entries {
+        if options.json {
+            push_json(out.buffer(), entry);
+        } else if options.csv {
+            out.line(&csv(entry))?;
+        } else {
+            table.row(cells(entry));
+            table.settle(&mut out)?;
+        }
+        out.settle()?;
+    }
+    table.finish(&mut out)?;
+    if !options.json && !options.csv {
+        out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
+    }
+    closing.finish(&options.common, options.json, &mut out, failure::OK)
+}
+
+fn push_json(out: &mut Vec<u8>, entry: &Entry) {
+    let mut object = Object::open(out);
+    object.number("packet", entry.packet);
+    object.address("src", entry.source);
+    object.address("dst", entry.destination);
+    object.number("ip_id", u64::from(entry.ip_id));
+    object.plain("proto", &record::proto_name(entry.proto));
+    object.number("fragments", u64::from(entry.fragments));
+    object.number("bytes", entry.bytes);
+    match entry.rejected {
+        None => object.plain("sha256", &output::hex(&entry.sha256)),
+        Some(_) => object.null("sha256"),
+    }
+    object.plain("policy", entry.policy.name());
+    object.number("overlaps", u64::from(entry.overlaps));
+    match entry.rejected {
+        None => object.null("rejected"),
+        Some(reason) => object.plain("rejected", reason.name()),
+    }
+    object.close();
+    out.push(b'\n');
+}
+
+fn csv(entry: &Entry) -> String {
+    let (sha256, rejected) = match entry.rejected {
+        None => (output::hex(&entry.sha256), ""),
+        Some(reason) => (String::new(), reason.name()),
+    };
+    format!(
+        "{},{},{},{},{},{},{},{sha256},{},{},{rejected}",
+        entry.packet,
+        entry.source,
+        entry.destination,
+        entry.ip_id,
+        record::proto_name(entry.proto),
+        entry.fragments,
+        entry.bytes,
+        entry.policy.name(),
+        entry.overlaps
+    )
+}
+
+const COLUMNS: [Column; 10] = [
+    Column { title: "PACKET", align: Align::Right, dispensable: 0 },
+    Column { title: "PROTO", align: Align::Left, dispensable: 0 },
+    Column { title: "SOURCE", align: Align::Left, dispensable: 0 },
+    Column { title: "DESTINATION", align: Align::Left, dispensable: 0 },
+    Column { title: "IP ID", align: Align::Right, dispensable: 3 },
+    Column { title: "FRAGMENTS", align: Align::Right, dispensable: 1 },
+    Column { title: "OVERLAPS", align: Align::Right, dispensable: 2 },
+    Column { title: "BYTES", align: Align::Right, dispensable: 0 },
+    Column { title: "POLICY", align: Align::Left, dispensable: 3 },
+    Column { title: "REJECTED", align: Align::Left, dispensable: 0 },
+];
+
+fn cells(entry: &Entry) -> Vec<String> {
+    let whole = entry.rejected.is_none();
+    vec![
+        entry.packet.to_string(),
+        record::proto_name(entry.proto).into_owned(),
+        entry.source.to_string(),
+        entry.destination.to_string(),
+        entry.ip_id.to_string(),
+        entry.fragments.to_string(),
+        if entry.overlaps > 0 { entry.overlaps.to_string() } else { String::new() },
+        if whole { Bytes(entry.bytes).to_string() } else { String::new() },
+        entry.policy.name().to_owned(),
+        entry.rejected.map(|reason| reason.name().replace('_', " ")).unwrap_or_default(),
+    ]
+}

@@ -1,0 +1,299 @@
+//! `tidewire follow`: one conversation, both directions as they were delivered.
+
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use clap::{Args, ValueEnum};
+use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Mode, Stop, Stream};
+
+use crate::{
+    failure::{self, Failure},
+    options::Common,
+    output::{self, Object, Out, push_number},
+    record, session,
+    units::Moment,
+};
+
+/// Print one conversation, both directions interleaved as they were delivered
+///
+/// The last argument is the stream's id, as `tidewire streams` and `tidewire flows` print it: the number of its first
+/// packet. Exit status 1 where there is no such stream.
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+
+    /// The stream's id, if it is not the last argument
+    #[arg(long, value_name = "ID", help_heading = "Stream")]
+    stream: Option<u64>,
+
+    /// text: as it is, without what would upset a terminal; hex: offsets, hexadecimal and text; raw: the bytes alone;
+    /// json: one object a piece, data in hexadecimal
+    #[arg(
+        long = "as",
+        value_name = "FORM",
+        value_enum,
+        default_value = "text",
+        hide_possible_values = true,
+        help_heading = "Stream"
+    )]
+    form: Form,
+
+    /// Only one direction: c2s or s2c
+    #[arg(long, value_name = "DIR", value_parser = crate::options::parse_direction, help_heading = "Stream")]
+    direction: Option<Direction>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    Text,
+    Hex,
+    Raw,
+    Json,
+}
+
+struct Follow {
+    id: u64,
+    form: Form,
+    direction: Option<Direction>,
+    colours: bool,
+    /// Pieces that may still be printed.
+    left: u64,
+    /// Whether the run ends with the stream: nothing is to be said of the rest.
+    ends_early: bool,
+    stop: Stop,
+    out: Out,
+    found: bool,
+    /// Who spoke last, and whether at the beginning of a line.
+    last: Option<Direction>,
+    at_line_start: bool,
+    failure: Option<Failure>,
+}
+
+impl Handler for Follow {
+    type Data = ();
+
+    fn open(&mut self, stream: &mut Stream<'_, ()>) {
+        if stream.id() == self.id {
+            self.found = true;
+            let opening = self.opening(stream);
+            self.note(opening);
+        } else {
+            stream.discard();
+        }
+    }
+
+    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        if stream.id() == self.id && self.wants(chunk.direction) {
+            self.print(&chunk);
+            let written = self.out.flush();
+            self.note(written);
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, ()>, gap: Gap) {
+        if stream.id() == self.id && self.wants(gap.direction) {
+            self.print_gap(&gap);
+        }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+        if stream.id() == self.id {
+            if self.form == Form::Text && !self.at_line_start {
+                self.out.buffer().push(b'\n');
+            }
+            let written = self.out.flush();
+            self.note(written);
+            if self.ends_early {
+                self.stop.raise();
+            }
+        }
+    }
+}
+
+impl Follow {
+    fn wants(&mut self, direction: Direction) -> bool {
+        let wanted = self.direction.is_none_or(|only| only == direction) && self.left > 0;
+        if wanted && self.left != u64::MAX {
+            self.left -= 1;
+        }
+        wanted
+    }
+
+    /// Keeps the first failure, and ends the run.
+    fn note(&mut self, written: Result<(), Failure>) {
+        if let Err(failure) = written {
+            self.failure.get_or_insert(failure);
+            self.left = 0;
+            self.stop.raise();
+        }
+    }
+
+    fn opening(&mut self, stream: &Stream<'_, ()>) -> Result<(), Failure> {
+        if !matches!(self.form, Form::Text | Form::Hex) || !self.colours {
+            return Ok(());
+        }
+        let key = stream.key();
+        let (client, server) = (record::endpoint(key.client, key.proto), record::endpoint(key.server, key.proto));
+        let begun = Moment(stream.start_ns());
+        self.out.line(&format!("\x1b[2m{} {client} > {server}, {begun}\x1b[0m", record::proto_name(key.proto)))
+    }
+
+    fn print(&mut self, chunk: &Chunk<'_>) {
+        let (bytes, offset) = (chunk.fresh(), chunk.offset + chunk.repeated_bytes as u64);
+        if bytes.is_empty() {
+            return;
+        }
+        match self.form {
+            Form::Raw => self.out.buffer().extend_from_slice(bytes),
+            Form::Json => {
+                let mut object = Object::open(self.out.buffer());
+                object.number("stream", self.id);
+                object.plain("direction", chunk.direction.name());
+                object.number("offset", offset);
+                object.number("bytes", bytes.len() as u64);
+                object.number("timestamp_ns", chunk.timestamp_ns);
+                object.plain("data", &output::hex(bytes));
+                object.close();
+                self.out.buffer().push(b'\n');
+            }
+            Form::Hex => self.print_hex(chunk.direction, offset, bytes),
+            Form::Text => self.print_text(chunk.direction, bytes),
+        }
+    }
+
+    /// Red and blue, as in other tools that follow streams.
+    fn colour(&self, direction: Direction) -> &'static str {
+        match (self.colours, direction) {
+            (false, _) => "",
+            (true, Direction::ClientToServer) => "\x1b[31m",
+            (true, Direction::ServerToClient) => "\x1b[34m",
+        }
+    }
+
+    fn plain(&self) -> &'static str {
+        if self.colours { "\x1b[0m" } else { "" }
+    }
+
+    fn print_text(&mut self, direction: Direction, bytes: &[u8]) {
+        let (colour, plain) = (self.colour(direction), self.plain());
+        if self.last.is_some_and(|last| last != direction) && !self.at_line_start {
+            self.out.buffer().push(b'\n');
+        }
+        let buffer = self.out.buffer();
+        buffer.extend_from_slice(colour.as_bytes());
+        for chunk in bytes.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                let shown = if c.is_control() && !matches!(c, '\n' | '\t') { '.' } else { c };
+                // A carriage return before a line feed is part of the line's end.
+                if c != '\r' {
+                    let mut encoded = [0; 4];
+                    buffer.extend_from_slice(shown.encode_utf8(&mut encoded).as_bytes());
+                }
+            }
+            buffer.extend(chunk.invalid().iter().map(|_| b'.'));
+        }
+        buffer.extend_from_slice(plain.as_bytes());
+        self.last = Some(direction);
+        self.at_line_start = bytes.last() == Some(&b'\n');
+    }
+
+    fn print_hex(&mut self, direction: Direction, offset: u64, bytes: &[u8]) {
+        let (colour, plain) = (self.colour(direction), self.plain());
+        let buffer = self.out.buffer();
+        for (line, at) in bytes.chunks(16).zip((offset..).step_by(16)) {
+            let _ = write!(buffer, "{colour}{} {at:08x} ", direction.name());
+            for index in 0..16 {
+                let gap = if index == 8 { " " } else { "" };
+                let _ = match line.get(index) {
+                    Some(byte) => write!(buffer, "{gap} {byte:02x}"),
+                    None => write!(buffer, "{gap}   "),
+                };
+            }
+            buffer.extend_from_slice(b"  ");
+            buffer.extend(line.iter().map(|&byte| if (b' '..=b'~').contains(&byte) { byte } else { b'.' }));
+            let _ = writeln!(buffer, "{plain}");
+        }
+    }
+
+    /// A gap is told in the forms that have a place for it; raw bytes have none: there it goes to standard error.
+    fn print_gap(&mut self, gap: &Gap) {
+        let (direction, cause) = (gap.direction.name(), gap.cause.name());
+        match self.form {
+            Form::Json => {
+                let mut object = Object::open(self.out.buffer());
+                object.number("stream", self.id);
+                object.plain("direction", direction);
+                object.object("gap", |object| {
+                    object.number("offset", gap.offset);
+                    object.number("bytes", gap.bytes);
+                    object.plain("cause", cause);
+                });
+                object.close();
+                self.out.buffer().push(b'\n');
+            }
+            Form::Raw => eprintln!("tidewire: {direction}: {} bytes missing at {} ({cause})", gap.bytes, gap.offset),
+            Form::Text | Form::Hex => {
+                let start = if self.at_line_start || self.form == Form::Hex { "" } else { "\n" };
+                let buffer = self.out.buffer();
+                let _ = write!(buffer, "{start}[{direction}: ");
+                push_number(buffer, gap.bytes);
+                let _ = writeln!(buffer, " bytes missing at {}, {}]", gap.offset, cause.replace('_', " "));
+                self.at_line_start = true;
+            }
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let (common, id) = options.input()?;
+    let colours = output::colours();
+    let make = |_, stop: &Stop| Follow {
+        id,
+        form: options.form,
+        direction: options.direction,
+        colours,
+        left: common.limit.unwrap_or(u64::MAX),
+        ends_early: common.stats.is_none() && common.limit != Some(0),
+        stop: stop.clone(),
+        out: Out::stdout(),
+        found: false,
+        last: None,
+        at_line_start: true,
+        failure: None,
+    };
+    let (handlers, closing) = session::run(&common, Mode::Strict, make)?;
+    let mut found = false;
+    for handler in handlers {
+        found |= handler.found;
+        if let Some(failure) = handler.failure {
+            return Err(failure);
+        }
+    }
+    if !found {
+        let _ = io::stdout().flush();
+        eprintln!("tidewire: there is no stream {id}; `tidewire streams` lists them");
+    }
+    let code = if found { failure::OK } else { failure::NOTHING };
+    closing.finish(&common, options.form == Form::Json, &mut Out::stdout(), code)
+}
+
+impl Options {
+    /// The captures, and the stream's id.
+    fn input(&self) -> Result<(Common, u64), Failure> {
+        let mut common = self.common.clone();
+        if let Some(id) = self.stream {
+            return Ok((common, id));
+        }
+        let last: Option<PathBuf> = common.files.pop();
+        let id = last.as_ref().and_then(|last| last.to_str()?.parse().ok());
+        let id = id.ok_or_else(|| match last {
+            Some(last) => Failure::Usage(format!("'{}' is not a stream's id: that comes last", last.display())),
+            None => Failure::Usage("name a capture and a stream's id: tidewire follow capture.pcap 17".into()),
+        })?;
+        Ok((common, id))
+    }
+}

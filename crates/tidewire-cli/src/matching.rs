@@ -1,0 +1,357 @@
+//! `tidewire match`: many patterns at once over reassembled streams.
+
+use std::{fs, path::PathBuf};
+
+use clap::Args;
+use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Mode, Stop, Stream};
+
+use crate::{
+    failure::{self, Failure},
+    options::Common,
+    output::{Object, Out, push_number},
+    patterns::{self, Border, Pattern, Patterns, Syntax},
+    record, session,
+    table::{Align, Column, Table},
+    units::counted,
+};
+
+/// Look for byte patterns in streams, across the borders of segments; exit status 1 where none is found
+///
+/// A pattern stands for its own bytes; |0d 0a| in it for bytes in hexadecimal. `hex:0d0a` is hexadecimal as a whole,
+/// `text:|0d|` not at all. Matches are printed by stream, direction and offset.
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+
+    /// Look for this pattern (repeatable)
+    #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true, help_heading = "Patterns")]
+    pattern: Vec<String>,
+
+    /// Look for the patterns in a file, one a line (repeatable)
+    #[arg(short = 'f', long, value_name = "FILE", help_heading = "Patterns")]
+    pattern_file: Vec<PathBuf>,
+
+    /// Letters of ASCII match in both cases
+    #[arg(short = 'i', long, help_heading = "Patterns")]
+    ignore_case: bool,
+
+    /// All patterns are hexadecimal
+    #[arg(short = 'x', long, help_heading = "Patterns")]
+    hex: bool,
+
+    /// Stop after N matches in all. One worker does this, so that it is plain which come first
+    #[arg(long, value_name = "N", help_heading = "Patterns")]
+    stop_after: Option<u64>,
+
+    /// Look no further in a stream after N matches in it
+    #[arg(long, value_name = "N", help_heading = "Patterns")]
+    stop_after_stream: Option<u64>,
+
+    /// Print how often each pattern was found, not each match
+    #[arg(long, help_heading = "Report")]
+    count: bool,
+
+    /// One JSON object a line; the names are a contract
+    #[arg(long, overrides_with = "csv", help_heading = "Report")]
+    json: bool,
+
+    /// Comma-separated values, a line of names first
+    #[arg(long, overrides_with = "json", help_heading = "Report")]
+    csv: bool,
+}
+
+/// A match in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Match {
+    direction: u8,
+    /// Of its first byte.
+    offset: u64,
+    pattern: u32,
+}
+
+/// A stream's own state.
+#[derive(Default)]
+struct Looking {
+    borders: [Border; 2],
+    found: u64,
+    matches: Vec<Match>,
+}
+
+/// A stream in which something was found.
+struct Found {
+    id: u64,
+    key: FlowKey,
+    matches: Vec<Match>,
+}
+
+struct Matcher<'a> {
+    patterns: &'a Patterns,
+    lengths: &'a [usize],
+    stop: Stop,
+    /// Whether matches are kept, or counted only.
+    keeps: bool,
+    left: u64,
+    left_in_stream: u64,
+    counts: Vec<u64>,
+    streams: u64,
+    found: Vec<Found>,
+}
+
+impl Handler for Matcher<'_> {
+    type Data = Looking;
+
+    #[inline]
+    fn data(&mut self, stream: &mut Stream<'_, Looking>, chunk: Chunk<'_>) {
+        let looking = stream.data();
+        let border = &mut looking.borders[chunk.direction as usize];
+        if chunk.is_datagram {
+            // Datagrams are no stream: nothing reaches from one into the next.
+            border.reset();
+        }
+        let begin = chunk.offset + chunk.repeated_bytes as u64;
+        let (patterns, first) = (self.patterns, looking.matches.len());
+        let mut number = 0;
+        let (matches, lengths, counts) = (&mut looking.matches, self.lengths, &mut self.counts);
+        let exact = self.keeps || self.left != u64::MAX || self.left_in_stream != u64::MAX;
+        patterns.find(border, chunk.fresh(), &mut |hit| {
+            number += 1;
+            if exact {
+                let end = begin + hit.end as u64;
+                let offset = end.saturating_sub(lengths[hit.pattern as usize] as u64);
+                matches.push(Match { direction: chunk.direction as u8, offset, pattern: hit.pattern });
+            } else {
+                counts[hit.pattern as usize] += 1;
+            }
+        });
+        if number > 0 {
+            self.settle(stream, first, number);
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, Looking>, gap: Gap) {
+        stream.data().borders[gap.direction as usize].reset();
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Looking>, _: EndReason) {
+        let looking = std::mem::take(stream.data());
+        self.streams += u64::from(looking.found > 0);
+        if !looking.matches.is_empty() {
+            self.found.push(Found { id: stream.id(), key: stream.key(), matches: looking.matches });
+        }
+    }
+}
+
+impl Matcher<'_> {
+    /// Takes `number` new matches of a stream, from index `first`, into account: limits, counts.
+    fn settle(&mut self, stream: &mut Stream<'_, Looking>, first: usize, number: u64) {
+        let looking = stream.data();
+        let room = self.left.min(self.left_in_stream.saturating_sub(looking.found));
+        let taken = number.min(room);
+        looking.found += taken;
+        // No limit stays no limit.
+        self.left -= if self.left == u64::MAX { 0 } else { taken };
+        if looking.matches.len() > first {
+            // By the place where a match ends: the one that is complete first comes first.
+            let lengths = self.lengths;
+            let end = |found: &Match| (found.offset + lengths[found.pattern as usize] as u64, *found);
+            looking.matches[first..].sort_unstable_by_key(end);
+            looking.matches.truncate(first + taken as usize);
+            for found in &looking.matches[first..] {
+                self.counts[found.pattern as usize] += 1;
+            }
+            if !self.keeps {
+                looking.matches.truncate(first);
+            }
+        }
+        if self.left == 0 {
+            self.stop.raise();
+        }
+        if self.left == 0 || looking.found >= self.left_in_stream {
+            stream.discard();
+        }
+    }
+}
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let list = options.patterns()?;
+    let lengths: Vec<usize> = list.iter().map(|pattern| pattern.bytes.len()).collect();
+    let patterns = Patterns::new(&list, options.ignore_case).map_err(Failure::Usage)?;
+    if options.stop_after == Some(0) || options.stop_after_stream == Some(0) {
+        return Err(Failure::Usage("stopping after 0 matches finds nothing; --limit 0 prints none".into()));
+    }
+    let mut common = options.common.clone();
+    if options.stop_after.is_some() {
+        common.workers = 1;
+    }
+    let keeps = !options.count && common.limit != Some(0);
+    let make = |_, stop: &Stop| Matcher {
+        patterns: &patterns,
+        lengths: &lengths,
+        stop: stop.clone(),
+        keeps,
+        left: options.stop_after.unwrap_or(u64::MAX),
+        left_in_stream: options.stop_after_stream.unwrap_or(u64::MAX),
+        counts: vec![0; list.len()],
+        streams: 0,
+        found: Vec::new(),
+    };
+    let (handlers, closing) = session::run(&common, Mode::Strict, make)?;
+    let mut counts = vec![0; list.len()];
+    let (mut found, mut streams) = (Vec::new(), 0);
+    for handler in handlers {
+        counts.iter_mut().zip(&handler.counts).for_each(|(sum, count)| *sum += count);
+        streams += handler.streams;
+        found.extend(handler.found);
+    }
+    found.sort_unstable_by_key(|found: &Found| found.id);
+    found.iter_mut().for_each(|found| found.matches.sort_unstable());
+    let total: u64 = counts.iter().sum();
+    let mut out = Out::stdout();
+    if options.count && common.limit != Some(0) {
+        options.print_counts(&list, &counts, &mut out)?;
+    } else {
+        options.print(&list, &found, &mut out)?;
+    }
+    if !options.json && !options.csv {
+        out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
+    }
+    let code = if total > 0 { failure::OK } else { failure::NOTHING };
+    closing.finish(&common, options.json, &mut out, code)
+}
+
+impl Options {
+    fn patterns(&self) -> Result<Vec<Pattern>, Failure> {
+        let syntax = if self.hex { Syntax::Hex } else { Syntax::Text };
+        let mut list = Vec::new();
+        for given in &self.pattern {
+            list.push(patterns::parse(given.as_bytes(), syntax).map_err(Failure::Usage)?);
+        }
+        for path in &self.pattern_file {
+            let name = path.display();
+            let text = fs::read(path).map_err(|error| Failure::Usage(format!("{name}: cannot be read: {error}")))?;
+            let more = patterns::parse_file(&text, syntax);
+            list.extend(more.map_err(|error| Failure::Usage(format!("{name}: {error}")))?);
+        }
+        if list.is_empty() {
+            return Err(Failure::Usage("no pattern is given: name one with -e, or a file of them with -f".into()));
+        }
+        Ok(list)
+    }
+
+    fn print(&self, list: &[Pattern], found: &[Found], out: &mut Out) -> Result<(), Failure> {
+        let limit = usize::try_from(self.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        let matches = found.iter().flat_map(|found| found.matches.iter().map(move |one| (found, one))).take(limit);
+        if self.csv && limit > 0 {
+            out.line("stream,direction,offset,length,pattern_index,pattern,proto,client_addr,client_port,server_addr,server_port")?;
+        }
+        let mut table = Table::new(&COLUMNS);
+        for (found, one) in matches {
+            let pattern = &list[one.pattern as usize];
+            if self.json {
+                push_json(out.buffer(), found, one, pattern);
+            } else if self.csv {
+                push_csv(out.buffer(), found, one, pattern);
+            } else {
+                table.row(cells(found, one, pattern));
+                table.settle(out)?;
+            }
+            out.settle()?;
+        }
+        table.finish(out)
+    }
+
+    /// How often each pattern was found; those that were not are left out.
+    fn print_counts(&self, list: &[Pattern], counts: &[u64], out: &mut Out) -> Result<(), Failure> {
+        let limit = usize::try_from(self.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        let mut table = Table::new(&[
+            Column { title: "MATCHES", align: Align::Right, dispensable: 0 },
+            Column { title: "PATTERN", align: Align::Left, dispensable: 0 },
+        ]);
+        if self.csv {
+            out.line("pattern_index,matches,pattern")?;
+        }
+        let counted = list.iter().zip(counts).enumerate().filter(|(_, (_, count))| **count > 0);
+        for (index, (pattern, &count)) in counted.take(limit) {
+            if self.json {
+                let mut object = Object::open(out.buffer());
+                object.text("pattern", &pattern.name);
+                object.number("pattern_index", index as u64);
+                object.number("matches", count);
+                object.close();
+                out.buffer().push(b'\n');
+            } else if self.csv {
+                out.line(&format!("{index},{count},{}", quoted(&pattern.name)))?;
+            } else {
+                table.row(vec![count.to_string(), printable(&pattern.name)]);
+            }
+        }
+        table.finish(out)
+    }
+}
+
+fn push_json(out: &mut Vec<u8>, found: &Found, one: &Match, pattern: &Pattern) {
+    let mut object = Object::open(out);
+    object.number("stream", found.id);
+    object.plain("direction", record::DIRECTIONS[usize::from(one.direction)].name());
+    object.number("offset", one.offset);
+    object.number("length", pattern.bytes.len() as u64);
+    object.text("pattern", &pattern.name);
+    object.number("pattern_index", u64::from(one.pattern));
+    object.plain("proto", &record::proto_name(found.key.proto));
+    record::push_endpoints(&mut object, &found.key);
+    object.close();
+    out.push(b'\n');
+}
+
+fn push_csv(out: &mut Vec<u8>, found: &Found, one: &Match, pattern: &Pattern) {
+    push_number(out, found.id);
+    let (key, length) = (&found.key, pattern.bytes.len());
+    let text = format!(
+        ",{},{},{length},{},{},{},{},{},{},{}\n",
+        record::DIRECTIONS[usize::from(one.direction)].name(),
+        one.offset,
+        one.pattern,
+        quoted(&pattern.name),
+        record::proto_name(key.proto),
+        key.client.address,
+        key.client.port,
+        key.server.address,
+        key.server.port
+    );
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// A value of comma-separated ones, in quotes (RFC 4180).
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
+/// A pattern's name without what would upset a terminal.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+const COLUMNS: [Column; 7] = [
+    Column { title: "STREAM", align: Align::Right, dispensable: 0 },
+    Column { title: "DIR", align: Align::Left, dispensable: 0 },
+    Column { title: "OFFSET", align: Align::Right, dispensable: 0 },
+    Column { title: "PATTERN", align: Align::Left, dispensable: 0 },
+    Column { title: "PROTO", align: Align::Left, dispensable: 2 },
+    Column { title: "CLIENT", align: Align::Left, dispensable: 1 },
+    Column { title: "SERVER", align: Align::Left, dispensable: 1 },
+];
+
+fn cells(found: &Found, one: &Match, pattern: &Pattern) -> Vec<String> {
+    let key = &found.key;
+    vec![
+        found.id.to_string(),
+        record::DIRECTIONS[usize::from(one.direction)].name().to_owned(),
+        one.offset.to_string(),
+        printable(&pattern.name),
+        record::proto_name(key.proto).into_owned(),
+        record::endpoint(key.client, key.proto),
+        record::endpoint(key.server, key.proto),
+    ]
+}

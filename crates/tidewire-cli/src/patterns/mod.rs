@@ -1,0 +1,83 @@
+//! Many byte patterns at once over streams that arrive in pieces.
+
+mod automaton;
+mod parse;
+mod sampled;
+#[cfg(test)]
+mod tests;
+
+pub use parse::{Syntax, parse, parse_file};
+
+use automaton::Automaton;
+use sampled::Sampled;
+
+/// Longest pattern, in bytes.
+pub const PATTERN_BYTES_MAX: usize = 64 << 10;
+
+/// Patterns up to this length are looked for by samples; the bytes of a direction that are kept at a border are as
+/// many. Beyond it, looking at them again for each small segment would cost more than the automaton does.
+const SAMPLED_BYTES_MAX: usize = 1024;
+
+/// One pattern: what it is called in the output, and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// As it was given.
+    pub name: String,
+    /// What is looked for; not empty.
+    pub bytes: Vec<u8>,
+}
+
+/// A set of patterns, ready to be looked for.
+pub enum Patterns {
+    /// By samples of four bytes.
+    Sampled(Sampled),
+    /// By an Aho-Corasick automaton: patterns of less than four bytes, or very long ones.
+    Automaton(Box<Automaton>),
+}
+
+/// What is kept of one direction from one piece to the next.
+#[derive(Debug, Default)]
+pub struct Border {
+    /// Samples: the last bytes, one less than the longest pattern has.
+    tail: Vec<u8>,
+    /// Automaton: the state, where one was reached.
+    state: Option<aho_corasick::automaton::StateID>,
+}
+
+impl Border {
+    /// Forgets what came before: bytes are missing.
+    pub fn reset(&mut self) {
+        self.tail.clear();
+        self.state = None;
+    }
+}
+
+/// An occurrence: the pattern's index, and where it ends in the piece, in bytes. It may begin before the piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// Bytes of the piece up to the occurrence's end.
+    pub end: usize,
+    /// Index of the pattern.
+    pub pattern: u32,
+}
+
+impl Patterns {
+    /// Prepares patterns, none of them empty.
+    pub fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, String> {
+        let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
+        let (shortest, longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
+        if shortest >= sampled::GRAM_BYTES && longest <= SAMPLED_BYTES_MAX {
+            return Ok(Self::Sampled(Sampled::new(patterns, ignore_case)));
+        }
+        Ok(Self::Automaton(Box::new(Automaton::new(patterns, ignore_case)?)))
+    }
+
+    /// Finds every occurrence that ends in `piece`, which follows what `border` knows of. Not in any order.
+    #[inline]
+    pub fn find(&self, border: &mut Border, piece: &[u8], found: &mut impl FnMut(Hit)) {
+        match self {
+            Self::Sampled(sampled) => sampled.find(&mut border.tail, piece, found),
+            Self::Automaton(automaton) => automaton.find(&mut border.state, piece, found),
+        }
+    }
+}

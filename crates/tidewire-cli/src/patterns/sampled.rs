@@ -1,0 +1,221 @@
+//! Patterns found by samples: every few bytes, four of them are looked up among those that patterns are known by.
+//!
+//! Of each pattern a window is chosen that holds a whole sample however the samples happen to lie: with a sample every
+//! `stride` bytes, the four-byte grams at `stride` successive places of the pattern. One of them coincides with a
+//! sample wherever the pattern occurs, so that each occurrence is found once, and nothing but a multiplication and one
+//! look into a table of bits is spent on most samples. Unlike an automaton's steps these do not wait for each other.
+
+use super::{Hit, Pattern};
+
+/// Bytes of a sample.
+pub const GRAM_BYTES: usize = 4;
+
+/// The table of bits has this many, as a power of two: 32 KiB, what a first-level cache holds.
+const BITS_LOG2: u32 = 18;
+const WORDS: usize = 1 << (BITS_LOG2 - 6);
+
+/// Lists of grams by a part of the same hash.
+const BUCKETS_LOG2: u32 = 15;
+
+/// Bytes that are looked at together: whether any sample in them is of interest is one question.
+const BLOCK_BYTES: usize = 32;
+
+/// A gram of a pattern.
+#[derive(Clone, Copy, Debug)]
+struct Gram {
+    /// Its four bytes, folded where case is ignored.
+    value: u32,
+    /// The pattern's index.
+    pattern: u32,
+    /// Where the gram lies in the pattern.
+    at: u32,
+}
+
+/// Patterns of at least [`GRAM_BYTES`].
+pub struct Sampled {
+    bits: Box<[u64; WORDS]>,
+    /// Where each bucket's grams begin; one more than there are buckets.
+    starts: Vec<u32>,
+    grams: Vec<Gram>,
+    patterns: Vec<Box<[u8]>>,
+    stride: usize,
+    ignore_case: bool,
+    /// Bytes to keep at a border: the longest pattern's but one.
+    kept_bytes: usize,
+}
+
+/// A multiplicative hash (Knuth); its upper bits are the best.
+#[inline(always)]
+fn hash(gram: u32) -> u32 {
+    gram.wrapping_mul(0x9e37_79b1)
+}
+
+/// Makes letters of both cases alike, and some other bytes too: what is found is compared properly afterwards.
+const FOLD: u32 = 0x2020_2020;
+
+impl Sampled {
+    pub(super) fn new(patterns: &[Pattern], ignore_case: bool) -> Self {
+        let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
+        let shortest = lengths().min().unwrap_or(GRAM_BYTES);
+        // The widest stride that the shortest pattern allows.
+        let stride = [8, 4, 2].into_iter().find(|stride| GRAM_BYTES + stride - 1 <= shortest).unwrap_or(1);
+        let mut grams = Vec::new();
+        for (pattern, index) in patterns.iter().zip(0..) {
+            let begin = window(&pattern.bytes, stride);
+            for at in begin..begin + stride {
+                if let Some(value) = gram(&pattern.bytes, at, ignore_case) {
+                    grams.push(Gram { value, pattern: index, at: at as u32 });
+                }
+            }
+        }
+        let bucket = |gram: &Gram| hash(gram.value) >> (32 - BUCKETS_LOG2);
+        grams.sort_by_key(|gram| (bucket(gram), gram.value));
+        let mut bits = Box::new([0; WORDS]);
+        let mut starts = vec![0; (1 << BUCKETS_LOG2) + 1];
+        for gram in &grams {
+            let bit = hash(gram.value) >> (32 - BITS_LOG2);
+            bits[(bit >> 6) as usize] |= 1 << (bit & 63);
+            starts[bucket(gram) as usize + 1] += 1;
+        }
+        for index in 1..starts.len() {
+            starts[index] += starts[index - 1];
+        }
+        let patterns = patterns.iter().map(|pattern| pattern.bytes.clone().into_boxed_slice()).collect();
+        let kept_bytes = lengths().max().unwrap_or(1).saturating_sub(1);
+        Self { bits, starts, grams, patterns, stride, ignore_case, kept_bytes }
+    }
+
+    /// See [`super::Patterns::find`]; `tail` holds the last bytes before the piece.
+    #[inline]
+    pub(super) fn find(&self, tail: &mut Vec<u8>, piece: &[u8], found: &mut impl FnMut(Hit)) {
+        if !tail.is_empty() {
+            self.find_across(tail, piece, found);
+        }
+        self.scan(piece, &mut |end, pattern| found(Hit { end, pattern }));
+        self.keep(tail, piece);
+    }
+
+    /// Occurrences that begin in `tail` and end in `piece`.
+    fn find_across(&self, tail: &mut Vec<u8>, piece: &[u8], found: &mut impl FnMut(Hit)) {
+        let before = tail.len();
+        tail.extend_from_slice(piece.get(..self.kept_bytes).unwrap_or(piece));
+        self.scan(tail, &mut |end, pattern| {
+            let begin = end - self.patterns[pattern as usize].len();
+            if begin < before && end > before {
+                found(Hit { end: end - before, pattern });
+            }
+        });
+        tail.truncate(before);
+    }
+
+    /// Keeps the last bytes of the stream so far.
+    fn keep(&self, tail: &mut Vec<u8>, piece: &[u8]) {
+        match piece.len().checked_sub(self.kept_bytes) {
+            Some(from) => {
+                tail.clear();
+                tail.extend_from_slice(&piece[from..]);
+            }
+            None => {
+                let excess = (tail.len() + piece.len()).saturating_sub(self.kept_bytes);
+                tail.drain(..excess);
+                tail.extend_from_slice(piece);
+            }
+        }
+    }
+
+    fn scan(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
+        match (self.stride, self.ignore_case) {
+            (1, false) => self.scan_by::<1, false>(bytes, found),
+            (2, false) => self.scan_by::<2, false>(bytes, found),
+            (4, false) => self.scan_by::<4, false>(bytes, found),
+            (_, false) => self.scan_by::<8, false>(bytes, found),
+            (1, true) => self.scan_by::<1, true>(bytes, found),
+            (2, true) => self.scan_by::<2, true>(bytes, found),
+            (4, true) => self.scan_by::<4, true>(bytes, found),
+            (_, true) => self.scan_by::<8, true>(bytes, found),
+        }
+    }
+
+    /// Looks at a sample every `STRIDE` bytes.
+    #[inline]
+    fn scan_by<const STRIDE: usize, const FOLDED: bool>(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
+        // A block's last sample reaches three bytes beyond it.
+        const REACH: usize = BLOCK_BYTES + GRAM_BYTES - 1;
+        let mut at = 0;
+        while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<REACH>()) {
+            let mut any = 0;
+            for place in (0..BLOCK_BYTES).step_by(STRIDE) {
+                let value = u32::from_le_bytes([block[place], block[place + 1], block[place + 2], block[place + 3]]);
+                any |= self.bit(if FOLDED { value | FOLD } else { value });
+            }
+            if any & 1 != 0 {
+                for place in (0..BLOCK_BYTES).step_by(STRIDE) {
+                    self.examine(bytes, at + place, found);
+                }
+            }
+            at += BLOCK_BYTES;
+        }
+        while at + GRAM_BYTES <= bytes.len() {
+            self.examine(bytes, at, found);
+            at += STRIDE;
+        }
+    }
+
+    /// In its lowest bit, whether a pattern may have this gram.
+    #[inline(always)]
+    fn bit(&self, value: u32) -> u64 {
+        let bit = hash(value) >> (32 - BITS_LOG2);
+        self.bits[(bit >> 6) as usize & (WORDS - 1)] >> (bit & 63)
+    }
+
+    /// Reports every pattern that has the sample at `at` where it lies.
+    #[inline]
+    fn examine(&self, bytes: &[u8], at: usize, found: &mut impl FnMut(usize, u32)) {
+        let Some(value) = gram(bytes, at, self.ignore_case) else { return };
+        if self.bit(value) & 1 == 0 {
+            return;
+        }
+        let bucket = (hash(value) >> (32 - BUCKETS_LOG2)) as usize;
+        let (Some(&start), Some(&end)) = (self.starts.get(bucket), self.starts.get(bucket + 1)) else { return };
+        for gram in self.grams.get(start as usize..end as usize).unwrap_or_default() {
+            if gram.value != value {
+                continue;
+            }
+            let pattern = &self.patterns[gram.pattern as usize];
+            let Some(begin) = at.checked_sub(gram.at as usize) else { continue };
+            let Some(candidate) = bytes.get(begin..begin + pattern.len()) else { continue };
+            let equal =
+                if self.ignore_case { candidate.eq_ignore_ascii_case(pattern) } else { *candidate == **pattern };
+            if equal {
+                found(begin + pattern.len(), gram.pattern);
+            }
+        }
+    }
+}
+
+/// The four bytes at a place.
+#[inline(always)]
+fn gram(bytes: &[u8], at: usize, ignore_case: bool) -> Option<u32> {
+    let value = u32::from_le_bytes(*bytes.get(at..)?.first_chunk::<GRAM_BYTES>()?);
+    Some(if ignore_case { value | FOLD } else { value })
+}
+
+/// Where in a pattern its grams begin: the window of bytes that are least likely in traffic.
+fn window(bytes: &[u8], stride: usize) -> usize {
+    let width = GRAM_BYTES + stride - 1;
+    let places = bytes.len().saturating_sub(width);
+    let rarity = |begin: &usize| -> u32 { bytes[*begin..*begin + width].iter().map(|&byte| rarity(byte)).sum() };
+    // The first of the best.
+    (0..=places).rev().max_by_key(rarity).unwrap_or(0)
+}
+
+/// How seldom a byte is in traffic, by its kind: a guess that only costs time where it is wrong.
+fn rarity(byte: u8) -> u32 {
+    match byte {
+        0 | b' ' | b'e' | b't' | b'a' | b'o' | b'0' => 0,
+        b'a'..=b'z' | 0xff => 2,
+        b'1'..=b'9' | b'-' | b'/' | b'.' | b':' | b'\r' | b'\n' => 3,
+        b'A'..=b'Z' | b'=' | b'"' | b'<' | b'>' | b'_' | b',' | b';' => 4,
+        _ => 5,
+    }
+}

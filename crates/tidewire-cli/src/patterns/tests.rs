@@ -1,0 +1,105 @@
+use super::*;
+
+/// A small generator of numbers, so that every run is the same (Marsaglia's xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+fn named(bytes: &[u8]) -> Pattern {
+    Pattern { name: String::new(), bytes: bytes.to_vec() }
+}
+
+/// Every occurrence, the slow way: (end in the stream, pattern).
+fn naive(patterns: &[Pattern], text: &[u8], ignore_case: bool) -> Vec<(usize, u32)> {
+    let mut hits = Vec::new();
+    for (pattern, index) in patterns.iter().zip(0..) {
+        for (begin, window) in text.windows(pattern.bytes.len()).enumerate() {
+            if window == pattern.bytes || ignore_case && window.eq_ignore_ascii_case(&pattern.bytes) {
+                hits.push((begin + window.len(), index));
+            }
+        }
+    }
+    hits.sort_unstable();
+    hits
+}
+
+/// The same by `set`, the text cut into pieces of random size.
+fn in_pieces(set: &Patterns, text: &[u8], numbers: &mut Numbers) -> Vec<(usize, u32)> {
+    let mut hits = Vec::new();
+    let mut border = Border::default();
+    let mut at = 0;
+    let longest = 1 + numbers.below(100);
+    while at < text.len() {
+        let piece = &text[at..(at + 1 + numbers.below(longest)).min(text.len())];
+        set.find(&mut border, piece, &mut |hit| hits.push((at + hit.end, hit.pattern)));
+        at += piece.len();
+    }
+    hits.sort_unstable();
+    hits
+}
+
+#[test]
+fn both_ways_of_looking_agree_with_the_naive_one() {
+    let mut numbers = Numbers(7);
+    for round in 0..400 {
+        let shortest = [4, 5, 7, 11][round % 4];
+        let alphabet = 2 + numbers.below(4);
+        let letter = |numbers: &mut Numbers| b"aBAbc\0"[numbers.below(alphabet)];
+        let text: Vec<u8> = (0..400).map(|_| letter(&mut numbers)).collect();
+        let count = 1 + numbers.below(20);
+        let patterns: Vec<Pattern> = (0..count)
+            .map(|_| {
+                let length = shortest + numbers.below(6);
+                let from = numbers.below(text.len() - length);
+                named(&text[from..from + length])
+            })
+            .collect();
+        let ignore_case = round % 3 == 0;
+        let expected = naive(&patterns, &text, ignore_case);
+        let sampled = Patterns::new(&patterns, ignore_case).unwrap();
+        assert!(matches!(sampled, Patterns::Sampled(_)));
+        assert_eq!(in_pieces(&sampled, &text, &mut numbers), expected);
+        let automaton = Patterns::Automaton(Box::new(Automaton::new(&patterns, ignore_case).unwrap()));
+        assert_eq!(in_pieces(&automaton, &text, &mut numbers), expected);
+    }
+}
+
+#[test]
+fn missing_bytes_end_a_match() {
+    for patterns in [vec![named(b"abcdef")], vec![named(b"abcdef"), named(b"x")]] {
+        let set = Patterns::new(&patterns, false).unwrap();
+        let mut border = Border::default();
+        let mut hits = 0;
+        set.find(&mut border, b"..abc", &mut |_| hits += 1);
+        border.reset();
+        set.find(&mut border, b"def", &mut |_| hits += 1);
+        assert_eq!(hits, 0);
+    }
+}
+
+#[test]
+fn patterns_as_people_write_them() {
+    let text = |given: &str| parse(given.as_bytes(), Syntax::Text).map(|pattern| pattern.bytes);
+    assert_eq!(text("GET /"), Ok(b"GET /".to_vec()));
+    assert_eq!(text("a|0d 0A|b"), Ok(b"a\r\nb".to_vec()));
+    assert_eq!(text("a|b|c"), Ok(b"a|b|c".to_vec()));
+    assert_eq!(text("a||"), Ok(b"a||".to_vec()));
+    assert_eq!(text("hex:41 42"), Ok(b"AB".to_vec()));
+    assert_eq!(text("text:|41|"), Ok(b"|41|".to_vec()));
+    assert!(text("hex:4").is_err());
+    assert!(text("hex:+1").is_err());
+    assert!(text("").is_err());
+    let hex = |given: &str| parse(given.as_bytes(), Syntax::Hex).map(|pattern| pattern.bytes);
+    assert_eq!(hex("|41:42|"), Ok(b"AB".to_vec()));
+    assert!(hex("GET").is_err());
+    let file = parse_file(b"one\r\n\ntwo", Syntax::Text).unwrap();
+    assert_eq!(file.iter().map(|pattern| pattern.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    assert!(parse_file(b"one\nhex:x", Syntax::Text).unwrap_err().starts_with("line 2: "));
+}
