@@ -23,3 +23,36 @@ pub(crate) fn after(walk: &mut Walk<'_>, at: usize) -> Result<Option<usize>, Mal
     }
     Ok(Some(at + bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, ipv6, join, snapped, tcp};
+    use crate::{Kind, LinkType, Malformation};
+
+    fn header(length: u8) -> [u8; 12] {
+        [6, length, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]
+    }
+
+    #[test]
+    fn what_it_protects_is_the_flow() {
+        for packet in [ipv4(51, &join(&[&header(1), &tcp(b"x")])), ipv6(51, &join(&[&header(1), &tcp(b"x")]))] {
+            let found = decoded(LinkType::RAW, &packet);
+            assert_eq!((found.kind, found.proto, found.payload_bytes), (Kind::Tcp, 6, 1));
+        }
+    }
+
+    #[test]
+    fn without_its_check_value_it_is_a_flow_of_its_own() {
+        let packet = ipv4(51, &join(&[&header(4), &[9; 12], &tcp(b"x")]));
+        let found = snapped(LinkType::RAW, &packet, 40);
+        assert_eq!((found.kind, found.proto, found.transport_at), (Kind::Ah, 51, 20));
+        assert_eq!(snapped(LinkType::RAW, &packet, 30).malformed, Some(Malformation::AhCut));
+    }
+
+    #[test]
+    fn lengths_that_contradict() {
+        assert_eq!(decoded(LinkType::RAW, &ipv4(51, &header(0))).malformed, Some(Malformation::AhLength));
+        assert_eq!(decoded(LinkType::RAW, &ipv4(51, &header(2))).malformed, Some(Malformation::AhLength));
+        assert_eq!(decoded(LinkType::RAW, &ipv4(51, &[6, 1])).malformed, Some(Malformation::AhShort));
+    }
+}

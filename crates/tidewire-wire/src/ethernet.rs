@@ -98,3 +98,36 @@ pub(crate) fn is_likely(walk: &Walk<'_>, at: usize) -> bool {
     walk.bytes::<HEADER_BYTES>(at)
         .is_some_and(|header| matches!(be16(header, TYPE), IPV4 | IPV6 | ARP | VLAN | SERVICE_VLAN | PPPOE_SESSION))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ethernet, ipv4, join, snapped, tcp};
+    use crate::{Kind, LinkType, Malformation};
+
+    #[test]
+    fn tags_are_noted_from_the_outside_in() {
+        let segment = ipv4(6, &tcp(b"x"));
+        let tagged = |tags: &[u8]| decoded(LinkType::ETHERNET, &ethernet(0x88a8, &join(&[tags, &segment])));
+        assert_eq!(tagged(&[0xe0, 5, 8, 0]).vlan, [5, 0xffff], "priority is not part of the id");
+        assert_eq!(tagged(&[0, 5, 0x91, 0, 0x0f, 0xff, 8, 0]).vlan, [5, 0xfff]);
+        let third = tagged(&[0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0]);
+        assert_eq!((third.vlan, third.kind), ([5, 6], Kind::Tcp), "a third is walked, not noted");
+    }
+
+    #[test]
+    fn snapped_and_short_are_different_faults() {
+        let frame = ethernet(0x8100, &[0, 5, 8, 0]);
+        assert_eq!(snapped(LinkType::ETHERNET, &frame, 13).malformed, Some(Malformation::LinkCut));
+        assert_eq!(snapped(LinkType::ETHERNET, &frame, 17).malformed, Some(Malformation::LinkCut));
+        assert_eq!(decoded(LinkType::ETHERNET, &frame[..13]).malformed, Some(Malformation::LinkShort));
+        assert_eq!(decoded(LinkType::ETHERNET, &frame[..17]).malformed, Some(Malformation::LinkShort));
+    }
+
+    #[test]
+    fn what_is_not_ip_is_counted_by_kind() {
+        assert_eq!(decoded(LinkType::ETHERNET, &ethernet(0x8035, &[0; 46])).kind, Kind::Arp);
+        for ether_type in [0x88cc, 0x8863, 0x86ff, 1501, 0x5ff] {
+            assert_eq!(decoded(LinkType::ETHERNET, &ethernet(ether_type, &[0; 46])).kind, Kind::OtherLink);
+        }
+    }
+}

@@ -117,3 +117,47 @@ fn eoip(walk: &Walk<'_>, at: usize) -> Option<Carried> {
         end: at + 4 + usize::from(u16::from_be_bytes([l0, l1])),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ethernet, ipv4, join, tcp};
+    use crate::{Kind, LinkType, TunnelKind};
+
+    fn found(header: &[u8], payload: &[u8]) -> (Kind, TunnelKind, u32) {
+        let found = decoded(LinkType::RAW, &ipv4(47, &join(&[header, payload])));
+        (found.kind, found.tunnel.kind, found.tunnel.id)
+    }
+
+    #[test]
+    fn every_optional_field_of_version_0() {
+        let segment = ipv4(6, &tcp(b"x"));
+        for (flags, bytes, id) in [(0x00, 0, 0), (0x80, 4, 0), (0x20, 4, 7), (0x10, 4, 0), (0xb0, 12, 7)] {
+            let key_at = if flags & 0x80 != 0 { 4 } else { 0 };
+            let mut fields = vec![0; bytes];
+            if flags & 0x20 != 0 {
+                fields[key_at + 3] = 7;
+            }
+            let header = join(&[&[flags, 0, 8, 0], &fields]);
+            assert_eq!(found(&header, &segment), (Kind::Tcp, TunnelKind::Gre, id), "{flags:#x}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_walked_is_a_flow_of_gre() {
+        for header in [&[0, 0, 0, 0][..], &[0, 2, 8, 0], &[0x20, 0, 8], &[0, 0, 0x88, 0x0b], &[0x30, 0x81, 0x88, 0x0b]]
+        {
+            assert_eq!(found(header, &[]), (Kind::OtherIp, TunnelKind::None, 0));
+        }
+    }
+
+    #[test]
+    fn sessions_and_calls_are_the_tunnel_s_id() {
+        let segment = ipv4(6, &tcp(b"x"));
+        let pptp = [0x30, 0x01, 0x88, 0x0b, 0, segment.len() as u8 + 1, 1, 5, 0, 0, 0, 1, 0x21];
+        assert_eq!(found(&pptp, &segment), (Kind::Tcp, TunnelKind::Gre, 0x105));
+        let inner = ethernet(0x0800, &segment);
+        let erspan = [0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 1, 0xfd, 33, 0, 0, 0, 0];
+        assert_eq!(found(&erspan, &inner), (Kind::Tcp, TunnelKind::Erspan, 0x121));
+        assert_eq!(found(&[0, 0, 0x88, 0xbe], &inner), (Kind::Tcp, TunnelKind::Erspan, 0));
+    }
+}

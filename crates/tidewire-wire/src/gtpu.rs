@@ -59,3 +59,29 @@ fn after_extensions(walk: &Walk<'_>, first: u8, mut at: usize) -> Option<usize> 
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, ipv6, join, tcp, udp};
+    use crate::{Kind, LinkType, TunnelKind};
+
+    #[test]
+    fn a_packet_of_the_stated_length_makes_a_tunnel() {
+        let inner = ipv6(6, &tcp(b"x"));
+        let found = |header: &[u8]| {
+            let found = decoded(LinkType::RAW, &ipv4(17, &udp(2152, &join(&[header, &inner]))));
+            (found.kind, found.tunnel.kind, found.tunnel.id)
+        };
+        let tunnel = (Kind::Tcp, TunnelKind::GtpU, 9);
+        let none = (Kind::Udp, TunnelKind::None, 0);
+        assert_eq!(found(&[0x30, 255, 0, 61, 0, 0, 0, 9]), tunnel);
+        assert_eq!(found(&[0x32, 255, 0, 65, 0, 0, 0, 9, 0, 1, 0, 0]), tunnel, "sequence number");
+        let extensions = [0x36, 255, 0, 73, 0, 0, 0, 9, 0, 1, 0, 0xc0, 1, 0, 0, 0x85, 1, 0, 0, 0];
+        assert_eq!(found(&extensions), tunnel, "two extension headers");
+        assert_eq!(found(&[0x34, 255, 0, 69, 0, 0, 0, 9, 0, 1, 0, 0xc0, 0, 0, 0, 0]), none, "of length zero");
+        assert_eq!(found(&[0x30, 255, 0, 60, 0, 0, 0, 9]), none, "shorter than the packet inside");
+        assert_eq!(found(&[0x30, 255, 0, 62, 0, 0, 0, 9]), none, "longer than the datagram");
+        assert_eq!(found(&[0x30, 1, 0, 61, 0, 0, 0, 9]), none, "another message");
+        assert_eq!(found(&[0x50, 255, 0, 61, 0, 0, 0, 9]), none, "another version");
+    }
+}

@@ -68,3 +68,40 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize, padded: bool) -> Result<Next,
     walk.end = walk.end.min(at + SUBFRAME_BYTES + usize::from(be16(subframe, 12)));
     Ok(Next::Llc { at: at + SUBFRAME_BYTES })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, join, snap, tcp};
+    use crate::{Kind, LinkType};
+
+    /// A frame with this control field and these bytes between addresses and LLC.
+    fn kind(control: [u8; 2], rest: &[u8]) -> Kind {
+        let frame = join(&[&control, &[0; 22], rest, &snap(0x0800, &ipv4(6, &tcp(b"x")))]);
+        decoded(LinkType::IEEE802_11, &frame).kind
+    }
+
+    #[test]
+    fn fields_come_and_go_by_the_control_field() {
+        assert_eq!(kind([0x08, 1], &[]), Kind::Tcp);
+        assert_eq!(kind([0x08, 3], &[0; 6]), Kind::Tcp, "four addresses");
+        assert_eq!(kind([0x88, 1], &[0; 2]), Kind::Tcp, "QoS");
+        assert_eq!(kind([0x88, 0x81], &[0; 6]), Kind::Tcp, "QoS and high throughput control");
+        assert_eq!(kind([0x08, 0x81], &[]), Kind::Tcp, "order without QoS");
+        assert_eq!(kind([0x88, 0x83], &[0; 12]), Kind::Tcp, "all of them");
+    }
+
+    #[test]
+    fn an_aggregate_s_first_subframe_is_walked() {
+        let bytes = 8 + 41_u8;
+        assert_eq!(kind([0x88, 1], &join(&[&[0x80, 0], &[0; 12], &[0, bytes]])), Kind::Tcp);
+    }
+
+    #[test]
+    fn everything_else_is_counted() {
+        assert_eq!(kind([0x80, 0], &[]), Kind::OtherLink, "beacon");
+        assert_eq!(kind([0x48, 1], &[]), Kind::OtherLink, "no data");
+        assert_eq!(kind([0x08, 0x41], &[]), Kind::OtherLink, "encrypted");
+        assert_eq!(kind([0x08, 0x05], &[]), Kind::OtherLink, "fragmented");
+        assert_eq!(decoded(LinkType::IEEE802_11, &[0xd4, 0, 0, 0]).kind, Kind::OtherLink, "acknowledgment");
+    }
+}

@@ -91,3 +91,63 @@ fn options_are_sound(options: &[u8]) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, ipv4_fragment, join, snapped, tcp, udp};
+    use crate::{Kind, LinkType, Malformation};
+
+    fn reason(packet: &[u8]) -> Option<Malformation> {
+        decoded(LinkType::IPV4, packet).malformed
+    }
+
+    #[test]
+    fn a_fragment_says_where_it_belongs() {
+        let found = decoded(LinkType::RAW, &ipv4_fragment(17, 0x2003, &[9; 16]));
+        assert_eq!(found.kind, Kind::Fragment);
+        let fragment = found.fragment;
+        assert_eq!((fragment.id, fragment.offset_bytes, fragment.more, fragment.proto), (0x1234, 24, true, 17));
+        assert_eq!((fragment.data_at, fragment.data_bytes, fragment.unfragmentable_bytes), (20, 16, 20));
+        assert_eq!(
+            decoded(LinkType::RAW, &ipv4_fragment(17, 0x4000, &udp(53, &[]))).kind,
+            Kind::Udp,
+            "do not fragment"
+        );
+    }
+
+    #[test]
+    fn a_length_of_zero_is_the_rest_of_the_frame() {
+        let mut packet = ipv4(6, &tcp(b"offloaded"));
+        packet[2..4].fill(0);
+        assert_eq!(decoded(LinkType::RAW, &packet).payload_bytes, 9);
+    }
+
+    #[test]
+    fn lengths_that_contradict() {
+        let packet = ipv4(6, &tcp(b"x"));
+        let with = |at: usize, byte| {
+            let mut packet = packet.clone();
+            packet[at] = byte;
+            packet
+        };
+        assert_eq!(reason(&with(0, 0x65)), Some(Malformation::Ipv4Version));
+        assert_eq!(reason(&with(0, 0x44)), Some(Malformation::Ipv4HeaderLength));
+        assert_eq!(reason(&with(3, 19)), Some(Malformation::Ipv4TotalShort));
+        assert_eq!(reason(&with(3, 42)), Some(Malformation::Ipv4TotalLong));
+        assert_eq!(reason(&packet[..19]), Some(Malformation::Ipv4Short));
+        assert_eq!(snapped(LinkType::RAW, &packet, 19).malformed, Some(Malformation::Ipv4Cut));
+    }
+
+    #[test]
+    fn options_are_walked_over_when_sound() {
+        let mut packet = ipv4(6, &join(&[&[1, 7, 3, 4], &tcp(b"x")]));
+        packet[0] = 0x46;
+        let found = decoded(LinkType::RAW, &packet);
+        assert_eq!((found.kind, found.transport_at, found.payload_bytes), (Kind::Tcp, 24, 1));
+        for length in [0, 1, 4] {
+            packet[22] = length;
+            assert_eq!(reason(&packet), Some(Malformation::Ipv4Options), "length {length}");
+        }
+        assert_eq!(snapped(LinkType::RAW, &packet, 22).malformed, Some(Malformation::Ipv4Cut));
+    }
+}

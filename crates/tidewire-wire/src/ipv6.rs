@@ -156,3 +156,86 @@ fn fragment(walk: &mut Walk<'_>, ip_at: usize, named_at: usize, at: usize, heade
     };
     Next::Done(Kind::Fragment)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, examples, ipv6, join, snapped, tcp, udp};
+    use crate::{Kind, LinkType, Malformation};
+
+    fn reason(packet: &[u8]) -> Option<Malformation> {
+        decoded(LinkType::IPV6, packet).malformed
+    }
+
+    /// Destination or hop-by-hop options that only pad.
+    fn options(next: u8) -> [u8; 8] {
+        [next, 0, 1, 4, 0, 0, 0, 0]
+    }
+
+    #[test]
+    fn a_fragment_says_where_it_belongs() {
+        let packet = ipv6(60, &join(&[&options(44), &[17, 0, 0, 0x19, 1, 2, 3, 4], &[9; 16]]));
+        let found = decoded(LinkType::RAW, &packet);
+        assert_eq!(found.kind, Kind::Fragment);
+        let fragment = found.fragment;
+        assert_eq!((fragment.id, fragment.offset_bytes, fragment.more, fragment.proto), (0x0102_0304, 24, true, 17));
+        assert_eq!((fragment.data_at, fragment.data_bytes), (56, 16));
+        assert_eq!((fragment.unfragmentable_bytes, fragment.next_header_at), (48, 40));
+        let direct = decoded(LinkType::RAW, &ipv6(44, &join(&[&[17, 0, 0, 0x18, 1, 2, 3, 4], &[9; 16]])));
+        assert_eq!((direct.fragment.next_header_at, direct.fragment.more), (6, false));
+    }
+
+    #[test]
+    fn an_atomic_fragment_is_a_packet() {
+        let found = decoded(LinkType::RAW, &ipv6(44, &join(&[&[6, 0, 0, 6, 1, 2, 3, 4], &tcp(b"x")])));
+        assert_eq!((found.kind, found.transport_at), (Kind::Tcp, 48), "reserved bits do not matter");
+    }
+
+    #[test]
+    fn a_jumbo_payload_is_as_long_as_its_option_says() {
+        let (_, link, mut packet) = examples().into_iter().find(|example| example.0 == "ipv6-jumbo").unwrap();
+        let found = decoded(link, &packet);
+        assert_eq!((found.kind, found.payload_bytes, found.ip_bytes), (Kind::Udp, 0x1_0009 - 16, 40 + 0x1_0009));
+        (packet[4], packet[5]) = (0, 100);
+        assert_eq!(reason(&packet), Some(Malformation::Ipv6Jumbo));
+        let small = ipv6(0, &join(&[&[17, 0, 0xc2, 4, 0, 0, 0, 20], &udp(53, &[])]));
+        assert_eq!(reason(&small), Some(Malformation::Ipv6Jumbo));
+    }
+
+    #[test]
+    fn a_length_of_zero_is_nothing_unless_no_wire_could_carry_it() {
+        let mut packet = ipv6(6, &tcp(b"x"));
+        packet[5] = 0;
+        assert_eq!(reason(&packet), Some(Malformation::TcpShort));
+        packet.resize(70_000, 0);
+        assert_eq!(decoded(LinkType::RAW, &packet).payload_bytes, 70_000 - 60);
+    }
+
+    #[test]
+    fn headers_that_contradict() {
+        let segment = tcp(b"x");
+        assert_eq!(
+            reason(&ipv6(60, &join(&[&options(0), &options(6), &segment]))),
+            Some(Malformation::Ipv6HopByHopPlace)
+        );
+        assert_eq!(reason(&ipv6(60, &[6, 1, 0, 0, 0, 0, 0, 0])), Some(Malformation::Ipv6ExtensionLong));
+        assert_eq!(reason(&ipv6(60, &[6, 0, 0])), Some(Malformation::Ipv6ExtensionShort));
+        let mut packet = ipv6(6, &segment);
+        packet[5] += 1;
+        assert_eq!(reason(&packet), Some(Malformation::Ipv6PayloadLong));
+        let packet = ipv6(60, &join(&[&options(6), &segment]));
+        assert_eq!(snapped(LinkType::RAW, &packet, 47).malformed, Some(Malformation::Ipv6ExtensionCut));
+        assert_eq!(snapped(LinkType::RAW, &packet, 39).malformed, Some(Malformation::Ipv6Cut));
+        assert_eq!(snapped(LinkType::RAW, &packet, 68).kind, Kind::Tcp);
+    }
+
+    #[test]
+    fn as_many_headers_as_fit_an_ethernet_frame_and_no_more_than_the_limit() {
+        let chain = |count: usize| {
+            let mut headers = options(60).repeat(count);
+            headers[(count - 1) * 8] = 6;
+            ipv6(60, &join(&[&headers, &tcp(b"x")]))
+        };
+        assert_eq!(decoded(LinkType::RAW, &chain(182)).kind, Kind::Tcp);
+        assert_eq!(reason(&chain(192)), Some(Malformation::Ipv6ExtensionDepth));
+    }
+}

@@ -171,3 +171,32 @@ fn juniper(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let extensions = usize::from(be16(walk.header::<2>(at + 4, LinkShort, LinkCut)?, 0));
     Ok(Next::Ethernet { at: at + 6 + extensions })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, join, tcp};
+    use crate::{Kind, LinkType, Malformation};
+
+    #[test]
+    fn small_link_types() {
+        let segment = ipv4(6, &tcp(b"x"));
+        let kind = |link, header: &[u8]| decoded(link, &join(&[header, &segment])).kind;
+        assert_eq!(kind(LinkType::SLIP, &[0; 16]), Kind::Tcp);
+        assert_eq!(kind(LinkType::ARCNET_LINUX, &[1, 2, 0, 0, 240]), Kind::Tcp);
+        assert_eq!(kind(LinkType::ARCNET_LINUX, &[1, 2, 0, 0, 212, 0, 0, 1]), Kind::Tcp);
+        assert_eq!(kind(LinkType::ARCNET_LINUX, &[1, 2, 0, 0, 212, 3, 0, 1]), Kind::OtherLink, "a fragment");
+        assert_eq!(kind(LinkType::SUNATM, &[2, 0, 0, 5, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0]), Kind::Tcp);
+        assert_eq!(kind(LinkType::JUNIPER_ETHER, &join(&[b"MGC\x80\0\x02", &[0; 14], &[8, 0]])), Kind::Tcp);
+        assert_eq!(kind(LinkType::JUNIPER_ETHER, &join(&[b"MGC\0", &[0; 12], &[8, 0]])), Kind::Tcp);
+        assert_eq!(kind(LinkType::PPP_WITH_DIR, &[1, 0x21]), Kind::Tcp);
+        assert_eq!(kind(LinkType::PPI, &join(&[&[0, 0, 8, 0, 1, 0, 0, 0], &[0; 12], &[8, 0]])), Kind::Tcp);
+        assert_eq!(kind(LinkType::PPI, &[0, 0, 8, 0, 1, 0, 1, 0]), Kind::OtherLink);
+    }
+
+    #[test]
+    fn raw_packets_are_of_their_version() {
+        assert_eq!(decoded(LinkType::RAW, &[0x50; 40]).malformed, Some(Malformation::IpVersion));
+        assert_eq!(decoded(LinkType::RAW, &[]).malformed, Some(Malformation::LinkShort));
+        assert_eq!(decoded(LinkType::IPV6, &ipv4(6, &tcp(&[0; 40]))).malformed, Some(Malformation::Ipv6Version));
+    }
+}

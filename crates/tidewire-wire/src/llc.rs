@@ -58,3 +58,30 @@ pub(crate) fn nlpid(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation
         _ => Ok(Next::Done(Kind::OtherLink)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ethernet, ipv4, join, snap, tcp};
+    use crate::{Kind, LinkType, Malformation};
+
+    fn kind(payload: &[u8]) -> Kind {
+        decoded(LinkType::ETHERNET, &ethernet(payload.len() as u16, payload)).kind
+    }
+
+    #[test]
+    fn ip_stands_behind_snap_and_its_own_access_points() {
+        let segment = ipv4(6, &tcp(b"x"));
+        assert_eq!(kind(&snap(0x0800, &segment)), Kind::Tcp);
+        assert_eq!(kind(&join(&[&[6, 6, 3], &segment])), Kind::Tcp);
+        assert_eq!(kind(&join(&[&[0xfe, 0xfe, 3, 0xcc], &segment])), Kind::Tcp);
+        assert_eq!(kind(&[0x42, 0x42, 3, 0, 0]), Kind::OtherLink, "spanning tree");
+        assert_eq!(kind(&[0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0]), Kind::OtherLink, "another organisation");
+        assert_eq!(kind(&[0xaa]), Kind::OtherLink);
+    }
+
+    #[test]
+    fn the_length_bounds_what_follows() {
+        let frame = ethernet(8 + 40, &snap(0x0800, &ipv4(6, &tcp(b"x"))));
+        assert_eq!(decoded(LinkType::ETHERNET, &frame).malformed, Some(Malformation::Ipv4TotalLong));
+    }
+}

@@ -25,8 +25,8 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
 
 fn payload(walk: &Walk<'_>, at: usize) -> Next {
     match walk.bytes::<1>(at).map(|[first]| first >> 4) {
-        Some(4) if !is_ethernet_rather(walk, at, 2, 0) => Next::Ipv4 { at },
-        Some(6) if !is_ethernet_rather(walk, at, 4, 40) => Next::Ipv6 { at },
+        Some(4) if !is_ethernet_rather(walk, at) => Next::Ipv4 { at },
+        Some(6) if !is_ethernet_rather(walk, at) => Next::Ipv6 { at },
         // A control word begins with a zero nibble (RFC 4385, 3) and takes 4 bytes.
         Some(0) if ethernet::is_likely(walk, at + 4) => Next::Ethernet { at: at + 4 },
         Some(_) if ethernet::is_likely(walk, at) => Next::Ethernet { at },
@@ -35,10 +35,49 @@ fn payload(walk: &Walk<'_>, at: usize) -> Next {
 }
 
 /// Whether this is a pseudowire's Ethernet header whose address begins like an IP version: its type is known, and the
-/// length that IP would have here (field at `length_at`, plus `fixed_bytes`) does not fit.
-fn is_ethernet_rather(walk: &Walk<'_>, at: usize, length_at: usize, fixed_bytes: usize) -> bool {
-    let ip_fits = walk
-        .bytes::<2>(at + length_at)
-        .is_some_and(|length| at + fixed_bytes + usize::from(be16(length, 0)) <= walk.end);
+/// lengths that IP would have here contradict each other or the frame.
+fn is_ethernet_rather(walk: &Walk<'_>, at: usize) -> bool {
+    let ip_fits = walk.bytes::<6>(at).is_some_and(|header| {
+        let (header_bytes, ip_bytes) = match header[0] >> 4 {
+            4 => (usize::from(header[0] & 0x0f) * 4, usize::from(be16(header, 2))),
+            _ => (40, 40 + usize::from(be16(header, 4))),
+        };
+        (20..=ip_bytes).contains(&header_bytes) && at + ip_bytes <= walk.end
+    });
     !ip_fits && ethernet::is_likely(walk, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ethernet, ipv4, ipv6, join, snapped, tcp};
+    use crate::{Kind, LinkType, Malformation};
+
+    fn kind(payload: &[u8]) -> Kind {
+        decoded(LinkType::ETHERNET, &ethernet(0x8847, &join(&[&[0, 1, 0, 64, 0, 2, 1, 64], payload]))).kind
+    }
+
+    #[test]
+    fn the_first_nibble_says_what_it_carries() {
+        assert_eq!(kind(&ipv4(6, &tcp(b"x"))), Kind::Tcp);
+        assert_eq!(kind(&ipv6(6, &tcp(b"x"))), Kind::Tcp);
+        assert_eq!(kind(&[0x10, 0, 0, 0x21, 0, 0]), Kind::OtherLink, "an associated channel");
+        assert_eq!(kind(&[]), Kind::OtherLink);
+    }
+
+    #[test]
+    fn a_pseudowire_is_known_by_its_type() {
+        let mut inner = ethernet(0x0800, &ipv4(6, &tcp(b"x")));
+        assert_eq!(kind(&join(&[&[0; 4], &inner])), Kind::Tcp);
+        for first in [0, 0x20, 0x40, 0x60] {
+            inner[0] = first;
+            assert_eq!(kind(&inner), Kind::Tcp, "an address that begins with {first:#x}, no control word");
+        }
+    }
+
+    #[test]
+    fn a_stack_must_end() {
+        let frame = ethernet(0x8847, &[0, 1, 0, 64]);
+        assert_eq!(decoded(LinkType::ETHERNET, &frame).malformed, Some(Malformation::MplsDepth));
+        assert_eq!(snapped(LinkType::ETHERNET, &frame, 16).malformed, Some(Malformation::LinkCut));
+    }
 }

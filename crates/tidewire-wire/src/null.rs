@@ -21,3 +21,22 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
         _ => Next::Done(Kind::OtherLink),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, ipv6, join, tcp};
+    use crate::{Kind, LinkType};
+
+    #[test]
+    fn both_byte_orders_and_every_system_s_ipv6() {
+        for link in [LinkType::NULL, LinkType::LOOP] {
+            for family in [2_u32, 10, 23, 24, 28, 30] {
+                let packet = if family == 2 { ipv4(6, &tcp(b"x")) } else { ipv6(6, &tcp(b"x")) };
+                for bytes in [family.to_be_bytes(), family.to_le_bytes()] {
+                    assert_eq!(decoded(link, &join(&[&bytes, &packet])).kind, Kind::Tcp, "{family}");
+                }
+            }
+            assert_eq!(decoded(link, &[0, 0, 0, 7, 0x45]).kind, Kind::OtherLink);
+        }
+    }
+}

@@ -72,3 +72,37 @@ pub(crate) fn pppoe(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation
     walk.end = end;
     Ok(Next::Ppp { at: at + 6 })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ethernet, ipv4, join, tcp};
+    use crate::{Kind, LinkType, Malformation};
+
+    #[test]
+    fn address_and_protocol_may_be_compressed() {
+        let segment = ipv4(6, &tcp(b"x"));
+        for header in [&[0xff, 3, 0, 0x21][..], &[0xff, 3, 0x21], &[0, 0x21], &[0x21]] {
+            assert_eq!(decoded(LinkType::PPP, &join(&[header, &segment])).kind, Kind::Tcp, "{header:?}");
+        }
+        assert_eq!(decoded(LinkType::PPP, &[0xc0, 0x21, 1]).kind, Kind::OtherLink, "link control");
+        assert_eq!(decoded(LinkType::PPP, &[0xff, 3]).malformed, Some(Malformation::LinkShort));
+    }
+
+    #[test]
+    fn a_pppoe_session_states_version_and_length() {
+        let segment = ipv4(6, &tcp(b"x"));
+        let frame = |header: [u8; 6]| ethernet(0x8864, &join(&[&header, &[0, 0x21], &segment]));
+        let bytes = segment.len() as u8 + 2;
+        assert_eq!(decoded(LinkType::ETHERNET, &frame([0x11, 0, 0, 1, 0, bytes])).kind, Kind::Tcp);
+        assert_eq!(decoded(LinkType::ETHERNET, &frame([0x11, 9, 0, 1, 0, bytes])).kind, Kind::OtherLink);
+        let reason = |header| decoded(LinkType::ETHERNET, &frame(header)).malformed;
+        assert_eq!(reason([0x21, 0, 0, 1, 0, bytes]), Some(Malformation::PppoeVersion));
+        assert_eq!(reason([0x11, 0, 0, 1, 0, bytes + 1]), Some(Malformation::PppoeLength));
+        assert_eq!(reason([0x11, 0, 0, 1, 0, bytes - 1]), Some(Malformation::Ipv4TotalLong));
+    }
+
+    #[test]
+    fn keep_alives_are_not_arp() {
+        assert_eq!(decoded(LinkType::C_HDLC, &[0x8f, 0, 0x80, 0x35, 0, 0]).kind, Kind::OtherLink);
+    }
+}

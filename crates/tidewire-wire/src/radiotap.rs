@@ -98,3 +98,31 @@ pub(crate) fn ppi(walk: &mut Walk<'_>) -> Result<(u32, usize), Malformation> {
     }
     Ok((u32::from_le_bytes([l0, l1, l2, l3]), bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, join, snap, tcp};
+    use crate::{Kind, LinkType, Malformation};
+
+    fn data(padding: &[u8]) -> Vec<u8> {
+        join(&[&[0x88, 1], &[0; 24], padding, &snap(0x0800, &ipv4(6, &tcp(b"x")))])
+    }
+
+    #[test]
+    fn flags_are_found_behind_timestamp_and_further_presence_words() {
+        let header = [0, 0, 25, 0, 3, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 0x30];
+        let frame = join(&[&header, &data(&[0; 2]), &[1, 2, 3, 4]]);
+        assert_eq!(decoded(LinkType::IEEE802_11_RADIOTAP, &frame).kind, Kind::Tcp);
+    }
+
+    #[test]
+    fn lengths_that_contradict() {
+        let reason = |link, header: &[u8]| decoded(link, &join(&[header, &data(&[])])).malformed;
+        let wrong = Some(Malformation::LinkHeaderLength);
+        assert_eq!(reason(LinkType::IEEE802_11_RADIOTAP, &[0, 0, 7, 0, 0, 0, 0, 0]), wrong);
+        assert_eq!(reason(LinkType::IEEE802_11_RADIOTAP, &[0, 0, 0, 9, 0, 0, 0, 0]), wrong);
+        assert_eq!(reason(LinkType::IEEE802_11_RADIOTAP, &[1, 0, 8, 0, 0, 0, 0, 0]), wrong);
+        assert_eq!(reason(LinkType::IEEE802_11_AVS, &[0x80, 0x21, 0x10, 1, 0xff, 0, 0, 64]), wrong);
+        assert_eq!(reason(LinkType::PPI, &[0, 0, 7, 0, 105, 0, 0, 0]), wrong);
+    }
+}

@@ -31,3 +31,26 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     }
     Some(Carried { tunnel: Tunnel { kind: TunnelKind::Teredo, id: 0 }, next: Next::Ipv6 { at }, end: walk.end })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, ipv6, join, tcp, udp};
+    use crate::{Kind, LinkType, TunnelKind};
+
+    #[test]
+    fn only_a_whole_ipv6_packet_makes_a_tunnel() {
+        let inner = ipv6(6, &tcp(b"x"));
+        let found = |header: &[u8], inner: &[u8]| {
+            let found = decoded(LinkType::RAW, &ipv4(17, &udp(3544, &join(&[header, inner]))));
+            (found.kind, found.tunnel.kind)
+        };
+        let tunnel = (Kind::Tcp, TunnelKind::Teredo);
+        let none = (Kind::Udp, TunnelKind::None);
+        assert_eq!(found(&[], &inner), tunnel);
+        assert_eq!(found(&[0, 0, 1, 2, 3, 4, 5, 6], &inner), tunnel, "origin");
+        assert_eq!(found(&[0, 1, 2, 3, 7, 7, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0], &inner), tunnel, "authentication");
+        assert_eq!(found(&[], &inner[..60]), none, "shorter than it states");
+        assert_eq!(found(&[], &ipv4(6, &tcp(b"x"))), none);
+        assert_eq!(found(&[0, 1], &[]), none);
+    }
+}

@@ -90,3 +90,49 @@ fn icmp(walk: &mut Walk<'_>, kind: Kind, proto: u8, at: usize) -> Result<Next, M
     walk.transport(proto, at, at + 8);
     Ok(Next::Done(kind))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, ipv6, snapped, tcp};
+    use crate::{Kind, LinkType, Malformation};
+
+    fn reason(proto: u8, payload: &[u8]) -> Option<Malformation> {
+        decoded(LinkType::RAW, &ipv4(proto, payload)).malformed
+    }
+
+    #[test]
+    fn snapped_and_impossible_are_different_faults() {
+        let segment = ipv4(6, &tcp(b"hello"));
+        assert_eq!(snapped(LinkType::RAW, &segment, 39).malformed, Some(Malformation::TcpCut));
+        assert_eq!(snapped(LinkType::RAW, &segment, 40).kind, Kind::Tcp);
+        assert_eq!(reason(6, &tcp(b"")[..19]), Some(Malformation::TcpShort));
+        let mut segment = tcp(b"hello");
+        segment[12] = 0x40;
+        assert_eq!(reason(6, &segment), Some(Malformation::TcpOffsetShort));
+        segment[12] = 0x70;
+        assert_eq!(reason(6, &segment), Some(Malformation::TcpOffsetLong));
+        segment[12] = 0x60;
+        assert_eq!(reason(6, &segment), None);
+    }
+
+    #[test]
+    fn the_other_transports_need_their_headers() {
+        assert_eq!(reason(132, &[0; 11]), Some(Malformation::SctpShort));
+        assert_eq!(reason(1, &[0; 7]), Some(Malformation::IcmpShort));
+        assert_eq!(reason(136, &[0; 7]), Some(Malformation::UdpLiteShort));
+        assert_eq!(reason(136, &[0, 1, 0, 2, 0, 7, 0, 0]), Some(Malformation::UdpLiteCoverage));
+        assert_eq!(reason(136, &[0, 1, 0, 2, 0, 9, 0, 0]), Some(Malformation::UdpLiteCoverage));
+        assert_eq!(snapped(LinkType::RAW, &ipv4(132, &[0; 12]), 31).malformed, Some(Malformation::SctpCut));
+        assert_eq!(snapped(LinkType::RAW, &ipv4(1, &[0; 8]), 23).malformed, Some(Malformation::IcmpCut));
+        assert_eq!(snapped(LinkType::RAW, &ipv4(1, &[0; 8]), 24).kind, Kind::Icmp);
+    }
+
+    #[test]
+    fn flows_without_ports() {
+        for (proto, kind) in [(50, Kind::Esp), (2, Kind::OtherIp), (89, Kind::OtherIp), (58, Kind::OtherIp)] {
+            let found = decoded(LinkType::RAW, &ipv4(proto, &[1, 2, 3]));
+            assert_eq!((found.kind, found.proto, found.payload_bytes), (kind, proto, 3));
+        }
+        assert_eq!(decoded(LinkType::RAW, &ipv6(1, &[0; 8])).kind, Kind::OtherIp, "ICMP is not at home in IPv6");
+    }
+}

@@ -47,3 +47,30 @@ fn carried(walk: &Walk<'_>, source: u16, destination: u16, at: usize) -> Option<
         teredo::carried(walk, at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ipv4, ipv6, join, snapped, udp};
+    use crate::{Kind, LinkType, Malformation};
+
+    #[test]
+    fn the_length_field_decides_what_is_payload() {
+        let found = decoded(LinkType::RAW, &ipv4(17, &join(&[&udp(53, b"abc"), b"trailer"])));
+        assert_eq!((found.payload_bytes, found.ip_bytes), (3, 38));
+    }
+
+    #[test]
+    fn lengths_that_contradict() {
+        let with = |length: u8| [0, 1, 0, 2, 0, length, 0, 0, 9, 9];
+        let reason = |packet: &[u8]| decoded(LinkType::RAW, packet).malformed;
+        assert_eq!(reason(&ipv4(17, &with(11))), Some(Malformation::UdpLengthLong));
+        assert_eq!(reason(&ipv4(17, &with(7))), Some(Malformation::UdpLengthShort));
+        assert_eq!(reason(&ipv4(17, &with(0))), Some(Malformation::UdpLengthShort));
+        assert_eq!(reason(&ipv4(17, &with(9)[..7])), Some(Malformation::UdpShort));
+        assert_eq!(decoded(LinkType::RAW, &ipv6(17, &with(0))).payload_bytes, 2, "a jumbogram's length");
+        let packet = ipv4(17, &with(10));
+        assert_eq!(snapped(LinkType::RAW, &packet, 27).malformed, Some(Malformation::UdpCut));
+        let cut = snapped(LinkType::RAW, &packet, 29);
+        assert_eq!((cut.kind, cut.payload_bytes, cut.payload_captured_bytes), (Kind::Udp, 2, 1));
+    }
+}

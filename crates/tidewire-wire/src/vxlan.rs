@@ -20,3 +20,23 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
         end: walk.end,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{decoded, ethernet, ipv4, ipv6, join, tcp, udp};
+    use crate::{Kind, LinkType, TunnelKind};
+
+    #[test]
+    fn the_valid_flag_and_an_ip_packet_make_a_tunnel() {
+        let inner = ethernet(0x86dd, &ipv6(6, &tcp(b"x")));
+        let found = |port, flags| {
+            let header = [flags, 0, 0, 0, 1, 2, 3, 0];
+            let found = decoded(LinkType::RAW, &ipv4(17, &udp(port, &join(&[&header, &inner]))));
+            (found.kind, found.tunnel.kind, found.tunnel.id)
+        };
+        assert_eq!(found(4789, 0x08), (Kind::Tcp, TunnelKind::Vxlan, 0x01_0203));
+        assert_eq!(found(8472, 0x88), (Kind::Tcp, TunnelKind::Vxlan, 0x01_0203));
+        assert_eq!(found(4789, 0x00), (Kind::Udp, TunnelKind::None, 0));
+        assert_eq!(found(4788, 0x08), (Kind::Udp, TunnelKind::None, 0));
+    }
+}
