@@ -69,7 +69,7 @@ mod tests {
         let mut inner = ethernet(0x0800, &ipv4(6, &tcp(b"x")));
         assert_eq!(kind(&join(&[&[0; 4], &inner])), Kind::Tcp);
         for first in [0, 0x20, 0x40, 0x60] {
-            inner[0] = first;
+            (inner[0], inner[4]) = (first, 0x77);
             assert_eq!(kind(&inner), Kind::Tcp, "an address that begins with {first:#x}, no control word");
         }
     }
