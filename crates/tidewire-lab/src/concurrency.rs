@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tidewire_core::{Batch, ChecksumMode, Chunk, Config, Engine, Frame, Handler, Share, Stream, wire::LinkType};
 
 use crate::{
@@ -24,7 +24,7 @@ const PAUSE_NS: u64 = 200_000_000_000;
 const PACKET_NS: u64 = 1_500;
 
 /// What a run showed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
     /// Connections open at once.
     pub connections: u64,

@@ -2,7 +2,9 @@
 //!
 //! Nothing here is part of the product; the `tidewire-lab` command and the workspace's tests use it.
 
+pub mod bench;
 pub mod concurrency;
+pub mod count;
 pub mod craft;
 pub mod generate;
 pub mod pcapfile;

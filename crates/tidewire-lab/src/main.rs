@@ -4,8 +4,10 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
+use tidewire::ChecksumMode;
 use tidewire_lab::{
-    concurrency,
+    bench, concurrency,
+    count::count,
     generate::{Worst, concurrent, impair, worst},
 };
 
@@ -42,6 +44,44 @@ enum Command {
         /// The same seed gives the same file
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Reassemble and deliver both directions of every connection to a handler that only counts
+    Count {
+        /// Captures
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Verify checksums
+        #[arg(long)]
+        verify: bool,
+        /// Workers
+        #[arg(short, long, default_value_t = 1)]
+        jobs: usize,
+    },
+    /// Peers and Tidewire in turn: the table (what `make bench` runs)
+    Bench {
+        /// Where traces are made and kept
+        #[arg(long)]
+        folder: PathBuf,
+        /// Where bench.md and bench.json are written
+        #[arg(long)]
+        output: PathBuf,
+        /// Small traces
+        #[arg(long)]
+        quick: bool,
+        /// Measured runs of each program, after one to warm up
+        #[arg(long, default_value_t = 3)]
+        runs: usize,
+        /// Folder of the release build
+        #[arg(long)]
+        programs: PathBuf,
+        /// The built reading floor
+        #[arg(long)]
+        floor: PathBuf,
+        /// scripts/record.sh
+        #[arg(long)]
+        record: PathBuf,
+        /// Only rows whose names hold one of these
+        rows: Vec<String>,
     },
     /// Many connections at once, made in memory and fed to the engine directly: cost per packet, memory per connection
     Engine {
@@ -101,6 +141,15 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Concurrent { output, flows, rounds, length, seed } => {
             let (packets, bytes) = concurrent(&output, flows, rounds, length, seed)?;
             println!("{packets} packets, {bytes} bytes");
+        }
+        Command::Count { files, verify, jobs } => {
+            let checksum = if verify { ChecksumMode::Verify } else { ChecksumMode::Ignore };
+            println!("{}", serde_json::to_string(&count(files, checksum, jobs)?)?);
+        }
+        Command::Bench { folder, output, quick, runs, programs, floor, record, rows } => {
+            let options = bench::Options { folder, output, quick, runs, only: rows, programs, floor, record };
+            let results = bench::run(&options)?;
+            print!("{}", bench::markdown(&results));
         }
         Command::Engine { connections, rounds, length } => {
             let figures = concurrency::run(connections, rounds, length)?;

@@ -3,6 +3,9 @@
 //! JUSTIFICATION: the standard library neither returns a child's resource usage nor reads a thread's CPU clock.
 #![allow(unsafe_code)]
 
+#[cfg(feature = "nids")]
+pub mod nids;
+
 use std::{io, mem::MaybeUninit, process::Child};
 
 /// What a process used, from the kernel's accounting.
