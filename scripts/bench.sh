@@ -22,9 +22,11 @@ mkdir -p "$target/bench"
 gcc -O2 -Wall -o "$target/bench/floor" crates/tidewire-lab/peers/floor.c
 
 [ "${KEEP:-0}" != 0 ] || trap 'rm -rf "$folder"' EXIT
-options=(--folder "$folder" --output "$target/bench" --programs "$target/release" --floor "$target/bench/floor")
-options+=(--record scripts/record.sh --runs "${RUNS:-3}")
+options=(--folder "$folder" --record scripts/record.sh)
 [ "$quick" = 0 ] || options+=(--quick)
+"$target/release/tidewire-lab" traces "${options[@]}"
+options+=(--output "$target/bench" --programs "$target/release" --floor "$target/bench/floor")
+options+=(--runs "${RUNS:-3}")
 read -ra rows <<<"${ROWS:-}"
 "$target/release/tidewire-lab" bench "${options[@]}" "${rows[@]}"
 echo "written: $target/bench/bench.md, $target/bench/bench.json"

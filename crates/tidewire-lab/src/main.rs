@@ -57,6 +57,18 @@ enum Command {
         #[arg(short, long, default_value_t = 1)]
         jobs: usize,
     },
+    /// Make the traces for `bench`
+    Traces {
+        /// Where they are made and kept
+        #[arg(long)]
+        folder: PathBuf,
+        /// Small traces
+        #[arg(long)]
+        quick: bool,
+        /// scripts/record.sh
+        #[arg(long)]
+        record: PathBuf,
+    },
     /// Peers and Tidewire in turn: the table (what `make bench` runs)
     Bench {
         /// Where traces are made and kept
@@ -146,6 +158,7 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let checksum = if verify { ChecksumMode::Verify } else { ChecksumMode::Ignore };
             println!("{}", serde_json::to_string(&count(files, checksum, jobs)?)?);
         }
+        Command::Traces { folder, quick, record } => bench::prepare(&folder, quick, &record)?,
         Command::Bench { folder, output, quick, runs, programs, floor, record, rows } => {
             let options = bench::Options { folder, output, quick, runs, only: rows, programs, floor, record };
             let results = bench::run(&options)?;

@@ -98,6 +98,17 @@ pub struct Results {
     pub notes: Vec<String>,
 }
 
+/// Makes the traces that are not there yet. In a process of its own: what a process holds when it starts another counts
+/// as the other's peak memory.
+///
+/// # Errors
+/// A trace that cannot be made.
+pub fn prepare(folder: &Path, quick: bool, record: &Path) -> Result<(), String> {
+    let scale = if quick { Scale::QUICK } else { Scale::FULL };
+    check_room(folder, scale)?;
+    traces::make(folder, scale, record, &|text| eprintln!("bench: {text}")).map(drop)
+}
+
 /// Runs everything and writes the tables.
 ///
 /// # Errors
@@ -105,7 +116,6 @@ pub struct Results {
 pub fn run(options: &Options) -> Result<Results, String> {
     let scale = if options.quick { Scale::QUICK } else { Scale::FULL };
     let log = |text: &str| eprintln!("bench: {text}");
-    check_room(&options.folder, scale)?;
     let traces = traces::make(&options.folder, scale, &options.record, &log)?;
     let tools = tools(options)?;
     let mut results = Results {

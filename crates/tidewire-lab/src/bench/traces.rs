@@ -33,7 +33,7 @@ impl Scale {
     pub const FULL: Self =
         Self { big_seconds: 14, connections: 100_000, worst_packets: 1_000_000, real_packets: 450_000 };
     /// For a look in between.
-    pub const QUICK: Self = Self { big_seconds: 2, connections: 20_000, worst_packets: 200_000, real_packets: 100_000 };
+    pub const QUICK: Self = Self { big_seconds: 3, connections: 20_000, worst_packets: 200_000, real_packets: 100_000 };
 }
 
 /// Where the traces are, and what could not be had.
