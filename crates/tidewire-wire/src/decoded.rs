@@ -117,7 +117,8 @@ pub struct Decoded {
     pub outer_ip_at: u32,
     /// The fragment's place, when `kind` is [`Kind::Fragment`]; meaningless otherwise.
     pub fragment: Fragment,
-    /// Why, when `kind` is [`Kind::Malformed`].
+    /// Why, when `kind` is [`Kind::Malformed`]. `ip_version`, `ip_at`, `ip_bytes`, `ttl` and `proto` are then as far as the
+    /// walk came, the payload is empty, and `ip_bytes` may reach beyond the frame.
     pub malformed: Option<Malformation>,
 }
 

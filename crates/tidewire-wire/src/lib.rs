@@ -1,6 +1,20 @@
 //! Read-only header views: one walk from the link layer to the transport, offsets and never copies.
 //!
-//! [`decode`] is the only entry point that the engine uses. Nothing here allocates, reads a clock or panics.
+//! [`decode`] (or [`decode_into`]) is the only entry point that the engine uses. Nothing here allocates, reads a clock or
+//! panics, and the work for a frame is bounded by named limits however its headers are nested.
+//!
+//! Choices where the protocols leave one:
+//!
+//! - What a receiving host would drop for contradicting itself is [`Kind::Malformed`], with its reason: an IP length
+//!   beyond the frame, a TCP data offset beyond the segment, a UDP length beyond the packet. What was only cut by the
+//!   snap length keeps its stated lengths; it is malformed only if the headers that a flow needs are missing.
+//! - The flow is that of the innermost IP packet within [`Settings::tunnel_depth`] that could be walked to its end. Where
+//!   a tunnel's inside is malformed, cut too short, or no IP (ARP in VXLAN), the packet belongs to the flow that carries
+//!   it. Nothing is lost that way, and a UDP port alone never makes a tunnel.
+//! - An IPv4 total length of 0 (segmentation offload, seen on the sender) means the rest of the frame; an IPv6 payload
+//!   length of 0 without a jumbo option means that only where the rest is longer than 65,535 bytes.
+//! - An IPv6 fragment header that neither follows nor precedes another fragment is walked over (RFC 6946).
+//! - Checksums are not looked at by the walk: [`transport_checksum`] and [`ipv4_header_checksum`] are for who wants them.
 #![forbid(unsafe_code)]
 
 mod ah;

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tidewire_wire::{Decoded, Kind, LinkType, Settings, TunnelKind, decode, icmp_type_and_code};
+use tidewire_wire::{
+    Checksum, Decoded, Kind, LinkType, Settings, TunnelKind, decode, icmp_type_and_code, ipv4_header_checksum,
+    transport_checksum,
+};
 
 /// What one capture holds, in packets.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -149,4 +152,31 @@ fn every_packet_of_the_corpus() {
     }
     println!("{files} files, {packets} packets, {compared} compared, {differ} differ; malformed: {total:?}");
     assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
+}
+
+/// Zeek's checksum captures say in their names which checksum is good or bad. The mobility header's is not looked at:
+/// it is a flow without ports to us.
+#[test]
+fn checksums_are_as_the_captures_names_say() {
+    let Some(folder) = corpus().map(|corpus| corpus.join("captures/zeek+zeek/testing/btest/Traces/chksums")) else {
+        eprintln!("skipped: no corpus at ../shared/corpus or in TIDEWIRE_CORPUS");
+        return;
+    };
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.starts_with("mip6") {
+            continue;
+        }
+        let mut verdicts = Vec::new();
+        walk_pcap(&fs::read(&path).unwrap(), |link, frame, wire| {
+            let decoded = decode(link, frame, wire, &Settings::default());
+            verdicts.push((ipv4_header_checksum(frame, &decoded), transport_checksum(frame, &decoded)));
+        });
+        let expected = if name.contains("bad") { Checksum::Bad } else { Checksum::Good };
+        for (ip, transport) in verdicts {
+            assert_eq!(transport, expected, "{name}");
+            assert!(matches!(ip, Checksum::Good | Checksum::Absent), "{name}: {ip:?}");
+        }
+    }
 }
