@@ -1,5 +1,6 @@
-//! The straight line that nearly every frame takes: Ethernet, IPv4 without options or IPv6 without extension headers,
-//! TCP or UDP, nothing contradictory. Everything else is left to the general walk, which gives the same answer here.
+//! The straight line that nearly every frame takes: Ethernet with up to two VLAN tags, IPv4 without options or IPv6
+//! without extension headers, TCP or UDP, nothing contradictory. Everything else is left to the general walk, which
+//! gives the same answer here.
 
 use crate::decoded::{Decoded, Kind};
 use crate::walk::{FRAME_BYTES_MAX, be16};
@@ -7,19 +8,19 @@ use crate::{Settings, ethernet, transport};
 
 /// Ethernet, IPv4 and TCP without options, in bytes: less than this goes the general way.
 const IPV4_TCP_BYTES: usize = 54;
-/// Ethernet, IPv6 and TCP without options, in bytes.
-const IPV6_TCP_BYTES: usize = 74;
 
 /// What distinguishes one common frame from another; kept in registers until the result is written, once, in its place.
 pub(crate) struct Common {
     ip_version: u8,
     proto: u8,
     ttl: u8,
+    ip_at: u32,
     ip_header_bytes: u32,
     ip_bytes: u32,
     transport_header_bytes: u32,
     payload_bytes: u32,
     frame_bytes: u32,
+    vlan: [u16; 2],
 }
 
 /// The figures of a frame of the common kind.
@@ -29,27 +30,64 @@ pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Op
     if frame.len() > FRAME_BYTES_MAX || wire_bytes as usize > FRAME_BYTES_MAX {
         return None;
     }
-    let frame_bytes = frame.len() as u32;
-    let ip_room = wire_bytes.max(frame_bytes) - 14;
-    let ether_type = be16(header, 12);
-    if ether_type == ethernet::IPV4 {
-        let ip_bytes = u32::from(be16(header, 16));
-        if header[14] != 0x45 || be16(header, 20) & 0x3fff != 0 || ip_bytes > ip_room {
-            return None;
-        }
-        let ip = Ip { version: 4, proto: header[23], ttl: header[22], bytes: ip_bytes, header_bytes: 20 };
-        upper(frame_bytes, header.last_chunk()?, ip, settings)
-    } else if ether_type == ethernet::IPV6 {
-        let header: &[u8; IPV6_TCP_BYTES] = frame.first_chunk()?;
-        let ip_bytes = 40 + u32::from(be16(header, 18));
-        if header[14] >> 4 != 6 || ip_bytes > ip_room {
-            return None;
-        }
-        let ip = Ip { version: 6, proto: header[20], ttl: header[21], bytes: ip_bytes, header_bytes: 40 };
-        upper(frame_bytes, header.last_chunk()?, ip, settings)
-    } else {
-        None
+    network(frame, wire_bytes, settings, be16(header, 12), 14, Decoded::EMPTY.vlan)
+}
+
+/// The same behind one VLAN tag or two. Apart from the others, for whom offset and tags are constants that way.
+#[inline(always)]
+pub(crate) fn tagged(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Option<Common> {
+    let header: &[u8; IPV4_TCP_BYTES] = frame.first_chunk()?;
+    if frame.len() > FRAME_BYTES_MAX || wire_bytes as usize > FRAME_BYTES_MAX {
+        return None;
     }
+    let mut ether_type = be16(header, 12);
+    let mut vlan = Decoded::EMPTY.vlan;
+    let mut at = 14;
+    for id in &mut vlan {
+        if ether_type != ethernet::VLAN && ether_type != ethernet::SERVICE_VLAN {
+            break;
+        }
+        let tag: &[u8; 4] = frame.get(at..)?.first_chunk()?;
+        *id = be16(tag, 0) & 0x0fff;
+        ether_type = be16(tag, 2);
+        at += 4;
+    }
+    network(frame, wire_bytes, settings, ether_type, at, vlan)
+}
+
+/// The IP packet at `at`.
+#[inline(always)]
+fn network(
+    frame: &[u8],
+    wire_bytes: u32,
+    settings: &Settings,
+    ether_type: u16,
+    at: usize,
+    vlan: [u16; 2],
+) -> Option<Common> {
+    let frame_bytes = frame.len() as u32;
+    let ip_room = wire_bytes.max(frame_bytes) - at as u32;
+    let header: &[u8; 40] = frame.get(at..)?.first_chunk()?;
+    let (ip, transport): (Ip, &[u8; 20]) = if ether_type == ethernet::IPV4 {
+        if header[0] != 0x45 || be16(header, 6) & 0x3fff != 0 {
+            return None;
+        }
+        let bytes = u32::from(be16(header, 2));
+        (Ip { version: 4, proto: header[9], ttl: header[8], bytes, header_bytes: 20 }, header.last_chunk()?)
+    } else if ether_type == ethernet::IPV6 {
+        if header[0] >> 4 != 6 {
+            return None;
+        }
+        let bytes = 40 + u32::from(be16(header, 4));
+        let transport = frame.get(at + 40..)?.first_chunk()?;
+        (Ip { version: 6, proto: header[6], ttl: header[7], bytes, header_bytes: 40 }, transport)
+    } else {
+        return None;
+    };
+    if ip.bytes > ip_room {
+        return None;
+    }
+    upper(frame_bytes, transport, ip, settings).map(|common| Common { ip_at: at as u32, vlan, ..common })
 }
 
 /// What the two IP headers have in common.
@@ -80,11 +118,13 @@ fn upper(frame_bytes: u32, transport: &[u8; 20], ip: Ip, settings: &Settings) ->
         ip_version: ip.version,
         proto: ip.proto,
         ttl: ip.ttl,
+        ip_at: 0,
         ip_header_bytes: ip.header_bytes,
         ip_bytes: ip.bytes,
         transport_header_bytes: header_bytes,
         payload_bytes: segment_bytes - header_bytes,
         frame_bytes,
+        vlan: Decoded::EMPTY.vlan,
     })
 }
 
@@ -93,21 +133,21 @@ impl Common {
     /// again, and nothing is built elsewhere by narrow stores to be copied by wide loads.
     #[inline(always)]
     pub(crate) fn write(self, out: &mut Decoded) {
-        let transport_at = 14 + self.ip_header_bytes;
+        let transport_at = self.ip_at + self.ip_header_bytes;
         let payload_at = transport_at + self.transport_header_bytes;
         out.kind = if self.proto == transport::TCP { Kind::Tcp } else { Kind::Udp };
         out.ip_version = self.ip_version;
         out.proto = self.proto;
         out.ttl = self.ttl;
-        out.ip_at = 14;
+        out.ip_at = self.ip_at;
         out.ip_bytes = self.ip_bytes;
         out.transport_at = transport_at;
         out.payload_at = payload_at;
         out.payload_bytes = self.payload_bytes;
         out.payload_captured_bytes = self.frame_bytes.saturating_sub(payload_at).min(self.payload_bytes);
-        out.vlan = Decoded::EMPTY.vlan;
+        out.vlan = self.vlan;
         out.tunnel = Decoded::EMPTY.tunnel;
-        out.outer_ip_at = 14;
+        out.outer_ip_at = self.ip_at;
         out.malformed = None;
     }
 }

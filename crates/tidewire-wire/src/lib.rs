@@ -115,6 +115,17 @@ pub fn decode_into(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Set
         common.write(decoded);
         return;
     }
+    decode_uncommon(link, frame, wire_bytes, settings, decoded);
+}
+
+#[inline(never)]
+fn decode_uncommon(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, decoded: &mut Decoded) {
+    if link == LinkType::ETHERNET
+        && let Some(common) = fast::tagged(frame, wire_bytes, settings)
+    {
+        common.write(decoded);
+        return;
+    }
     walk::decode(link, frame, wire_bytes, settings, decoded);
 }
 
