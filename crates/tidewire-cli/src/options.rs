@@ -120,8 +120,9 @@ pub struct Common {
     #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = MEMORY)]
     pub memory: Size,
 
-    /// Keep SIZE of what was delivered of each direction, to notice retransmissions with other bytes
-    #[arg(long, value_name = "SIZE", default_value = "0", help_heading = MEMORY)]
+    /// Remember the last N delivered segments of all streams (of a direction 128), to notice retransmissions with
+    /// other bytes; 0: do not compare
+    #[arg(long, value_name = "N", default_value = "128K", help_heading = MEMORY)]
     pub history: Size,
 
     /// Priority of streams whose first packet matches, 0 (lowest, the default) to 7, as in 'port 53=3': when memory
@@ -365,7 +366,7 @@ impl Common {
         config.memory_bytes = self.memory.0;
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(self.memory.0);
         config.stream_buffer_bytes = config.stream_buffer_bytes.min(self.memory.0);
-        config.history_bytes = small("--history", self.history)?;
+        config.history_segments = small("--history", self.history)?.min(1 << 28);
         config.shed =
             self.base_threshold.is_some() || self.overload_cutoff.is_some() || !self.priority_class.is_empty();
         if let Some(share) = self.base_threshold {

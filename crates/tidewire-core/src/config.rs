@@ -180,9 +180,12 @@ pub struct Config {
     pub overload_cutoff_bytes: u64,
     /// Whether the watermark rule is applied. Default: no, buffers are bounded by eviction alone.
     pub shed: bool,
-    /// Bytes already delivered (or where they can be read again) that are kept for each direction so that a
-    /// retransmission with other bytes is noticed; 0: not compared. Default 0.
-    pub history_bytes: u32,
+    /// Delivered segments that are remembered, of all streams together, so that a retransmission with other bytes is
+    /// noticed (of a direction the last 128). Rounded up to a power of two; 24 bytes each; 0: none. Default 131,072.
+    pub history_segments: u32,
+    /// Where the input cannot be read again (a pipe, a compressed file, an interface): the bytes of delivered segments
+    /// that are kept for that, of all streams together. Default 8 MiB.
+    pub history_copy_bytes: u32,
 }
 
 impl Default for Config {
@@ -229,7 +232,8 @@ impl Default for Config {
             base_threshold_permille: 500,
             overload_cutoff_bytes: u64::MAX,
             shed: false,
-            history_bytes: 0,
+            history_segments: 1 << 17,
+            history_copy_bytes: 8 << 20,
         }
     }
 }

@@ -305,3 +305,11 @@ fn half_open_flood_does_not_push_out_connections() {
     assert_eq!(ledger.evicted_half_open, 5000 - 16);
     assert_eq!(streams.len(), 5001);
 }
+
+#[test]
+fn a_retransmission_with_other_bytes_is_a_conflict() {
+    let told =
+        one(&config(), &[client(0, "abcdef"), client(6, "gh"), client(2, "cXeY"), client(0, "abcdef"), client(8, "i")]);
+    assert_eq!(text(&told.bytes[0]), "abcdefghi");
+    assert_eq!(told.conflicts[0], 2, "{:?}", told.anomalies);
+}

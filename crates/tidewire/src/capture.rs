@@ -9,6 +9,7 @@ use crate::{
     Error,
     classify::{Rule, Rules},
     control::{Progress, Stop},
+    history::rereadable,
     reading::{OnProgress, Reading},
     run,
 };
@@ -267,12 +268,16 @@ impl<'a> Capture<'a> {
 
     fn open(self) -> Result<(Reading<'a>, Config), Error> {
         let filter = self.filter.as_deref().map(Filter::new).transpose()?;
+        let mut again = None;
         let source: Box<dyn Source> = match self.input {
-            Input::Files(paths) => tidewire_capture::open(&paths)?,
+            Input::Files(paths) => {
+                again = rereadable(&paths);
+                tidewire_capture::open(&paths)?
+            }
             Input::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
             Input::Source(source) => source,
         };
-        Ok((Reading::new(source, filter, self.progress, self.stop), self.config))
+        Ok((Reading::new(source, filter, self.progress, self.stop, again), self.config))
     }
 
     fn classifier(&self) -> Result<Option<Box<dyn Classify>>, Error> {

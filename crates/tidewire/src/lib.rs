@@ -102,6 +102,7 @@ mod classify;
 mod community;
 mod control;
 mod error;
+mod history;
 mod reading;
 mod run;
 mod timed;

@@ -1,6 +1,9 @@
 //! The reader's side of a run: source, filter, progress, the wish to stop.
 
-use std::time::Instant;
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use tidewire_capture::{Block, Error as CaptureError, Filter, Filtered, Source};
 use tidewire_core::{Fate, Ledger};
@@ -13,6 +16,8 @@ pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + 'a>>;
 /// Where blocks come from.
 pub(crate) struct Reading<'a> {
     source: From,
+    /// The file whose bytes can be read again.
+    again: Option<PathBuf>,
     progress: OnProgress<'a>,
     stop: Stop,
     packets: u64,
@@ -30,12 +35,32 @@ enum From {
 const DAMAGES_MAX: usize = 10_000;
 
 impl<'a> Reading<'a> {
-    pub(crate) fn new(source: Box<dyn Source>, filter: Option<Filter>, progress: OnProgress<'a>, stop: Stop) -> Self {
+    pub(crate) fn new(
+        source: Box<dyn Source>,
+        filter: Option<Filter>,
+        progress: OnProgress<'a>,
+        stop: Stop,
+        again: Option<PathBuf>,
+    ) -> Self {
         let source = match filter {
             Some(filter) => From::Some(Filtered::new(source, filter)),
             None => From::All(source),
         };
-        Self { source, progress, stop, packets: 0, damages: Vec::new(), interrupted: false, begun: Instant::now() }
+        Self {
+            source,
+            again,
+            progress,
+            stop,
+            packets: 0,
+            damages: Vec::new(),
+            interrupted: false,
+            begun: Instant::now(),
+        }
+    }
+
+    /// The file that is read, where it is one plain file.
+    pub(crate) fn again(&self) -> Option<&Path> {
+        self.again.as_deref()
     }
 
     /// Fills `block` with the next frames; false at the end, or when it is wished.

@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
     sync::Arc,
     thread,
 };
@@ -11,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use tidewire_capture::Block;
 use tidewire_core::{Classify, Config, Engine, Handler, Ledger, Share};
 
-use crate::{Error, Outcome, reading::Reading};
+use crate::{Error, Outcome, history::FileHistory, reading::Reading};
 
 /// Blocks on their way to one worker, of 256 KiB each: enough that a worker that meets a costly block does not hold
 /// up the others at once, few enough to stay in the cache that cores share.
@@ -20,8 +21,17 @@ const BLOCKS_QUEUED: usize = 8;
 /// A handler, and what classifies its streams.
 pub(crate) type Worker<H> = (H, Option<Box<dyn Classify>>);
 
-fn engine<H: Handler>(config: Config, share: Share, (handler, classifier): Worker<H>) -> Engine<H> {
+fn engine<H: Handler>(
+    config: Config,
+    share: Share,
+    (handler, classifier): Worker<H>,
+    again: Option<&Path>,
+) -> Engine<H> {
+    let remembers = config.history_segments != 0;
     let mut engine = Engine::new(config, share, handler);
+    if let Some(history) = again.filter(|_| remembers).and_then(FileHistory::open) {
+        engine.set_history(history);
+    }
     if let Some(classifier) = classifier {
         engine.set_classifier(classifier);
     }
@@ -30,7 +40,7 @@ fn engine<H: Handler>(config: Config, share: Share, (handler, classifier): Worke
 
 /// One worker on the calling thread.
 pub(crate) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker: Worker<H>) -> Outcome<H> {
-    let mut engine = engine(config, Share::ALL, worker);
+    let mut engine = engine(config, Share::ALL, worker, reading.again());
     let mut block = Block::new();
     while reading.next(&mut block) {
         engine.process(&block.batch());
@@ -49,6 +59,7 @@ pub(crate) fn together<H: Handler + Send>(
     let count = workers.len();
     // Blocks come back here from whichever worker is the last to let go of one.
     let (give_back, spare) = bounded(BLOCKS_QUEUED + 2);
+    let again = reading.again().map(Path::to_path_buf);
     let results = thread::scope(|scope| {
         let mut queues = Vec::with_capacity(count);
         let mut threads = Vec::with_capacity(count);
@@ -56,10 +67,10 @@ pub(crate) fn together<H: Handler + Send>(
             let (queue, blocks) = bounded(BLOCKS_QUEUED);
             queues.push(queue);
             let share = Share { index: index as u32, count: count as u32 };
-            let give_back = give_back.clone();
+            let (give_back, again) = (give_back.clone(), again.as_deref());
             threads.push(scope.spawn(move || {
                 // The handler is dropped with the engine when it panics: nobody sees it half changed.
-                let work = AssertUnwindSafe(|| work(engine(config.clone(), share, worker), &blocks, &give_back));
+                let work = AssertUnwindSafe(|| work(engine(config.clone(), share, worker, again), &blocks, &give_back));
                 catch_unwind(work).map_err(|panic| message(panic.as_ref()))
             }));
         }

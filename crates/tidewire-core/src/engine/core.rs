@@ -4,6 +4,7 @@ use crate::{
     Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, Ledger, Mode, Stream, TcpPolicy,
     budget::Budget,
     flow::{Flow, bits, half},
+    tcp::history::Past,
 };
 
 /// Reads delivered bytes again, where the input allows it, so that retransmissions can be compared with them.
@@ -21,6 +22,8 @@ pub(crate) struct Core<H: Handler> {
     pub history: Option<Box<dyn History>>,
     /// Whether settings ask for more than the short way of a segment does.
     pub long_way: bool,
+    /// What was delivered before, for comparison.
+    pub past: Past,
     /// Slot of the flow that is worked on.
     pub slot: u32,
     /// Clock of the packet that is worked on.

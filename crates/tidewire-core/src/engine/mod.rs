@@ -19,6 +19,7 @@ use crate::{
     budget::Budget,
     defrag::Defragmenter,
     flow::{Key, Table},
+    tcp::history::Past,
     wire::{self, Decoded, Kind},
 };
 
@@ -81,6 +82,7 @@ impl<H: Handler> Engine<H> {
             handler,
             ledger: Ledger::default(),
             history: None,
+            past: Past::new(config.history_segments, config.history_copy_bytes),
             slot: 0,
             clock_ns: 0,
             number: 0,
@@ -113,10 +115,9 @@ impl<H: Handler> Engine<H> {
         self.classifier = Some(classifier);
     }
 
-    /// Sets where delivered bytes can be read again (see `Config::history_bytes`).
+    /// Sets where delivered bytes can be read again (see `Config::history_segments`).
     pub fn set_history(&mut self, history: Box<dyn History>) {
         self.core.history = Some(history);
-        self.core.long_way |= self.core.config.history_bytes != 0;
     }
 
     /// Takes in a batch. Every worker is given every batch; it counts and keeps its own share.

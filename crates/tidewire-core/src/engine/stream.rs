@@ -57,7 +57,7 @@ impl<D> Stream<'_, D> {
         let mut stats = DirectionStats {
             packets: half.packets,
             frames: half.packets,
-            frame_bytes: half.frame_bytes,
+            frame_bytes: flow.frame_bytes(at),
             ip_bytes: half.ip_bytes,
             payload_wire_bytes: half.payload_wire_bytes,
             delivered_bytes: flow.delivered[at],

@@ -192,7 +192,6 @@ impl<H: Handler> Engine<H> {
         (flow.first_ns[0], flow.last_ns[0]) = (entry.first_ns, entry.last_ns);
         let client = &mut flow.halves[0];
         client.packets = u64::from(entry.packets);
-        (client.ip_bytes, client.frame_bytes) = (entry.ip_bytes, entry.frame_bytes);
         client.base_seq = entry.isn.wrapping_add(1);
         client.flags = half::KNOWN | half::SYN | if entry.good_checksum { half::GOOD_CHECKSUM } else { 0 };
         client.scale = entry.scale;
@@ -201,6 +200,7 @@ impl<H: Handler> Engine<H> {
             client.ts_recent = value;
             client.flags |= half::TIMESTAMP;
         }
+        flow.count_frames(0, entry.frame_bytes, entry.ip_bytes);
         self.core.apply(flow, entry.class);
         self.core.slot = slot;
         self.core.open(flow, data);
@@ -385,10 +385,9 @@ impl<H: Handler> Core<H> {
 
     /// Counts the packets of a SYN that began nothing.
     pub(crate) fn absorb(&mut self, flow: &mut Flow, pending: &PendingSyn) {
-        let half = &mut flow.halves[usize::from(!pending.from_client)];
-        half.packets += u64::from(pending.packets);
-        half.ip_bytes += pending.ip_bytes;
-        half.frame_bytes += pending.frame_bytes;
+        let at = usize::from(!pending.from_client);
+        flow.halves[at].packets += u64::from(pending.packets);
+        flow.count_frames(at, pending.frame_bytes, pending.ip_bytes);
     }
 
     /// Whether the checksum is wrong and that counts, without regard to what else is known of the flow.
@@ -416,10 +415,9 @@ impl<H: Handler> Core<H> {
                 flow.flags |= bits::CONFIRMED;
             }
         }
+        flow.count_frames(at, packet.frame_bytes, packet.ip_bytes);
         let half = &mut flow.halves[at];
         half.packets += 1;
-        half.ip_bytes += packet.ip_bytes;
-        half.frame_bytes += packet.frame_bytes;
         half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
         flow.last_ns[at] = timestamp_ns;
         flow.seen_clock_ns = self.clock_ns;

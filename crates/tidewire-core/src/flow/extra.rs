@@ -1,5 +1,3 @@
-use std::collections::VecDeque;
-
 use crate::{Anomaly, Conflict, Gap, GapCause, tcp::queue::Queue};
 
 /// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
@@ -13,15 +11,6 @@ pub(crate) struct PendingSyn {
     pub packets: u32,
     pub ip_bytes: u64,
     pub frame_bytes: u64,
-}
-
-/// A delivered run of bytes that can be had again for comparison.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Past {
-    pub start: u64,
-    pub bytes: u32,
-    /// Where the bytes lie in the input, plus one.
-    pub origin: u64,
 }
 
 /// A chunk being gathered.
@@ -54,6 +43,8 @@ pub(crate) struct Extra {
     pub shed_bytes: [u64; 2],
     /// Frames beyond one for each packet: fragments.
     pub more_frames: [u64; 2],
+    /// How often `Half::link_bytes` wrapped.
+    pub link_wraps: [u32; 2],
     /// Clock at which the hole before the queue's first byte was first waited for.
     pub hole_since_ns: [u64; 2],
     /// Packets with payload since.
@@ -67,7 +58,6 @@ pub(crate) struct Extra {
     pub pending_syn: Option<Box<PendingSyn>>,
     /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
     pub lost: [Vec<(u64, u64, GapCause)>; 2],
-    pub past: [VecDeque<Past>; 2],
     /// Offsets of urgent bytes that are taken out of the stream.
     pub urgent: [Vec<u64>; 2],
     /// `keep_chunk` was called.
@@ -86,6 +76,7 @@ impl Default for Extra {
             shed_packets: [0; 2],
             shed_bytes: [0; 2],
             more_frames: [0; 2],
+            link_wraps: [0; 2],
             hole_since_ns: [0; 2],
             hole_segments: [0; 2],
             fin_at: [u64::MAX; 2],
@@ -95,7 +86,6 @@ impl Default for Extra {
             gathering: Default::default(),
             pending_syn: None,
             lost: Default::default(),
-            past: Default::default(),
             urgent: Default::default(),
             keep: false,
         }

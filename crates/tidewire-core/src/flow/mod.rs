@@ -7,7 +7,7 @@ mod key;
 mod slab;
 mod table;
 
-pub(crate) use extra::{Extra, Gathering, Past, PendingSyn};
+pub(crate) use extra::{Extra, Gathering, PendingSyn};
 pub(crate) use half_open::HalfOpen;
 pub(crate) use index::NO_SLOT;
 pub(crate) use key::Key;
@@ -26,7 +26,6 @@ pub(crate) struct Half {
     pub payload_wire_bytes: u64,
     pub packets: u64,
     pub ip_bytes: u64,
-    pub frame_bytes: u64,
     /// Sequence number of internal offset 0. ICMP flows: type << 8 | code of the first packet, in the client's.
     pub base_seq: u32,
     /// Highest acknowledgment number sent by this side.
@@ -36,6 +35,10 @@ pub(crate) struct Half {
     /// Latest timestamp value accepted from this side (RFC 7323 TS.Recent).
     pub ts_recent: u32,
     pub chunks: u32,
+    /// Bytes of frames outside of their IP packets, modulo 2^32: see [`Flow::frame_bytes`].
+    pub link_bytes: u32,
+    /// The last of this direction's records in the history; 0: none.
+    pub past: u32,
     pub flags: u16,
     pub tcp_flags: u8,
     /// Shift count of this side's windows; [`SCALE_UNKNOWN`] until known.
@@ -81,12 +84,13 @@ impl Half {
         payload_wire_bytes: 0,
         packets: 0,
         ip_bytes: 0,
-        frame_bytes: 0,
         base_seq: 0,
         ack: 0,
         edge: 0,
         ts_recent: 0,
         chunks: 0,
+        link_bytes: 0,
+        past: 0,
         flags: 0,
         tcp_flags: 0,
         scale: SCALE_UNKNOWN,
@@ -203,6 +207,24 @@ impl Flow {
             _ if half.has(half::SYN) || self.state == TcpState::Stateless => 0,
             _ => MIDSTREAM_START,
         }
+    }
+
+    /// Counts a packet's frames of `frame_bytes` in all, of which `ip_bytes` from the network layer up.
+    #[inline(always)]
+    pub(crate) fn count_frames(&mut self, at: usize, frame_bytes: u64, ip_bytes: u64) {
+        let half = &mut self.halves[at];
+        half.ip_bytes += ip_bytes;
+        let (sum, over) = half.link_bytes.overflowing_add(frame_bytes.saturating_sub(ip_bytes) as u32);
+        half.link_bytes = sum;
+        if over {
+            self.extra().link_wraps[at] += 1;
+        }
+    }
+
+    /// Bytes on the wire of a direction's frames.
+    pub(crate) fn frame_bytes(&self, at: usize) -> u64 {
+        let wraps = self.extra.as_ref().map_or(0, |extra| u64::from(extra.link_wraps[at]));
+        self.halves[at].ip_bytes + u64::from(self.halves[at].link_bytes) + (wraps << 32)
     }
 
     /// The rarely needed part, made when it is.

@@ -1,10 +1,9 @@
 //! Holes: how long they are waited for, their bounds, and what is reported when they are given up.
 
-use super::Payload;
 use crate::{
     AnomalyKind, Conflict, Direction, GapCause, Handler, Mode,
     engine::core::Core,
-    flow::{Extra, Flow, Past, bits, half},
+    flow::{Extra, Flow, bits, half},
 };
 
 /// What the queue of a direction holds and has charged.
@@ -207,52 +206,5 @@ impl<H: Handler> Core<H> {
         } else {
             self.odd_once(flow, AnomalyKind::ListFull);
         }
-    }
-
-    /// Notes where bytes that were handed over can be read again.
-    #[inline]
-    pub(crate) fn remember(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: u32, origin: u64) {
-        if self.config.history_bytes == 0 || origin == 0 || self.history.is_none() {
-            return;
-        }
-        let past = &mut flow.extra().past[direction as usize];
-        let mut kept: u64 = past.back().map_or(0, |last| last.start + u64::from(last.bytes));
-        kept = kept.saturating_sub(past.front().map_or(kept, |first| first.start));
-        if kept > u64::from(self.config.history_bytes) {
-            past.pop_front();
-        }
-        past.push_back(Past { start, bytes, origin });
-    }
-
-    /// Compares a retransmission with what was handed over, as far as that can be read again.
-    pub(crate) fn compare(
-        &mut self,
-        flow: &mut Flow,
-        direction: Direction,
-        start: i64,
-        end: i64,
-        payload: &Payload<'_>,
-    ) {
-        let at = direction as usize;
-        let Some(mut history) = self.history.take() else { return };
-        let bias = flow.bias(direction);
-        let past = std::mem::take(&mut flow.extra().past[at]);
-        let first = past.partition_point(|run| (run.start + u64::from(run.bytes)) as i64 <= start);
-        for run in past.range(first..).take_while(|run| (run.start as i64) < end) {
-            let from = start.max(run.start as i64);
-            let until = end.min((run.start + u64::from(run.bytes)) as i64);
-            let new = payload.bytes.get((from - start) as usize..).unwrap_or_default();
-            let new = &new[..new.len().min((until - from).max(0) as usize)];
-            self.scratch.resize(new.len(), 0);
-            if !history.read(run.origin + (from - run.start as i64) as u64, &mut self.scratch) {
-                continue;
-            }
-            let Some(begin) = new.iter().zip(&self.scratch).position(|(a, b)| a != b) else { continue };
-            let last = new.iter().zip(&self.scratch).rposition(|(a, b)| a != b).unwrap_or(begin);
-            let offset = (from as u64 + begin as u64).saturating_sub(bias);
-            self.conflict(flow, direction, offset, (last - begin + 1) as u64);
-        }
-        flow.extra().past[at] = past;
-        self.history = Some(history);
     }
 }

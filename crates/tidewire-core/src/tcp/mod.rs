@@ -2,6 +2,7 @@
 
 mod accept;
 mod handshake;
+pub(crate) mod history;
 mod holes;
 mod order;
 pub mod queue;
@@ -66,7 +67,7 @@ impl<H: Handler> Core<H> {
             && !self.takes_long_way()
     }
 
-    /// Settings that need every byte to pass the queue or the history.
+    /// Settings that need every byte to pass the queue.
     #[inline(always)]
     fn takes_long_way(&self) -> bool {
         self.long_way
@@ -94,6 +95,7 @@ impl<H: Handler> Core<H> {
         if segment.length != 0 {
             let start = me.next;
             me.next += u64::from(segment.length);
+            self.remember(flow, direction, start, payload.bytes, payload.origin);
             let start = start - flow.bias(direction);
             self.deliver(flow, data, direction, start, payload.bytes, payload.timestamp_ns);
             if flow.halves[direction as usize].has(half::CUT) {

@@ -233,7 +233,7 @@ impl<H: Handler> Core<H> {
             let length = urgent.map_or(bytes.len(), |byte| (byte - start) as usize);
             let offset = start - flow.bias(direction);
             flow.halves[at].next += length as u64;
-            self.remember(flow, direction, start, length as u32, origin);
+            self.remember(flow, direction, start, &bytes[..length], origin);
             self.deliver(flow, data, direction, offset, &bytes[..length], timestamp_ns);
             bytes = &bytes[length..];
             if urgent.is_some() {

@@ -154,7 +154,7 @@ impl Handler for Witness {
 
 /// A configuration for made-up packets.
 pub fn config() -> Config {
-    Config { checksum: ChecksumMode::Ignore, ..Config::default() }
+    Config { checksum: ChecksumMode::Ignore, history_segments: 256, history_copy_bytes: 1 << 14, ..Config::default() }
 }
 
 /// Runs segments through one engine for each share; the ledger has to close.

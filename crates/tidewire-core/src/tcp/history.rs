@@ -1,0 +1,178 @@
+//! What was delivered before, for comparison: a retransmission with other bytes is a second reading of the stream.
+//!
+//! Delivered runs are noted in one ring for all streams, each linked to the one before it of its direction. Where the
+//! input can be read again the note says where the bytes lie; elsewhere they are copied into a ring of their own.
+
+use super::Payload;
+use crate::{
+    Direction, Handler,
+    engine::core::{Core, History},
+    flow::Flow,
+};
+
+/// How many runs back a retransmission is looked for: what a sender can have under way, in segments of usual size.
+const STEPS_MAX: u32 = 128;
+/// Marks origins that are positions in the ring of copies.
+const COPIED: u64 = 1 << 63;
+
+#[derive(Clone, Copy, Default)]
+struct Run {
+    origin: u64,
+    /// Internal offset, modulo 2^32: runs are looked up among recent ones.
+    start: u32,
+    bytes: u32,
+    /// The direction's run before this one; 0: none.
+    before: u32,
+}
+
+/// The two rings.
+#[derive(Default)]
+pub(crate) struct Past {
+    runs: Vec<Run>,
+    /// Number of the next run, from 1.
+    next: u32,
+    copies: Vec<u8>,
+    copied: u64,
+    copies_max: usize,
+}
+
+impl Past {
+    pub(crate) fn new(runs: u32, copies_max: u32) -> Self {
+        let runs = if runs == 0 { 0 } else { runs.next_power_of_two() as usize };
+        Self {
+            runs: vec![Run::default(); runs],
+            next: 1,
+            copies: Vec::new(),
+            copied: 0,
+            copies_max: copies_max as usize,
+        }
+    }
+
+    #[inline(always)]
+    fn is_kept(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    fn note(&mut self, run: Run) -> u32 {
+        let number = self.next;
+        let mask = self.runs.len() - 1;
+        self.runs[number as usize & mask] = run;
+        // 0 stands for none: after 2^32 runs the oldest links lead nowhere, which is what they are worth by then.
+        self.next = self.next.wrapping_add(1).max(1);
+        number
+    }
+
+    fn get(&self, number: u32) -> Option<Run> {
+        let age = self.next.wrapping_sub(number);
+        (number != 0 && age != 0 && (age as usize) < self.runs.len())
+            .then(|| self.runs[number as usize & (self.runs.len() - 1)])
+    }
+
+    fn copy(&mut self, bytes: &[u8]) -> u64 {
+        if bytes.len() > self.copies_max {
+            return 0;
+        }
+        self.copies.resize(self.copies_max, 0);
+        let at = (self.copied % self.copies_max as u64) as usize;
+        // A run lies in one piece: what does not fit at the end begins anew.
+        let at = if at + bytes.len() > self.copies_max {
+            self.copied += (self.copies_max - at) as u64;
+            0
+        } else {
+            at
+        };
+        self.copies[at..at + bytes.len()].copy_from_slice(bytes);
+        let position = self.copied;
+        self.copied += bytes.len() as u64;
+        position | COPIED
+    }
+
+    fn read(&self, origin: u64, into: &mut [u8], history: &mut Option<Box<dyn History>>) -> bool {
+        if origin & COPIED == 0 {
+            return history.as_mut().is_some_and(|history| history.read(origin, into));
+        }
+        let position = origin & !COPIED;
+        if self.copied - position > self.copies_max as u64 {
+            return false;
+        }
+        let at = (position % self.copies_max as u64) as usize;
+        match self.copies.get(at..at + into.len()) {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => return false,
+        }
+        true
+    }
+}
+
+impl<H: Handler> Core<H> {
+    /// Notes bytes that are handed over.
+    #[inline(always)]
+    pub(crate) fn remember(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: &[u8], origin: u64) {
+        if !self.past.is_kept() || bytes.is_empty() {
+            return;
+        }
+        let origin = if origin == 0 || self.history.is_none() { self.past.copy(bytes) } else { origin };
+        let half = &mut flow.halves[direction as usize];
+        let run = Run { origin, start: start as u32, bytes: bytes.len() as u32, before: half.past };
+        half.past = self.past.note(run);
+    }
+
+    /// Compares a retransmission with what was handed over, as far back as that is known.
+    pub(crate) fn compare(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        start: i64,
+        end: i64,
+        payload: &Payload<'_>,
+    ) {
+        if !self.past.is_kept() {
+            return;
+        }
+        let next = flow.halves[direction as usize].next as i64;
+        let mut number = flow.halves[direction as usize].past;
+        for _ in 0..STEPS_MAX {
+            let Some(run) = self.past.get(number) else { return };
+            number = run.before;
+            // The run lies before `next` by less than 2^32.
+            let run_start = next - i64::from((next as u32).wrapping_sub(run.start));
+            let run_end = run_start + i64::from(run.bytes);
+            if run_end <= start {
+                return;
+            }
+            let (from, until) = (start.max(run_start), end.min(run_end));
+            if run.origin == 0 || from >= until {
+                continue;
+            }
+            let new = payload.bytes.get((from - start) as usize..).unwrap_or_default();
+            let new = &new[..new.len().min((until - from) as usize)];
+            self.compare_run(flow, direction, from, new, run.origin + (from - run_start) as u64);
+        }
+    }
+
+    fn compare_run(&mut self, flow: &mut Flow, direction: Direction, from: i64, new: &[u8], origin: u64) {
+        let mut old = std::mem::take(&mut self.scratch);
+        old.resize(new.len(), 0);
+        if self.past.read(origin, &mut old, &mut self.history) && old != new {
+            let bias = flow.bias(direction);
+            let mut differing = old.iter().zip(new).enumerate().filter(|(_, (old, new))| old != new).map(|(at, _)| at);
+            if let Some(first) = differing.next() {
+                let (mut begin, mut end) = (first, first + 1);
+                for at in differing {
+                    if at != end {
+                        self.conflict(
+                            flow,
+                            direction,
+                            (from as u64 + begin as u64).saturating_sub(bias),
+                            (end - begin) as u64,
+                        );
+                        begin = at;
+                    }
+                    end = at + 1;
+                }
+                self.conflict(flow, direction, (from as u64 + begin as u64).saturating_sub(bias), (end - begin) as u64);
+            }
+        }
+        self.scratch = old;
+    }
+}
