@@ -7,6 +7,7 @@ pub mod concurrency;
 pub mod count;
 pub mod craft;
 pub mod generate;
+pub mod oracle;
 pub mod pcapfile;
 pub mod random;
 pub mod sys;

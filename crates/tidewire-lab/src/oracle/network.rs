@@ -1,0 +1,132 @@
+//! Two network namespaces with a cable between them: a sender of made-up frames, and a host that takes them seriously.
+//!
+//! Both namespaces belong to threads and go away with them, whatever happens.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    process::Command,
+    sync::mpsc,
+    thread,
+};
+
+use crate::sys::net::{PacketSocket, own_namespace, thread_number};
+
+/// The host's interface.
+const HOST_INTERFACE: &str = "tw1";
+/// The sender's interface.
+const SENDER_INTERFACE: &str = "tw0";
+
+/// The host's address.
+#[must_use]
+pub fn host(is_ipv6: bool) -> IpAddr {
+    if is_ipv6 { Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2).into() } else { Ipv4Addr::new(10, 77, 0, 2).into() }
+}
+
+/// A sender that the host can answer; nobody in the sender's namespace has this address, so nobody else answers for it.
+#[must_use]
+pub fn sender(is_ipv6: bool) -> IpAddr {
+    if is_ipv6 { Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 0x66).into() } else { Ipv4Addr::new(10, 77, 0, 66).into() }
+}
+
+/// Why the network cannot be had, if so: the tests say it and pass.
+#[must_use]
+pub fn missing() -> Option<String> {
+    if let Err(error) = Command::new("ip").arg("-V").output() {
+        return Some(format!("no `ip` command: {error}"));
+    }
+    match thread::spawn(own_namespace).join() {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(format!("no network namespace of our own: {error}")),
+        Err(_) => Some("no thread".into()),
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The cable's near end, and the host at its far end.
+pub struct Network {
+    /// What is put in here arrives at the host.
+    pub wire: PacketSocket,
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Network {
+    /// Runs `work` with a network, on a thread of its own.
+    ///
+    /// # Errors
+    /// Whatever keeps the network from coming up, and what `work` returns.
+    pub fn inside<T: Send>(work: impl FnOnce(&Self) -> io::Result<T> + Send) -> io::Result<T> {
+        thread::scope(|scope| {
+            let sender = scope.spawn(move || {
+                own_namespace()?;
+                thread::scope(|scope| {
+                    let (jobs, queue) = mpsc::channel::<Job>();
+                    let (number, told) = mpsc::channel();
+                    scope.spawn(move || {
+                        let _ = number.send(own_namespace().map(|()| thread_number()));
+                        queue.into_iter().for_each(|job| job());
+                    });
+                    let host = told.recv().map_err(io::Error::other)??;
+                    let network = Self::up(host, jobs)?;
+                    work(&network)
+                })
+            });
+            sender.join().map_err(|_| io::Error::other("the sender's thread panicked"))?
+        })
+    }
+
+    fn up(host_thread: i32, jobs: mpsc::Sender<Job>) -> io::Result<Self> {
+        ip(&format!("link add {SENDER_INTERFACE} type veth peer name {HOST_INTERFACE} netns {host_thread}"))?;
+        ip(&format!("link set {SENDER_INTERFACE} address 02:00:00:00:00:01 mtu 65535 up"))?;
+        let network = Self { wire: PacketSocket::open(SENDER_INTERFACE)?, jobs };
+        network.on_host(|| {
+            // No address of its own accord, no detection of double ones: nothing is to be sent unasked.
+            setting("net/ipv6/conf/default/accept_dad", "0")?;
+            setting(&format!("net/ipv6/conf/{HOST_INTERFACE}/accept_dad"), "0")?;
+            setting("net/ipv4/conf/all/rp_filter", "0")?;
+            setting(&format!("net/ipv4/conf/{HOST_INTERFACE}/rp_filter"), "0")?;
+            // Room for all the fragments that never become datagrams.
+            setting("net/ipv4/ipfrag_high_thresh", "1000000000")?;
+            setting("net/ipv6/ip6frag_high_thresh", "1000000000")?;
+            ip("link set lo up")?;
+            ip(&format!("link set {HOST_INTERFACE} address 02:00:00:00:00:02 mtu 65535 up"))?;
+            for is_ipv6 in [false, true] {
+                let prefix = if is_ipv6 { 64 } else { 24 };
+                ip(&format!("addr add {}/{prefix} dev {HOST_INTERFACE}", host(is_ipv6)))?;
+                let peer = sender(is_ipv6);
+                ip(&format!("neigh add {peer} lladdr 02:00:00:00:00:01 dev {HOST_INTERFACE} nud permanent"))?;
+            }
+            Ok(())
+        })?;
+        // The carrier comes up a moment later on slow machines.
+        thread::sleep(std::time::Duration::from_millis(50));
+        while network.wire.receive(0)?.is_some() {}
+        Ok(network)
+    }
+
+    /// Runs something in the host's namespace: opens its sockets.
+    ///
+    /// # Errors
+    /// What `job` returns.
+    pub fn on_host<T: Send + 'static>(&self, job: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+        let (done, result) = mpsc::channel();
+        let job = Box::new(move || drop(done.send(job())));
+        self.jobs.send(job).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        result.recv().map_err(io::Error::other)?
+    }
+}
+
+/// Runs `ip` in the calling thread's namespace.
+fn ip(arguments: &str) -> io::Result<()> {
+    let output = Command::new("ip").args(arguments.split(' ')).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+/// Changes a setting of the calling thread's namespace.
+fn setting(name: &str, value: &str) -> io::Result<()> {
+    std::fs::write(format!("/proc/sys/{name}"), value).map_err(|error| io::Error::other(format!("{name}: {error}")))
+}

@@ -1,0 +1,155 @@
+//! Network namespaces and packet sockets.
+//!
+//! JUSTIFICATION: neither has a wrapper in the standard library.
+#![allow(unsafe_code)]
+
+use std::{
+    ffi::CString,
+    io,
+    mem::{size_of, zeroed},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+};
+
+/// Moves the calling thread into a network namespace of its own. It goes away with the thread, its children and its
+/// sockets.
+///
+/// # Errors
+/// What the kernel says: root is needed.
+pub fn own_namespace() -> io::Result<()> {
+    // SAFETY: takes no pointer; only the calling thread's namespace changes.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// The calling thread's number, as `ip link set … netns` takes it.
+#[must_use]
+pub fn thread_number() -> i32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::gettid() }
+}
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn set_option<T>(socket: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the pointer is to a value of the length given, which lives throughout the call.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const *value).cast(), length) }).map(drop)
+}
+
+/// Lets a UDP socket take IPv6 datagrams without checksum.
+///
+/// # Errors
+/// What the kernel says.
+pub fn accept_no_checksum(socket: OwnedFd) -> io::Result<OwnedFd> {
+    const UDP_NO_CHECK6_RX: libc::c_int = 102;
+    set_option(&socket, libc::SOL_UDP, UDP_NO_CHECK6_RX, &1_i32)?;
+    Ok(socket)
+}
+
+/// Gives a socket room for this many bytes of packets, beyond what is usually allowed.
+///
+/// # Errors
+/// What the kernel says.
+pub fn grow_buffer(socket: OwnedFd, bytes: i32) -> io::Result<OwnedFd> {
+    set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)?;
+    Ok(socket)
+}
+
+/// Makes closing a TCP connection reset it, so that nothing of it lingers.
+///
+/// # Errors
+/// What the kernel says.
+pub fn reset_on_close(socket: OwnedFd) -> io::Result<OwnedFd> {
+    set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 })?;
+    Ok(socket)
+}
+
+/// A raw IP socket for one protocol.
+///
+/// # Errors
+/// What the kernel says: root is needed.
+pub fn raw_socket(is_ipv6: bool, protocol: u8) -> io::Result<OwnedFd> {
+    let family = if is_ipv6 { libc::AF_INET6 } else { libc::AF_INET };
+    // SAFETY: takes no pointer.
+    let socket = check(unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol.into()) })?;
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
+/// A packet socket on one interface: whole frames in and out.
+pub struct PacketSocket(OwnedFd);
+
+impl PacketSocket {
+    /// Opens one. Frames that it sends itself are not seen by it; without that the kernel would make copies of them,
+    /// and treat a segment that has a copy differently from one that has not.
+    ///
+    /// # Errors
+    /// What the kernel says: root is needed.
+    pub fn open(interface: &str) -> io::Result<Self> {
+        let protocol = (libc::ETH_P_ALL as u16).to_be();
+        // SAFETY: takes no pointer.
+        let socket = check(unsafe {
+            libc::socket(
+                libc::AF_PACKET,
+                libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+                // Nothing is received before it is bound.
+                0,
+            )
+        })?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32)?;
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(64_i32 << 20))?;
+        let name = CString::new(interface)?;
+        // SAFETY: the name is a string that ends with a zero and lives throughout the call.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        if index == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the structure is plain integers, for which zeroes are valid.
+        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol;
+        address.sll_ifindex = index as i32;
+        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        // SAFETY: the pointer is to an address of the length given, which lives throughout the call.
+        check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+        Ok(Self(socket))
+    }
+
+    /// Sends a frame.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
+        // SAFETY: pointer and length are those of a slice.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        if sent == frame.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The next frame, or `None` when there is none within this time.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn receive(&self, wait_ms: i32) -> io::Result<Option<Vec<u8>>> {
+        let mut frame = vec![0; 1 << 16];
+        loop {
+            // SAFETY: pointer and length are those of a slice.
+            let got = unsafe { libc::recv(self.0.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
+            if got >= 0 {
+                frame.truncate(got as usize);
+                return Ok(Some(frame));
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return Err(error);
+            }
+            let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: the pointer is to one structure, as the count says.
+            if wait_ms == 0 || check(unsafe { libc::poll(&raw mut poll, 1, wait_ms) })? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+}
