@@ -18,6 +18,9 @@ pub(crate) const HEAD_BYTES_MIN: usize = 32;
 /// Bytes of compressed input that are read at once.
 pub(crate) const COMPRESSED_PIECE_BYTES: usize = 128 << 10;
 
+/// Bytes by which an input that is no capture is judged: a block of a tar archive.
+pub(crate) const LOOKS_LIKE_BYTES: usize = 512;
+
 /// Least bytes asked of a file at once, where many are read side by side.
 pub(crate) const PIECE_BYTES_MIN: usize = 16 << 10;
 

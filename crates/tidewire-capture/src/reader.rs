@@ -1,7 +1,7 @@
 use crate::{
     Block, Damage, Error, Source,
     input::{self, Bytes, Kind, Pipe, Stop, WithHead, looks_like, read_head},
-    limits::{HEAD_BYTES, HEAD_BYTES_MIN, LAYERS_MAX, PIECE_BYTES},
+    limits::{HEAD_BYTES_MIN, LAYERS_MAX, LOOKS_LIKE_BYTES, PIECE_BYTES},
     pcap::{self, Pcap},
     pcapng::Pcapng,
     walk::{Count, Walk},
@@ -209,7 +209,8 @@ impl Opening {
     fn recognise(self, mut stream: Box<dyn Bytes>) -> Result<Reader, Error> {
         let mut layers = 0;
         loop {
-            let (head, stop) = read_head(&mut *stream, HEAD_BYTES, HEAD_BYTES_MIN);
+            let mut head = Vec::new();
+            let stop = read_head(&mut *stream, &mut head, HEAD_BYTES_MIN);
             let compressed = layers > 0;
             if head.is_empty() {
                 let empty = Error::Empty { path: self.path.clone() };
@@ -221,6 +222,10 @@ impl Opening {
                     return Ok(self.reader(Format::Pcapng(Pcapng::new()), &head, stop, stream, compressed));
                 }
                 Kind::Other => {
+                    // What it is instead may show later on.
+                    if stop.is_none() {
+                        read_head(&mut *stream, &mut head, LOOKS_LIKE_BYTES);
+                    }
                     let within = if compressed { "inside its compression, " } else { "" };
                     let looks_like = format!("{within}{}", looks_like(&head));
                     return Err(Error::NotACapture { path: self.path, looks_like });

@@ -1,4 +1,4 @@
-use crate::{pcap, pcapng};
+use crate::{limits::LOOKS_LIKE_BYTES, pcap, pcapng};
 
 /// What an input is, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) fn looks_like(head: &[u8]) -> String {
     if head.get(257..262) == Some(b"ustar") {
         return "a tar archive; unpack it first".to_owned();
     }
-    let start = head.get(..head.len().min(512)).unwrap_or_default();
+    let start = head.get(..head.len().min(LOOKS_LIKE_BYTES)).unwrap_or_default();
     let printable = |byte: &u8| matches!(byte, 0x20..=0x7e | b'\t' | b'\r' | b'\n') || *byte >= 0x80;
     if std::str::from_utf8(start).is_ok_and(|_| start.iter().all(printable)) {
         let line: String = String::from_utf8_lossy(start).lines().next().unwrap_or_default().chars().take(40).collect();

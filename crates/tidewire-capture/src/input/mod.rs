@@ -10,6 +10,7 @@ mod zstandard;
 pub(crate) use file::{Pipe, open};
 pub(crate) use kind::{Kind, looks_like};
 
+use crate::limits::HEAD_BYTES;
 use std::io;
 
 /// Why a stream of bytes ends other than by its end.
@@ -88,10 +89,11 @@ pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn B
     })
 }
 
-/// Reads at most `bytes`, until `enough` are there or the stream ends; what stopped it, if not that.
-pub(crate) fn read_head(stream: &mut dyn Bytes, bytes: usize, enough: usize) -> (Vec<u8>, Option<Stop>) {
-    let mut head = vec![0; bytes];
-    let mut filled = 0;
+/// Reads on until `head` has `enough` bytes, at most `HEAD_BYTES`, or the stream ends; what stopped it, if not that.
+pub(crate) fn read_head(stream: &mut dyn Bytes, head: &mut Vec<u8>, enough: usize) -> Option<Stop> {
+    let mut filled = head.len();
+    head.resize(HEAD_BYTES, 0);
+    let mut stopped = None;
     while filled < enough
         && let Some(room) = head.get_mut(filled..).filter(|room| !room.is_empty())
     {
@@ -99,11 +101,11 @@ pub(crate) fn read_head(stream: &mut dyn Bytes, bytes: usize, enough: usize) -> 
             Ok(0) => break,
             Ok(read) => filled += read,
             Err(stop) => {
-                head.truncate(filled);
-                return (head, Some(stop));
+                stopped = Some(stop);
+                break;
             }
         }
     }
     head.truncate(filled);
-    (head, None)
+    stopped
 }
