@@ -48,7 +48,7 @@ impl<H: Handler> Core<H> {
 
     fn flush_later(&mut self, flow: &Flow) {
         if self.config.flush_timeout_ns != 0 {
-            self.flushes.push_back((self.clock_ns + self.config.flush_timeout_ns, self.slot, flow.id));
+            self.flushes.push_back((self.clock_ns.saturating_add(self.config.flush_timeout_ns), self.slot, flow.id));
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Engine, core::Core};
 use crate::{
     EndReason, GapCause, Handler, TcpState,
-    flow::{Flow, bits},
+    flow::{Flow, HalfOpen, bits},
 };
 
 /// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
@@ -47,12 +47,25 @@ impl<H: Handler> Core<H> {
     }
 }
 
+/// A SYN in an open connection that nobody answered, when nothing of that connection came after it: an attempt at
+/// another one, and not an attack on the old. It stands for itself.
+fn take_last_word(flow: &mut Flow) -> Option<HalfOpen> {
+    let last_ns = flow.last_ns[0].max(flow.last_ns[1]);
+    let pending = &mut flow.extra.as_mut()?.pending_syn;
+    let pending = if pending.as_ref()?.timestamp_ns > last_ns { pending.take()? } else { return None };
+    let client_is_a = flow.has(bits::CLIENT_IS_A) == pending.from_client;
+    let mut entry = pending.half_open(flow.key, client_is_a);
+    entry.seen_clock_ns = flow.seen_clock_ns;
+    Some(entry)
+}
+
 impl<H: Handler> Engine<H> {
     /// Ends a flow: everything it owes its handler, then its close.
     pub(crate) fn end(&mut self, slot: u32, reason: EndReason) {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         let before = self.core.slot;
         self.core.slot = slot;
+        let alone = take_last_word(flow);
         if let Some(pending) = flow.extra.as_mut().and_then(|extra| extra.pending_syn.take()) {
             self.core.absorb(flow, &pending);
         }
@@ -60,6 +73,22 @@ impl<H: Handler> Engine<H> {
         self.core.close(flow, data, reason);
         self.core.slot = before;
         self.table.remove(self.core.config.hash_key, slot);
+        if let Some(entry) = alone {
+            self.add_half_open(entry);
+        }
+    }
+
+    /// Adds a half-open connection that was pending in a flow that is over.
+    fn add_half_open(&mut self, entry: HalfOpen) {
+        if self.table.half_open.live() >= self.core.config.half_open_max
+            && let Some(oldest) = self.table.oldest_half_open()
+        {
+            self.core.ledger.evicted_half_open += 1;
+            self.end_half_open(oldest, EndReason::Evicted);
+        }
+        let hash_key = self.core.config.hash_key;
+        let hash = entry.key.hash(hash_key);
+        self.table.add_half_open(hash_key, hash, entry);
     }
 
     /// Ends a half-open connection: opened and closed at once.
@@ -169,6 +198,14 @@ impl<H: Handler> Engine<H> {
 
     /// Ends every stream that is still open, in the order of ids, and settles every packet that was still held.
     pub fn finish(&mut self) {
+        for slot in 0..self.table.flows.used() {
+            let flow = self.table.flows.get_mut(slot);
+            if flow.has(bits::LIVE)
+                && let Some(entry) = take_last_word(flow)
+            {
+                self.add_half_open(entry);
+            }
+        }
         while let Some(slot) = self.table.oldest_half_open() {
             self.promote(slot);
         }

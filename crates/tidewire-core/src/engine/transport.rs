@@ -278,15 +278,20 @@ impl<H: Handler> Engine<H> {
         if segment.has(flag::ACK) {
             return self.answered(packet, key, from_a, hash, slot, segment);
         }
-        let is_new = me.has(half::SYN) && me.base_seq != segment.seq.wrapping_add(1)
-            || me.has(half::KNOWN) && !me.has(half::SYN | half::HELD);
         if !is_syn {
             return None;
         }
+        let is_same = me.has(half::KNOWN) && me.base_seq == segment.seq.wrapping_add(1);
+        if is_same && Self::tries_again(self.table.flows.get_mut(slot), direction) {
+            return None;
+        }
+        let flow = self.table.flows.get(slot);
+        let me = &flow.halves[direction as usize];
+        let is_new = me.has(half::SYN) && !is_same || me.has(half::KNOWN) && !me.has(half::SYN | half::HELD);
         let ended = flow.is_over() || (flow.halves[0].flags | flow.halves[1].flags) & half::FIN_SEEN != 0;
-        if ended && (is_new || me.has(half::SYN) && flow.is_over()) {
+        let begins = is_new || flow.is_over() && (me.has(half::SYN) || !is_same);
+        if ended && begins {
             let reason = flow.reason_over().unwrap_or(EndReason::Reused);
-            let reason = if flow.is_over() { reason } else { EndReason::Reused };
             self.end(slot, reason);
             return Some(self.transport_new(packet, key, from_a, hash));
         }
@@ -295,6 +300,23 @@ impl<H: Handler> Engine<H> {
         }
         self.pend(packet, slot, direction, segment);
         Some(Fate::Tracked)
+    }
+
+    /// The SYN that was refused comes again with its number, as Windows sends it three times: the same attempt, unless
+    /// the other side had said anything before it refused.
+    fn tries_again(flow: &mut Flow, direction: Direction) -> bool {
+        let peer = &mut flow.halves[direction.opposite() as usize];
+        if flow.state != TcpState::Reset
+            || peer.payload_wire_bytes > 0
+            || peer.has(half::SYN | half::FIN_SEEN | half::QUEUED)
+        {
+            return false;
+        }
+        // What was known of it was the refusal's.
+        peer.flags &= !(half::KNOWN | half::ACKED | half::HELD | half::TIMESTAMP);
+        flow.halves[direction as usize].flags &= !half::ACKED;
+        flow.state = TcpState::SynSent;
+        true
     }
 
     /// A SYN with a new number in an open connection: the other side's answer will tell (RFC 5961 section 4).
@@ -348,24 +370,29 @@ impl<H: Handler> Engine<H> {
         let pending = flow.extra().pending_syn.take()?;
         self.end(slot, EndReason::Reused);
         let class = self.classify(packet);
-        let entry = HalfOpen {
-            key: *key,
-            isn: pending.isn,
-            id: pending.number,
-            first_ns: pending.timestamp_ns,
-            last_ns: pending.timestamp_ns,
-            seen_clock_ns: self.core.clock_ns,
-            ip_bytes: pending.ip_bytes,
-            frame_bytes: pending.frame_bytes,
-            packets: pending.packets,
-            class,
-            client_is_a: !from_a,
-            scale: pending.scale,
-            tcp_flags: flag::SYN,
-            ..HalfOpen::default()
-        };
+        let entry = HalfOpen { class, seen_clock_ns: self.core.clock_ns, ..pending.half_open(*key, !from_a) };
         self.table.add_half_open(self.core.config.hash_key, hash, entry);
         Some(self.transport_new(packet, key, from_a, hash))
+    }
+}
+
+impl PendingSyn {
+    /// The half-open connection that it is when it stands for itself.
+    pub(crate) fn half_open(&self, key: Key, client_is_a: bool) -> HalfOpen {
+        HalfOpen {
+            key,
+            isn: self.isn,
+            id: self.number,
+            first_ns: self.timestamp_ns,
+            last_ns: self.timestamp_ns,
+            ip_bytes: self.ip_bytes,
+            frame_bytes: self.frame_bytes,
+            packets: self.packets,
+            client_is_a,
+            scale: self.scale,
+            tcp_flags: flag::SYN,
+            ..HalfOpen::default()
+        }
     }
 }
 

@@ -89,7 +89,9 @@ impl<H: Handler> Core<H> {
     ) -> Fate {
         if ack == Ack::Absent && !matches!(flow.state, TcpState::SynSent | TcpState::SynReceived) {
             self.odd(flow, AnomalyKind::NoAck);
-            return Fate::Ignored;
+            if !Self::never_acknowledges(flow, direction) {
+                return Fate::Ignored;
+            }
         }
         let doubt = self.doubt(flow, direction, segment, ack);
         if let Some(kind) = doubt {
@@ -108,6 +110,12 @@ impl<H: Handler> Core<H> {
             me.flags |= half::TIMESTAMP;
         }
         self.place(flow, data, direction, segment, payload, doubt.is_some())
+    }
+
+    /// Midway, a side that never set ACK may be of a kind that does not: a host would have dropped all it said, but
+    /// the connection was not seen from its beginning, and its word is all there is.
+    pub(crate) fn never_acknowledges(flow: &Flow, direction: Direction) -> bool {
+        flow.state == TcpState::Midstream && !flow.halves[direction as usize].has(half::ACKED)
     }
 
     /// Why a host would not take this payload, if it would not.

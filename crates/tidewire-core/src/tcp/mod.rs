@@ -129,12 +129,12 @@ impl<H: Handler> Core<H> {
     ) -> Fate {
         const SYN_FIN: u8 = flag::SYN | flag::FIN;
         const SYN_RST: u8 = flag::SYN | flag::RST;
-        if segment.flags & SYN_FIN == SYN_FIN
-            || segment.flags & SYN_RST == SYN_RST
-            || segment.flags & (flag::SYN | flag::FIN | flag::RST | flag::ACK) == 0
-        {
+        let bare = segment.flags & (flag::SYN | flag::FIN | flag::RST | flag::ACK) == 0;
+        if segment.flags & SYN_FIN == SYN_FIN || segment.flags & SYN_RST == SYN_RST || bare {
             self.odd(flow, AnomalyKind::InvalidFlags);
-            return Fate::Ignored;
+            if !bare || !Self::never_acknowledges(flow, direction) {
+                return Fate::Ignored;
+            }
         }
         if segment.has(flag::RST) {
             return self.reset(flow, data, direction, segment);

@@ -171,8 +171,10 @@ impl<H: Handler> Core<H> {
         let start = run.start.max(0) as u64;
         let captured = run.bytes.get(skip..).unwrap_or_default();
         let bias = flow.bias(direction);
-        let expected = if flow.halves[at].has(half::HELD) { 0 } else { flow.halves[at].next };
-        let beyond = start.saturating_sub(bias) >= self.cutoff(flow, direction);
+        let held = flow.halves[at].has(half::HELD);
+        let expected = if held { 0 } else { flow.halves[at].next };
+        // As long as it is not clear where the stream begins, nothing can be said to lie beyond the cutoff.
+        let beyond = !held && start.saturating_sub(bias) >= self.cutoff(flow, direction);
         let tracked = self.config.mode == Mode::Track || beyond;
         let wanted = run.end as u64 - start;
         let length = if tracked { wanted } else { captured.len() as u64 };
