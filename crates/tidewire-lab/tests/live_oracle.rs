@@ -1,7 +1,11 @@
 //! The policy `linux` against the running kernel; see `tidewire_lab::oracle`. Needs root and `ip`; says so otherwise.
+#![forbid(unsafe_code)]
+
+use std::{collections::HashMap, net::IpAddr};
 
 use tidewire_core::{
-    Config, DefragPolicy, Frame, TcpPolicy,
+    Batch, ChecksumMode, Chunk, Config, Datagram, DefragPolicy, Direction, Engine, Frame, Handler, Share, Stream,
+    TcpPolicy,
     defrag::{Defragmenter, Outcome},
     tcp::queue::{Incoming, Queue},
     wire,
@@ -16,6 +20,60 @@ use tidewire_lab::{
     },
     random::Random,
 };
+
+/// What the engine delivers: TCP by the client's port, datagrams of UDP by their sender, of other protocols those that
+/// came in fragments.
+#[derive(Default)]
+struct Collector {
+    streams: HashMap<u16, Vec<u8>>,
+    datagrams: HashMap<IpAddr, Vec<Vec<u8>>>,
+}
+
+impl Handler for Collector {
+    type Data = ();
+    const DATAGRAMS: bool = true;
+
+    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        let client = stream.key().client;
+        if chunk.is_datagram && stream.key().proto == fragments::UDP {
+            self.datagrams.entry(client.address).or_default().push(chunk.bytes.to_vec());
+        } else if !chunk.is_datagram && chunk.direction == Direction::ClientToServer {
+            self.streams.entry(client.port).or_default().extend_from_slice(chunk.fresh());
+        }
+    }
+
+    fn datagram(&mut self, datagram: &Datagram<'_>) {
+        if datagram.rejected.is_none() && datagram.proto == fragments::EXPERIMENT {
+            self.datagrams.entry(datagram.source).or_default().push(datagram.payload.to_vec());
+        }
+    }
+}
+
+/// A frame's place in `bytes`, by itself.
+fn frame_of(at: usize, bytes: &[u8], number: u64) -> Frame {
+    Frame {
+        at: at as u32,
+        captured_bytes: bytes.len() as u32,
+        wire_bytes: bytes.len() as u32,
+        link: wire::LinkType::ETHERNET,
+        interface: 0,
+        timestamp_ns: number,
+        clock_ns: number,
+        number,
+        origin: 0,
+    }
+}
+
+/// Gives packets to an engine, as a capture would.
+fn engine_says<'a>(packets: impl IntoIterator<Item = &'a [u8]>, checksum: ChecksumMode) -> Collector {
+    let mut engine = Engine::new(Config { checksum, ..Config::default() }, Share::ALL, Collector::default());
+    for (number, packet) in (1..).zip(packets) {
+        engine.process(&Batch { memory: packet, frames: &[frame_of(0, packet, number)] });
+    }
+    engine.finish();
+    assert!(engine.ledger().closes());
+    engine.into_parts().0
+}
 
 /// What the queue alone makes of a case.
 fn queue_says(case: &Case) -> Vec<u8> {
@@ -38,6 +96,8 @@ fn queue_says(case: &Case) -> Vec<u8> {
     out
 }
 
+/// Every arrangement of up to three chunks: from the stream's first byte on; behind a hole of one unit that is closed at
+/// each place in the order; behind one that is closed by a segment which overlaps what waits. And more chunks at random.
 fn tcp_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for count in 1..=3 {
@@ -59,8 +119,7 @@ fn tcp_cases() -> Vec<Case> {
     cases
 }
 
-#[test]
-fn tcp_segments() {
+fn segments_of(is_ipv6: bool) {
     if let Some(why) = missing() {
         eprintln!("skipped: {why}");
         return;
@@ -68,20 +127,31 @@ fn tcp_segments() {
     let cases = tcp_cases();
     let report = Network::inside(|network| {
         let mut report = Report::default();
-        let mut player = Player::new(network, false)?;
-        for (case, played) in cases.iter().zip(player.play(&cases)?) {
-            let wanted = played.received.unwrap_or_default();
-            let found = queue_says(case);
-            report.compare(!wanted.is_empty(), wanted == found, || {
-                let places: Vec<_> = case.segments.iter().map(|(at, bytes)| (at, at + bytes.len() as u32)).collect();
-                format!("{places:?}: the kernel gave {wanted:x?}, we {found:x?}")
-            });
+        let mut player = Player::new(network, is_ipv6)?;
+        for batch in cases.chunks(1000) {
+            let (played, before) = (player.play(batch)?, player.trace.len());
+            let trace = std::mem::take(&mut player.trace);
+            let delivered = engine_says(trace.iter().map(Vec::as_slice), ChecksumMode::Ignore).streams;
+            report.packets += before as u64;
+            for (case, played) in batch.iter().zip(played) {
+                let wanted = played.received.unwrap_or_default();
+                let found = [&queue_says(case), delivered.get(&played.port).unwrap_or(&Vec::new())].map(Clone::clone);
+                report.compare(!wanted.is_empty(), found.iter().all(|found| *found == wanted), || {
+                    let ends = |(at, bytes): &(u32, Vec<u8>)| (*at, at + bytes.len() as u32);
+                    let places: Vec<_> = case.segments.iter().map(ends).collect();
+                    format!("{places:?}: the kernel gave {wanted:x?}, queue and engine {found:x?}")
+                });
+            }
         }
-        report.packets = player.trace.len() as u64;
         Ok(report)
     })
     .unwrap();
-    println!("{report}");
+    conclude(&report, "TCP segments", is_ipv6);
+    assert_eq!(report.delivered, report.cases);
+}
+
+fn conclude(report: &Report, what: &str, is_ipv6: bool) {
+    println!("IPv{} {what}: {report}", if is_ipv6 { 6 } else { 4 });
     assert_eq!(report.differing, 0, "{:#?}", report.differences);
 }
 
@@ -91,27 +161,14 @@ fn defragmenter_says(case: &fragments::Case) -> Vec<Vec<u8>> {
     let mut defragmenter = Defragmenter::new(&config);
     let mut out = Vec::new();
     for (number, bytes) in (1..).zip(case.frames()) {
-        let length = bytes.len() as u32;
-        let decoded = wire::decode(wire::LinkType::ETHERNET, &bytes, length, &config.wire);
+        let decoded = wire::decode(wire::LinkType::ETHERNET, &bytes, bytes.len() as u32, &config.wire);
         if decoded.kind != wire::Kind::Fragment {
-            let payload = &bytes[decoded.transport_at as usize..];
-            out.extend(case.application_gets(payload));
+            out.extend(case.application_gets(&bytes[decoded.transport_at as usize..]));
             continue;
         }
-        let frame = Frame {
-            at: 0,
-            captured_bytes: length,
-            wire_bytes: length,
-            link: wire::LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: number,
-            clock_ns: number,
-            number,
-            origin: 0,
-        };
-        if let Outcome::Rebuilt(rebuilt) =
-            defragmenter.insert(DefragPolicy::Linux, &frame, &bytes, &decoded, &mut |_| ())
-        {
+        let frame = frame_of(0, &bytes, number);
+        let outcome = defragmenter.insert(DefragPolicy::Linux, &frame, &bytes, &decoded, &mut |_| ());
+        if let Outcome::Rebuilt(rebuilt) = outcome {
             out.extend(case.application_gets(rebuilt.payload()));
         }
     }
@@ -125,20 +182,36 @@ fn fragments_of(is_ipv6: bool) {
     }
     let cases = fragments::cases(is_ipv6);
     let received = Network::inside(|network| fragments::play(network, &cases)).unwrap();
-    let mut report = Report::default();
+    let frames: Vec<Vec<u8>> = cases.iter().flat_map(fragments::Case::frames).collect();
+    // (The datagrams have no checksum, which IPv6 forbids and the socket was told to take.)
+    let delivered = engine_says(frames.iter().map(Vec::as_slice), ChecksumMode::Ignore).datagrams;
+    let mut report = Report { packets: frames.len() as u64, ..Report::default() };
     for (case, wanted) in cases.iter().zip(received) {
-        report.packets += case.fragments.len() as u64;
-        let found = defragmenter_says(case);
-        report.compare(!wanted.is_empty(), wanted == found, || {
+        // What is whole in one packet is no datagram of fragments; the engine's own is looked at for the others.
+        let is_whole = |(offset, _, more): &fragments::Fragment| *offset == 0 && !more;
+        let alone = case.proto == fragments::EXPERIMENT && case.fragments.iter().any(is_whole);
+        let engine = delivered.get(&case.source).cloned().unwrap_or_default();
+        let found = [defragmenter_says(case), if alone { wanted.clone() } else { engine }];
+        report.compare(!wanted.is_empty(), found.iter().all(|found| *found == wanted), || {
             let of = |fragment: &fragments::Fragment| {
                 (fragment.0 / 8, (fragment.0 + fragment.1.len() as u32) / 8, fragment.2)
             };
             let places: Vec<_> = case.fragments.iter().map(of).collect();
-            format!("protocol {} {places:?}: the kernel gave {wanted:x?}, we {found:x?}", case.proto)
+            let proto = case.proto;
+            format!("protocol {proto} {places:?}: the kernel gave {wanted:x?}, defragmenter and engine {found:x?}")
         });
     }
-    println!("{report}");
-    assert_eq!(report.differing, 0, "{:#?}", report.differences);
+    conclude(&report, "fragments", is_ipv6);
+}
+
+#[test]
+fn ipv4_segments() {
+    segments_of(false);
+}
+
+#[test]
+fn ipv6_segments() {
+    segments_of(true);
 }
 
 #[test]

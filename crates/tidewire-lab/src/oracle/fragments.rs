@@ -21,9 +21,9 @@ const UNIT: u32 = 8;
 /// The host's UDP port.
 const PORT: u16 = 7778;
 /// A protocol for experiments (RFC 3692), which a raw socket receives.
-const EXPERIMENT: u8 = 253;
+pub const EXPERIMENT: u8 = 253;
 /// UDP's protocol number.
-const UDP: u8 = 17;
+pub const UDP: u8 = 17;
 /// Room for what was received and not yet read.
 const BUFFER_BYTES: i32 = 64 << 20;
 
