@@ -192,3 +192,27 @@ fn compressed_streams_may_have_several_parts() {
         assert!(got.errors.is_empty() && got.packets == packets, "{at}: {:?}", got.errors);
     }
 }
+
+#[test]
+fn records_and_blocks_may_be_longer_than_a_piece() {
+    let packet = |length: usize| Packet {
+        timestamp_ns: 1000,
+        bytes: vec![length as u8; length],
+        wire_bytes: length as u32,
+        link: 220,
+        interface: 0,
+    };
+    let packets = [packet(7), packet(5_000_001), packet(300_000), packet(8)];
+    let (file, _) = pcap(Form::Micro, ORDERS[0], 220, &packets);
+    assert!(read(&file).packets == packets);
+    let mut writer = Pcapng::new();
+    writer.section(ORDERS[1], -1).block(0x0a, &vec![1; 10 << 20]).interface(220, 0, None, None);
+    for packet in &packets {
+        writer.enhanced(0, 1, packet.wire_bytes, &packet.bytes).block(0x0a, &vec![2; 1 << 20]);
+    }
+    let got = read(&writer.file);
+    assert!(got.errors.is_empty(), "{:?}", got.errors);
+    assert!(got.packets == packets);
+    let got = read_stream(Dribble { bytes: Cursor::new(writer.file), step: 4000 });
+    assert!(got.packets == packets);
+}

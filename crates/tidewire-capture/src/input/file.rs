@@ -112,3 +112,29 @@ impl Bytes for Pipe {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_opened_for_each_read_must_stay_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let write = |bytes: &[u8]| std::fs::write(&path, bytes).unwrap();
+        write(b"0123456789");
+        let count = Arc::new(AtomicU64::new(0));
+        let (mut stream, size) = open(&path, false, Arc::clone(&count)).unwrap();
+        let mut room = [0; 4];
+        assert_eq!((stream.read(&mut room).unwrap(), room, size), (4, *b"0123", Some(10)));
+        write(b"0123456789abcdef");
+        assert_eq!((stream.read(&mut room).unwrap(), room), (4, *b"4567"), "it may grow");
+        assert_eq!(count.load(Ordering::Relaxed), 8);
+        write(b"0123");
+        assert!(matches!(stream.read(&mut room), Err(Stop::Changed)), "it may not shrink");
+        let other = folder.path().join("other");
+        std::fs::write(&other, b"0123456789abcdef").unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert!(matches!(stream.read(&mut room), Err(Stop::Changed)), "nor be another");
+    }
+}

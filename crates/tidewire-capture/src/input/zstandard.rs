@@ -4,6 +4,9 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 /// Bytes that tell the length of a frame's header.
 const FRAME_HEADER_PREFIX_BYTES: usize = 5;
 
+/// libzstd asks for a block together with the header of the next one.
+const BLOCK_HEADER_BYTES: usize = 3;
+
 /// A Zstandard stream of any number of frames (RFC 8878).
 ///
 /// libzstd takes windows of at most 128 MiB (`zstd --long=27`) unless told otherwise, which bounds its memory. Each
@@ -28,7 +31,12 @@ impl Zstandard {
 impl Bytes for Zstandard {
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Stop> {
         loop {
-            let wanted = if self.wanted == 0 { FRAME_HEADER_PREFIX_BYTES } else { self.wanted };
+            let wanted = match self.wanted {
+                0 => FRAME_HEADER_PREFIX_BYTES,
+                1..=BLOCK_HEADER_BYTES => self.wanted,
+                // A header that is damaged must not take the block before it away.
+                block_and_header => block_and_header - BLOCK_HEADER_BYTES,
+            };
             let mut input = &[][..];
             if !self.more_within {
                 let there = self.feed.bytes()?;
