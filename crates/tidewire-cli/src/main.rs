@@ -3,6 +3,7 @@
 
 mod config_file;
 mod datagrams;
+mod extract;
 mod failure;
 mod flows;
 mod follow;
@@ -36,6 +37,7 @@ struct Program {
 enum Command {
     Flows(flows::Options),
     Streams(streams::Options),
+    Extract(extract::Options),
     Follow(follow::Options),
     Match(matching::Options),
     Datagrams(datagrams::Options),
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Flows(options) => flows::run(options),
         Command::Streams(options) => streams::run(options),
         Command::Match(options) => matching::run(options),
+        Command::Extract(options) => extract::run(options),
         Command::Follow(options) => follow::run(options),
         Command::Datagrams(options) => datagrams::run(options),
     };

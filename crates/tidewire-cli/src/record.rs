@@ -144,6 +144,17 @@ pub fn push_endpoints(object: &mut Object<'_>, key: &FlowKey) {
     }
 }
 
+/// `tunnel`: null, or its kind and id.
+pub fn push_tunnel(object: &mut Object<'_>, key: &FlowKey) {
+    match tunnel_name(key.tunnel) {
+        None => object.null("tunnel"),
+        Some(kind) => object.object("tunnel", |object| {
+            object.plain("kind", kind);
+            object.number("id", u64::from(key.tunnel.id));
+        }),
+    }
+}
+
 /// Members that records of flows and of streams have in common.
 pub fn push_identity(object: &mut Object<'_>, record: &Record) {
     let key = &record.key;
@@ -156,13 +167,7 @@ pub fn push_identity(object: &mut Object<'_>, record: &Record) {
         object.number("icmp_code", u64::from(key.icmp[1]));
     }
     object.array("vlan", vlans(key), push_number);
-    match tunnel_name(key.tunnel) {
-        None => object.null("tunnel"),
-        Some(kind) => object.object("tunnel", |object| {
-            object.plain("kind", kind);
-            object.number("id", u64::from(key.tunnel.id));
-        }),
-    }
+    push_tunnel(object, key);
     object.number("start_ns", record.start_ns);
     object.number("end_ns", record.end_ns);
     object.plain("state", record.state.name());

@@ -1,0 +1,277 @@
+//! Many files written in turn, few of them open: bytes gather in memory and go out in large pieces.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+/// Bytes that gather for one file before they are written.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Bytes from which on a piece is written at once, without being gathered first.
+const DIRECT_BYTES: usize = 16 << 10;
+
+/// Bytes that may wait in memory for all files of one worker. Beyond it, files are written in smaller pieces.
+const WAITING_BYTES_MAX: usize = 64 << 20;
+
+/// Empty buffers that are kept to be used again.
+const SPARE_BUFFERS_MAX: usize = 64;
+
+/// No entry: the end of a list.
+const NONE: u32 = u32::MAX;
+
+/// A file under way.
+struct Entry {
+    name: String,
+    /// What waits to be written.
+    waiting: Vec<u8>,
+    file: Option<File>,
+    /// Whether it exists, under its hidden name.
+    exists: bool,
+    bytes: u64,
+    hash: Option<Sha256>,
+    /// Neighbours in the list of open files: towards the one used last, and towards the one used longest ago.
+    newer: u32,
+    older: u32,
+}
+
+/// A file that was completed.
+pub struct Written {
+    pub name: String,
+    pub bytes: u64,
+    pub sha256: Option<[u8; 32]>,
+}
+
+/// The files of one worker.
+pub struct Files {
+    directory: PathBuf,
+    digests: bool,
+    open_max: usize,
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    spare: Vec<Vec<u8>>,
+    waiting_bytes: usize,
+    open: usize,
+    /// The open file used last, and the one used longest ago.
+    newest: u32,
+    oldest: u32,
+}
+
+impl Files {
+    /// Files in `directory`, at most `open_max` of them open.
+    pub fn new(directory: PathBuf, digests: bool, open_max: usize) -> Self {
+        Self {
+            directory,
+            digests,
+            open_max: open_max.max(1),
+            entries: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            waiting_bytes: 0,
+            open: 0,
+            newest: NONE,
+            oldest: NONE,
+        }
+    }
+
+    /// Begins a file; nothing is created yet. The number stands for it until it is finished.
+    pub fn begin(&mut self, name: String) -> u32 {
+        let entry = Entry {
+            name,
+            waiting: self.spare.pop().unwrap_or_default(),
+            file: None,
+            exists: false,
+            bytes: 0,
+            hash: self.digests.then(Sha256::new),
+            newer: NONE,
+            older: NONE,
+        };
+        if let Some(index) = self.free.pop() {
+            self.entries[index as usize] = entry;
+            return index;
+        }
+        self.entries.push(entry);
+        (self.entries.len() - 1) as u32
+    }
+
+    /// Appends bytes.
+    pub fn append(&mut self, index: u32, bytes: &[u8]) -> io::Result<()> {
+        let entry = &mut self.entries[index as usize];
+        entry.bytes += bytes.len() as u64;
+        if let Some(hash) = &mut entry.hash {
+            hash.update(bytes);
+        }
+        if entry.waiting.is_empty() && bytes.len() >= DIRECT_BYTES {
+            return self.write(index, bytes);
+        }
+        entry.waiting.extend_from_slice(bytes);
+        self.waiting_bytes += bytes.len();
+        let full = entry.waiting.len() >= PIECE_BYTES;
+        // Under pressure whoever has at least a page goes first; nobody waits for more than the bound allows.
+        let pressed = self.waiting_bytes > WAITING_BYTES_MAX && entry.waiting.len() >= 4096;
+        if full || pressed || self.waiting_bytes > 2 * WAITING_BYTES_MAX { self.flush(index) } else { Ok(()) }
+    }
+
+    /// Appends `count` times the same byte.
+    pub fn append_repeated(&mut self, index: u32, byte: u8, count: u64) -> io::Result<()> {
+        let block = [byte; 4096];
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(block.len() as u64);
+            self.append(index, &block[..now as usize])?;
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// Writes what waits, closes the file, and shows it under its name.
+    pub fn finish(&mut self, index: u32) -> io::Result<Written> {
+        let written = self.flush(index);
+        self.close(index);
+        let entry = &mut self.entries[index as usize];
+        let (name, bytes) = (std::mem::take(&mut entry.name), entry.bytes);
+        let sha256 = entry.hash.take().map(|hash| hash.finalize().into());
+        let buffer = std::mem::take(&mut entry.waiting);
+        if self.spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() > 0 {
+            self.spare.push(buffer);
+        }
+        self.free.push(index);
+        let hidden = hidden(&self.directory, &name);
+        written.and_then(|()| fs::rename(&hidden, self.directory.join(&name))).inspect_err(|_| {
+            // What is not whole is not left behind: it would only take the room that the index needs.
+            let _ = fs::remove_file(&hidden);
+        })?;
+        Ok(Written { name, bytes, sha256 })
+    }
+
+    /// Gives a file up: nothing of it stays.
+    pub fn abandon(&mut self, index: u32) {
+        self.close(index);
+        let entry = &mut self.entries[index as usize];
+        self.waiting_bytes -= entry.waiting.len();
+        entry.waiting.clear();
+        if entry.exists {
+            let _ = fs::remove_file(hidden(&self.directory, &entry.name));
+        }
+        self.free.push(index);
+    }
+
+    fn flush(&mut self, index: u32) -> io::Result<()> {
+        let entry = &mut self.entries[index as usize];
+        let mut waiting = std::mem::take(&mut entry.waiting);
+        self.waiting_bytes -= waiting.len();
+        let written = if waiting.is_empty() && entry.exists { Ok(()) } else { self.write(index, &waiting) };
+        waiting.clear();
+        self.entries[index as usize].waiting = waiting;
+        written
+    }
+
+    fn write(&mut self, index: u32, bytes: &[u8]) -> io::Result<()> {
+        if self.entries[index as usize].file.is_none() {
+            self.open(index)?;
+        } else {
+            self.unlink(index);
+            self.link(index);
+        }
+        match &mut self.entries[index as usize].file {
+            Some(file) => file.write_all(bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a file, after closing the one used longest ago where too many are open.
+    fn open(&mut self, index: u32) -> io::Result<()> {
+        while self.open >= self.open_max && self.oldest != NONE {
+            self.close(self.oldest);
+        }
+        let entry = &mut self.entries[index as usize];
+        let path = hidden(&self.directory, &entry.name);
+        let mut options = OpenOptions::new();
+        let file = match entry.exists {
+            true => options.append(true).open(path),
+            false => options.write(true).create(true).truncate(true).open(path),
+        }?;
+        entry.exists = true;
+        entry.file = Some(file);
+        self.open += 1;
+        self.link(index);
+        Ok(())
+    }
+
+    fn close(&mut self, index: u32) {
+        if self.entries[index as usize].file.take().is_some() {
+            self.open -= 1;
+            self.unlink(index);
+        }
+    }
+
+    /// Puts an open file at the head of the list.
+    fn link(&mut self, index: u32) {
+        let second = std::mem::replace(&mut self.newest, index);
+        let entry = &mut self.entries[index as usize];
+        (entry.newer, entry.older) = (NONE, second);
+        match second {
+            NONE => self.oldest = index,
+            second => self.entries[second as usize].newer = index,
+        }
+    }
+
+    /// Takes an open file out of the list.
+    fn unlink(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        let (newer, older) = (entry.newer, entry.older);
+        match newer {
+            NONE => self.newest = older,
+            newer => self.entries[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            older => self.entries[older as usize].newer = newer,
+        }
+    }
+}
+
+/// The name of a file that is not complete.
+pub fn hidden(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!(".{name}.part"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More files than may be open, written in turn, in pieces of every size around the bounds.
+    #[test]
+    fn few_files_are_open_and_all_are_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = Files::new(directory.path().to_owned(), true, 2);
+        let numbers: Vec<u32> = (0..5).map(|index| files.begin(format!("file{index}"))).collect();
+        let mut expected = vec![Vec::new(); 5];
+        for round in 0..40_usize {
+            for (file, &number) in numbers.iter().enumerate() {
+                let piece =
+                    vec![(round * 7 + file) as u8; [1, 5000, DIRECT_BYTES, PIECE_BYTES - 1][(round + file) % 4]];
+                files.append(number, &piece).unwrap();
+                expected[file].extend_from_slice(&piece);
+                assert!(files.open <= 2);
+            }
+        }
+        files.append_repeated(numbers[0], b'?', 10_000).unwrap();
+        expected[0].extend_from_slice(&[b'?'; 10_000]);
+        for (file, number) in numbers.into_iter().enumerate() {
+            assert!(!directory.path().join(format!("file{file}")).exists());
+            let written = files.finish(number).unwrap();
+            let bytes = fs::read(directory.path().join(&written.name)).unwrap();
+            assert_eq!(bytes, expected[file]);
+            assert_eq!(written.bytes, bytes.len() as u64);
+            assert_eq!(written.sha256, Some(Sha256::digest(&bytes).into()));
+        }
+        assert_eq!((files.open, files.waiting_bytes), (0, 0));
+        assert_eq!((files.newest, files.oldest), (NONE, NONE));
+        let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
+        assert_eq!(left.len(), 5);
+    }
+}

@@ -1,0 +1,356 @@
+//! `tidewire extract`: each direction's bytes to a file, and an index beside them.
+
+mod files;
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use clap::{Args, ValueEnum};
+use rustix::process::{Resource, getrlimit};
+use tidewire::{Chunk, Direction, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream};
+
+use crate::{
+    failure::{self, Failure},
+    options::Common,
+    output::{self, Object, Out, push_number},
+    record::{self, DIRECTIONS},
+    session,
+    table::{Align, Column, Table},
+    units::{Bytes, counted},
+};
+use files::{Files, Written};
+
+/// The index's name.
+const INDEX: &str = "index.jsonl";
+
+/// A gap of more than this is not filled: nobody wants a terabyte of question marks for one forged segment.
+const FILL_BYTES_MAX: u64 = 16 << 20;
+
+/// File descriptors left to everything else: standard streams, captures, libraries.
+const DESCRIPTORS_KEPT: u64 = 32;
+
+/// Files listed in the closing table unless --limit says otherwise.
+const LISTED: u64 = 20;
+
+/// Write each direction's bytes to a file of its own, with an index beside them
+///
+/// Files are named ID-PROTO-CLIENT.PORT-SERVER.PORT.c2s (or .s2c) and keep a hidden name until they are complete.
+/// index.jsonl has one JSON object a file, in the order of ids: name, addresses, bytes, SHA-256 of the file, and gaps
+/// as [offset in the stream, length, cause]. Missing bytes take no place in the file unless --fill says so.
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+
+    /// Write to this directory; it is made if need be
+    #[arg(short = 'o', long, value_name = "DIR", help_heading = "Files")]
+    output: Option<PathBuf>,
+
+    /// Write to a directory that is not empty; files of the same names are replaced
+    #[arg(long, help_heading = "Files")]
+    force: bool,
+
+    /// What is written for missing bytes: skip: nothing; zero, or any byte as a character or 0x3f: as many of it, up
+    /// to 16 MiB for one gap; marker: a line of text that says how many
+    #[arg(long, value_name = "WHAT", default_value = "skip", help_heading = "Files")]
+    fill: Fill,
+
+    /// Most files open at once [default: what the system allows]
+    #[arg(long, value_name = "N", help_heading = "Files")]
+    max_open: Option<usize>,
+
+    /// Digest of each file in the index: sha256 or none
+    #[arg(
+        long,
+        value_name = "DIGEST",
+        value_enum,
+        default_value = "sha256",
+        hide_possible_values = true,
+        help_heading = "Files"
+    )]
+    digest: DigestName,
+
+    /// Print the index, too
+    #[arg(long, help_heading = "Report")]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DigestName {
+    Sha256,
+    None,
+}
+
+/// What stands for missing bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fill {
+    Skip,
+    Byte(u8),
+    Marker,
+}
+
+impl FromStr for Fill {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let byte = text.strip_prefix("0x").and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (text, byte, text.as_bytes()) {
+            ("skip", ..) => Ok(Self::Skip),
+            ("zero", ..) => Ok(Self::Byte(0)),
+            ("marker", ..) => Ok(Self::Marker),
+            (_, Some(byte), _) | (_, None, &[byte]) => Ok(Self::Byte(byte)),
+            _ => Err(format!("'{text}' fills nothing: skip, zero, marker, a character, or a byte as in 0x3f")),
+        }
+    }
+}
+
+/// A line of the index.
+struct Line {
+    id: u64,
+    key: FlowKey,
+    direction: Direction,
+    start_ns: u64,
+    end_ns: u64,
+    end: EndReason,
+    /// `None` where nothing of the direction was delivered.
+    written: Option<Written>,
+    gaps: Vec<Gap>,
+}
+
+/// A stream's files: their numbers plus one, 0 where there is none yet.
+type Numbers = [u32; 2];
+
+struct Extract {
+    files: Files,
+    fill: Fill,
+    stop: Stop,
+    lines: Vec<Line>,
+    failure: Option<io::Error>,
+}
+
+impl Handler for Extract {
+    type Data = Numbers;
+
+    fn data(&mut self, stream: &mut Stream<'_, Numbers>, chunk: Chunk<'_>) {
+        let bytes = chunk.fresh();
+        if bytes.is_empty() || self.failure.is_some() {
+            return;
+        }
+        let index = self.file(stream, chunk.direction);
+        let written = self.files.append(index, bytes);
+        self.note(written);
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, Numbers>, gap: Gap) {
+        // What the user cut off is not missing.
+        if self.fill == Fill::Skip || gap.cause == GapCause::Cutoff || self.failure.is_some() {
+            return;
+        }
+        let index = self.file(stream, gap.direction);
+        let written = match self.fill {
+            Fill::Byte(byte) if gap.bytes <= FILL_BYTES_MAX => self.files.append_repeated(index, byte, gap.bytes),
+            Fill::Skip | Fill::Byte(_) => Ok(()),
+            Fill::Marker => {
+                let cause = gap.cause.name().replace('_', " ");
+                let marker = format!("\n[{} bytes missing at {}: {cause}]\n", gap.bytes, gap.offset);
+                self.files.append(index, marker.as_bytes())
+            }
+        };
+        self.note(written);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Numbers>, end: EndReason) {
+        let numbers = std::mem::take(stream.data());
+        for direction in DIRECTIONS {
+            let number = numbers[direction as usize].checked_sub(1);
+            if self.failure.is_some() {
+                number.into_iter().for_each(|number| self.files.abandon(number));
+                continue;
+            }
+            let written = match number.map(|number| self.files.finish(number)).transpose() {
+                Ok(written) => written,
+                Err(error) => {
+                    self.note(Err(error));
+                    continue;
+                }
+            };
+            let gaps: Vec<Gap> = stream.gaps().iter().filter(|gap| gap.direction == direction).copied().collect();
+            if written.is_some() || !gaps.is_empty() {
+                let (id, key) = (stream.id(), stream.key());
+                let (start_ns, end_ns) = (stream.start_ns(), stream.end_ns());
+                self.lines.push(Line { id, key, direction, start_ns, end_ns, end, written, gaps });
+            }
+        }
+    }
+}
+
+impl Extract {
+    /// The number of a direction's file.
+    fn file(&mut self, stream: &mut Stream<'_, Numbers>, direction: Direction) -> u32 {
+        let number = stream.data()[direction as usize];
+        if let Some(index) = number.checked_sub(1) {
+            return index;
+        }
+        let index = self.files.begin(name(stream.id(), &stream.key(), direction));
+        stream.data()[direction as usize] = index + 1;
+        index
+    }
+
+    /// Keeps the first failure, and ends the run.
+    fn note(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.failure.get_or_insert(error);
+            self.stop.raise();
+        }
+    }
+}
+
+/// `00000017-tcp-10.0.0.1.40000-10.0.0.2.80.c2s`; the colons of IPv6 become underscores.
+fn name(id: u64, key: &FlowKey, direction: Direction) -> String {
+    let place = |endpoint: tidewire::Endpoint| {
+        let address = endpoint.address.to_string().replace(':', "_");
+        if record::has_ports(key.proto) { format!("{address}.{}", endpoint.port) } else { address }
+    };
+    let proto = record::proto_name(key.proto);
+    format!("{id:08}-{proto}-{}-{}.{}", place(key.client), place(key.server), direction.name())
+}
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let Some(directory) = &options.output else {
+        return Err(Failure::Usage("say where to: -o DIR".into()));
+    };
+    // What is wrong with the options is told before a directory is made.
+    drop(options.common.capture(Mode::Strict)?);
+    prepare(directory, options.force)?;
+    let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
+    let digests = options.digest == DigestName::Sha256;
+    let make = |_, stop: &Stop| Extract {
+        files: Files::new(directory.clone(), digests, open_max),
+        fill: options.fill,
+        stop: stop.clone(),
+        lines: Vec::new(),
+        failure: None,
+    };
+    let (handlers, closing) = session::run(&options.common, Mode::Strict, make)?;
+    let (mut lines, mut failure) = (Vec::new(), None);
+    for handler in handlers {
+        lines.extend(handler.lines);
+        failure = failure.or(handler.failure);
+    }
+    lines.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
+    let index = write_index(directory, &lines);
+    let failed = |error: &io::Error| {
+        let whole = counted(lines.len() as u64, "direction is", "directions are");
+        Failure::Output(format!("{}: writing failed: {error}; {whole} in {INDEX}", directory.display()))
+    };
+    if let Some(error) = &failure {
+        return Err(failed(error));
+    }
+    index.map_err(|error| failed(&error))?;
+    let mut out = Out::stdout();
+    options.print(&lines, directory, &mut out)?;
+    closing.finish(&options.common, options.json, &mut out, failure::OK)
+}
+
+/// Makes the directory; refuses one that has something in it unless told otherwise.
+fn prepare(directory: &Path, force: bool) -> Result<(), Failure> {
+    let name = directory.display();
+    fs::create_dir_all(directory).map_err(|error| Failure::Output(format!("{name}: cannot be made: {error}")))?;
+    let mut entries =
+        fs::read_dir(directory).map_err(|error| Failure::Output(format!("{name}: cannot be read: {error}")))?;
+    if entries.next().is_some() && !force {
+        return Err(Failure::Usage(format!("{name} is not empty; choose another directory, or --force")));
+    }
+    Ok(())
+}
+
+/// Writes the index, under a hidden name until it is whole.
+fn write_index(directory: &Path, lines: &[Line]) -> io::Result<()> {
+    let hidden = files::hidden(directory, INDEX);
+    let mut file = fs::File::create(&hidden)?;
+    let mut text = Vec::new();
+    for line in lines {
+        push_line(&mut text, line);
+        if text.len() >= 256 << 10 {
+            file.write_all(&text)?;
+            text.clear();
+        }
+    }
+    file.write_all(&text)?;
+    drop(file);
+    fs::rename(hidden, directory.join(INDEX))
+}
+
+fn push_line(out: &mut Vec<u8>, line: &Line) {
+    let mut object = Object::open(out);
+    match &line.written {
+        Some(written) => object.plain("name", &written.name),
+        None => object.null("name"),
+    }
+    object.number("stream", line.id);
+    object.plain("direction", line.direction.name());
+    object.plain("proto", &record::proto_name(line.key.proto));
+    record::push_endpoints(&mut object, &line.key);
+    object.array("vlan", record::vlans(&line.key), push_number);
+    record::push_tunnel(&mut object, &line.key);
+    object.number("start_ns", line.start_ns);
+    object.number("end_ns", line.end_ns);
+    object.plain("end_reason", line.end.name());
+    object.number("bytes", line.written.as_ref().map_or(0, |written| written.bytes));
+    match line.written.as_ref().and_then(|written| written.sha256) {
+        Some(sha256) => object.plain("sha256", &output::hex(&sha256)),
+        None => object.null("sha256"),
+    }
+    object.array("gaps", &line.gaps, |out, gap| {
+        let _ = write!(out, "[{},{},\"{}\"]", gap.offset, gap.bytes, gap.cause.name());
+    });
+    object.close();
+    out.push(b'\n');
+}
+
+const COLUMNS: [Column; 3] = [
+    Column { title: "BYTES", align: Align::Right, dispensable: 0 },
+    Column { title: "GAPS", align: Align::Right, dispensable: 1 },
+    Column { title: "FILE", align: Align::Left, dispensable: 0 },
+];
+
+impl Options {
+    fn print(&self, lines: &[Line], directory: &Path, out: &mut Out) -> Result<(), Failure> {
+        let limit = self.common.limit.unwrap_or(if self.json { u64::MAX } else { LISTED });
+        let listed = lines.iter().take(usize::try_from(limit).unwrap_or(usize::MAX));
+        if self.json {
+            for line in listed {
+                push_line(out.buffer(), line);
+                out.settle()?;
+            }
+            return Ok(());
+        }
+        let mut table = Table::new(&COLUMNS);
+        for line in listed {
+            let Some(written) = &line.written else { continue };
+            let gaps = if line.gaps.is_empty() { String::new() } else { line.gaps.len().to_string() };
+            table.row(vec![Bytes(written.bytes).to_string(), gaps, written.name.clone()]);
+        }
+        table.finish(out)?;
+        let written = || lines.iter().filter_map(|line| line.written.as_ref());
+        let (count, bytes) = (written().count() as u64, written().map(|written| written.bytes).sum());
+        let (files, name) = (counted(count, "file", "files"), directory.display());
+        out.line(&format!("{files}, {} in {name}; {INDEX} lists them", Bytes(bytes)))
+    }
+
+    /// How many files may be open.
+    fn open_max(&self) -> Result<usize, Failure> {
+        let allowed = getrlimit(Resource::Nofile).current.unwrap_or(1 << 16);
+        let allowed = usize::try_from(allowed.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX).clamp(1, 1 << 16);
+        match self.max_open {
+            Some(0) => Err(Failure::Usage("--max-open: at least one file has to be open".into())),
+            Some(asked) => Ok(asked.min(allowed)),
+            None => Ok(allowed),
+        }
+    }
+}
