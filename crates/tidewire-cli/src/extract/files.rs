@@ -1,6 +1,7 @@
 //! Many files written in turn, few of them open: bytes gather in memory and go out in large pieces.
 
 use std::{
+    collections::VecDeque,
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -14,11 +15,13 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Bytes from which on a piece is written at once, without being gathered first.
 const DIRECT_BYTES: usize = 16 << 10;
 
-/// Bytes that may wait in memory for all files of one worker. Beyond it, files are written in smaller pieces.
-const WAITING_BYTES_MAX: usize = 64 << 20;
+/// Bytes that may wait in memory for all files of one worker. Beyond it, the file that has waited longest is written:
+/// most often it got its last byte long ago. Not more than a shared cache holds, so that what is written was not
+/// pushed out to memory first.
+const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// Empty buffers that are kept to be used again.
-const SPARE_BUFFERS_MAX: usize = 64;
+const SPARE_BUFFERS_MAX: usize = 512;
 
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
@@ -33,6 +36,8 @@ struct Entry {
     exists: bool,
     bytes: u64,
     hash: Option<Sha256>,
+    /// When its bytes began to wait: its number in [`Files::queue`], 0 where none wait.
+    turn: u64,
     /// Neighbours in the list of open files: towards the one used last, and towards the one used longest ago.
     newer: u32,
     older: u32,
@@ -54,6 +59,9 @@ pub struct Files {
     free: Vec<u32>,
     spare: Vec<Vec<u8>>,
     waiting_bytes: usize,
+    /// Files in the order in which their bytes began to wait, with a number that tells whether they still do.
+    queue: VecDeque<(u32, u64)>,
+    turns: u64,
     open: usize,
     /// The open file used last, and the one used longest ago.
     newest: u32,
@@ -71,6 +79,8 @@ impl Files {
             free: Vec::new(),
             spare: Vec::new(),
             waiting_bytes: 0,
+            queue: VecDeque::new(),
+            turns: 0,
             open: 0,
             newest: NONE,
             oldest: NONE,
@@ -81,11 +91,12 @@ impl Files {
     pub fn begin(&mut self, name: String) -> u32 {
         let entry = Entry {
             name,
-            waiting: self.spare.pop().unwrap_or_default(),
+            waiting: Vec::new(),
             file: None,
             exists: false,
             bytes: 0,
             hash: self.digests.then(Sha256::new),
+            turn: 0,
             newer: NONE,
             older: NONE,
         };
@@ -107,12 +118,25 @@ impl Files {
         if entry.waiting.is_empty() && bytes.len() >= DIRECT_BYTES {
             return self.write(index, bytes);
         }
+        if entry.turn == 0 {
+            self.turns += 1;
+            entry.turn = self.turns;
+            entry.waiting = self.spare.pop().unwrap_or_default();
+            self.queue.push_back((index, self.turns));
+        }
         entry.waiting.extend_from_slice(bytes);
         self.waiting_bytes += bytes.len();
-        let full = entry.waiting.len() >= PIECE_BYTES;
-        // Under pressure whoever has at least a page goes first; nobody waits for more than the bound allows.
-        let pressed = self.waiting_bytes > WAITING_BYTES_MAX && entry.waiting.len() >= 4096;
-        if full || pressed || self.waiting_bytes > 2 * WAITING_BYTES_MAX { self.flush(index) } else { Ok(()) }
+        if entry.waiting.len() >= PIECE_BYTES {
+            self.flush(index)?;
+        }
+        while self.waiting_bytes > WAITING_BYTES_MAX
+            && let Some((index, turn)) = self.queue.pop_front()
+        {
+            if self.entries[index as usize].turn == turn {
+                self.flush(index)?;
+            }
+        }
+        Ok(())
     }
 
     /// Appends `count` times the same byte.
@@ -134,10 +158,6 @@ impl Files {
         let entry = &mut self.entries[index as usize];
         let (name, bytes) = (std::mem::take(&mut entry.name), entry.bytes);
         let sha256 = entry.hash.take().map(|hash| hash.finalize().into());
-        let buffer = std::mem::take(&mut entry.waiting);
-        if self.spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() > 0 {
-            self.spare.push(buffer);
-        }
         self.free.push(index);
         let hidden = hidden(&self.directory, &name);
         written.and_then(|()| fs::rename(&hidden, self.directory.join(&name))).inspect_err(|_| {
@@ -151,21 +171,30 @@ impl Files {
     pub fn abandon(&mut self, index: u32) {
         self.close(index);
         let entry = &mut self.entries[index as usize];
-        self.waiting_bytes -= entry.waiting.len();
-        entry.waiting.clear();
+        self.waiting_bytes -= std::mem::take(&mut entry.waiting).len();
+        entry.turn = 0;
         if entry.exists {
             let _ = fs::remove_file(hidden(&self.directory, &entry.name));
         }
         self.free.push(index);
     }
 
+    /// Writes what waits; creates the file in any case.
     fn flush(&mut self, index: u32) -> io::Result<()> {
         let entry = &mut self.entries[index as usize];
+        entry.turn = 0;
         let mut waiting = std::mem::take(&mut entry.waiting);
         self.waiting_bytes -= waiting.len();
         let written = if waiting.is_empty() && entry.exists { Ok(()) } else { self.write(index, &waiting) };
-        waiting.clear();
-        self.entries[index as usize].waiting = waiting;
+        if self.spare.len() < SPARE_BUFFERS_MAX && waiting.capacity() > 0 {
+            waiting.clear();
+            self.spare.push(waiting);
+        }
+        // Turns that are over are left in the queue; they must not outnumber the files that wait by much.
+        if self.queue.len() > 64 + 2 * self.entries.len() {
+            let entries = &self.entries;
+            self.queue.retain(|&(index, turn)| entries[index as usize].turn == turn);
+        }
         written
     }
 
