@@ -87,7 +87,11 @@ impl File<'_> {
             known && self.given.value_source(id) == Some(ValueSource::CommandLine)
         };
         let id = argument.get_id().as_str();
-        if !given(id) && !given(&undo(id)) {
+        // `follow` names a stream after its captures: one word is that.
+        let only_a_stream = id == "files"
+            && self.command.get_name() == "follow"
+            && self.given.get_raw(id).is_some_and(|words| words.len() == 1);
+        if only_a_stream || (!given(id) && !given(&undo(id))) {
             into.extend(words);
         }
     }

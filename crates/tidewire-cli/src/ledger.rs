@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use tidewire::{AnomalyKind, Fate, Ledger};
+use tidewire::{AnomalyKind, Fate, Ledger, Malformation};
 
 use crate::{
     output::{Object, push_number},
@@ -37,7 +37,7 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, elapsed: Duration) {
         });
         detail.object("malformations", |malformations| {
             for (name, count) in malformations_of(ledger) {
-                malformations.number(&name, count);
+                malformations.number(name, count);
             }
         });
         detail.number("elapsed_ns", u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
@@ -46,13 +46,9 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, elapsed: Duration) {
 }
 
 /// The reasons of malformed packets that occurred, by name.
-fn malformations_of(ledger: &Ledger) -> Vec<(String, u64)> {
-    let occurred = ledger.malformations.iter().enumerate().filter(|(_, count)| **count > 0);
-    occurred.map(|(index, &count)| (malformation_name(index), count)).collect()
-}
-
-fn malformation_name(index: usize) -> String {
-    format!("malformation_{index}")
+fn malformations_of(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> {
+    let all = Malformation::ALL.iter().map(|&why| (why.name(), ledger.malformations[why as usize & 63]));
+    all.filter(|(_, count)| *count > 0)
 }
 
 /// The ledger for people: only what is not zero.

@@ -57,7 +57,7 @@ impl FromStr for Size {
             "mb" => 1_000_000,
             "gb" => 1_000_000_000,
             "tb" => 1_000_000_000_000,
-            other => return Err(format!("'{other}' is not a unit of size: {SIZES}")),
+            _ => return Err(format!("'{}' is not a unit of size: {SIZES}", unit.trim())),
         };
         let digits = &text[..text.len() - unit.len()];
         scaled(digits, value, scale).map(Self).ok_or_else(|| format!("'{text}' is more than can be counted"))
