@@ -6,6 +6,7 @@ pub mod bench;
 pub mod concurrency;
 pub mod count;
 pub mod craft;
+pub mod evasion;
 pub mod generate;
 pub mod oracle;
 pub mod pcapfile;

@@ -8,6 +8,7 @@ use tidewire::ChecksumMode;
 use tidewire_lab::{
     bench, concurrency,
     count::count,
+    evasion,
     generate::{Worst, concurrent, impair, worst},
 };
 
@@ -56,6 +57,14 @@ enum Command {
         /// Workers
         #[arg(short, long, default_value_t = 1)]
         jobs: usize,
+    },
+    /// Send the insertion and evasion cases to the running kernel and write packets and answers as corpus cases
+    Evasion {
+        /// The folder of cases: tests/corpus
+        folder: PathBuf,
+        /// Only those whose names hold this
+        #[arg(default_value = "")]
+        name: String,
     },
     /// Make the traces for `bench`
     Traces {
@@ -157,6 +166,11 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Count { files, verify, jobs } => {
             let checksum = if verify { ChecksumMode::Verify } else { ChecksumMode::Ignore };
             println!("{}", serde_json::to_string(&count(files, checksum, jobs)?)?);
+        }
+        Command::Evasion { folder, name } => {
+            for case in evasion::write(&folder, &name)? {
+                println!("{case}");
+            }
         }
         Command::Traces { folder, quick, record } => bench::prepare(&folder, quick, &record)?,
         Command::Bench { folder, output, quick, runs, programs, floor, record, rows } => {

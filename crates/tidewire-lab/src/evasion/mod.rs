@@ -1,0 +1,24 @@
+//! The insertion and evasion cases of Ptacek and Newsham (1998), each with the answer that a Linux host gives.
+//!
+//! A [`Script`] is what an adversary sends. [`play`] sends it to the running kernel and notes what the application
+//! there received; packets of both sides and that answer are a case of `tests/corpus/pn-*`.
+
+mod connection;
+mod handshake;
+mod network;
+mod play;
+mod script;
+mod write;
+
+pub use play::{Answer, play};
+pub use script::{Cut, Script, Segment, Step};
+pub use write::{Expected, write};
+
+/// Every script.
+#[must_use]
+pub fn scripts() -> Vec<Script> {
+    let mut all = network::scripts();
+    all.extend(handshake::scripts());
+    all.extend(connection::scripts());
+    all
+}
