@@ -94,7 +94,7 @@ impl Table {
         }
         for (cells, notes) in &self.rows {
             lines.push(self.render(cells, &shown, &widths));
-            lines.extend(notes.iter().map(|note| format!("        {note}")));
+            lines.extend(notes.iter().map(|note| format!("    {note}")));
         }
         self.rows.clear();
         lines

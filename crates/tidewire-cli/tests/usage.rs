@@ -1,0 +1,356 @@
+//! What a user meets: exit codes, messages, standard input, damage, the configuration file, workers.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::*;
+
+#[test]
+fn exit_codes() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let code = |arguments: &[&str]| run(arguments).status.code().unwrap();
+    assert_eq!(code(&["--help"]), 0);
+    assert_eq!(code(&["flows", "--help"]), 0);
+    assert_eq!(code(&["--version"]), 0);
+    assert_eq!(code(&["flows", &capture]), 0);
+    assert_eq!(code(&["match", &capture, "-e", "hello"]), 0);
+    assert_eq!(code(&["match", &capture, "-e", "no such thing"]), 1);
+    assert_eq!(code(&["follow", &capture, "1"]), 0);
+    assert_eq!(code(&["follow", &capture, "2"]), 1);
+    assert_eq!(code(&["flows"]), 2);
+    assert_eq!(code(&["flows", &capture, "--no-such-option"]), 2);
+    assert_eq!(code(&["flows", &capture, "-F", "port bananas"]), 2);
+    assert_eq!(code(&["flows", &capture, "-j", "0"]), 2);
+    assert_eq!(code(&["match", &capture]), 2);
+    assert_eq!(code(&["follow", &capture]), 2);
+    assert_eq!(code(&["extract", &capture]), 2);
+    assert_eq!(code(&["flows", "/nonexistent/file.pcap"]), 3);
+    assert_eq!(code(&["flows", bench.directory.path().to_str().unwrap()]), 3);
+    assert_eq!(code(&["flows", &bench.file("empty.pcap", b"")]), 3);
+    assert_eq!(code(&["flows", &bench.file("text.txt", b"no capture, just words, many of them\n")]), 3);
+}
+
+#[test]
+fn output_that_cannot_be_written() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+        let status = command(&["flows", &capture]).stdout(full).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(status.code(), Some(4));
+    }
+    let (message, code) = complaint(&["extract", &capture, "-o", "/proc/none/of/this"]);
+    assert_eq!(code, 4, "{message}");
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    for port in 0..3000 {
+        conversation(&mut pcap, 10_000 + port, &[(false, b"question"), (true, b"answer")]);
+    }
+    let capture = bench.file("many.pcap", pcap.bytes());
+    let mut child =
+        command(&["flows", "--json", &capture]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn wrong_values_are_explained() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let cases: [(&[&str], &str); 14] = [
+        (&["--cutoff", "10x"], "'x' is not a unit of size"),
+        (&["--flush-timeout", "10"], "did you mean 10s?"),
+        (&["--flush-timeout", "1s"], "needs --chunk-size"),
+        (&["--chunk-size", "1K", "--overlap", "1K"], "needs chunks that are larger"),
+        (&["--cutoff-direction", "up=1K"], "'up' is not a direction"),
+        (&["--cutoff-class", "port 80"], "not of the form EXPR=SIZE"),
+        (&["--cutoff-class", "port bananas=1K"], "port bananas"),
+        (&["--priority-class", "port 80=9"], "not a priority of 0"),
+        (&["--base-threshold", "50"], "give 50% or 0.5"),
+        (&["--policy", "beos"], "no policy is called 'beos'"),
+        (&["--target-policy", "10.0.0.0/33=linux"], "not a prefix length"),
+        (&["--target-policy", "10.0.0.0/8=beos"], "no policy is called 'beos'"),
+        (&["--workers", "65"], "1 to 64"),
+        (&["--sort", "color"], "invalid value"),
+    ];
+    for (options, expected) in cases {
+        let (message, code) = complaint(&[&["streams", &capture], options].concat());
+        assert!(message.contains(expected), "{options:?}: {message}");
+        assert_eq!(code, 2, "{options:?}");
+    }
+    for (options, expected) in [
+        (&["match", "-x", "-e", "4"][..], "not hexadecimal"),
+        (&["match", "-e", ""], "is empty"),
+        (&["match", "-f", "/nonexistent"], "cannot be read"),
+        (&["match", "-e", "a", "--stop-after", "0"], "finds nothing"),
+        (&["extract", "-o", "/tmp/never", "--fill", "zeroes"], "fills nothing"),
+    ] {
+        let (message, code) = complaint(&[options, &[&capture]].concat());
+        assert!(message.contains(expected), "{options:?}: {message}");
+        assert_eq!(code, 2, "{options:?}");
+    }
+}
+
+#[test]
+fn standard_input() {
+    let bench = Bench::new();
+    let pcap = mixed();
+    let capture = bench.file("mixed.pcap", pcap.bytes());
+    let (expected, _) = text(&["streams", "--json", &capture]);
+    let output = piped(&["streams", "--json", "-"], pcap.bytes());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn damage_is_told_and_what_came_before_is_processed() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, b"before"), (true, b"the damage")]);
+    let whole = pcap.bytes().len();
+    conversation(&mut pcap, 40_001, &[(false, b"after")]);
+    let capture = bench.file("cut.pcap", &pcap.bytes()[..whole + 7]);
+    let output = run(&["streams", "--json", "--stats", "json", &capture]);
+    assert_eq!(output.status.code(), Some(3));
+    let lines = lines(&output.stdout);
+    assert_eq!(lines[0]["s2c"]["reassembled_bytes"], 10);
+    assert_eq!(lines[1]["received"], 8);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("cut.pcap") && message.contains(&format!("byte {whole}")), "{message}");
+}
+
+#[test]
+fn several_files_are_merged_by_time() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, b"question"), (true, b"answer")]);
+    let all = pcap.bytes().to_vec();
+    let (mut even, mut odd) = (all[..24].to_vec(), all[..24].to_vec());
+    let (mut at, mut index) = (24, 0);
+    while at < all.len() {
+        let length = 16 + u32::from_le_bytes(all[at + 8..at + 12].try_into().unwrap()) as usize;
+        let part = if index % 2 == 0 { &mut even } else { &mut odd };
+        part.extend_from_slice(&all[at..at + length]);
+        (at, index) = (at + length, index + 1);
+    }
+    let whole = bench.file("whole.pcap", &all);
+    let (even, odd) = (bench.file("even.pcap", &even), bench.file("odd.pcap", &odd));
+    assert_eq!(text(&["streams", "--json", &odd, &even]), text(&["streams", "--json", &whole]));
+}
+
+#[test]
+fn filters_in_all_three_places() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let config = bench.file("filter.toml", b"filter = 'udp'\n");
+    let expected = text(&["flows", "--json", &capture, "-F", "udp"]);
+    assert!(expected.0.lines().count() > 0 && expected.0.lines().all(|line| line.contains("\"proto\":\"udp\"")));
+    assert_eq!(text(&["flows", "--json", &capture, "--", "udp"]), expected);
+    assert_eq!(text(&["flows", "--json", &capture, "--config", &config]), expected);
+    let (message, code) = complaint(&["flows", &capture, "-F", "udp", "--", "udp"]);
+    assert_eq!(code, 2, "{message}");
+}
+
+#[test]
+fn configuration_file() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let text_of = |toml: &str, arguments: &[&str]| {
+        let config = bench.file("tidewire.toml", toml.as_bytes());
+        text(&[arguments, &["--config", &config]].concat()).0
+    };
+    let plain = |arguments: &[&str]| text(arguments).0;
+    let settings =
+        format!("files = ['{capture}']\njson = true\nlimit = 2\ncutoff = '3'\n[streams]\ndigest = 'sha256'\n");
+    let expected = plain(&["streams", &capture, "--json", "--limit", "2", "--cutoff", "3", "--digest", "sha256"]);
+    assert_eq!(text_of(&settings, &["streams"]), expected);
+    // Another subcommand's table is not ours; what we do not have at the top is for others.
+    let flows = plain(&["flows", &capture, "--json", "--limit", "2", "--cutoff", "3"]);
+    assert_eq!(text_of(&settings, &["flows"]), flows);
+    assert_eq!(text_of("pattern = ['x']", &["flows", &capture]), plain(&["flows", &capture]));
+    // The command line wins.
+    assert_eq!(text_of(&settings, &["flows", "--limit", "1"]), plain(&["flows", &capture, "--json", "--limit", "1"]));
+    assert_eq!(text_of(&settings, &["flows", "--csv"]), plain(&["flows", &capture, "--csv", "--limit", "2"]));
+    let no_json = plain(&["flows", &capture, "--limit", "2"]);
+    assert_eq!(text_of(&settings, &["flows", "--no-json"]), no_json);
+    // Lists, numbers, a stream's id after captures from the file.
+    let found = text_of("pattern = ['hello', 'HTTP']\nworkers = 2", &["match", &capture]);
+    assert_eq!(found, plain(&["match", &capture, "-e", "hello", "-e", "HTTP"]));
+    let followed = text_of(&format!("files = ['{capture}']"), &["follow", "1"]);
+    assert_eq!(followed, plain(&["follow", &capture, "1"]));
+}
+
+#[test]
+fn mistakes_in_the_configuration_file_are_placed() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let cases = [
+        ("chunk-sice = '1K'", "line 1, column 1: there is no option 'chunk-sice'"),
+        ("\n  overlap = '64Q'", "line 2, column 13: "),
+        ("workers = ", "line 1, column "),
+        ("[flows]\ndigest = 'sha256'", "line 2, column 1: 'flows' has no option 'digest'"),
+        ("outer = 'yes'", "line 1, column 9: 'outer' is true or false"),
+        ("workers = [1, 2]", "line 1, column 11: 'workers' wants one value"),
+        ("config = 'other.toml'", "line 1, column 1: there is no option 'config'"),
+        ("[nothing]\na = 1", "there is no option 'nothing'"),
+    ];
+    for (toml, expected) in cases {
+        let config = bench.file("wrong.toml", toml.as_bytes());
+        let (message, code) = complaint(&["flows", &capture, "--config", &config]);
+        assert!(message.contains("wrong.toml: ") && message.contains(expected), "{toml}: {message}");
+        assert_eq!(code, 2);
+    }
+    let (message, code) = complaint(&["flows", &capture, "--config", "/nonexistent.toml"]);
+    assert!(message.contains("cannot be read") && code == 2);
+}
+
+/// Every option is accepted from the command line and does something or is refused: none is silently unknown.
+#[test]
+fn every_option_can_be_given() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let options = [
+        "-F",
+        "ip",
+        "-j",
+        "2",
+        "--mode",
+        "fast",
+        "--policy",
+        "bsd-right",
+        "--policy-ipv6",
+        "first",
+        "--target-policy",
+        "198.51.100.0/24=windows",
+        "--target-policy",
+        "2001:db8::1=solaris",
+        "--checksum",
+        "verify",
+        "--ttl-min",
+        "3",
+        "--urgent",
+        "out",
+        "--inactivity-timeout",
+        "1m30s",
+        "--outer",
+        "--tunnel-depth",
+        "2",
+        "--ignore-vlan",
+        "--ignore-tunnel",
+        "--cutoff",
+        "1M",
+        "--cutoff-direction",
+        "s2c=2K",
+        "--cutoff-class",
+        "tcp[13] = 2=16K",
+        "--chunk-size",
+        "16K",
+        "--overlap",
+        "100",
+        "--flush-timeout",
+        "2s",
+        "--memory",
+        "1G",
+        "--history",
+        "1K",
+        "--priority-class",
+        "port 53=3",
+        "--base-threshold",
+        "25%",
+        "--overload-cutoff",
+        "1M",
+        "--limit",
+        "3",
+        "--stats",
+    ];
+    for command in ["flows", "streams", "datagrams"] {
+        let output = run(&[&[command, &capture], &options[..]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_number_of_workers_changes_nothing() {
+    let bench = Bench::new();
+    let mut pcap = mixed();
+    for port in 0..200 {
+        let said: Vec<u8> = (0..3000_u32).map(|index| (index * u32::from(port)) as u8).collect();
+        conversation(&mut pcap, 20_000 + port, &[(false, b"GET / HTTP/1.0"), (true, &said)]);
+    }
+    let capture = bench.file("many.pcap", pcap.bytes());
+    let commands: [&[&str]; 10] = [
+        &["flows"],
+        &["flows", "--json"],
+        &["flows", "--top", "bytes"],
+        &["streams", "--json", "--digest", "sha256"],
+        &["streams", "--csv", "--limit", "7"],
+        &["streams", "--sort", "bytes", "--cutoff", "100"],
+        &["match", "-e", "GET", "-e", "hex:0102030405", "--json"],
+        &["match", "-e", "HTTP/1.0", "--count"],
+        &["match", "-e", "GET /", "--stop-after", "5"],
+        &["datagrams", "--json"],
+    ];
+    for command in commands {
+        let alone = text(&[command, &[&capture]].concat());
+        for workers in ["2", "3"] {
+            assert_eq!(text(&[command, &[&capture, "-j", workers]].concat()), alone, "{command:?} -j {workers}");
+        }
+    }
+    let extract = |workers: &str| {
+        let out = bench.path(workers);
+        let (_, code) = text(&["extract", &capture, "-j", workers, "-o", out.to_str().unwrap()]);
+        assert_eq!(code, 0);
+        let mut files: Vec<_> = std::fs::read_dir(&out)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    assert_eq!(extract("1"), extract("3"));
+}
+
+#[test]
+fn tables_keep_to_eighty_columns() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    for command in [&["flows"][..], &["streams", "--digest", "sha256"], &["datagrams"], &["match", "-e", "HTTP"]] {
+        let narrow = run_in_columns("80", &[command, &[&capture]].concat());
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        assert!(!narrow.contains('\x1b'));
+    }
+    let wide = run_in_columns("400", &["flows", &capture]);
+    assert!(wide.contains("COMMUNITY ID") && wide.contains("FLAGS>"));
+}
+
+fn run_in_columns(columns: &str, arguments: &[&str]) -> String {
+    let output = command(arguments).env("COLUMNS", columns).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn sorting_and_the_largest() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    for (port, bytes) in [(1, 10), (2, 1000), (3, 100)] {
+        conversation(&mut pcap, port, &[(false, &vec![b'x'; bytes])]);
+    }
+    let capture = bench.file("three.pcap", pcap.bytes());
+    let ports = |options: &[&str]| -> Vec<u64> {
+        let flows = json(&[&["flows", "--json", &capture], options].concat());
+        flows.iter().map(|flow| flow["client"]["port"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(ports(&[]), [1, 2, 3]);
+    assert_eq!(ports(&["--sort", "bytes"]), [1, 3, 2]);
+    assert_eq!(ports(&["--sort", "bytes", "--limit", "2"]), [1, 3]);
+    assert_eq!(ports(&["--top", "bytes"]), [2, 3, 1]);
+    assert_eq!(ports(&["--top", "bytes", "--limit", "1"]), [2]);
+}
