@@ -52,7 +52,7 @@ fn plan(isn: u32, ops: &[Op], with_syn: bool) -> Plan {
     let mut model = Vec::new();
     let mut delayed: Vec<(usize, usize, usize)> = Vec::new();
     let (mut sent, mut acknowledged) = (0, 0);
-    let mut arrive = |segments: &mut Vec<Seg>, model: &mut Vec<Option<u8>>, start: usize, length: usize, forged: u8| {
+    let arrive = |segments: &mut Vec<Seg>, model: &mut Vec<Option<u8>>, start: usize, length: usize, forged: u8| {
         let payload: Vec<u8> = (start..start + length).map(|at| byte(at) ^ forged).collect();
         if model.len() < start + length {
             model.resize(start + length, None);

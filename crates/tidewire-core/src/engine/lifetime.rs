@@ -72,7 +72,7 @@ impl<H: Handler> Engine<H> {
         self.core.complete(flow, data);
         self.core.close(flow, data, reason);
         self.core.slot = before;
-        self.table.remove(self.core.config.hash_key, slot);
+        self.table.remove(slot);
         if let Some(entry) = alone {
             self.add_half_open(entry);
         }
@@ -86,15 +86,19 @@ impl<H: Handler> Engine<H> {
             self.core.ledger.evicted_half_open += 1;
             self.end_half_open(oldest, EndReason::Evicted);
         }
-        let hash_key = self.core.config.hash_key;
-        let hash = entry.key.hash(hash_key);
-        self.table.add_half_open(hash_key, hash, entry);
+        let hash = entry.key.hash(self.core.config.hash_key).max(1) as u32;
+        self.table.add_half_open(HalfOpen { hash, ..entry });
     }
 
     /// Ends a half-open connection: opened and closed at once.
     pub(crate) fn end_half_open(&mut self, slot: u32, reason: EndReason) {
-        let slot = self.promote(slot);
-        self.end(slot, reason);
+        // Never a flow of the table: a flood of SYNs costs no more of it than its few lines here.
+        let entry = self.table.remove_half_open(slot);
+        let (mut flow, mut data) = (Flow { key: entry.key, ..Flow::default() }, H::Data::default());
+        entry.begin(&mut flow);
+        self.core.apply(&mut flow, entry.class);
+        self.core.open(&mut flow, &mut data);
+        self.core.close(&mut flow, &mut data, reason);
     }
 
     /// Lets time pass: flushes chunks, ends half-open connections and flows whose timeouts are over.
@@ -206,17 +210,21 @@ impl<H: Handler> Engine<H> {
                 self.add_half_open(entry);
             }
         }
-        while let Some(slot) = self.table.oldest_half_open() {
-            self.promote(slot);
-        }
-        let mut open: Vec<(u64, u32)> = (0..self.table.flows.used())
-            .filter(|slot| self.table.flows.get(*slot).has(bits::LIVE))
-            .map(|slot| (self.table.flows.get(slot).id, slot))
-            .collect();
+        let flows = &self.table.flows;
+        let half_open = &self.table.half_open;
+        let of_flow = (0..flows.used()).map(|slot| (flows.get(slot), slot));
+        let of_flow = of_flow.filter(|(flow, _)| flow.has(bits::LIVE)).map(|(flow, slot)| (flow.id, true, slot));
+        let of_half_open = (0..half_open.used()).map(|slot| (half_open.get(slot), slot));
+        let of_half_open = of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, false, slot));
+        let mut open: Vec<(u64, bool, u32)> = of_flow.chain(of_half_open).collect();
         open.sort_unstable();
-        for (_, slot) in open {
-            let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::EndOfInput);
-            self.end(slot, reason);
+        for (_, is_flow, slot) in open {
+            if is_flow {
+                let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::EndOfInput);
+                self.end(slot, reason);
+            } else {
+                self.end_half_open(slot, EndReason::EndOfInput);
+            }
         }
         self.finish_fragments();
         self.core.ledger.buffered_bytes_max = self.core.budget.used_max;

@@ -6,7 +6,7 @@ mod gather;
 mod lifetime;
 mod shed;
 mod stream;
-mod transport;
+pub(crate) mod transport;
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub use stream::Stream;
 
 use self::{core::Core, transport::Packet};
 use crate::{
-    Batch, Config, Fate, Frame, Handler, Ledger, Share,
+    Batch, Config, Fate, Frame, Handler, Ledger, Mode, Share,
     budget::Budget,
     defrag::Defragmenter,
     flow::{Key, Table},
@@ -62,6 +62,8 @@ pub struct Engine<H: Handler> {
     table: Table<H::Data>,
     core: Core<H>,
     share: Share,
+    /// See `Core::has_short_way`.
+    has_short_way: bool,
     classifier: Option<Box<dyn Classify>>,
     /// Made when the first fragment comes: for received frames, and for fragments within rebuilt datagrams.
     defragmenters: [Option<Box<Defragmenter>>; 2],
@@ -76,13 +78,15 @@ impl<H: Handler> Engine<H> {
     #[must_use]
     pub fn new(config: Config, share: Share, handler: H) -> Self {
         let share = Share { index: share.index, count: share.count.max(1) };
+        // Nothing is delivered in track mode, so there is nothing to compare with.
+        let runs = if config.mode == Mode::Track { 0 } else { config.history_segments };
         let core = Core {
             budget: Budget::new(config.memory_bytes, config.source_buffer_bytes),
             long_way: config.shed || config.urgent_inline != Config::default().urgent_inline,
             handler,
             ledger: Ledger::default(),
             history: None,
-            past: Past::new(config.history_segments, config.history_copy_bytes),
+            past: Past::new(runs, config.history_copy_bytes),
             slot: 0,
             clock_ns: 0,
             number: 0,
@@ -95,12 +99,14 @@ impl<H: Handler> Engine<H> {
             table: Table::new(),
             core,
             share,
+            has_short_way: false,
             classifier: None,
             defragmenters: [None, None],
             prepared: None,
             sweep: lifetime::Sweep::default(),
         };
         engine.core.long_way |= engine.holds_somewhere();
+        engine.has_short_way = engine.core.has_short_way();
         engine
     }
 

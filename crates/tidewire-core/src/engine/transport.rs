@@ -34,7 +34,7 @@ impl<'a> Packet<'a> {
 
     /// Captured payload of the transport.
     #[inline(always)]
-    fn payload(&self) -> &'a [u8] {
+    pub(crate) fn payload(&self) -> &'a [u8] {
         let at = self.decoded.payload_at as usize;
         self.bytes.get(at..at + self.decoded.payload_captured_bytes as usize).unwrap_or_default()
     }
@@ -51,6 +51,21 @@ impl<H: Handler> Engine<H> {
                 Err(fate) => return fate,
             },
         };
+        self.core.slot = slot;
+        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+        if self.has_short_way
+            && packet.decoded.kind == Kind::Tcp
+            && packet.frames == 1
+            && let Some(fate) = self.core.plain(flow, data, packet, from_a)
+        {
+            return fate;
+        }
+        self.long_way(packet, key, from_a, hash, slot)
+    }
+
+    /// A packet of a flow with something remarkable about it, or of another protocol than TCP.
+    #[inline(never)]
+    fn long_way(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64, slot: u32) -> Fate {
         let flow = self.table.flows.get_mut(slot);
         if self.core.is_expired(flow) {
             return self.anew(packet, key, from_a, hash, slot);
@@ -151,6 +166,7 @@ impl<H: Handler> Engine<H> {
         let class = self.classify(packet);
         let entry = HalfOpen {
             key: *key,
+            hash: hash as u32,
             isn: segment.seq,
             id: packet.frame.number,
             first_ns: packet.frame.timestamp_ns,
@@ -167,7 +183,7 @@ impl<H: Handler> Engine<H> {
             good_checksum: self.core.config.checksum != ChecksumMode::Ignore && !is_bad(packet),
             ..HalfOpen::default()
         };
-        self.table.add_half_open(self.core.config.hash_key, hash, entry);
+        self.table.add_half_open(entry);
     }
 
     fn classify(&mut self, packet: &Packet<'_>) -> crate::Class {
@@ -179,28 +195,11 @@ impl<H: Handler> Engine<H> {
 
     /// A half-open connection becomes a flow, as if its SYN had just come.
     pub(crate) fn promote(&mut self, slot: u32) -> u32 {
-        let hash_key = self.core.config.hash_key;
-        let entry = self.table.remove_half_open(hash_key, slot);
+        let entry = self.table.remove_half_open(slot);
         self.make_room();
-        let hash = entry.key.hash(hash_key);
-        let slot = self.table.add(hash_key, hash, entry.key);
+        let slot = self.table.add(entry.hash, entry.key);
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        flow.flags |= bits::CLIENT_KNOWN | if entry.client_is_a { bits::CLIENT_IS_A } else { 0 };
-        flow.state = TcpState::SynSent;
-        flow.id = entry.id;
-        flow.seen_clock_ns = entry.seen_clock_ns;
-        (flow.first_ns[0], flow.last_ns[0]) = (entry.first_ns, entry.last_ns);
-        let client = &mut flow.halves[0];
-        client.packets = u64::from(entry.packets);
-        client.base_seq = entry.isn.wrapping_add(1);
-        client.flags = half::KNOWN | half::SYN | if entry.good_checksum { half::GOOD_CHECKSUM } else { 0 };
-        client.scale = entry.scale;
-        client.tcp_flags = entry.tcp_flags;
-        if let Some(value) = entry.timestamp {
-            client.ts_recent = value;
-            client.flags |= half::TIMESTAMP;
-        }
-        flow.count_frames(0, entry.frame_bytes, entry.ip_bytes);
+        entry.begin(flow);
         self.core.apply(flow, entry.class);
         self.core.slot = slot;
         self.core.open(flow, data);
@@ -219,7 +218,7 @@ impl<H: Handler> Engine<H> {
         if !self.make_room() {
             return Err(Fate::NoRoom);
         }
-        let slot = self.table.add(self.core.config.hash_key, hash, *key);
+        let slot = self.table.add(hash as u32, *key);
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.id = packet.frame.number;
         flow.seen_clock_ns = self.core.clock_ns;
@@ -370,8 +369,13 @@ impl<H: Handler> Engine<H> {
         let pending = flow.extra().pending_syn.take()?;
         self.end(slot, EndReason::Reused);
         let class = self.classify(packet);
-        let entry = HalfOpen { class, seen_clock_ns: self.core.clock_ns, ..pending.half_open(*key, !from_a) };
-        self.table.add_half_open(self.core.config.hash_key, hash, entry);
+        let entry = HalfOpen {
+            class,
+            hash: hash as u32,
+            seen_clock_ns: self.core.clock_ns,
+            ..pending.half_open(*key, !from_a)
+        };
+        self.table.add_half_open(entry);
         Some(self.transport_new(packet, key, from_a, hash))
     }
 }
@@ -393,6 +397,28 @@ impl PendingSyn {
             tcp_flags: flag::SYN,
             ..HalfOpen::default()
         }
+    }
+}
+
+impl HalfOpen {
+    /// Gives a fresh flow what was noted of its SYN.
+    pub(crate) fn begin(&self, flow: &mut Flow) {
+        flow.flags |= bits::CLIENT_KNOWN | if self.client_is_a { bits::CLIENT_IS_A } else { 0 };
+        flow.state = TcpState::SynSent;
+        flow.id = self.id;
+        flow.seen_clock_ns = self.seen_clock_ns;
+        (flow.first_ns[0], flow.last_ns[0]) = (self.first_ns, self.last_ns);
+        let client = &mut flow.halves[0];
+        client.packets = u64::from(self.packets);
+        client.base_seq = self.isn.wrapping_add(1);
+        client.flags = half::KNOWN | half::SYN | if self.good_checksum { half::GOOD_CHECKSUM } else { 0 };
+        client.scale = self.scale;
+        client.tcp_flags = self.tcp_flags;
+        if let Some(value) = self.timestamp {
+            client.ts_recent = value;
+            client.flags |= half::TIMESTAMP;
+        }
+        flow.count_frames(0, self.frame_bytes, self.ip_bytes);
     }
 }
 
@@ -422,6 +448,26 @@ impl<H: Handler> Core<H> {
         self.config.checksum == ChecksumMode::Verify && is_bad(packet)
     }
 
+    /// Counts a packet of the direction `at`.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, flow: &mut Flow, at: usize, packet: &Packet<'_>, tcp_flags: u8) {
+        let timestamp_ns = packet.frame.timestamp_ns;
+        flow.count_frames(at, packet.frame_bytes, packet.ip_bytes);
+        let half = &mut flow.halves[at];
+        let is_first = half.packets == 0;
+        half.packets += 1;
+        half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
+        half.tcp_flags |= tcp_flags;
+        flow.last_ns[at] = timestamp_ns;
+        flow.seen_clock_ns = self.clock_ns;
+        if is_first {
+            flow.first_ns[at] = timestamp_ns;
+            if flow.halves[at ^ 1].packets != 0 {
+                flow.flags |= bits::CONFIRMED;
+            }
+        }
+    }
+
     /// Takes in a packet of a flow: counts it, and gives its payload to its protocol.
     #[inline(always)]
     pub(crate) fn packet(
@@ -433,26 +479,9 @@ impl<H: Handler> Core<H> {
         segment: Option<&Segment>,
     ) -> Fate {
         let direction = flow.direction(from_a);
-        let timestamp_ns = packet.frame.timestamp_ns;
-        let at = direction as usize;
-        let half = &mut flow.halves[at];
-        if half.packets == 0 {
-            flow.first_ns[at] = timestamp_ns;
-            if flow.halves[at ^ 1].packets != 0 {
-                flow.flags |= bits::CONFIRMED;
-            }
-        }
-        flow.count_frames(at, packet.frame_bytes, packet.ip_bytes);
-        let half = &mut flow.halves[at];
-        half.packets += 1;
-        half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
-        flow.last_ns[at] = timestamp_ns;
-        flow.seen_clock_ns = self.clock_ns;
+        self.count(flow, direction as usize, packet, segment.map_or(0, |segment| segment.flags));
         if packet.frames > 1 {
-            flow.extra().more_frames[at] += u64::from(packet.frames - 1);
-        }
-        if let Some(segment) = segment {
-            flow.halves[at].tcp_flags |= segment.flags;
+            flow.extra().more_frames[direction as usize] += u64::from(packet.frames - 1);
         }
         if H::PACKETS {
             self.show(flow, data, packet, direction);
@@ -481,10 +510,7 @@ impl<H: Handler> Core<H> {
         direction: Direction,
         segment: Option<&Segment>,
     ) -> Fate {
-        let frame = packet.frame;
-        let origin = if frame.origin == 0 { 0 } else { frame.origin + u64::from(packet.decoded.payload_at) };
-        let mut payload =
-            Payload { bytes: packet.payload(), timestamp_ns: frame.timestamp_ns, origin, cause: GapCause::Snapped };
+        let mut payload = Payload::of(packet, GapCause::Snapped);
         let is_shed = packet.decoded.payload_bytes > 0 && self.is_shed(flow, direction);
         if is_shed {
             self.count_shed(flow, direction, u64::from(packet.decoded.payload_bytes));
@@ -538,7 +564,7 @@ impl<H: Handler> Core<H> {
     }
 
     /// Verifies checksums. `Some`: the packet is not taken into its stream.
-    fn check(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> Option<Fate> {
+    pub(crate) fn check(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> Option<Fate> {
         let half = &mut flow.halves[direction as usize];
         if !is_bad(packet) {
             // Hosts compute some packets without payload in software even where the rest is offloaded.

@@ -5,6 +5,8 @@ use crate::Class;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HalfOpen {
     pub key: Key,
+    /// The low half of the key's hash.
+    pub hash: u32,
     pub isn: u32,
     pub id: u64,
     pub first_ns: u64,
@@ -29,6 +31,7 @@ impl Default for HalfOpen {
     fn default() -> Self {
         Self {
             key: Key::NONE,
+            hash: 0,
             isn: 0,
             id: 0,
             first_ns: 0,

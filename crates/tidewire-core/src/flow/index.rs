@@ -31,8 +31,9 @@ pub(crate) struct Index {
     entries: usize,
 }
 
-fn tag(hash: u64) -> u8 {
-    (hash >> 56) as u8 | 0x80
+/// The top bits: the lower ones choose the bucket (of at most 2^24, which 200 million flows would fill).
+fn tag(hash: u32) -> u8 {
+    (hash >> 24) as u8 | 0x80
 }
 
 /// One bit (the top one) for each of the 8 bytes that equals `tag`; may also mark the byte above a match, never fewer.
@@ -88,25 +89,25 @@ impl Index {
     }
 
     #[inline(always)]
-    fn home(&self, hash: u64) -> usize {
+    fn home(&self, hash: u32) -> usize {
         hash as usize & (self.buckets.len() - 1)
     }
 
     /// Asks for the line that a look-up of `hash` begins with.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, hash: u64) {
+    pub(crate) fn prefetch(&self, hash: u32) {
         prefetch(&self.buckets[self.home(hash)]);
     }
 
     /// The first slot of the home bucket whose tag fits, without comparing keys: what to prefetch.
     #[inline(always)]
-    pub(crate) fn guess(&self, hash: u64) -> u32 {
+    pub(crate) fn guess(&self, hash: u32) -> u32 {
         self.buckets[self.home(hash)].find(tag(hash), |_| true).map_or(NO_SLOT, |found| found.1)
     }
 
     /// The slot for which `is` holds.
     #[inline(always)]
-    pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u32, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let (tag, mut at) = (tag(hash), self.home(hash));
         for _ in 0..PROBES_MAX {
             let bucket = &self.buckets[at];
@@ -122,7 +123,7 @@ impl Index {
     }
 
     /// Adds an entry; `rehash` gives the hash of a slot that is in the index already, for when it has to grow.
-    pub(crate) fn insert(&mut self, hash: u64, slot: u32, rehash: impl Fn(u32) -> u64) {
+    pub(crate) fn insert(&mut self, hash: u32, slot: u32, rehash: impl Fn(u32) -> u32) {
         if self.entries >= self.buckets.len() * FILL_MAX {
             self.grow(&rehash);
         }
@@ -132,7 +133,7 @@ impl Index {
         self.entries += 1;
     }
 
-    fn place(&mut self, hash: u64, slot: u32) -> bool {
+    fn place(&mut self, hash: u32, slot: u32) -> bool {
         let mask = self.buckets.len() - 1;
         let home = self.home(hash);
         let Some(steps) = (0..PROBES_MAX).find(|step| self.buckets[(home + step) & mask].free().is_some()) else {
@@ -151,7 +152,7 @@ impl Index {
     }
 
     /// Doubles, and doubles again until every entry found its place within the probe bound.
-    fn grow(&mut self, rehash: &impl Fn(u32) -> u64) {
+    fn grow(&mut self, rehash: &impl Fn(u32) -> u32) {
         let old = std::mem::take(&mut self.buckets);
         let mut size = old.len() * 2;
         loop {
@@ -165,7 +166,7 @@ impl Index {
     }
 
     /// Removes an entry.
-    pub(crate) fn remove(&mut self, hash: u64, slot: u32) {
+    pub(crate) fn remove(&mut self, hash: u32, slot: u32) {
         let Some(steps) = self.with_entry(hash, slot, |bucket, at| {
             bucket.tags[at] = 0;
             bucket.slots[at] = NO_SLOT;
@@ -183,7 +184,7 @@ impl Index {
         }
     }
 
-    fn with_entry(&mut self, hash: u64, slot: u32, act: impl FnOnce(&mut Bucket, usize)) -> Option<usize> {
+    fn with_entry(&mut self, hash: u32, slot: u32, act: impl FnOnce(&mut Bucket, usize)) -> Option<usize> {
         let (mask, home) = (self.buckets.len() - 1, self.home(hash));
         for step in 0..PROBES_MAX {
             let bucket = &mut self.buckets[(home + step) & mask];

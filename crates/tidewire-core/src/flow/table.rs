@@ -41,13 +41,13 @@ impl<D: Default> Table<D> {
 
     #[inline(always)]
     pub(crate) fn prefetch_index(&self, hash: u64) {
-        self.index.prefetch(hash);
+        self.index.prefetch(hash as u32);
     }
 
     /// Asks for the lines of the entry that `hash` probably leads to, and says which that is.
     #[inline(always)]
     pub(crate) fn prefetch_entry(&self, hash: u64) -> u32 {
-        let slot = self.index.guess(hash);
+        let slot = self.index.guess(hash as u32);
         if slot < HALF_OPEN {
             prefetch_all(self.flows.get(slot));
             if size_of::<D>() != 0 {
@@ -70,7 +70,7 @@ impl<D: Default> Table<D> {
 
     #[inline(never)]
     pub(crate) fn find(&self, hash: u64, key: &Key) -> Found {
-        let found = self.index.find(hash, |slot| {
+        let found = self.index.find(hash as u32, |slot| {
             if slot & HALF_OPEN == 0 {
                 self.flows.get(slot).key == *key
             } else {
@@ -85,21 +85,21 @@ impl<D: Default> Table<D> {
     }
 
     /// A new flow under `key`, reset to its beginning.
-    pub(crate) fn add(&mut self, hash_key: [u64; 2], hash: u64, key: Key) -> u32 {
+    pub(crate) fn add(&mut self, hash: u32, key: Key) -> u32 {
         let slot = self.flows.take();
         let beside = self.data.take();
         debug_assert_eq!(slot, beside, "the two arrays are taken from and given back to in step");
-        *self.flows.get_mut(slot) = Flow { key, hash: hash as u32, flags: bits::LIVE, ..Flow::default() };
+        *self.flows.get_mut(slot) = Flow { key, hash, flags: bits::LIVE, ..Flow::default() };
         *self.data.get_mut(slot) = D::default();
         let (flows, half_open) = (&self.flows, &self.half_open);
-        self.index.insert(hash, slot, |slot| hash_of(flows, half_open, slot, hash_key));
+        self.index.insert(hash, slot, |slot| hash_of(flows, half_open, slot));
         slot
     }
 
     /// Forgets a flow.
-    pub(crate) fn remove(&mut self, hash_key: [u64; 2], slot: u32) {
+    pub(crate) fn remove(&mut self, slot: u32) {
         let flow = self.flows.get_mut(slot);
-        let hash = flow.key.hash(hash_key);
+        let hash = flow.hash;
         flow.flags = 0;
         flow.extra = None;
         flow.key = Key::NONE;
@@ -109,22 +109,23 @@ impl<D: Default> Table<D> {
         self.data.give(slot);
     }
 
-    pub(crate) fn add_half_open(&mut self, hash_key: [u64; 2], hash: u64, entry: HalfOpen) -> u32 {
+    pub(crate) fn add_half_open(&mut self, entry: HalfOpen) -> u32 {
+        let hash = entry.hash;
         let slot = self.half_open.take();
         let generation = self.half_open.get(slot).generation.wrapping_add(1);
         *self.half_open.get_mut(slot) = HalfOpen { generation, live: true, ..entry };
         let (flows, half_open) = (&self.flows, &self.half_open);
-        self.index.insert(hash, slot | HALF_OPEN, |slot| hash_of(flows, half_open, slot, hash_key));
+        self.index.insert(hash, slot | HALF_OPEN, |slot| hash_of(flows, half_open, slot));
         self.oldest.push_back((slot, generation));
         slot
     }
 
-    pub(crate) fn remove_half_open(&mut self, hash_key: [u64; 2], slot: u32) -> HalfOpen {
+    pub(crate) fn remove_half_open(&mut self, slot: u32) -> HalfOpen {
         let entry = self.half_open.get_mut(slot);
         entry.live = false;
         let copy = *entry;
         entry.key = Key::NONE;
-        self.index.remove(copy.key.hash(hash_key), slot | HALF_OPEN);
+        self.index.remove(copy.hash, slot | HALF_OPEN);
         self.half_open.give(slot);
         // Entries that left by themselves stay queued until their turn; keep their number within the live ones'.
         while self.oldest.front().is_some_and(|&(slot, generation)| !self.is_current(slot, generation)) {
@@ -178,10 +179,6 @@ impl<D: Default> Table<D> {
     }
 }
 
-fn hash_of(flows: &Slab<Flow>, half_open: &Slab<HalfOpen>, slot: u32, hash_key: [u64; 2]) -> u64 {
-    if slot & HALF_OPEN == 0 {
-        flows.get(slot).key.hash(hash_key)
-    } else {
-        half_open.get(slot & !HALF_OPEN).key.hash(hash_key)
-    }
+fn hash_of(flows: &Slab<Flow>, half_open: &Slab<HalfOpen>, slot: u32) -> u32 {
+    if slot & HALF_OPEN == 0 { flows.get(slot).hash } else { half_open.get(slot & !HALF_OPEN).hash }
 }

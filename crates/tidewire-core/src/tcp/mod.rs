@@ -5,6 +5,7 @@ mod handshake;
 pub(crate) mod history;
 mod holes;
 mod order;
+mod plain;
 pub mod queue;
 mod reset;
 mod segment;
@@ -13,7 +14,7 @@ pub(crate) use segment::{Segment, flag};
 
 use crate::{
     AnomalyKind, Direction, Fate, GapCause, Handler, TcpState,
-    engine::core::Core,
+    engine::{core::Core, transport::Packet},
     flow::{Flow, bits, half},
 };
 
@@ -29,82 +30,17 @@ pub(crate) struct Payload<'a> {
     pub cause: GapCause,
 }
 
+impl<'a> Payload<'a> {
+    /// A packet's payload. `cause`: why what is not there is missing.
+    #[inline(always)]
+    pub(crate) fn of(packet: &Packet<'a>, cause: GapCause) -> Self {
+        let frame = packet.frame;
+        let origin = if frame.origin == 0 { 0 } else { frame.origin + u64::from(packet.decoded.payload_at) };
+        Self { bytes: packet.payload(), timestamp_ns: frame.timestamp_ns, origin, cause }
+    }
+}
+
 impl<H: Handler> Core<H> {
-    /// Takes in a segment of a flow. Counters of packets and bytes were raised before.
-    #[inline(always)]
-    pub(crate) fn tcp(
-        &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
-        direction: Direction,
-        segment: &Segment,
-        payload: Payload<'_>,
-    ) -> Fate {
-        if self.is_plain(flow, direction, segment, &payload) {
-            return self.plain(flow, data, direction, segment, payload);
-        }
-        self.tcp_long(flow, data, direction, segment, payload)
-    }
-
-    /// Whether a segment is the next one of an established connection with nothing remarkable about it.
-    #[inline(always)]
-    fn is_plain(&self, flow: &Flow, direction: Direction, segment: &Segment, payload: &Payload<'_>) -> bool {
-        const UNUSUAL: u8 = flag::SYN | flag::RST | flag::FIN | flag::URG;
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        let length = segment.length;
-        flow.state == TcpState::Established
-            && segment.flags & (UNUSUAL | flag::ACK) == flag::ACK
-            && me.flags & (half::SLOW | half::KNOWN | half::ACKED) == half::KNOWN | half::ACKED
-            && peer.flags & (half::KNOWN | half::ACKED | half::SLOW) == half::KNOWN | half::ACKED
-            && segment.seq == me.next_seq()
-            && payload.bytes.len() == length as usize
-            // Acknowledges nothing that was not seen, and nothing older than what was acknowledged before.
-            && peer.next_seq().wrapping_sub(segment.ack) as i32 >= 0
-            && segment.ack.wrapping_sub(me.ack) as i32 >= 0
-            && peer.edge.wrapping_sub(segment.seq.wrapping_add(length)) as i32 >= 0
-            && (me.flags & half::TIMESTAMP == 0
-                || segment.timestamp.is_none_or(|value| value.wrapping_sub(me.ts_recent) as i32 >= 0))
-            && !self.takes_long_way()
-    }
-
-    /// Settings that need every byte to pass the queue.
-    #[inline(always)]
-    fn takes_long_way(&self) -> bool {
-        self.long_way
-    }
-
-    #[inline(always)]
-    fn plain(
-        &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
-        direction: Direction,
-        segment: &Segment,
-        payload: Payload<'_>,
-    ) -> Fate {
-        let me = &mut flow.halves[direction as usize];
-        me.ack = segment.ack;
-        let edge = segment.ack.wrapping_add(u32::from(segment.window) << (me.scale & 15));
-        if edge.wrapping_sub(me.edge) as i32 > 0 {
-            me.edge = edge;
-        }
-        if let Some(value) = segment.timestamp {
-            me.ts_recent = value;
-            me.flags |= half::TIMESTAMP;
-        }
-        if segment.length != 0 {
-            let start = me.next;
-            me.next += u64::from(segment.length);
-            self.remember(flow, direction, start, payload.bytes, payload.origin);
-            let start = start - flow.bias(direction);
-            self.deliver(flow, data, direction, start, payload.bytes, payload.timestamp_ns);
-            if flow.halves[direction as usize].has(half::CUT) {
-                return self.fate_of_cut(flow, direction, start);
-            }
-        }
-        Fate::Tracked
-    }
-
     /// The fate of a packet of a cut-off direction whose payload began at stream offset `start`.
     #[cold]
     pub(crate) fn fate_of_cut(&self, flow: &Flow, direction: Direction, start: u64) -> Fate {
@@ -117,9 +53,9 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// Everything that is not plain.
+    /// Takes in a segment of a flow. Counters of packets and bytes were raised before.
     #[inline(never)]
-    fn tcp_long(
+    pub(crate) fn tcp(
         &mut self,
         flow: &mut Flow,
         data: &mut H::Data,
