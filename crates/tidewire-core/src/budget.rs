@@ -4,11 +4,16 @@
 /// an attacker could grow. Addresses that share a counter share its bound.
 const SOURCES: usize = 1 << 14;
 
+/// What one packet can add: its payload, and what an allocation rounds up to.
+const PACKET_BYTES: u64 = 160 << 10;
+
 /// What is buffered, in all and by source.
 pub(crate) struct Budget {
     pub used: u64,
     pub used_max: u64,
-    pub limit: u64,
+    limit: u64,
+    /// Relief begins here: a packet's worth below the limit.
+    threshold: u64,
     source_limit: u64,
     sources: Vec<u64>,
     pub holes: u64,
@@ -17,20 +22,26 @@ pub(crate) struct Budget {
 impl Budget {
     pub(crate) fn new(limit: u64, source_limit: u64) -> Self {
         let source_limit = if source_limit == 0 { limit / 4 } else { source_limit };
-        Self { used: 0, used_max: 0, limit, source_limit, sources: vec![0; SOURCES], holes: 0 }
+        let threshold = limit - (limit / 8).min(PACKET_BYTES);
+        Self { used: 0, used_max: 0, limit, threshold, source_limit, sources: vec![0; SOURCES], holes: 0 }
     }
 
     /// Notes that what a source had charged changed from `before` to `after`.
     pub(crate) fn change(&mut self, source: u64, before: u64, after: u64) {
         self.used = (self.used + after).saturating_sub(before);
-        self.used_max = self.used_max.max(self.used);
         let counter = &mut self.sources[source as usize % SOURCES];
         *counter = (*counter + after).saturating_sub(before);
     }
 
-    /// Whether all buffers together are over the bound.
+    /// Whether the next packet could bring all buffers together over the bound.
+    #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
-        self.used > self.limit
+        self.used > self.threshold
+    }
+
+    /// Notes how much is used, `besides` included, between packets.
+    pub(crate) fn note(&mut self, besides: u64) {
+        self.used_max = self.used_max.max(self.used + besides);
     }
 
     /// Whether one source has more than its part.

@@ -32,7 +32,7 @@ pub(crate) struct Core<H: Handler> {
     pub number: u64,
     /// Chunks under way with the clock at which they are to be flushed, earliest first: (clock, slot, flow id).
     pub flushes: VecDeque<(u64, u32, u64)>,
-    /// Slots of flows that hold bytes out of order.
+    /// Slots of flows that hold bytes: out of order, or in chunks. Some may have ended since.
     pub holders: Vec<u32>,
     /// Where retransmitted bytes are compared.
     pub scratch: Vec<u8>,

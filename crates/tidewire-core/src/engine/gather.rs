@@ -52,13 +52,14 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    fn charge(&mut self, flow: &Flow, direction: Direction, gathering: &mut Gathering) {
+    fn charge(&mut self, flow: &mut Flow, direction: Direction, gathering: &mut Gathering) {
         let capacity = (gathering.bytes.capacity() + size_of::<Gathering>()) as u64;
         if capacity != gathering.charged {
             let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
             let source = flow.key.address_hash(from_a, self.config.hash_key);
             self.budget.change(source, gathering.charged, capacity);
             gathering.charged = capacity;
+            self.list_holder(flow);
         }
     }
 

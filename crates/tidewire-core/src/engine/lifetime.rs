@@ -12,6 +12,8 @@ const SWEEP_NS: u64 = 4_000_000_000;
 const SWEEP_STEP_MAX: u64 = 512;
 /// Holders that are looked at to find one that gives memory back.
 const RELIEF_SAMPLE: usize = 16;
+/// Places in the list of holders that are not worth tidying up.
+const HOLDERS_KEPT: usize = 4096;
 
 /// Where the sweep is.
 #[derive(Default)]
@@ -115,6 +117,7 @@ impl<H: Handler> Engine<H> {
 
     #[cold]
     fn sweep(&mut self, clock_ns: u64) {
+        self.tidy_holders();
         let timeout = self.core.config.half_open_timeout_ns;
         while let Some(slot) = self.table.oldest_half_open() {
             if clock_ns <= self.table.half_open.get(slot).seen_clock_ns.saturating_add(timeout) {
@@ -190,14 +193,26 @@ impl<H: Handler> Engine<H> {
             self.core.odd_once(flow, crate::AnomalyKind::BufferLimit);
             for direction in [crate::Direction::ClientToServer, crate::Direction::ServerToClient] {
                 self.core.empty(flow, data, direction, GapCause::Memory);
+                self.core.flush(flow, data, direction);
+                self.core.drop_gathered(flow, direction);
             }
+        }
+    }
+
+    /// Flows that ended leave their place in the list of holders: it is made anew when they are most of it.
+    fn tidy_holders(&mut self) {
+        if self.core.holders.len() > HOLDERS_KEPT + 2 * self.table.flows.live() as usize {
+            let flows = &self.table.flows;
+            self.core.holders.clear();
+            self.core.holders.extend((0..flows.used()).filter(|slot| flows.get(*slot).has(bits::HOLDER)));
         }
     }
 
     fn held_by(&self, slot: u32) -> u64 {
         let flow = self.table.flows.get(slot);
         let Some(extra) = &flow.extra else { return 0 };
-        extra.queue.iter().map(crate::tcp::queue::Queue::charged_bytes).sum()
+        let queued: u64 = extra.queue.iter().map(crate::tcp::queue::Queue::charged_bytes).sum();
+        queued + extra.gathering.iter().flatten().map(|gathering| gathering.charged).sum::<u64>()
     }
 
     /// Ends every stream that is still open, in the order of ids, and settles every packet that was still held.

@@ -80,8 +80,11 @@ impl<H: Handler> Engine<H> {
         let share = Share { index: share.index, count: share.count.max(1) };
         // Nothing is delivered in track mode, so there is nothing to compare with.
         let runs = if config.mode == Mode::Track { 0 } else { config.history_segments };
+        let mut config = config;
+        config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
+        let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
         let core = Core {
-            budget: Budget::new(config.memory_bytes, config.source_buffer_bytes),
+            budget: Budget::new(streams_bytes, config.source_buffer_bytes),
             long_way: config.shed || config.urgent_inline != Config::default().urgent_inline,
             handler,
             ledger: Ledger::default(),
@@ -137,6 +140,8 @@ impl<H: Handler> Engine<H> {
             if self.core.budget.is_over() {
                 self.relieve();
             }
+            let fragments = self.defragmenters.iter().flatten().map(|level| level.charged_bytes()).sum();
+            self.core.budget.note(fragments);
         }
         self.prepared = Some(prepared);
     }

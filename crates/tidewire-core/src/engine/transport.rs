@@ -82,7 +82,11 @@ impl<H: Handler> Engine<H> {
         }
         self.core.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        self.core.packet(flow, data, packet, from_a, segment.as_ref())
+        let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
+        if self.core.budget.is_over() {
+            self.relieve();
+        }
+        fate
     }
 
     /// The flow timed out before this packet: it ends, and the packet opens another.
@@ -137,6 +141,8 @@ impl<H: Handler> Engine<H> {
         if let Some(segment) = &segment
             && segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN
             && segment.length == 0
+            // Whoever wants the packets wants this one, too: the half-open table does not keep it.
+            && !H::PACKETS
             && !self.core.has_bad_checksum(packet)
         {
             self.half_open(packet, key, from_a, hash, segment);

@@ -44,7 +44,14 @@ impl<H: Handler> Core<H> {
             if let Some(extra) = &mut flow.extra {
                 extra.hole_segments[at] = 0;
             }
-        } else if !flow.has(bits::HOLDER) {
+        } else {
+            self.list_holder(flow);
+        }
+    }
+
+    /// Lists the flow among those that hold memory.
+    pub(crate) fn list_holder(&mut self, flow: &mut Flow) {
+        if !flow.has(bits::HOLDER) {
             flow.flags |= bits::HOLDER;
             self.holders.push(self.slot);
         }
