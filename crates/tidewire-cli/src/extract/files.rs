@@ -18,10 +18,10 @@ const DIRECT_BYTES: usize = 16 << 10;
 /// Bytes that may wait in memory for all files of one worker. Beyond it, the file that has waited longest is written:
 /// most often it got its last byte long ago. Not more than a shared cache holds, so that what is written was not
 /// pushed out to memory first.
-const WAITING_BYTES_MAX: usize = 16 << 20;
+const WAITING_BYTES_MAX: usize = 8 << 20;
 
 /// Buffers of a whole piece, used in turn. Where more files wait, theirs grow as needed.
-const BUFFERS_MAX: usize = 1024;
+const BUFFERS_MAX: usize = 256;
 
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
