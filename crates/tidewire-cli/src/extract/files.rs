@@ -18,10 +18,10 @@ const DIRECT_BYTES: usize = 16 << 10;
 /// Bytes that may wait in memory for all files of one worker. Beyond it, the file that has waited longest is written:
 /// most often it got its last byte long ago. Not more than a shared cache holds, so that what is written was not
 /// pushed out to memory first.
-const WAITING_BYTES_MAX: usize = 16 << 20;
+const WAITING_BYTES_MAX: usize = 8 << 20;
 
-/// Empty buffers that are kept to be used again.
-const SPARE_BUFFERS_MAX: usize = 512;
+/// Buffers of a whole piece, used in turn. Where more files wait, theirs grow as needed.
+const BUFFERS_MAX: usize = 256;
 
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
@@ -53,11 +53,14 @@ pub struct Written {
 /// The files of one worker.
 pub struct Files {
     directory: PathBuf,
+    /// Whether each file has a hidden name until it is whole; not where the directory itself has.
+    hides: bool,
     digests: bool,
     open_max: usize,
     entries: Vec<Entry>,
     free: Vec<u32>,
     spare: Vec<Vec<u8>>,
+    buffers: usize,
     waiting_bytes: usize,
     /// Files in the order in which their bytes began to wait, with a number that tells whether they still do.
     queue: VecDeque<(u32, u64)>,
@@ -69,15 +72,17 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files in `directory`, at most `open_max` of them open.
-    pub fn new(directory: PathBuf, digests: bool, open_max: usize) -> Self {
+    /// Files in `directory`, at most `open_max` of them open; each with a hidden name until it is whole, if it `hides`.
+    pub fn new(directory: PathBuf, hides: bool, digests: bool, open_max: usize) -> Self {
         Self {
             directory,
+            hides,
             digests,
             open_max: open_max.max(1),
             entries: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
+            buffers: 0,
             waiting_bytes: 0,
             queue: VecDeque::new(),
             turns: 0,
@@ -121,7 +126,14 @@ impl Files {
         if entry.turn == 0 {
             self.turns += 1;
             entry.turn = self.turns;
-            entry.waiting = self.spare.pop().unwrap_or_default();
+            entry.waiting = match self.spare.pop() {
+                Some(buffer) => buffer,
+                None if self.buffers < BUFFERS_MAX => {
+                    self.buffers += 1;
+                    Vec::with_capacity(PIECE_BYTES + DIRECT_BYTES)
+                }
+                None => Vec::new(),
+            };
             self.queue.push_back((index, self.turns));
         }
         entry.waiting.extend_from_slice(bytes);
@@ -159,10 +171,12 @@ impl Files {
         let (name, bytes) = (std::mem::take(&mut entry.name), entry.bytes);
         let sha256 = entry.hash.take().map(|hash| hash.finalize().into());
         self.free.push(index);
-        let hidden = hidden(&self.directory, &name);
-        written.and_then(|()| fs::rename(&hidden, self.directory.join(&name))).inspect_err(|_| {
+        let path = self.path(&name);
+        let shown =
+            written.and_then(|()| if self.hides { fs::rename(&path, self.directory.join(&name)) } else { Ok(()) });
+        shown.inspect_err(|_| {
             // What is not whole is not left behind: it would only take the room that the index needs.
-            let _ = fs::remove_file(&hidden);
+            let _ = fs::remove_file(&path);
         })?;
         Ok(Written { name, bytes, sha256 })
     }
@@ -173,8 +187,9 @@ impl Files {
         let entry = &mut self.entries[index as usize];
         self.waiting_bytes -= std::mem::take(&mut entry.waiting).len();
         entry.turn = 0;
-        if entry.exists {
-            let _ = fs::remove_file(hidden(&self.directory, &entry.name));
+        let (name, exists) = (std::mem::take(&mut entry.name), entry.exists);
+        if exists {
+            let _ = fs::remove_file(self.path(&name));
         }
         self.free.push(index);
     }
@@ -186,7 +201,7 @@ impl Files {
         let mut waiting = std::mem::take(&mut entry.waiting);
         self.waiting_bytes -= waiting.len();
         let written = if waiting.is_empty() && entry.exists { Ok(()) } else { self.write(index, &waiting) };
-        if self.spare.len() < SPARE_BUFFERS_MAX && waiting.capacity() > 0 {
+        if waiting.capacity() >= PIECE_BYTES + DIRECT_BYTES {
             waiting.clear();
             self.spare.push(waiting);
         }
@@ -216,8 +231,8 @@ impl Files {
         while self.open >= self.open_max && self.oldest != NONE {
             self.close(self.oldest);
         }
+        let path = self.path(&self.entries[index as usize].name);
         let entry = &mut self.entries[index as usize];
-        let path = hidden(&self.directory, &entry.name);
         let mut options = OpenOptions::new();
         let file = match entry.exists {
             true => options.append(true).open(path),
@@ -228,6 +243,11 @@ impl Files {
         self.open += 1;
         self.link(index);
         Ok(())
+    }
+
+    /// Where a file is while it is not whole.
+    fn path(&self, name: &str) -> PathBuf {
+        if self.hides { hidden(&self.directory, name) } else { self.directory.join(name) }
     }
 
     fn close(&mut self, index: u32) {
@@ -263,7 +283,7 @@ impl Files {
     }
 }
 
-/// The name of a file that is not complete.
+/// The hidden name of a file, or of a directory, that is not complete.
 pub fn hidden(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!(".{name}.part"))
 }
@@ -276,7 +296,7 @@ mod tests {
     #[test]
     fn few_files_are_open_and_all_are_whole() {
         let directory = tempfile::tempdir().unwrap();
-        let mut files = Files::new(directory.path().to_owned(), true, 2);
+        let mut files = Files::new(directory.path().to_owned(), true, true, 2);
         let numbers: Vec<u32> = (0..5).map(|index| files.begin(format!("file{index}"))).collect();
         let mut expected = vec![Vec::new(); 5];
         for round in 0..40_usize {

@@ -38,8 +38,8 @@ const LISTED: u64 = 20;
 
 /// Write each direction's bytes to a file of its own, with an index beside them
 ///
-/// Files are named ID-PROTO-CLIENT.PORT-SERVER.PORT.c2s (or .s2c) and keep a hidden name until they are complete.
-/// index.jsonl has one JSON object a file, in the order of ids: name, addresses, bytes, SHA-256 of the file, and gaps
+/// Files are named ID-PROTO-CLIENT.PORT-SERVER.PORT.c2s (or .s2c). A new directory has a hidden name until all is
+/// written; in one that exists each file has, until it is complete. index.jsonl has one JSON object a file, in the order of ids: name, addresses, bytes, SHA-256 of the file, and gaps
 /// as [offset in the stream, length, cause]. Missing bytes take no place in the file unless --fill says so.
 #[derive(Args, Debug)]
 pub struct Options {
@@ -226,47 +226,82 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     };
     // What is wrong with the options is told before a directory is made.
     drop(options.common.capture(Mode::Strict)?);
-    prepare(directory, options.force)?;
+    let place = Place::prepare(directory, options.force)?;
     let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
     let digests = options.digest == DigestName::Sha256;
     let make = |_, stop: &Stop| Extract {
-        files: Files::new(directory.clone(), digests, open_max),
+        files: Files::new(place.working.clone(), !place.staged, digests, open_max),
         fill: options.fill,
         stop: stop.clone(),
         lines: Vec::new(),
         failure: None,
     };
-    let (handlers, closing) = session::run(&options.common, Mode::Strict, make)?;
+    let ran = session::run(&options.common, Mode::Strict, make);
+    let (handlers, closing) = ran.inspect_err(|_| place.abandon())?;
     let (mut lines, mut failure) = (Vec::new(), None);
     for handler in handlers {
         lines.extend(handler.lines);
         failure = failure.or(handler.failure);
     }
     lines.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
-    let index = write_index(directory, &lines);
-    let failed = |error: &io::Error| {
+    let shown = write_index(&place.working, &lines).and_then(|()| place.show());
+    if let Some(error) = failure.or(shown.err()) {
         let whole = counted(lines.len() as u64, "direction is", "directions are");
-        Failure::Output(format!("{}: writing failed: {error}; {whole} in {INDEX}", directory.display()))
-    };
-    if let Some(error) = &failure {
-        return Err(failed(error));
+        let name = directory.display();
+        return Err(Failure::Output(format!("{name}: writing failed: {error}; {whole} in {INDEX}")));
     }
-    index.map_err(|error| failed(&error))?;
     let mut out = Out::stdout();
     options.print(&lines, directory, &mut out)?;
     closing.finish(&options.common, options.json, &mut out, failure::OK)
 }
 
-/// Makes the directory; refuses one that has something in it unless told otherwise.
-fn prepare(directory: &Path, force: bool) -> Result<(), Failure> {
-    let name = directory.display();
-    fs::create_dir_all(directory).map_err(|error| Failure::Output(format!("{name}: cannot be made: {error}")))?;
-    let mut entries =
-        fs::read_dir(directory).map_err(|error| Failure::Output(format!("{name}: cannot be read: {error}")))?;
-    if entries.next().is_some() && !force {
-        return Err(Failure::Usage(format!("{name} is not empty; choose another directory, or --force")));
+/// Where files are written, and where they are seen in the end.
+struct Place {
+    working: PathBuf,
+    shown: PathBuf,
+    /// Whether these differ: the whole directory is renamed at the end.
+    staged: bool,
+}
+
+impl Place {
+    /// Makes the directory; refuses one that has something in it unless told otherwise.
+    fn prepare(directory: &Path, force: bool) -> Result<Self, Failure> {
+        let name = directory.display();
+        let cannot = |error: io::Error| Failure::Output(format!("{name}: cannot be made: {error}"));
+        if directory.exists() {
+            let entries = fs::read_dir(directory);
+            let mut entries = entries.map_err(|error| Failure::Output(format!("{name}: cannot be read: {error}")))?;
+            if entries.next().is_some() && !force {
+                return Err(Failure::Usage(format!("{name} is not empty; choose another directory, or --force")));
+            }
+            return Ok(Self { working: directory.to_owned(), shown: directory.to_owned(), staged: false });
+        }
+        let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(cannot)?;
+        let Some(last) = directory.file_name() else {
+            return Err(Failure::Usage(format!("{name} is not a name for a directory")));
+        };
+        let working = files::hidden(parent, &last.to_string_lossy());
+        // One that an earlier run had no time to rename is not taken over.
+        let other = format!("{} is there already: is another run writing it? Otherwise remove it", working.display());
+        fs::create_dir(&working).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Failure::Usage(other),
+            _ => cannot(error),
+        })?;
+        Ok(Self { working, shown: directory.to_owned(), staged: true })
     }
-    Ok(())
+
+    /// Everything is whole: shows it.
+    fn show(&self) -> io::Result<()> {
+        if self.staged { fs::rename(&self.working, &self.shown) } else { Ok(()) }
+    }
+
+    /// Nothing was read: leaves nothing behind.
+    fn abandon(&self) {
+        if self.staged {
+            let _ = fs::remove_dir(&self.working);
+        }
+    }
 }
 
 /// Writes the index, under a hidden name until it is whole.
