@@ -49,6 +49,10 @@ pub(crate) struct Extra {
     pub hole_since_ns: [u64; 2],
     /// Packets with payload since.
     pub hole_segments: [u32; 2],
+    /// Segments that continue the stream beyond the receiver's window since the receiver was last heard.
+    pub unheard: [u32; 2],
+    /// The last acknowledgment that was too new, and how many in a row went on from each other.
+    pub skip: [(u32, u32); 2],
     /// Internal offset of the FIN, `u64::MAX`: none seen.
     pub fin_at: [u64; 2],
     pub gaps: Vec<Gap>,
@@ -79,6 +83,8 @@ impl Default for Extra {
             link_wraps: [0; 2],
             hole_since_ns: [0; 2],
             hole_segments: [0; 2],
+            unheard: [0; 2],
+            skip: [(0, 0); 2],
             fin_at: [u64::MAX; 2],
             gaps: Vec::new(),
             conflicts: Default::default(),

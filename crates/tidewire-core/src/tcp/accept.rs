@@ -21,6 +21,15 @@ pub(crate) enum Ack {
     TooOld,
 }
 
+/// So many acknowledgments in a row, each at most `SKIP_STEP_MAX` beyond the last, are believed.
+const SKIP_ACKS: u32 = 3;
+/// See `SKIP_ACKS`: more than what arrives between two acknowledgments.
+const SKIP_STEP_MAX: u32 = 1 << 20;
+
+/// After so many segments that go on without a gap beyond a window that nobody moves, while the receiver is not heard at
+/// all, its side was not captured: one that was there would have answered the first (RFC 9293 section 3.10.7.4).
+pub(crate) const UNHEARD_SEGMENTS: u32 = 32;
+
 /// Linux discards segments whose timestamp is older than the last by more than this (TCP_PAWS_WINDOW).
 const PAWS_WINDOW: i32 = 1;
 
@@ -33,9 +42,16 @@ impl<H: Handler> Core<H> {
         if !segment.has(flag::ACK) {
             return Ack::Absent;
         }
-        let verdict = self.judge_ack(flow, direction, segment);
+        let mut verdict = self.judge_ack(flow, direction, segment);
+        if verdict == Ack::TooNew && self.is_skip(flow, direction, segment.ack) {
+            verdict = Ack::Possible;
+        }
         if verdict != Ack::Possible {
             return verdict;
+        }
+        if let Some(extra) = &mut flow.extra {
+            extra.unheard[direction.opposite() as usize] = 0;
+            extra.skip[direction as usize].1 = 0;
         }
         let me = &mut flow.halves[direction as usize];
         let shift = if me.scale == SCALE_UNKNOWN { 14 } else { me.scale };
@@ -52,6 +68,21 @@ impl<H: Handler> Core<H> {
         }
         me.flags = if segment.window == 0 { me.flags | half::ZERO_WINDOW } else { me.flags & !half::ZERO_WINDOW };
         verdict
+    }
+
+    /// Several acknowledgments that are too new and go on from each other: the capture lost what they acknowledge (N6).
+    /// One that somebody made up stands alone among the true ones.
+    fn is_skip(&mut self, flow: &mut Flow, direction: Direction, ack: u32) -> bool {
+        let extra = flow.extra();
+        let (last, count) = &mut extra.skip[direction as usize];
+        let goes_on = *count > 0 && ack.wrapping_sub(*last) < SKIP_STEP_MAX;
+        *count = if goes_on { count.saturating_add(1) } else { 1 };
+        *last = ack;
+        let is_skip = *count >= SKIP_ACKS;
+        if is_skip {
+            self.odd_once(flow, AnomalyKind::AckedUnseen);
+        }
+        is_skip
     }
 
     fn judge_ack(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
@@ -93,7 +124,10 @@ impl<H: Handler> Core<H> {
                 return Fate::Ignored;
             }
         }
-        let doubt = self.doubt(flow, direction, segment, ack);
+        let mut doubt = self.doubt(flow, direction, segment, ack);
+        if doubt == Some(AnomalyKind::OutOfWindow) && self.receiver_is_unheard(flow, direction, segment) {
+            doubt = None;
+        }
         if let Some(kind) = doubt {
             self.odd(flow, kind);
         }
@@ -110,6 +144,18 @@ impl<H: Handler> Core<H> {
             me.flags |= half::TIMESTAMP;
         }
         self.place(flow, data, direction, segment, payload, doubt.is_some())
+    }
+
+    /// Whether the window says nothing, as it is long since its owner was heard.
+    fn receiver_is_unheard(&self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
+        let at = direction as usize;
+        let (next, start) = (flow.halves[at].next, flow.halves[at].offset_of(segment.seq));
+        let extra = flow.extra();
+        if start > next.max(extra.queue[at].end()) as i64 {
+            return false;
+        }
+        extra.unheard[at] = extra.unheard[at].saturating_add(1);
+        extra.unheard[at] > UNHEARD_SEGMENTS
     }
 
     /// Midway, a side that never set ACK may be of a kind that does not: a host would have dropped all it said, but

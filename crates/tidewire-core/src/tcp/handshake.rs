@@ -20,9 +20,12 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         let first_byte = segment.seq.wrapping_add(1);
         if flow.halves[at].has(half::SYN) {
-            if flow.halves[at].base_seq != first_byte {
+            let first = flow.halves[at].base_seq.wrapping_add(flow.bias(direction) as u32);
+            if first != first_byte {
                 self.odd(flow, AnomalyKind::ChangedIsn);
-                return Fate::Ignored;
+                if !self.begins_anew(flow, direction, segment) {
+                    return Fate::Ignored;
+                }
             }
             return self.payload_of_syn(flow, data, direction, segment, payload);
         }
@@ -69,6 +72,24 @@ impl<H: Handler> Core<H> {
         }
     }
 
+    /// A server that forgot the SYN it answered answers it again with another number: as long as the client has not
+    /// acknowledged the first and nothing followed it, the last one holds.
+    fn begins_anew(&self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
+        let me = &flow.halves[direction as usize];
+        let peer = &flow.halves[direction.opposite() as usize];
+        if !segment.has(flag::ACK)
+            || me.payload_wire_bytes > 0
+            || me.has(half::FIN_SEEN | half::QUEUED)
+            || peer.has(half::ACKED) && peer.ack == me.next_seq()
+            || self.answers_nothing(flow, direction, segment)
+        {
+            return false;
+        }
+        let me = &mut flow.halves[direction as usize];
+        me.base_seq = segment.seq.wrapping_add(1).wrapping_sub(me.next as u32);
+        true
+    }
+
     /// Sets where a direction begins. `false`: it is under way and this cannot be its beginning.
     fn begin_at(&mut self, flow: &mut Flow, direction: Direction, first_byte: u32) -> bool {
         let at = direction as usize;
@@ -89,7 +110,13 @@ impl<H: Handler> Core<H> {
         }
         me.next = offset as u64;
         me.flags = me.flags & !half::HELD | half::SYN;
-        flow.extra().bias[at] = offset as u64;
+        let extra = flow.extra();
+        extra.bias[at] = offset as u64;
+        if extra.fin_at[at] < offset as u64 {
+            // A FIN from before the beginning was none of this connection's.
+            extra.fin_at[at] = u64::MAX;
+            flow.halves[at].flags &= !half::FIN_SEEN;
+        }
         true
     }
 

@@ -1,6 +1,6 @@
 //! Bytes into order: what is next is handed over at once, the rest waits in the queue.
 
-use super::{Payload, Segment, flag, queue::Incoming};
+use super::{Payload, Segment, accept::UNHEARD_SEGMENTS, flag, queue::Incoming};
 use crate::{
     AnomalyKind, Direction, Fate, GapCause, Handler, Mode, TcpState,
     engine::core::Core,
@@ -40,8 +40,12 @@ impl<H: Handler> Core<H> {
         }
         let began = start.max(0) as u64;
         let (next, held) = (flow.halves[at].next as i64, flow.halves[at].has(half::HELD));
-        if !held && start < next && end > start {
-            self.repeat(flow, direction, start, end.min(next), &payload);
+        // What lies before offset 0 (a keep-alive of an untouched stream) is no byte of the stream.
+        if !held && start.max(0) < end.min(next) {
+            let before = start.min(0).unsigned_abs() as usize;
+            let origin = if payload.origin == 0 { 0 } else { payload.origin + before as u64 };
+            let known = Payload { bytes: payload.bytes.get(before..).unwrap_or_default(), origin, ..payload };
+            self.repeat(flow, direction, start.max(0), end.min(next), &known);
         }
         let mut fate = Fate::Tracked;
         if end > start && (held || end > next) && end > 0 {
@@ -328,8 +332,9 @@ impl<H: Handler> Core<H> {
         let me = &flow.halves[direction as usize];
         let peer = &flow.halves[direction.opposite() as usize];
         let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 };
-        let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over();
-        (if holds { acknowledged } else { u64::MAX }, acknowledged)
+        let unheard = flow.extra.as_ref().is_some_and(|extra| extra.unheard[direction as usize] > UNHEARD_SEGMENTS);
+        let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
+        (if holds { acknowledged } else { u64::MAX }, if unheard { u64::MAX } else { acknowledged })
     }
 }
 
