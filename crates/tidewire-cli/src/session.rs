@@ -3,7 +3,7 @@
 use std::{
     io::IsTerminal,
     sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -15,6 +15,9 @@ use crate::{
     options::{Common, StatsFormat},
     output::Out,
 };
+
+/// Nobody misses a progress bar before.
+const PROGRESS_AFTER: Duration = Duration::from_millis(400);
 
 /// Inputs below this are read before anybody would look at a progress bar.
 const PROGRESS_BYTES_MIN: u64 = 64 << 20;
@@ -51,7 +54,8 @@ pub fn run<H: Handler + Send>(
     let Outcome { handlers, ledger, damages, elapsed, interrupted } = outcome?;
     let signal = INTERRUPTED.load(Ordering::Relaxed);
     let stopped = interrupted && !signal;
-    Ok((handlers, Closing { ledger, damages, interrupted: interrupted && signal, elapsed, stopped }))
+    // A signal that came while the last read was waiting counts, too.
+    Ok((handlers, Closing { ledger, damages, interrupted: signal, elapsed, stopped }))
 }
 
 /// The first Ctrl-C ends reading; a second one everything.
@@ -102,16 +106,18 @@ impl Closing {
 /// A progress bar on standard error, for people who wait.
 struct Bar {
     possible: bool,
+    begun: Instant,
     bar: Option<ProgressBar>,
 }
 
 impl Bar {
     fn new() -> Self {
-        Self { possible: std::io::stderr().is_terminal(), bar: None }
+        Self { possible: std::io::stderr().is_terminal(), begun: Instant::now(), bar: None }
     }
 
     fn show(&mut self, progress: Progress) {
-        if progress.bytes_total.is_some_and(|total| total < PROGRESS_BYTES_MIN) {
+        let is_short = progress.bytes_total.is_some_and(|total| total < PROGRESS_BYTES_MIN);
+        if is_short || self.bar.is_none() && self.begun.elapsed() < PROGRESS_AFTER {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {

@@ -18,6 +18,9 @@ pub const PATTERN_BYTES_MAX: usize = 64 << 10;
 /// many. Beyond it, looking at them again for each small segment would cost more than the automaton does.
 const SAMPLED_BYTES_MAX: usize = 1024;
 
+/// Patterns known by the same four bytes up to which samples are used: somebody might send nothing else.
+const SHARED_MAX: u32 = 16;
+
 /// One pattern: what it is called in the output, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
@@ -31,7 +34,7 @@ pub struct Pattern {
 pub enum Patterns {
     /// By samples of four bytes.
     Sampled(Sampled),
-    /// By an Aho-Corasick automaton: patterns of less than four bytes, or very long ones.
+    /// By an Aho-Corasick automaton: patterns of less than four bytes, very long ones, or ones too much alike.
     Automaton(Box<Automaton>),
 }
 
@@ -67,7 +70,10 @@ impl Patterns {
         let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
         let (shortest, longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
         if shortest >= sampled::GRAM_BYTES && longest <= SAMPLED_BYTES_MAX {
-            return Ok(Self::Sampled(Sampled::new(patterns, ignore_case)));
+            let sampled = Sampled::new(patterns, ignore_case);
+            if sampled.shared_max() <= SHARED_MAX {
+                return Ok(Self::Sampled(sampled));
+            }
         }
         Ok(Self::Automaton(Box::new(Automaton::new(patterns, ignore_case)?)))
     }

@@ -5,6 +5,8 @@
 //! sample wherever the pattern occurs, so that each occurrence is found once, and nothing but a multiplication and one
 //! look into a table of bits is spent on most samples. Unlike an automaton's steps these do not wait for each other.
 
+use std::{cmp::Reverse, collections::HashMap};
+
 use super::{Hit, Pattern};
 
 /// Bytes of a sample.
@@ -42,6 +44,7 @@ pub struct Sampled {
     ignore_case: bool,
     /// Bytes to keep at a border: the longest pattern's but one.
     kept_bytes: usize,
+    shared_max: u32,
 }
 
 /// A multiplicative hash (Knuth); its upper bits are the best.
@@ -59,11 +62,13 @@ impl Sampled {
         let shortest = lengths().min().unwrap_or(GRAM_BYTES);
         // The widest stride that the shortest pattern allows.
         let stride = [8, 4, 2].into_iter().find(|stride| GRAM_BYTES + stride - 1 <= shortest).unwrap_or(1);
-        let mut grams = Vec::new();
+        let mut grams: Vec<Gram> = Vec::new();
+        let mut uses: HashMap<u32, u32> = HashMap::new();
         for (pattern, index) in patterns.iter().zip(0..) {
-            let begin = window(&pattern.bytes, stride);
+            let begin = window(&pattern.bytes, stride, ignore_case, &uses);
             for at in begin..begin + stride {
                 if let Some(value) = gram(&pattern.bytes, at, ignore_case) {
+                    *uses.entry(value).or_default() += 1;
                     grams.push(Gram { value, pattern: index, at: at as u32 });
                 }
             }
@@ -82,7 +87,13 @@ impl Sampled {
         }
         let patterns = patterns.iter().map(|pattern| pattern.bytes.clone().into_boxed_slice()).collect();
         let kept_bytes = lengths().max().unwrap_or(1).saturating_sub(1);
-        Self { bits, starts, grams, patterns, stride, ignore_case, kept_bytes }
+        let shared_max = uses.into_values().max().unwrap_or(0);
+        Self { bits, starts, grams, patterns, stride, ignore_case, kept_bytes, shared_max }
+    }
+
+    /// The most patterns that are known by the same gram: what a sample can cost at worst.
+    pub(super) fn shared_max(&self) -> u32 {
+        self.shared_max
     }
 
     /// See [`super::Patterns::find`]; `tail` holds the last bytes before the piece.
@@ -200,13 +211,18 @@ fn gram(bytes: &[u8], at: usize, ignore_case: bool) -> Option<u32> {
     Some(if ignore_case { value | FOLD } else { value })
 }
 
-/// Where in a pattern its grams begin: the window of bytes that are least likely in traffic.
-fn window(bytes: &[u8], stride: usize) -> usize {
+/// Where in a pattern its grams begin: where fewest patterns before it are known by the same ones, and of these places
+/// the one whose bytes are least likely in traffic.
+fn window(bytes: &[u8], stride: usize, ignore_case: bool, uses: &HashMap<u32, u32>) -> usize {
     let width = GRAM_BYTES + stride - 1;
     let places = bytes.len().saturating_sub(width);
-    let rarity = |begin: &usize| -> u32 { bytes[*begin..*begin + width].iter().map(|&byte| rarity(byte)).sum() };
+    let used = |begin: usize| {
+        let grams = (begin..begin + stride).filter_map(|at| gram(bytes, at, ignore_case));
+        grams.map(|value| uses.get(&value).copied().unwrap_or(0)).max()
+    };
+    let rarity = |begin: usize| -> u32 { bytes[begin..begin + width].iter().map(|&byte| rarity(byte)).sum() };
     // The first of the best.
-    (0..=places).rev().max_by_key(rarity).unwrap_or(0)
+    (0..=places).min_by_key(|&begin| (used(begin), Reverse(rarity(begin)))).unwrap_or(0)
 }
 
 /// How seldom a byte is in traffic, by its kind: a guess that only costs time where it is wrong.

@@ -63,12 +63,23 @@ fn both_ways_of_looking_agree_with_the_naive_one() {
             .collect();
         let ignore_case = round % 3 == 0;
         let expected = naive(&patterns, &text, ignore_case);
-        let sampled = Patterns::new(&patterns, ignore_case).unwrap();
-        assert!(matches!(sampled, Patterns::Sampled(_)));
+        let sampled = Patterns::Sampled(Sampled::new(&patterns, ignore_case));
         assert_eq!(in_pieces(&sampled, &text, &mut numbers), expected);
         let automaton = Patterns::Automaton(Box::new(Automaton::new(&patterns, ignore_case).unwrap()));
         assert_eq!(in_pieces(&automaton, &text, &mut numbers), expected);
     }
+}
+
+#[test]
+fn how_patterns_are_looked_for() {
+    let by_samples = |patterns: &[Pattern]| matches!(Patterns::new(patterns, false).unwrap(), Patterns::Sampled(_));
+    let alike: Vec<Pattern> = (0..40_u8).map(|index| named(&[b'a', b'a', b'a', b'a', index])).collect();
+    let different: Vec<Pattern> = (0..40_u8).map(|index| named(&[b'a', b'a', b'a', b'a', index, 1, 2, 3, 4])).collect();
+    assert!(by_samples(&[named(b"four")]));
+    assert!(by_samples(&different));
+    assert!(!by_samples(&alike));
+    assert!(!by_samples(&[named(b"for")]));
+    assert!(!by_samples(&[named(&[b'x'; SAMPLED_BYTES_MAX + 1])]));
 }
 
 #[test]
