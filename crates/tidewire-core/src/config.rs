@@ -181,10 +181,10 @@ pub struct Config {
     /// Whether the watermark rule is applied. Default: no, buffers are bounded by eviction alone.
     pub shed: bool,
     /// Delivered segments that are remembered, of all streams together, so that a retransmission with other bytes is
-    /// noticed (of a direction the last 128). Rounded up to a power of two; 24 bytes each; 0: none. Default 131,072.
+    /// noticed (of a direction the last 128, and none older than this many packets). Rounded up to a power of two; 32 bytes each; 0: none. Default 131,072.
     pub history_segments: u32,
     /// Where the input cannot be read again (a pipe, a compressed file, an interface): the bytes of delivered segments
-    /// that are kept for that, of all streams together. Default 8 MiB.
+    /// that are kept for that, none older than this many bytes of the whole input. Default 8 MiB.
     pub history_copy_bytes: u32,
 }
 

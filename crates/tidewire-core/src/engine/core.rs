@@ -28,6 +28,8 @@ pub(crate) struct Core<H: Handler> {
     pub slot: u32,
     /// Clock of the packet that is worked on.
     pub clock_ns: u64,
+    /// Captured bytes of the whole input before the packet that is worked on, other workers' included.
+    pub input_bytes: u64,
     /// Number of the packet that is worked on.
     pub number: u64,
     /// Chunks under way with the clock at which they are to be flushed, earliest first: (clock, slot, flow id).

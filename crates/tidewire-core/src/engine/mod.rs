@@ -93,6 +93,7 @@ impl<H: Handler> Engine<H> {
             slot: 0,
             clock_ns: 0,
             number: 0,
+            input_bytes: 0,
             flushes: VecDeque::new(),
             holders: Vec::new(),
             scratch: Vec::new(),
@@ -176,6 +177,7 @@ impl<H: Handler> Engine<H> {
             let bytes = batch.bytes(frame);
             self.core.number = frame.number;
             self.core.clock_ns = frame.clock_ns;
+            self.core.input_bytes += u64::from(frame.captured_bytes);
             if one.hash == 0 {
                 self.other(frame, bytes, &one.decoded);
             } else if self.is_mine(one.hash) {

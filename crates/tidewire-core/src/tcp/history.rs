@@ -2,6 +2,9 @@
 //!
 //! Delivered runs are noted in one ring for all streams, each linked to the one before it of its direction. Where the
 //! input can be read again the note says where the bytes lie; elsewhere they are copied into a ring of their own.
+//!
+//! How far back a note counts is measured in packets and bytes of the whole input, not of what one worker sees of it:
+//! so the number of workers does not change what is found.
 
 use super::Payload;
 use crate::{
@@ -14,6 +17,8 @@ use crate::{
 const STEPS_MAX: u32 = 128;
 /// Marks origins that are positions in the ring of copies.
 const COPIED: u64 = 1 << 63;
+/// Longest run that is copied: what an IP packet can carry.
+const RUN_BYTES_MAX: usize = 1 << 16;
 
 #[derive(Clone, Copy, Default)]
 struct Run {
@@ -23,6 +28,10 @@ struct Run {
     bytes: u32,
     /// The direction's run before this one; 0: none.
     before: u32,
+    /// Number of the packet that delivered it, modulo 2^32.
+    packet: u32,
+    /// Captured bytes of the whole input before that packet.
+    input_at: u64,
 }
 
 /// The two rings.
@@ -62,29 +71,37 @@ impl Past {
         number
     }
 
-    fn get(&self, number: u32) -> Option<Run> {
+    /// A run, if it is no older than the ring is long, in packets of the whole input. `packet`: the current one.
+    fn get(&self, number: u32, packet: u64) -> Option<Run> {
         let age = self.next.wrapping_sub(number);
-        (number != 0 && age != 0 && (age as usize) < self.runs.len())
-            .then(|| self.runs[number as usize & (self.runs.len() - 1)])
+        if number == 0 || age == 0 || age as usize > self.runs.len() {
+            return None;
+        }
+        let run = self.runs[number as usize & (self.runs.len() - 1)];
+        (((packet as u32).wrapping_sub(run.packet) as usize) < self.runs.len()).then_some(run)
     }
 
     fn copy(&mut self, bytes: &[u8]) -> u64 {
-        if bytes.len() > self.copies_max {
+        if bytes.len() > self.copies_max || bytes.len() > RUN_BYTES_MAX {
             return 0;
         }
-        self.copies.resize(self.copies_max, 0);
-        let at = (self.copied % self.copies_max as u64) as usize;
+        let size = self.copies_max + RUN_BYTES_MAX;
+        self.copies.resize(size, 0);
+        let mut at = (self.copied % size as u64) as usize;
         // A run lies in one piece: what does not fit at the end begins anew.
-        let at = if at + bytes.len() > self.copies_max {
-            self.copied += (self.copies_max - at) as u64;
-            0
-        } else {
-            at
-        };
+        if at + bytes.len() > size {
+            self.copied += (size - at) as u64;
+            at = 0;
+        }
         self.copies[at..at + bytes.len()].copy_from_slice(bytes);
         let position = self.copied;
         self.copied += bytes.len() as u64;
         position | COPIED
+    }
+
+    /// Whether a run's bytes can still be had. `input_bytes`: captured bytes of the whole input so far.
+    fn is_readable(&self, run: &Run, input_bytes: u64) -> bool {
+        run.origin != 0 && (run.origin & COPIED == 0 || input_bytes - run.input_at <= self.copies_max as u64)
     }
 
     fn read(&self, origin: u64, into: &mut [u8], history: &mut Option<Box<dyn History>>) -> bool {
@@ -92,10 +109,10 @@ impl Past {
             return history.as_mut().is_some_and(|history| history.read(origin, into));
         }
         let position = origin & !COPIED;
-        if self.copied - position > self.copies_max as u64 {
+        if self.copies.is_empty() || self.copied - position > self.copies.len() as u64 {
             return false;
         }
-        let at = (position % self.copies_max as u64) as usize;
+        let at = (position % self.copies.len() as u64) as usize;
         match self.copies.get(at..at + into.len()) {
             Some(bytes) => into.copy_from_slice(bytes),
             None => return false,
@@ -113,7 +130,14 @@ impl<H: Handler> Core<H> {
         }
         let origin = if origin == 0 || self.history.is_none() { self.past.copy(bytes) } else { origin };
         let half = &mut flow.halves[direction as usize];
-        let run = Run { origin, start: start as u32, bytes: bytes.len() as u32, before: half.past };
+        let run = Run {
+            origin,
+            start: start as u32,
+            bytes: bytes.len() as u32,
+            before: half.past,
+            packet: self.number as u32,
+            input_at: self.input_bytes,
+        };
         half.past = self.past.note(run);
     }
 
@@ -132,7 +156,7 @@ impl<H: Handler> Core<H> {
         let next = flow.halves[direction as usize].next as i64;
         let mut number = flow.halves[direction as usize].past;
         for _ in 0..STEPS_MAX {
-            let Some(run) = self.past.get(number) else { return };
+            let Some(run) = self.past.get(number, self.number) else { return };
             number = run.before;
             // The run lies before `next` by less than 2^32.
             let run_start = next - i64::from((next as u32).wrapping_sub(run.start));
@@ -141,7 +165,7 @@ impl<H: Handler> Core<H> {
                 return;
             }
             let (from, until) = (start.max(run_start), end.min(run_end));
-            if run.origin == 0 || from >= until {
+            if !self.past.is_readable(&run, self.input_bytes) || from >= until {
                 continue;
             }
             let new = payload.bytes.get((from - start) as usize..).unwrap_or_default();
