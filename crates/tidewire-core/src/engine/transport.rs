@@ -293,7 +293,8 @@ impl<H: Handler> Engine<H> {
         let flow = self.table.flows.get(slot);
         let me = &flow.halves[direction as usize];
         let is_new = me.has(half::SYN) && !is_same || me.has(half::KNOWN) && !me.has(half::SYN | half::HELD);
-        let ended = flow.is_over() || (flow.halves[0].flags | flow.halves[1].flags) & half::FIN_SEEN != 0;
+        let unanswered = flow.state == TcpState::SynSent && flow.halves[direction.opposite() as usize].packets == 0;
+        let ended = flow.is_over() || unanswered || (flow.halves[0].flags | flow.halves[1].flags) & half::FIN_SEEN != 0;
         let begins = is_new || flow.is_over() && (me.has(half::SYN) || !is_same);
         if ended && begins {
             let reason = flow.reason_over().unwrap_or(EndReason::Reused);
