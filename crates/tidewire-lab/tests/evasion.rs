@@ -16,11 +16,6 @@ const OPEN: &[(&str, &str)] = &[
     ("syn-data", "payload of a SYN is taken although the SYN-ACK did not acknowledge it"),
     ("handshake-wrong-ack", "the first segment after the SYN-ACK is taken whatever it acknowledges"),
     ("data-before-syn", "what came before the SYN is kept for the connection that follows"),
-    ("ack-too-new", "the host's acknowledgement of the FIN is taken for one of the doubtful byte in its place"),
-    ("ack-too-old", "as ack-too-new"),
-    ("paws-old-timestamp", "as ack-too-new"),
-    ("rst", "data after an accepted reset is delivered"),
-    ("paws-old-rst", "as rst"),
 ];
 
 /// What the client's side of each connection with a handshake delivered.

@@ -88,10 +88,19 @@ impl<H: Handler> Core<H> {
     fn judge_ack(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
         let me = &flow.halves[direction as usize];
         let peer = &flow.halves[direction.opposite() as usize];
-        if !peer.has(half::KNOWN) || !me.has(half::ACKED) {
+        if !peer.has(half::KNOWN) || !me.has(half::ACKED) && !peer.has(half::SYN) {
             return Ack::Possible;
         }
         let offset = peer.offset_of(segment.ack);
+        if !me.has(half::ACKED) {
+            // The first of a connection whose beginning was seen: the other side had no more than the window of a SYN.
+            let sent = peer.next as i64 + i64::from(u16::MAX);
+            return match offset {
+                _ if offset < 0 => Ack::TooOld,
+                _ if offset > sent => Ack::TooNew,
+                _ => Ack::Possible,
+            };
+        }
         let window = i64::from(me.edge.wrapping_sub(me.ack)).clamp(65_535, WINDOW_MAX);
         if offset < peer.offset_of(me.ack) - window {
             return Ack::TooOld;
@@ -128,7 +137,10 @@ impl<H: Handler> Core<H> {
         if doubt == Some(AnomalyKind::OutOfWindow) && self.receiver_is_unheard(flow, direction, segment) {
             doubt = None;
         }
-        if let Some(kind) = doubt {
+        // That it came after the reset was noted before.
+        if let Some(kind) = doubt
+            && kind != AnomalyKind::AfterReset
+        {
             self.odd(flow, kind);
         }
         let me = &mut flow.halves[direction as usize];
@@ -168,6 +180,9 @@ impl<H: Handler> Core<H> {
     fn doubt(&self, flow: &Flow, direction: Direction, segment: &Segment, ack: Ack) -> Option<AnomalyKind> {
         let me = &flow.halves[direction as usize];
         let peer = &flow.halves[direction.opposite() as usize];
+        if flow.state == TcpState::Reset {
+            return Some(AnomalyKind::AfterReset);
+        }
         if matches!(ack, Ack::TooNew | Ack::TooOld) {
             return Some(AnomalyKind::InvalidAck);
         }

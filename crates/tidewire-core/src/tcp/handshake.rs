@@ -59,6 +59,10 @@ impl<H: Handler> Core<H> {
             peer.flags |= half::KNOWN | half::HELD;
         }
         self.syn_state(flow, direction, segment);
+        // It may acknowledge what the other side's SYN carried.
+        if flow.halves[direction.opposite() as usize].has(half::QUEUED) {
+            self.advance(flow, data, direction.opposite(), payload.timestamp_ns);
+        }
         self.payload_of_syn(flow, data, direction, segment, payload)
     }
 
@@ -150,6 +154,7 @@ impl<H: Handler> Core<H> {
         }
         self.odd(flow, AnomalyKind::SynData);
         let moved = Segment { seq: segment.seq.wrapping_add(1), flags: segment.flags & !flag::SYN, ..*segment };
-        self.place(flow, data, direction, &moved, payload, false)
+        // A host takes it only where both sides agreed on that before (RFC 7413): the acknowledgment will tell.
+        self.place(flow, data, direction, &moved, payload, true)
     }
 }

@@ -334,7 +334,10 @@ impl<H: Handler> Core<H> {
         let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 };
         let unheard = flow.extra.as_ref().is_some_and(|extra| extra.unheard[direction as usize] > UNHEARD_SEGMENTS);
         let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
-        (if holds { acknowledged } else { u64::MAX }, if unheard { u64::MAX } else { acknowledged })
+        // The FIN takes a number of its own: what is acknowledged beyond it is not a byte in its place.
+        let fin = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
+        let believed = if unheard || peer.packets == 0 { u64::MAX } else { acknowledged };
+        (if holds { acknowledged } else { u64::MAX }, believed.min(fin))
     }
 }
 
