@@ -564,7 +564,7 @@ impl<H: Handler> Core<H> {
             timestamp_ns: packet.frame.timestamp_ns,
             bytes: packet.bytes,
             wire_bytes: packet.frame.wire_bytes,
-            payload_at: packet.decoded.payload_at,
+            payload_at: packet.decoded.payload_at.min(packet.bytes.len() as u32),
             payload_captured_bytes: packet.decoded.payload_captured_bytes,
         };
         self.handler.packet(&mut crate::Stream { flow, data, config: &self.config }, shown);

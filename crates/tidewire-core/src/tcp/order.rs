@@ -126,7 +126,10 @@ impl<H: Handler> Core<H> {
     fn repeat(&mut self, flow: &mut Flow, direction: Direction, start: i64, end: i64, payload: &Payload<'_>) {
         let me = &flow.halves[direction as usize];
         if end - start == 1 && end == me.next as i64 && payload.bytes.len() <= 1 {
+            // Its byte is garbage, if there is one (RFC 9293 section 3.8.4), and no second version of anything.
             self.odd_once(flow, AnomalyKind::KeepAlive);
+            flow.extra().retransmitted_bytes[direction as usize] += 1;
+            return;
         }
         flow.extra().retransmitted_bytes[direction as usize] += (end - start) as u64;
         self.compare(flow, direction, start, end, payload);
