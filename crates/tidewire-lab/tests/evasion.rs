@@ -11,12 +11,10 @@ use tidewire::{Capture, Chunk, Direction, EndReason, Handler, Stream};
 use tidewire_lab::evasion::{Expected, scripts};
 
 /// Cases where the engine does not do what the host did, and why.
-const OPEN: &[(&str, &str)] = &[
-    ("ip-source-route", "whether a host forbids source routes is its own setting; the decoder does not look for them"),
-    ("syn-data", "payload of a SYN is taken although the SYN-ACK did not acknowledge it"),
-    ("handshake-wrong-ack", "the first segment after the SYN-ACK is taken whatever it acknowledges"),
-    ("data-before-syn", "what came before the SYN is kept for the connection that follows"),
-];
+const OPEN: &[(&str, &str)] = &[(
+    "ip-source-route",
+    "whether a host forbids source routes is its own setting; the decoder does not look for them",
+)];
 
 /// What the client's side of each connection with a handshake delivered.
 #[derive(Default)]

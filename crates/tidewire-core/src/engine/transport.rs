@@ -286,7 +286,7 @@ impl<H: Handler> Engine<H> {
         if !is_syn {
             return None;
         }
-        let is_same = me.has(half::KNOWN) && me.base_seq == segment.seq.wrapping_add(1);
+        let is_same = me.has(half::SYN) && me.base_seq == segment.seq.wrapping_add(1);
         if is_same && Self::tries_again(self.table.flows.get_mut(slot), direction) {
             return None;
         }

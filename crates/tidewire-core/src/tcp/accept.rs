@@ -93,11 +93,11 @@ impl<H: Handler> Core<H> {
         }
         let offset = peer.offset_of(segment.ack);
         if !me.has(half::ACKED) {
-            // The first of a connection whose beginning was seen: the other side had no more than the window of a SYN.
-            let sent = peer.next as i64 + i64::from(u16::MAX);
+            // The handshake's last segment acknowledges the SYN, and with it at most what came with that.
+            let queued = flow.extra.as_ref().map_or(0, |extra| extra.queue[direction.opposite() as usize].end());
             return match offset {
                 _ if offset < 0 => Ack::TooOld,
-                _ if offset > sent => Ack::TooNew,
+                _ if offset > peer.next.max(queued) as i64 + 1 => Ack::TooNew,
                 _ => Ack::Possible,
             };
         }

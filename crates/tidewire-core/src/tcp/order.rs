@@ -300,6 +300,9 @@ impl<H: Handler> Core<H> {
         }
         let (limit, weak_limit) = self.limits(flow, direction);
         let limit = if last { u64::MAX } else { limit };
+        // Where the receiver was never heard, there is nothing to wait for.
+        let unheard = last && flow.halves[direction.opposite() as usize].packets == 0;
+        let weak_limit = if unheard { u64::MAX } else { weak_limit };
         let mut moved = false;
         loop {
             let next = flow.halves[at].next;
@@ -339,7 +342,7 @@ impl<H: Handler> Core<H> {
         let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
         // The FIN takes a number of its own: what is acknowledged beyond it is not a byte in its place.
         let fin = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
-        let believed = if unheard || peer.packets == 0 { u64::MAX } else { acknowledged };
+        let believed = if unheard { u64::MAX } else { acknowledged };
         (if holds { acknowledged } else { u64::MAX }, believed.min(fin))
     }
 }
