@@ -141,7 +141,7 @@ pub struct Config {
     pub memory_bytes: u64,
     /// Of these, out-of-order bytes of one direction. Default 4 MiB: more than the largest default receive window of Linux can hold unread in practice.
     pub stream_buffer_bytes: u64,
-    /// Of these, out-of-order bytes sent by one source address. Default a quarter of `memory_bytes` (0 means that).
+    /// Of these, what packets of one source address may take. Default (0): a quarter of what fragments leave of `memory_bytes`.
     pub source_buffer_bytes: u64,
     /// Holes (separate runs of out-of-order bytes) of one direction. Default 512.
     pub stream_holes_max: u32,
@@ -167,7 +167,8 @@ pub struct Config {
     pub datagram_bytes_max: u32,
     /// How long fragments are waited for (N3). Default 30 s (Linux ipfrag_time).
     pub fragment_timeout_ns: u64,
-    /// Of `memory_bytes`, what fragments may take. Default 16 MiB.
+    /// Of `memory_bytes`, what fragments may take, at most half of it: one half of this for received fragments, one for
+    /// fragments of tunnels found in rebuilt datagrams. Default 16 MiB.
     pub fragment_memory_bytes: u64,
     /// Datagrams under way at once. Default 65,536.
     pub datagrams_max: u32,
