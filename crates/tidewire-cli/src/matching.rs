@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use clap::Args;
-use tidewire::{Chunk, EndReason, FlowKey, Gap, Handler, Mode, Stop, Stream};
+use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream};
 
 use crate::{
     failure::{self, Failure},
@@ -130,7 +130,10 @@ impl Handler for Matcher<'_> {
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, Looking>, gap: Gap) {
-        stream.data().borders[gap.direction as usize].reset();
+        // An urgent byte that was taken out separates nothing: the receiver reads on.
+        if gap.cause != GapCause::Urgent {
+            stream.data().borders[gap.direction as usize].reset();
+        }
     }
 
     fn close(&mut self, stream: &mut Stream<'_, Looking>, _: EndReason) {

@@ -146,8 +146,9 @@ impl Handler for Extract {
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, Numbers>, gap: Gap) {
-        // What the user cut off is not missing.
-        if self.fill == Fill::Skip || gap.cause == GapCause::Cutoff || self.failure.is_some() {
+        // What the user cut off, and urgent bytes taken out, are not missing.
+        let is_missing = !matches!(gap.cause, GapCause::Cutoff | GapCause::Urgent);
+        if self.fill == Fill::Skip || !is_missing || self.failure.is_some() {
             return;
         }
         let index = self.file(stream, gap.direction);
