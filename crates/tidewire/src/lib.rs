@@ -49,6 +49,52 @@
 //!   [`Handler::DATAGRAMS`]. UDP and other protocols are streams too; each datagram is one chunk.
 //! - Time is the packets' own: the same input gives the same calls.
 //!
+//! # Changing a stream from within
+//!
+//! A program that has seen enough says so; a cutoff is exact to the byte, and the figures go on beyond it.
+//!
+//! ```
+//! use tidewire::{Capture, Chunk, Direction, EndReason, Handler, Stream, StreamPacket};
+//!
+//! #[derive(Default)]
+//! struct Curious {
+//!     seen: Vec<u8>,
+//!     packets: Vec<u64>,
+//!     answered: u64,
+//! }
+//!
+//! impl Handler for Curious {
+//!     type Data = ();
+//!     const PACKETS: bool = true; // original packets, too
+//!
+//!     fn open(&mut self, stream: &mut Stream<'_, ()>) {
+//!         stream.set_cutoff(Direction::ServerToClient, 4);
+//!     }
+//!
+//!     fn data(&mut self, _: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+//!         self.seen.extend_from_slice(chunk.bytes);
+//!     }
+//!
+//!     fn packet(&mut self, _: &mut Stream<'_, ()>, packet: StreamPacket<'_>) {
+//!         self.packets.push(packet.number);
+//!     }
+//!
+//!     fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+//!         self.answered = stream.stats(Direction::ServerToClient).payload_wire_bytes;
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), tidewire::Error> {
+//! # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
+//! let outcome = Capture::reader(capture).run_with(Curious::default())?;
+//! let curious = outcome.handler();
+//! assert_eq!(curious.seen, b"hellogood");
+//! assert_eq!(curious.packets, [1, 2, 3, 4, 5, 6, 7, 8]);
+//! assert_eq!(curious.answered, 8); // "good day"
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Settings
 //!
 //! [`Capture`] has a method for what is set often; [`Capture::configure`] reaches every field of [`Config`], each

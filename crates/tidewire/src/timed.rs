@@ -9,6 +9,34 @@ use tidewire_core::{Chunk, Datagram, EndReason, Gap, Handler, Stream, StreamPack
 /// Two readings of the clock a call (about 40 ns together on Linux) are what it costs, so it is a wrapper that one
 /// asks for and not a setting that everyone pays for. The inner handler keeps the figure in its own
 /// data for each stream, which implements [`Clocked`], and finds it there when the stream closes.
+///
+/// ```
+/// use tidewire::{Capture, Clocked, EndReason, Handler, Stream, Timed};
+///
+/// #[derive(Default)]
+/// struct Spent(u64);
+///
+/// impl Clocked for Spent {
+///     fn spend(&mut self, ns: u64) {
+///         self.0 += ns;
+///     }
+/// }
+///
+/// struct Program;
+///
+/// impl Handler for Program {
+///     type Data = Spent;
+///     fn close(&mut self, stream: &mut Stream<'_, Spent>, _: EndReason) {
+///         println!("stream {}: {} ns in callbacks", stream.id(), stream.data().0);
+///     }
+/// }
+/// # fn main() -> Result<(), tidewire::Error> {
+/// # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
+/// let outcome = Capture::reader(capture).run_with(Timed::new(Program))?;
+/// assert!(outcome.handler().total_ns > 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct Timed<H> {
     /// The handler that is measured.

@@ -35,6 +35,8 @@ struct Entry {
     /// Whether it exists, under its hidden name.
     exists: bool,
     bytes: u64,
+    /// Whether bytes were lost: it can never be whole.
+    spoiled: bool,
     hash: Option<Sha256>,
     /// When its bytes began to wait: its number in [`Files::queue`], 0 where none wait.
     turn: u64,
@@ -100,6 +102,7 @@ impl Files {
             file: None,
             exists: false,
             bytes: 0,
+            spoiled: false,
             hash: self.digests.then(Sha256::new),
             turn: 0,
             newer: NONE,
@@ -163,8 +166,17 @@ impl Files {
         Ok(())
     }
 
-    /// Writes what waits, closes the file, and shows it under its name.
+    /// Bytes of a file are lost: it is never shown.
+    pub fn spoil(&mut self, index: u32) {
+        self.entries[index as usize].spoiled = true;
+    }
+
+    /// Writes what waits, closes the file, and shows it under its name; leaves nothing behind where that fails.
     pub fn finish(&mut self, index: u32) -> io::Result<Written> {
+        if self.entries[index as usize].spoiled {
+            self.abandon(index);
+            return Err(io::Error::other("bytes were lost before"));
+        }
         let written = self.flush(index);
         self.close(index);
         let entry = &mut self.entries[index as usize];
@@ -215,15 +227,15 @@ impl Files {
 
     fn write(&mut self, index: u32, bytes: &[u8]) -> io::Result<()> {
         if self.entries[index as usize].file.is_none() {
-            self.open(index)?;
+            self.open(index).inspect_err(|_| self.spoil(index))?;
         } else {
             self.unlink(index);
             self.link(index);
         }
-        match &mut self.entries[index as usize].file {
-            Some(file) => file.write_all(bytes),
-            None => Ok(()),
-        }
+        let entry = &mut self.entries[index as usize];
+        let written = entry.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes));
+        entry.spoiled |= written.is_err();
+        written
     }
 
     /// Opens a file, after closing the one used longest ago where too many are open.
@@ -322,5 +334,23 @@ mod tests {
         assert_eq!((files.newest, files.oldest), (NONE, NONE));
         let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
         assert_eq!(left.len(), 5);
+    }
+
+    /// What was lost once is never shown as if it were whole, whatever can be written later.
+    #[test]
+    fn a_file_that_lost_bytes_is_not_shown() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("place");
+        let mut files = Files::new(place.clone(), true, false, 2);
+        let (lost, whole) = (files.begin("lost".into()), files.begin("whole".into()));
+        assert!(files.append(lost, &[0; PIECE_BYTES]).is_err());
+        fs::create_dir(&place).unwrap();
+        files.append(lost, b"more").unwrap();
+        files.append(whole, b"all of it").unwrap();
+        assert!(files.finish(lost).is_err());
+        assert_eq!(files.finish(whole).unwrap().bytes, 9);
+        let left: Vec<_> = fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["whole"]);
+        assert_eq!((files.open, files.waiting_bytes), (0, 0));
     }
 }

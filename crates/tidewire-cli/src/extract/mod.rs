@@ -137,10 +137,13 @@ impl Handler for Extract {
 
     fn data(&mut self, stream: &mut Stream<'_, Numbers>, chunk: Chunk<'_>) {
         let bytes = chunk.fresh();
-        if bytes.is_empty() || self.failure.is_some() {
+        if bytes.is_empty() {
             return;
         }
         let index = self.file(stream, chunk.direction);
+        if self.failure.is_some() {
+            return self.files.spoil(index);
+        }
         let written = self.files.append(index, bytes);
         self.note(written);
     }
@@ -168,7 +171,8 @@ impl Handler for Extract {
         let numbers = std::mem::take(stream.data());
         for direction in DIRECTIONS {
             let number = numbers[direction as usize].checked_sub(1);
-            if self.failure.is_some() {
+            if self.failure.is_some() && !matches!(end, EndReason::Fin | EndReason::Rst) {
+                // Its end was not read any more. What it gives up is room for those that are whole.
                 number.into_iter().for_each(|number| self.files.abandon(number));
                 continue;
             }
