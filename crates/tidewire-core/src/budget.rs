@@ -26,8 +26,13 @@ impl Budget {
         Self { used: 0, used_max: 0, limit, threshold, source_limit, sources: vec![0; SOURCES], holes: 0 }
     }
 
+    /// The counter of an address, by its hash.
+    pub(crate) fn source(address_hash: u64) -> u32 {
+        (address_hash % SOURCES as u64) as u32
+    }
+
     /// Notes that what a source had charged changed from `before` to `after`.
-    pub(crate) fn change(&mut self, source: u64, before: u64, after: u64) {
+    pub(crate) fn change(&mut self, source: u32, before: u64, after: u64) {
         self.used = (self.used + after).saturating_sub(before);
         let counter = &mut self.sources[source as usize % SOURCES];
         *counter = (*counter + after).saturating_sub(before);
@@ -45,7 +50,7 @@ impl Budget {
     }
 
     /// Whether one source has more than its part.
-    pub(crate) fn source_is_over(&self, source: u64) -> bool {
+    pub(crate) fn source_is_over(&self, source: u32) -> bool {
         self.sources[source as usize % SOURCES] > self.source_limit
     }
 

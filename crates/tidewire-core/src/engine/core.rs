@@ -36,6 +36,8 @@ pub(crate) struct Core<H: Handler> {
     pub flushes: VecDeque<(u64, u32, u64)>,
     /// Slots of flows that hold bytes: out of order, or in chunks. Some may have ended since.
     pub holders: Vec<u32>,
+    /// What each slot's flow has charged: relief looks here instead of at the flows.
+    pub held: Vec<u32>,
     /// Where retransmitted bytes are compared.
     pub scratch: Vec<u8>,
 }
@@ -46,19 +48,19 @@ impl<H: Handler> Core<H> {
     pub(crate) fn odd(&mut self, flow: &mut Flow, kind: AnomalyKind) {
         self.ledger.anomalies[kind as usize] += 1;
         let (limit, packet) = (self.config.list_max as usize, self.number);
-        let list = &mut flow.extra().anomalies;
-        if list.len() + 1 < limit {
-            list.push(Anomaly { kind, packet });
-        } else if list.len() < limit {
-            list.push(Anomaly { kind: AnomalyKind::ListFull, packet });
+        let extra = flow.extra();
+        let listed = extra.anomalies.len();
+        if listed + 1 < limit {
+            extra.list_anomaly(Anomaly { kind, packet });
+        } else if listed < limit {
+            extra.list_anomaly(Anomaly { kind: AnomalyKind::ListFull, packet });
         }
     }
 
     /// Notes an odd thing once for each stream.
     #[cold]
     pub(crate) fn odd_once(&mut self, flow: &mut Flow, kind: AnomalyKind) {
-        let known = flow.extra.as_ref().is_some_and(|extra| extra.anomalies.iter().any(|odd| odd.kind == kind));
-        if !known {
+        if !flow.extra.as_ref().is_some_and(|extra| extra.has_anomaly(kind)) {
             self.odd(flow, kind);
         }
     }

@@ -3,7 +3,7 @@
 use super::core::Core;
 use crate::{
     Chunk, Direction, Handler, Stream,
-    flow::{Flow, Gathering, bits},
+    flow::{Flow, Gathering},
 };
 
 /// A chunk that is kept again and again grows up to this size, then it is let go.
@@ -55,9 +55,7 @@ impl<H: Handler> Core<H> {
     fn charge(&mut self, flow: &mut Flow, direction: Direction, gathering: &mut Gathering) {
         let capacity = (gathering.bytes.capacity() + size_of::<Gathering>()) as u64;
         if capacity != gathering.charged {
-            let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
-            let source = flow.key.address_hash(from_a, self.config.hash_key);
-            self.budget.change(source, gathering.charged, capacity);
+            self.recharge(flow, direction, gathering.charged, capacity);
             gathering.charged = capacity;
             self.list_holder(flow);
         }
@@ -115,8 +113,6 @@ impl<H: Handler> Core<H> {
         let Some(gathering) = flow.extra.as_mut().and_then(|extra| extra.gathering[direction as usize].take()) else {
             return;
         };
-        let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
-        let source = flow.key.address_hash(from_a, self.config.hash_key);
-        self.budget.change(source, gathering.charged, 0);
+        self.recharge(flow, direction, gathering.charged, 0);
     }
 }

@@ -173,7 +173,7 @@ impl<H: Handler> Engine<H> {
     pub(crate) fn relieve(&mut self) {
         while self.core.budget.is_over() && !self.core.holders.is_empty() {
             let count = self.core.holders.len();
-            let mut best: Option<(u64, usize)> = None;
+            let mut best: Option<(u32, usize)> = None;
             for step in 0..RELIEF_SAMPLE.min(count) {
                 let at = (self.sweep.holder + step * 7919) % count;
                 let held = self.held_by(self.core.holders[at]);
@@ -208,11 +208,8 @@ impl<H: Handler> Engine<H> {
         }
     }
 
-    fn held_by(&self, slot: u32) -> u64 {
-        let flow = self.table.flows.get(slot);
-        let Some(extra) = &flow.extra else { return 0 };
-        let queued: u64 = extra.queue.iter().map(crate::tcp::queue::Queue::charged_bytes).sum();
-        queued + extra.gathering.iter().flatten().map(|gathering| gathering.charged).sum::<u64>()
+    fn held_by(&self, slot: u32) -> u32 {
+        self.core.held.get(slot as usize).copied().unwrap_or(0)
     }
 
     /// Ends every stream that is still open, in the order of ids, and settles every packet that was still held.

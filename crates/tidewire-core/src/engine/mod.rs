@@ -96,6 +96,7 @@ impl<H: Handler> Engine<H> {
             input_bytes: 0,
             flushes: VecDeque::new(),
             holders: Vec::new(),
+            held: Vec::new(),
             scratch: Vec::new(),
             config,
         };
@@ -173,6 +174,7 @@ impl<H: Handler> Engine<H> {
             }
             one.slot = before.1;
         }
+        self.prefetch_untidy(&prepared[..group.len()]);
         for (frame, one) in group.iter().zip(prepared.iter()) {
             let bytes = batch.bytes(frame);
             self.core.number = frame.number;
@@ -185,6 +187,20 @@ impl<H: Handler> Engine<H> {
                 let fate = self.transport(&packet, &one.key, one.from_a, one.hash, one.slot);
                 self.receive(frame);
                 self.core.ledger.settle(fate);
+            }
+        }
+    }
+
+    /// Asks for what flows with holes need besides: one pointer after the other, each for all packets of the group.
+    #[inline(always)]
+    fn prefetch_untidy(&self, group: &[Prepared]) {
+        let mut untidy = 0_u32;
+        for one in group.iter().filter(|one| one.hash != 0) {
+            untidy += u32::from(self.table.prefetch_extra(one.slot));
+        }
+        if untidy != 0 {
+            for one in group.iter().filter(|one| one.hash != 0) {
+                self.table.prefetch_queue(one.slot, one.from_a);
             }
         }
     }

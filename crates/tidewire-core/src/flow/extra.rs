@@ -1,4 +1,4 @@
-use crate::{Anomaly, Conflict, Gap, GapCause, tcp::queue::Queue};
+use crate::{Anomaly, AnomalyKind, Conflict, Gap, GapCause, prefetch::prefetch_all, tcp::queue::Queue};
 
 /// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
 #[derive(Clone, Copy, Debug)]
@@ -30,21 +30,16 @@ pub(crate) struct Gathering {
 }
 
 /// What only untidy flows, or flows whose application asks for it, need.
+///
+/// What every segment behind a hole looks at comes first, so that it shares few cache lines.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Extra {
     pub queue: [Queue; 2],
     /// See `Flow::bias`; `u64::MAX`: not decided.
     pub bias: [u64; 2],
-    pub missing_bytes: [u64; 2],
-    pub retransmitted_bytes: [u64; 2],
-    pub out_of_order_packets: [u64; 2],
-    pub cutoff: [u64; 2],
-    pub shed_packets: [u64; 2],
-    pub shed_bytes: [u64; 2],
-    /// Frames beyond one for each packet: fragments.
-    pub more_frames: [u64; 2],
-    /// How often `Half::link_bytes` wrapped.
-    pub link_wraps: [u32; 2],
+    /// Internal offset of the FIN, `u64::MAX`: none seen.
+    pub fin_at: [u64; 2],
     /// Clock at which the hole before the queue's first byte was first waited for.
     pub hole_since_ns: [u64; 2],
     /// Packets with payload since.
@@ -53,11 +48,23 @@ pub(crate) struct Extra {
     pub unheard: [u32; 2],
     /// The last acknowledgment that was too new, and how many in a row went on from each other.
     pub skip: [(u32, u32); 2],
-    /// Internal offset of the FIN, `u64::MAX`: none seen.
-    pub fin_at: [u64; 2],
-    pub gaps: Vec<Gap>,
-    pub conflicts: [Vec<Conflict>; 2],
+    /// The budget's counters of the key's lower endpoint and of the other; `u32::MAX`: not looked up yet.
+    pub sources: [u32; 2],
+    pub out_of_order_packets: [u64; 2],
+    pub retransmitted_bytes: [u64; 2],
+    /// Bit n: `anomalies` has one of the kind n.
+    pub anomaly_kinds: u32,
     pub anomalies: Vec<Anomaly>,
+    pub conflicts: [Vec<Conflict>; 2],
+    pub missing_bytes: [u64; 2],
+    pub cutoff: [u64; 2],
+    pub shed_packets: [u64; 2],
+    pub shed_bytes: [u64; 2],
+    /// Frames beyond one for each packet: fragments.
+    pub more_frames: [u64; 2],
+    /// How often `Half::link_bytes` wrapped.
+    pub link_wraps: [u32; 2],
+    pub gaps: Vec<Gap>,
     pub gathering: [Option<Box<Gathering>>; 2],
     pub pending_syn: Option<Box<PendingSyn>>,
     /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
@@ -68,11 +75,36 @@ pub(crate) struct Extra {
     pub keep: bool,
 }
 
+impl Extra {
+    /// Asks for the lines that a segment behind a hole looks at.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        prefetch_all(&self.queue);
+        prefetch_all(&self.bias);
+        prefetch_all(&self.unheard);
+        prefetch_all(&self.retransmitted_bytes);
+        prefetch_all(&self.anomalies);
+    }
+
+    /// Whether an anomaly of this kind is listed.
+    pub(crate) fn has_anomaly(&self, kind: AnomalyKind) -> bool {
+        self.anomaly_kinds >> kind as u32 & 1 != 0
+    }
+
+    /// Lists an anomaly.
+    pub(crate) fn list_anomaly(&mut self, anomaly: Anomaly) {
+        self.anomaly_kinds |= 1 << anomaly.kind as u32;
+        self.anomalies.push(anomaly);
+    }
+}
+
 impl Default for Extra {
     fn default() -> Self {
         Self {
             queue: Default::default(),
             bias: [u64::MAX; 2],
+            sources: [u32::MAX; 2],
+            anomaly_kinds: 0,
             missing_bytes: [0; 2],
             retransmitted_bytes: [0; 2],
             out_of_order_packets: [0; 2],
@@ -97,3 +129,5 @@ impl Default for Extra {
         }
     }
 }
+
+const _: () = assert!(AnomalyKind::ALL.len() <= 32, "a bit for each kind");

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use super::{Flow, HalfOpen, Key, NO_SLOT, bits, index::Index, slab::Slab};
+use super::{Flow, HalfOpen, Key, NO_SLOT, bits, half, index::Index, slab::Slab};
 use crate::prefetch::prefetch_all;
 
 /// Marks slots of the half-open table in the index.
@@ -57,6 +57,33 @@ impl<D: Default> Table<D> {
             prefetch_all(self.half_open.get(slot & !HALF_OPEN));
         }
         slot
+    }
+
+    /// Asks for the rarely needed part of a guessed slot's flow, if it has one.
+    #[inline(always)]
+    pub(crate) fn prefetch_extra(&self, guess: u32) -> bool {
+        if guess >= HALF_OPEN {
+            return false;
+        }
+        let extra = self.flows.get(guess).extra.as_deref();
+        if let Some(extra) = extra {
+            extra.prefetch();
+        }
+        extra.is_some()
+    }
+
+    /// Asks for where the queue of a guessed slot's flow is looked at first.
+    #[inline(always)]
+    pub(crate) fn prefetch_queue(&self, guess: u32, from_a: bool) {
+        if guess < HALF_OPEN {
+            let flow = self.flows.get(guess);
+            let direction = flow.direction(from_a) as usize;
+            if flow.halves[direction].has(half::QUEUED)
+                && let Some(extra) = &flow.extra
+            {
+                extra.queue[direction].prefetch();
+            }
+        }
     }
 
     /// As [`Self::find`], looking at the guessed slot first.

@@ -105,16 +105,24 @@ impl<H: Handler> Core<H> {
         if offset < peer.offset_of(me.ack) - window {
             return Ack::TooOld;
         }
-        let queued = flow.extra.as_ref().map_or(0, |extra| extra.queue[direction.opposite() as usize].end());
-        let seen = peer.next.max(queued) as i64 + 1;
         // Beyond what was seen: lost before us, unless it is beyond what this side's window ever allowed.
-        if offset > seen && peer.packets > 0 {
+        if offset > peer.next as i64 + 1 && offset > self.queue_end(flow, direction.opposite()) + 1 && peer.packets > 0
+        {
             if offset > peer.offset_of(me.edge) + 1 {
                 return Ack::TooNew;
             }
             self.odd_once(flow, AnomalyKind::AckedUnseen);
         }
         Ack::Possible
+    }
+
+    /// Internal offset after the last byte that waits.
+    fn queue_end(&self, flow: &Flow, direction: Direction) -> i64 {
+        let at = direction as usize;
+        match &flow.extra {
+            Some(extra) if flow.halves[at].has(half::QUEUED) => extra.queue[at].end() as i64,
+            _ => 0,
+        }
     }
 
     /// Takes in payload (or a FIN) that is not simply the next.

@@ -2,6 +2,7 @@
 
 use crate::{
     AnomalyKind, Conflict, Direction, GapCause, Handler, Mode,
+    budget::Budget,
     engine::core::Core,
     flow::{Extra, Flow, bits, half},
 };
@@ -23,10 +24,30 @@ impl<H: Handler> Core<H> {
         QueueCharge { bytes: queue.charged_bytes() + size_of::<Extra>() as u64, holes: u64::from(queue.holes()) }
     }
 
-    /// A hash of the address that a direction's packets come from.
-    pub(crate) fn source(&self, flow: &Flow, direction: Direction) -> u64 {
+    /// The budget's counter for the address that a direction's packets come from.
+    fn source(&self, flow: &mut Flow, direction: Direction) -> u32 {
         let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
-        flow.key.address_hash(from_a, self.config.hash_key)
+        let (key, extra) = (flow.key, flow.extra());
+        let source = &mut extra.sources[usize::from(!from_a)];
+        if *source == u32::MAX {
+            *source = Budget::source(key.address_hash(from_a, self.config.hash_key));
+        }
+        *source
+    }
+
+    /// Notes that what a direction has charged changed from `before` to `after`.
+    pub(crate) fn recharge(&mut self, flow: &mut Flow, direction: Direction, before: u64, after: u64) {
+        if before == after {
+            return;
+        }
+        let source = self.source(flow, direction);
+        self.budget.change(source, before, after);
+        let slot = self.slot as usize;
+        if self.held.len() <= slot {
+            self.held.resize(slot + 1, 0);
+        }
+        let held = &mut self.held[slot];
+        *held = (u64::from(*held) + after).saturating_sub(before).min(u64::from(u32::MAX)) as u32;
     }
 
     /// Tells the budget what became of a queue, and lists the flow among those that hold bytes.
@@ -34,10 +55,7 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         let now = self.queue_charge(flow, direction);
         self.budget.holes = (self.budget.holes + now.holes).saturating_sub(before.holes);
-        if now.bytes != before.bytes {
-            let source = self.source(flow, direction);
-            self.budget.change(source, before.bytes, now.bytes);
-        }
+        self.recharge(flow, direction, before.bytes, now.bytes);
         let is_empty = flow.extra.as_ref().is_none_or(|extra| extra.queue[at].is_empty());
         if is_empty {
             flow.halves[at].flags &= !half::QUEUED;
@@ -67,14 +85,19 @@ impl<H: Handler> Core<H> {
     /// Whether the hole before the queue's first bytes has been waited for long enough, or may not be waited for.
     pub(crate) fn hole_is_over(&mut self, flow: &mut Flow, direction: Direction) -> bool {
         let at = direction as usize;
-        let Some(extra) = &flow.extra else { return false };
+        if flow.extra.is_none() {
+            return false;
+        }
+        let source = self.source(flow, direction);
+        let extra = flow.extra();
         let (queue, segments) = (&extra.queue[at], extra.hole_segments[at]);
         let charged = queue.charged_bytes();
-        if charged > self.config.stream_buffer_bytes || self.budget.source_is_over(self.source(flow, direction)) {
+        let holes = queue.holes();
+        if charged > self.config.stream_buffer_bytes || self.budget.source_is_over(source) {
             self.odd_once(flow, AnomalyKind::BufferLimit);
             return true;
         }
-        if queue.holes() > self.config.stream_holes_max || self.budget.holes > u64::from(self.config.holes_max) {
+        if holes > self.config.stream_holes_max || self.budget.holes > u64::from(self.config.holes_max) {
             self.odd_once(flow, AnomalyKind::HoleLimit);
             return true;
         }

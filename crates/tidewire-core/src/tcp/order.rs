@@ -145,7 +145,10 @@ impl<H: Handler> Core<H> {
     ) {
         let at = direction as usize;
         let me = &flow.halves[at];
-        let first = flow.extra.as_ref().and_then(|extra| extra.queue[at].first_start()).unwrap_or(u64::MAX);
+        let first = match &flow.extra {
+            Some(extra) if me.has(half::QUEUED) => extra.queue[at].first_start().unwrap_or(u64::MAX),
+            _ => u64::MAX,
+        };
         let policy = self.tcp_policy(flow, direction);
         let is_next = run.start <= me.next as i64 && (run.end as u64) <= first;
         if is_next && !me.has(half::HELD) && !run.weak && !policy.holds_until_acknowledged() {

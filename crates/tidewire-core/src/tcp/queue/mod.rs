@@ -281,6 +281,12 @@ impl Queue {
         self.strong.tree.reach().max(self.weak.as_ref().map_or(0, |weak| weak.tree.reach())).max(due)
     }
 
+    /// Asks for the nodes that are looked at first.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        self.strong.tree.prefetch();
+    }
+
     /// Whether nothing is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -5,6 +5,8 @@
 //! kernel's out-of-order queue joins a segment to a neighbour that it meets *on its way down the tree*.
 //! Every node also knows the farthest end below it, so that overlaps are found without walking.
 
+use crate::prefetch::prefetch_all;
+
 /// No node.
 pub(crate) const NIL: u32 = u32::MAX;
 /// In the children of a node that is not in use.
@@ -73,6 +75,9 @@ pub(crate) struct Node {
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     root: u32,
+    /// The pieces that start first and last.
+    first: u32,
+    last: u32,
     /// First of the unused nodes, linked by `parent`.
     unused: u32,
     count: u32,
@@ -80,7 +85,7 @@ pub(crate) struct Tree {
 
 impl Default for Tree {
     fn default() -> Self {
-        Self { nodes: Vec::new(), root: NIL, unused: NIL, count: 0 }
+        Self { nodes: Vec::new(), root: NIL, first: NIL, last: NIL, unused: NIL, count: 0 }
     }
 }
 
@@ -143,21 +148,36 @@ impl Tree {
 
     /// The piece that starts first.
     pub fn first(&self) -> u32 {
-        self.outermost(self.root, LEFT)
+        self.first
     }
 
     /// The piece that starts last.
     pub fn last(&self) -> u32 {
-        self.outermost(self.root, RIGHT)
+        self.last
+    }
+
+    /// Asks for the nodes that are looked at first.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        for at in [self.first, self.root, self.last] {
+            if let Some(node) = self.nodes.get(at as usize) {
+                prefetch_all(node);
+            }
+        }
     }
 
     /// The piece that starts next after `at`'s start.
-    pub fn next(&self, mut at: u32) -> u32 {
-        if self.child(at, RIGHT) != NIL {
-            return self.outermost(self.child(at, RIGHT), LEFT);
+    pub fn next(&self, at: u32) -> u32 {
+        self.neighbour(at, RIGHT)
+    }
+
+    /// The next piece towards `side`.
+    fn neighbour(&self, mut at: u32, side: usize) -> u32 {
+        if self.child(at, side) != NIL {
+            return self.outermost(self.child(at, side), 1 - side);
         }
         let mut parent = self.node(at).parent;
-        while parent != NIL && at == self.child(parent, RIGHT) {
+        while parent != NIL && at == self.child(parent, side) {
             at = parent;
             parent = self.node(at).parent;
         }
@@ -302,8 +322,13 @@ impl Tree {
         };
         self.count += 1;
         if parent == NIL {
-            self.root = at;
+            (self.root, self.first, self.last) = (at, at, at);
         } else {
+            if side == LEFT && parent == self.first {
+                self.first = at;
+            } else if side == RIGHT && parent == self.last {
+                self.last = at;
+            }
             self.node_mut(parent).children[side] = at;
             self.refresh_upward(parent);
         }
@@ -346,6 +371,12 @@ impl Tree {
 
     /// Takes a piece out.
     pub fn unlink(&mut self, at: u32) -> Segment {
+        if at == self.first {
+            self.first = self.neighbour(at, RIGHT);
+        }
+        if at == self.last {
+            self.last = self.neighbour(at, LEFT);
+        }
         let (mut parent, [left, right]) = (self.node(at).parent, self.node(at).children);
         let mut was_black = !self.node(at).red;
         let child;
@@ -413,7 +444,7 @@ impl Tree {
             node.parent = moved(node.parent);
             node.children = node.children.map(moved);
         }
-        self.root = moved(self.root);
+        (self.root, self.first, self.last) = (moved(self.root), moved(self.first), moved(self.last));
         self.unused = NIL;
     }
 
@@ -462,6 +493,8 @@ impl Tree {
     /// Asserts order, colours, links and reaches.
     pub fn check(&self) {
         assert_eq!(self.check_below(self.root, NIL).1, self.count);
+        assert_eq!(self.first(), self.outermost(self.root, LEFT));
+        assert_eq!(self.last(), self.outermost(self.root, RIGHT));
         let mut at = self.first();
         while at != NIL {
             let next = self.next(at);
