@@ -9,7 +9,7 @@ pub(crate) mod store;
 mod tests;
 pub(crate) mod tree;
 
-use store::{Arrival, Store, slice_of};
+use store::{Arrival, Store, Survey, slice_of};
 use tree::Segment;
 
 use crate::TcpPolicy;
@@ -87,6 +87,54 @@ impl Piece {
     }
 }
 
+/// Runs of bytes that differ.
+struct Runs<'a> {
+    report: &'a mut dyn FnMut(u64, u64),
+    start: u64,
+    length: u64,
+}
+
+impl<'a> Runs<'a> {
+    fn new(report: &'a mut dyn FnMut(u64, u64)) -> Self {
+        Self { report, start: 0, length: 0 }
+    }
+
+    /// Compares what is stored at an offset with what has arrived.
+    fn compare(&mut self, arrival: &Arrival<'_>, at: u64, old: &[u8]) {
+        let new = slice_of(arrival.bytes, arrival.start, at, at + old.len() as u64);
+        let count = old.len().min(new.len());
+        let (old, new) = (&old[..count], &new[..count]);
+        if old == new {
+            return;
+        }
+        let mut from = 0;
+        while from < count {
+            let equal = old[from..].iter().zip(&new[from..]).take_while(|(old, new)| old == new).count();
+            let begin = from + equal;
+            let differing = old[begin..].iter().zip(&new[begin..]).take_while(|(old, new)| old != new).count();
+            if differing > 0 {
+                self.add(at + begin as u64, differing as u64);
+            }
+            from = begin + differing;
+        }
+    }
+
+    fn add(&mut self, start: u64, length: u64) {
+        if self.length > 0 && self.start + self.length == start {
+            self.length += length;
+            return;
+        }
+        self.finish();
+        (self.start, self.length) = (start, length);
+    }
+
+    fn finish(&mut self) {
+        if self.length > 0 {
+            (self.report)(self.start, self.length);
+        }
+    }
+}
+
 /// See the module.
 ///
 /// Cost: O(log n) for a segment in any order of arrival, and O(1) more for each old piece that it replaces or is
@@ -128,12 +176,11 @@ impl Queue {
             timestamp_ns: incoming.timestamp_ns,
             number: incoming.number,
         };
-        let fresh_bytes = self.fresh_bytes(start, end);
-        if fresh_bytes < end - start {
-            self.conflicts(&arrival, on_conflict);
-        }
+        let (fresh_bytes, survey) = self.compare_with(&arrival, on_conflict);
         let stored = if incoming.weak {
-            self.weak.get_or_insert_default().insert(TcpPolicy::First, &arrival)
+            let weak = self.weak.get_or_insert_default();
+            let survey = weak.survey(start, end, |_, _| (), |_, _| ());
+            weak.insert(TcpPolicy::First, &arrival, survey)
         } else if policy == TcpPolicy::Linux && start == expected && self.due.is_none() {
             self.due = Some(Box::new(Segment {
                 start,
@@ -145,7 +192,7 @@ impl Queue {
             }));
             true
         } else {
-            self.strong.insert(policy, &arrival)
+            self.strong.insert(policy, &arrival, survey)
         };
         Inserted { fresh_bytes, repeated_bytes: incoming.length - fresh_bytes, dropped: !stored }
     }
@@ -161,57 +208,42 @@ impl Queue {
             timestamp_ns: incoming.timestamp_ns,
             number: incoming.number,
         };
-        let fresh_bytes = self.fresh_bytes(arrival.start, end);
-        if fresh_bytes < incoming.length {
-            self.conflicts(&arrival, on_conflict);
-        }
-        fresh_bytes
+        self.compare_with(&arrival, on_conflict).0
     }
 
-    fn fresh_bytes(&self, start: u64, end: u64) -> u64 {
-        let start = self.due.as_ref().map_or(start, |due| due.end().clamp(start, end));
+    /// Counts the bytes that are not stored, and reports those that are stored otherwise.
+    fn compare_with(&self, arrival: &Arrival<'_>, on_conflict: &mut dyn FnMut(u64, u64)) -> (u64, Survey) {
+        let (start, end) = (arrival.start, arrival.end);
+        if self.weak.is_none() && self.due.is_none() {
+            let mut fresh = 0;
+            let mut runs = Runs::new(on_conflict);
+            let count = |from, to| fresh += to - from;
+            let survey = self.strong.survey(start, end, count, |at, old| runs.compare(arrival, at, old));
+            runs.finish();
+            return (fresh, survey);
+        }
+        let mut runs = Runs::new(on_conflict);
+        let due_end = self.due.as_ref().map_or(start, |due| due.end().clamp(start, end));
+        if let Some(due) = self.due.as_ref().filter(|due| due.start.max(start) < due_end) {
+            let from = due.start.max(start);
+            runs.compare(arrival, from, slice_of(due.bytes(), due.start, from, due_end));
+        }
         let mut fresh = 0;
-        if start < end {
-            self.strong.gaps(start, end, |from, to| match &self.weak {
-                Some(weak) => weak.gaps(from, to, |from, to| fresh += to - from),
-                None => fresh += to - from,
-            });
-        }
-        fresh
-    }
-
-    fn conflicts(&self, arrival: &Arrival<'_>, on_conflict: &mut dyn FnMut(u64, u64)) {
-        let mut run = (0, 0);
-        let mut compare = |at: u64, old: &[u8]| {
-            let new = slice_of(arrival.bytes, arrival.start, at, at + old.len() as u64);
-            if old.get(..new.len()) == Some(new) {
-                return;
-            }
-            let differing = (at..).zip(old.iter().zip(new)).filter(|(_, (old, new))| old != new);
-            for (offset, _) in differing {
-                if run.0 + run.1 == offset && run.1 > 0 {
-                    run.1 += 1;
-                } else {
-                    if run.1 > 0 {
-                        on_conflict(run.0, run.1);
-                    }
-                    run = (offset, 1);
+        let count = |from: u64, to: u64| {
+            let from = from.max(due_end);
+            if from < to {
+                match &self.weak {
+                    Some(weak) => weak.gaps(from, to, |from, to| fresh += to - from),
+                    None => fresh += to - from,
                 }
             }
         };
-        if let Some(due) = &self.due {
-            let (from, to) = (due.start.max(arrival.start), due.end().min(arrival.end));
-            if from < to {
-                compare(from, slice_of(due.bytes(), due.start, from, to));
-            }
-        }
-        self.strong.winners(arrival.start, arrival.end, &mut compare);
+        let survey = self.strong.survey(start, end, count, |at, old| runs.compare(arrival, at, old));
         if let Some(weak) = &self.weak {
-            weak.winners(arrival.start, arrival.end, &mut compare);
+            weak.winners(start, end, |at, old| runs.compare(arrival, at, old));
         }
-        if run.1 > 0 {
-            on_conflict(run.0, run.1);
-        }
+        runs.finish();
+        (fresh, survey)
     }
 
     /// The next piece, if there is one that continues at `expected`. Pieces never overlap: each is decided.

@@ -7,6 +7,9 @@ use crate::TcpPolicy;
 /// 17 fragments of memory; we stop by bytes, so that a piece never takes long to move.
 pub(crate) const COALESCED_BYTES_MAX: u64 = 64 << 10;
 
+/// Up to this size the memory of a piece is doubled when it must grow.
+const DOUBLED_BYTES_MAX: usize = 16 << 10;
+
 /// A segment that is to be stored: bytes still borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
@@ -47,6 +50,15 @@ pub(crate) fn slice_of(bytes: &[u8], at: u64, start: u64, end: u64) -> &[u8] {
     bytes.get(from..to).unwrap_or_default()
 }
 
+/// How a range lies to the runs of stored bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Survey {
+    /// It begins in a run, or right after one.
+    touches: bool,
+    /// Other runs that it reaches.
+    joined: u32,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
@@ -72,77 +84,71 @@ impl Store {
         (first != NIL).then(|| self.tree.segment(first).start)
     }
 
-    /// Calls `each` with the parts of `[start, end)` that are not stored.
-    pub fn gaps(&self, start: u64, end: u64, mut each: impl FnMut(u64, u64)) {
-        if self.is_empty() {
-            return each(start, end);
+    /// Looks at what is stored of `[start, end)`: calls `gap` with the parts that are not, and `bytes` with those that
+    /// would be delivered of the others.
+    pub fn survey(
+        &self,
+        start: u64,
+        end: u64,
+        mut gap: impl FnMut(u64, u64),
+        mut bytes: impl FnMut(u64, &[u8]),
+    ) -> Survey {
+        let mut survey = Survey::default();
+        let reach = self.tree.reach();
+        // The usual: beyond all, or before all.
+        if start >= reach || self.first_start().is_some_and(|first| end < first) {
+            survey.touches = reach > 0 && start == reach;
+            gap(start, end);
+            return survey;
         }
+        // The pieces in the order of their starts: each gives what those before it have not.
         let mut at = start;
-        loop {
-            let reach = self.tree.reach_from(at);
-            if reach > at {
-                // Bytes up to `reach` are there, those of later starts perhaps beyond it.
-                at = reach;
-                if at >= end {
-                    return;
+        let mut node = self.tree.first_beyond(start.saturating_sub(1));
+        while node != NIL && at < end {
+            let segment = self.tree.segment(node);
+            if segment.start > end {
+                break;
+            }
+            survey.touches |= segment.start <= start;
+            if segment.start > at {
+                gap(at, segment.start);
+                at = segment.start;
+                survey.joined += 1;
+            }
+            if segment.end() > at {
+                let to = segment.end().min(end);
+                if at < to {
+                    bytes(at, slice_of(segment.bytes(), segment.start, at, to));
                 }
-                continue;
+                at = segment.end();
             }
-            let next = self.tree.start_after(at).unwrap_or(end).min(end);
-            each(at, next);
-            at = next;
-            if at >= end {
-                return;
-            }
+            node = self.tree.next(node);
         }
+        if at < end {
+            gap(at, end);
+        }
+        survey
+    }
+
+    /// Calls `each` with the parts of `[start, end)` that are not stored.
+    pub fn gaps(&self, start: u64, end: u64, each: impl FnMut(u64, u64)) {
+        self.survey(start, end, each, |_, _| ());
     }
 
     /// Calls `each` with the bytes that would be delivered of `[start, end)`, in order: their offset and themselves.
-    pub fn winners(&self, start: u64, end: u64, mut each: impl FnMut(u64, &[u8])) {
-        let mut at = start;
-        while at < end {
-            let node = self.tree.first_beyond(at);
-            if node == NIL || self.tree.segment(node).start >= end {
-                return;
-            }
-            let segment = self.tree.segment(node);
-            let (from, to) = (segment.start.max(at), segment.end().min(end));
-            each(from, slice_of(segment.bytes(), segment.start, from, to));
-            at = to;
-        }
+    pub fn winners(&self, start: u64, end: u64, each: impl FnMut(u64, &[u8])) {
+        self.survey(start, end, |_, _| (), each);
     }
 
-    /// Notes that `[start, end)` will be covered.
-    fn cover(&mut self, start: u64, end: u64) {
-        let reach = self.tree.reach_from(start);
-        // No piece ends at 0: that is what there is without one.
-        let touches = reach > 0 && reach >= start;
-        let (mut at, mut joined) = (reach.max(start), 0);
-        while at < end {
-            let farther = self.tree.reach_from(at);
-            if farther > at {
-                at = farther;
-                continue;
-            }
-            match self.tree.start_after(at) {
-                Some(next) if next <= end => {
-                    joined += 1;
-                    at = self.tree.reach_from(next);
-                }
-                _ => break,
-            }
-        }
-        self.runs = (self.runs + 1).saturating_sub(u32::from(touches) + joined);
-    }
-
-    /// Stores what a policy leaves of `arrival`. Returns whether any of it was stored.
-    pub fn insert(&mut self, policy: TcpPolicy, arrival: &Arrival<'_>) -> bool {
+    /// Stores what a policy leaves of `arrival`, of which `survey` tells what is there. Returns whether any of it was
+    /// stored.
+    pub fn insert(&mut self, policy: TcpPolicy, arrival: &Arrival<'_>, survey: Survey) -> bool {
         if self.is_empty() {
             self.runs = 1;
             self.link(arrival.whole(), NIL, LEFT);
             return true;
         }
-        self.cover(arrival.start, arrival.end);
+        self.runs = (self.runs + 1).saturating_sub(u32::from(survey.touches) + survey.joined);
         let stored = match policy {
             TcpPolicy::Linux => self.insert_linux(arrival),
             // Where only the last byte counts it is written into the old piece, which then need not be cut in two.
@@ -316,7 +322,8 @@ impl Store {
         let segment = self.tree.segment_mut(node);
         let (held, more) = (segment.data.len(), arrival.bytes.len());
         if segment.data.capacity() - held < more {
-            segment.data.reserve_exact(more.max(held / 2));
+            // Doubled while it is small; later by halves, as what is charged is what is allocated.
+            segment.data.reserve_exact(more.max(if held < DOUBLED_BYTES_MAX { held } else { held / 2 }));
         }
         segment.data.extend_from_slice(arrival.bytes);
         (segment.timestamp_ns, segment.number) = (arrival.timestamp_ns, arrival.number);

@@ -203,6 +203,7 @@ impl Tree {
     }
 
     /// The farthest end of the pieces that start at or before `offset`; 0 without any.
+    #[cfg(test)]
     pub fn reach_from(&self, offset: u64) -> u64 {
         let (mut at, mut reach) = (self.root, 0);
         while at != NIL {
@@ -217,6 +218,7 @@ impl Tree {
     }
 
     /// The first start beyond `offset`.
+    #[cfg(test)]
     pub fn start_after(&self, offset: u64) -> Option<u64> {
         let (mut at, mut found) = (self.root, None);
         while at != NIL {
@@ -260,6 +262,14 @@ impl Tree {
         let [left, right] = self.node(at).children;
         let reach = self.segment(at).end().max(self.reach_of(left)).max(self.reach_of(right));
         self.node_mut(at).reach = reach;
+    }
+
+    /// Something below `at` reaches this far now.
+    fn extend_upward(&mut self, mut at: u32, reach: u64) {
+        while at != NIL && self.node(at).reach < reach {
+            self.node_mut(at).reach = reach;
+            at = self.node(at).parent;
+        }
     }
 
     fn refresh_upward(&mut self, mut at: u32) {
@@ -330,7 +340,7 @@ impl Tree {
                 self.last = at;
             }
             self.node_mut(parent).children[side] = at;
-            self.refresh_upward(parent);
+            self.extend_upward(parent, self.node(at).reach);
         }
         self.balance_inserted(at);
         at
