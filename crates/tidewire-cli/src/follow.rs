@@ -21,10 +21,8 @@ use crate::{
 /// The last argument is the stream's id, as `tidewire streams` and `tidewire flows` print it: the number of its first
 /// packet. Exit status 1 where there is no such stream.
 #[derive(Args, Debug)]
+#[command(override_usage = "tidewire follow [OPTIONS] <CAPTURE>... <STREAM> [-- <EXPR>...]")]
 pub struct Options {
-    #[command(flatten)]
-    common: Common,
-
     /// The stream's id, if it is not the last argument
     #[arg(long, value_name = "ID", help_heading = "Stream")]
     stream: Option<u64>,
@@ -44,6 +42,9 @@ pub struct Options {
     /// Only one direction: c2s or s2c
     #[arg(long, value_name = "DIR", value_parser = crate::options::parse_direction, help_heading = "Stream")]
     direction: Option<Direction>,
+
+    #[command(flatten)]
+    common: Common,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

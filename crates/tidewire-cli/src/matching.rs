@@ -21,9 +21,6 @@ use crate::{
 /// `text:|0d|` not at all. Matches are printed by stream, direction and offset.
 #[derive(Args, Debug)]
 pub struct Options {
-    #[command(flatten)]
-    common: Common,
-
     /// Look for this pattern (repeatable)
     #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true, help_heading = "Patterns")]
     pattern: Vec<String>,
@@ -47,6 +44,9 @@ pub struct Options {
     /// Look no further in a stream after N matches in it
     #[arg(long, value_name = "N", help_heading = "Patterns")]
     stop_after_stream: Option<u64>,
+
+    #[command(flatten)]
+    common: Common,
 
     /// Print how often each pattern was found, not each match
     #[arg(long, help_heading = "Report")]

@@ -43,9 +43,6 @@ const LISTED: u64 = 20;
 /// as [offset in the stream, length, cause]. Missing bytes take no place in the file unless --fill says so.
 #[derive(Args, Debug)]
 pub struct Options {
-    #[command(flatten)]
-    common: Common,
-
     /// Write to this directory; it is made if need be
     #[arg(short = 'o', long, value_name = "DIR", help_heading = "Files")]
     output: Option<PathBuf>,
@@ -73,6 +70,9 @@ pub struct Options {
         help_heading = "Files"
     )]
     digest: DigestName,
+
+    #[command(flatten)]
+    common: Common,
 
     /// Print the index, too
     #[arg(long, help_heading = "Report")]
