@@ -167,10 +167,14 @@ impl<H: Handler> Core<H> {
             return;
         }
         flow.extra().missing_bytes[direction as usize] += bytes;
-        let bytes = match self.config.mode {
-            Mode::Track => bytes,
-            _ => bytes.min(self.cutoff(flow, direction).saturating_sub(offset)),
-        };
+        let mut bytes = bytes;
+        if self.config.mode != Mode::Track {
+            let room = self.cutoff(flow, direction).saturating_sub(offset);
+            if bytes > room {
+                flow.halves[direction as usize].flags |= half::CUT;
+                bytes = room;
+            }
+        }
         self.report_gap(flow, data, Gap { direction, offset, bytes, cause });
     }
 

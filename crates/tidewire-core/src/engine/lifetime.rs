@@ -47,6 +47,11 @@ impl<H: Handler> Core<H> {
         };
         self.clock_ns > flow.seen_clock_ns.saturating_add(timeout)
     }
+
+    /// The same for a connection of which only a SYN was seen.
+    pub(crate) fn is_half_open_expired(&self, entry: &HalfOpen) -> bool {
+        self.clock_ns > entry.seen_clock_ns.saturating_add(self.config.half_open_timeout_ns)
+    }
 }
 
 /// A SYN in an open connection that nobody answered, when nothing of that connection came after it: an attempt at
@@ -231,11 +236,15 @@ impl<H: Handler> Engine<H> {
         let mut open: Vec<(u64, bool, u32)> = of_flow.chain(of_half_open).collect();
         open.sort_unstable();
         for (_, is_flow, slot) in open {
+            // Whether the sweep had come by before depends on how many flows there were: on the number of workers.
+            let reason = |timed_out| if timed_out { EndReason::Timeout } else { EndReason::EndOfInput };
             if is_flow {
-                let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::EndOfInput);
+                let flow = self.table.flows.get(slot);
+                let reason = flow.reason_over().unwrap_or(reason(self.core.is_expired(flow)));
                 self.end(slot, reason);
             } else {
-                self.end_half_open(slot, EndReason::EndOfInput);
+                let reason = reason(self.core.is_half_open_expired(self.table.half_open.get(slot)));
+                self.end_half_open(slot, reason);
             }
         }
         self.finish_fragments();

@@ -116,14 +116,20 @@ impl<D> Stream<'_, D> {
     }
 
     /// Delivers at most `bytes` of a direction; statistics go on. Less than what was delivered already: nothing more comes.
+    /// A direction that went beyond its cutoff stays cut off there: what it skipped cannot be delivered any more.
     pub fn set_cutoff(&mut self, direction: Direction, bytes: u64) {
         let at = direction as usize;
-        let reached = match self.flow.halves[at].has(half::KNOWN) {
-            true => self.flow.halves[at].next.saturating_sub(self.flow.bias(direction)),
+        let half = &self.flow.halves[at];
+        let reached = match half.has(half::KNOWN) {
+            true => half.next.saturating_sub(self.flow.bias(direction)),
             false => 0,
         };
+        let now = match &self.flow.extra {
+            Some(extra) if half.has(half::OWN_CUTOFF) => extra.cutoff[at],
+            _ => self.config.cutoff.0[at],
+        };
         self.flow.halves[at].flags |= half::OWN_CUTOFF;
-        self.flow.extra().cutoff[at] = bytes.max(reached);
+        self.flow.extra().cutoff[at] = if reached > now { now } else { bytes.max(reached) };
     }
 
     /// Delivers nothing more of this stream; statistics go on.

@@ -1,0 +1,98 @@
+//! What the fuzz target `engine` found, as the smallest case of each.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::*;
+use tidewire_core::{
+    Batch, Chunk, Config, Direction, DirectionCutoff, Engine, Frame, Gap, GapCause, Handler, Share, Stream,
+    wire::LinkType,
+};
+
+/// Flows that were silent for too long when the input ended have timed out, whether or not the sweep, which takes its
+/// time by the size of the table, had come by: the number of workers must not show.
+#[test]
+fn a_timeout_is_one_for_any_number_of_workers() {
+    let mut segments: Vec<Seg> = (0..20)
+        .map(|port| {
+            let flags = if port % 2 == 0 { SYN } else { ACK };
+            Seg { client_port: 2000 + port, ..Seg::new(true, 100, 0, flags, b"") }
+        })
+        .collect();
+    segments.push(Seg { time_ms: 2_000, ..Seg::new(true, 100, 1, ACK, b"a") });
+    let config = Config { inactivity_timeout_ns: 1_000_000_000, half_open_timeout_ns: 1_000_000_000, ..config() };
+    let (alone, _) = run_shared(&config, &segments, 1);
+    let (shared, _) = run_shared(&config, &segments, 3);
+    assert_eq!(alone, shared);
+    let timeouts = alone.values().filter(|told| told.closed.as_deref() == Some("timeout"));
+    assert_eq!(timeouts.count(), 20);
+}
+
+/// Bytes that are missing beyond the cutoff are told of with the cutoff, also where nothing came after them.
+#[test]
+fn a_gap_beyond_the_cutoff_is_told_of() {
+    let mut segments = handshake(1000, 5000);
+    segments.push(Seg::new(true, 1001, 5001, ACK, b"abc"));
+    segments.push(Seg::new(false, 5001, 1101, ACK, b""));
+    let config = Config { cutoff: DirectionCutoff([50, u64::MAX]), ..config() };
+    let told = &run(&config, &segments).0[&1];
+    assert_eq!(told.gaps[0], [(3, 47, "not_captured".into()), (50, 50, "cutoff".into())]);
+}
+
+/// Sets the client's cutoff to 2 with its first bytes, and takes that back with the server's.
+#[derive(Default)]
+struct Wavering {
+    bytes: Vec<u8>,
+    gaps: Vec<Gap>,
+}
+
+impl Handler for Wavering {
+    type Data = ();
+
+    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        if chunk.direction == Direction::ServerToClient {
+            return stream.set_cutoff(Direction::ClientToServer, u64::MAX);
+        }
+        stream.set_cutoff(Direction::ClientToServer, 2);
+        self.bytes.extend(chunk.bytes);
+    }
+
+    fn gap(&mut self, _: &mut Stream<'_, ()>, gap: Gap) {
+        self.gaps.push(gap);
+    }
+}
+
+/// What a cutoff skipped is gone: with a greater one afterwards, offsets would jump without a gap.
+#[test]
+fn a_cutoff_that_was_passed_stays() {
+    let mut segments = handshake(1000, 5000);
+    for (offset, payload) in [(0, "ab"), (2, "cd")] {
+        segments.push(Seg::new(true, 1001 + offset, 5001, ACK, payload.as_bytes()));
+    }
+    segments.push(Seg::new(false, 5001, 1005, ACK, b"x"));
+    segments.push(Seg::new(true, 1005, 5002, ACK, b"ef"));
+    let (mut memory, mut frames) = (Vec::new(), Vec::new());
+    for (number, segment) in (1..).zip(&segments) {
+        let bytes = segment.bytes();
+        let length = bytes.len() as u32;
+        frames.push(Frame {
+            at: memory.len() as u32,
+            captured_bytes: length,
+            wire_bytes: length,
+            link: LinkType::RAW,
+            interface: 0,
+            timestamp_ns: 1,
+            clock_ns: 1,
+            number,
+            origin: 0,
+        });
+        memory.extend(bytes);
+    }
+    let mut engine = Engine::new(config(), Share::ALL, Wavering::default());
+    engine.process(&Batch { memory: &memory, frames: &frames });
+    engine.finish();
+    let (handler, _) = engine.into_parts();
+    assert_eq!(handler.bytes, b"ab");
+    let direction = Direction::ClientToServer;
+    assert_eq!(handler.gaps, [Gap { direction, offset: 2, bytes: 4, cause: GapCause::Cutoff }]);
+}
