@@ -251,6 +251,12 @@ impl<H: Handler> Engine<H> {
         &self.core.ledger
     }
 
+    /// Bytes buffered now: out of order and in chunks, with their bookkeeping. 0 after [`Self::finish`].
+    #[must_use]
+    pub fn buffered_bytes(&self) -> u64 {
+        self.core.budget.used
+    }
+
     /// The handler.
     pub fn handler(&mut self) -> &mut H {
         &mut self.core.handler

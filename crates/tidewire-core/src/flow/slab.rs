@@ -1,7 +1,8 @@
 //! Entries that never move, in pieces that are allocated as they are needed.
 
-/// Entries of a piece: a power of two.
-const PIECE: usize = 1 << 12;
+/// Entries of a piece: a power of two. Small under a fuzzer, which makes tables by the thousand and fills none.
+#[allow(unexpected_cfgs, reason = "cargo-fuzz sets it")]
+const PIECE: usize = if cfg!(fuzzing) { 16 } else { 1 << 12 };
 
 /// A growing array of reusable entries. Growing never copies what is there.
 pub(crate) struct Slab<T> {

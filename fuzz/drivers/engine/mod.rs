@@ -1,0 +1,139 @@
+//! Bytes as settings and a script of frames, run through the engine before a handler that checks what it is told.
+//! Shared by the fuzz target and by the test that replays its seeds.
+
+mod input;
+mod packets;
+mod script;
+mod settings;
+mod witness;
+
+use std::collections::BTreeMap;
+
+use self::{
+    input::Input,
+    script::Script,
+    settings::Settings,
+    witness::{KEEPS, Told, Witness},
+};
+use tidewire_core::{AnomalyKind, Batch, Class, Classify, Config, Engine, Fate, Frame, History, Ledger, Mode, Share};
+
+/// Bytes of frames that can be read again.
+struct Again(Vec<u8>);
+
+impl History for Again {
+    fn read(&mut self, origin: u64, buffer: &mut [u8]) -> bool {
+        let from = origin as usize - 1;
+        let bytes = self.0.get(from..from + buffer.len());
+        bytes.is_some_and(|bytes| {
+            buffer.copy_from_slice(bytes);
+            true
+        })
+    }
+}
+
+/// Priority and cutoff by the first packet's number and length.
+struct Classes;
+
+impl Classify for Classes {
+    fn classify(&mut self, frame: &Frame, bytes: &[u8]) -> Class {
+        Class {
+            priority: (frame.number.is_multiple_of(2)).then_some(bytes.len() as u8 % 9),
+            cutoff: (frame.number.is_multiple_of(3)).then_some([bytes.len() as u64, u64::MAX]),
+        }
+    }
+}
+
+/// What a run came to.
+struct Outcome {
+    streams: BTreeMap<u64, Told>,
+    datagrams: Vec<(u64, u32, Vec<u8>, String)>,
+    ledger: Ledger,
+}
+
+fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
+    let mut outcome = Outcome { streams: BTreeMap::new(), datagrams: Vec::new(), ledger: Ledger::default() };
+    for index in 0..workers {
+        let config = settings.config.clone();
+        let witness = Witness {
+            knobs: settings.knobs,
+            chunk_bytes: config.chunk_bytes,
+            list_max: config.list_max,
+            is_track: config.mode == Mode::Track,
+            streams: BTreeMap::new(),
+            datagrams: Vec::new(),
+        };
+        let mut engine = Engine::new(config, Share { index, count: workers }, witness);
+        if settings.has_history {
+            engine.set_history(Box::new(Again(script.memory.clone())));
+        }
+        if settings.knobs & 16 != 0 {
+            engine.set_classifier(Box::new(Classes));
+        }
+        for frames in script.frames.chunks(settings.batch) {
+            engine.process(&Batch { memory: &script.memory, frames });
+        }
+        engine.finish();
+        assert_eq!(engine.buffered_bytes(), 0, "what was charged is given back");
+        let (witness, own) = engine.into_parts();
+        assert_eq!(own.streams_opened, witness.streams.len() as u64);
+        check_memory(settings, script, &own);
+        outcome.ledger.add(&own);
+        outcome.datagrams.extend(witness.datagrams);
+        for (id, told) in witness.streams {
+            assert!(outcome.streams.insert(id, told).is_none(), "a stream belongs to one worker");
+        }
+    }
+    let ledger = &outcome.ledger;
+    assert_eq!(ledger.received, script.frames.len() as u64);
+    assert!(ledger.closes(), "every packet has one fate: {ledger:?}");
+    assert_eq!(ledger.streams_opened, ledger.streams_closed);
+    outcome
+}
+
+/// Buffers are bounded, but for what one group of packets adds, and for chunks under way.
+fn check_memory(settings: &Settings, script: &Script, ledger: &Ledger) {
+    let Config { memory_bytes, chunk_bytes, .. } = settings.config;
+    let group = 32 * 2 * (script.packet_bytes_max as u64 + 1000);
+    let chunks = ledger.streams_open_max * (2 * 2 * u64::from(chunk_bytes) + 3000);
+    let bound = memory_bytes + group + chunks;
+    let keeps = settings.knobs & KEEPS != 0;
+    assert!(keeps || ledger.buffered_bytes_max <= bound, "{} of {bound}", ledger.buffered_bytes_max);
+}
+
+/// Whether a bound was reached that workers share out among them: then results may differ with their number.
+fn reached_bound(settings: &Settings, script: &Script, ledger: &Ledger) -> bool {
+    let config = &settings.config;
+    let source = if config.source_buffer_bytes == 0 { config.memory_bytes / 4 } else { config.source_buffer_bytes };
+    let odd = |kind: AnomalyKind| ledger.anomalies[kind as usize] > 0;
+    ledger.evicted + ledger.evicted_half_open > 0
+        || ledger.fates[Fate::NoRoom as usize] + ledger.fates[Fate::Shed as usize] > 0
+        || ledger.buffered_bytes_max > (config.memory_bytes - config.memory_bytes / 8).min(source)
+        || odd(AnomalyKind::BufferLimit)
+        || odd(AnomalyKind::HoleLimit)
+        || ledger.shed_by_priority.iter().sum::<u64>() > 0
+        || config.history_segments < 2 * script.frames.len() as u32
+        || (config.history_copy_bytes as usize) < 2 * script.memory.len()
+}
+
+/// Runs one input. The same streams must come of it whoever they are shared among.
+pub fn run(bytes: &[u8]) {
+    let mut input = Input(bytes);
+    let settings = settings::read(&mut input);
+    let mut script = Script::read(&mut input);
+    if !settings.has_history {
+        script.frames.iter_mut().for_each(|frame| frame.origin = 0);
+    }
+    let alone = run_shared(&settings, &script, 1);
+    if reached_bound(&settings, &script, &alone.ledger) {
+        run_shared(&settings, &script, 3);
+        return;
+    }
+    let shared = run_shared(&settings, &script, 3);
+    for (id, told) in &alone.streams {
+        assert_eq!(Some(told), shared.streams.get(id), "stream {id} is the same for any number of workers");
+    }
+    assert_eq!(alone.streams.len(), shared.streams.len());
+    assert_eq!(alone.datagrams, shared.datagrams);
+    let figures = |ledger: Ledger| Ledger { streams_open_max: 0, buffered_bytes_max: 0, ..ledger };
+    assert_eq!(figures(alone.ledger), figures(shared.ledger));
+}

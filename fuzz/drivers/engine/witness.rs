@@ -1,0 +1,154 @@
+//! A handler that checks what it is told.
+
+use std::collections::BTreeMap;
+use tidewire_core::{
+    Anomaly, Chunk, Conflict, Datagram, Direction, DirectionStats, EndReason, FlowKey, Gap, Handler, Stream,
+    StreamPacket,
+};
+
+const BOTH: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
+
+/// Handler's habits, see `Settings::knobs`.
+pub const KEEPS: u8 = 1;
+const CUTS: u8 = 2;
+const DISCARDS: u8 = 4;
+const RANKS: u8 = 8;
+
+/// What one stream's handler was told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    end: Option<End>,
+    bytes: [Vec<u8>; 2],
+    gaps: [Vec<Gap>; 2],
+    chunks: [u64; 2],
+    reached: [u64; 2],
+    packets: u64,
+    opened: bool,
+}
+
+/// What a stream was at its end.
+#[derive(Clone, Debug, PartialEq)]
+struct End {
+    reason: EndReason,
+    key: FlowKey,
+    state: &'static str,
+    stats: [DirectionStats; 2],
+    gaps: Vec<Gap>,
+    anomalies: Vec<Anomaly>,
+    conflicts: [Vec<Conflict>; 2],
+    priority: u8,
+}
+
+/// Keeps everything that it is told, by stream.
+pub struct Witness {
+    pub knobs: u8,
+    pub chunk_bytes: u32,
+    pub list_max: u32,
+    pub is_track: bool,
+    pub streams: BTreeMap<u64, Told>,
+    /// Packet, fragments and payload or reason.
+    pub datagrams: Vec<(u64, u32, Vec<u8>, String)>,
+}
+
+impl Witness {
+    /// What an application may do with its stream while it is told of it. By what it is told only.
+    fn meddle(&self, stream: &mut Stream<'_, Told>, direction: Direction, offset: u64, bytes: &[u8]) {
+        let first = bytes.first().copied().unwrap_or(0);
+        if self.knobs & KEEPS != 0 && first % 4 != 0 {
+            stream.keep_chunk();
+        }
+        if self.knobs & CUTS != 0 && first % 8 == 1 {
+            stream.set_cutoff(direction, offset + u64::from(first));
+        }
+        if self.knobs & DISCARDS != 0 && first % 16 == 2 {
+            stream.discard();
+        }
+        if self.knobs & RANKS != 0 && first % 4 == 3 {
+            stream.set_priority(first >> 3);
+        }
+    }
+}
+
+impl Handler for Witness {
+    type Data = Told;
+    const PACKETS: bool = true;
+    const DATAGRAMS: bool = true;
+
+    fn open(&mut self, stream: &mut Stream<'_, Told>) {
+        assert!(!std::mem::replace(&mut stream.data().opened, true), "opened once, with fresh data");
+    }
+
+    fn data(&mut self, stream: &mut Stream<'_, Told>, chunk: Chunk<'_>) {
+        let at = chunk.direction as usize;
+        let told = stream.data();
+        assert!(told.opened);
+        assert_eq!(told.reached[at], chunk.offset + chunk.repeated_bytes as u64, "bytes continue the stream");
+        let fresh = chunk.fresh();
+        assert!(!fresh.is_empty(), "no empty chunk");
+        if chunk.repeated_bytes > 0 {
+            let known = told.bytes[at].len().checked_sub(chunk.repeated_bytes).expect("more repeated than delivered");
+            assert_eq!(told.bytes[at][known..], chunk.bytes[..chunk.repeated_bytes], "what is repeated was delivered");
+        }
+        if self.chunk_bytes > 0 && self.knobs & KEEPS == 0 {
+            assert!(chunk.bytes.len() <= self.chunk_bytes as usize);
+        }
+        told.bytes[at].extend(fresh);
+        told.chunks[at] += 1;
+        told.reached[at] += fresh.len() as u64;
+        self.meddle(stream, chunk.direction, chunk.offset, chunk.bytes);
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, Told>, gap: Gap) {
+        let at = gap.direction as usize;
+        let told = stream.data();
+        assert!(told.opened);
+        assert_eq!(told.reached[at], gap.offset, "gaps continue the stream");
+        assert!(gap.bytes > 0);
+        told.reached[at] += gap.bytes;
+        told.gaps[at].push(gap);
+    }
+
+    fn packet(&mut self, stream: &mut Stream<'_, Told>, packet: StreamPacket<'_>) {
+        assert!(stream.data().opened);
+        stream.data().packets += 1;
+        let payload = packet.payload_at as usize..(packet.payload_at + packet.payload_captured_bytes) as usize;
+        assert!(
+            packet.bytes.get(payload).is_some() || packet.payload_captured_bytes == 0,
+            "payload lies in the packet"
+        );
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Told>, reason: EndReason) {
+        let end = End {
+            reason,
+            key: stream.key(),
+            state: stream.state().name(),
+            stats: BOTH.map(|direction| stream.stats(direction)),
+            gaps: stream.gaps().to_vec(),
+            anomalies: stream.anomalies().to_vec(),
+            conflicts: BOTH.map(|direction| stream.conflicts(direction).to_vec()),
+            priority: stream.priority(),
+        };
+        let id = stream.id();
+        let told = stream.data();
+        assert!(told.opened);
+        for (at, stats) in end.stats.iter().enumerate() {
+            assert_eq!(stats.delivered_bytes, told.bytes[at].len() as u64);
+            assert_eq!(stats.chunks, told.chunks[at]);
+            if !self.is_track {
+                assert_eq!(told.reached[at], stats.reassembled_bytes + stats.missing_bytes, "told of all of it");
+            }
+            assert!(end.conflicts[at].len() <= self.list_max as usize);
+        }
+        assert!(end.gaps.len() <= self.list_max as usize && end.anomalies.len() <= self.list_max as usize);
+        told.end = Some(end);
+        let told = std::mem::take(told);
+        assert!(self.streams.insert(id, told).is_none(), "an id stands for one stream");
+    }
+
+    fn datagram(&mut self, datagram: &Datagram<'_>) {
+        let fate = datagram.rejected.map_or(String::new(), |why| format!("{why:?}"));
+        assert_eq!(fate.is_empty(), datagram.rejected.is_none());
+        self.datagrams.push((datagram.packet, datagram.fragments, datagram.payload.to_vec(), fate));
+    }
+}
