@@ -6,6 +6,7 @@
 //! into the table (with `Linux`, where a host begins anew, a new datagram).
 
 mod datagram;
+mod pending;
 mod rebuild;
 mod rejection;
 mod table;
@@ -14,9 +15,10 @@ mod tests;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use datagram::{Assembly, Effect, Part};
+use datagram::Effect;
+use pending::{Datagram, Verdict};
 pub use rejection::Rejection;
-use table::{Links, NIL, Table};
+use table::{NIL, Table};
 
 use crate::{
     Config, DefragPolicy, Frame,
@@ -25,11 +27,6 @@ use crate::{
 
 /// IPv4's total length and IPv6's payload length have 16 bits.
 const IP_LENGTH_MAX: u32 = 65_535;
-/// IP protocol number of TCP.
-const PROTO_TCP: u8 = 6;
-/// TCP's header without options.
-const TCP_HEADER_BYTES: u32 = 20;
-
 /// What fragments of a datagram have in common: addresses, identification, protocol (IPv4) and, if they are part of
 /// keys, VLAN and tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,48 +81,6 @@ struct Bounds {
     fragment_timeout_ns: u64,
     fragment_memory_bytes: u64,
     datagrams_max: u32,
-}
-
-/// A datagram under way.
-#[derive(Debug)]
-struct Datagram {
-    key: Key,
-    hash: u64,
-    next_of_hash: u32,
-    links: [Links; 2],
-    source: u8,
-    charged: u64,
-
-    policy: DefragPolicy,
-    assembly: Assembly,
-    /// Why it will not be rebuilt. Its end was reported.
-    rejected: Option<Rejection>,
-    /// Nothing more is looked at. (Otherwise a rejected datagram is still followed, so as to know when a host would have
-    /// begun a new one.)
-    is_entombed: bool,
-    /// The headers of its first fragment; empty until that came.
-    header: Box<[u8]>,
-    /// IPv6: where in `header` the fragment header is named.
-    next_header_at: u32,
-    proto: u8,
-    vlan: [u16; 2],
-    tunnel: Tunnel,
-    /// Expired for fragments that come later than this.
-    deadline_ns: u64,
-    fragments: u32,
-    /// Fragments whose fate was not reported.
-    unsettled: u32,
-    frame_bytes: u64,
-    ip_bytes: u64,
-    last_number: u64,
-}
-
-impl Datagram {
-    fn charge(&self) -> u64 {
-        // An allocator keeps about two words beside each block.
-        let header = if self.header.is_empty() { 0 } else { self.header.len() as u64 + 16 };
-        size_of::<Self>() as u64 + 16 + header + self.assembly.store.charge()
-    }
 }
 
 /// A datagram that will not be rebuilt.
@@ -373,166 +328,4 @@ impl Defragmenter {
             on_end(&datagram.ended(rejection));
         }
     }
-}
-
-impl Datagram {
-    fn new(key: Key, hash: u64, policy: DefragPolicy, deadline_ns: u64, decoded: &Decoded) -> Self {
-        Self {
-            key,
-            hash,
-            next_of_hash: NIL,
-            links: [Links::NONE; 2],
-            source: 0,
-            charged: 0,
-            policy,
-            assembly: Assembly::default(),
-            rejected: None,
-            is_entombed: false,
-            header: Box::default(),
-            next_header_at: 0,
-            proto: decoded.fragment.proto,
-            vlan: decoded.vlan,
-            tunnel: decoded.tunnel,
-            deadline_ns,
-            fragments: 0,
-            unsettled: 0,
-            frame_bytes: 0,
-            ip_bytes: 0,
-            last_number: 0,
-        }
-    }
-
-    /// Counts a fragment.
-    fn note(&mut self, frame: &Frame, decoded: &Decoded) {
-        self.fragments += 1;
-        self.frame_bytes += u64::from(frame.wire_bytes);
-        self.ip_bytes += u64::from(decoded.ip_bytes);
-        self.last_number = frame.number;
-    }
-
-    /// What can be said of a fragment without regard to where the others lie.
-    fn judge(&self, bounds: &Bounds, bytes: &[u8], decoded: &Decoded) -> Verdict {
-        let fragment = &decoded.fragment;
-        let (length, is_ipv6) = (fragment.data_bytes, self.key.is_ipv6());
-        let end = fragment.offset_bytes.saturating_add(length);
-        let is_aligned = !fragment.more || length.is_multiple_of(8);
-        let poisoned = |rejection| Verdict::Final(Effect::Poisoned(rejection));
-        if self.fragments >= bounds.fragments_max {
-            return poisoned(Rejection::TooMany);
-        }
-        // RFC 8200 asks for all headers in the first fragment; hosts look at TCP's fixed part.
-        let is_cut = is_ipv6 && fragment.offset_bytes == 0 && fragment.proto == PROTO_TCP && length < TCP_HEADER_BYTES;
-        if self.policy == DefragPolicy::Linux {
-            if is_ipv6 && (is_cut || !is_aligned || end > IP_LENGTH_MAX) {
-                let other = if is_aligned { Rejection::Oversized } else { Rejection::Unaligned };
-                return Verdict::Final(Effect::Dropped(if is_cut { Rejection::HeaderIncomplete } else { other }));
-            }
-            // (What is smaller than eight bytes the kernel judges itself.)
-            if fragment.more && length < bounds.fragment_bytes_min && length >= 8 {
-                return poisoned(Rejection::Tiny);
-            }
-        } else if length == 0 || fragment.more && length < bounds.fragment_bytes_min {
-            return poisoned(Rejection::Tiny);
-        } else if !is_aligned {
-            return poisoned(Rejection::Unaligned);
-        } else if is_cut && self.policy == DefragPolicy::Rfc5722 {
-            return poisoned(Rejection::HeaderIncomplete);
-        }
-        let headers = if is_ipv6 { 0 } else { fragment.unfragmentable_bytes };
-        let doom = if end > bounds.datagram_bytes_max || end.saturating_add(headers) > IP_LENGTH_MAX {
-            Rejection::Oversized
-        } else if data_of(bytes, decoded).len() < length as usize {
-            Rejection::Snapped
-        } else {
-            return Verdict::Sound;
-        };
-        if self.policy == DefragPolicy::Linux { Verdict::Doomed(doom) } else { poisoned(doom) }
-    }
-
-    /// Takes a fragment in.
-    fn take(&mut self, bytes: &[u8], decoded: &Decoded) -> Effect {
-        let fragment = &decoded.fragment;
-        let part = Part {
-            offset: fragment.offset_bytes,
-            end: fragment.offset_bytes.saturating_add(fragment.data_bytes),
-            more: fragment.more,
-            data: data_of(bytes, decoded),
-        };
-        let effect = self.assembly.insert(self.policy, &part, self.rejected.is_some());
-        let is_taken = matches!(effect, Effect::Held | Effect::Complete);
-        if is_taken && fragment.offset_bytes == 0 && self.header.is_empty() {
-            let from = decoded.ip_at as usize;
-            let header = bytes.get(from..from + fragment.unfragmentable_bytes as usize);
-            self.header = header.unwrap_or_default().into();
-            self.next_header_at = fragment.next_header_at.saturating_sub(decoded.ip_at);
-            (self.proto, self.vlan, self.tunnel) = (fragment.proto, decoded.vlan, decoded.tunnel);
-        }
-        effect
-    }
-
-    /// It will not be rebuilt, but where its fragments lie still matters.
-    fn doom(&mut self, rejection: Rejection) {
-        self.rejected = Some(rejection);
-        self.unsettled = 0;
-        self.assembly.store.forget_bytes();
-    }
-
-    /// It will not be rebuilt, and nothing more is looked at.
-    fn entomb(&mut self, rejection: Rejection) {
-        (self.rejected, self.is_entombed) = (Some(rejection), true);
-        self.unsettled = 0;
-        (self.assembly, self.header) = (Assembly::default(), Box::default());
-    }
-
-    fn ended(&self, rejection: Rejection) -> Ended {
-        Ended {
-            packet: self.last_number,
-            source: self.key.address(0),
-            destination: self.key.address(2),
-            ip_id: self.key.0[4] as u32,
-            proto: self.proto,
-            fragments: self.fragments,
-            unsettled: self.unsettled,
-            overlaps: self.assembly.overlaps,
-            policy: self.policy,
-            rejection,
-        }
-    }
-
-    fn rebuilt<'a>(&self, packet: &'a [u8]) -> Rebuilt<'a> {
-        let ttl_at = if self.key.is_ipv6() { 7 } else { 8 };
-        Rebuilt {
-            packet,
-            header_bytes: self.header.len() as u32,
-            source: self.key.address(0),
-            destination: self.key.address(2),
-            ip_id: self.key.0[4] as u32,
-            proto: self.proto,
-            ttl: self.header.get(ttl_at).copied().unwrap_or(0),
-            vlan: self.vlan,
-            tunnel: self.tunnel,
-            fragments: self.fragments,
-            frame_bytes: self.frame_bytes,
-            ip_bytes: self.ip_bytes,
-            overlaps: self.assembly.overlaps,
-            conflict_bytes: self.assembly.conflict_bytes,
-            policy: self.policy,
-        }
-    }
-}
-
-/// What a look at one fragment says.
-enum Verdict {
-    /// Nothing is wrong with it alone.
-    Sound,
-    /// Its datagram will not be rebuilt, but a host would go on with it (Linux).
-    Doomed(Rejection),
-    /// It is not taken in.
-    Final(Effect),
-}
-
-/// The fragment's data, as far as captured.
-fn data_of<'a>(bytes: &'a [u8], decoded: &Decoded) -> &'a [u8] {
-    let data = bytes.get(decoded.fragment.data_at as usize..).unwrap_or_default();
-    data.get(..decoded.fragment.data_bytes as usize).unwrap_or(data)
 }

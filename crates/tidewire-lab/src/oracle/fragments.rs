@@ -68,7 +68,7 @@ pub struct Case {
 impl Case {
     /// The chunks between lead and tail, then what closes the holes; `again`: then a clean datagram with the same
     /// identification.
-    fn new(chunks: &[Interval], lead: Lead, tail: Tail, again: bool) -> Vec<(Interval, bool)> {
+    fn order(chunks: &[Interval], lead: Lead, tail: Tail, again: bool) -> Vec<(Interval, bool)> {
         let shift = u32::from(lead != Lead::None);
         let moved = chunks.iter().map(|one| Interval { start: one.start + shift, end: one.end + shift });
         let mut order: Vec<Interval> = moved.collect();
@@ -148,7 +148,7 @@ pub fn cases(is_ipv6: bool) -> Vec<Case> {
         for lead in [Lead::None, Lead::First, Lead::Last] {
             for tail in [Tail::Chunks, Tail::First, Tail::Last] {
                 for again in [false, true] {
-                    let order = Case::new(&chunks, lead, tail, again);
+                    let order = Case::order(&chunks, lead, tail, again);
                     for proto in [UDP, EXPERIMENT] {
                         if proto == EXPERIMENT || lead != Lead::None {
                             cases.push(Case::with_bytes(&order, is_ipv6, proto, cases.len() as u32));

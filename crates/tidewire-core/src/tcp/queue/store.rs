@@ -1,6 +1,9 @@
 //! Pieces of one kind (what a host would take, or what it would not), kept under a policy.
 
-use super::tree::{LEFT, NIL, RIGHT, Segment, Tree};
+use super::{
+    segment::Segment,
+    tree::{LEFT, NIL, RIGHT, Tree},
+};
 use crate::TcpPolicy;
 
 /// The kernel joins an out-of-order segment to the piece that ends where it starts. It does so until the piece has

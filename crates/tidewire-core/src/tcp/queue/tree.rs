@@ -5,6 +5,9 @@
 //! kernel's out-of-order queue joins a segment to a neighbour that it meets *on its way down the tree*.
 //! Every node also knows the farthest end below it, so that overlaps are found without walking.
 
+mod remove;
+
+use super::segment::Segment;
 use crate::prefetch::prefetch_all;
 
 /// No node.
@@ -15,50 +18,6 @@ const UNUSED: u32 = u32::MAX - 1;
 pub(crate) const LEFT: usize = 0;
 /// Index into a node's children.
 pub(crate) const RIGHT: usize = 1;
-
-/// Bytes at an offset, and the packet that brought them.
-#[derive(Debug, Default)]
-pub(crate) struct Segment {
-    /// Offset of the first byte in the stream.
-    pub start: u64,
-    /// Bytes of the stream that are covered; the bytes themselves may be fewer.
-    pub length: u64,
-    /// The bytes, after `head` that are no longer part of it.
-    pub data: Vec<u8>,
-    /// See `data`.
-    pub head: u32,
-    /// When the packet came, nanoseconds.
-    pub timestamp_ns: u64,
-    /// The packet's number.
-    pub number: u64,
-}
-
-impl Segment {
-    /// Offset after the last byte.
-    #[inline]
-    pub fn end(&self) -> u64 {
-        self.start + self.length
-    }
-
-    /// The bytes that are there; fewer than `length` when snapped or not kept.
-    #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        self.data.get(self.head as usize..).unwrap_or_default()
-    }
-
-    /// A copy of a part of it.
-    pub fn part(&self, start: u64, end: u64) -> Self {
-        let data = super::store::slice_of(self.bytes(), self.start, start, end).to_vec();
-        Self { start, length: end - start, data, head: 0, ..*self }
-    }
-
-    /// Memory of its bytes.
-    #[inline]
-    pub fn data_charge(&self) -> u64 {
-        // An allocator keeps about two words beside each block.
-        if self.data.capacity() == 0 { 0 } else { self.data.capacity() as u64 + 16 }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Node {
@@ -375,124 +334,6 @@ impl Tree {
             self.node_mut(top).red = false;
             self.node_mut(grand).red = true;
             self.rotate(grand, 1 - side);
-            return;
-        }
-    }
-
-    /// Takes a piece out.
-    pub fn unlink(&mut self, at: u32) -> Segment {
-        if at == self.first {
-            self.first = self.neighbour(at, RIGHT);
-        }
-        if at == self.last {
-            self.last = self.neighbour(at, LEFT);
-        }
-        let (mut parent, [left, right]) = (self.node(at).parent, self.node(at).children);
-        let mut was_black = !self.node(at).red;
-        let child;
-        if left == NIL || right == NIL {
-            child = if left == NIL { right } else { left };
-            self.relink(parent, at, child);
-        } else {
-            // The next piece takes its place, with its colour.
-            let heir = self.outermost(right, LEFT);
-            was_black = !self.node(heir).red;
-            child = self.child(heir, RIGHT);
-            let heir_parent = self.node(heir).parent;
-            let (above, red) = (parent, self.node(at).red);
-            parent = heir;
-            if heir_parent != at {
-                parent = heir_parent;
-                self.relink(heir_parent, heir, child);
-                self.node_mut(heir).children[RIGHT] = right;
-                self.node_mut(right).parent = heir;
-            }
-            self.relink(above, at, heir);
-            self.node_mut(heir).children[LEFT] = left;
-            self.node_mut(left).parent = heir;
-            self.node_mut(heir).red = red;
-        }
-        self.refresh_upward(parent);
-        if child != NIL && was_black {
-            self.node_mut(child).red = false;
-        } else if was_black {
-            self.balance_removed(parent);
-        }
-        self.release(at)
-    }
-
-    fn release(&mut self, at: u32) -> Segment {
-        self.count -= 1;
-        let segment = std::mem::take(self.segment_mut(at));
-        if self.count == 0 {
-            *self = Self::default();
-        } else {
-            let unused = self.unused;
-            let node = self.node_mut(at);
-            (node.parent, node.children) = (unused, [UNUSED; 2]);
-            self.unused = at;
-        }
-        segment
-    }
-
-    /// Gives memory back once three quarters of the nodes are not in use. Nodes may get other indices.
-    pub fn shrink(&mut self) {
-        if self.nodes.len() < 16 || (self.count as usize) > self.nodes.len() / 4 {
-            return;
-        }
-        let mut moved = Vec::with_capacity(self.nodes.len());
-        let mut used = 0;
-        for node in &self.nodes {
-            let is_used = node.children[LEFT] != UNUSED;
-            moved.push(if is_used { used } else { NIL });
-            used += u32::from(is_used);
-        }
-        let moved = |at: u32| if at == NIL { NIL } else { moved[at as usize] };
-        self.nodes.retain(|node| node.children[LEFT] != UNUSED);
-        self.nodes.shrink_to_fit();
-        for node in &mut self.nodes {
-            node.parent = moved(node.parent);
-            node.children = node.children.map(moved);
-        }
-        (self.root, self.first, self.last) = (moved(self.root), moved(self.first), moved(self.last));
-        self.unused = NIL;
-    }
-
-    /// Restores the tree below `parent`, one of whose sides lacks a black node; at first it is the empty one.
-    fn balance_removed(&mut self, mut parent: u32) {
-        let mut at = NIL;
-        while parent != NIL {
-            let side = usize::from(self.child(parent, LEFT) != at);
-            let mut sibling = self.child(parent, 1 - side);
-            if self.is_red(sibling) {
-                self.node_mut(sibling).red = false;
-                self.node_mut(parent).red = true;
-                self.rotate(parent, side);
-                sibling = self.child(parent, 1 - side);
-            }
-            let (near, far) = (self.child(sibling, side), self.child(sibling, 1 - side));
-            if !self.is_red(near) && !self.is_red(far) {
-                self.node_mut(sibling).red = true;
-                if self.node(parent).red {
-                    self.node_mut(parent).red = false;
-                    return;
-                }
-                at = parent;
-                parent = self.node(at).parent;
-                continue;
-            }
-            if !self.is_red(far) {
-                self.node_mut(near).red = false;
-                self.node_mut(sibling).red = true;
-                self.rotate(sibling, 1 - side);
-                sibling = near;
-            }
-            let outer = self.child(sibling, 1 - side);
-            let red = self.node(parent).red;
-            self.node_mut(sibling).red = red;
-            self.node_mut(parent).red = false;
-            self.node_mut(outer).red = false;
-            self.rotate(parent, side);
             return;
         }
     }

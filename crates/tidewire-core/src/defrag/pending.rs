@@ -1,0 +1,221 @@
+//! A datagram under way, with what is told of it at its end.
+
+use super::{
+    Bounds, Ended, IP_LENGTH_MAX, Key, Rebuilt, Rejection,
+    datagram::{Assembly, Effect, Part},
+    table::{Links, NIL},
+};
+use crate::{
+    DefragPolicy, Frame,
+    wire::{Decoded, Tunnel},
+};
+
+/// IP protocol number of TCP.
+const PROTO_TCP: u8 = 6;
+/// TCP's header without options.
+const TCP_HEADER_BYTES: u32 = 20;
+
+/// A datagram under way.
+#[derive(Debug)]
+pub(super) struct Datagram {
+    pub key: Key,
+    pub hash: u64,
+    pub next_of_hash: u32,
+    pub links: [Links; 2],
+    pub source: u8,
+    pub charged: u64,
+
+    pub policy: DefragPolicy,
+    pub assembly: Assembly,
+    /// Why it will not be rebuilt. Its end was reported.
+    pub rejected: Option<Rejection>,
+    /// Nothing more is looked at. (Otherwise a rejected datagram is still followed, so as to know when a host would have
+    /// begun a new one.)
+    pub is_entombed: bool,
+    /// The headers of its first fragment; empty until that came.
+    pub header: Box<[u8]>,
+    /// IPv6: where in `header` the fragment header is named.
+    pub next_header_at: u32,
+    pub proto: u8,
+    pub vlan: [u16; 2],
+    pub tunnel: Tunnel,
+    /// Expired for fragments that come later than this.
+    pub deadline_ns: u64,
+    pub fragments: u32,
+    /// Fragments whose fate was not reported.
+    pub unsettled: u32,
+    pub frame_bytes: u64,
+    pub ip_bytes: u64,
+    pub last_number: u64,
+}
+
+impl Datagram {
+    /// Memory that it takes.
+    pub fn charge(&self) -> u64 {
+        // An allocator keeps about two words beside each block.
+        let header = if self.header.is_empty() { 0 } else { self.header.len() as u64 + 16 };
+        size_of::<Self>() as u64 + 16 + header + self.assembly.store.charge()
+    }
+}
+
+impl Datagram {
+    pub fn new(key: Key, hash: u64, policy: DefragPolicy, deadline_ns: u64, decoded: &Decoded) -> Self {
+        Self {
+            key,
+            hash,
+            next_of_hash: NIL,
+            links: [Links::NONE; 2],
+            source: 0,
+            charged: 0,
+            policy,
+            assembly: Assembly::default(),
+            rejected: None,
+            is_entombed: false,
+            header: Box::default(),
+            next_header_at: 0,
+            proto: decoded.fragment.proto,
+            vlan: decoded.vlan,
+            tunnel: decoded.tunnel,
+            deadline_ns,
+            fragments: 0,
+            unsettled: 0,
+            frame_bytes: 0,
+            ip_bytes: 0,
+            last_number: 0,
+        }
+    }
+
+    /// Counts a fragment.
+    pub fn note(&mut self, frame: &Frame, decoded: &Decoded) {
+        self.fragments += 1;
+        self.frame_bytes += u64::from(frame.wire_bytes);
+        self.ip_bytes += u64::from(decoded.ip_bytes);
+        self.last_number = frame.number;
+    }
+
+    /// What can be said of a fragment without regard to where the others lie.
+    pub fn judge(&self, bounds: &Bounds, bytes: &[u8], decoded: &Decoded) -> Verdict {
+        let fragment = &decoded.fragment;
+        let (length, is_ipv6) = (fragment.data_bytes, self.key.is_ipv6());
+        let end = fragment.offset_bytes.saturating_add(length);
+        let is_aligned = !fragment.more || length.is_multiple_of(8);
+        let poisoned = |rejection| Verdict::Final(Effect::Poisoned(rejection));
+        if self.fragments >= bounds.fragments_max {
+            return poisoned(Rejection::TooMany);
+        }
+        // RFC 8200 asks for all headers in the first fragment; hosts look at TCP's fixed part.
+        let is_cut = is_ipv6 && fragment.offset_bytes == 0 && fragment.proto == PROTO_TCP && length < TCP_HEADER_BYTES;
+        if self.policy == DefragPolicy::Linux {
+            if is_ipv6 && (is_cut || !is_aligned || end > IP_LENGTH_MAX) {
+                let other = if is_aligned { Rejection::Oversized } else { Rejection::Unaligned };
+                return Verdict::Final(Effect::Dropped(if is_cut { Rejection::HeaderIncomplete } else { other }));
+            }
+            // (What is smaller than eight bytes the kernel judges itself.)
+            if fragment.more && length < bounds.fragment_bytes_min && length >= 8 {
+                return poisoned(Rejection::Tiny);
+            }
+        } else if length == 0 || fragment.more && length < bounds.fragment_bytes_min {
+            return poisoned(Rejection::Tiny);
+        } else if !is_aligned {
+            return poisoned(Rejection::Unaligned);
+        } else if is_cut && self.policy == DefragPolicy::Rfc5722 {
+            return poisoned(Rejection::HeaderIncomplete);
+        }
+        let headers = if is_ipv6 { 0 } else { fragment.unfragmentable_bytes };
+        let doom = if end > bounds.datagram_bytes_max || end.saturating_add(headers) > IP_LENGTH_MAX {
+            Rejection::Oversized
+        } else if data_of(bytes, decoded).len() < length as usize {
+            Rejection::Snapped
+        } else {
+            return Verdict::Sound;
+        };
+        if self.policy == DefragPolicy::Linux { Verdict::Doomed(doom) } else { poisoned(doom) }
+    }
+
+    /// Takes a fragment in.
+    pub fn take(&mut self, bytes: &[u8], decoded: &Decoded) -> Effect {
+        let fragment = &decoded.fragment;
+        let part = Part {
+            offset: fragment.offset_bytes,
+            end: fragment.offset_bytes.saturating_add(fragment.data_bytes),
+            more: fragment.more,
+            data: data_of(bytes, decoded),
+        };
+        let effect = self.assembly.insert(self.policy, &part, self.rejected.is_some());
+        let is_taken = matches!(effect, Effect::Held | Effect::Complete);
+        if is_taken && fragment.offset_bytes == 0 && self.header.is_empty() {
+            let from = decoded.ip_at as usize;
+            let header = bytes.get(from..from + fragment.unfragmentable_bytes as usize);
+            self.header = header.unwrap_or_default().into();
+            self.next_header_at = fragment.next_header_at.saturating_sub(decoded.ip_at);
+            (self.proto, self.vlan, self.tunnel) = (fragment.proto, decoded.vlan, decoded.tunnel);
+        }
+        effect
+    }
+
+    /// It will not be rebuilt, but where its fragments lie still matters.
+    pub fn doom(&mut self, rejection: Rejection) {
+        self.rejected = Some(rejection);
+        self.unsettled = 0;
+        self.assembly.store.forget_bytes();
+    }
+
+    /// It will not be rebuilt, and nothing more is looked at.
+    pub fn entomb(&mut self, rejection: Rejection) {
+        (self.rejected, self.is_entombed) = (Some(rejection), true);
+        self.unsettled = 0;
+        (self.assembly, self.header) = (Assembly::default(), Box::default());
+    }
+
+    pub fn ended(&self, rejection: Rejection) -> Ended {
+        Ended {
+            packet: self.last_number,
+            source: self.key.address(0),
+            destination: self.key.address(2),
+            ip_id: self.key.0[4] as u32,
+            proto: self.proto,
+            fragments: self.fragments,
+            unsettled: self.unsettled,
+            overlaps: self.assembly.overlaps,
+            policy: self.policy,
+            rejection,
+        }
+    }
+
+    pub fn rebuilt<'a>(&self, packet: &'a [u8]) -> Rebuilt<'a> {
+        let ttl_at = if self.key.is_ipv6() { 7 } else { 8 };
+        Rebuilt {
+            packet,
+            header_bytes: self.header.len() as u32,
+            source: self.key.address(0),
+            destination: self.key.address(2),
+            ip_id: self.key.0[4] as u32,
+            proto: self.proto,
+            ttl: self.header.get(ttl_at).copied().unwrap_or(0),
+            vlan: self.vlan,
+            tunnel: self.tunnel,
+            fragments: self.fragments,
+            frame_bytes: self.frame_bytes,
+            ip_bytes: self.ip_bytes,
+            overlaps: self.assembly.overlaps,
+            conflict_bytes: self.assembly.conflict_bytes,
+            policy: self.policy,
+        }
+    }
+}
+
+/// What a look at one fragment says.
+pub(super) enum Verdict {
+    /// Nothing is wrong with it alone.
+    Sound,
+    /// Its datagram will not be rebuilt, but a host would go on with it (Linux).
+    Doomed(Rejection),
+    /// It is not taken in.
+    Final(Effect),
+}
+
+/// The fragment's data, as far as captured.
+fn data_of<'a>(bytes: &'a [u8], decoded: &Decoded) -> &'a [u8] {
+    let data = bytes.get(decoded.fragment.data_at as usize..).unwrap_or_default();
+    data.get(..decoded.fragment.data_bytes as usize).unwrap_or(data)
+}
