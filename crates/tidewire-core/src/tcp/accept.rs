@@ -95,9 +95,12 @@ impl<H: Handler> Core<H> {
         if !me.has(half::ACKED) {
             // The handshake's last segment acknowledges the SYN, and with it at most what came with that.
             let queued = flow.extra.as_ref().map_or(0, |extra| extra.queue[direction.opposite() as usize].end());
+            let seen = peer.next.max(queued) as i64;
+            // Whose own SYN was not captured is beyond its handshake: more may be lost than that.
+            let sent = seen + if me.has(half::SYN) { 1 } else { i64::from(u16::MAX) };
             return match offset {
                 _ if offset < 0 => Ack::TooOld,
-                _ if offset > peer.next.max(queued) as i64 + 1 => Ack::TooNew,
+                _ if offset > sent => Ack::TooNew,
                 _ => Ack::Possible,
             };
         }
