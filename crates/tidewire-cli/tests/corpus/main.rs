@@ -1,0 +1,18 @@
+//! Results against independent answers.
+//!
+//! The large corpus (2,737 captures of other projects' test suites, with answers worked out by other programs) is
+//! looked for at `../shared/corpus` beside the checkout, or where `TIDEWIRE_CORPUS` points; where it is absent the
+//! tests that need it say so and pass. The project's own captures in `tests/corpus/` are always run.
+//! See `docs/corpus.md`.
+
+mod conversations;
+mod corpus;
+mod damage;
+mod datagrams;
+mod doubts;
+mod expectations;
+mod matching;
+mod oracle;
+mod own;
+mod record;
+mod robustness;

@@ -1,0 +1,263 @@
+//! A handler that notes everything about every stream, and checks on the way what must always hold.
+
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use tidewire::{
+    Anomaly, Capture, Chunk, Config, Conflict, Datagram, Direction, DirectionStats, EndReason, Error, FlowKey, Gap,
+    GapCause, Handler, Ledger, Stream, StreamPacket, TcpState,
+};
+
+/// One direction of a stream, when it had ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectionRecord {
+    /// The engine's figures.
+    pub stats: DirectionStats,
+    /// Bytes delivered before the first gap, and their SHA-256.
+    pub prefix_bytes: u64,
+    /// See `prefix_bytes`.
+    pub prefix_sha256: String,
+    /// All bytes delivered, and their SHA-256.
+    pub delivered_bytes: u64,
+    /// See `delivered_bytes`.
+    pub sha256: String,
+    /// The gaps, as they were told.
+    pub gaps: Vec<Gap>,
+    /// Bytes that came in two versions.
+    pub conflicts: Vec<Conflict>,
+    /// Packets shown to the handler.
+    pub packets_shown: u64,
+}
+
+/// A stream, when it had ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamRecord {
+    /// Number of its first packet.
+    pub id: u64,
+    /// Addresses.
+    pub key: FlowKey,
+    /// Whether the client is known rather than inferred.
+    pub client_known: bool,
+    /// How far it got.
+    pub state: TcpState,
+    /// Why it ended.
+    pub reason: EndReason,
+    /// First and last timestamp.
+    pub time_ns: [u64; 2],
+    /// Client to server, and back.
+    pub directions: [DirectionRecord; 2],
+    /// What was odd.
+    pub anomalies: Vec<Anomaly>,
+}
+
+/// A datagram that came in fragments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatagramRecord {
+    /// Number of the fragment that ended it.
+    pub packet: u64,
+    /// Sender and receiver, as text.
+    pub addresses: [String; 2],
+    /// IP identification.
+    pub ip_id: u32,
+    /// Fragments.
+    pub fragments: u32,
+    /// Bytes of IP payload.
+    pub bytes: u64,
+    /// SHA-256 of the IP payload.
+    pub sha256: String,
+    /// Fragments that overlapped.
+    pub overlaps: u32,
+    /// Why it was rejected.
+    pub rejected: Option<&'static str>,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The streams, by id.
+    pub streams: Vec<StreamRecord>,
+    /// The datagrams, by packet.
+    pub datagrams: Vec<DatagramRecord>,
+    /// The ledger.
+    pub ledger: Ledger,
+    /// What was wrong with the file, as text.
+    pub damages: Vec<String>,
+    /// What a handler must never see.
+    pub broken: Vec<String>,
+}
+
+/// What a handler has seen of one direction so far.
+#[derive(Default)]
+pub struct Progress {
+    next: u64,
+    hash: Sha256,
+    delivered_bytes: u64,
+    prefix: Option<(u64, String)>,
+    gaps: Vec<Gap>,
+    packets: u64,
+    cut: bool,
+}
+
+/// See [`Record`]; one a worker.
+#[derive(Default)]
+pub struct Recorder {
+    streams: Vec<StreamRecord>,
+    datagrams: Vec<DatagramRecord>,
+    open: i64,
+    broken: Vec<String>,
+    last_packet: u64,
+}
+
+impl Recorder {
+    fn hold(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds && self.broken.len() < 20 {
+            self.broken.push(what());
+        }
+    }
+}
+
+impl Handler for Recorder {
+    type Data = [Progress; 2];
+
+    const PACKETS: bool = true;
+    const DATAGRAMS: bool = true;
+
+    fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
+        self.open += 1;
+        let id = stream.id();
+        self.hold(id > 0, || format!("a stream opened with id {id}"));
+    }
+
+    fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
+        stream.data()[packet.direction as usize].packets += 1;
+        let (last, number) = (self.last_packet, packet.number);
+        self.last_packet = number;
+        self.hold(last < number, || format!("packet {number} after packet {last}"));
+        let payload_end = packet.payload_at as usize + packet.payload_captured_bytes as usize;
+        let bytes = packet.bytes.len();
+        self.hold(payload_end <= bytes, || format!("packet {number}: payload ends at {payload_end} of {bytes} bytes"));
+    }
+
+    fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>) {
+        let id = stream.id();
+        let progress = &mut stream.data()[chunk.direction as usize];
+        let begins = chunk.offset + chunk.repeated_bytes as u64;
+        let expected = progress.next;
+        let fresh = chunk.fresh();
+        progress.next = begins + fresh.len() as u64;
+        progress.delivered_bytes += fresh.len() as u64;
+        progress.hash.update(fresh);
+        let name = chunk.direction.name();
+        self.hold(begins == expected, || format!("{id} {name}: bytes at {begins}, not at {expected}"));
+        self.hold(!chunk.bytes.is_empty(), || format!("{id} {name}: an empty chunk at {begins}"));
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, Self::Data>, gap: Gap) {
+        let id = stream.id();
+        let progress = &mut stream.data()[gap.direction as usize];
+        let expected = progress.next;
+        if progress.prefix.is_none() {
+            progress.prefix = Some((progress.delivered_bytes, hex(progress.hash.clone())));
+        }
+        progress.next = gap.offset.saturating_add(gap.bytes);
+        progress.cut |= gap.cause == GapCause::Cutoff;
+        progress.gaps.push(gap);
+        let name = gap.direction.name();
+        self.hold(gap.offset == expected, || format!("{id} {name}: gap at {}, not at {expected}", gap.offset));
+        self.hold(gap.bytes > 0, || format!("{id} {name}: an empty gap at {}", gap.offset));
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason) {
+        self.open -= 1;
+        let id = stream.id();
+        let progress = std::mem::take(stream.data());
+        let mut directions = Vec::with_capacity(2);
+        for (direction, progress) in [Direction::ClientToServer, Direction::ServerToClient].into_iter().zip(progress) {
+            let stats = stream.stats(direction);
+            let conflicts = stream.conflicts(direction).to_vec();
+            let name = direction.name();
+            let delivered = progress.delivered_bytes;
+            let missing: u64 = progress.gaps.iter().map(|gap| gap.bytes).sum();
+            self.hold(stats.delivered_bytes == delivered, || {
+                format!("{id} {name}: {delivered} bytes delivered, counted as {}", stats.delivered_bytes)
+            });
+            self.hold(progress.cut || progress.next == delivered + missing, || {
+                format!("{id} {name}: {} bytes, of them {delivered} delivered and {missing} missing", progress.next)
+            });
+            directions.push(record(progress, stats, conflicts));
+        }
+        let directions = directions.try_into().expect("two");
+        self.streams.push(StreamRecord {
+            id,
+            key: stream.key(),
+            client_known: stream.client_known(),
+            state: stream.state(),
+            reason,
+            time_ns: [stream.start_ns(), stream.end_ns()],
+            directions,
+            anomalies: stream.anomalies().to_vec(),
+        });
+    }
+
+    fn datagram(&mut self, datagram: &Datagram<'_>) {
+        self.datagrams.push(DatagramRecord {
+            packet: datagram.packet,
+            addresses: [datagram.source.to_string(), datagram.destination.to_string()],
+            ip_id: datagram.ip_id,
+            fragments: datagram.fragments,
+            bytes: datagram.payload.len() as u64,
+            sha256: hex(Sha256::new_with_prefix(datagram.payload)),
+            overlaps: datagram.overlaps,
+            rejected: datagram.rejected.map(|reason| reason.name()),
+        });
+    }
+}
+
+fn record(progress: Progress, stats: DirectionStats, conflicts: Vec<Conflict>) -> DirectionRecord {
+    let sha256 = hex(progress.hash);
+    let prefix = progress.prefix.unwrap_or_else(|| (progress.delivered_bytes, sha256.clone()));
+    DirectionRecord {
+        stats,
+        prefix_bytes: prefix.0,
+        prefix_sha256: prefix.1,
+        delivered_bytes: progress.delivered_bytes,
+        sha256,
+        gaps: progress.gaps,
+        conflicts,
+        packets_shown: progress.packets,
+    }
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Runs one capture through the library.
+///
+/// # Errors
+/// Where the file cannot be opened at all.
+pub fn run(path: &Path, workers: usize, config: Config) -> Result<Record, Error> {
+    collect(Capture::files([path]).config(config).workers(workers))
+}
+
+/// The same for a builder that is set up.
+pub fn collect(capture: Capture<'_>) -> Result<Record, Error> {
+    let outcome = capture.run(|_| Recorder::default())?;
+    let damages = outcome.damages.iter().map(ToString::to_string).collect();
+    let ledger = outcome.ledger;
+    let mut record = Record { streams: Vec::new(), datagrams: Vec::new(), ledger, damages, broken: Vec::new() };
+    for mut recorder in outcome.handlers {
+        let open = recorder.open;
+        recorder.hold(open == 0, || format!("{open} more streams were opened than closed"));
+        record.streams.append(&mut recorder.streams);
+        record.datagrams.append(&mut recorder.datagrams);
+        record.broken.append(&mut recorder.broken);
+    }
+    // A stream that ends hands over its place in the order of ids; workers end them each in their own order.
+    record.streams.sort_by_key(|stream| stream.id);
+    record.datagrams.sort_by(|a, b| (a.packet, &a.addresses, a.ip_id).cmp(&(b.packet, &b.addresses, b.ip_id)));
+    let closes = record.ledger.closes();
+    if !closes {
+        record.broken.push(format!("the ledger does not close: {:?}", record.ledger));
+    }
+    Ok(record)
+}
