@@ -1,8 +1,10 @@
 //! Any operations on an out-of-order queue: whatever the policy, what it gives was put in, in order and once, and what
 //! it counts is so. Used by the fuzz target and by the test that replays the seeds.
 
-use std::collections::HashMap;
+#[path = "sent.rs"]
+mod sent;
 
+use self::sent::Sent;
 use tidewire_core::{
     TcpPolicy,
     tcp::queue::{Incoming, Queue},
@@ -12,7 +14,7 @@ use tidewire_core::{
 pub fn run(input: &[u8]) {
     let Some((&policy, rest)) = input.split_first() else { return };
     let policy = TcpPolicy::ALL[policy as usize % TcpPolicy::ALL.len()];
-    let mut driver = Driver { policy, queue: Queue::default(), versions: HashMap::new(), expected: 0 };
+    let mut driver = Driver { policy, queue: Queue::default(), sent: Sent::default(), expected: 0 };
     for operation in rest.chunks_exact(6).take(512) {
         driver.step(operation);
     }
@@ -24,8 +26,8 @@ pub fn run(input: &[u8]) {
 struct Driver {
     policy: TcpPolicy,
     queue: Queue,
-    /// Every byte that was put in at an offset and not given back; `weak` ones too.
-    versions: HashMap<u64, Vec<u8>>,
+    /// Everything that was put in; `weak` segments too.
+    sent: Sent,
     expected: u64,
 }
 
@@ -68,12 +70,7 @@ impl Driver {
         for (at, count) in conflicts {
             assert!(count > 0 && at >= self.expected.max(start) && at + count <= start + length);
         }
-        for (at, byte) in (start..).zip(captured).filter(|(at, _)| *at >= self.expected) {
-            let versions = self.versions.entry(at).or_default();
-            if !versions.contains(byte) {
-                versions.push(*byte);
-            }
-        }
+        self.sent.add(start, captured);
     }
 
     fn take(&mut self, limit: u64, limit_weak: u64) {
@@ -82,9 +79,7 @@ impl Driver {
             assert!(piece.length > 0 && piece.length >= piece.data.len() as u64);
             self.expected += piece.length;
             assert!(self.expected <= limit && (!piece.weak || self.expected <= limit_weak));
-            for (at, byte) in (piece.start..).zip(&piece.data) {
-                assert!(self.versions.get(&at).is_some_and(|sent| sent.contains(byte)), "a byte that nobody sent");
-            }
+            assert!(self.sent.has_all(piece.start, &piece.data), "a byte that nobody sent");
         }
     }
 }

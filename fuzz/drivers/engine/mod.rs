@@ -101,7 +101,7 @@ fn check_memory(settings: &Settings, script: &Script, ledger: &Ledger) {
 }
 
 /// Whether a bound was reached that workers share out among them: then results may differ with their number.
-fn reached_bound(settings: &Settings, script: &Script, ledger: &Ledger) -> bool {
+fn reached_bound(settings: &Settings, ledger: &Ledger) -> bool {
     let config = &settings.config;
     let source = if config.source_buffer_bytes == 0 { config.memory_bytes / 4 } else { config.source_buffer_bytes };
     let odd = |kind: AnomalyKind| ledger.anomalies[kind as usize] > 0;
@@ -111,8 +111,6 @@ fn reached_bound(settings: &Settings, script: &Script, ledger: &Ledger) -> bool 
         || odd(AnomalyKind::BufferLimit)
         || odd(AnomalyKind::HoleLimit)
         || ledger.shed_by_priority.iter().sum::<u64>() > 0
-        || config.history_segments < 2 * script.frames.len() as u32
-        || (config.history_copy_bytes as usize) < 2 * script.memory.len()
 }
 
 /// Runs one input. The same streams must come of it whoever they are shared among.
@@ -124,7 +122,7 @@ pub fn run(bytes: &[u8]) {
         script.frames.iter_mut().for_each(|frame| frame.origin = 0);
     }
     let alone = run_shared(&settings, &script, 1);
-    if reached_bound(&settings, &script, &alone.ledger) {
+    if reached_bound(&settings, &alone.ledger) {
         run_shared(&settings, &script, 3);
         return;
     }
