@@ -39,40 +39,33 @@ fn a_gap_beyond_the_cutoff_is_told_of() {
     assert_eq!(told.gaps[0], [(3, 47, "not_captured".into()), (50, 50, "cutoff".into())]);
 }
 
-/// Sets the client's cutoff to 2 with its first bytes, and takes that back with the server's.
+/// Sets the client's cutoff when bytes of a direction come, and keeps what the client sent.
 #[derive(Default)]
 struct Wavering {
+    /// By direction of the bytes.
+    cutoffs: [u64; 2],
     bytes: Vec<u8>,
-    gaps: Vec<Gap>,
+    gaps: Vec<(u64, u64, GapCause)>,
 }
 
 impl Handler for Wavering {
     type Data = ();
 
     fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
-        if chunk.direction == Direction::ServerToClient {
-            return stream.set_cutoff(Direction::ClientToServer, u64::MAX);
+        stream.set_cutoff(Direction::ClientToServer, self.cutoffs[chunk.direction as usize]);
+        if chunk.direction == Direction::ClientToServer {
+            self.bytes.extend(chunk.bytes);
         }
-        stream.set_cutoff(Direction::ClientToServer, 2);
-        self.bytes.extend(chunk.bytes);
     }
 
     fn gap(&mut self, _: &mut Stream<'_, ()>, gap: Gap) {
-        self.gaps.push(gap);
+        self.gaps.push((gap.offset, gap.bytes, gap.cause));
     }
 }
 
-/// What a cutoff skipped is gone: with a greater one afterwards, offsets would jump without a gap.
-#[test]
-fn a_cutoff_that_was_passed_stays() {
-    let mut segments = handshake(1000, 5000);
-    for (offset, payload) in [(0, "ab"), (2, "cd")] {
-        segments.push(Seg::new(true, 1001 + offset, 5001, ACK, payload.as_bytes()));
-    }
-    segments.push(Seg::new(false, 5001, 1005, ACK, b"x"));
-    segments.push(Seg::new(true, 1005, 5002, ACK, b"ef"));
+fn waver(config: Config, cutoffs: [u64; 2], more: Vec<Seg>) -> Wavering {
     let (mut memory, mut frames) = (Vec::new(), Vec::new());
-    for (number, segment) in (1..).zip(&segments) {
+    for (number, segment) in (1..).zip(handshake(1000, 5000).iter().chain(&more)) {
         let bytes = segment.bytes();
         let length = bytes.len() as u32;
         frames.push(Frame {
@@ -88,11 +81,31 @@ fn a_cutoff_that_was_passed_stays() {
         });
         memory.extend(bytes);
     }
-    let mut engine = Engine::new(config(), Share::ALL, Wavering::default());
+    let mut engine = Engine::new(config, Share::ALL, Wavering { cutoffs, ..Wavering::default() });
     engine.process(&Batch { memory: &memory, frames: &frames });
     engine.finish();
-    let (handler, _) = engine.into_parts();
-    assert_eq!(handler.bytes, b"ab");
-    let direction = Direction::ClientToServer;
-    assert_eq!(handler.gaps, [Gap { direction, offset: 2, bytes: 4, cause: GapCause::Cutoff }]);
+    engine.into_parts().0
+}
+
+fn client(offset: u32, payload: &str) -> Seg {
+    Seg::new(true, 1001 + offset, 5001, ACK, payload.as_bytes())
+}
+
+/// What a cutoff skipped is gone: with a greater one afterwards, offsets would jump without a gap.
+#[test]
+fn a_cutoff_that_was_passed_stays() {
+    let server = Seg::new(false, 5001, 1005, ACK, b"x");
+    let told = waver(config(), [2, u64::MAX], vec![client(0, "ab"), client(2, "cd"), server, client(4, "ef")]);
+    assert_eq!(told.bytes, b"ab");
+    assert_eq!(told.gaps, [(2, 4, GapCause::Cutoff)]);
+}
+
+/// What came out of order beyond the cutoff was not kept: with a greater one before its turn, it is a gap.
+#[test]
+fn a_cutoff_raised_before_its_turn_leaves_a_gap() {
+    let config = Config { cutoff: DirectionCutoff([4, u64::MAX]), ..config() };
+    let segments = vec![client(6, "gh"), client(0, "ab"), client(2, "cdef"), client(8, "ij")];
+    let told = waver(config, [u64::MAX; 2], segments);
+    assert_eq!(told.bytes, b"abcdefij");
+    assert_eq!(told.gaps, [(6, 2, GapCause::Cutoff)]);
 }

@@ -178,7 +178,8 @@ impl<H: Handler> Core<H> {
         self.report_gap(flow, data, Gap { direction, offset, bytes, cause });
     }
 
-    fn report_gap(&mut self, flow: &mut Flow, data: &mut H::Data, gap: Gap) {
+    /// Tells of a gap; one of no bytes is none.
+    pub(crate) fn report_gap(&mut self, flow: &mut Flow, data: &mut H::Data, gap: Gap) {
         if gap.bytes == 0 {
             return;
         }

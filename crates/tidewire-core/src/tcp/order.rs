@@ -2,7 +2,7 @@
 
 use super::{Payload, Segment, accept::UNHEARD_SEGMENTS, flag, queue::Incoming};
 use crate::{
-    AnomalyKind, Direction, Fate, GapCause, Handler, Mode, TcpState,
+    AnomalyKind, Direction, Fate, Gap, GapCause, Handler, Mode, TcpState,
     engine::core::Core,
     flow::{Flow, half},
 };
@@ -314,9 +314,10 @@ impl<H: Handler> Core<H> {
             moved = true;
             self.hand(flow, data, direction, &piece.data, timestamp_ns, 0);
             let end = next + piece.length;
-            if flow.halves[at].next < end {
-                self.skip_untracked(flow, direction, flow.halves[at].next);
+            let reached = flow.halves[at].next;
+            if reached < end {
                 flow.halves[at].next = end;
+                self.skip_untracked(flow, data, direction, reached, end);
             }
         }
         if moved {
@@ -328,12 +329,19 @@ impl<H: Handler> Core<H> {
         flow.extra().queue[at].first_start().is_some_and(|first| first > next)
     }
 
-    /// Bytes passed without being handed over: track mode, or beyond the cutoff.
-    fn skip_untracked(&mut self, flow: &mut Flow, direction: Direction, start: u64) {
-        let bias = flow.bias(direction);
-        if self.config.mode != Mode::Track && start.saturating_sub(bias) >= self.cutoff(flow, direction) {
+    /// Bytes passed without being handed over: track mode, or beyond the cutoff. Where the cutoff was raised after they
+    /// had come, they are told of at once, because others may follow them.
+    fn skip_untracked(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, start: u64, end: u64) {
+        if self.config.mode == Mode::Track {
+            return;
+        }
+        let (bias, limit) = (flow.bias(direction), self.cutoff(flow, direction));
+        let (offset, end) = (start.saturating_sub(bias), end.saturating_sub(bias));
+        if end > limit {
             flow.halves[direction as usize].flags |= half::CUT;
         }
+        let bytes = end.min(limit).saturating_sub(offset);
+        self.report_gap(flow, data, Gap { direction, offset, bytes, cause: GapCause::Cutoff });
     }
 
     /// Up to where the queue may be emptied, and up to where doubtful bytes are believed: what was acknowledged.
