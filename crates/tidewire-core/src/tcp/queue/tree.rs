@@ -217,10 +217,10 @@ impl Tree {
     }
 
     #[inline]
-    fn refresh(&mut self, at: u32) {
+    fn refresh(&mut self, at: u32) -> bool {
         let [left, right] = self.node(at).children;
         let reach = self.segment(at).end().max(self.reach_of(left)).max(self.reach_of(right));
-        self.node_mut(at).reach = reach;
+        std::mem::replace(&mut self.node_mut(at).reach, reach) != reach
     }
 
     /// Something below `at` reaches this far now.
@@ -231,9 +231,9 @@ impl Tree {
         }
     }
 
+    /// After a change at `at` alone: what lies above a node whose reach stays is right.
     fn refresh_upward(&mut self, mut at: u32) {
-        while at != NIL {
-            self.refresh(at);
+        while at != NIL && self.refresh(at) {
             at = self.node(at).parent;
         }
     }

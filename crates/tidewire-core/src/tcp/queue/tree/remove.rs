@@ -13,6 +13,7 @@ impl Tree {
         }
         let (mut parent, [left, right]) = (self.node(at).parent, self.node(at).children);
         let mut was_black = !self.node(at).red;
+        let mut moved = NIL;
         let child;
         if left == NIL || right == NIL {
             child = if left == NIL { right } else { left };
@@ -35,8 +36,18 @@ impl Tree {
             self.node_mut(heir).children[LEFT] = left;
             self.node_mut(left).parent = heir;
             self.node_mut(heir).red = red;
+            moved = heir;
         }
-        self.refresh_upward(parent);
+        let mut changed = parent;
+        if moved != NIL {
+            while changed != moved {
+                self.refresh(changed);
+                changed = self.node(changed).parent;
+            }
+            // Its reach was that of its old place; what lies above knew that of the piece taken out.
+            self.node_mut(moved).reach = u64::MAX;
+        }
+        self.refresh_upward(changed);
         if child != NIL && was_black {
             self.node_mut(child).red = false;
         } else if was_black {
