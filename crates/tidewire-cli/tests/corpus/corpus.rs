@@ -91,7 +91,6 @@ pub fn entries() -> Option<Vec<Entry>> {
 
 /// Runs `check` on every entry, on all cores. It returns what is wrong, a line each; a panic counts as one and is told
 /// with the capture's name. A capture that hangs ends the process, with its name.
-#[must_use]
 pub fn each<T: Sync>(
     all: &[T],
     name: impl Fn(&T) -> &str + Sync,
