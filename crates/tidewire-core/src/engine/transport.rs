@@ -206,6 +206,8 @@ impl<H: Handler> Engine<H> {
         let slot = self.table.add(entry.hash, entry.key);
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         entry.begin(flow);
+        // Its own timeout was looked at; that of flows begins with the packet that made it one.
+        flow.seen_clock_ns = self.core.clock_ns;
         self.core.apply(flow, entry.class);
         self.core.slot = slot;
         self.core.open(flow, data);
