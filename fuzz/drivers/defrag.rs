@@ -1,12 +1,9 @@
 //! Any packets to a defragmenter: every fragment gets one fate, bounds hold, and a rebuilt datagram is made of bytes that
 //! were sent. Used by the fuzz target and by the test that replays the seeds.
 
-#[path = "sent.rs"]
-mod sent;
-
 use std::collections::HashMap;
 
-use self::sent::Sent;
+use super::sent::Sent;
 use tidewire_core::{
     Config, DefragPolicy, Frame,
     defrag::{Defragmenter, Outcome},

@@ -1,10 +1,7 @@
 //! Any operations on an out-of-order queue: whatever the policy, what it gives was put in, in order and once, and what
 //! it counts is so. Used by the fuzz target and by the test that replays the seeds.
 
-#[path = "sent.rs"]
-mod sent;
-
-use self::sent::Sent;
+use super::sent::Sent;
 use tidewire_core::{
     TcpPolicy,
     tcp::queue::{Incoming, Queue},

@@ -3,6 +3,8 @@
 
 #[path = "../../../fuzz/drivers/defrag.rs"]
 mod defrag;
+#[path = "../../../fuzz/drivers/sent.rs"]
+mod sent;
 #[path = "../../../fuzz/drivers/tcp.rs"]
 mod tcp;
 

@@ -43,7 +43,7 @@ impl Path {
         }
         let total = (20 + payload.len()) as u16;
         let (id, place) = match fragment {
-            Some((id, offset, more)) => (id, offset / 8 | (u16::from(more) << 13)),
+            Some((id, offset, more)) => (id, (offset / 8) | (u16::from(more) << 13)),
             None => (0, 0x4000),
         };
         let mut bytes = vec![0x45, 0, (total >> 8) as u8, total as u8];

@@ -60,7 +60,7 @@ impl Seg {
         bytes.extend(destination.to_be_bytes());
         bytes.extend(self.seq.to_be_bytes());
         bytes.extend(self.ack.to_be_bytes());
-        bytes.extend([((20 + options) / 4 << 4) as u8, self.flags]);
+        bytes.extend([(((20 + options) / 4) << 4) as u8, self.flags]);
         bytes.extend(self.window.to_be_bytes());
         bytes.extend([0, 0]);
         bytes.extend(self.urgent.to_be_bytes());
@@ -144,8 +144,8 @@ impl Handler for Witness {
         told.retransmitted = stats.map(|stats| stats.retransmitted_bytes);
         told.state = state.into();
         told.client_port = port;
-        for at in 0..2 {
-            assert_eq!(stats[at].delivered_bytes, told.bytes[at].len() as u64);
+        for (stats, bytes) in stats.iter().zip(&told.bytes) {
+            assert_eq!(stats.delivered_bytes, bytes.len() as u64);
         }
         let told = std::mem::take(told);
         assert!(self.streams.insert(id, told).is_none(), "an id stands for one stream");
