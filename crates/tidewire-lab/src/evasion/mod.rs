@@ -1,6 +1,6 @@
 //! The insertion and evasion cases of Ptacek and Newsham (1998), each with the answer that a Linux host gives.
 //!
-//! A [`Script`] is what an adversary sends. [`play`] sends it to the running kernel and notes what the application
+//! A [`Script`] is what an adversary sends. [`play()`] sends it to the running kernel and notes what the application
 //! there received; packets of both sides and that answer are a case of `tests/corpus/pn-*`.
 
 mod connection;
