@@ -7,4 +7,4 @@ test:  ; @scripts/test.sh
 lint:  ; @scripts/lint.sh
 bench: ; @scripts/bench.sh
 fuzz:  ; @scripts/fuzz.sh
-lab:   ; @scripts/setup.sh build && cargo build --locked --release -p tidewire-lab
+lab:   ; @scripts/lab.sh

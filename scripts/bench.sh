@@ -4,7 +4,7 @@
 # and removed at the end unless KEEP=1. QUICK=1: small traces, under three minutes. ROWS="big match": only these rows.
 # RUNS: measured runs of each program (default 3). Recording needs root; without it the rows that need no recording run.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/common.sh"
 scripts/setup.sh build bench
 [ "$(id -u)" -ne 0 ] || scripts/setup.sh lab
 

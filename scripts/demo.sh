@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the release and runs it on the bundled capture: flows, streams, and what was odd about them.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/common.sh"
 scripts/setup.sh build
 cargo build --locked --release -p tidewire-cli
 tidewire=${CARGO_TARGET_DIR:-target}/release/tidewire

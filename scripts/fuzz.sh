@@ -3,7 +3,7 @@
 # --if-possible: without cargo-fuzz or a nightly toolchain say so and succeed. New inputs go to fuzz/corpus (not
 # committed), crashes to fuzz/artifacts. The seeds are also replayed by the ordinary tests.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/common.sh"
 seconds=${FUZZ_SECONDS:-3600}
 optional=0
 if [ "${1:-}" = --if-possible ]; then optional=1; shift; fi

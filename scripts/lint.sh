@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Format, lints, documentation and the rules of the house: all warnings are errors.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/common.sh"
 scripts/setup.sh build
 cargo fmt --all --check
 cargo clippy --locked --workspace --all-targets --profile quick -- -D warnings

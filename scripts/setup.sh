@@ -2,6 +2,7 @@
 # setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, bench, lab); says what it does.
 # The only place where packages are installed. Debian 12 (and what is derived from it); elsewhere it names what is needed.
 set -euo pipefail
+. "$(dirname "$0")/common.sh"
 
 packages_for() {
   case "$1" in
@@ -32,14 +33,13 @@ install_missing() {
 
 check_toolchain() {
   local wanted have
-  wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
-  command -v cargo >/dev/null || [ ! -f "$HOME/.cargo/env" ] || . "$HOME/.cargo/env"
+  wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
   if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
     echo "setup: no Rust toolchain found; Tidewire needs Rust $wanted or later: https://rustup.rs" >&2; return 1
   fi
   have=$(rustc --version | cut -d' ' -f2 | cut -d- -f1)
   if [ "$(printf '%s\n%s\n' "$wanted" "$have" | sort -V | head -n 1)" != "$wanted" ]; then
-    echo "setup: Rust $have is too old; Tidewire needs Rust $wanted or later (rustup update stable)" >&2; return 1
+    echo "setup: Rust $have ($(command -v rustc)) is too old; Tidewire needs Rust $wanted or later (rustup update stable)" >&2; return 1
   fi
 }
 

@@ -2,7 +2,7 @@
 # Every test of the workspace, then each fuzz target for a few seconds (where cargo-fuzz and a nightly toolchain are).
 # Profile `quick`: optimised, with debug assertions and overflow checks, so that whole captures can be run.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/common.sh"
 scripts/setup.sh build test
 cargo test --locked --workspace --profile quick
 FUZZ_SECONDS=${TEST_FUZZ_SECONDS:-5} scripts/fuzz.sh --if-possible
