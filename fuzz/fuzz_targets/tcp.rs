@@ -3,6 +3,8 @@
 
 #[path = "../drivers/tcp.rs"]
 mod driver;
+#[path = "../drivers/sent.rs"]
+mod sent;
 
 use libfuzzer_sys::fuzz_target;
 
