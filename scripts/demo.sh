@@ -14,6 +14,6 @@ echo "A capture of real hosts in network namespaces (what it shows: tests/corpus
 run flows "$capture"
 run streams "$capture"
 run datagrams "$capture"
-run match "$capture" -e 'tidewire' -e 'HTTP/1.1 404'
+run match "$capture" -e 'gauge.tidewire' -e 'HTTP/1.1 404' -e '|05|gauge'
 echo
 echo "Everything else: tidewire --help"

@@ -163,7 +163,7 @@ const COLUMNS: [Column; 21] = [
 fn table(flows: &[Flow], totals: &Totals, out: &mut Out) -> Result<(), Failure> {
     let mut table = Table::new(&COLUMNS);
     for Flow(record) in flows {
-        table.row(cells(record));
+        table.row_with_notes(cells(record), record::asides(record), Vec::new());
         table.settle(out)?;
     }
     table.finish(out)?;

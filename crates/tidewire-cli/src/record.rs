@@ -7,7 +7,11 @@ use tidewire::{
     TunnelKind, community_id,
 };
 
-use crate::output::{Object, push_number};
+use crate::{
+    output::{Object, push_number},
+    table::Aside,
+    units::{Bytes, counted},
+};
 
 /// Both directions, in the order of their indices.
 pub const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
@@ -220,4 +224,38 @@ pub fn push_csv_identity(out: &mut Vec<u8>, record: &Record) {
 /// The state as one cell; empty where the protocol has none.
 pub fn state_cell(record: &Record) -> String {
     if record.state == TcpState::Stateless { String::new() } else { record.state.name().replace('_', " ") }
+}
+
+/// What a line says of a record where a column of that title has no room: what was odd, not what is usual.
+pub fn asides(record: &Record) -> Vec<Aside> {
+    let mut asides = Vec::new();
+    let mut say = |title: &'static str, text: String| asides.push(Aside { title, text });
+    let is_usual = matches!(record.state, TcpState::Stateless | TcpState::Established | TcpState::Closed);
+    if !is_usual {
+        say("STATE", format!("state: {}", state_cell(record)));
+    }
+    if !matches!(record.end, EndReason::Fin | EndReason::Rst | EndReason::EndOfInput) {
+        say("END", format!("end: {}", record.end.name().replace('_', " ")));
+    }
+    for (direction, stats) in DIRECTIONS.iter().map(|direction| direction.name()).zip(&record.stats) {
+        if stats.retransmitted_bytes > 0 {
+            say("RETRANS", format!("{direction} {} retransmitted", Bytes(stats.retransmitted_bytes)));
+        }
+        if stats.out_of_order_packets > 0 {
+            let packets = counted(stats.out_of_order_packets, "packet", "packets");
+            say("REORDERED", format!("{direction} {packets} out of order"));
+        }
+        if stats.missing_bytes > 0 {
+            say("MISSING", format!("{direction} {} missing", Bytes(stats.missing_bytes)));
+        }
+    }
+    let vlan = vlan_cell(&record.key);
+    if !vlan.is_empty() {
+        say("VLAN/TUNNEL", format!("vlan {vlan}"));
+    }
+    let tunnel = tunnel_cell(&record.key);
+    if !tunnel.is_empty() {
+        say("VLAN/TUNNEL", format!("tunnel {tunnel}"));
+    }
+    asides
 }

@@ -247,7 +247,11 @@ const NOTES_MAX: usize = 8;
 fn table(streams: &[Ended], totals: &Totals, out: &mut Out) -> Result<(), Failure> {
     let mut table = Table::new(&COLUMNS);
     for stream in streams {
-        table.row_with_notes(cells(&stream.record), notes(stream));
+        let mut asides = record::asides(&stream.record);
+        // A few gaps are told one by one.
+        let gaps = stream.record.odd.as_ref().map_or(0, |odd| odd.gaps.len());
+        asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX);
+        table.row_with_notes(cells(&stream.record), asides, notes(stream));
         table.settle(out)?;
     }
     table.finish(out)?;
