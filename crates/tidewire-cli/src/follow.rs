@@ -40,7 +40,7 @@ pub struct Options {
     form: Form,
 
     /// Only one direction: c2s or s2c
-    #[arg(long, value_name = "DIR", value_parser = crate::options::parse_direction, help_heading = "Stream")]
+    #[arg(long, value_name = "DIR", value_parser = crate::values::parse_direction, help_heading = "Stream")]
     direction: Option<Direction>,
 
     #[command(flatten)]

@@ -18,6 +18,7 @@ mod session;
 mod streams;
 mod table;
 mod units;
+mod values;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 

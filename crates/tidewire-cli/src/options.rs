@@ -1,18 +1,23 @@
 //! The options that all subcommands share: their definition, and what they set.
 
-use std::{net::IpAddr, path::PathBuf, str::FromStr};
+use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, Direction, Mode, TcpPolicy};
+use clap::Args;
+use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, Mode};
 
 use crate::{
     failure::Failure,
     units::{Share, Size, Span},
+    values::{
+        ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, ModeName, Policy, StatsFormat, TargetPolicy,
+        UrgentName,
+    },
 };
 
 /// Headings of the help.
 const INPUT: &str = "Input";
 const STREAMS: &str = "Streams";
+const FRAGMENTS: &str = "Fragments";
 const DELIVERY: &str = "Delivery";
 const MEMORY: &str = "Memory and overload";
 const REPORT: &str = "Report";
@@ -21,18 +26,19 @@ const REPORT: &str = "Report";
 #[derive(Args, Clone, Debug)]
 pub struct Common {
     /// Capture files (pcap, pcapng; gzip, zstd, lz4), merged by time; `-` is standard input
-    #[arg(value_name = "CAPTURE", help_heading = INPUT)]
+    #[arg(value_name = "CAPTURE", display_order = 0, help_heading = INPUT)]
     pub files: Vec<PathBuf>,
 
     /// Process only packets that match this expression (libpcap's language, as in tcpdump)
     #[arg(short = 'F', long, value_name = "EXPR", help_heading = INPUT)]
     pub filter: Option<String>,
 
-    /// The same, after `--`: tidewire flows a.pcap -- tcp port 80
-    #[arg(last = true, value_name = "EXPR", conflicts_with = "filter", help_heading = INPUT)]
+    /// As --filter, after `--`: tidewire flows a.pcap -- tcp port 80
+    #[arg(last = true, value_name = "EXPR", display_order = 0, conflicts_with = "filter", help_heading = INPUT)]
     pub expression: Vec<String>,
 
-    /// Worker threads; results do not depend on it
+    /// Worker threads, 1 to 64. Results do not depend on it as long as no bound is reached: each worker has its own
+    /// (--memory, --history and the tables)
     #[arg(short = 'j', long, value_name = "N", default_value_t = 1, help_heading = INPUT)]
     pub workers: usize,
 
@@ -90,6 +96,22 @@ pub struct Common {
     /// Packets in different tunnels may belong to one flow
     #[arg(long, help_heading = STREAMS)]
     pub ignore_tunnel: bool,
+
+    /// Reject a datagram with a smaller fragment, in bytes of data, that is not its last
+    #[arg(long, value_name = "SIZE", default_value = "8", help_heading = FRAGMENTS)]
+    pub fragment_min: Size,
+
+    /// Reject a datagram of more fragments
+    #[arg(long, value_name = "N", default_value_t = 8192, help_heading = FRAGMENTS)]
+    pub fragments_max: u32,
+
+    /// Reject a datagram of fragments that is larger, in bytes behind the IP header; IP allows 65535
+    #[arg(long, value_name = "SIZE", default_value = "65535", help_heading = FRAGMENTS)]
+    pub datagram_max: Size,
+
+    /// Reject a datagram that is not complete after TIME, by packet time; 0: never
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = FRAGMENTS)]
+    pub fragment_timeout: Span,
 
     /// Deliver at most SIZE of each direction; statistics go on. 0: statistics only
     #[arg(long, value_name = "SIZE", default_value = "all", help_heading = DELIVERY)]
@@ -150,145 +172,6 @@ pub struct Common {
     pub stats: Option<StatsFormat>,
 }
 
-/// See [`Mode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ModeName {
-    Strict,
-    Fast,
-    Track,
-}
-
-/// See [`ChecksumMode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ChecksumName {
-    Auto,
-    Verify,
-    Ignore,
-}
-
-/// What becomes of urgent bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum UrgentName {
-    Inline,
-    Out,
-}
-
-/// How the ledger is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StatsFormat {
-    Text,
-    Json,
-}
-
-/// A policy by its name, for TCP, fragments, or both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
-    tcp: Option<TcpPolicy>,
-    defrag: Option<DefragPolicy>,
-}
-
-impl FromStr for Policy {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let policy = Self { tcp: name.parse().ok(), defrag: name.parse().ok() };
-        if policy.tcp.is_none() && policy.defrag.is_none() {
-            let (tcp, defrag) = (TcpPolicy::NAMES.join(", "), DefragPolicy::NAMES.join(", "));
-            return Err(format!("no policy is called '{name}'; for TCP there are {tcp}; for fragments {defrag}"));
-        }
-        Ok(policy)
-    }
-}
-
-/// A network and its policy.
-#[derive(Clone, Copy, Debug)]
-pub struct TargetPolicy {
-    network: IpAddr,
-    prefix: u8,
-    policy: Policy,
-}
-
-impl FromStr for TargetPolicy {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (network, policy) = split(text, "NET=POLICY, as in 10.1.0.0/16=windows")?;
-        let (address, prefix) = match network.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (network, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| format!("'{address}' is not an IP address"))?;
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
-            None => bits,
-            Some(text) => match text.parse() {
-                Ok(prefix) if prefix <= bits => prefix,
-                _ => return Err(format!("'/{text}' is not a prefix length of 0 to {bits}")),
-            },
-        };
-        Ok(Self { network: address, prefix, policy: policy.parse()? })
-    }
-}
-
-/// A direction and its cutoff.
-#[derive(Clone, Copy, Debug)]
-pub struct DirectionCutoff(Direction, u64);
-
-impl FromStr for DirectionCutoff {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (direction, size) = split(text, "c2s=SIZE or s2c=SIZE")?;
-        Ok(Self(parse_direction(direction)?, size.parse::<Size>()?.0))
-    }
-}
-
-/// `c2s` or `s2c`.
-pub fn parse_direction(name: &str) -> Result<Direction, String> {
-    match name {
-        "c2s" => Ok(Direction::ClientToServer),
-        "s2c" => Ok(Direction::ServerToClient),
-        other => Err(format!("'{other}' is not a direction: c2s (client to server) or s2c")),
-    }
-}
-
-/// A class and its cutoff.
-#[derive(Clone, Debug)]
-pub struct ClassCutoff(String, u64);
-
-impl FromStr for ClassCutoff {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (expression, size) = split(text, "EXPR=SIZE, as in 'port 443=16K'")?;
-        Ok(Self(expression.into(), size.parse::<Size>()?.0))
-    }
-}
-
-/// A class and its priority.
-#[derive(Clone, Debug)]
-pub struct ClassPriority(String, u8);
-
-impl FromStr for ClassPriority {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (expression, level) = split(text, "EXPR=LEVEL, as in 'port 53=3'")?;
-        match level.trim().parse() {
-            Ok(level) if level < 8 => Ok(Self(expression.into(), level)),
-            _ => Err(format!("'{level}' is not a priority of 0 (the lowest) to 7")),
-        }
-    }
-}
-
-/// Splits at the last equals sign: expressions may hold others.
-fn split<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
-    match text.rsplit_once('=') {
-        Some((left, right)) if !left.trim().is_empty() && !right.is_empty() => Ok((left.trim(), right)),
-        _ => Err(format!("'{text}' is not of the form {form}")),
-    }
-}
-
 impl Common {
     /// The capture that these options describe. `mode` is the subcommand's own default.
     pub fn capture<'a>(&self, mode: Mode) -> Result<Capture<'a>, Failure> {
@@ -343,8 +226,24 @@ impl Common {
         config.wire.tunnel_depth = if self.outer { 0 } else { self.tunnel_depth };
         config.key_vlan = !self.ignore_vlan;
         config.key_tunnel = !self.ignore_tunnel;
+        self.apply_fragments(config)?;
         self.apply_delivery(config)?;
         self.apply_memory(config)
+    }
+
+    fn apply_fragments(&self, config: &mut Config) -> Result<(), Failure> {
+        if self.fragments_max == 0 {
+            return Err(Failure::Usage("--fragments-max: at least 1, or no datagram could be rebuilt".into()));
+        }
+        // Beyond IP's own bounds any number means the same.
+        config.fragment_bytes_min = u32::try_from(self.fragment_min.0).unwrap_or(u32::MAX);
+        config.fragments_max = self.fragments_max;
+        config.datagram_bytes_max = u32::try_from(self.datagram_max.0).unwrap_or(u32::MAX);
+        config.fragment_timeout_ns = match self.fragment_timeout.0 {
+            0 => u64::MAX,
+            timeout_ns => timeout_ns,
+        };
+        Ok(())
     }
 
     fn apply_delivery(&self, config: &mut Config) -> Result<(), Failure> {

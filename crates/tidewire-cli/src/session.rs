@@ -12,8 +12,9 @@ use tidewire::{CaptureError, Handler, Ledger, Mode, Outcome, Progress, Stop};
 use crate::{
     failure::{self, Failure},
     ledger,
-    options::{Common, StatsFormat},
+    options::Common,
     output::Out,
+    values::StatsFormat,
 };
 
 /// Nobody misses a progress bar before.

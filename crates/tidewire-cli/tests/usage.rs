@@ -244,6 +244,14 @@ fn every_option_can_be_given() {
         "2",
         "--ignore-vlan",
         "--ignore-tunnel",
+        "--fragment-min",
+        "16",
+        "--fragments-max",
+        "100",
+        "--datagram-max",
+        "10K",
+        "--fragment-timeout",
+        "5s",
         "--cutoff",
         "1M",
         "--cutoff-direction",
@@ -329,6 +337,31 @@ fn tables_keep_to_eighty_columns() {
     }
     let wide = run_in_columns("400", &["flows", &capture]);
     assert!(wide.contains("COMMUNITY ID") && wide.contains("FLAGS>"));
+}
+
+/// What was odd is told at any width: in a column, or beneath the line where the column has no room.
+#[test]
+fn what_was_odd_is_told_in_narrow_tables_too() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    let mut talk = Talk::new(40_000).vlan(100);
+    talk.handshake(&mut pcap);
+    let first = talk.sequence(false);
+    talk.say(&mut pcap, false, &[b'a'; 1000]);
+    talk.skip(false, 500);
+    talk.say(&mut pcap, false, &[b'c'; 1000]);
+    talk.segment(&mut pcap, false, first, PSH | ACK, &[b'a'; 1000]);
+    talk.segment(&mut pcap, false, first.wrapping_add(1000), PSH | ACK, &[b'b'; 500]);
+    talk.segment(&mut pcap, false, talk.sequence(false), RST | ACK, b"");
+    let capture = bench.file("odd.pcap", pcap.bytes());
+    for command in ["flows", "streams"] {
+        let narrow = run_in_columns("60", &[command, &capture]);
+        assert!(narrow.contains("\n    state: reset, c2s 1.0 kB retransmitted\n"), "{narrow}");
+        assert!(narrow.contains("\n    c2s 1 packet out of order, vlan 100\n"), "{narrow}");
+        assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+        let wide = run_in_columns("400", &[command, &capture]);
+        assert!(wide.contains("RETRANS  REORDERED") && !wide.contains("retransmitted"), "{wide}");
+    }
 }
 
 fn run_in_columns(columns: &str, arguments: &[&str]) -> String {

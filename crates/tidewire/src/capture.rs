@@ -106,7 +106,7 @@ impl<'a> Capture<'a> {
     }
 
     /// How many workers [`run`](Self::run) starts, 1 to [`WORKERS_MAX`]. Default 1: everything on the calling thread.
-    /// Results do not depend on it.
+    /// Results do not depend on it as long as no bound is reached: each worker has its own (see [`Config`]).
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count;

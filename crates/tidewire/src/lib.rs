@@ -120,7 +120,8 @@
 //!
 //! [`Capture::workers`] and [`Capture::run`]: each worker has a handler of its own and keeps its share of the flows,
 //! both directions of a conversation always with the same one. Nothing is shared while packets flow, and the calls for
-//! a stream do not depend on the number of workers. The handlers come back in [`Outcome::handlers`].
+//! a stream do not depend on the number of workers, as long as no bound of a worker is reached. The handlers come back
+//! in [`Outcome::handlers`].
 //!
 //! ```
 //! # use tidewire::{Capture, EndReason, Handler, Stream};

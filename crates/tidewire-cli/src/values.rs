@@ -1,0 +1,147 @@
+//! Values of options: names, and pairs of a name and a value.
+
+use std::{net::IpAddr, str::FromStr};
+
+use clap::ValueEnum;
+use tidewire::{DefragPolicy, Direction, TcpPolicy};
+
+use crate::units::Size;
+
+/// See [`Mode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeName {
+    Strict,
+    Fast,
+    Track,
+}
+
+/// See [`ChecksumMode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ChecksumName {
+    Auto,
+    Verify,
+    Ignore,
+}
+
+/// What becomes of urgent bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UrgentName {
+    Inline,
+    Out,
+}
+
+/// How the ledger is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatsFormat {
+    Text,
+    Json,
+}
+
+/// A policy by its name, for TCP, fragments, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    pub tcp: Option<TcpPolicy>,
+    pub defrag: Option<DefragPolicy>,
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let policy = Self { tcp: name.parse().ok(), defrag: name.parse().ok() };
+        if policy.tcp.is_none() && policy.defrag.is_none() {
+            let (tcp, defrag) = (TcpPolicy::NAMES.join(", "), DefragPolicy::NAMES.join(", "));
+            return Err(format!("no policy is called '{name}'; for TCP there are {tcp}; for fragments {defrag}"));
+        }
+        Ok(policy)
+    }
+}
+
+/// A network and its policy.
+#[derive(Clone, Copy, Debug)]
+pub struct TargetPolicy {
+    pub network: IpAddr,
+    pub prefix: u8,
+    pub policy: Policy,
+}
+
+impl FromStr for TargetPolicy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (network, policy) = split(text, "NET=POLICY, as in 10.1.0.0/16=windows")?;
+        let (address, prefix) = match network.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (network, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| format!("'{address}' is not an IP address"))?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            None => bits,
+            Some(text) => match text.parse() {
+                Ok(prefix) if prefix <= bits => prefix,
+                _ => return Err(format!("'/{text}' is not a prefix length of 0 to {bits}")),
+            },
+        };
+        Ok(Self { network: address, prefix, policy: policy.parse()? })
+    }
+}
+
+/// A direction and its cutoff.
+#[derive(Clone, Copy, Debug)]
+pub struct DirectionCutoff(pub Direction, pub u64);
+
+impl FromStr for DirectionCutoff {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (direction, size) = split(text, "c2s=SIZE or s2c=SIZE")?;
+        Ok(Self(parse_direction(direction)?, size.parse::<Size>()?.0))
+    }
+}
+
+/// `c2s` or `s2c`.
+pub fn parse_direction(name: &str) -> Result<Direction, String> {
+    match name {
+        "c2s" => Ok(Direction::ClientToServer),
+        "s2c" => Ok(Direction::ServerToClient),
+        other => Err(format!("'{other}' is not a direction: c2s (client to server) or s2c")),
+    }
+}
+
+/// A class and its cutoff.
+#[derive(Clone, Debug)]
+pub struct ClassCutoff(pub String, pub u64);
+
+impl FromStr for ClassCutoff {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (expression, size) = split(text, "EXPR=SIZE, as in 'port 443=16K'")?;
+        Ok(Self(expression.into(), size.parse::<Size>()?.0))
+    }
+}
+
+/// A class and its priority.
+#[derive(Clone, Debug)]
+pub struct ClassPriority(pub String, pub u8);
+
+impl FromStr for ClassPriority {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (expression, level) = split(text, "EXPR=LEVEL, as in 'port 53=3'")?;
+        match level.trim().parse() {
+            Ok(level) if level < 8 => Ok(Self(expression.into(), level)),
+            _ => Err(format!("'{level}' is not a priority of 0 (the lowest) to 7")),
+        }
+    }
+}
+
+/// Splits at the last equals sign: expressions may hold others.
+fn split<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
+    match text.rsplit_once('=') {
+        Some((left, right)) if !left.trim().is_empty() && !right.is_empty() => Ok((left.trim(), right)),
+        _ => Err(format!("'{text}' is not of the form {form}")),
+    }
+}
