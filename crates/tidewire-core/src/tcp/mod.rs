@@ -13,7 +13,7 @@ mod segment;
 pub(crate) use segment::{Segment, flag};
 
 use crate::{
-    AnomalyKind, Direction, Fate, GapCause, Handler, TcpState,
+    AnomalyKind, Direction, Fate, GapCause, Handler, Mode, TcpState,
     engine::{core::Core, transport::Packet},
     flow::{Flow, bits, half},
 };
@@ -46,7 +46,7 @@ impl<H: Handler> Core<H> {
     pub(crate) fn fate_of_cut(&self, flow: &Flow, direction: Direction, start: u64) -> Fate {
         if flow.has(bits::DISCARDED) {
             Fate::Discarded
-        } else if start >= self.cutoff(flow, direction) {
+        } else if self.config.mode != Mode::Track && start >= self.cutoff(flow, direction) {
             Fate::BeyondCutoff
         } else {
             Fate::Tracked
