@@ -229,15 +229,17 @@ anomalies! {
     NoAck => "no_ack",
     /// A retransmitted SYN or SYN-ACK with another sequence number.
     ChangedIsn => "changed_isn",
-    /// Payload beyond the FIN.
+    /// Payload beyond the FIN, or a FIN inside of payload.
     DataBeyondFin => "data_beyond_fin",
     /// Packets after an accepted reset.
     AfterReset => "after_reset",
+    /// A TCP MD5 signature (RFC 2385) in a connection whose SYNs had none: a host drops the segment.
+    UnexpectedSignature => "unexpected_signature",
     /// A SYN that carries payload.
     SynData => "syn_data",
     /// Both sides sent a SYN.
     SimultaneousOpen => "simultaneous_open",
-    /// Bytes were acknowledged that were never captured.
+    /// Bytes were acknowledged that were never captured, or one more than that by a segment with payload.
     AckedUnseen => "acked_unseen",
     /// The stream was joined after its beginning.
     Midstream => "midstream",

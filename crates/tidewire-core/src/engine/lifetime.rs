@@ -77,6 +77,11 @@ impl<H: Handler> Engine<H> {
             self.core.absorb(flow, &pending);
         }
         self.core.complete(flow, data);
+        // What was doubtful until the end may have closed it.
+        let reason = match (reason, flow.reason_over()) {
+            (EndReason::EndOfInput | EndReason::Timeout, Some(over)) => over,
+            _ => reason,
+        };
         self.core.close(flow, data, reason);
         self.core.slot = before;
         self.table.remove(slot);

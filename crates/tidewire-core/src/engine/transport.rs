@@ -187,6 +187,7 @@ impl<H: Handler> Engine<H> {
             scale: segment.scale.unwrap_or(0),
             tcp_flags: segment.flags,
             good_checksum: self.core.config.checksum != ChecksumMode::Ignore && !is_bad(packet),
+            signed: segment.signed,
             ..HalfOpen::default()
         };
         self.table.add_half_open(entry);
@@ -335,6 +336,7 @@ impl<H: Handler> Engine<H> {
             timestamp_ns: packet.frame.timestamp_ns,
             isn: segment.seq,
             scale: segment.scale.unwrap_or(0),
+            signed: segment.signed,
             from_client: direction == Direction::ClientToServer,
             packets: 0,
             ip_bytes: 0,
@@ -403,6 +405,7 @@ impl PendingSyn {
             packets: self.packets,
             client_is_a,
             scale: self.scale,
+            signed: self.signed,
             tcp_flags: flag::SYN,
             ..HalfOpen::default()
         }
@@ -420,7 +423,9 @@ impl HalfOpen {
         let client = &mut flow.halves[0];
         client.packets = u64::from(self.packets);
         client.base_seq = self.isn.wrapping_add(1);
-        client.flags = half::KNOWN | half::SYN | if self.good_checksum { half::GOOD_CHECKSUM } else { 0 };
+        client.flags = half::KNOWN | half::SYN;
+        client.flags |= if self.good_checksum { half::GOOD_CHECKSUM } else { 0 };
+        client.flags |= if self.signed { half::SIGNED } else { 0 };
         client.scale = self.scale;
         client.tcp_flags = self.tcp_flags;
         if let Some(value) = self.timestamp {

@@ -7,6 +7,8 @@ pub(crate) struct PendingSyn {
     pub timestamp_ns: u64,
     pub isn: u32,
     pub scale: u8,
+    /// It carried a signature: see `Segment::signed`.
+    pub signed: bool,
     pub from_client: bool,
     pub packets: u32,
     pub ip_bytes: u64,
@@ -44,7 +46,8 @@ pub(crate) struct Extra {
     pub hole_since_ns: [u64; 2],
     /// Packets with payload since.
     pub hole_segments: [u32; 2],
-    /// Segments that continue the stream beyond the receiver's window since the receiver was last heard.
+    /// Segments that continue the stream and that the receiver would have answered, since it was last heard;
+    /// `UNHEARD`: so many that its side was not captured.
     pub unheard: [u32; 2],
     /// The last acknowledgment that was too new, and how many in a row went on from each other.
     pub skip: [(u32, u32); 2],
@@ -71,6 +74,15 @@ pub(crate) struct Extra {
     pub lost: [Vec<(u64, u64, GapCause)>; 2],
     /// Offsets of urgent bytes that are taken out of the stream.
     pub urgent: [Vec<u64>; 2],
+    /// Internal offset of the first byte of the segment with the FIN.
+    pub fin_from: [u64; 2],
+    /// Internal offset of a FIN that a host would probably not take; `u64::MAX`: none.
+    pub fin_doubtful: [u64; 2],
+    /// Clock at the first of `unheard`.
+    pub unheard_since_ns: [u64; 2],
+    /// Internal offsets of the doubtful bytes that came since the receiver sent the last empty segment, and that are
+    /// doubtful only because they acknowledge what was not seen, a FIN's place included.
+    pub unanswered: [Option<(u64, u64)>; 2],
     /// `keep_chunk` was called.
     pub keep: bool,
 }
@@ -116,8 +128,12 @@ impl Default for Extra {
             hole_since_ns: [0; 2],
             hole_segments: [0; 2],
             unheard: [0; 2],
+            unheard_since_ns: [0; 2],
+            unanswered: [None; 2],
             skip: [(0, 0); 2],
             fin_at: [u64::MAX; 2],
+            fin_from: [u64::MAX; 2],
+            fin_doubtful: [u64::MAX; 2],
             gaps: Vec::new(),
             conflicts: Default::default(),
             anomalies: Vec::new(),

@@ -21,6 +21,8 @@ pub(crate) struct HalfOpen {
     pub scale: u8,
     /// The SYN's checksum was verified and right.
     pub good_checksum: bool,
+    /// The SYN carried a signature: see `Segment::signed`.
+    pub signed: bool,
     pub tcp_flags: u8,
     /// Counts how often the slot was reused, so that the queue of oldest entries can tell.
     pub generation: u32,
@@ -45,6 +47,7 @@ impl Default for HalfOpen {
             client_is_a: false,
             scale: 0,
             good_checksum: false,
+            signed: false,
             tcp_flags: 0,
             generation: 0,
             live: false,

@@ -74,6 +74,10 @@ pub(crate) mod half {
     pub const QUEUED: u16 = 1024;
     /// A packet with a good checksum was seen: bad ones are not offloading.
     pub const GOOD_CHECKSUM: u16 = 2048;
+    /// The SYN carried a signature: see `Segment::signed`.
+    pub const SIGNED: u16 = 4096;
+    /// `Extra::fin_doubtful` is set.
+    pub const DOUBTFUL_FIN: u16 = 8192;
     /// Any of these, and a packet cannot take the short way.
     pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN;
 }

@@ -15,10 +15,15 @@ pub(crate) enum Ack {
     Absent,
     /// Possible, as far as we know.
     Possible,
+    /// It acknowledges more than was seen of the other side, and no more than that was allowed to send: either the
+    /// capture lost that, or a host would drop the segment.
+    Unseen,
     /// It acknowledges what the other side was never allowed to send.
     TooNew,
     /// It is older than any that could still be under way.
     TooOld,
+    /// A host would not look at it, for another reason.
+    Refused,
 }
 
 /// So many acknowledgments in a row, each at most `SKIP_STEP_MAX` beyond the last, are believed.
@@ -26,9 +31,13 @@ const SKIP_ACKS: u32 = 3;
 /// See `SKIP_ACKS`: more than what arrives between two acknowledgments.
 const SKIP_STEP_MAX: u32 = 1 << 20;
 
-/// After so many segments that go on without a gap beyond a window that nobody moves, while the receiver is not heard at
-/// all, its side was not captured: one that was there would have answered the first (RFC 9293 section 3.10.7.4).
+/// After so many segments that go on without a gap, each of which a receiver would have answered at once with what it
+/// expects (RFC 9293 section 3.10.7.4), while it is not heard at all: its side was not captured.
 pub(crate) const UNHEARD_SEGMENTS: u32 = 32;
+/// … if that lasts for so long: Linux answers such segments twice a second (tcp_invalid_ratelimit), the others in silence.
+const UNHEARD_NS: u64 = 1_000_000_000;
+/// The value of `Extra::unheard` once that is decided.
+pub(crate) const UNHEARD: u32 = u32::MAX;
 
 /// Linux discards segments whose timestamp is older than the last by more than this (TCP_PAWS_WINDOW).
 const PAWS_WINDOW: i32 = 1;
@@ -44,15 +53,12 @@ impl<H: Handler> Core<H> {
         }
         let mut verdict = self.judge_ack(flow, direction, segment);
         if verdict == Ack::TooNew && self.is_skip(flow, direction, segment.ack) {
-            verdict = Ack::Possible;
+            verdict = Ack::Unseen;
         }
-        if verdict != Ack::Possible {
+        if !matches!(verdict, Ack::Possible | Ack::Unseen) {
             return verdict;
         }
-        if let Some(extra) = &mut flow.extra {
-            extra.unheard[direction.opposite() as usize] = 0;
-            extra.skip[direction as usize].1 = 0;
-        }
+        self.hear(flow, direction, segment);
         let me = &mut flow.halves[direction as usize];
         let shift = if me.scale == SCALE_UNKNOWN { 14 } else { me.scale };
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << shift);
@@ -70,8 +76,36 @@ impl<H: Handler> Core<H> {
         verdict
     }
 
+    /// What is over when a side is heard.
+    fn hear(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+        let (at, other) = (direction as usize, direction.opposite() as usize);
+        if let Some(extra) = &mut flow.extra {
+            extra.unheard[other] = 0;
+            // A host that drops a segment answers with an empty one; what it sends of its own may be older.
+            if segment.length == 0 {
+                extra.unanswered[other] = None;
+            }
+            extra.skip[at].1 = 0;
+        }
+        // Whose number is still the next expected sent nothing that was lost: an acknowledgment of more was made up.
+        let me = &flow.halves[at];
+        if segment.length == 0
+            && segment.flags & flag::FIN == 0
+            && !me.has(half::QUEUED | half::FIN_SEEN | half::HELD)
+            && segment.seq == me.next_seq()
+        {
+            if let Some(extra) = &mut flow.extra {
+                extra.skip[other].1 = 0;
+            }
+            let peer = &mut flow.halves[other];
+            if peer.has(half::ACKED) && after(peer.ack, segment.seq) {
+                peer.ack = segment.seq;
+            }
+        }
+    }
+
     /// Several acknowledgments that are too new and go on from each other: the capture lost what they acknowledge (N6).
-    /// One that somebody made up stands alone among the true ones.
+    /// One that somebody made up stands alone among the true ones, or the other side's own number gives it the lie.
     fn is_skip(&mut self, flow: &mut Flow, direction: Direction, ack: u32) -> bool {
         let extra = flow.extra();
         let (last, count) = &mut extra.skip[direction as usize];
@@ -93,39 +127,54 @@ impl<H: Handler> Core<H> {
         }
         let offset = peer.offset_of(segment.ack);
         if !me.has(half::ACKED) {
-            // The handshake's last segment acknowledges the SYN, and with it at most what came with that.
-            let queued = flow.extra.as_ref().map_or(0, |extra| extra.queue[direction.opposite() as usize].end());
-            let seen = peer.next.max(queued) as i64;
-            // Whose own SYN was not captured is beyond its handshake: more may be lost than that.
+            let seen = self.seen(flow, direction.opposite());
+            // The handshake's last segment acknowledges the SYN, and with it at most what came with that. Whose own SYN
+            // was not captured is beyond its handshake: more may be lost than that.
             let sent = seen + if me.has(half::SYN) { 1 } else { i64::from(u16::MAX) };
             return match offset {
                 _ if offset < 0 => Ack::TooOld,
                 _ if offset > sent => Ack::TooNew,
+                _ if offset > seen => Ack::Unseen,
                 _ => Ack::Possible,
             };
         }
         let window = i64::from(me.edge.wrapping_sub(me.ack)).clamp(65_535, WINDOW_MAX);
-        if offset < peer.offset_of(me.ack) - window {
+        // What was acknowledged beyond what was seen may have been made up, and makes nothing old.
+        if offset < peer.offset_of(me.ack) - window && offset < self.seen(flow, direction.opposite()) - window {
             return Ack::TooOld;
         }
         // Beyond what was seen: lost before us, unless it is beyond what this side's window ever allowed.
-        if offset > peer.next as i64 + 1 && offset > self.queue_end(flow, direction.opposite()) + 1 && peer.packets > 0
-        {
-            if offset > peer.offset_of(me.edge) + 1 {
-                return Ack::TooNew;
-            }
+        if offset <= peer.next as i64 || peer.packets == 0 {
+            return Ack::Possible;
+        }
+        let seen = self.seen(flow, direction.opposite());
+        if offset <= seen {
+            return Ack::Possible;
+        }
+        if offset > peer.offset_of(me.edge) + 1 {
+            return Ack::TooNew;
+        }
+        // One more may be a FIN that was not captured.
+        if offset > seen + 1 {
             self.odd_once(flow, AnomalyKind::AckedUnseen);
         }
-        Ack::Possible
+        Ack::Unseen
     }
 
-    /// Internal offset after the last byte that waits.
-    fn queue_end(&self, flow: &Flow, direction: Direction) -> i64 {
+    /// Internal offset after everything that was seen of a direction, its FIN included.
+    fn seen(&self, flow: &Flow, direction: Direction) -> i64 {
         let at = direction as usize;
-        match &flow.extra {
-            Some(extra) if flow.halves[at].has(half::QUEUED) => extra.queue[at].end() as i64,
-            _ => 0,
+        let me = &flow.halves[at];
+        let mut seen = me.next as i64;
+        if let Some(extra) = &flow.extra {
+            if me.has(half::QUEUED) {
+                seen = seen.max(extra.queue[at].end() as i64);
+            }
+            for fin in [extra.fin_at[at], extra.fin_doubtful[at]].into_iter().filter(|fin| *fin != u64::MAX) {
+                seen = seen.max(fin as i64);
+            }
         }
+        seen + i64::from(me.has(half::FIN_SEEN | half::DOUBTFUL_FIN))
     }
 
     /// Takes in payload (or a FIN) that is not simply the next.
@@ -145,14 +194,19 @@ impl<H: Handler> Core<H> {
             }
         }
         let mut doubt = self.doubt(flow, direction, segment, ack);
-        if doubt == Some(AnomalyKind::OutOfWindow) && self.receiver_is_unheard(flow, direction, segment) {
+        if matches!(doubt, Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen))
+            && self.receiver_is_unheard(flow, direction, segment)
+        {
             doubt = None;
         }
-        // That it came after the reset was noted before.
-        if let Some(kind) = doubt
-            && kind != AnomalyKind::AfterReset
-        {
-            self.odd(flow, kind);
+        match doubt {
+            // Noted before.
+            None | Some(AnomalyKind::AfterReset | AnomalyKind::UnexpectedSignature) => {}
+            Some(AnomalyKind::AckedUnseen) => {
+                self.odd_once(flow, AnomalyKind::AckedUnseen);
+                self.note_unanswered(flow, direction, segment);
+            }
+            Some(kind) => self.odd(flow, kind),
         }
         let me = &mut flow.halves[direction as usize];
         let offset = me.offset_of(segment.seq);
@@ -169,7 +223,7 @@ impl<H: Handler> Core<H> {
         self.place(flow, data, direction, segment, payload, doubt.is_some())
     }
 
-    /// Whether the window says nothing, as it is long since its owner was heard.
+    /// Whether what the receiver said last says nothing any more, as it is long since it was heard.
     fn receiver_is_unheard(&self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
         let at = direction as usize;
         let (next, start) = (flow.halves[at].next, flow.halves[at].offset_of(segment.seq));
@@ -177,8 +231,29 @@ impl<H: Handler> Core<H> {
         if start > next.max(extra.queue[at].end()) as i64 {
             return false;
         }
+        if extra.unheard[at] == 0 {
+            extra.unheard_since_ns[at] = self.clock_ns;
+        }
         extra.unheard[at] = extra.unheard[at].saturating_add(1);
-        extra.unheard[at] > UNHEARD_SEGMENTS
+        let is_long = self.clock_ns.saturating_sub(extra.unheard_since_ns[at]) >= UNHEARD_NS;
+        // What cannot wait any longer has to be decided now.
+        let is_much = extra.queue[at].charged_bytes() >= self.config.stream_buffer_bytes / 2;
+        if extra.unheard[at] > UNHEARD_SEGMENTS && (is_long || is_much) {
+            extra.unheard[at] = UNHEARD;
+        }
+        extra.unheard[at] == UNHEARD
+    }
+
+    /// Notes bytes that the receiver has yet to answer: where nothing more is heard of it, they are believed at the end.
+    fn note_unanswered(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+        let at = direction as usize;
+        let start = flow.halves[at].offset_of(segment.seq).max(0) as u64;
+        let end = start + u64::from(segment.length);
+        match &mut flow.extra().unanswered[at] {
+            Some((first, last)) if (*first..=*last).contains(&start) => *last = end.max(*last),
+            Some(_) => {}
+            none => *none = Some((start, end)),
+        }
     }
 
     /// Midway, a side that never set ACK may be of a kind that does not: a host would have dropped all it said, but
@@ -194,8 +269,10 @@ impl<H: Handler> Core<H> {
         if flow.state == TcpState::Reset {
             return Some(AnomalyKind::AfterReset);
         }
-        if matches!(ack, Ack::TooNew | Ack::TooOld) {
-            return Some(AnomalyKind::InvalidAck);
+        match ack {
+            Ack::TooNew | Ack::TooOld => return Some(AnomalyKind::InvalidAck),
+            Ack::Refused => return Some(AnomalyKind::UnexpectedSignature),
+            Ack::Absent | Ack::Possible | Ack::Unseen => {}
         }
         if let Some(value) = segment.timestamp
             && me.has(half::TIMESTAMP)
@@ -206,7 +283,10 @@ impl<H: Handler> Core<H> {
         }
         if me.has(half::HELD) || !peer.has(half::ACKED) {
             let distance = (me.offset_of(segment.seq) - me.next as i64).abs();
-            return (distance > WINDOW_MAX).then_some(AnomalyKind::OutOfWindow);
+            if distance > WINDOW_MAX {
+                return Some(AnomalyKind::OutOfWindow);
+            }
+            return (ack == Ack::Unseen && !me.has(half::HELD)).then_some(AnomalyKind::AckedUnseen);
         }
         let end = me.offset_of(segment.seq) + i64::from(segment.length);
         let edge = me.offset_of(peer.edge);
@@ -214,6 +294,6 @@ impl<H: Handler> Core<H> {
             let is_probe = segment.length <= 1 && peer.has(half::ZERO_WINDOW);
             return Some(if is_probe { AnomalyKind::ZeroWindowProbe } else { AnomalyKind::OutOfWindow });
         }
-        None
+        (ack == Ack::Unseen).then_some(AnomalyKind::AckedUnseen)
     }
 }

@@ -43,6 +43,9 @@ impl<H: Handler> Core<H> {
             me.flags |= half::TIMESTAMP;
         }
         me.scale = segment.scale.unwrap_or(0);
+        if segment.signed {
+            me.flags |= half::SIGNED;
+        }
         if segment.has(flag::ACK) {
             me.ack = segment.ack;
             me.edge = segment.ack.wrapping_add(u32::from(segment.window));

@@ -79,7 +79,12 @@ impl<H: Handler> Core<H> {
     pub(crate) fn next_queued(&self, flow: &Flow, direction: Direction) -> Option<u64> {
         let me = &flow.halves[direction as usize];
         let first = flow.extra.as_ref()?.queue[direction as usize].first_start()?;
-        (first > me.next || me.has(half::HELD)).then_some(first)
+        if me.has(half::HELD) {
+            return Some(first);
+        }
+        // What waits beyond the FIN is never next.
+        let fin = self.fin_of(flow, direction).unwrap_or(i64::MAX);
+        (first > me.next && (first as i64) < fin).then_some(first)
     }
 
     /// Whether the hole before the queue's first bytes has been waited for long enough, or may not be waited for.
@@ -192,6 +197,7 @@ impl<H: Handler> Core<H> {
     pub(crate) fn complete(&mut self, flow: &mut Flow, data: &mut H::Data) {
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
             self.empty(flow, data, direction, GapCause::NotCaptured);
+            self.believe_last_fin(flow, direction);
             self.tail(flow, data, direction);
             self.report_cutoff(flow, data, direction);
             self.flush(flow, data, direction);

@@ -1,6 +1,7 @@
 //! TCP: what a segment changes in its connection, as a receiving host would see it (RFC 9293, RFC 5961, RFC 7323).
 
 mod accept;
+mod fin;
 mod handshake;
 pub(crate) mod history;
 mod holes;
@@ -10,6 +11,7 @@ pub mod queue;
 mod reset;
 mod segment;
 
+use accept::Ack;
 pub(crate) use segment::{Segment, flag};
 
 use crate::{
@@ -68,7 +70,22 @@ impl<H: Handler> Core<H> {
         let bare = segment.flags & (flag::SYN | flag::FIN | flag::RST | flag::ACK) == 0;
         if segment.flags & SYN_FIN == SYN_FIN || segment.flags & SYN_RST == SYN_RST || bare {
             self.odd(flow, AnomalyKind::InvalidFlags);
-            if !bare || !Self::never_acknowledges(flow, direction) {
+            let is_heard = if bare {
+                Self::never_acknowledges(flow, direction)
+            } else {
+                // In an open connection hosts look at RST before anything else (RFC 9293 section 3.10.7.4).
+                segment.has(flag::RST)
+                    && flow.state != TcpState::SynSent
+                    && flow.halves[direction as usize].has(half::KNOWN)
+            };
+            if !is_heard {
+                return Fate::Ignored;
+            }
+        }
+        let is_refused = segment.signed && Self::expects_no_signature(flow);
+        if is_refused {
+            self.odd(flow, AnomalyKind::UnexpectedSignature);
+            if segment.has(flag::RST | flag::SYN) || segment.length == 0 && !segment.has(flag::FIN) {
                 return Fate::Ignored;
             }
         }
@@ -82,17 +99,27 @@ impl<H: Handler> Core<H> {
             self.odd_once(flow, AnomalyKind::AfterReset);
         }
         self.learn_base(flow, direction, segment);
-        let ack = self.acknowledge(flow, direction, segment);
+        let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
         let fate = if segment.length == 0 && !segment.has(flag::FIN) {
             Fate::Tracked
         } else {
             self.accept(flow, data, direction, segment, payload, ack)
         };
         // An acknowledgment may settle what waits in the other direction.
-        if flow.halves[direction.opposite() as usize].has(half::QUEUED) {
-            self.advance(flow, data, direction.opposite(), payload.timestamp_ns);
+        let other = direction.opposite();
+        if flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
+            self.settle_fin(flow, other);
+        }
+        if flow.halves[other as usize].has(half::QUEUED | half::FIN_SEEN) {
+            self.advance(flow, data, other, payload.timestamp_ns);
         }
         fate
+    }
+
+    /// Whether a host would drop a signed segment: signatures are agreed on with the SYN, and none had one.
+    fn expects_no_signature(flow: &Flow) -> bool {
+        let seen = flow.halves[0].flags | flow.halves[1].flags;
+        seen & (half::SYN | half::SIGNED) == half::SYN
     }
 
     /// What a direction counts from, when its SYN was not seen: its first packet's number, or what the other side

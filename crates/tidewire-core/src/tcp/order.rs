@@ -1,8 +1,13 @@
 //! Bytes into order: what is next is handed over at once, the rest waits in the queue.
 
-use super::{Payload, Segment, accept::UNHEARD_SEGMENTS, flag, queue::Incoming};
+use super::{
+    Payload, Segment,
+    accept::{UNHEARD, UNHEARD_SEGMENTS},
+    flag,
+    queue::Incoming,
+};
 use crate::{
-    AnomalyKind, Direction, Fate, Gap, GapCause, Handler, Mode, TcpState,
+    AnomalyKind, Direction, Fate, Gap, GapCause, Handler, Mode,
     engine::core::Core,
     flow::{Flow, half},
 };
@@ -26,7 +31,14 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         let start = flow.halves[at].offset_of(segment.seq);
         let mut end = start + i64::from(segment.length);
-        let fin = (segment.has(flag::FIN) && !weak).then_some(end);
+        let mut fin = segment.has(flag::FIN).then_some(end);
+        if fin.is_some() && weak {
+            self.doubt_fin(flow, direction, end);
+            fin = None;
+        }
+        if !weak && segment.length > 0 {
+            self.drop_covered_fin(flow, direction, start, end);
+        }
         if let Some(last) = self.fin_of(flow, direction)
             && end > last
         {
@@ -34,6 +46,10 @@ impl<H: Handler> Core<H> {
                 self.odd_once(flow, AnomalyKind::DataBeyondFin);
             }
             end = last.max(start);
+        }
+        if fin.is_some_and(|fin| self.is_covered(flow, direction, start, fin)) {
+            self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            fin = None;
         }
         if segment.has(flag::URG) {
             self.urgent(flow, direction, start, segment);
@@ -60,52 +76,12 @@ impl<H: Handler> Core<H> {
             }
         }
         if let Some(fin) = fin {
-            self.note_fin(flow, direction, fin);
+            self.note_fin(flow, direction, start, fin);
         }
         if flow.halves[at].has(half::QUEUED | half::FIN_SEEN) {
             self.advance(flow, data, direction, payload.timestamp_ns);
         }
         fate
-    }
-
-    /// Internal offset of the direction's FIN, where one was seen.
-    fn fin_of(&self, flow: &Flow, direction: Direction) -> Option<i64> {
-        let me = &flow.halves[direction as usize];
-        if me.has(half::FIN) {
-            return Some(me.next as i64);
-        }
-        let extra = flow.extra.as_ref()?;
-        let at = extra.fin_at[direction as usize];
-        (at != u64::MAX).then_some(at as i64)
-    }
-
-    fn note_fin(&mut self, flow: &mut Flow, direction: Direction, fin: i64) {
-        let at = direction as usize;
-        let me = &mut flow.halves[at];
-        if me.has(half::FIN_SEEN) || fin < 0 {
-            return;
-        }
-        me.flags |= half::FIN_SEEN;
-        if fin as u64 != me.next || me.has(half::HELD) {
-            flow.extra().fin_at[at] = fin as u64;
-        }
-    }
-
-    /// A FIN that was reached ends its direction; the second one ends the connection.
-    fn reach_fin(&mut self, flow: &mut Flow, direction: Direction) {
-        let at = direction as usize;
-        let me = &flow.halves[at];
-        if me.flags & (half::FIN_SEEN | half::FIN | half::HELD) != half::FIN_SEEN {
-            return;
-        }
-        if flow.extra.as_ref().is_some_and(|extra| extra.fin_at[at] != u64::MAX && extra.fin_at[at] > me.next) {
-            return;
-        }
-        flow.halves[at].flags |= half::FIN;
-        if flow.state != TcpState::Reset {
-            let both = flow.halves[direction.opposite() as usize].has(half::FIN);
-            flow.state = if both { TcpState::Closed } else { TcpState::HalfClosed };
-        }
     }
 
     #[cold]
@@ -153,6 +129,9 @@ impl<H: Handler> Core<H> {
         let is_next = run.start <= me.next as i64 && (run.end as u64) <= first;
         if is_next && !me.has(half::HELD) && !run.weak && !policy.holds_until_acknowledged() {
             let skip = (me.next as i64 - run.start) as usize;
+            if me.has(half::QUEUED) {
+                self.supersede(flow, direction, me.next, run.end as u64, run.bytes.get(skip..).unwrap_or_default());
+            }
             let end = run.end as u64;
             let origin = if payload.origin == 0 { 0 } else { payload.origin + skip as u64 };
             self.hand(flow, data, direction, run.bytes.get(skip..).unwrap_or_default(), payload.timestamp_ns, origin);
@@ -165,6 +144,20 @@ impl<H: Handler> Core<H> {
             return;
         }
         self.enqueue(flow, direction, run, payload, policy);
+    }
+
+    /// Bytes that are handed over as they come may be a second version of doubtful ones that wait.
+    fn supersede(&mut self, flow: &mut Flow, direction: Direction, start: u64, end: u64, bytes: &[u8]) {
+        let at = direction as usize;
+        let incoming =
+            Incoming { start, bytes, length: end.saturating_sub(start), weak: false, timestamp_ns: 0, number: 0 };
+        let (bias, mut conflicts) = (flow.bias(direction), Vec::new());
+        let extra = flow.extra();
+        let fresh = extra.queue[at].compare(&incoming, &mut |offset, bytes| conflicts.push((offset, bytes)));
+        extra.retransmitted_bytes[at] += incoming.length.saturating_sub(fresh);
+        for (offset, bytes) in conflicts {
+            self.conflict(flow, direction, offset.saturating_sub(bias), bytes);
+        }
     }
 
     fn enqueue(
@@ -301,11 +294,23 @@ impl<H: Handler> Core<H> {
         if flow.halves[at].has(half::HELD) {
             return true;
         }
-        let (limit, weak_limit) = self.limits(flow, direction);
-        let limit = if last { u64::MAX } else { limit };
-        // Where the receiver was never heard, there is nothing to wait for.
-        let unheard = last && flow.halves[direction.opposite() as usize].packets == 0;
-        let weak_limit = if unheard { u64::MAX } else { weak_limit };
+        let (mut limit, mut weak_limit) = self.limits(flow, direction);
+        if last {
+            let fin = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
+            limit = fin;
+            // Where the receiver was never heard, or not since, there is nothing to wait for.
+            let (unanswered, unheard) = match &flow.extra {
+                Some(extra) => (extra.unanswered[at], extra.unheard[at]),
+                None => (None, 0),
+            };
+            if flow.halves[direction.opposite() as usize].packets == 0 || unheard > UNHEARD_SEGMENTS {
+                weak_limit = fin;
+            } else if let Some((first, last)) = unanswered
+                && first <= flow.halves[at].next
+            {
+                weak_limit = weak_limit.max(last.min(fin));
+            }
+        }
         let mut moved = false;
         loop {
             let next = flow.halves[at].next;
@@ -349,12 +354,12 @@ impl<H: Handler> Core<H> {
         let me = &flow.halves[direction as usize];
         let peer = &flow.halves[direction.opposite() as usize];
         let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 };
-        let unheard = flow.extra.as_ref().is_some_and(|extra| extra.unheard[direction as usize] > UNHEARD_SEGMENTS);
+        let unheard = flow.extra.as_ref().is_some_and(|extra| extra.unheard[direction as usize] == UNHEARD);
         let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
         // The FIN takes a number of its own: what is acknowledged beyond it is not a byte in its place.
         let fin = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
         let believed = if unheard { u64::MAX } else { acknowledged };
-        (if holds { acknowledged } else { u64::MAX }, believed.min(fin))
+        (if holds { acknowledged } else { u64::MAX }.min(fin), believed.min(fin))
     }
 }
 

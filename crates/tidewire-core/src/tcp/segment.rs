@@ -24,6 +24,8 @@ pub(crate) struct Segment {
     pub scale: Option<u8>,
     /// The urgent pointer.
     pub urgent: u16,
+    /// Whether it has a TCP MD5 signature (RFC 2385).
+    pub signed: bool,
 }
 
 impl Segment {
@@ -40,6 +42,7 @@ impl Segment {
             _ if header_bytes > 20 => header.get(20..header_bytes.min(header.len())).and_then(timestamp),
             _ => None,
         };
+        let is_usual = header_bytes <= 20 || header_bytes == 32 && timestamp.is_some();
         Some(Self {
             seq: word(4),
             ack: word(8),
@@ -49,6 +52,7 @@ impl Segment {
             timestamp,
             scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
             urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
+            signed: !is_usual && is_signed(header, header_bytes),
         })
     }
 
@@ -89,6 +93,13 @@ fn timestamp(options: &[u8]) -> Option<u32> {
 fn window_scale(header: &[u8], header_bytes: usize) -> Option<u8> {
     let options = header.get(20..header_bytes.min(header.len()))?;
     option(options, |kind, body| (kind == 3).then(|| body.first().copied().unwrap_or(0).min(14)))
+}
+
+#[cold]
+fn is_signed(header: &[u8], header_bytes: usize) -> bool {
+    const MD5: u8 = 19;
+    let options = header.get(20..header_bytes.min(header.len())).unwrap_or_default();
+    option(options, |kind, _| (kind == MD5).then_some(())).is_some()
 }
 
 /// Whether `a` comes after `b` in sequence space (RFC 9293 section 3.4): defined for every pair, never panics.

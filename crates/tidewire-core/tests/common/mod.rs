@@ -26,6 +26,8 @@ pub struct Seg {
     pub window: u16,
     pub timestamp: Option<u32>,
     pub urgent: u16,
+    /// Further TCP options, a multiple of four bytes.
+    pub options: Vec<u8>,
     pub payload: Vec<u8>,
     /// Bytes cut off the end by the snap length.
     pub snapped: usize,
@@ -43,6 +45,7 @@ impl Seg {
             window: 65_535,
             timestamp: None,
             urgent: 0,
+            options: Vec::new(),
             payload: payload.to_vec(),
             snapped: 0,
             time_ms: 0,
@@ -51,7 +54,7 @@ impl Seg {
 
     pub fn bytes(&self) -> Vec<u8> {
         let (a, b) = if self.from_client { (1, 2) } else { (2, 1) };
-        let options = if self.timestamp.is_some() { 12 } else { 0 };
+        let options = self.options.len() + if self.timestamp.is_some() { 12 } else { 0 };
         let total = 40 + options + self.payload.len();
         let mut bytes = vec![0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0x40, 0, 64, 6, 0, 0];
         bytes.extend([10, 0, 0, a, 10, 0, 0, b]);
@@ -69,6 +72,7 @@ impl Seg {
             bytes.extend(value.to_be_bytes());
             bytes.extend([0; 4]);
         }
+        bytes.extend(&self.options);
         bytes.extend(&self.payload);
         bytes
     }

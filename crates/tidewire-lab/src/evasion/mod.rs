@@ -4,6 +4,7 @@
 //! there received; packets of both sides and that answer are a case of `tests/corpus/pn-*`.
 
 mod connection;
+mod doubtful;
 mod handshake;
 mod network;
 mod play;
@@ -20,5 +21,6 @@ pub fn scripts() -> Vec<Script> {
     let mut all = network::scripts();
     all.extend(handshake::scripts());
     all.extend(connection::scripts());
+    all.extend(doubtful::scripts());
     all
 }

@@ -319,6 +319,15 @@ impl Queue {
         self.summary.end
     }
 
+    /// Whether all bytes from `start` to `end` are stored, weak ones aside.
+    #[must_use]
+    pub fn holds(&self, start: u64, end: u64) -> bool {
+        let due = self.due.as_ref().map_or(start..start, |due| due.start..due.end());
+        let mut missing = false;
+        self.strong.gaps(start, end, |from, to| missing |= from < due.start || to > due.end);
+        !missing
+    }
+
     /// Asks for the nodes that are looked at first.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {

@@ -1,0 +1,122 @@
+//! FINs: where a direction ends, and which of them a host would take.
+
+use crate::{
+    AnomalyKind, Direction, Handler, TcpState,
+    engine::core::Core,
+    flow::{Flow, half},
+};
+
+impl<H: Handler> Core<H> {
+    /// Internal offset of the direction's FIN, where one was seen.
+    pub(super) fn fin_of(&self, flow: &Flow, direction: Direction) -> Option<i64> {
+        let me = &flow.halves[direction as usize];
+        if me.has(half::FIN) {
+            return Some(me.next as i64);
+        }
+        let extra = flow.extra.as_ref()?;
+        let at = extra.fin_at[direction as usize];
+        (at != u64::MAX).then_some(at as i64)
+    }
+
+    /// Notes a FIN whose segment began at internal offset `start`.
+    pub(super) fn note_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, fin: i64) {
+        let at = direction as usize;
+        let me = &mut flow.halves[at];
+        if me.has(half::FIN_SEEN) || fin < 0 {
+            return;
+        }
+        me.flags |= half::FIN_SEEN;
+        if fin as u64 != me.next || me.has(half::HELD) {
+            let extra = flow.extra();
+            (extra.fin_at[at], extra.fin_from[at]) = (fin as u64, start.max(0) as u64);
+        }
+    }
+
+    /// Notes a FIN that a host would probably not take: the receiver's acknowledgment will tell.
+    pub(super) fn doubt_fin(&mut self, flow: &mut Flow, direction: Direction, fin: i64) {
+        let me = &mut flow.halves[direction as usize];
+        if fin >= me.next as i64 && !me.has(half::FIN_SEEN) {
+            me.flags |= half::DOUBTFUL_FIN;
+            flow.extra().fin_doubtful[direction as usize] = fin as u64;
+        }
+    }
+
+    /// Believes a doubtful FIN when the receiver acknowledges just it, and no byte was taken in its place.
+    pub(super) fn settle_fin(&mut self, flow: &mut Flow, direction: Direction) {
+        let at = direction as usize;
+        let Some(fin) = flow.extra.as_ref().map(|extra| extra.fin_doubtful[at]) else { return };
+        let (me, peer) = (flow.halves[at], &flow.halves[direction.opposite() as usize]);
+        if me.next > fin || me.has(half::FIN_SEEN) {
+            flow.halves[at].flags &= !half::DOUBTFUL_FIN;
+            flow.extra().fin_doubtful[at] = u64::MAX;
+        } else if peer.has(half::ACKED) && me.offset_of(peer.ack) == fin as i64 + 1 {
+            flow.halves[at].flags &= !half::DOUBTFUL_FIN;
+            flow.extra().fin_doubtful[at] = u64::MAX;
+            self.note_fin(flow, direction, fin as i64, fin as i64);
+        }
+    }
+
+    /// Believes a doubtful FIN at the end, where all before it was believed because nothing more was heard of the receiver.
+    pub(super) fn believe_last_fin(&mut self, flow: &mut Flow, direction: Direction) {
+        let at = direction as usize;
+        let Some(extra) = flow.extra.as_ref().filter(|_| flow.halves[at].has(half::DOUBTFUL_FIN)) else { return };
+        let (fin, next) = (extra.fin_doubtful[at], flow.halves[at].next);
+        if fin == next && extra.unanswered[at].is_some_and(|(first, last)| (first..=last).contains(&fin)) {
+            self.note_fin(flow, direction, fin as i64, fin as i64);
+            self.reach_fin(flow, direction);
+        }
+    }
+
+    /// A FIN that waits behind a hole is forgotten when a segment covers its own from the first byte to beyond it: a
+    /// host looks at what its queue adds to that segment, and it adds nothing (Linux: `tcp_data_queue_ofo`,
+    /// `tcp_ofo_queue`).
+    pub(super) fn drop_covered_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, end: i64) {
+        let at = direction as usize;
+        if flow.halves[at].flags & (half::FIN_SEEN | half::FIN | half::HELD) != half::FIN_SEEN {
+            return;
+        }
+        let Some(extra) = &mut flow.extra else { return };
+        let is_pending = extra.fin_at[at] != u64::MAX && extra.fin_at[at] > flow.halves[at].next;
+        if is_pending && end > extra.fin_at[at] as i64 && start <= extra.fin_from[at] as i64 {
+            (extra.fin_at[at], extra.fin_from[at]) = (u64::MAX, u64::MAX);
+            flow.halves[at].flags &= !half::FIN_SEEN;
+            self.odd_once(flow, AnomalyKind::DataBeyondFin);
+        }
+    }
+
+    /// Whether a segment from `start` with a FIN at `fin` lies in what was received or waits, its FIN's number included:
+    /// a host takes it for a repetition.
+    pub(super) fn is_covered(&self, flow: &Flow, direction: Direction, start: i64, fin: i64) -> bool {
+        let at = direction as usize;
+        let me = &flow.halves[at];
+        if me.has(half::HELD | half::FIN_SEEN) {
+            return false;
+        }
+        fin < me.next as i64
+            || me.has(half::QUEUED)
+                && flow.extra.as_ref().is_some_and(|extra| extra.queue[at].holds(start.max(0) as u64, fin as u64 + 1))
+    }
+
+    /// A FIN that was reached ends its direction; the second one ends the connection.
+    pub(super) fn reach_fin(&mut self, flow: &mut Flow, direction: Direction) {
+        let at = direction as usize;
+        let me = &flow.halves[at];
+        if me.flags & (half::FIN_SEEN | half::FIN | half::HELD) != half::FIN_SEEN {
+            return;
+        }
+        if flow.extra.as_ref().is_some_and(|extra| extra.fin_at[at] != u64::MAX && extra.fin_at[at] > me.next) {
+            return;
+        }
+        flow.halves[at].flags |= half::FIN;
+        if flow.halves[at].has(half::QUEUED) {
+            // A host throws away what waits beyond it (Linux: `tcp_fin`).
+            let before = self.queue_charge(flow, direction);
+            flow.extra().queue[at].clear();
+            self.settle_queue(flow, direction, before);
+        }
+        if flow.state != TcpState::Reset {
+            let both = flow.halves[direction.opposite() as usize].has(half::FIN);
+            flow.state = if both { TcpState::Closed } else { TcpState::HalfClosed };
+        }
+    }
+}
