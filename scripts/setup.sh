@@ -22,13 +22,19 @@ install_missing() {
   [ ${#missing[@]} -eq 0 ] && return 0
   local sudo=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "setup: please install as root: ${missing[*]}" >&2; return 1; }
+    command -v sudo >/dev/null || { echo "setup: not root, and no sudo; as root: apt-get install ${missing[*]}" >&2; return 1; }
     sudo=(sudo)
   fi
   echo "setup: installing ${missing[*]} (apt-get)" >&2
-  "${sudo[@]}" apt-get -qq update >&2
   # Recommended packages stay out, services do not start: a tool is wanted, not a daemon.
-  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}" >&2
+  local log
+  log=$(mktemp)
+  if ! { "${sudo[@]}" apt-get -qq update && "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    cat "$log" >&2; rm -f "$log"
+    echo "setup: apt-get failed; it is needed for: ${missing[*]}" >&2; return 1
+  fi
+  rm -f "$log"
 }
 
 check_toolchain() {

@@ -51,7 +51,7 @@ impl File<'_> {
         for (key, value) in table.iter() {
             let Some(argument) = find(owner, key.get_ref()) else {
                 let message = format!("'{}' has no option '{}'", owner.get_name(), key.get_ref());
-                return Err(self.wrong(key.span(), &message));
+                return Err(self.wrong(key.span(), &(message + &meant(owner, key.get_ref()))));
             };
             let words = self.words(argument, key, value)?;
             if owner.get_name() == self.command.get_name() {
@@ -71,7 +71,8 @@ impl File<'_> {
         let ours = find(self.command, key.get_ref());
         let known = ours.or_else(|| self.program.get_subcommands().find_map(|other| find(other, key.get_ref())));
         let Some(argument) = known else {
-            return Err(self.wrong(key.span(), &format!("there is no option '{}'", key.get_ref())));
+            let message = format!("there is no option '{}'", key.get_ref());
+            return Err(self.wrong(key.span(), &(message + &meant(self.command, key.get_ref()))));
         };
         let words = self.words(argument, key, value)?;
         if let Some(argument) = ours {
@@ -159,16 +160,30 @@ fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     command.get_arguments().find(fits).filter(|_| !matches!(name, "config" | "help" | "version"))
 }
 
+/// What to do about a name that is none.
+fn meant(command: &Command, name: &str) -> String {
+    let hyphened = name.replace('_', "-");
+    match find(command, &hyphened) {
+        Some(_) => format!(": did you mean '{hyphened}'?"),
+        None => format!("; see tidewire {} --help", command.get_name()),
+    }
+}
+
 /// The id of the option that undoes a switch.
 pub fn undo(id: &str) -> String {
     format!("no-{id}")
 }
 
 /// Adds, to every subcommand, a hidden `--no-NAME` for each switch: what a configuration file switched on, the
-/// command line can switch off.
+/// command line can switch off. And takes `-1` for an option's value, so that it is refused as one.
 pub fn with_undo(program: Command) -> Command {
     let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    names.into_iter().fold(program, |program, name| program.mut_subcommand(name, undo_switches))
+    let valued = |arg: Arg| match arg.get_action() {
+        ArgAction::Set | ArgAction::Append if !arg.is_positional() => arg.allow_negative_numbers(true),
+        _ => arg,
+    };
+    let completed = |command: Command| undo_switches(command.mut_args(valued));
+    names.into_iter().fold(program, |program, name| program.mut_subcommand(name, completed))
 }
 
 fn undo_switches(command: Command) -> Command {

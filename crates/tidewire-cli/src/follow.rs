@@ -24,7 +24,7 @@ use crate::{
 #[command(override_usage = "tidewire follow [OPTIONS] <CAPTURE>... <STREAM> [-- <EXPR>...]")]
 pub struct Options {
     /// The stream's id, if it is not the last argument
-    #[arg(long, value_name = "ID", help_heading = "Stream")]
+    #[arg(long, value_name = "ID", value_parser = crate::values::whole::<u64>, help_heading = "Stream")]
     stream: Option<u64>,
 
     /// text: as it is, without what would upset a terminal; hex: offsets, hexadecimal and text; raw: the bytes alone;
@@ -251,6 +251,7 @@ impl Follow {
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let (common, id) = options.input()?;
+    common.need_bytes("follow")?;
     let colours = output::colours();
     let make = |_, stop: &Stop| Follow {
         id,

@@ -20,9 +20,12 @@ mod table;
 mod units;
 mod values;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
+    error::{ContextKind, ErrorKind},
+};
 
 use failure::Failure;
 
@@ -48,7 +51,7 @@ fn main() -> ExitCode {
     let words = join_stats(std::env::args_os().collect());
     let program = match parse(words) {
         Ok(program) => program,
-        Err(Ended::Clap(error)) => error.exit(),
+        Err(Ended::Clap(error)) => return ExitCode::from(explain(error)),
         Err(Ended::Failure(failure)) => return ExitCode::from(failure.report()),
     };
     let result = match &program.command {
@@ -71,6 +74,19 @@ enum Ended {
 impl From<clap::Error> for Ended {
     fn from(error: clap::Error) -> Self {
         Self::Clap(error)
+    }
+}
+
+/// Prints help, or what is wrong with the command line, and gives the exit code.
+fn explain(mut error: clap::Error) -> u8 {
+    if error.kind() == ErrorKind::UnknownArgument {
+        // It says to put the word after `--`, where our filter expression stands.
+        error.remove(ContextKind::Suggested);
+    }
+    let code = if error.use_stderr() { failure::USAGE } else { failure::OK };
+    match error.print().and_then(|()| std::io::stdout().flush()) {
+        Ok(()) => code,
+        Err(error) => Failure::from_output(error).report().max(code),
     }
 }
 

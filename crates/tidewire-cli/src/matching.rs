@@ -38,11 +38,11 @@ pub struct Options {
     hex: bool,
 
     /// Stop after N matches in all. One worker does this, so that it is plain which come first
-    #[arg(long, value_name = "N", help_heading = "Patterns")]
+    #[arg(long, value_name = "N", value_parser = crate::values::whole::<u64>, help_heading = "Patterns")]
     stop_after: Option<u64>,
 
     /// Look no further in a stream after N matches in it
-    #[arg(long, value_name = "N", help_heading = "Patterns")]
+    #[arg(long, value_name = "N", value_parser = crate::values::whole::<u64>, help_heading = "Patterns")]
     stop_after_stream: Option<u64>,
 
     #[command(flatten)]
@@ -178,6 +178,7 @@ impl Matcher<'_> {
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, Failure> {
+    options.common.need_bytes("match")?;
     let list = options.patterns()?;
     let lengths: Vec<usize> = list.iter().map(|pattern| pattern.bytes.len()).collect();
     let patterns = Patterns::new(&list, options.ignore_case).map_err(Failure::Usage)?;

@@ -10,7 +10,7 @@ use crate::{
     units::{Share, Size, Span},
     values::{
         ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, ModeName, Policy, StatsFormat, TargetPolicy,
-        UrgentName,
+        UrgentName, whole,
     },
 };
 
@@ -39,7 +39,7 @@ pub struct Common {
 
     /// Worker threads, 1 to 64. Results do not depend on it as long as no bound is reached: each worker has its own
     /// (--memory, --history and the tables)
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 1, help_heading = INPUT)]
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>, help_heading = INPUT)]
     pub workers: usize,
 
     /// Read options from a TOML file: `key = value` named as here, or in a table of the subcommand's name. The
@@ -70,7 +70,7 @@ pub struct Common {
     pub checksum: ChecksumName,
 
     /// Leave out packets with a lower time to live: they do not reach the receiver
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = STREAMS)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u8>, help_heading = STREAMS)]
     pub ttl_min: u8,
 
     /// Urgent bytes of TCP: inline: part of the stream; out: taken out, as Linux does by default
@@ -86,7 +86,7 @@ pub struct Common {
     pub outer: bool,
 
     /// Tunnels that are looked through
-    #[arg(long, value_name = "N", default_value_t = 8, help_heading = STREAMS)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u8>, help_heading = STREAMS)]
     pub tunnel_depth: u8,
 
     /// Packets of different VLANs may belong to one flow
@@ -102,7 +102,7 @@ pub struct Common {
     pub fragment_min: Size,
 
     /// Reject a datagram of more fragments
-    #[arg(long, value_name = "N", default_value_t = 8192, help_heading = FRAGMENTS)]
+    #[arg(long, value_name = "N", default_value_t = 8192, value_parser = whole::<u32>, help_heading = FRAGMENTS)]
     pub fragments_max: u32,
 
     /// Reject a datagram of fragments that is larger, in bytes behind the IP header; IP allows 65535
@@ -162,7 +162,7 @@ pub struct Common {
     pub overload_cutoff: Option<Size>,
 
     /// Print at most N records; 0: only the closing figures
-    #[arg(long, value_name = "N", help_heading = REPORT)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = REPORT)]
     pub limit: Option<u64>,
 
     /// Close with the ledger, in which every packet stands once: text (on standard error) or json (the last line of
@@ -178,6 +178,9 @@ impl Common {
         if self.files.is_empty() {
             return Err(Failure::Usage("no capture file is named ('-' is standard input); see --help".into()));
         }
+        if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            return Err(Failure::Usage("'-' is named twice, but there is one standard input".into()));
+        }
         let mut config = Config::default();
         self.apply(&mut config, mode)?;
         let mut capture =
@@ -192,6 +195,14 @@ impl Common {
             capture = capture.class(expression, None, Some(*level));
         }
         Ok(capture)
+    }
+
+    /// Refuses a mode in which a subcommand that needs the streams' bytes gets none.
+    pub fn need_bytes(&self, what: &str) -> Result<(), Failure> {
+        match self.mode {
+            Some(ModeName::Track) => Err(Failure::Usage(format!("--mode track delivers nothing to {what}"))),
+            _ => Ok(()),
+        }
     }
 
     fn filter_expression(&self) -> Option<String> {

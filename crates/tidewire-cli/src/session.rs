@@ -23,7 +23,13 @@ const PROGRESS_AFTER: Duration = Duration::from_millis(400);
 /// Inputs below this are read before anybody would look at a progress bar.
 const PROGRESS_BYTES_MIN: u64 = 64 << 20;
 
+/// Nobody wonders before whether Ctrl-C was noticed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether reading has ended.
+static DONE: AtomicBool = AtomicBool::new(false);
 
 /// What remains of a run when its handlers are taken out.
 pub struct Closing {
@@ -51,6 +57,7 @@ pub fn run<H: Handler + Send>(
     } else {
         capture.run(|index| make(index, &stop))
     };
+    DONE.store(true, Ordering::Relaxed);
     bar.clear();
     let Outcome { handlers, ledger, damages, elapsed, interrupted } = outcome?;
     let signal = INTERRUPTED.load(Ordering::Relaxed);
@@ -59,7 +66,8 @@ pub fn run<H: Handler + Send>(
     Ok((handlers, Closing { ledger, damages, interrupted: signal, elapsed, stopped }))
 }
 
-/// The first Ctrl-C ends reading; a second one everything.
+/// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is
+/// told. A second one ends everything.
 fn on_interrupt(stop: &Stop) -> Result<(), Failure> {
     let stop = stop.clone();
     let handler = move || {
@@ -67,6 +75,12 @@ fn on_interrupt(stop: &Stop) -> Result<(), Failure> {
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
         stop.raise();
+        std::thread::spawn(|| {
+            std::thread::sleep(PATIENCE);
+            if !DONE.load(Ordering::Relaxed) {
+                eprintln!("tidewire: interrupted; waiting for the input to go on or end (Ctrl-C again: end at once)");
+            }
+        });
     };
     ctrlc::set_handler(handler).map_err(|error| Failure::Output(format!("signals cannot be handled: {error}")))
 }

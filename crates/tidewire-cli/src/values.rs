@@ -145,3 +145,30 @@ fn split<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
         _ => Err(format!("'{text}' is not of the form {form}")),
     }
 }
+
+/// A whole number that fits its type.
+pub fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let text = text.trim();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("'{text}' is not a whole number, 0 or more"));
+    }
+    let most = u64::MAX >> (64 - 8 * size_of::<T>().min(8));
+    let number = text.parse::<u64>().ok().and_then(|number| T::try_from(number).ok());
+    number.ok_or_else(|| format!("'{text}' is too large: at most {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers() {
+        assert_eq!(whole::<u8>("255"), Ok(255));
+        assert_eq!(whole::<u64>("18446744073709551615"), Ok(u64::MAX));
+        for wrong in ["-1", "1.5", "x", "", "1K"] {
+            assert_eq!(whole::<u8>(wrong), Err(format!("'{wrong}' is not a whole number, 0 or more")));
+        }
+        assert_eq!(whole::<u8>("256"), Err("'256' is too large: at most 255".into()));
+        assert!(whole::<u64>("18446744073709551616").is_err());
+    }
+}

@@ -40,6 +40,12 @@ fn output_that_cannot_be_written() {
         let status = command(&["flows", &capture]).stdout(full).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), Some(4));
     }
+    for help in ["--help", "--version"] {
+        if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+            let status = command(&[help]).stdout(full).stderr(Stdio::null()).status().unwrap();
+            assert_eq!(status.code(), Some(4), "{help}");
+        }
+    }
     let (message, code) = complaint(&["extract", &capture, "-o", "/proc/none/of/this"]);
     assert_eq!(code, 4, "{message}");
 }
@@ -64,7 +70,13 @@ fn a_closed_pipe_ends_quietly() {
 fn wrong_values_are_explained() {
     let bench = Bench::new();
     let capture = bench.file("mixed.pcap", mixed().bytes());
-    let cases: [(&[&str], &str); 14] = [
+    let cases: [(&[&str], &str); 20] = [
+        (&["--limit", "-1"], "'-1' is not a whole number"),
+        (&["--limit", "1.5"], "'1.5' is not a whole number"),
+        (&["--limit", "99999999999999999999"], "is too large"),
+        (&["--memory", "-1"], "'-1' does not begin with a number"),
+        (&["--ttl-min", "256"], "'256' is too large: at most 255"),
+        (&["--limt", "1"], "a similar argument exists: '--limit'"),
         (&["--cutoff", "10x"], "'x' is not a unit of size"),
         (&["--flush-timeout", "10"], "did you mean 10s?"),
         (&["--flush-timeout", "1s"], "needs --chunk-size"),
@@ -85,8 +97,15 @@ fn wrong_values_are_explained() {
         assert!(message.contains(expected), "{options:?}: {message}");
         assert_eq!(code, 2, "{options:?}");
     }
+    // What stands behind `--` is a filter expression: nothing to send a misspelt option to.
+    assert!(!complaint(&["flows", &capture, "--bogus"]).0.contains("-- --bogus"));
     for (options, expected) in [
-        (&["match", "-x", "-e", "4"][..], "not hexadecimal"),
+        (&["match", "-e", "a", "--mode", "track"][..], "--mode track delivers nothing to match"),
+        (&["follow", "--stream", "1", "--mode", "track"], "delivers nothing"),
+        (&["extract", "-o", "/tmp/never", "--mode", "track"], "delivers nothing"),
+        (&["extract", "-o", &capture], "is a file; -o names a directory"),
+        (&["flows", "-", "-"], "'-' is named twice"),
+        (&["match", "-x", "-e", "4"], "not hexadecimal"),
         (&["match", "-e", ""], "is empty"),
         (&["match", "-f", "/nonexistent"], "cannot be read"),
         (&["match", "-e", "a", "--stop-after", "0"], "finds nothing"),
@@ -192,7 +211,8 @@ fn mistakes_in_the_configuration_file_are_placed() {
     let bench = Bench::new();
     let capture = bench.file("mixed.pcap", mixed().bytes());
     let cases = [
-        ("chunk-sice = '1K'", "line 1, column 1: there is no option 'chunk-sice'"),
+        ("chunk-sice = '1K'", "line 1, column 1: there is no option 'chunk-sice'; see tidewire flows --help"),
+        ("chunk_size = '1K'", "there is no option 'chunk_size': did you mean 'chunk-size'?"),
         ("\n  overlap = '64Q'", "line 2, column 13: "),
         ("workers = ", "line 1, column "),
         ("[flows]\ndigest = 'sha256'", "line 2, column 1: 'flows' has no option 'digest'"),

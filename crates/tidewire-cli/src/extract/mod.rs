@@ -57,7 +57,7 @@ pub struct Options {
     fill: Fill,
 
     /// Most files open at once [default: what the system allows]
-    #[arg(long, value_name = "N", help_heading = "Files")]
+    #[arg(long, value_name = "N", value_parser = crate::values::whole::<usize>, help_heading = "Files")]
     max_open: Option<usize>,
 
     /// Digest of each file in the index: sha256 or none
@@ -230,9 +230,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         return Err(Failure::Usage("say where to: -o DIR".into()));
     };
     // What is wrong with the options is told before a directory is made.
+    options.common.need_bytes("extract")?;
     drop(options.common.capture(Mode::Strict)?);
-    let place = Place::prepare(directory, options.force)?;
     let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
+    let place = Place::prepare(directory, options.force)?;
     let digests = options.digest == DigestName::Sha256;
     let make = |_, stop: &Stop| Extract {
         files: Files::new(place.working.clone(), !place.staged, digests, open_max),
@@ -274,6 +275,9 @@ impl Place {
         let name = directory.display();
         let cannot = |error: io::Error| Failure::Output(format!("{name}: cannot be made: {error}"));
         if directory.exists() {
+            if !directory.is_dir() {
+                return Err(Failure::Usage(format!("{name} is a file; -o names a directory")));
+            }
             let entries = fs::read_dir(directory);
             let mut entries = entries.map_err(|error| Failure::Output(format!("{name}: cannot be read: {error}")))?;
             if entries.next().is_some() && !force {
