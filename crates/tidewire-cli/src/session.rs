@@ -14,6 +14,7 @@ use crate::{
     ledger,
     options::Common,
     output::Out,
+    units::Bytes,
     values::StatsFormat,
 };
 
@@ -138,8 +139,8 @@ impl Bar {
         let bar = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(progress.bytes_total, ProgressDrawTarget::stderr_with_hz(5));
             let form = match progress.bytes_total {
-                Some(_) => "{wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec} eta {eta}",
-                None => "{spinner} {bytes} {binary_bytes_per_sec} {elapsed}",
+                Some(_) => "{wide_bar} {msg}",
+                None => "{spinner} {msg}",
             };
             if let Ok(style) = ProgressStyle::with_template(form) {
                 bar.set_style(style);
@@ -147,11 +148,42 @@ impl Bar {
             bar
         });
         bar.set_position(progress.bytes_read);
+        bar.set_message(pace(progress, self.begun.elapsed()));
     }
 
     fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// How far a run has come, how fast it goes on average, and how long the rest takes at that pace.
+fn pace(progress: Progress, elapsed: Duration) -> String {
+    let (read, seconds) = (progress.bytes_read, elapsed.as_secs_f64().max(1e-3));
+    let rate = read as f64 / seconds;
+    let rate_text = Bytes(rate as u64);
+    match progress.bytes_total {
+        Some(total) => {
+            let left = total.saturating_sub(read) as f64 / rate.max(1.0);
+            format!("{} of {}, {rate_text}/s, {left:.0} s left", Bytes(read), Bytes(total))
+        }
+        None => format!("{}, {rate_text}/s, {seconds:.0} s", Bytes(read)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_is_that_of_the_whole_run() {
+        let known = Progress { bytes_read: 500_000_000, bytes_total: Some(1_500_000_000), packets: 1 };
+        let text = pace(known, Duration::from_secs(2));
+        assert_eq!(text, "500 MB of 1.5 GB, 250 MB/s, 4 s left");
+        let unknown = Progress { bytes_read: 500_000_000, bytes_total: None, packets: 1 };
+        assert_eq!(pace(unknown, Duration::from_secs(2)), "500 MB, 250 MB/s, 2 s");
+        let nothing = Progress { bytes_read: 0, bytes_total: Some(0), packets: 0 };
+        assert_eq!(pace(nothing, Duration::ZERO), "0 B of 0 B, 0 B/s, 0 s left");
     }
 }
