@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fs, ops::Range, path::Path};
 
-use clap::{Arg, ArgAction, ArgMatches, Command, parser::ValueSource};
+use clap::{Arg, ArgAction, ArgMatches, Command, builder::Resettable, parser::ValueSource};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -136,7 +136,8 @@ impl File<'_> {
         };
         let word = if argument.is_positional() { text } else { format!("--{name}={text}") };
         // A command of this option alone: whatever it has to say is about this value.
-        let alone = Command::new("tidewire").no_binary_name(true).arg(argument.clone());
+        let free = argument.clone().conflicts_with(Resettable::Reset).overrides_with(Resettable::Reset);
+        let alone = Command::new("tidewire").no_binary_name(true).arg(free);
         if let Err(error) = alone.try_get_matches_from([&word]) {
             let message = error.to_string();
             let message = message.lines().next().unwrap_or_default();

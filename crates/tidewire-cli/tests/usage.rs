@@ -1,4 +1,4 @@
-//! What a user meets: exit codes, messages, standard input, damage, the configuration file, workers.
+//! What a user meets: exit codes, messages, standard input, damage, tables, workers.
 
 mod common;
 
@@ -175,60 +175,6 @@ fn filters_in_all_three_places() {
     assert_eq!(text(&["flows", "--json", &capture, "--config", &config]), expected);
     let (message, code) = complaint(&["flows", &capture, "-F", "udp", "--", "udp"]);
     assert_eq!(code, 2, "{message}");
-}
-
-#[test]
-fn configuration_file() {
-    let bench = Bench::new();
-    let capture = bench.file("mixed.pcap", mixed().bytes());
-    let text_of = |toml: &str, arguments: &[&str]| {
-        let config = bench.file("tidewire.toml", toml.as_bytes());
-        text(&[arguments, &["--config", &config]].concat()).0
-    };
-    let plain = |arguments: &[&str]| text(arguments).0;
-    let settings =
-        format!("files = ['{capture}']\njson = true\nlimit = 2\ncutoff = '3'\n[streams]\ndigest = 'sha256'\n");
-    let expected = plain(&["streams", &capture, "--json", "--limit", "2", "--cutoff", "3", "--digest", "sha256"]);
-    assert_eq!(text_of(&settings, &["streams"]), expected);
-    // Another subcommand's table is not ours; what we do not have at the top is for others.
-    let flows = plain(&["flows", &capture, "--json", "--limit", "2", "--cutoff", "3"]);
-    assert_eq!(text_of(&settings, &["flows"]), flows);
-    assert_eq!(text_of("pattern = ['x']", &["flows", &capture]), plain(&["flows", &capture]));
-    // The command line wins.
-    assert_eq!(text_of(&settings, &["flows", "--limit", "1"]), plain(&["flows", &capture, "--json", "--limit", "1"]));
-    assert_eq!(text_of(&settings, &["flows", "--csv"]), plain(&["flows", &capture, "--csv", "--limit", "2"]));
-    let no_json = plain(&["flows", &capture, "--limit", "2"]);
-    assert_eq!(text_of(&settings, &["flows", "--no-json"]), no_json);
-    // Lists, numbers, a stream's id after captures from the file.
-    let found = text_of("pattern = ['hello', 'HTTP']\nworkers = 2", &["match", &capture]);
-    assert_eq!(found, plain(&["match", &capture, "-e", "hello", "-e", "HTTP"]));
-    let followed = text_of(&format!("files = ['{capture}']"), &["follow", "1"]);
-    assert_eq!(followed, plain(&["follow", &capture, "1"]));
-}
-
-#[test]
-fn mistakes_in_the_configuration_file_are_placed() {
-    let bench = Bench::new();
-    let capture = bench.file("mixed.pcap", mixed().bytes());
-    let cases = [
-        ("chunk-sice = '1K'", "line 1, column 1: there is no option 'chunk-sice'; see tidewire flows --help"),
-        ("chunk_size = '1K'", "there is no option 'chunk_size': did you mean 'chunk-size'?"),
-        ("\n  overlap = '64Q'", "line 2, column 13: "),
-        ("workers = ", "line 1, column "),
-        ("[flows]\ndigest = 'sha256'", "line 2, column 1: 'flows' has no option 'digest'"),
-        ("outer = 'yes'", "line 1, column 9: 'outer' is true or false"),
-        ("workers = [1, 2]", "line 1, column 11: 'workers' wants one value"),
-        ("config = 'other.toml'", "line 1, column 1: there is no option 'config'"),
-        ("[nothing]\na = 1", "there is no option 'nothing'"),
-    ];
-    for (toml, expected) in cases {
-        let config = bench.file("wrong.toml", toml.as_bytes());
-        let (message, code) = complaint(&["flows", &capture, "--config", &config]);
-        assert!(message.contains("wrong.toml: ") && message.contains(expected), "{toml}: {message}");
-        assert_eq!(code, 2);
-    }
-    let (message, code) = complaint(&["flows", &capture, "--config", "/nonexistent.toml"]);
-    assert!(message.contains("cannot be read") && code == 2);
 }
 
 /// Every option is accepted from the command line and does something or is refused: none is silently unknown.

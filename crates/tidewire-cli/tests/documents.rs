@@ -1,0 +1,98 @@
+//! Every command that README.md and docs/ show is run, and prints what stands there; commands named in
+//! SPECIFICATION.md run. With TIDEWIRE_BLESS=1 the documents get what was printed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// What a shell prints (both outputs), in 80 columns, in a directory that has the corpus and README's configuration file.
+fn shell(line: &str) -> (String, i32) {
+    let place = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(Path::new(ROOT).canonicalize().unwrap().join("tests"), place.path().join("tests"))
+        .unwrap();
+    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    let settings = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    fs::write(place.path().join("tidewire.toml"), settings).unwrap();
+    let programs = Path::new(env!("CARGO_BIN_EXE_tidewire")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1; {line}")])
+        .current_dir(place.path())
+        .envs([("PATH", path.as_str()), ("COLUMNS", "80"), ("D", "tests/corpus/demo/demo.pcap")])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap_or(-1))
+}
+
+/// The text with what the clock says left out.
+fn without_times(text: &str) -> String {
+    let is_figure = |c: char| c.is_ascii_digit() || c == '.';
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = match (line.split_once("\"elapsed_ns\":"), line.rsplit_once(" in ")) {
+            (Some((before, after)), _) => format!("{before}{}", after.trim_start_matches(is_figure)),
+            (_, Some((before, _))) if line.starts_with("received ") => before.to_owned(),
+            _ => line.to_owned(),
+        };
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+/// A block of commands with what they print, as it comes out today.
+fn run_block(block: &str) -> String {
+    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    commands.map(|command| format!("$ {command}\n{}", shell(command).0)).collect()
+}
+
+fn documents() -> Vec<PathBuf> {
+    let docs = fs::read_dir(Path::new(ROOT).join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .chain([Path::new(ROOT).join("README.md")])
+        .collect()
+}
+
+#[test]
+fn what_the_documents_show_is_what_is_printed() {
+    let bless = std::env::var_os("TIDEWIRE_BLESS").is_some();
+    let mut run = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        let mut parts: Vec<String> = text.split("```").map(str::to_owned).collect();
+        for block in parts.iter_mut().skip(1).step_by(2) {
+            let Some(shown) = block.strip_prefix('\n').filter(|shown| shown.starts_with("$ tidewire ")) else {
+                continue;
+            };
+            run += 1;
+            let printed = run_block(shown);
+            if without_times(&printed) != without_times(shown) {
+                assert!(bless, "{}:\n{shown}\nprints today:\n{printed}", path.display());
+                *block = format!("\n{printed}");
+            }
+        }
+        if bless {
+            fs::write(&path, parts.join("```")).unwrap();
+        }
+    }
+    assert!(run >= 14, "only {run} blocks found");
+}
+
+#[test]
+fn commands_of_the_specification_run() {
+    let text = fs::read_to_string(Path::new(ROOT).join("SPECIFICATION.md")).unwrap();
+    let commands = text.split('`').skip(1).step_by(2).filter(|code| code.contains("tidewire ") && code.contains("$D"));
+    let mut run = 0;
+    for command in commands {
+        let (printed, code) = shell(&command.replace("\\|", "|"));
+        assert_eq!(code, 0, "{command}:\n{printed}");
+        assert!(!printed.is_empty(), "{command} prints nothing");
+        run += 1;
+    }
+    assert!(run >= 12, "only {run} commands found");
+}
