@@ -96,3 +96,23 @@ fn commands_of_the_specification_run() {
     }
     assert!(run >= 12, "only {run} commands found");
 }
+
+/// Every name in the ledger stands in docs/output.md: fates, anomalies, details.
+#[test]
+fn names_of_the_ledger_are_documented() {
+    fn names(value: &serde_json::Value, into: &mut Vec<String>) {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            into.push(name.clone());
+            names(value, into);
+        }
+    }
+    let text = fs::read_to_string(Path::new(ROOT).join("docs/output.md")).unwrap();
+    // What is in blocks is printed, not explained.
+    let explained: String = text.split("```").step_by(2).collect();
+    let ledger = serde_json::from_str(&shell("tidewire flows $D --limit 0 --stats json | tail -n 1").0).unwrap();
+    let mut all = Vec::new();
+    names(&ledger, &mut all);
+    assert!(all.len() > 50, "{all:?}");
+    let missing: Vec<&String> = all.iter().filter(|name| !explained.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not explained: {missing:?}");
+}
