@@ -31,7 +31,7 @@ use failure::Failure;
 
 /// Flows and reassembled streams from packet captures
 #[derive(Parser, Debug)]
-#[command(name = "tidewire", version, after_help = failure::EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "tidewire", version, after_help = failure::EXIT_CODES)]
 struct Program {
     #[command(subcommand)]
     command: Command,

@@ -30,21 +30,21 @@ pub struct Common {
     pub files: Vec<PathBuf>,
 
     /// Process only packets that match this expression (libpcap's language, as in tcpdump)
-    #[arg(short = 'F', long, value_name = "EXPR", help_heading = INPUT)]
+    #[arg(short = 'F', long, value_name = "EXPR", display_order = 1, help_heading = INPUT)]
     pub filter: Option<String>,
 
     /// As --filter, after `--`: tidewire flows a.pcap -- tcp port 80
-    #[arg(last = true, value_name = "EXPR", display_order = 0, conflicts_with = "filter", help_heading = INPUT)]
+    #[arg(last = true, value_name = "EXPR", display_order = 2, conflicts_with = "filter", help_heading = INPUT)]
     pub expression: Vec<String>,
 
     /// Worker threads, 1 to 64. Results do not depend on it as long as no bound is reached: each worker has its own
     /// (--memory, --history and the tables)
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>, help_heading = INPUT)]
+    #[arg(short = 'j', long, display_order = 3, value_name = "N", default_value_t = 1, value_parser = whole::<usize>, help_heading = INPUT)]
     pub workers: usize,
 
     /// Read options from a TOML file: `key = value` named as here, or in a table of the subcommand's name. The
     /// command line wins; --no-NAME undoes what the file switches on
-    #[arg(long, value_name = "FILE", help_heading = INPUT)]
+    #[arg(long, value_name = "FILE", display_order = 4, help_heading = INPUT)]
     pub config: Option<PathBuf>,
 
     /// strict: wait for holes as long as a receiver may get them filled; fast: only for a few packets; track:

@@ -172,7 +172,8 @@ impl fmt::Display for Lasting {
             1_000_000..1_000_000_000 => format!("{:.1}ms", ns as f64 / 1e6),
             1_000_000_000..100_000_000_000 => format!("{seconds:.2}s"),
             100_000_000_000..7_200_000_000_000 => format!("{:.0}m{:02.0}s", (seconds / 60.0).floor(), seconds % 60.0),
-            _ => format!("{:.1}h", seconds / 3600.0),
+            7_200_000_000_000..172_800_000_000_000 => format!("{:.1}h", seconds / 3600.0),
+            _ => format!("{:.1}d", seconds / 86_400.0),
         };
         f.pad(&text)
     }
@@ -248,6 +249,7 @@ mod tests {
         assert_eq!(Bytes(2_054_500_000).to_string(), "2.1 GB");
         assert_eq!(Count(1_234_567).to_string(), "1,234,567");
         assert_eq!(Lasting(90_000_000_000).to_string(), "90.00s");
+        assert_eq!(Lasting(180_000_000_000_000).to_string(), "2.1d");
         assert_eq!(Moment(1_700_000_000_000_000_000).to_string(), "2023-11-14 22:13:20.000000");
         assert_eq!(Moment(951_782_400_000_000_000).to_string(), "2000-02-29 00:00:00.000000");
     }
