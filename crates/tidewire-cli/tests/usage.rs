@@ -2,7 +2,11 @@
 
 mod common;
 
-use std::process::Stdio;
+use std::{
+    io::{Read as _, Write as _},
+    process::Stdio,
+    time::Duration,
+};
 
 use common::*;
 
@@ -64,6 +68,31 @@ fn a_closed_pipe_ends_quietly() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stderr.is_empty());
+}
+
+/// Ctrl-C while a pipe says nothing: it is told what is waited for, and what was read is processed.
+#[test]
+fn an_interrupt_is_noticed_while_the_input_waits() {
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, b"question"), (true, b"answer")]);
+    let mut child = command(&["flows", "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(pcap.bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let kill = std::process::Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+    assert!(kill.success());
+    let mut message = [0; 34];
+    child.stderr.as_mut().unwrap().read_exact(&mut message).unwrap();
+    assert_eq!(&message, b"tidewire: interrupted; waiting for");
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(lines(&output.stdout).len(), 1);
 }
 
 #[test]
