@@ -1,6 +1,9 @@
 //! How a run can go wrong, and what the shell is told.
 
-use std::io;
+use std::{
+    fmt::Display,
+    io::{self, Write as _},
+};
 
 use tidewire::{CaptureError, Error};
 
@@ -57,9 +60,14 @@ impl Failure {
             Self::Input(message) => (message, INPUT),
             Self::Output(message) => (message, OUTPUT),
         };
-        eprintln!("tidewire: {message}");
+        say(message);
         code
     }
+}
+
+/// Tells people something, on standard error. Where that cannot be written, the exit code has to do.
+pub fn say(message: impl Display) {
+    let _ = writeln!(io::stderr(), "tidewire: {message}");
 }
 
 impl From<Error> for Failure {

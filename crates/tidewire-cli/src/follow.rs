@@ -235,7 +235,10 @@ impl Follow {
                 object.close();
                 self.out.buffer().push(b'\n');
             }
-            Form::Raw => eprintln!("tidewire: {direction}: {} bytes missing at {} ({cause})", gap.bytes, gap.offset),
+            Form::Raw => {
+                let (bytes, offset) = (gap.bytes, gap.offset);
+                failure::say(format_args!("{direction}: {bytes} bytes missing at {offset} ({cause})"));
+            }
             Form::Text | Form::Hex => {
                 let start = if self.at_line_start || self.form == Form::Hex { "" } else { "\n" };
                 let buffer = self.out.buffer();
@@ -277,7 +280,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     if !found {
         let _ = io::stdout().flush();
-        eprintln!("tidewire: there is no stream {id}; `tidewire streams` lists them");
+        failure::say(format_args!("there is no stream {id}; `tidewire streams` lists them"));
     }
     let code = if found { failure::OK } else { failure::NOTHING };
     closing.finish(&common, options.form == Form::Json, &mut Out::stdout(), code)

@@ -86,7 +86,8 @@ fn explain(mut error: clap::Error) -> u8 {
     let code = if error.use_stderr() { failure::USAGE } else { failure::OK };
     match error.print().and_then(|()| std::io::stdout().flush()) {
         Ok(()) => code,
-        Err(error) => Failure::from_output(error).report().max(code),
+        Err(_) if code == failure::USAGE => code,
+        Err(error) => Failure::from_output(error).report(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! One run: Ctrl-C, the progress bar, what is said at the end.
 
 use std::{
-    io::IsTerminal,
+    io::{IsTerminal, Write as _},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -79,7 +79,7 @@ fn on_interrupt(stop: &Stop) -> Result<(), Failure> {
         std::thread::spawn(|| {
             std::thread::sleep(PATIENCE);
             if !DONE.load(Ordering::Relaxed) {
-                eprintln!("tidewire: interrupted; waiting for the input to go on or end (Ctrl-C again: end at once)");
+                failure::say("interrupted; waiting for the input to go on or end (Ctrl-C again: end at once)");
             }
         });
     };
@@ -98,10 +98,11 @@ impl Closing {
         }
         out.flush()?;
         if stats == Some(StatsFormat::Text) {
-            eprint!("{}", ledger::text(&self.ledger, self.elapsed));
+            let text = ledger::text(&self.ledger, self.elapsed);
+            std::io::stderr().write_all(text.as_bytes()).map_err(Failure::from_output)?;
         }
         for damage in &self.damages {
-            eprintln!("tidewire: {damage}");
+            failure::say(damage);
         }
         if !self.ledger.closes() {
             let settled: u64 = self.ledger.fates.iter().sum();
@@ -111,7 +112,7 @@ impl Closing {
             )));
         }
         if self.interrupted {
-            eprintln!("tidewire: interrupted; what was read until then was processed");
+            failure::say("interrupted; what was read until then was processed");
             return Ok(failure::INTERRUPTED);
         }
         // A run that was cut short on purpose has not seen the rest of its input.

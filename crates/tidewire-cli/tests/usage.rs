@@ -44,6 +44,17 @@ fn output_that_cannot_be_written() {
         let status = command(&["flows", &capture]).stdout(full).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), Some(4));
     }
+    let silent: [(&[&str], i32); 3] = [
+        (&["flows", "/nonexistent"], 3),
+        (&["flows", "--no-such-option"], 2),
+        (&["flows", &capture, "--limit", "0", "--stats"], 4),
+    ];
+    for (arguments, expected) in silent {
+        if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+            let status = command(arguments).stdout(Stdio::null()).stderr(full).status().unwrap();
+            assert_eq!(status.code(), Some(expected), "{arguments:?}");
+        }
+    }
     for help in ["--help", "--version"] {
         if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
             let status = command(&[help]).stdout(full).stderr(Stdio::null()).status().unwrap();
