@@ -7,7 +7,16 @@ cargo build --locked --release -p tidewire-cli
 tidewire=${CARGO_TARGET_DIR:-target}/release/tidewire
 capture=tests/corpus/demo/demo.pcap
 
-say() { printf '\n\033[1m$ tidewire %s\033[0m\n' "$*"; }
+bold= plain=
+[ ! -t 1 ] || { bold=$'\033[1m'; plain=$'\033[0m'; }
+say() {
+  local word line="tidewire"
+  for word in "$@"; do
+    [[ $word =~ ^[A-Za-z0-9_./:=-]+$ ]] || word="'$word'"
+    line+=" $word"
+  done
+  printf '\n%s$ %s%s\n' "$bold" "$line" "$plain"
+}
 run() { say "$@"; "$tidewire" "$@"; }
 
 echo "A capture of real hosts in network namespaces (what it shows: tests/corpus/demo/README.md)."
