@@ -54,8 +54,8 @@ impl Budget {
         self.sources[source as usize % SOURCES] > self.source_limit
     }
 
-    /// How full the memory is, in thousandths.
-    pub(crate) fn level_permille(&self) -> u64 {
-        self.used.saturating_mul(1000) / self.limit.max(1)
+    /// Whether more than `parts` of `whole` parts of the memory are used.
+    pub(crate) fn is_above(&self, parts: u64, whole: u64) -> bool {
+        u128::from(self.used) * u128::from(whole) > u128::from(self.limit) * u128::from(parts)
     }
 }

@@ -14,19 +14,19 @@ impl<H: Handler> Core<H> {
             return false;
         }
         let base = u64::from(self.config.base_threshold_permille.min(1000));
-        let level = self.budget.level_permille();
-        if level <= base {
+        let priorities = u64::from(self.config.priorities.max(1));
+        let priority = u64::from(flow.priority).min(priorities - 1);
+        // The upper end of a priority's region, in thousandths of the memory, times the number of priorities.
+        let watermark = |i: u64| base * priorities + (1000 - base) * i;
+        if !self.budget.is_above(watermark(priority), 1000 * priorities) {
             return false;
         }
-        let priorities = u64::from(self.config.priorities.max(1));
-        let watermark = |i: u64| base + (1000 - base) * i / priorities;
-        let priority = u64::from(flow.priority).min(priorities - 1);
-        if level > watermark(priority + 1) {
+        if self.budget.is_above(watermark(priority + 1), 1000 * priorities) {
             return true;
         }
         let me = &flow.halves[direction as usize];
         let reached = if me.has(half::KNOWN) { me.next.saturating_sub(flow.bias(direction)) } else { 0 };
-        level > watermark(priority) && reached >= self.config.overload_cutoff_bytes
+        reached >= self.config.overload_cutoff_bytes
     }
 
     /// Counts a shed packet.

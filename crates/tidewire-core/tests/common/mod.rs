@@ -156,6 +156,75 @@ impl Handler for Witness {
     }
 }
 
+/// An engine that is given one packet after the other.
+pub struct Feed<H: Handler> {
+    pub engine: Engine<H>,
+    number: u64,
+}
+
+impl<H: Handler> Feed<H> {
+    pub fn new(config: &Config, handler: H) -> Self {
+        Self { engine: Engine::new(config.clone(), Share::ALL, handler), number: 0 }
+    }
+
+    /// A packet of a link type, of which `cut` bytes were not captured.
+    pub fn packet(&mut self, link: LinkType, bytes: &[u8], cut: usize, time_ns: u64) {
+        self.number += 1;
+        let captured = bytes.len() - cut;
+        let frame = Frame {
+            at: 0,
+            captured_bytes: captured as u32,
+            wire_bytes: bytes.len() as u32,
+            link,
+            interface: 0,
+            timestamp_ns: time_ns,
+            clock_ns: time_ns,
+            number: self.number,
+            origin: 0,
+        };
+        self.engine.process(&Batch { memory: &bytes[..captured], frames: &[frame] });
+    }
+
+    /// An IP packet at a time.
+    pub fn ip(&mut self, bytes: &[u8], time_ns: u64) {
+        self.packet(LinkType::RAW, bytes, 0, time_ns);
+    }
+
+    pub fn segment(&mut self, segment: &Seg) {
+        let time_ns = 1_000_000_000 + segment.time_ms * 1_000_000;
+        self.packet(LinkType::RAW, &segment.bytes(), segment.snapped.min(segment.payload.len()), time_ns);
+    }
+
+    pub fn segments<'a>(&mut self, segments: impl IntoIterator<Item = &'a Seg>) {
+        for segment in segments {
+            self.segment(segment);
+        }
+    }
+
+    /// Ends the input; the ledger has to close.
+    pub fn finish(mut self) -> (H, Ledger) {
+        self.engine.finish();
+        assert_eq!(self.engine.buffered_bytes(), 0);
+        let (handler, ledger) = self.engine.into_parts();
+        assert_eq!(ledger.received, self.number);
+        assert!(ledger.closes(), "every packet has one fate: {ledger:?}");
+        (handler, ledger)
+    }
+}
+
+/// A UDP datagram from 10.0.0.1 with this port to 10.0.0.2:9, as an IPv4 packet.
+pub fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
+    let total = (28 + payload.len()) as u16;
+    let mut bytes = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    bytes[2..4].copy_from_slice(&total.to_be_bytes());
+    bytes.extend(port.to_be_bytes());
+    bytes.extend([0, 9]);
+    bytes.extend((total - 20).to_be_bytes());
+    bytes.extend([0, 0]);
+    bytes.extend(payload);
+    bytes
+}
+
 /// A configuration for made-up packets.
 pub fn config() -> Config {
     Config { checksum: ChecksumMode::Ignore, history_segments: 256, history_copy_bytes: 1 << 14, ..Config::default() }

@@ -1,0 +1,250 @@
+//! How bytes are delivered: chunks that are kept or flushed, streams that are discarded, preferred or shed.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::*;
+use tidewire_core::{Chunk, Config, Direction, EndReason, Fate, Gap, GapCause, Handler, Stream};
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// Keeps chunks as often as it is told to, and remembers all.
+#[derive(Default)]
+struct Keeper {
+    keep: usize,
+    chunks: Vec<(u64, String, usize)>,
+    largest: usize,
+}
+
+impl Handler for Keeper {
+    type Data = ();
+
+    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        if self.keep > 0 {
+            self.keep -= 1;
+            stream.keep_chunk();
+        }
+        self.largest = self.largest.max(chunk.bytes.len());
+        let text = String::from_utf8_lossy(&chunk.bytes[..chunk.bytes.len().min(40)]).into_owned();
+        self.chunks.push((chunk.offset, text, chunk.repeated_bytes));
+    }
+}
+
+fn kept(config: &Config, keep: usize, payloads: &[&[u8]]) -> Keeper {
+    let mut feed = Feed::new(config, Keeper { keep, ..Keeper::default() });
+    for payload in payloads {
+        feed.ip(&udp(1000, payload), 1);
+    }
+    feed.finish().0
+}
+
+#[test]
+fn a_kept_chunk_comes_again_with_the_next() {
+    let config = Config { chunk_bytes: 4, ..config() };
+    let all: &[&[u8]] = &[b"abc", b"defgh", b"ijklmn"];
+    let none = kept(&config, 0, all);
+    let chunk = |offset, text: &str, repeated| (offset, text.to_owned(), repeated);
+    assert_eq!(none.chunks, [chunk(0, "abcd", 0), chunk(4, "efgh", 0), chunk(8, "ijkl", 0), chunk(12, "mn", 0)]);
+    let once = kept(&config, 1, all);
+    assert_eq!(once.chunks, [chunk(0, "abcd", 0), chunk(0, "abcdefgh", 4), chunk(8, "ijkl", 0), chunk(12, "mn", 0)]);
+    let twice = kept(&config, 2, all);
+    assert_eq!(
+        twice.chunks,
+        [chunk(0, "abcd", 0), chunk(0, "abcdefgh", 4), chunk(0, "abcdefghijkl", 8), chunk(12, "mn", 0)]
+    );
+    // Overlap is what remains when a chunk is not kept.
+    let overlapping = kept(&Config { overlap_bytes: 1, ..config }, 1, all);
+    assert_eq!(overlapping.chunks[1], chunk(0, "abcdefgh", 4));
+    assert_eq!(overlapping.chunks[2], chunk(7, "hijk", 1));
+}
+
+#[test]
+fn a_chunk_that_is_always_kept_is_let_go_at_its_bound() {
+    let config = Config { chunk_bytes: 1 << 20, ..config() };
+    let payload = vec![b'x'; 1 << 15];
+    let payloads: Vec<&[u8]> = vec![&payload; 17 * 32];
+    let keeper = kept(&config, usize::MAX, &payloads);
+    assert_eq!(keeper.largest, 16 << 20);
+    let last = keeper.chunks.last().expect("chunks");
+    assert_eq!((last.0, last.2), (16 << 20, 0), "the next begins anew");
+}
+
+#[test]
+fn a_chunk_is_flushed_when_its_time_is_over() {
+    let config = Config { chunk_bytes: 100, flush_timeout_ns: 1_000 * MILLISECOND, ..config() };
+    let mut feed = Feed::new(&config, Keeper::default());
+    feed.ip(&udp(1, b"ab"), 5_000 * MILLISECOND);
+    feed.ip(&udp(1, b"cd"), 5_900 * MILLISECOND);
+    // Time passes by the packets of any flow.
+    feed.ip(&udp(2, b""), 6_000 * MILLISECOND - 1);
+    assert!(feed.engine.handler().chunks.is_empty());
+    feed.ip(&udp(2, b""), 6_000 * MILLISECOND);
+    assert_eq!(feed.engine.handler().chunks, [(0, "abcd".to_owned(), 0)]);
+    // The next chunk has a time of its own, from its first byte on.
+    feed.ip(&udp(1, b"ef"), 6_500 * MILLISECOND);
+    feed.ip(&udp(2, b""), 7_499 * MILLISECOND);
+    assert_eq!(feed.engine.handler().chunks.len(), 1);
+    // A packet of the flow itself is no part of the chunk whose time is over.
+    feed.ip(&udp(1, b"gh"), 7_500 * MILLISECOND);
+    assert_eq!(feed.engine.handler().chunks[1..], [(4, "ef".to_owned(), 0)]);
+    let keeper = feed.finish().0;
+    assert_eq!(keeper.chunks[2..], [(6, "gh".to_owned(), 0)]);
+}
+
+/// When streams began and ended.
+#[derive(Default)]
+struct Ends(Vec<(u64, &'static str)>);
+
+impl Handler for Ends {
+    type Data = ();
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, reason: EndReason) {
+        self.0.push((stream.id(), reason.name()));
+    }
+}
+
+#[test]
+fn a_silent_flow_ends_after_its_timeout() {
+    let config = Config { inactivity_timeout_ns: 10_000 * MILLISECOND, ..config() };
+    let mut feed = Feed::new(&config, Ends::default());
+    feed.ip(&udp(1, b"a"), MILLISECOND);
+    feed.ip(&udp(1, b"b"), 10_001 * MILLISECOND);
+    feed.ip(&udp(1, b"c"), 20_001 * MILLISECOND + 1);
+    assert_eq!(feed.engine.handler().0, [(1, "timeout")], "exactly the timeout is not beyond it");
+    // Others' packets let time pass, too.
+    feed.ip(&udp(2, b"d"), 60_000 * MILLISECOND);
+    feed.ip(&udp(2, b"d"), 64_000 * MILLISECOND);
+    assert_eq!(feed.engine.handler().0, [(1, "timeout"), (3, "timeout")]);
+    assert_eq!(feed.finish().0.0[2..], [(4, "end_of_input")]);
+
+    let never = Config { inactivity_timeout_ns: 0, ..config };
+    let mut feed = Feed::new(&never, Ends::default());
+    feed.ip(&udp(1, b"a"), 0);
+    feed.ip(&udp(1, b"b"), 100_000_000 * MILLISECOND);
+    assert_eq!(feed.finish().0.0, [(1, "end_of_input")]);
+}
+
+/// Discards a stream when its third byte came.
+#[derive(Default)]
+struct Discarder {
+    bytes: Vec<u8>,
+    gaps: Vec<Gap>,
+    closed: Vec<(u64, u64)>,
+}
+
+impl Handler for Discarder {
+    type Data = ();
+
+    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        self.bytes.extend(chunk.bytes);
+        if self.bytes.len() >= 3 {
+            stream.discard();
+        }
+    }
+
+    fn gap(&mut self, _: &mut Stream<'_, ()>, gap: Gap) {
+        self.gaps.push(gap);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+        let stats = stream.stats(Direction::ClientToServer);
+        self.closed.push((stats.payload_wire_bytes, stats.delivered_bytes));
+    }
+}
+
+#[test]
+fn a_discarded_stream_is_counted_and_not_delivered() {
+    let mut feed = Feed::new(&config(), Discarder::default());
+    feed.segments(&handshake(1000, 5000));
+    for (at, payload) in ["ab", "cd", "ef", "gh"].iter().enumerate() {
+        feed.segment(&Seg::new(true, 1001 + 2 * at as u32, 5001, ACK, payload.as_bytes()));
+    }
+    feed.segment(&Seg::new(false, 5001, 1009, ACK, b"reply"));
+    feed.segment(&Seg::new(true, 1009, 5006, ACK, b""));
+    let (handler, ledger) = feed.finish();
+    assert_eq!(handler.bytes, b"abcd", "what was under way when it was discarded was whole");
+    assert_eq!(handler.closed, [(8, 4)]);
+    assert_eq!(fate(&ledger, Fate::Discarded), 3);
+    let sides = [Direction::ClientToServer, Direction::ServerToClient];
+    let gap = |side: usize, offset, bytes| Gap { direction: sides[side], offset, bytes, cause: GapCause::Cutoff };
+    assert_eq!(handler.gaps, [gap(0, 4, 4), gap(1, 0, 5)]);
+}
+
+/// Gives each stream the priority of its port, modulo 8, and counts what was shed.
+#[derive(Default)]
+struct Preferring {
+    shed: [u64; 8],
+    shed_gaps: u64,
+    priorities: Vec<u8>,
+}
+
+impl Handler for Preferring {
+    type Data = ();
+
+    fn open(&mut self, stream: &mut Stream<'_, ()>) {
+        stream.set_priority((stream.key().client.port % 8) as u8);
+        self.priorities.push(stream.priority());
+    }
+
+    fn gap(&mut self, _: &mut Stream<'_, ()>, gap: Gap) {
+        self.shed_gaps += u64::from(gap.cause == GapCause::Shed);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+        let stats = stream.stats(Direction::ClientToServer);
+        assert_eq!(stats.shed_bytes, stats.shed_packets * 100);
+        self.shed[usize::from(stream.priority())] += stats.shed_packets;
+    }
+}
+
+#[test]
+fn priorities_are_those_that_exist() {
+    let mut feed = Feed::new(&Config { priorities: 3, ..config() }, Preferring::default());
+    for port in 1000..1005_u16 {
+        feed.ip(&udp(port, b""), 0);
+    }
+    assert_eq!(feed.finish().0.priorities, [0, 1, 2, 2, 2]);
+}
+
+/// Scap's rule (S5), with other arithmetic: of n priorities, i is shed above base + (1 - base) (i + 1) / n of the memory,
+/// and above base + (1 - base) i / n where the stream has had its share.
+#[test]
+fn the_watermarks_are_exact() {
+    const MEMORY: u64 = 4 << 20;
+    const OVERLOAD: u64 = 100;
+    let config = Config {
+        shed: true,
+        priorities: 4,
+        base_threshold_permille: 400,
+        overload_cutoff_bytes: OVERLOAD,
+        memory_bytes: MEMORY,
+        fragment_memory_bytes: 0,
+        chunk_bytes: 1000,
+        ..config()
+    };
+    let mut feed = Feed::new(&config, Preferring::default());
+    let (mut expected, mut reached) = ([0_u64; 8], vec![0_u64; 65_536]);
+    let mark = |i: u64| MEMORY as f64 * (0.4 + 0.6 * i as f64 / 4.0);
+    let mut regions = [0_u64; 5];
+    for step in 0..48_000_u64 {
+        // Flows of all priorities; each sends a second time long after its first.
+        let flow = if step % 3 == 2 { step / 3 } else { step / 3 * 2 + step % 3 };
+        let port = (1000 + flow % 60_000) as u16;
+        let priority = u64::from(port % 8).min(3);
+        let used = feed.engine.buffered_bytes() as f64;
+        let is_shed = used > mark(priority + 1) || used > mark(priority) && reached[usize::from(port)] >= OVERLOAD;
+        regions[(0..4).filter(|&i| used > mark(i)).count()] += 1;
+        feed.ip(&udp(port, &[b'x'; 100]), step);
+        reached[usize::from(port)] += 100;
+        expected[priority as usize] += u64::from(is_shed);
+        let shed = feed.engine.ledger().shed_by_priority;
+        assert_eq!(shed, expected, "step {step}, {used} of {MEMORY} used, priority {priority}");
+    }
+    assert!(regions.iter().all(|&packets| packets > 100), "every region was reached: {regions:?}");
+    let (handler, ledger) = feed.finish();
+    assert_eq!(handler.shed, expected);
+    let sum: u64 = expected.iter().sum();
+    assert_eq!((fate(&ledger, Fate::Shed), handler.shed_gaps), (sum, sum));
+    assert!(expected[0] > expected[1] && expected[1] > expected[2] && expected[3] > 0, "{expected:?}");
+    assert!(ledger.buffered_bytes_max <= MEMORY);
+}
