@@ -54,6 +54,7 @@ impl<H: Handler> Core<H> {
             extra.list_anomaly(Anomaly { kind, packet });
         } else if listed < limit {
             extra.list_anomaly(Anomaly { kind: AnomalyKind::ListFull, packet });
+            self.ledger.anomalies[AnomalyKind::ListFull as usize] += u64::from(kind != AnomalyKind::ListFull);
         }
     }
 
