@@ -259,6 +259,22 @@ fn snapped_payload_is_a_gap_with_its_cause() {
     assert_eq!(told.gaps[0], [(2, 4, "snapped".into())]);
 }
 
+/// What is known to be missing is not waited for, also where it came before its turn.
+#[test]
+fn snapped_payload_out_of_order_is_a_gap_at_once() {
+    let cut = |offset: u32, payload: &str| Seg { snapped: payload.len() - 2, ..client(offset, payload) };
+    let fin = Seg::new(true, C + 20, S + 1, FIN | ACK, b"");
+    let end = Seg::new(false, S + 1, C + 21, FIN | ACK, b"");
+    let told = one(&config(), &[cut(6, "ghijkl"), cut(0, "abcdef"), cut(12, "mnopqrs"), fin, end]);
+    assert_eq!(text(&told.bytes[0]), "abghmn");
+    let gap = |offset, bytes| (offset, bytes, "snapped".to_owned());
+    assert_eq!(told.gaps[0], [gap(2, 4), gap(8, 4), gap(14, 5)]);
+    assert_eq!((told.state.as_str(), told.anomalies.len()), ("closed", 0), "{:?}", told.anomalies);
+    // A whole copy may have come, too.
+    let told = one(&config(), &[cut(6, "ghijkl"), client(6, "ghijkl"), client(0, "abcdef"), client(12, "m")]);
+    assert_eq!((text(&told.bytes[0]), told.gaps[0].len()), ("abcdefghijklm", 0));
+}
+
 #[test]
 fn urgent_byte_by_setting() {
     let mut urgent = client(0, "abXcd");

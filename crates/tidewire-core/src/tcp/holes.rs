@@ -134,6 +134,27 @@ impl<H: Handler> Core<H> {
         first.is_some_and(|first| acknowledged >= first)
     }
 
+    /// Up to where the bytes that are next are known to be missing, and why.
+    fn known_lost(&self, flow: &Flow, direction: Direction) -> Option<(u64, GapCause)> {
+        let at = direction as usize;
+        let extra = flow.extra.as_ref().filter(|extra| !extra.lost[at].is_empty())?;
+        let next = flow.halves[at].next;
+        if flow.halves[at].has(half::HELD) {
+            return None;
+        }
+        let (_, end, cause) = extra.lost[at].iter().find(|(start, end, _)| (*start..*end).contains(&next))?;
+        let queued = extra.queue[at].first_start().filter(|first| *first > next).unwrap_or(u64::MAX);
+        let until = (*end).min(queued).min(self.limits(flow, direction).0);
+        (until > next).then_some((until, *cause))
+    }
+
+    /// Gives up bytes that are next and known to be missing: there is nothing to wait for. `true`: there were any.
+    pub(crate) fn skip_lost(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) -> bool {
+        let Some((until, cause)) = self.known_lost(flow, direction) else { return false };
+        self.give_up(flow, data, direction, until, cause);
+        true
+    }
+
     /// Gives up the hole before internal offset `first`.
     pub(crate) fn give_up(
         &mut self,

@@ -200,7 +200,7 @@ impl<H: Handler> Core<H> {
             let before_next = expected.saturating_sub(start).min(length);
             extra.retransmitted_bytes[at] += inserted.repeated_bytes.saturating_sub(before_next);
         }
-        if !tracked && length < wanted && extra.lost[at].len() < LOST_MAX {
+        if !tracked && !run.weak && length < wanted && extra.lost[at].len() < LOST_MAX {
             extra.lost[at].push((start + length, run.end as u64, payload.cause));
         }
         if extra.hole_segments[at] == 0 {
@@ -254,8 +254,12 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         if flow.halves[at].has(half::QUEUED) {
             let before = self.queue_charge(flow, direction);
-            while self.drain(flow, data, direction, timestamp_ns, false) {
-                let Some(first) = self.next_queued(flow, direction) else { break };
+            loop {
+                let is_hole = self.drain(flow, data, direction, timestamp_ns, false);
+                if self.skip_lost(flow, data, direction) {
+                    continue;
+                }
+                let Some(first) = self.next_queued(flow, direction).filter(|_| is_hole) else { break };
                 if !self.hole_is_over(flow, direction) {
                     break;
                 }
