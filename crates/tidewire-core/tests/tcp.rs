@@ -275,6 +275,35 @@ fn snapped_payload_out_of_order_is_a_gap_at_once() {
     assert_eq!((text(&told.bytes[0]), told.gaps[0].len()), ("abcdefghijklm", 0));
 }
 
+/// Probes ask for an answer: their byte, if they have one, is none of the stream's.
+#[test]
+fn probes_are_named_and_change_nothing() {
+    let probe = |seq: u32, payload: &[u8]| Seg::new(true, seq, S + 1, ACK, payload);
+    for garbage in [&b""[..], b"?"] {
+        let told = one(
+            &config(),
+            &[client(0, "abc"), server(0, 3, ""), probe(C + 3, garbage), server(0, 3, ""), client(3, "def")],
+        );
+        assert_eq!((text(&told.bytes[0]), told.conflicts[0]), ("abcdef", 0));
+        assert_eq!(told.anomalies, ["keep_alive"], "{garbage:?}");
+    }
+    // Room for three bytes, and then none. A probe is not taken, nor is its byte lost.
+    let [syn, mut answer, last] = <[Seg; 3]>::try_from(handshake(C, S)).expect("three segments");
+    answer.window = 3;
+    let closed = Seg { window: 0, ..server(0, 3, "") };
+    let full = [syn, answer, last, client(0, "abc"), closed.clone()];
+    for next in [probe(C + 3, b""), probe(C + 4, b"d")] {
+        let probed = [next.clone(), closed.clone(), next, closed.clone(), server(0, 3, ""), client(3, "def")];
+        let told = run(&config(), &[&full[..], &probed].concat()).0[&1].clone();
+        assert_eq!(told.anomalies, ["zero_window_probe", "zero_window_probe"]);
+        assert_eq!((text(&told.bytes[0]), told.conflicts[0]), ("abcdef", 0));
+    }
+    // A byte that the receiver takes after all is part of the stream.
+    let taken = [probe(C + 4, b"d"), server(0, 4, ""), client(4, "ef")];
+    let told = run(&config(), &[&full[..], &taken].concat()).0[&1].clone();
+    assert_eq!((text(&told.bytes[0]), told.anomalies.len()), ("abcdef", 1));
+}
+
 #[test]
 fn urgent_byte_by_setting() {
     let mut urgent = client(0, "abXcd");

@@ -79,7 +79,7 @@ pub(crate) mod half {
     /// `Extra::fin_doubtful` is set.
     pub const DOUBTFUL_FIN: u16 = 8192;
     /// Any of these, and a packet cannot take the short way.
-    pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN;
+    pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN | ZERO_WINDOW;
 }
 
 impl Half {

@@ -101,6 +101,7 @@ impl<H: Handler> Core<H> {
         self.learn_base(flow, direction, segment);
         let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
         let fate = if segment.length == 0 && !segment.has(flag::FIN) {
+            self.name_probe(flow, direction, segment);
             Fate::Tracked
         } else {
             self.accept(flow, data, direction, segment, payload, ack)
@@ -114,6 +115,20 @@ impl<H: Handler> Core<H> {
             self.advance(flow, data, other, payload.timestamp_ns);
         }
         fate
+    }
+
+    /// An empty segment with the number before the next one asks for an answer: whether the other side is still there
+    /// (RFC 9293 section 3.8.4), or whether its window is still closed (as Linux does it).
+    fn name_probe(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        if me.has(half::HELD | half::FIN_SEEN) || segment.seq != me.next_seq().wrapping_sub(1) {
+            return;
+        }
+        if peer.has(half::ZERO_WINDOW) {
+            self.odd(flow, AnomalyKind::ZeroWindowProbe);
+        } else {
+            self.odd_once(flow, AnomalyKind::KeepAlive);
+        }
     }
 
     /// Whether a host would drop a signed segment: signatures are agreed on with the SYN, and none had one.

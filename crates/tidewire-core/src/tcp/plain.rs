@@ -51,6 +51,8 @@ impl<H: Handler> Core<H> {
             && me.flags & (half::SLOW | READY) == READY
             && peer.flags & (half::SLOW | READY) == READY
             && seq == me.next_seq()
+            // A window that closes is noted on the long way.
+            && fixed[14] | fixed[15] != 0
             && packet.decoded.payload_captured_bytes == length
             // Acknowledges nothing that was not seen, and nothing older than what was acknowledged before.
             && peer.next_seq().wrapping_sub(ack) as i32 >= 0
