@@ -7,7 +7,7 @@ use tidewire::{DefragPolicy, Direction, TcpPolicy};
 
 use crate::units::Size;
 
-/// See [`Mode`].
+/// See [`tidewire::Mode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeName {
     Strict,
@@ -15,7 +15,7 @@ pub enum ModeName {
     Track,
 }
 
-/// See [`ChecksumMode`].
+/// See [`tidewire::ChecksumMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ChecksumName {
     Auto,
