@@ -122,7 +122,30 @@ pub struct Decoded {
     pub malformed: Option<Malformation>,
 }
 
+/// What a flow's key is made of, by value: narrow fields that were just written are slow to load again in wide pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brief {
+    /// See [`Decoded::kind`].
+    pub kind: Kind,
+    /// See [`Decoded::ip_version`].
+    pub ip_version: u8,
+    /// See [`Decoded::proto`].
+    pub proto: u8,
+    /// See [`Decoded::ip_at`].
+    pub ip_at: u32,
+    /// See [`Decoded::transport_at`].
+    pub transport_at: u32,
+}
+
 impl Decoded {
+    /// The fields that a flow's key is made of.
+    #[must_use]
+    #[inline(always)]
+    pub fn brief(&self) -> Brief {
+        let Self { kind, ip_version, proto, ip_at, transport_at, .. } = *self;
+        Brief { kind, ip_version, proto, ip_at, transport_at }
+    }
+
     /// Nothing found: a frame of an unsupported link type.
     pub const EMPTY: Self = Self {
         kind: Kind::UnsupportedLink,

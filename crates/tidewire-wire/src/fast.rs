@@ -2,7 +2,7 @@
 //! without extension headers, TCP or UDP, nothing contradictory. Everything else is left to the general walk, which
 //! gives the same answer here.
 
-use crate::decoded::{Decoded, Kind};
+use crate::decoded::{Brief, Decoded, Kind};
 use crate::walk::{FRAME_BYTES_MAX, be16};
 use crate::{Settings, ethernet, transport};
 
@@ -132,10 +132,11 @@ impl Common {
     /// Writes the result, field by field: what stays as it is in most frames (the fragment) is not written again and
     /// again, and nothing is built elsewhere by narrow stores to be copied by wide loads.
     #[inline(always)]
-    pub(crate) fn write(self, out: &mut Decoded) {
+    pub(crate) fn write(self, out: &mut Decoded) -> Brief {
         let transport_at = self.ip_at + self.ip_header_bytes;
         let payload_at = transport_at + self.transport_header_bytes;
-        out.kind = if self.proto == transport::TCP { Kind::Tcp } else { Kind::Udp };
+        let kind = if self.proto == transport::TCP { Kind::Tcp } else { Kind::Udp };
+        out.kind = kind;
         out.ip_version = self.ip_version;
         out.proto = self.proto;
         out.ttl = self.ttl;
@@ -149,5 +150,6 @@ impl Common {
         out.tunnel = Decoded::EMPTY.tunnel;
         out.outer_ip_at = self.ip_at;
         out.malformed = None;
+        Brief { kind, ip_version: self.ip_version, proto: self.proto, ip_at: self.ip_at, transport_at }
     }
 }

@@ -48,7 +48,7 @@ mod vxlan;
 mod walk;
 
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
-pub use decoded::{Decoded, Fragment, Kind, Tunnel, TunnelKind};
+pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};
 pub use link::LinkType;
 pub use malformation::Malformation;
 pub use tcp::{TcpHeader, TcpOption, TcpOptions, flag};
@@ -106,16 +106,16 @@ pub fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings
 }
 
 /// As [`decode`], into a place that is used again and again: for the common frames only what changes is written.
-/// [`Decoded::fragment`] means something for fragments alone.
+/// [`Decoded::fragment`] means something for fragments alone. What is looked at next is returned besides.
 #[inline(always)]
-pub fn decode_into(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, decoded: &mut Decoded) {
+pub fn decode_into(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, decoded: &mut Decoded) -> Brief {
     if link == LinkType::ETHERNET
         && let Some(common) = fast::ethernet(frame, wire_bytes, settings)
     {
-        common.write(decoded);
-        return;
+        return common.write(decoded);
     }
     decode_uncommon(link, frame, wire_bytes, settings, decoded);
+    decoded.brief()
 }
 
 #[inline(never)]

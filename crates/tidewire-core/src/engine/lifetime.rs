@@ -239,7 +239,8 @@ impl<H: Handler> Engine<H> {
         let of_half_open = (0..half_open.used()).map(|slot| (half_open.get(slot), slot));
         let of_half_open = of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, false, slot));
         let mut open: Vec<(u64, bool, u32)> = of_flow.chain(of_half_open).collect();
-        open.sort_unstable();
+        // An id stands for one stream.
+        open.sort_unstable_by_key(|one| one.0);
         for (_, is_flow, slot) in open {
             // Whether the sweep had come by before depends on how many flows there were: on the number of workers.
             let reason = |timed_out| if timed_out { EndReason::Timeout } else { EndReason::EndOfInput };

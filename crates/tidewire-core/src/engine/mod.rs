@@ -13,12 +13,12 @@ use std::collections::VecDeque;
 pub use self::core::History;
 pub use stream::Stream;
 
-use self::{core::Core, transport::Packet};
+use self::core::Core;
 use crate::{
     Batch, Config, Fate, Frame, Handler, Ledger, Mode, Share,
     budget::Budget,
     defrag::Defragmenter,
-    flow::{Key, Table},
+    flow::{Key, NO_SLOT, Near, OneWay, Table},
     tcp::history::Past,
     wire::{self, Decoded, Kind},
 };
@@ -28,19 +28,24 @@ const GROUP: usize = 32;
 
 /// A frame, decoded and hashed.
 #[derive(Clone, Copy)]
-struct Prepared {
+pub(crate) struct Prepared {
     decoded: Decoded,
     key: Key,
     /// 0: not a packet of a flow.
     hash: u64,
-    /// Where the index seems to have it.
+    /// Where the table seems to have it, or [`NOT_MINE`].
     slot: u32,
     from_a: bool,
+    /// Its direction's place in the cache of those that spoke last.
+    place: u8,
 }
 
 impl Prepared {
-    const NONE: Self = Self { decoded: Decoded::EMPTY, key: Key::NONE, hash: 0, slot: 0, from_a: false };
+    const NONE: Self = Self { decoded: Decoded::EMPTY, key: Key::NONE, hash: 0, slot: 0, from_a: false, place: 0 };
 }
+
+/// In the place of a slot: the flow is another worker's.
+const NOT_MINE: u32 = NO_SLOT - 1;
 
 /// What an expression says of a new stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +72,8 @@ pub struct Engine<H: Handler> {
     classifier: Option<Box<dyn Classify>>,
     /// Made when the first fragment comes: for received frames, and for fragments within rebuilt datagrams.
     defragmenters: [Option<Box<Defragmenter>>; 2],
+    /// Directions that spoke last.
+    near: Box<Near>,
     /// Scratch of `process`, kept so that it is not cleared for every batch.
     prepared: Option<Box<[Prepared; GROUP]>>,
     /// Next flow that the sweep for ended ones looks at, and the clock up to which sweeps are paid for.
@@ -107,6 +114,7 @@ impl<H: Handler> Engine<H> {
             has_short_way: false,
             classifier: None,
             defragmenters: [None, None],
+            near: Box::new(Near::new()),
             prepared: None,
             sweep: lifetime::Sweep::default(),
         };
@@ -149,32 +157,17 @@ impl<H: Handler> Engine<H> {
     }
 
     fn process_group(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) {
-        let Config { key_vlan, key_tunnel, hash_key, .. } = self.core.config;
-        let mut before = (Key::NONE, 0);
-        for (frame, one) in group.iter().zip(prepared.iter_mut()) {
-            let bytes = batch.bytes(frame);
-            wire::decode_into(frame.link, bytes, frame.wire_bytes, &self.core.config.wire, &mut one.decoded);
-            one.hash = 0;
-            if one.decoded.kind as u8 <= Kind::OtherIp as u8
-                && let Some((key, from_a)) = Key::of(bytes, &one.decoded, key_vlan, key_tunnel)
-            {
-                // Packets come in trains: one of the same flow as the last has the same hash.
-                if key != before.0 {
-                    // 0 stands for no flow: one hash in 2^64 moves by one.
-                    before = (key, key.hash(hash_key).max(1));
-                    self.table.prefetch_index(before.1);
-                }
-                (one.hash, one.key, one.from_a) = (before.1, key, from_a);
-            }
+        let mut unknown = self.prepare(batch, group, prepared);
+        while unknown != 0 {
+            let one = &mut prepared[unknown.trailing_zeros() as usize % GROUP];
+            one.slot = self.table.prefetch_entry(one.hash);
+            self.near.found(one.place, one.hash, one.slot);
+            unknown &= unknown - 1;
         }
-        let mut before = (0, 0);
-        for one in prepared.iter_mut().take(group.len()).filter(|one| one.hash != 0) {
-            if one.hash != before.0 {
-                before = (one.hash, self.table.prefetch_entry(one.hash));
-            }
-            one.slot = before.1;
+        if self.core.budget.used != 0 {
+            self.prefetch_untidy(&prepared[..group.len()]);
         }
-        self.prefetch_untidy(&prepared[..group.len()]);
+        let (mut received, mut received_bytes) = (0, 0);
         for (frame, one) in group.iter().zip(prepared.iter()) {
             let bytes = batch.bytes(frame);
             self.core.number = frame.number;
@@ -182,13 +175,46 @@ impl<H: Handler> Engine<H> {
             self.core.input_bytes += u64::from(frame.captured_bytes);
             if one.hash == 0 {
                 self.other(frame, bytes, &one.decoded);
-            } else if self.is_mine(one.hash) {
-                let packet = Packet::of(frame, bytes, &one.decoded);
-                let fate = self.transport(&packet, &one.key, one.from_a, one.hash, one.slot);
-                self.receive(frame);
+            } else if one.slot != NOT_MINE {
+                received += 1;
+                received_bytes += u64::from(frame.captured_bytes);
+                let fate = self.prepared_transport(frame, bytes, one);
                 self.core.ledger.settle(fate);
             }
         }
+        self.core.ledger.received += received;
+        self.core.ledger.received_bytes += received_bytes;
+    }
+
+    /// Decodes and hashes a group. Bit i of the answer: it is not known where frame i's flow is.
+    #[inline(always)]
+    fn prepare(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) -> u32 {
+        let Config { key_vlan, key_tunnel, hash_key, .. } = self.core.config;
+        let mut unknown = 0;
+        for (at, (frame, one)) in group.iter().zip(prepared.iter_mut()).enumerate() {
+            let bytes = batch.bytes(frame);
+            let settings = &self.core.config.wire;
+            let brief = wire::decode_into(frame.link, bytes, frame.wire_bytes, settings, &mut one.decoded);
+            one.hash = 0;
+            if brief.kind as u8 > Kind::OtherIp as u8 {
+                continue;
+            }
+            let Some(words) = OneWay::of(bytes, brief, &one.decoded, key_vlan, key_tunnel) else { continue };
+            one.place = Near::place(&words);
+            if let Some(known) = self.near.get(one.place, &words) {
+                (one.hash, one.key, one.from_a, one.slot) = (known.hash, known.key, known.from_a, known.slot);
+            } else {
+                let (key, from_a) = words.key();
+                // 0 stands for no flow: one hash in 2^64 moves by one.
+                let hash = key.hash(hash_key).max(1);
+                let slot = if self.is_mine(hash) { NO_SLOT } else { NOT_MINE };
+                self.table.prefetch_index(hash);
+                (one.hash, one.key, one.from_a, one.slot) = (hash, key, from_a, slot);
+                self.near.put(one.place, words, one.key, hash, from_a, slot);
+            }
+            unknown |= u32::from(one.slot == NO_SLOT) << at;
+        }
+        unknown
     }
 
     /// Asks for what flows with holes need besides: one pointer after the other, each for all packets of the group.

@@ -1,9 +1,9 @@
 //! A packet to its flow: found, opened, or joined midway.
 
-use super::{Engine, core::Core};
+use super::{Engine, Prepared, core::Core};
 use crate::{
     AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket, TcpState,
-    flow::{Flow, Found, HalfOpen, Key, PendingSyn, bits, half},
+    flow::{Flow, Found, HalfOpen, Key, NO_SLOT, PendingSyn, bits, half},
     tcp::{Payload, Segment, flag},
     wire::{
         Decoded, Kind,
@@ -41,8 +41,27 @@ impl<'a> Packet<'a> {
 }
 
 impl<H: Handler> Engine<H> {
-    /// Takes in a transport packet.
+    /// Takes in a transport packet of a frame.
     #[inline(always)]
+    pub(crate) fn prepared_transport(&mut self, frame: &Frame, bytes: &[u8], one: &Prepared) -> Fate {
+        if self.has_short_way
+            && let Some((flow, data)) = self.table.get_near(one.slot, &one.key)
+        {
+            self.core.slot = one.slot;
+            if let Some(fate) = self.core.plain(flow, data, frame, bytes, &one.decoded, one.from_a) {
+                return fate;
+            }
+        }
+        let packet = Packet::of(frame, bytes, &one.decoded);
+        let fate = self.transport(&packet, &one.key, one.from_a, one.hash, one.slot);
+        if self.core.slot != one.slot {
+            self.near.found(one.place, one.hash, self.core.slot);
+        }
+        fate
+    }
+
+    /// Takes in a transport packet.
+    #[inline(never)]
     pub(crate) fn transport(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64, guess: u32) -> Fate {
         let slot = match self.table.find_near(guess, hash, key) {
             Found::Flow(slot) => slot,
@@ -54,9 +73,9 @@ impl<H: Handler> Engine<H> {
         self.core.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         if self.has_short_way
-            && packet.decoded.kind == Kind::Tcp
+            && slot != guess
             && packet.frames == 1
-            && let Some(fate) = self.core.plain(flow, data, packet, from_a)
+            && let Some(fate) = self.core.plain(flow, data, packet.frame, packet.bytes, packet.decoded, from_a)
         {
             return fate;
         }
@@ -64,7 +83,7 @@ impl<H: Handler> Engine<H> {
     }
 
     /// A packet of a flow with something remarkable about it, or of another protocol than TCP.
-    #[inline(never)]
+    #[inline(always)]
     fn long_way(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64, slot: u32) -> Fate {
         let flow = self.table.flows.get_mut(slot);
         if self.core.is_expired(flow) {
@@ -116,6 +135,7 @@ impl<H: Handler> Engine<H> {
     /// A packet without a flow in the main table: the slot of a new one, or its fate where it needs none.
     #[inline(never)]
     fn flow_for(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64) -> Result<u32, Fate> {
+        self.core.slot = NO_SLOT;
         let segment = match packet.decoded.kind {
             Kind::Tcp => Some(Segment::of(packet.bytes, packet.decoded).ok_or(Fate::Malformed)?),
             _ => None,

@@ -1,48 +1,69 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tidewire_wire::{Decoded, Kind, Tunnel, TunnelKind};
+use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind};
 
 use crate::{Endpoint, FlowKey, hash};
 
-/// A flow's key: the same for both directions. `a` is the lower endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    a: [u64; 2],
-    b: [u64; 2],
-    /// Port of `a` << 48, port of `b` << 32, and below: protocol << 24, VLAN ids of 12 bits each.
-    ports_proto_vlan: u64,
-    /// Version << 56, tunnel kind << 32, tunnel id.
-    tunnel: u64,
+/// A flow's key: the same for both directions. Endpoint `a` is the lower one.
+///
+/// Words: address of `a` (high half, low half; IPv4 in the low one), address of `b`, then port of `a` << 48, port of
+/// `b` << 32, protocol << 24, VLAN ids of 12 bits each; and version << 56, tunnel kind << 32, tunnel id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key([u64; 6]);
+
+/// What a key is made of as the packet has it: source in the place of `a`, destination in that of `b`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OneWay([u64; 6]);
+
+/// Most comparisons are of equals: all words at once, with one branch.
+#[inline(always)]
+fn are_equal(a: &[u64; 6], b: &[u64; 6]) -> bool {
+    (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5]) == 0
 }
 
-impl Key {
-    pub(crate) const NONE: Self = Self { a: [0; 2], b: [0; 2], ports_proto_vlan: 0, tunnel: 0 };
-
-    /// The key of a decoded packet, and whether its sender is `a`.
+impl PartialEq for Key {
     #[inline(always)]
-    pub(crate) fn of(frame: &[u8], decoded: &Decoded, with_vlan: bool, with_tunnel: bool) -> Option<(Self, bool)> {
-        let ip = decoded.ip_at as usize;
-        let ports = ports(frame, decoded);
-        let mut low = u64::from(decoded.proto) << 24;
-        if with_vlan {
-            low |= u64::from(decoded.vlan[0] & 0xfff) << 12 | u64::from(decoded.vlan[1] & 0xfff);
-        } else {
-            low |= 0xff_ffff;
-        }
-        let mut tunnel = u64::from(decoded.ip_version) << 56;
+    fn eq(&self, other: &Self) -> bool {
+        are_equal(&self.0, &other.0)
+    }
+}
+
+impl PartialEq for OneWay {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        are_equal(&self.0, &other.0)
+    }
+}
+
+const A: usize = 0;
+const B: usize = 2;
+const PORTS: usize = 4;
+const TUNNEL: usize = 5;
+
+impl OneWay {
+    pub(crate) const NONE: Self = Self([0; 6]);
+
+    /// The words of a decoded packet.
+    #[inline(always)]
+    pub(crate) fn of(
+        frame: &[u8],
+        brief: Brief,
+        decoded: &Decoded,
+        with_vlan: bool,
+        with_tunnel: bool,
+    ) -> Option<Self> {
+        let ip = brief.ip_at as usize;
+        let mut low = u64::from(ports(frame, brief)) << 32 | u64::from(brief.proto) << 24;
+        low |= u64::from(decoded.vlan[0] & 0xfff) << 12 | u64::from(decoded.vlan[1] & 0xfff);
+        low |= if with_vlan { 0 } else { 0xff_ffff };
+        let mut tunnel = u64::from(brief.ip_version) << 56;
         if with_tunnel && decoded.tunnel.kind != TunnelKind::None {
             tunnel |= (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
         }
-        let (sport, dport) = (u64::from(ports >> 16), u64::from(ports & 0xffff));
-        if decoded.ip_version == 4 {
+        if brief.ip_version == 4 {
             let both: &[u8; 8] = frame.get(ip + 12..)?.first_chunk()?;
             let both = u64::from_be_bytes(*both);
-            let (source, destination) = (both >> 32, both & 0xffff_ffff);
-            let from_a = source << 16 | sport <= destination << 16 | dport;
-            let (a, b) = if from_a { (source, destination) } else { (destination, source) };
-            let (aport, bport) = if from_a { (sport, dport) } else { (dport, sport) };
-            let ports_proto_vlan = aport << 48 | bport << 32 | low;
-            return Some((Self { a: [0, a], b: [0, b], ports_proto_vlan, tunnel }, from_a));
+            return Some(Self([0, both >> 32, 0, both & 0xffff_ffff, low, tunnel]));
         }
         let all: &[u8; 32] = frame.get(ip + 8..)?.first_chunk()?;
         let word = |at: usize| {
@@ -50,39 +71,64 @@ impl Key {
             bytes.copy_from_slice(&all[at..at + 8]);
             u64::from_be_bytes(bytes)
         };
-        let (source, destination) = ([word(0), word(8)], [word(16), word(24)]);
-        let from_a = (source[0], source[1], sport) <= (destination[0], destination[1], dport);
-        let key = if from_a {
-            Self { a: source, b: destination, ports_proto_vlan: sport << 48 | dport << 32 | low, tunnel }
-        } else {
-            Self { a: destination, b: source, ports_proto_vlan: dport << 48 | sport << 32 | low, tunnel }
-        };
-        Some((key, from_a))
+        Some(Self([word(0), word(8), word(16), word(24), low, tunnel]))
+    }
+
+    /// The key, and whether the sender is its `a`.
+    #[inline(always)]
+    pub(crate) fn key(&self) -> (Key, bool) {
+        let [a0, a1, b0, b1, low, tunnel] = self.0;
+        let (sport, dport) = (low >> 48, low >> 32 & 0xffff);
+        if (a0, a1, sport) <= (b0, b1, dport) {
+            return (Key(self.0), true);
+        }
+        (Key([b0, b1, a0, a1, dport << 48 | sport << 32 | low & 0xffff_ffff, tunnel]), false)
+    }
+
+    /// A few bits that differ between most flows. Neither keyed nor strong: only for a cache that may miss.
+    #[inline(always)]
+    pub(crate) fn mixed(&self) -> u64 {
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let [_, a, _, b, low, _] = self.0;
+        (a.rotate_left(32) ^ b ^ low.rotate_left(16)).wrapping_mul(SPREAD)
+    }
+}
+
+impl Key {
+    pub(crate) const NONE: Self = Self([0; 6]);
+
+    /// The key of a decoded packet, and whether its sender is `a`.
+    pub(crate) fn of(frame: &[u8], decoded: &Decoded, with_vlan: bool, with_tunnel: bool) -> Option<(Self, bool)> {
+        OneWay::of(frame, decoded.brief(), decoded, with_vlan, with_tunnel).map(|words| words.key())
     }
 
     /// The keyed hash: the same for both directions.
     #[inline(always)]
     pub(crate) fn hash(&self, key: [u64; 2]) -> u64 {
         const PLAIN_V4: u64 = 4 << 56;
-        if self.tunnel == PLAIN_V4 {
-            hash::siphash13_words(key, [self.a[1] << 32 | self.b[1], self.ports_proto_vlan])
+        if self.0[TUNNEL] == PLAIN_V4 {
+            hash::siphash13_words(key, [self.0[A + 1] << 32 | self.0[B + 1], self.0[PORTS]])
         } else {
-            let words = [self.a[0], self.a[1], self.b[0], self.b[1], self.ports_proto_vlan, self.tunnel];
-            hash::siphash13_words(key, words)
+            hash::siphash13_words(key, self.0)
         }
     }
 
     /// A hash of the address of `a` or `b` alone.
     pub(crate) fn address_hash(&self, of_a: bool, key: [u64; 2]) -> u64 {
-        hash::siphash13_words(key, if of_a { self.a } else { self.b })
+        hash::siphash13_words(key, self.address_words(of_a))
+    }
+
+    fn address_words(&self, of_a: bool) -> [u64; 2] {
+        let at = if of_a { A } else { B };
+        [self.0[at], self.0[at + 1]]
     }
 
     fn is_v6(&self) -> bool {
-        self.tunnel >> 56 == 6
+        self.0[TUNNEL] >> 56 == 6
     }
 
     fn address(&self, of_a: bool) -> IpAddr {
-        let words = if of_a { self.a } else { self.b };
+        let words = self.address_words(of_a);
         if self.is_v6() {
             IpAddr::V6(Ipv6Addr::from_bits(u128::from(words[0]) << 64 | u128::from(words[1])))
         } else {
@@ -92,7 +138,7 @@ impl Key {
 
     /// Port of `a` or `b`.
     pub(crate) fn port(&self, of_a: bool) -> u16 {
-        (self.ports_proto_vlan >> if of_a { 48 } else { 32 }) as u16
+        (self.0[PORTS] >> if of_a { 48 } else { 32 }) as u16
     }
 
     /// The address of `a` or `b`, as an endpoint.
@@ -102,7 +148,7 @@ impl Key {
     }
 
     pub(crate) fn proto(&self) -> u8 {
-        (self.ports_proto_vlan >> 24) as u8
+        (self.0[PORTS] >> 24) as u8
     }
 
     /// As the outside sees it. Keys that leave out VLAN or tunnel ids show none.
@@ -112,8 +158,8 @@ impl Key {
             client: self.endpoint(client_is_a),
             server: self.endpoint(!client_is_a),
             proto: self.proto(),
-            vlan: [vid(self.ports_proto_vlan >> 12), vid(self.ports_proto_vlan)],
-            tunnel: Tunnel { kind: tunnel_kind((self.tunnel >> 32) as u8), id: self.tunnel as u32 },
+            vlan: [vid(self.0[PORTS] >> 12), vid(self.0[PORTS])],
+            tunnel: Tunnel { kind: tunnel_kind((self.0[TUNNEL] >> 32) as u8), id: self.0[TUNNEL] as u32 },
             icmp,
         }
     }
@@ -133,15 +179,15 @@ fn has_ports(proto: u8) -> bool {
 
 /// Source port << 16 | destination port, or what stands for them: for ICMP the type that both directions share.
 #[inline(always)]
-fn ports(frame: &[u8], decoded: &Decoded) -> u32 {
-    let at = decoded.transport_at as usize;
-    match decoded.kind {
+fn ports(frame: &[u8], brief: Brief) -> u32 {
+    let at = brief.transport_at as usize;
+    match brief.kind {
         Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp => {
             frame.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
         }
         Kind::Icmp | Kind::Icmp6 => {
             let kind = frame.get(at).copied().unwrap_or(0);
-            u32::from(if decoded.kind == Kind::Icmp { icmp_pair(kind) } else { icmp6_pair(kind) }) * 0x1_0001
+            u32::from(if brief.kind == Kind::Icmp { icmp_pair(kind) } else { icmp6_pair(kind) }) * 0x1_0001
         }
         _ => 0,
     }

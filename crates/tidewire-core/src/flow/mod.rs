@@ -4,13 +4,15 @@ mod extra;
 mod half_open;
 mod index;
 mod key;
+mod near;
 mod slab;
 mod table;
 
 pub(crate) use extra::{Extra, Gathering, PendingSyn};
 pub(crate) use half_open::HalfOpen;
 pub(crate) use index::NO_SLOT;
-pub(crate) use key::Key;
+pub(crate) use key::{Key, OneWay};
+pub(crate) use near::Near;
 pub(crate) use table::{Found, Table};
 
 use crate::{Direction, TcpState};

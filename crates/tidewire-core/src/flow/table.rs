@@ -86,6 +86,19 @@ impl<D: Default> Table<D> {
         }
     }
 
+    /// The flow at a guessed slot, with the application's state, if it is this one.
+    #[inline(always)]
+    pub(crate) fn get_near(&mut self, guess: u32, key: &Key) -> Option<(&mut Flow, &mut D)> {
+        if guess >= HALF_OPEN {
+            return None;
+        }
+        let flow = self.flows.get_mut(guess);
+        if flow.key != *key {
+            return None;
+        }
+        Some((flow, self.data.get_mut(guess)))
+    }
+
     /// As [`Self::find`], looking at the guessed slot first.
     #[inline(always)]
     pub(crate) fn find_near(&self, guess: u32, hash: u64, key: &Key) -> Found {

@@ -1,11 +1,12 @@
-//! The short way: the next segment of an established connection with nothing remarkable about it. Everything that is
-//! checked here is checked on the long way too, which gives the same answer.
+//! The short way: the next segment, or a plain acknowledgment, of a connection with nothing remarkable about it.
+//! Everything that is checked here is checked on the long way too, which gives the same answer.
 
-use super::{Payload, flag};
+use super::flag;
 use crate::{
-    ChecksumMode, Fate, GapCause, Handler, TcpState,
+    ChecksumMode, Fate, Frame, Handler, TcpState,
     engine::{core::Core, transport::Packet},
     flow::{Flow, half},
+    wire::{Decoded, Kind},
 };
 
 /// NOP NOP timestamps of 10 bytes: how nearly every stack lays them out (RFC 7323 appendix A).
@@ -23,15 +24,22 @@ impl<H: Handler> Core<H> {
         &mut self,
         flow: &mut Flow,
         data: &mut H::Data,
-        packet: &Packet<'_>,
+        frame: &Frame,
+        bytes: &[u8],
+        decoded: &Decoded,
         from_a: bool,
     ) -> Option<Fate> {
         const UNUSUAL: u8 = flag::SYN | flag::RST | flag::FIN | flag::URG | flag::ACK;
         const READY: u16 = half::KNOWN | half::ACKED;
-        let header = packet.bytes.get(packet.decoded.transport_at as usize..)?;
+        /// RFC 7323 section 2.3; what an unknown scale counts as, too.
+        const SCALE_MAX: u8 = 14;
+        if decoded.kind != Kind::Tcp {
+            return None;
+        }
+        let header = bytes.get(decoded.transport_at as usize..)?;
         let fixed: &[u8; 20] = header.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
-        let (seq, ack, length) = (word(4), word(8), packet.decoded.payload_bytes);
+        let (seq, ack, length) = (word(4), word(8), decoded.payload_bytes);
         let timestamp = match fixed[12] >> 4 {
             5 => None,
             8 => {
@@ -46,49 +54,70 @@ impl<H: Handler> Core<H> {
         let direction = flow.direction(from_a);
         let at = direction as usize;
         let (me, peer) = (&flow.halves[at], &flow.halves[at ^ 1]);
-        let is_plain = flow.state == TcpState::Established
-            && fixed[13] & UNUSUAL == flag::ACK
-            && me.flags & (half::SLOW | READY) == READY
-            && peer.flags & (half::SLOW | READY) == READY
+        let window = u32::from(u16::from_be_bytes([fixed[14], fixed[15]]));
+        let newer = timestamp.is_none_or(|value| value.wrapping_sub(me.ts_recent) as i32 >= 0);
+        // A FIN takes a number, too.
+        let sent = peer.next_seq().wrapping_add(u32::from(peer.has(half::FIN)));
+        let is_plain = matches!(
+            flow.state,
+            TcpState::Established | TcpState::Midstream | TcpState::HalfClosed | TcpState::Closed
+        ) && fixed[13] & UNUSUAL == flag::ACK
             && seq == me.next_seq()
             // A window that closes is noted on the long way.
-            && fixed[14] | fixed[15] != 0
-            && packet.decoded.payload_captured_bytes == length
+            && window != 0
+            && me.flags & (half::ZERO_WINDOW | READY) == READY
+            && peer.flags & (half::QUEUED | READY) == READY
             // Acknowledges nothing that was not seen, and nothing older than what was acknowledged before.
-            && peer.next_seq().wrapping_sub(ack) as i32 >= 0
+            && sent.wrapping_sub(ack) as i32 >= 0
             && ack.wrapping_sub(me.ack) as i32 >= 0
-            && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
-            && (me.flags & half::TIMESTAMP == 0
-                || timestamp.is_none_or(|value| value.wrapping_sub(me.ts_recent) as i32 >= 0))
+            && (length == 0
+                || me.flags & half::SLOW == 0
+                    && decoded.payload_captured_bytes == length
+                    && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
+                    && (me.flags & half::TIMESTAMP == 0 || newer))
             && !self.is_expired(flow);
         if !is_plain {
             return None;
         }
-        self.count(flow, at, packet, fixed[13]);
+        let timestamp_ns = frame.timestamp_ns;
+        flow.count_frames(at, u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
+        flow.last_ns[at] = timestamp_ns;
+        flow.seen_clock_ns = self.clock_ns;
+        let me = &mut flow.halves[at];
+        // Not the first: it has acknowledged before.
+        me.packets += 1;
+        me.payload_wire_bytes += u64::from(length);
+        me.tcp_flags |= fixed[13];
         if self.config.checksum != ChecksumMode::Ignore
-            && let Some(fate) = self.check(flow, direction, packet)
+            && let Some(fate) = self.check(flow, direction, &Packet::of(frame, bytes, decoded))
         {
             return Some(fate);
         }
+        if let Some(extra) = &mut flow.extra {
+            extra.unheard[at ^ 1] = 0;
+            extra.skip[at].1 = 0;
+        }
         let me = &mut flow.halves[at];
         me.ack = ack;
-        let edge = ack.wrapping_add(u32::from(u16::from_be_bytes([fixed[14], fixed[15]])) << (me.scale & 15));
+        let edge = ack.wrapping_add(window << me.scale.min(SCALE_MAX));
         if edge.wrapping_sub(me.edge) as i32 > 0 {
             me.edge = edge;
+        }
+        if length == 0 {
+            return Some(Fate::Tracked);
         }
         if let Some(value) = timestamp {
             me.ts_recent = value;
             me.flags |= half::TIMESTAMP;
         }
-        if length == 0 {
-            return Some(Fate::Tracked);
-        }
         let start = me.next;
         me.next += u64::from(length);
-        let payload = Payload::of(packet, GapCause::Snapped);
-        self.remember(flow, direction, start, payload.bytes, payload.origin);
+        let from = decoded.payload_at as usize;
+        let payload = bytes.get(from..from + length as usize).unwrap_or_default();
+        let origin = if frame.origin == 0 { 0 } else { frame.origin + from as u64 };
+        self.remember(flow, direction, start, payload, origin);
         let start = start - flow.bias(direction);
-        self.deliver(flow, data, direction, start, payload.bytes, payload.timestamp_ns);
+        self.deliver(flow, data, direction, start, payload, timestamp_ns);
         if flow.halves[at].has(half::CUT) {
             return Some(self.fate_of_cut(flow, direction, start));
         }

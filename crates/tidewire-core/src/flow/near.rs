@@ -1,0 +1,61 @@
+//! Packets come in trains, and trains of few flows alternate: what was worked out for the last packets of each direction
+//! is at hand for the next one. A miss costs nothing but the look.
+
+use super::{
+    NO_SLOT,
+    key::{Key, OneWay},
+};
+
+/// Directions remembered: as many as fit well in the first-level cache.
+const ENTRIES: usize = 64;
+
+/// What is known of a direction: where its flow probably is in the table, which has to be compared.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    words: OneWay,
+    pub key: Key,
+    /// The key's hash, never 0.
+    pub hash: u64,
+    pub slot: u32,
+    pub from_a: bool,
+}
+
+/// A direct-mapped cache by an unkeyed hash: who chooses its flows to collide here only makes it useless.
+pub(crate) struct Near {
+    entries: [Known; ENTRIES],
+}
+
+impl Near {
+    pub(crate) fn new() -> Self {
+        let none = Known { words: OneWay::NONE, key: Key::NONE, hash: 0, slot: NO_SLOT, from_a: false };
+        Self { entries: [none; ENTRIES] }
+    }
+
+    /// Where a direction is, if it is here.
+    #[inline(always)]
+    pub(crate) fn place(words: &OneWay) -> u8 {
+        (words.mixed() >> 58) as u8
+    }
+
+    /// The entry at `place`, if it is of this direction.
+    #[inline(always)]
+    pub(crate) fn get(&self, place: u8, words: &OneWay) -> Option<&Known> {
+        let known = &self.entries[place as usize % ENTRIES];
+        (known.words == *words && known.hash != 0).then_some(known)
+    }
+
+    /// Puts a direction in the place of another.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, place: u8, words: OneWay, key: Key, hash: u64, from_a: bool, slot: u32) {
+        self.entries[place as usize % ENTRIES] = Known { words, key, hash, slot, from_a };
+    }
+
+    /// Notes where the flow of this hash is, if its direction is still at `place`.
+    #[inline(always)]
+    pub(crate) fn found(&mut self, place: u8, hash: u64, slot: u32) {
+        let known = &mut self.entries[place as usize % ENTRIES];
+        if known.hash == hash {
+            known.slot = slot;
+        }
+    }
+}
