@@ -8,8 +8,8 @@ use crate::{
 
 /// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
 const SWEEP_NS: u64 = 4_000_000_000;
-/// Flows that one step of the sweep looks at, at most.
-const SWEEP_STEP_MAX: u64 = 512;
+/// Flows that one step of the sweep looks at, at most: twice as many as may begin from one step to the next.
+const SWEEP_STEP_MAX: u64 = 64;
 /// Holders that are looked at to find one that gives memory back.
 const RELIEF_SAMPLE: usize = 16;
 /// Places in the list of holders that are not worth tidying up.
