@@ -28,6 +28,30 @@ fn a_timeout_is_one_for_any_number_of_workers() {
     assert_eq!(timeouts.count(), 20);
 }
 
+/// What is noted when a flow times out is noted at the same packet, whichever packet of whichever worker let time pass.
+#[test]
+fn what_is_noted_at_the_end_is_at_the_same_packet_for_any_number_of_workers() {
+    let other = |port: u16, time_ms: u64| Seg { client_port: port, time_ms, ..Seg::new(true, 100, 1, ACK, b"a") };
+    let mut segments: Vec<Seg> = (0..30).map(|port| other(2000 + port, 0)).collect();
+    segments.extend([
+        Seg::new(true, 1001, 5001, ACK, b"abc"),
+        Seg::new(true, 1006, 5001, ACK, b"f"),
+        Seg::new(false, 5001, 1300, ACK, b""),
+    ]);
+    segments.extend((0..80).map(|port| other(3000 + port, 2_000 + 100 * u64::from(port))));
+    let config = Config {
+        inactivity_timeout_ns: 1_000_000_000,
+        cutoff: DirectionCutoff([10, u64::MAX]),
+        list_max: 2,
+        ..config()
+    };
+    let (alone, _) = run_shared(&config, &segments, 1);
+    assert_eq!((alone[&31].anomalies.join(" ").as_str(), alone[&31].gaps[0].len()), ("list_full", 3));
+    for workers in 2..6 {
+        assert_eq!(alone, run_shared(&config, &segments, workers).0);
+    }
+}
+
 /// Bytes that are missing beyond the cutoff are told of with the cutoff, also where nothing came after them.
 #[test]
 fn a_gap_beyond_the_cutoff_is_told_of() {

@@ -72,6 +72,10 @@ impl<H: Handler> Engine<H> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         let before = self.core.slot;
         self.core.slot = slot;
+        // What is noted now belongs to no packet, least of all to the one by which time passed for this worker.
+        let number = self.core.number;
+        let last_odd = flow.extra.as_ref().and_then(|extra| extra.anomalies.last()).map_or(0, |odd| odd.packet);
+        self.core.number = last_odd.max(flow.id);
         let alone = take_last_word(flow);
         if let Some(pending) = flow.extra.as_mut().and_then(|extra| extra.pending_syn.take()) {
             self.core.absorb(flow, &pending);
@@ -84,6 +88,7 @@ impl<H: Handler> Engine<H> {
         };
         self.core.close(flow, data, reason);
         self.core.slot = before;
+        self.core.number = number;
         self.table.remove(slot);
         if let Some(entry) = alone {
             self.add_half_open(entry);

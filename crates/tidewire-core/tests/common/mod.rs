@@ -89,6 +89,7 @@ pub struct Told {
     reached: [u64; 2],
     pub closed: Option<String>,
     pub anomalies: Vec<String>,
+    pub anomaly_packets: Vec<u64>,
     pub conflicts: [u64; 2],
     pub packets: [u64; 2],
     pub wire: [u64; 2],
@@ -135,6 +136,7 @@ impl Handler for Witness {
 
     fn close(&mut self, stream: &mut Stream<'_, Told>, reason: EndReason) {
         let anomalies = stream.anomalies().iter().map(|odd| odd.kind.name().into()).collect();
+        let packets = stream.anomalies().iter().map(|odd| odd.packet).collect();
         let both = [Direction::ClientToServer, Direction::ServerToClient];
         let stats = both.map(|direction| stream.stats(direction));
         let conflicts = both.map(|direction| stream.conflicts(direction).iter().map(|c| c.bytes).sum());
@@ -142,6 +144,7 @@ impl Handler for Witness {
         let told = stream.data();
         told.closed = Some(reason.name().into());
         told.anomalies = anomalies;
+        told.anomaly_packets = packets;
         told.conflicts = conflicts;
         told.packets = stats.map(|stats| stats.packets);
         told.wire = stats.map(|stats| stats.payload_wire_bytes);
