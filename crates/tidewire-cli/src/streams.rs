@@ -302,12 +302,13 @@ fn notes(stream: &Ended) -> Vec<String> {
     let Some(odd) = &stream.record.odd else { return notes };
     let gaps = odd.gaps.iter().map(|gap| {
         let (name, cause) = (gap.direction.name(), gap.cause.name().replace('_', " "));
-        format!("{name} gap at {}: {} bytes, {cause}", gap.offset, gap.bytes)
+        format!("{name} gap at {}: {}, {cause}", gap.offset, counted(gap.bytes, "byte", "bytes"))
     });
     some(&mut notes, gaps, "gaps");
     for direction in DIRECTIONS {
         let conflicts = odd.conflicts[direction as usize].iter().map(|conflict| {
-            format!("{} conflicting overlap at {}: {} bytes", direction.name(), conflict.offset, conflict.bytes)
+            let bytes = counted(conflict.bytes, "byte", "bytes");
+            format!("{} conflicting overlap at {}: {bytes}", direction.name(), conflict.offset)
         });
         some(&mut notes, conflicts, "conflicting overlaps");
     }
