@@ -183,3 +183,16 @@ fn nothing_is_beyond_a_cutoff_that_is_no_cutoff() {
     assert!(streams[&1].bytes[0].is_empty());
     assert_eq!(fate(&ledger, tidewire_core::Fate::Tracked), 6);
 }
+
+/// The last word acknowledges what was not captured, with bytes and a FIN: nobody refused it.
+#[test]
+fn what_nobody_refused_ends_the_stream_with_its_fin() {
+    let last = Seg::new(true, C + 3, S + 101, FIN | ACK, b"od");
+    let told = one(&[data(0, "go", 0), answer(2), last.clone()]);
+    assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "half_closed"));
+    let told = one(&[data(0, "go", 0), answer(2), last, answer(2)]);
+    assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("go", "established"));
+    let ended = Seg::new(false, S + 1, C + 3, FIN | ACK, b"");
+    let told = one(&[data(0, "go", 0), ended, Seg::new(true, C + 3, S + 101, FIN | ACK, b"")]);
+    assert_eq!((told.state.as_str(), told.closed.as_deref()), ("closed", Some("fin")));
+}

@@ -250,6 +250,9 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         let start = flow.halves[at].offset_of(segment.seq).max(0) as u64;
         let end = start + u64::from(segment.length);
+        if end < flow.halves[at].next {
+            return;
+        }
         match &mut flow.extra().unanswered[at] {
             Some((first, last)) if (*first..=*last).contains(&start) => *last = end.max(*last),
             Some(_) => {}

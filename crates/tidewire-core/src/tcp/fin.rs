@@ -47,21 +47,31 @@ impl<H: Handler> Core<H> {
         let Some(fin) = flow.extra.as_ref().map(|extra| extra.fin_doubtful[at]) else { return };
         let (me, peer) = (flow.halves[at], &flow.halves[direction.opposite() as usize]);
         if me.next > fin || me.has(half::FIN_SEEN) {
-            flow.halves[at].flags &= !half::DOUBTFUL_FIN;
-            flow.extra().fin_doubtful[at] = u64::MAX;
+            self.forget_doubtful_fin(flow, direction);
         } else if peer.has(half::ACKED) && me.offset_of(peer.ack) == fin as i64 + 1 {
-            flow.halves[at].flags &= !half::DOUBTFUL_FIN;
-            flow.extra().fin_doubtful[at] = u64::MAX;
+            self.forget_doubtful_fin(flow, direction);
             self.note_fin(flow, direction, fin as i64, fin as i64);
         }
     }
 
+    fn forget_doubtful_fin(&mut self, flow: &mut Flow, direction: Direction) {
+        let at = direction as usize;
+        let is_queued = flow.halves[at].has(half::QUEUED);
+        flow.halves[at].flags &= !half::DOUBTFUL_FIN;
+        let extra = flow.extra();
+        extra.fin_doubtful[at] = u64::MAX;
+        if !is_queued {
+            extra.unanswered[at] = None;
+        }
+    }
+
     /// Believes a doubtful FIN at the end, where all before it was believed because nothing more was heard of the receiver.
-    pub(super) fn believe_last_fin(&mut self, flow: &mut Flow, direction: Direction) {
+    /// `unanswered`: those bytes (see `Extra::unanswered`).
+    pub(super) fn believe_last_fin(&mut self, flow: &mut Flow, direction: Direction, unanswered: Option<(u64, u64)>) {
         let at = direction as usize;
         let Some(extra) = flow.extra.as_ref().filter(|_| flow.halves[at].has(half::DOUBTFUL_FIN)) else { return };
         let (fin, next) = (extra.fin_doubtful[at], flow.halves[at].next);
-        if fin == next && extra.unanswered[at].is_some_and(|(first, last)| (first..=last).contains(&fin)) {
+        if fin == next && unanswered.is_some_and(|(first, last)| (first..=last).contains(&fin)) {
             self.note_fin(flow, direction, fin as i64, fin as i64);
             self.reach_fin(flow, direction);
         }

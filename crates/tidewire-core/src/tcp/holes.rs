@@ -61,6 +61,7 @@ impl<H: Handler> Core<H> {
             flow.halves[at].flags &= !half::QUEUED;
             if let Some(extra) = &mut flow.extra {
                 extra.hole_segments[at] = 0;
+                extra.unanswered[at] = None;
             }
         } else {
             self.list_holder(flow);
@@ -217,8 +218,9 @@ impl<H: Handler> Core<H> {
     /// Everything that a stream still owes its handler before it closes.
     pub(crate) fn complete(&mut self, flow: &mut Flow, data: &mut H::Data) {
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+            let unanswered = flow.extra.as_ref().and_then(|extra| extra.unanswered[direction as usize]);
             self.empty(flow, data, direction, GapCause::NotCaptured);
-            self.believe_last_fin(flow, direction);
+            self.believe_last_fin(flow, direction, unanswered);
             self.tail(flow, data, direction);
             self.report_cutoff(flow, data, direction);
             self.flush(flow, data, direction);

@@ -66,15 +66,19 @@ impl<H: Handler> Core<H> {
             // A window that closes is noted on the long way.
             && window != 0
             && me.flags & (half::ZERO_WINDOW | READY) == READY
-            && peer.flags & (half::QUEUED | READY) == READY
+            && peer.flags & (half::QUEUED | half::DOUBTFUL_FIN | READY) == READY
             // Acknowledges nothing that was not seen, and nothing older than what was acknowledged before.
             && sent.wrapping_sub(ack) as i32 >= 0
             && ack.wrapping_sub(me.ack) as i32 >= 0
-            && (length == 0
-                || me.flags & half::SLOW == 0
+            && if length == 0 {
+                // It gives the lie to an acknowledgment of what was not sent.
+                seq.wrapping_sub(peer.ack) as i32 >= 0
+            } else {
+                me.flags & half::SLOW == 0
                     && decoded.payload_captured_bytes == length
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
-                    && (me.flags & half::TIMESTAMP == 0 || newer))
+                    && (me.flags & half::TIMESTAMP == 0 || newer)
+            }
             && !self.is_expired(flow);
         if !is_plain {
             return None;

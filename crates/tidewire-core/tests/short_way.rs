@@ -1,0 +1,129 @@
+//! The short way of a segment is the long one without its detours: both tell the same.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::*;
+use proptest::prelude::*;
+use tidewire_core::{Config, DirectionCutoff};
+
+const START: [u32; 2] = [u32::MAX - 40, 5000];
+
+/// What a side does next.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    from_client: bool,
+    what: What,
+    /// How much: bytes of payload, or how far off a number is.
+    size: u8,
+    time: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    Data,
+    Empty,
+    /// Sent, and not captured.
+    Lost,
+    Again,
+    Snapped,
+    /// Acknowledges more than there is.
+    AckBeyond,
+    AckOld,
+    Ahead,
+    KeepAlive,
+    Closed,
+    Stamped,
+    OldStamp,
+    Fin,
+    Reset,
+    Signed,
+}
+
+const WHATS: [What; 15] = [
+    What::Data,
+    What::Empty,
+    What::Lost,
+    What::Again,
+    What::Snapped,
+    What::AckBeyond,
+    What::AckOld,
+    What::Ahead,
+    What::KeepAlive,
+    What::Closed,
+    What::Stamped,
+    What::OldStamp,
+    What::Fin,
+    What::Reset,
+    What::Signed,
+];
+
+fn step() -> impl Strategy<Value = Step> {
+    // Mostly what is usual, or nothing takes the short way.
+    let what = prop_oneof![3 => Just(What::Data), 3 => Just(What::Empty), 2 => prop::sample::select(&WHATS[..])];
+    (any::<bool>(), what, 1..20_u8, 0..4_u8).prop_map(|(from_client, what, size, time)| Step {
+        from_client,
+        what,
+        size,
+        time,
+    })
+}
+
+fn conversation(steps: &[Step], midway: bool) -> Vec<Seg> {
+    let mut segments = if midway { Vec::new() } else { handshake(START[0], START[1]) };
+    let mut next = START.map(|start| start.wrapping_add(1));
+    let mut time_ms = 0;
+    for (number, step) in steps.iter().enumerate() {
+        let (me, other) = (usize::from(!step.from_client), usize::from(step.from_client));
+        let size = u32::from(step.size);
+        time_ms += u64::from(step.time) * 100;
+        let payload = vec![b'a' + (number % 26) as u8; step.size.into()];
+        let mut segment = Seg { time_ms, ..Seg::new(step.from_client, next[me], next[other], ACK, &payload) };
+        match step.what {
+            What::Data | What::Lost => {}
+            What::Empty | What::Closed => segment.payload.clear(),
+            What::Again => segment.seq = segment.seq.wrapping_sub(size / 2),
+            What::Snapped => segment.snapped = usize::from(step.size / 2),
+            What::AckBeyond => segment.ack = segment.ack.wrapping_add(size * if size > 15 { 10_000 } else { 1 }),
+            What::AckOld => segment.ack = segment.ack.wrapping_sub(size),
+            What::Ahead => segment.seq = segment.seq.wrapping_add(size),
+            What::KeepAlive => segment.seq = segment.seq.wrapping_sub(1),
+            What::Stamped => segment.timestamp = Some(1000 + number as u32),
+            What::OldStamp => segment.timestamp = Some(1000 - size),
+            What::Fin => segment.flags |= FIN,
+            What::Reset => segment.flags = RST,
+            What::Signed => segment.options = [&[19, 18][..], &[0; 16], &[1, 1]].concat(),
+        }
+        if matches!(step.what, What::KeepAlive | What::AckBeyond | What::Fin | What::Signed) && size % 3 != 0 {
+            segment.payload.clear();
+        }
+        if step.what == What::Closed {
+            segment.window = 0;
+        }
+        if matches!(step.what, What::Data | What::Lost | What::Snapped | What::Stamped) {
+            next[me] = next[me].wrapping_add(size);
+        }
+        if step.what != What::Lost {
+            segments.push(segment);
+        }
+    }
+    segments
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_ways_tell_the_same(
+        steps in prop::collection::vec(step(), 1..60), midway in any::<bool>(), chunk in prop_oneof![Just(0_u32), 1..30_u32],
+        cutoff in prop_oneof![Just(u64::MAX), 0..300_u64],
+    ) {
+        let segments = conversation(&steps, midway);
+        let config = Config { chunk_bytes: chunk, cutoff: DirectionCutoff([cutoff, u64::MAX]), ..config() };
+        let (short, short_ledger) = run(&config, &segments);
+        // A lowest time to live is looked at on the long way only, and every packet has a higher one.
+        let (long, long_ledger) = run(&Config { ttl_min: 1, ..config }, &segments);
+        prop_assert_eq!(short, long);
+        prop_assert_eq!(short_ledger, long_ledger);
+    }
+}
