@@ -30,6 +30,8 @@ impl<H: Handler> Core<H> {
         from_a: bool,
     ) -> Option<Fate> {
         const UNUSUAL: u8 = flag::SYN | flag::RST | flag::FIN | flag::URG | flag::ACK;
+        /// A cutoff does not matter here: what it leaves is handed over the same way.
+        const WAITS: u16 = half::HELD | half::QUEUED | half::FIN | half::FIN_SEEN;
         const READY: u16 = half::KNOWN | half::ACKED;
         /// RFC 7323 section 2.3; what an unknown scale counts as, too.
         const SCALE_MAX: u8 = 14;
@@ -74,7 +76,7 @@ impl<H: Handler> Core<H> {
                 // It gives the lie to an acknowledgment of what was not sent.
                 seq.wrapping_sub(peer.ack) as i32 >= 0
             } else {
-                me.flags & half::SLOW == 0
+                me.flags & WAITS == 0
                     && decoded.payload_captured_bytes == length
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
                     && (me.flags & half::TIMESTAMP == 0 || newer)
