@@ -19,8 +19,11 @@ const WORDS: usize = 1 << (BITS_LOG2 - 6);
 /// Lists of grams by a part of the same hash.
 const BUCKETS_LOG2: u32 = 15;
 
-/// Bytes that are looked at together: whether any sample in them is of interest is one question.
-const BLOCK_BYTES: usize = 32;
+/// Samples that are looked at together: which of them are of interest is one question.
+const BLOCK_SAMPLES: usize = 16;
+
+/// Distances of samples, the widest first.
+const STRIDES: [usize; 6] = [8, 6, 4, 3, 2, 1];
 
 /// A gram of a pattern.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +64,7 @@ impl Sampled {
         let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
         let shortest = lengths().min().unwrap_or(GRAM_BYTES);
         // The widest stride that the shortest pattern allows.
-        let stride = [8, 4, 2].into_iter().find(|stride| GRAM_BYTES + stride - 1 <= shortest).unwrap_or(1);
+        let stride = STRIDES.into_iter().find(|stride| GRAM_BYTES + stride - 1 <= shortest).unwrap_or(1);
         let mut grams: Vec<Gram> = Vec::new();
         let mut uses: HashMap<u32, u32> = HashMap::new();
         for (pattern, index) in patterns.iter().zip(0..) {
@@ -135,36 +138,37 @@ impl Sampled {
     }
 
     fn scan(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
-        match (self.stride, self.ignore_case) {
-            (1, false) => self.scan_by::<1, false>(bytes, found),
-            (2, false) => self.scan_by::<2, false>(bytes, found),
-            (4, false) => self.scan_by::<4, false>(bytes, found),
-            (_, false) => self.scan_by::<8, false>(bytes, found),
-            (1, true) => self.scan_by::<1, true>(bytes, found),
-            (2, true) => self.scan_by::<2, true>(bytes, found),
-            (4, true) => self.scan_by::<4, true>(bytes, found),
-            (_, true) => self.scan_by::<8, true>(bytes, found),
+        if self.ignore_case { self.scan_as::<true>(bytes, found) } else { self.scan_as::<false>(bytes, found) }
+    }
+
+    fn scan_as<const FOLDED: bool>(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
+        match self.stride {
+            1 => self.scan_by::<1, FOLDED>(bytes, found),
+            2 => self.scan_by::<2, FOLDED>(bytes, found),
+            3 => self.scan_by::<3, FOLDED>(bytes, found),
+            4 => self.scan_by::<4, FOLDED>(bytes, found),
+            6 => self.scan_by::<6, FOLDED>(bytes, found),
+            _ => self.scan_by::<8, FOLDED>(bytes, found),
         }
     }
 
     /// Looks at a sample every `STRIDE` bytes.
     #[inline]
     fn scan_by<const STRIDE: usize, const FOLDED: bool>(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
-        // A block's last sample reaches three bytes beyond it.
-        const REACH: usize = BLOCK_BYTES + GRAM_BYTES - 1;
         let mut at = 0;
-        while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<REACH>()) {
-            let mut any = 0;
-            for place in (0..BLOCK_BYTES).step_by(STRIDE) {
+        while let Some(block) = bytes.get(at..at + (BLOCK_SAMPLES - 1) * STRIDE + GRAM_BYTES) {
+            // Bit i: the block's sample i is of interest.
+            let mut interesting = 0;
+            for sample in 0..BLOCK_SAMPLES {
+                let place = sample * STRIDE;
                 let value = u32::from_le_bytes([block[place], block[place + 1], block[place + 2], block[place + 3]]);
-                any |= self.bit(if FOLDED { value | FOLD } else { value });
+                interesting |= (self.bit(if FOLDED { value | FOLD } else { value }) & 1) << sample;
             }
-            if any & 1 != 0 {
-                for place in (0..BLOCK_BYTES).step_by(STRIDE) {
-                    self.examine(bytes, at + place, found);
-                }
+            while interesting != 0 {
+                self.examine(bytes, at + interesting.trailing_zeros() as usize * STRIDE, found);
+                interesting &= interesting - 1;
             }
-            at += BLOCK_BYTES;
+            at += BLOCK_SAMPLES * STRIDE;
         }
         while at + GRAM_BYTES <= bytes.len() {
             self.examine(bytes, at, found);
