@@ -70,7 +70,7 @@ impl Patterns {
         let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
         let (shortest, longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
         if shortest >= sampled::GRAM_BYTES && longest <= SAMPLED_BYTES_MAX {
-            let sampled = Sampled::new(patterns, ignore_case);
+            let sampled = Sampled::new(patterns, ignore_case, SHARED_MAX);
             if sampled.shared_max() <= SHARED_MAX {
                 return Ok(Self::Sampled(sampled));
             }

@@ -60,11 +60,18 @@ fn hash(gram: u32) -> u32 {
 const FOLD: u32 = 0x2020_2020;
 
 impl Sampled {
-    pub(super) fn new(patterns: &[Pattern], ignore_case: bool) -> Self {
-        let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
-        let shortest = lengths().min().unwrap_or(GRAM_BYTES);
-        // The widest stride that the shortest pattern allows.
-        let stride = STRIDES.into_iter().find(|stride| GRAM_BYTES + stride - 1 <= shortest).unwrap_or(1);
+    /// With samples as far apart as the shortest pattern allows while no more than `shared_max` patterns are known by
+    /// the same gram; with the closest ones where that cannot be had.
+    pub(super) fn new(patterns: &[Pattern], ignore_case: bool, shared_max: u32) -> Self {
+        let shortest = patterns.iter().map(|pattern| pattern.bytes.len()).min().unwrap_or(GRAM_BYTES);
+        let strides = STRIDES.into_iter().filter(|stride| GRAM_BYTES + stride - 1 <= shortest);
+        let mut widest_first = strides.map(|stride| Self::by(patterns, ignore_case, stride));
+        widest_first
+            .find(|sampled| sampled.shared_max <= shared_max)
+            .unwrap_or_else(|| Self::by(patterns, ignore_case, 1))
+    }
+
+    fn by(patterns: &[Pattern], ignore_case: bool, stride: usize) -> Self {
         let mut grams: Vec<Gram> = Vec::new();
         let mut uses: HashMap<u32, u32> = HashMap::new();
         for (pattern, index) in patterns.iter().zip(0..) {
@@ -88,8 +95,9 @@ impl Sampled {
         for index in 1..starts.len() {
             starts[index] += starts[index - 1];
         }
+        let longest = patterns.iter().map(|pattern| pattern.bytes.len()).max().unwrap_or(1);
         let patterns = patterns.iter().map(|pattern| pattern.bytes.clone().into_boxed_slice()).collect();
-        let kept_bytes = lengths().max().unwrap_or(1).saturating_sub(1);
+        let kept_bytes = longest.saturating_sub(1);
         let shared_max = uses.into_values().max().unwrap_or(0);
         Self { bits, starts, grams, patterns, stride, ignore_case, kept_bytes, shared_max }
     }

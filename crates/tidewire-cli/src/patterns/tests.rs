@@ -63,7 +63,7 @@ fn both_ways_of_looking_agree_with_the_naive_one() {
             .collect();
         let ignore_case = round % 3 == 0;
         let expected = naive(&patterns, &text, ignore_case);
-        let sampled = Patterns::Sampled(Sampled::new(&patterns, ignore_case));
+        let sampled = Patterns::Sampled(Sampled::new(&patterns, ignore_case, SHARED_MAX));
         assert_eq!(in_pieces(&sampled, &text, &mut numbers), expected);
         let automaton = Patterns::Automaton(Box::new(Automaton::new(&patterns, ignore_case).unwrap()));
         assert_eq!(in_pieces(&automaton, &text, &mut numbers), expected);
@@ -73,7 +73,10 @@ fn both_ways_of_looking_agree_with_the_naive_one() {
 #[test]
 fn how_patterns_are_looked_for() {
     let by_samples = |patterns: &[Pattern]| matches!(Patterns::new(patterns, false).unwrap(), Patterns::Sampled(_));
-    let alike: Vec<Pattern> = (0..40_u8).map(|index| named(&[b'a', b'a', b'a', b'a', index])).collect();
+    // 3 * SHARED_MAX first bytes and as many last ones: whichever four are taken, many patterns have them.
+    let ends = || 0..3 * SHARED_MAX as u8;
+    let alike: Vec<Pattern> =
+        ends().flat_map(|first| ends().map(move |last| named(&[first, b'a', b'a', b'a', last]))).collect();
     let different: Vec<Pattern> = (0..40_u8).map(|index| named(&[b'a', b'a', b'a', b'a', index, 1, 2, 3, 4])).collect();
     assert!(by_samples(&[named(b"four")]));
     assert!(by_samples(&different));
