@@ -8,8 +8,10 @@ use std::{
 
 use tidewire_core::History;
 
-/// Read at once: retransmissions mostly come in runs, and the next one finds its bytes here.
+/// Read at once where a retransmission goes on from the last one: they mostly come in runs.
 const WINDOW_BYTES: usize = 64 << 10;
+/// Read at once where it does not: a segment of usual size, and some.
+const SINGLE_BYTES: usize = 2 << 10;
 
 /// A file that is also being read as the input.
 pub(crate) struct FileHistory {
@@ -34,7 +36,10 @@ impl History for FileHistory {
         let Some(offset) = origin.checked_sub(1) else { return false };
         let inside = |at: u64, window: &[u8]| offset >= at && offset + buffer.len() as u64 <= at + window.len() as u64;
         if !inside(self.at, &self.window) {
-            self.window.resize(WINDOW_BYTES.max(buffer.len()), 0);
+            let end = self.at + self.window.len() as u64;
+            let goes_on = (self.at..end + WINDOW_BYTES as u64).contains(&offset) && end != 0;
+            let wanted = if goes_on { WINDOW_BYTES } else { SINGLE_BYTES };
+            self.window.resize(wanted.max(buffer.len()), 0);
             let read = self.file.read_at(&mut self.window, offset).unwrap_or(0);
             self.window.truncate(read);
             self.at = offset;

@@ -315,10 +315,16 @@ impl<H: Handler> Engine<H> {
         }
         let flow = self.table.flows.get(slot);
         let me = &flow.halves[direction as usize];
-        let is_new = me.has(half::SYN) && !is_same || me.has(half::KNOWN) && !me.has(half::SYN | half::HELD);
+        let is_new = match me.flags & (half::KNOWN | half::SYN) {
+            0 => false,
+            half::KNOWN => !flow.may_begin_at(direction, segment.seq.wrapping_add(1)),
+            _ => !is_same,
+        };
         let unanswered = flow.state == TcpState::SynSent && flow.halves[direction.opposite() as usize].packets == 0;
         let ended = flow.is_over() || unanswered || (flow.halves[0].flags | flow.halves[1].flags) & half::FIN_SEEN != 0;
-        let begins = is_new || flow.is_over() && (me.has(half::SYN) || !is_same);
+        // After both ends it may be the old one's, come late; after a refusal it is another attempt.
+        let is_late = flow.state == TcpState::Closed && me.flags & (half::KNOWN | half::SYN) == half::KNOWN;
+        let begins = is_new || flow.is_over() && !is_late;
         if ended && begins {
             let reason = flow.reason_over().unwrap_or(EndReason::Reused);
             self.end(slot, reason);

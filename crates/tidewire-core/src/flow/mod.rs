@@ -192,6 +192,9 @@ impl Default for Flow {
 /// Internal offset at which a direction starts whose beginning was not seen: room for earlier bytes that come late.
 pub(crate) const MIDSTREAM_START: u64 = 1 << 32;
 
+/// The farthest that a SYN which arrives late may lie before what arrived before it: many times what is sent at once.
+const SYN_BEFORE_MAX: i64 = 1 << 20;
+
 impl Flow {
     #[inline(always)]
     pub(crate) fn has(&self, bits: u8) -> bool {
@@ -213,6 +216,19 @@ impl Flow {
             _ if half.has(half::SYN) || self.state == TcpState::Stateless => 0,
             _ => MIDSTREAM_START,
         }
+    }
+
+    /// Whether a direction whose SYN was not seen may begin with this number: at or shortly before what waits, or just
+    /// where it was taken to begin.
+    pub(crate) fn may_begin_at(&self, direction: Direction, first_byte: u32) -> bool {
+        let me = &self.halves[direction as usize];
+        let offset = me.offset_of(first_byte);
+        if !me.has(half::HELD) {
+            return offset == self.bias(direction) as i64;
+        }
+        let queued = self.extra.as_ref().and_then(|extra| extra.queue[direction as usize].first_start());
+        let first = queued.map_or(me.next as i64, |first| first as i64);
+        (0..=first).contains(&offset) && first - offset <= SYN_BEFORE_MAX
     }
 
     /// Counts a packet's frames of `frame_bytes` in all, of which `ip_bytes` from the network layer up.

@@ -108,6 +108,12 @@ impl<H: Handler> Core<H> {
         }
         // Packets came before their SYN: it has to lie at or before what waits.
         let offset = me.offset_of(first_byte);
+        if !me.has(half::HELD) && flow.may_begin_at(direction, first_byte) {
+            flow.extra().bias[at] = offset as u64;
+            flow.halves[at].flags |= half::SYN;
+            return true;
+        }
+        let me = &mut flow.halves[at];
         if !me.has(half::HELD) || offset < 0 {
             return false;
         }

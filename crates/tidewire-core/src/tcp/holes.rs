@@ -113,6 +113,9 @@ impl<H: Handler> Core<H> {
         if !self.is_acknowledged(flow, direction) {
             return false;
         }
+        if self.is_begun(flow, direction) {
+            return true;
+        }
         let extra = flow.extra();
         let waited = self.clock_ns.saturating_sub(extra.hole_since_ns[at]);
         if self.config.hole_timeout_ns != 0 && waited >= self.config.hole_timeout_ns {
@@ -121,6 +124,16 @@ impl<H: Handler> Core<H> {
         // Nothing is buffered in track mode: there packets stand for what would have been.
         let enough = self.config.mode == Mode::Track || charged >= self.config.hole_bytes_strict;
         segments >= self.config.hole_segments_strict && enough
+    }
+
+    /// Whether a stream whose beginning was not captured has come to its end: nothing before what waits will come.
+    pub(crate) fn is_begun(&self, flow: &Flow, direction: Direction) -> bool {
+        const HELD_TO_THE_END: u16 = half::HELD | half::FIN_SEEN;
+        let me = &flow.halves[direction as usize];
+        let peer = &flow.halves[direction.opposite() as usize];
+        me.flags & (HELD_TO_THE_END | half::DOUBTFUL_FIN) == HELD_TO_THE_END
+            && peer.has(half::ACKED)
+            && self.fin_of(flow, direction).is_some_and(|fin| me.offset_of(peer.ack) > fin)
     }
 
     /// Whether the receiver has what lies before the queue's first bytes; taken for granted where it is never heard.

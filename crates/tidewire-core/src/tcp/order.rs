@@ -268,6 +268,10 @@ impl<H: Handler> Core<H> {
             self.bound_doubtful(flow, direction);
             self.settle_queue(flow, direction, before);
         }
+        // Without payload there was nothing to wait for.
+        if !flow.halves[at].has(half::QUEUED) && self.is_begun(flow, direction) {
+            flow.halves[at].flags &= !half::HELD;
+        }
         self.reach_fin(flow, direction);
     }
 

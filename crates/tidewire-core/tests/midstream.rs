@@ -1,0 +1,81 @@
+//! Connections that were under way when the capture began, and what comes after them on the same ports.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::*;
+
+const C: u32 = 3_280_741_055;
+const S: u32 = 1_427_657_521;
+
+fn client(at: u32, acked: u32, flags: u8, payload: &str) -> Seg {
+    Seg::new(true, C + at, S + acked, flags, payload.as_bytes())
+}
+
+fn server(at: u32, acked: u32, flags: u8, payload: &str) -> Seg {
+    Seg::new(false, S + at, C + acked, flags, payload.as_bytes())
+}
+
+/// The last request and answer of a connection whose SYNs were not captured.
+fn last_words() -> Vec<Seg> {
+    vec![
+        client(0, 0, ACK | PSH, "request"),
+        server(0, 7, ACK | PSH, "answer"),
+        client(7, 6, ACK, ""),
+        server(6, 7, ACK | FIN, ""),
+        client(7, 7, ACK | FIN, ""),
+        server(7, 8, ACK, ""),
+    ]
+}
+
+#[test]
+fn its_end_is_its_end() {
+    let (streams, _) = run(&config(), &last_words());
+    let told = &streams[&1];
+    assert_eq!((told.state.as_str(), told.closed.as_deref()), ("closed", Some("fin")));
+    assert_eq!(told.bytes, [b"request".to_vec(), b"answer".to_vec()]);
+    assert!(told.gaps.iter().all(Vec::is_empty) && told.anomalies.is_empty());
+    // One side had nothing to say but its FIN.
+    let (streams, _) = run(
+        &config(),
+        &[server(0, 0, ACK, "data"), client(0, 4, ACK | FIN, ""), server(4, 1, ACK | FIN, ""), client(1, 5, ACK, "")],
+    );
+    assert_eq!(streams[&1].state, "closed");
+}
+
+/// The same ports again, with numbers that lie a long way behind the old ones, or a little before them.
+#[test]
+fn its_ports_are_used_again() {
+    for isn in [C + 163_006_878, C - 163_006_878] {
+        let mut segments = last_words();
+        segments.extend([
+            Seg::new(true, isn, 0, SYN, b""),
+            Seg::new(false, S + 70_000, isn + 1, SYN | ACK, b""),
+            Seg::new(true, isn + 1, S + 70_001, ACK, b""),
+            Seg::new(true, isn + 1, S + 70_001, ACK | PSH, b"another"),
+            Seg::new(false, S + 70_001, isn + 8, ACK | PSH, b"one"),
+            Seg::new(true, isn + 8, S + 70_004, ACK, b""),
+        ]);
+        for (time, segment) in segments.iter_mut().enumerate() {
+            segment.time_ms = time as u64;
+        }
+        let (streams, ledger) = run(&config(), &segments);
+        assert_eq!(streams.len(), 2);
+        assert_eq!(streams[&1].bytes, [b"request".to_vec(), b"answer".to_vec()]);
+        assert_eq!(streams[&7].bytes, [b"another".to_vec(), b"one".to_vec()]);
+        assert_eq!(streams[&7].state, "established");
+        assert_eq!(ledger.gap_bytes, 0);
+        assert!(streams.values().all(|told| told.anomalies.is_empty()));
+    }
+}
+
+/// Its SYNs come after everything else: they tell who the client is, and begin nothing.
+#[test]
+fn its_beginning_comes_last() {
+    let mut segments = last_words();
+    segments.push(Seg::new(true, C - 1, 0, SYN, b""));
+    let (streams, _) = run(&config(), &segments);
+    assert_eq!(streams.len(), 1);
+    assert!(streams[&1].anomalies.is_empty());
+    assert_eq!(streams[&1].bytes, [b"request".to_vec(), b"answer".to_vec()]);
+}
