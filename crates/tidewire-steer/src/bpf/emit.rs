@@ -1,0 +1,317 @@
+//! Operations to instructions.
+
+use super::assembler::{Assembler, SCRATCH_AT, slot_at};
+use super::instruction::{code, helper, reg};
+use super::{Code, Hook, MapUse, Output, output};
+use crate::error::Error;
+use crate::ir::{Alu, Condition, HEADERS_BYTES_MAX, Label, MIX, Meta, Operand, Operation, SLOTS, Slot};
+use crate::walk::slot;
+
+/// `struct __sk_buff` (include/uapi/linux/bpf.h).
+mod skb {
+    pub(super) const PACKET_TYPE: i16 = 4;
+    pub(super) const QUEUE_MAPPING: i16 = 12;
+    pub(super) const VLAN_PRESENT: i16 = 20;
+    pub(super) const VLAN_TAG: i16 = 24;
+    pub(super) const HASH: i16 = 68;
+    /// `PACKET_OUTGOING`: the packet's data then begins with its link layer, else behind it.
+    pub(super) const OUTGOING: u64 = 4;
+}
+
+/// `struct xdp_md`.
+pub(super) mod xdp {
+    pub(super) const DATA: i16 = 0;
+    pub(super) const DATA_END: i16 = 4;
+    pub(in super::super) const RX_QUEUE: i16 = 16;
+}
+
+/// An Ethernet header, in bytes.
+const ETHERNET_BYTES: u64 = 14;
+
+/// All bits of an offset that [`HEADERS_BYTES_MAX`] allows.
+const OFFSET_MASK: u64 = 0x7ff;
+const _: () = assert!(HEADERS_BYTES_MAX <= OFFSET_MASK);
+
+/// Shifts a receive queue's number to nothing, and leaves the verifier with "at most [`OFFSET_MASK`]".
+const QUEUE_SHIFT: u64 = 21;
+
+/// The program for a hook.
+pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Result<Code, Error> {
+    let labels = operations.iter().filter(|operation| matches!(operation, Operation::Label(_))).count();
+    let greatest = operations.iter().filter_map(|o| if let Operation::Label(Label(l)) = o { Some(*l) } else { None }).max();
+    let labels = greatest.unwrap_or(0).max(labels as u32);
+    let mut emitter = Emitter { asm: Assembler::new(labels), hook };
+    emitter.begin(operations);
+    for operation in operations {
+        emitter.operation(operation);
+    }
+    output::emit(&mut emitter.asm, hook, output);
+    let (instructions, maps) = emitter.asm.finish()?;
+    Ok(Code { instructions, maps })
+}
+
+struct Emitter {
+    asm: Assembler,
+    hook: Hook,
+}
+
+impl Emitter {
+    /// Registers that stay, and slots of 0.
+    fn begin(&mut self, operations: &[Operation]) {
+        let asm = &mut self.asm;
+        asm.copy(reg::CONTEXT, reg::R1);
+        match self.hook {
+            Hook::Socket => {
+                // How far the packet's data begins behind its link layer, as fan-out programs get it.
+                let incoming = asm.label();
+                asm.set(reg::EXTRA, ETHERNET_BYTES);
+                asm.load(reg::R1, reg::CONTEXT, skb::PACKET_TYPE, 4);
+                asm.jump(code::NOT_EQUAL, reg::R1, skb::OUTGOING, reg::R2, incoming);
+                asm.set(reg::EXTRA, 0);
+                asm.place(incoming);
+            }
+            Hook::Xdp => {
+                asm.load(reg::DATA, reg::CONTEXT, xdp::DATA, 4);
+                asm.load(reg::DATA_END, reg::CONTEXT, xdp::DATA_END, 4);
+                // A 0 of which the verifier knows no more than that it is at most OFFSET_MASK. Added to an offset, it makes
+                // the verifier forget where the offset came from, so that the ways to one place need one look and not many.
+                asm.load(reg::EXTRA, reg::CONTEXT, xdp::RX_QUEUE, 4);
+                asm.alu(code::SHR, reg::EXTRA, QUEUE_SHIFT, reg::R2);
+            }
+        }
+        asm.set(reg::R0, 0);
+        for slot in used(operations) {
+            asm.store_slot(slot, reg::R0);
+        }
+        // The kernel's programs see Ethernet.
+        asm.set(reg::R0, 1);
+        asm.store_slot(slot::LINK, reg::R0);
+    }
+
+    fn operation(&mut self, operation: &Operation) {
+        match *operation {
+            Operation::Label(label) => self.asm.place(label),
+            Operation::Set { to, from } => {
+                match from {
+                    Operand::Slot(from) => self.asm.load_slot(reg::R1, from),
+                    Operand::Number(number) => self.asm.set(reg::R1, number),
+                }
+                self.asm.store_slot(to, reg::R1);
+            }
+            Operation::Load { to, at, offset, bytes, missing } => match self.hook {
+                Hook::Socket => self.load_by_helper(to, at, offset, bytes, missing),
+                Hook::Xdp => self.load_directly(to, at, offset, bytes, missing),
+            },
+            Operation::Bound { slot, beyond } => self.bound(slot, beyond),
+            Operation::Alu { alu, to, by } => self.alu(alu, to, by),
+            Operation::Mix { slot } => self.mix(slot),
+            Operation::Jump { condition, left, right, to } => self.jump(condition, left, right, to),
+            Operation::Goto(label) => self.asm.goto(label),
+            Operation::Meta { to, meta, missing } => self.meta(to, meta, missing),
+            Operation::Next { to, cell } => {
+                self.asm.map_value(reg::R1, MapUse::State, u32::from(cell) * 8);
+                self.asm.set(reg::R2, 1);
+                self.asm.atomic_add(reg::R1, reg::R2, true);
+                self.asm.store_slot(to, reg::R2);
+            }
+            Operation::Count { cell, up } => {
+                self.asm.map_value(reg::R1, MapUse::State, u32::from(cell) * 8);
+                self.asm.set(reg::R2, if up { 1 } else { u64::MAX });
+                self.asm.atomic_add(reg::R1, reg::R2, false);
+            }
+            Operation::Recall { to, key, missing } => {
+                self.asm.map(reg::R1, MapUse::Datagrams);
+                self.address(reg::R2, slot_at(key));
+                self.asm.call(helper::MAP_LOOKUP);
+                self.asm.jump(code::EQUAL, reg::R0, 0, reg::R2, missing);
+                self.asm.load(reg::R1, reg::R0, 0, 8);
+                self.asm.store_slot(to, reg::R1);
+            }
+            Operation::Remember { key, value } => {
+                self.asm.map(reg::R1, MapUse::Datagrams);
+                self.address(reg::R2, slot_at(key));
+                self.address(reg::R3, slot_at(value));
+                self.asm.set(reg::R4, 0);
+                self.asm.call(helper::MAP_UPDATE);
+            }
+        }
+    }
+
+    /// `to` = an address on the stack.
+    fn address(&mut self, to: u8, offset: i16) {
+        self.asm.copy(to, reg::FRAME);
+        self.asm.alu(code::ADD, to, i64::from(offset).cast_unsigned(), reg::R0);
+    }
+
+    /// Bytes counted from the link layer. Headers that are not in the packet's linear part are reached by the other helper,
+    /// which counts from the packet's data.
+    fn load_by_helper(&mut self, to: Slot, at: Slot, offset: u16, bytes: u8, missing: Label) {
+        let loaded = self.asm.label();
+        self.helper_arguments(at, offset, bytes);
+        self.asm.set(reg::R5, 0);
+        self.asm.call(helper::SKB_LOAD_BYTES_RELATIVE);
+        self.asm.jump(code::EQUAL, reg::R0, 0, reg::R1, loaded);
+        self.helper_arguments(at, offset, bytes);
+        self.asm.jump_register(code::LESS, reg::R2, reg::EXTRA, missing);
+        self.asm.alu_register(code::SUB, reg::R2, reg::EXTRA);
+        self.asm.call(helper::SKB_LOAD_BYTES);
+        self.asm.jump(code::NOT_EQUAL, reg::R0, 0, reg::R1, missing);
+        self.asm.place(loaded);
+        self.asm.load(reg::R1, reg::FRAME, SCRATCH_AT, bytes);
+        self.asm.to_network(reg::R1, bytes);
+        self.asm.store_slot(to, reg::R1);
+    }
+
+    fn helper_arguments(&mut self, at: Slot, offset: u16, bytes: u8) {
+        self.asm.copy(reg::R1, reg::CONTEXT);
+        self.asm.load_slot(reg::R2, at);
+        if offset > 0 {
+            self.asm.alu(code::ADD, reg::R2, offset.into(), reg::R3);
+        }
+        self.address(reg::R3, SCRATCH_AT);
+        self.asm.set(reg::R4, bytes.into());
+    }
+
+    fn load_directly(&mut self, to: Slot, at: Slot, offset: u16, bytes: u8, missing: Label) {
+        self.asm.copy(reg::R1, reg::DATA);
+        self.asm.load_slot(reg::R2, at);
+        self.asm.alu_register(code::ADD, reg::R1, reg::R2);
+        self.asm.copy(reg::R2, reg::R1);
+        self.asm.alu(code::ADD, reg::R2, u64::from(offset) + u64::from(bytes), reg::R3);
+        self.asm.jump_register(code::GREATER, reg::R2, reg::DATA_END, missing);
+        self.asm.load(reg::R1, reg::R1, offset.cast_signed(), bytes);
+        self.asm.to_network(reg::R1, bytes);
+        self.asm.store_slot(to, reg::R1);
+    }
+
+    fn bound(&mut self, slot: Slot, beyond: Label) {
+        self.asm.load_slot(reg::R1, slot);
+        self.asm.jump(code::GREATER, reg::R1, HEADERS_BYTES_MAX, reg::R2, beyond);
+        if self.hook == Hook::Xdp {
+            self.asm.alu_register(code::ADD, reg::R1, reg::EXTRA);
+            self.asm.alu(code::AND, reg::R1, OFFSET_MASK, reg::R2);
+            self.asm.store_slot(slot, reg::R1);
+        }
+    }
+
+    fn alu(&mut self, alu: Alu, to: Slot, by: Operand) {
+        let operation = match alu {
+            Alu::Add => code::ADD,
+            Alu::Sub => code::SUB,
+            Alu::And => code::AND,
+            Alu::Or => code::OR,
+            Alu::Xor => code::XOR,
+            Alu::Shl => code::SHL,
+            Alu::Shr => code::SHR,
+            Alu::Mod => code::MOD,
+        };
+        self.asm.load_slot(reg::R1, to);
+        match by {
+            Operand::Number(number) => self.asm.alu(operation, reg::R1, number, reg::R2),
+            Operand::Slot(by) => {
+                self.asm.load_slot(reg::R2, by);
+                self.asm.alu_register(operation, reg::R1, reg::R2);
+            }
+        }
+        self.asm.store_slot(to, reg::R1);
+    }
+
+    fn mix(&mut self, slot: Slot) {
+        self.asm.load_slot(reg::R1, slot);
+        mix(&mut self.asm);
+        self.asm.store_slot(slot, reg::R1);
+    }
+
+    fn jump(&mut self, condition: Condition, left: Slot, right: Operand, to: Label) {
+        let condition = match condition {
+            Condition::Equal => code::EQUAL,
+            Condition::NotEqual => code::NOT_EQUAL,
+            Condition::Less => code::LESS,
+            Condition::LessOrEqual => code::LESS_OR_EQUAL,
+            Condition::Greater => code::GREATER,
+            Condition::GreaterOrEqual => code::GREATER_OR_EQUAL,
+            Condition::AnyBit => code::ANY_BIT,
+        };
+        self.asm.load_slot(reg::R1, left);
+        match right {
+            Operand::Number(number) => self.asm.jump(condition, reg::R1, number, reg::R2, to),
+            Operand::Slot(right) => {
+                self.asm.load_slot(reg::R2, right);
+                self.asm.jump_register(condition, reg::R1, reg::R2, to);
+            }
+        }
+    }
+
+    /// What the context knows. Programs that ask a hook for what it has not are refused before.
+    fn meta(&mut self, to: Slot, meta: Meta, missing: Label) {
+        let asm = &mut self.asm;
+        match (self.hook, meta) {
+            (Hook::Socket, Meta::VlanTag) => {
+                asm.load(reg::R1, reg::CONTEXT, skb::VLAN_PRESENT, 4);
+                asm.jump(code::EQUAL, reg::R1, 0, reg::R2, missing);
+                asm.load(reg::R1, reg::CONTEXT, skb::VLAN_TAG, 4);
+            }
+            (Hook::Socket, Meta::RssHash) => {
+                asm.load(reg::R1, reg::CONTEXT, skb::HASH, 4);
+                asm.jump(code::EQUAL, reg::R1, 0, reg::R2, missing);
+            }
+            (Hook::Socket, Meta::RxQueue) => {
+                // 0: not noted; else the queue's number and 1.
+                asm.load(reg::R1, reg::CONTEXT, skb::QUEUE_MAPPING, 4);
+                asm.jump(code::EQUAL, reg::R1, 0, reg::R2, missing);
+                asm.alu(code::SUB, reg::R1, 1, reg::R2);
+            }
+            (Hook::Xdp, Meta::RxQueue) => asm.load(reg::R1, reg::CONTEXT, xdp::RX_QUEUE, 4),
+            (Hook::Xdp, _) => return asm.goto(missing),
+        }
+        asm.store_slot(to, reg::R1);
+    }
+}
+
+/// [`crate::ir::mix`] of register 1; uses registers 2 and 3.
+pub(super) fn mix(asm: &mut Assembler) {
+    for factor in [Some(MIX[0]), Some(MIX[1]), None] {
+        asm.copy(reg::R2, reg::R1);
+        asm.alu(code::SHR, reg::R2, 33, reg::R3);
+        asm.alu_register(code::XOR, reg::R1, reg::R2);
+        if let Some(factor) = factor {
+            asm.alu(code::MUL, reg::R1, factor, reg::R3);
+        }
+    }
+}
+
+/// The slots that a program may read: those of the verdict always.
+fn used(operations: &[Operation]) -> Vec<Slot> {
+    let mut used = [false; SLOTS as usize];
+    let mut mark = |slot: Slot| {
+        if let Some(place) = used.get_mut(usize::from(slot)) {
+            *place = true;
+        }
+    };
+    for slot in [slot::TARGET, slot::FIRST, slot::SECOND, slot::CLASS, slot::MARK, slot::STATE] {
+        mark(slot);
+    }
+    for operation in operations {
+        match *operation {
+            Operation::Set { to, from } => {
+                mark(to);
+                if let Operand::Slot(from) = from {
+                    mark(from);
+                }
+            }
+            Operation::Load { to, at, .. } => [to, at].into_iter().for_each(&mut mark),
+            Operation::Bound { slot, .. } | Operation::Mix { slot } => mark(slot),
+            Operation::Alu { to: left, by: right, .. } | Operation::Jump { left, right, .. } => {
+                mark(left);
+                if let Operand::Slot(right) = right {
+                    mark(right);
+                }
+            }
+            Operation::Meta { to, .. } | Operation::Next { to, .. } => mark(to),
+            Operation::Recall { to, key, .. } => [to, key].into_iter().for_each(&mut mark),
+            Operation::Remember { key, value } => [key, value].into_iter().for_each(&mut mark),
+            Operation::Label(_) | Operation::Goto(_) | Operation::Count { .. } => {}
+        }
+    }
+    (0..SLOTS).filter(|slot| used.get(usize::from(*slot)) == Some(&true)).collect()
+}

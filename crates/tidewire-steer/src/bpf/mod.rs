@@ -1,0 +1,120 @@
+//! The program for the kernel: eBPF for packet sockets' fan-out and filters, and for XDP.
+//!
+//! Programs only jump forwards, keep their variables on the stack, and touch packets within checked bounds, so that the
+//! verifier takes them. They need a kernel of 5.12 (atomic additions that return) where they count, else of 5.2.
+
+mod assembler;
+mod emit;
+mod instruction;
+mod output;
+
+pub use instruction::Instruction;
+
+/// Where a program runs, which decides how it reaches the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// `PACKET_FANOUT_EBPF`, or a socket filter: `BPF_PROG_TYPE_SOCKET_FILTER` over `struct __sk_buff`, bytes by helpers.
+    Socket,
+    /// `BPF_PROG_TYPE_XDP` over `struct xdp_md`, bytes directly.
+    Xdp,
+}
+
+/// Which of the two workers of a double steering a program speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copy {
+    /// The first, or the only one.
+    First,
+    /// The second, where it is another than the first; else the packet counts as dropped.
+    Second,
+}
+
+/// What a program returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// For `PACKET_FANOUT_EBPF`: the index of the worker's socket in its group. A fan-out program cannot drop, so
+    /// dropped packets get an index as well: that of one more socket, which joins the group last and has a filter that
+    /// takes nothing.
+    Fanout {
+        /// How many workers there are.
+        workers: u32,
+        /// Index for what is dropped.
+        dropped: u32,
+        /// Which copy this group delivers.
+        copy: Copy,
+    },
+    /// For a socket's filter outside of a group: takes the whole packet where it goes to this worker, else nothing.
+    Filter {
+        /// How many workers there are.
+        workers: u32,
+        /// Whose filter this is.
+        worker: u32,
+    },
+    /// For XDP: redirects into a map of AF_XDP sockets, at `receive queue * workers + worker`, because a socket takes
+    /// frames of its own queue only.
+    Redirect {
+        /// How many workers there are.
+        workers: u32,
+        /// What XDP returns for what is dropped (`XDP_DROP` is 1, `XDP_PASS` is 2).
+        dropped: u32,
+        /// What it returns where no socket is at that place; as above.
+        absent: u32,
+    },
+    /// The worker's number, or `dropped`; for any hook.
+    Worker {
+        /// How many workers there are.
+        workers: u32,
+        /// For what is dropped.
+        dropped: u32,
+    },
+    /// [`crate::Verdict::digest`]: all of the verdict in one number, to compare engines.
+    Digest,
+}
+
+/// The maps that a program may use. Whoever loads it creates them first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MapUse {
+    /// `BPF_MAP_TYPE_ARRAY`: key of 4 bytes, one value of [`crate::STATE_BYTES`].
+    State,
+    /// `BPF_MAP_TYPE_LRU_HASH`: key of 8 bytes, value of 8, [`crate::DATAGRAMS_MAX`] entries.
+    Datagrams,
+    /// `BPF_MAP_TYPE_XSKMAP`: key of 4 bytes, value of 4; queues times workers entries.
+    Sockets,
+}
+
+/// A program whose maps have no descriptors yet.
+#[derive(Clone, Debug)]
+pub struct Code {
+    instructions: Vec<Instruction>,
+    maps: Vec<(usize, MapUse)>,
+}
+
+impl Code {
+    /// The maps that it uses, each once.
+    #[must_use]
+    pub fn maps(&self) -> Vec<MapUse> {
+        let mut maps: Vec<_> = self.maps.iter().map(|map| map.1).collect();
+        maps.sort_unstable();
+        maps.dedup();
+        maps
+    }
+
+    /// The instructions, with a map's descriptor from `descriptor` in each place where it is used.
+    #[must_use]
+    pub fn instructions(&self, mut descriptor: impl FnMut(MapUse) -> i32) -> Vec<Instruction> {
+        let mut instructions = self.instructions.clone();
+        for (index, map) in &self.maps {
+            if let Some(instruction) = instructions.get_mut(*index) {
+                instruction.number = descriptor(*map);
+            }
+        }
+        instructions
+    }
+
+    /// The same as `bpf(BPF_PROG_LOAD)` takes it.
+    #[must_use]
+    pub fn bytes(&self, descriptor: impl FnMut(MapUse) -> i32) -> Vec<u8> {
+        self.instructions(descriptor).into_iter().flat_map(Instruction::to_bytes).collect()
+    }
+}
+
+pub(crate) use emit::emit;

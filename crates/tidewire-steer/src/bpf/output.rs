@@ -1,0 +1,120 @@
+//! How a program ends: the verdict in its slots becomes what the kernel asked for.
+
+use super::assembler::Assembler;
+use super::emit::{mix, xdp};
+use super::instruction::{code, helper, reg};
+use super::{Copy, Hook, MapUse, Output};
+use crate::ir::Label;
+use crate::lower::target;
+use crate::walk::slot;
+
+/// A socket filter that takes the whole packet returns this.
+const WHOLE_PACKET: u64 = 0xffff_ffff;
+
+pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
+    let dropped = asm.label();
+    match output {
+        Output::Fanout { workers, dropped: index, copy } => {
+            match copy {
+                Copy::First => first(asm, workers, dropped),
+                Copy::Second => second(asm, workers, dropped),
+            }
+            asm.exit();
+            end(asm, dropped, index);
+        }
+        Output::Worker { workers, dropped: number } => {
+            first(asm, workers, dropped);
+            asm.exit();
+            end(asm, dropped, number);
+        }
+        Output::Filter { workers, worker } => filter(asm, workers, worker, dropped),
+        Output::Redirect { workers, dropped: action, absent } => {
+            first(asm, workers, dropped);
+            if hook == Hook::Xdp {
+                asm.load(reg::R2, reg::CONTEXT, xdp::RX_QUEUE, 4);
+                asm.alu(code::MUL, reg::R2, workers.into(), reg::R3);
+                asm.alu_register(code::ADD, reg::R2, reg::R0);
+                asm.map(reg::R1, MapUse::Sockets);
+                asm.set(reg::R3, absent.into());
+                asm.call(helper::REDIRECT_MAP);
+            }
+            asm.exit();
+            end(asm, dropped, action);
+        }
+        Output::Digest => digest(asm),
+    }
+}
+
+fn end(asm: &mut Assembler, dropped: Label, result: u32) {
+    asm.place(dropped);
+    asm.set(reg::R0, result.into());
+    asm.exit();
+}
+
+/// Register 0 = the first worker; jumps to `dropped` where there is none. A worker that is not there is none.
+fn first(asm: &mut Assembler, workers: u32, dropped: Label) {
+    let [explicit, pass, found] = [(); 3].map(|()| asm.label());
+    asm.load_slot(reg::R1, slot::TARGET);
+    asm.load_slot(reg::R0, slot::FIRST);
+    asm.jump(code::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
+    asm.jump(code::EQUAL, reg::R1, target::PASS, reg::R2, pass);
+    asm.jump(code::EQUAL, reg::R1, target::WORKER, reg::R2, explicit);
+    asm.alu32(code::MOD, reg::R0, workers.max(1));
+    asm.goto(found);
+    asm.place(pass);
+    asm.set(reg::R0, 0);
+    asm.place(explicit);
+    asm.jump(code::GREATER_OR_EQUAL, reg::R0, workers.into(), reg::R2, dropped);
+    asm.place(found);
+}
+
+/// Register 0 = the second worker; jumps to `dropped` where there is none other than the first.
+fn second(asm: &mut Assembler, workers: u32, dropped: Label) {
+    asm.load_slot(reg::R1, slot::TARGET);
+    asm.jump(code::NOT_EQUAL, reg::R1, target::BOTH, reg::R2, dropped);
+    asm.load_slot(reg::R1, slot::FIRST);
+    asm.load_slot(reg::R0, slot::SECOND);
+    asm.alu32(code::MOD, reg::R0, workers.max(1));
+    asm.alu32(code::MOD, reg::R1, workers.max(1));
+    asm.jump_register(code::EQUAL, reg::R0, reg::R1, dropped);
+}
+
+/// Takes the packet where either worker is this one.
+fn filter(asm: &mut Assembler, workers: u32, worker: u32, dropped: Label) {
+    let [not_first, take] = [(); 2].map(|()| asm.label());
+    first(asm, workers, not_first);
+    asm.jump(code::EQUAL, reg::R0, worker.into(), reg::R2, take);
+    asm.place(not_first);
+    second(asm, workers, dropped);
+    asm.jump(code::NOT_EQUAL, reg::R0, worker.into(), reg::R2, dropped);
+    asm.place(take);
+    asm.set(reg::R0, WHOLE_PACKET);
+    asm.exit();
+    end(asm, dropped, 0);
+}
+
+/// [`crate::Verdict::digest`]
+fn digest(asm: &mut Assembler) {
+    let [no_first, no_second, known] = [(); 3].map(|()| asm.label());
+    asm.load_slot(reg::R4, slot::TARGET);
+    asm.set(reg::R0, 0);
+    asm.jump(code::EQUAL, reg::R4, target::DROP, reg::R2, no_first);
+    asm.jump(code::EQUAL, reg::R4, target::PASS, reg::R2, no_first);
+    asm.jump(code::NOT_EQUAL, reg::R4, target::BOTH, reg::R2, no_second);
+    asm.goto(known);
+    asm.place(no_first);
+    asm.store_slot(slot::FIRST, reg::R0);
+    asm.place(no_second);
+    asm.store_slot(slot::SECOND, reg::R0);
+    asm.place(known);
+    asm.set(reg::R1, 0);
+    for slot in [slot::TARGET, slot::FIRST, slot::SECOND, slot::CLASS, slot::MARK, slot::STATE] {
+        asm.load_slot(reg::R4, slot);
+        asm.truncate(reg::R4);
+        asm.alu_register(code::XOR, reg::R1, reg::R4);
+        mix(asm);
+    }
+    asm.copy(reg::R0, reg::R1);
+    asm.truncate(reg::R0);
+    asm.exit();
+}

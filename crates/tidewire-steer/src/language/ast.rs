@@ -1,0 +1,182 @@
+//! What a checked program is made of.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::builtin::Builtin;
+use super::literal::address_bits;
+
+/// Steps from left to right.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Function {
+    /// Each is a function of the language with its arguments.
+    pub steps: Vec<Term>,
+}
+
+/// A name of the language with its arguments, of the types and number that it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// What it is.
+    pub builtin: &'static Builtin,
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
+}
+
+/// An argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// A number.
+    Number(u64),
+    /// A list of numbers.
+    Numbers(Vec<u64>),
+    /// A network.
+    Network(Network),
+    /// An address.
+    Address(IpAddr),
+    /// A MAC.
+    Mac([u8; 6]),
+    /// The fields of `steer_key`, see [`super::key`].
+    Key(u16),
+    /// A function.
+    Function(Function),
+    /// A predicate.
+    Predicate(Predicate),
+}
+
+/// Something that is true of a packet or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Predicate {
+    /// A predicate of the language.
+    Term(Term),
+    /// `not`
+    Not(Box<Self>),
+    /// `.&&.`
+    And(Box<Self>, Box<Self>),
+    /// `.||.`
+    Or(Box<Self>, Box<Self>),
+    /// `.^^.`
+    Xor(Box<Self>, Box<Self>),
+    /// A property compared with a number; false where the packet has no such property.
+    Compare(Comparator, Term, u64),
+}
+
+/// How a property is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparator {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `==`
+    Equal,
+    /// `/=`
+    NotEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// At least one of these bits is set.
+    AnyBit,
+    /// All of these bits are set.
+    AllBit,
+}
+
+impl Comparator {
+    /// As it is written.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Equal => "==",
+            Self::NotEqual => "/=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+            Self::AnyBit => "any_bit",
+            Self::AllBit => "all_bit",
+        }
+    }
+
+    /// The two that are names.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "any_bit" => Some(Self::AnyBit),
+            "all_bit" => Some(Self::AllBit),
+            _ => None,
+        }
+    }
+
+    /// The same with its sides exchanged.
+    pub(crate) fn turned(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            other => other,
+        }
+    }
+}
+
+/// A network: an address with nothing behind its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix: u8,
+}
+
+impl Network {
+    /// The network of this address; `None` where the prefix is longer than the address.
+    #[must_use]
+    pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
+        if prefix > address_bits(address) {
+            return None;
+        }
+        let mask = mask(prefix, address_bits(address));
+        let address = match address {
+            IpAddr::V4(address) => IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & mask as u32)),
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask)),
+        };
+        Some(Self { address, prefix })
+    }
+
+    /// Its first address.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// How many bits belong to the network.
+    #[must_use]
+    pub fn prefix(&self) -> u8 {
+        self.prefix
+    }
+}
+
+/// The mask of a prefix in an address of this many bits, in the lowest bits.
+pub(crate) fn mask(prefix: u8, bits: u8) -> u128 {
+    let all = if bits >= 128 { u128::MAX } else { (1 << bits) - 1 };
+    let host = u32::from(bits.saturating_sub(prefix));
+    all & !(1_u128.checked_shl(host).unwrap_or(0).wrapping_sub(1))
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/{}", self.address, self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks() {
+        assert_eq!(mask(0, 32), 0);
+        assert_eq!(mask(8, 32), 0xff00_0000);
+        assert_eq!(mask(32, 32), 0xffff_ffff);
+        assert_eq!(mask(0, 128), 0);
+        assert_eq!(mask(128, 128), u128::MAX);
+        assert_eq!(mask(64, 128), u128::MAX << 64);
+    }
+}

@@ -1,0 +1,44 @@
+//! Which worker a packet belongs to: the steering language, its evaluator, and its code generator for the kernel.
+//!
+//! A program is text ([`Program::parse`]), checked and compiled ([`Compiled::new`]) to operations that only jump forwards.
+//! [`Compiled::evaluate`] runs them over a packet; [`Compiled::code`] translates the same operations to eBPF, for the
+//! fan-out of packet sockets and for XDP. The two agree packet by packet.
+//!
+//! The language is that of PFQ, which the pcap fan-out paper uses; [`BUILTINS`](language::BUILTINS) says what each name
+//! means here. Promises beyond the original: both directions of a conversation go to one worker where a name does not say
+//! otherwise, IPv6 goes wherever IPv4 does, VLAN tags and configured tunnels are looked through, and ports are never read
+//! from a fragment that has none.
+//!
+//! ```
+//! use tidewire_steer::{Compiled, Packet, Program, Settings, State};
+//! use tidewire_wire::LinkType;
+//!
+//! let program = Program::parse("when (has_port 53) (steer_to 0) >-> steer_p2p")?;
+//! let steering = Compiled::new(&program, &Settings::default())?;
+//! let verdict = steering.evaluate(&Packet::new(LinkType::ETHERNET, &[0; 60]), &mut State::default());
+//! assert_eq!(verdict.first(4), None, "not IP: steer_p2p drops it");
+//! # Ok::<(), tidewire_steer::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod bpf;
+mod compiled;
+mod error;
+mod evaluate;
+mod ir;
+pub mod language;
+mod lower;
+mod settings;
+mod state;
+mod verdict;
+mod walk;
+
+pub use compiled::{Compiled, Engine};
+pub use error::{Error, Position};
+pub use evaluate::Packet;
+pub use ir::HEADERS_BYTES_MAX;
+pub use language::Program;
+pub use settings::{Fragments, Settings, Unsteered};
+pub use state::{DATAGRAMS_MAX, STATE_BYTES, State};
+pub use verdict::{Target, Verdict};
+pub use walk::TUNNELS_MAX;

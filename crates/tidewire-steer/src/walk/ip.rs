@@ -1,0 +1,172 @@
+//! IP headers and ports. A header is believed once it is there with its right version; then the slots speak of it.
+
+use super::jump_any;
+use super::link::{IPV4, IPV6};
+use super::slot::{
+    AT, DESTINATION_PORT, ETHER_TYPE, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, L4_AT, PORTS, PROTO, SOURCE_PORT,
+    T0, T1, T2, T3, T4, T5, T6, VERSION,
+};
+use crate::ir::{Alu, Builder, Condition, Label};
+
+pub(crate) const ICMP: u64 = 1;
+pub(crate) const TCP: u64 = 6;
+pub(crate) const UDP: u64 = 17;
+const FRAGMENT_HEADER: u64 = 44;
+const AUTHENTICATION: u64 = 51;
+pub(crate) const ICMP6: u64 = 58;
+const NO_NEXT_HEADER: u64 = 59;
+const SCTP: u64 = 132;
+const UDP_LITE: u64 = 136;
+/// Hop-by-hop and destination options, routing: length in units of 8 bytes beyond the first.
+const EXTENSION_HEADERS: [u64; 3] = [0, 43, 60];
+/// Mobility, HIP and Shim6: of the same form, but messages of their own when nothing follows.
+const MESSAGES: [u64; 3] = [135, 139, 140];
+
+/// The IP packet at `AT`, of the version that `ETHER_TYPE` says. Jumps to `done` where there is none.
+pub(super) fn emit(builder: &mut Builder, extensions: usize, done: Label) {
+    let (ipv4, after) = (builder.label(), builder.label());
+    builder.jump(ETHER_TYPE, Condition::Equal, IPV4, ipv4);
+    builder.jump(ETHER_TYPE, Condition::NotEqual, IPV6, done);
+    v6(builder, extensions, done);
+    builder.goto(after);
+    builder.place(ipv4);
+    v4(builder, done);
+    builder.place(after);
+}
+
+/// What both versions have found: protocol in `T2`, transport at `T3`, fragment field in `T1`, its header at `T5`.
+fn found(builder: &mut Builder, version: u64, ether_type: u64) {
+    builder.set(VERSION, version);
+    builder.set(L3, ether_type);
+    builder.copy(IP_AT, AT);
+    builder.copy(PROTO, T2);
+    builder.copy(L4_AT, T3);
+    builder.copy(FRAGMENT_FIELD, T1);
+    builder.copy(FRAGMENT_AT, T5);
+    builder.set(FRAGMENT, 0);
+    builder.set(PORTS, 0);
+    let (first, whole) = (builder.label(), builder.label());
+    builder.alu(Alu::And, T1, 0x3fff);
+    builder.jump(T1, Condition::Equal, 0, whole);
+    builder.alu(Alu::And, T1, 0x1fff);
+    builder.jump(T1, Condition::Equal, 0, first);
+    builder.set(FRAGMENT, 2);
+    builder.goto(whole);
+    builder.place(first);
+    builder.set(FRAGMENT, 1);
+    builder.place(whole);
+}
+
+fn v4(builder: &mut Builder, done: Label) {
+    builder.load(T0, AT, 0, 1, done);
+    builder.copy(T1, T0);
+    builder.alu(Alu::Shr, T1, 4);
+    builder.jump(T1, Condition::NotEqual, 4, done);
+    builder.alu(Alu::And, T0, 15);
+    builder.jump(T0, Condition::Less, 5, done);
+    builder.alu(Alu::Shl, T0, 2);
+    builder.load(T1, AT, 6, 2, done);
+    builder.load(T2, AT, 9, 1, done);
+    // The whole header must be there: its last byte is.
+    builder.copy(T3, AT);
+    builder.alu_slot(Alu::Add, T3, T0);
+    builder.copy(T4, T3);
+    builder.alu(Alu::Sub, T4, 1);
+    builder.bound(T4, done);
+    builder.load(T4, T4, 0, 1, done);
+    builder.bound(T3, done);
+    builder.set(T5, 0);
+    // An authentication header protects what is behind it and does not hide it (RFC 4302).
+    let plain = builder.label();
+    builder.jump(T2, Condition::NotEqual, AUTHENTICATION, plain);
+    builder.jump(T1, Condition::AnyBit, 0x3fff, plain);
+    authentication(builder, done);
+    builder.place(plain);
+    found(builder, 4, IPV4);
+}
+
+/// Steps over the authentication header at `T3`: "length in 4-octet units, minus 2".
+fn authentication(builder: &mut Builder, done: Label) {
+    builder.load(T2, T3, 0, 1, done);
+    builder.load(T4, T3, 1, 1, done);
+    builder.alu(Alu::Add, T4, 2);
+    builder.alu(Alu::Shl, T4, 2);
+    builder.alu_slot(Alu::Add, T3, T4);
+    builder.bound(T3, done);
+}
+
+fn v6(builder: &mut Builder, extensions: usize, done: Label) {
+    let end = builder.label();
+    builder.load(T0, AT, 0, 1, done);
+    builder.alu(Alu::Shr, T0, 4);
+    builder.jump(T0, Condition::NotEqual, 6, done);
+    builder.load(T2, AT, 6, 1, done);
+    builder.load(T4, AT, 39, 1, done);
+    builder.set(T1, 0);
+    builder.set(T5, 0);
+    builder.copy(T3, AT);
+    builder.alu(Alu::Add, T3, 40);
+    builder.bound(T3, done);
+    for _ in 0..extensions {
+        extension(builder, end, done);
+    }
+    builder.place(end);
+    found(builder, 6, IPV6);
+}
+
+/// One extension header at `T3` of the kind `T2`; jumps to `end` where it is none.
+fn extension(builder: &mut Builder, end: Label, done: Label) {
+    let [common, message, fragment, auth, next] = [(); 5].map(|()| builder.label());
+    // Nearly every packet has none: one jump finds out.
+    jump_any(builder, T2, &[TCP, UDP], end);
+    jump_any(builder, T2, &EXTENSION_HEADERS, common);
+    builder.jump(T2, Condition::Equal, FRAGMENT_HEADER, fragment);
+    builder.jump(T2, Condition::Equal, AUTHENTICATION, auth);
+    jump_any(builder, T2, &MESSAGES, message);
+    builder.goto(end);
+
+    builder.place(message);
+    builder.load(T6, T3, 0, 1, done);
+    builder.jump(T6, Condition::Equal, NO_NEXT_HEADER, end);
+
+    builder.place(common);
+    builder.load(T2, T3, 0, 1, done);
+    builder.load(T4, T3, 1, 1, done);
+    builder.alu(Alu::Add, T4, 1);
+    builder.alu(Alu::Shl, T4, 3);
+    builder.alu_slot(Alu::Add, T3, T4);
+    builder.bound(T3, done);
+    builder.goto(next);
+
+    builder.place(auth);
+    authentication(builder, done);
+    builder.goto(next);
+
+    builder.place(fragment);
+    builder.load(T6, T3, 2, 2, done);
+    builder.load(T2, T3, 0, 1, done);
+    builder.load(T4, T3, 7, 1, done);
+    builder.copy(T5, T3);
+    builder.alu(Alu::Add, T3, 8);
+    // As IPv4 has it: the offset in units of 8 bytes, and more fragments in bit 13. Both 0: an atomic fragment (RFC 6946).
+    builder.copy(T1, T6);
+    builder.alu(Alu::Shr, T1, 3);
+    builder.alu(Alu::And, T6, 1);
+    builder.alu(Alu::Shl, T6, 13);
+    builder.alu_slot(Alu::Or, T1, T6);
+    builder.jump(T1, Condition::NotEqual, 0, end);
+    builder.place(next);
+}
+
+/// Ports, where protocol and place have them. A fragment that is not the first ends the walk.
+pub(super) fn ports(builder: &mut Builder, done: Label) {
+    let (with, without) = (builder.label(), builder.label());
+    builder.jump(FRAGMENT, Condition::Equal, 2, done);
+    jump_any(builder, PROTO, &[TCP, UDP, SCTP, UDP_LITE], with);
+    builder.goto(without);
+    builder.place(with);
+    builder.load(SOURCE_PORT, L4_AT, 0, 2, done);
+    builder.load(DESTINATION_PORT, L4_AT, 2, 2, done);
+    builder.set(PORTS, 1);
+    builder.place(without);
+}
