@@ -211,7 +211,7 @@ impl Operation {
 
 /// Takes out what no packet can reach, which the kernel's verifier does not take, and jumps to the next operation. One
 /// pass is enough, because jumps lead forwards.
-fn without_dead(operations: Vec<Operation>) -> Vec<Operation> {
+pub(crate) fn without_dead(operations: Vec<Operation>) -> Vec<Operation> {
     let mut wanted = std::collections::HashSet::new();
     let mut kept: Vec<Operation> = Vec::with_capacity(operations.len());
     let mut reached = true;

@@ -4,11 +4,12 @@ use super::assembler::{Assembler, SCRATCH_AT, slot_at};
 use super::instruction::{code, helper, reg};
 use super::{Code, Hook, MapUse, Output, output};
 use crate::error::Error;
-use crate::ir::{Alu, Condition, HEADERS_BYTES_MAX, Label, MIX, Meta, Operand, Operation, SLOTS, Slot};
+use crate::ir::{Alu, Condition, HEADERS_BYTES_MAX, Label, MIX, Meta, Operand, Operation, SLOTS, Slot, without_dead};
 use crate::walk::slot;
 
 /// `struct __sk_buff` (include/uapi/linux/bpf.h).
 mod skb {
+    pub(super) const LENGTH: i16 = 0;
     pub(super) const PACKET_TYPE: i16 = 4;
     pub(super) const QUEUE_MAPPING: i16 = 12;
     pub(super) const VLAN_PRESENT: i16 = 20;
@@ -28,15 +29,18 @@ pub(super) mod xdp {
 /// An Ethernet header, in bytes.
 const ETHERNET_BYTES: u64 = 14;
 
-/// All bits of an offset that [`HEADERS_BYTES_MAX`] allows.
-const OFFSET_MASK: u64 = 0x7ff;
-const _: () = assert!(HEADERS_BYTES_MAX <= OFFSET_MASK);
+/// All bits of an offset: [`HEADERS_BYTES_MAX`], and what is added to it before it is looked at again.
+const OFFSET_MASK: u64 = 0xfff;
+const _: () = assert!(HEADERS_BYTES_MAX + 512 <= OFFSET_MASK);
 
-/// Shifts a receive queue's number to nothing, and leaves the verifier with "at most [`OFFSET_MASK`]".
-const QUEUE_SHIFT: u64 = 21;
+/// Shifts a packet's length or a queue's number to nothing: neither has as many bits.
+const TO_NOTHING: u64 = 22;
+/// Makes of what is left of them (0) a number of which the verifier knows nothing at all: any odd factor with bits all over.
+const ANYTHING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The program for a hook.
 pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Result<Code, Error> {
+    let operations = &for_hook(operations, hook);
     let labels = operations.iter().filter(|operation| matches!(operation, Operation::Label(_))).count();
     let greatest = operations.iter().filter_map(|o| if let Operation::Label(Label(l)) = o { Some(*l) } else { None }).max();
     let labels = greatest.unwrap_or(0).max(labels as u32);
@@ -50,6 +54,15 @@ pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Resu
     Ok(Code { instructions, maps })
 }
 
+/// Without what the hook does not know, and what can only be reached by knowing it.
+fn for_hook(operations: &[Operation], hook: Hook) -> Vec<Operation> {
+    let known = operations.iter().map(|operation| match *operation {
+        Operation::Meta { meta: Meta::VlanTag | Meta::RssHash, missing, .. } if hook == Hook::Xdp => Operation::Goto(missing),
+        other => other,
+    });
+    without_dead(known.collect())
+}
+
 struct Emitter {
     asm: Assembler,
     hook: Hook,
@@ -57,6 +70,10 @@ struct Emitter {
 
 impl Emitter {
     /// Registers that stay, and slots of 0.
+    ///
+    /// The verifier follows every way through a program, and takes two ways for one only if it knows nothing that tells
+    /// them apart. So it is kept from knowing: constants are added a 0 that it does not know to be one, and comparisons
+    /// are made with copies. Without that a walk through two tunnels is more ways than it is willing to look at.
     fn begin(&mut self, operations: &[Operation]) {
         let asm = &mut self.asm;
         asm.copy(reg::CONTEXT, reg::R1);
@@ -64,26 +81,28 @@ impl Emitter {
             Hook::Socket => {
                 // How far the packet's data begins behind its link layer, as fan-out programs get it.
                 let incoming = asm.label();
-                asm.set(reg::EXTRA, ETHERNET_BYTES);
+                asm.set(reg::DISTANCE, ETHERNET_BYTES);
                 asm.load(reg::R1, reg::CONTEXT, skb::PACKET_TYPE, 4);
                 asm.jump(code::NOT_EQUAL, reg::R1, skb::OUTGOING, reg::R2, incoming);
-                asm.set(reg::EXTRA, 0);
+                asm.set(reg::DISTANCE, 0);
                 asm.place(incoming);
+                asm.load(reg::UNKNOWN, reg::CONTEXT, skb::LENGTH, 4);
             }
             Hook::Xdp => {
                 asm.load(reg::DATA, reg::CONTEXT, xdp::DATA, 4);
                 asm.load(reg::DATA_END, reg::CONTEXT, xdp::DATA_END, 4);
-                // A 0 of which the verifier knows no more than that it is at most OFFSET_MASK. Added to an offset, it makes
-                // the verifier forget where the offset came from, so that the ways to one place need one look and not many.
-                asm.load(reg::EXTRA, reg::CONTEXT, xdp::RX_QUEUE, 4);
-                asm.alu(code::SHR, reg::EXTRA, QUEUE_SHIFT, reg::R2);
+                asm.load(reg::UNKNOWN, reg::CONTEXT, xdp::RX_QUEUE, 4);
             }
         }
-        asm.set(reg::R0, 0);
-        for slot in used(operations) {
-            asm.store_slot(slot, reg::R0);
+        asm.alu(code::SHR, reg::UNKNOWN, TO_NOTHING, reg::R2);
+        asm.alu(code::MUL, reg::UNKNOWN, ANYTHING, reg::R2);
+        if self.hook == Hook::Socket {
+            asm.alu_register(code::ADD, reg::DISTANCE, reg::UNKNOWN);
         }
-        // The kernel's programs see Ethernet.
+        for slot in used(operations) {
+            asm.store_slot(slot, reg::UNKNOWN);
+        }
+        // The kernel's programs see Ethernet, and the verifier may know it.
         asm.set(reg::R0, 1);
         asm.store_slot(slot::LINK, reg::R0);
     }
@@ -96,6 +115,7 @@ impl Emitter {
                     Operand::Slot(from) => self.asm.load_slot(reg::R1, from),
                     Operand::Number(number) => self.asm.set(reg::R1, number),
                 }
+                self.asm.alu_register(code::ADD, reg::R1, reg::UNKNOWN);
                 self.asm.store_slot(to, reg::R1);
             }
             Operation::Load { to, at, offset, bytes, missing } => match self.hook {
@@ -152,8 +172,8 @@ impl Emitter {
         self.asm.call(helper::SKB_LOAD_BYTES_RELATIVE);
         self.asm.jump(code::EQUAL, reg::R0, 0, reg::R1, loaded);
         self.helper_arguments(at, offset, bytes);
-        self.asm.jump_register(code::LESS, reg::R2, reg::EXTRA, missing);
-        self.asm.alu_register(code::SUB, reg::R2, reg::EXTRA);
+        self.asm.jump_register(code::LESS, reg::R2, reg::DISTANCE, missing);
+        self.asm.alu_register(code::SUB, reg::R2, reg::DISTANCE);
         self.asm.call(helper::SKB_LOAD_BYTES);
         self.asm.jump(code::NOT_EQUAL, reg::R0, 0, reg::R1, missing);
         self.asm.place(loaded);
@@ -175,6 +195,7 @@ impl Emitter {
     fn load_directly(&mut self, to: Slot, at: Slot, offset: u16, bytes: u8, missing: Label) {
         self.asm.copy(reg::R1, reg::DATA);
         self.asm.load_slot(reg::R2, at);
+        self.asm.alu(code::AND, reg::R2, OFFSET_MASK, reg::R3);
         self.asm.alu_register(code::ADD, reg::R1, reg::R2);
         self.asm.copy(reg::R2, reg::R1);
         self.asm.alu(code::ADD, reg::R2, u64::from(offset) + u64::from(bytes), reg::R3);
@@ -186,12 +207,10 @@ impl Emitter {
 
     fn bound(&mut self, slot: Slot, beyond: Label) {
         self.asm.load_slot(reg::R1, slot);
+        self.asm.alu_register(code::ADD, reg::R1, reg::UNKNOWN);
         self.asm.jump(code::GREATER, reg::R1, HEADERS_BYTES_MAX, reg::R2, beyond);
-        if self.hook == Hook::Xdp {
-            self.asm.alu_register(code::ADD, reg::R1, reg::EXTRA);
-            self.asm.alu(code::AND, reg::R1, OFFSET_MASK, reg::R2);
-            self.asm.store_slot(slot, reg::R1);
-        }
+        // Back into its slot: now the verifier knows this bound, and no other.
+        self.asm.store_slot(slot, reg::R1);
     }
 
     fn alu(&mut self, alu: Alu, to: Slot, by: Operand) {
@@ -234,7 +253,10 @@ impl Emitter {
         };
         self.asm.load_slot(reg::R1, left);
         match right {
-            Operand::Number(number) => self.asm.jump(condition, reg::R1, number, reg::R2, to),
+            Operand::Number(number) => {
+                self.asm.alu_register(code::ADD, reg::R1, reg::UNKNOWN);
+                self.asm.jump(condition, reg::R1, number, reg::R2, to);
+            }
             Operand::Slot(right) => {
                 self.asm.load_slot(reg::R2, right);
                 self.asm.jump_register(condition, reg::R1, reg::R2, to);
@@ -242,7 +264,7 @@ impl Emitter {
         }
     }
 
-    /// What the context knows. Programs that ask a hook for what it has not are refused before.
+    /// What the context knows; see [`for_hook`] for what it does not.
     fn meta(&mut self, to: Slot, meta: Meta, missing: Label) {
         let asm = &mut self.asm;
         match (self.hook, meta) {
@@ -261,7 +283,11 @@ impl Emitter {
                 asm.jump(code::EQUAL, reg::R1, 0, reg::R2, missing);
                 asm.alu(code::SUB, reg::R1, 1, reg::R2);
             }
-            (Hook::Xdp, Meta::RxQueue) => asm.load(reg::R1, reg::CONTEXT, xdp::RX_QUEUE, 4),
+            (Hook::Xdp, Meta::RxQueue) => {
+                // Always known, but the verifier takes no code that nothing leads to.
+                asm.jump(code::NOT_EQUAL, reg::UNKNOWN, 0, reg::R2, missing);
+                asm.load(reg::R1, reg::CONTEXT, xdp::RX_QUEUE, 4);
+            }
             (Hook::Xdp, _) => return asm.goto(missing),
         }
         asm.store_slot(to, reg::R1);

@@ -37,8 +37,10 @@ pub(crate) mod reg {
     pub(crate) const CONTEXT: u8 = 6;
     pub(crate) const DATA: u8 = 7;
     pub(crate) const DATA_END: u8 = 8;
-    /// See the hooks: a distance, or a 0 that the verifier does not know to be one.
-    pub(crate) const EXTRA: u8 = 9;
+    /// Sockets: how far the packet's data begins behind its link layer.
+    pub(crate) const DISTANCE: u8 = 7;
+    /// A 0 that the verifier does not know to be one.
+    pub(crate) const UNKNOWN: u8 = 9;
     pub(crate) const FRAME: u8 = 10;
 }
 

@@ -23,7 +23,7 @@ pub(crate) const EXTENSIONS: usize = 8;
 /// The same inside of a tunnel.
 const EXTENSIONS_INSIDE: usize = 4;
 /// Tunnels looked through at most; each makes the program longer by a walk.
-pub const TUNNELS_MAX: u8 = 3;
+pub const TUNNELS_MAX: u8 = 4;
 
 /// What the walk finds, and what it works with. The caller sets the first three.
 pub(crate) mod slot {

@@ -149,6 +149,7 @@ impl Machine {
             (Hook::Xdp, 0) => PACKET,
             (Hook::Xdp, 4) => PACKET + packet.frame.len() as u64,
             (Hook::Xdp, 16) => packet.rx_queue.unwrap_or(0).into(),
+            (Hook::Socket, 0) => packet.frame.len() as u64,
             (Hook::Socket, 4) => 0,
             (Hook::Socket, 12) => packet.rx_queue.map_or(0, |queue| queue + 1).into(),
             (Hook::Socket, 20) => self.vlan_tag.is_some().into(),

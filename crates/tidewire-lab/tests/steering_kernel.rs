@@ -1,0 +1,161 @@
+//! Compiled steering programs in the kernel: the verifier takes them, and they say of every packet what the evaluator
+//! says. Needs root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON); says so otherwise.
+//!
+//! `TIDEWIRE_STEER_PACKETS=1000000` is the full run.
+#![forbid(unsafe_code)]
+
+#[path = "../../tidewire-steer/tests/common/mod.rs"]
+mod common;
+
+use std::io;
+
+use common::{Random, packets, packets::frame, programs};
+use tidewire_core::wire::LinkType;
+use tidewire_lab::sys::bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP};
+use tidewire_steer::{
+    Compiled, DATAGRAMS_MAX, Fragments, Packet, Program, STATE_BYTES, Settings, State,
+    bpf::{Code, Copy, Hook, MapUse, Output},
+    language::{BUILTINS, Kind},
+};
+
+/// Ethernet and IPv6, in bytes.
+const SHORT_BYTES: usize = 54;
+
+/// The maps of a program; all programs of a test share them.
+struct Maps {
+    state: Map,
+    datagrams: Map,
+    sockets: Map,
+}
+
+impl Maps {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            state: Map::new(ARRAY, 4, STATE_BYTES as u32, 1)?,
+            datagrams: Map::new(LRU_HASH, 8, 8, DATAGRAMS_MAX as u32)?,
+            sockets: Map::new(XSK_MAP, 4, 4, 64)?,
+        })
+    }
+
+    fn load(&self, hook: Hook, code: &Code) -> io::Result<Loaded> {
+        let kind = if hook == Hook::Xdp { XDP } else { SOCKET_FILTER };
+        let bytes = code.bytes(|map| match map {
+            MapUse::State => self.state.number(),
+            MapUse::Datagrams => self.datagrams.number(),
+            MapUse::Sockets => self.sockets.number(),
+        });
+        Loaded::load(kind, &bytes)
+    }
+}
+
+/// The maps, or the reason why nothing can be tested here.
+fn maps() -> Option<Maps> {
+    match Maps::new() {
+        Ok(maps) => Some(maps),
+        Err(error) => {
+            println!("skipped: bpf(2) is not allowed here ({error}); needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON");
+            None
+        }
+    }
+}
+
+fn settings(random: &mut Random) -> Settings {
+    let mut settings = Settings::default();
+    settings.wire.tunnel_depth = random.below(5) as u8;
+    settings.fragments = random.pick(&[Fragments::Addresses, Fragments::FollowFirst]);
+    settings.seed = random.pick(&[0, 0xdead_beef_dead_beef]);
+    settings
+}
+
+/// A program in the kernel says what the evaluator says of these frames, and counts the same.
+fn agrees(text: &str, settings: &Settings, frames: &[Vec<u8>]) {
+    let program = Program::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let compiled = Compiled::new(&program, settings).unwrap_or_else(|error| panic!("{text}: {error}"));
+    for hook in [Hook::Socket, Hook::Xdp] {
+        let code = compiled.code(hook, Output::Digest).unwrap_or_else(|error| panic!("{text}: {error}"));
+        // Its own maps: what was remembered of other packets would be remembered.
+        let maps = Maps::new().expect("maps");
+        let loaded = maps.load(hook, &code).unwrap_or_else(|error| panic!("{hook:?} {text} {settings:?}: {error}"));
+        let mut state = State::default();
+        for (number, frame) in frames.iter().enumerate() {
+            let found = match loaded.run(frame) {
+                Ok(found) => found,
+                // The test run wants an IP header behind an IP packet's type, which a wire does not.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput && frame.len() < SHORT_BYTES => continue,
+                Err(error) => panic!("{hook:?}, {} bytes: {error}", frame.len()),
+            };
+            let mut packet = Packet::new(LinkType::ETHERNET, frame);
+            packet.rx_queue = (hook == Hook::Xdp).then_some(0);
+            let expected = compiled.evaluate(&packet, &mut state);
+            assert_eq!(found, expected.digest(), "{hook:?} {text} {settings:?}, {number}: {frame:x?} {expected:?}");
+        }
+        let counted = State::from_map(&maps.state.first().expect("the state's map")).expect("its size");
+        assert_eq!(counted.cells(), state.cells(), "{text}");
+    }
+}
+
+fn frames(random: &mut Random, count: usize) -> Vec<Vec<u8>> {
+    (0..count).map(|_| frame(random)).filter(|frame| frame.len() < 3000).collect()
+}
+
+#[test]
+fn every_function_says_the_same_in_the_kernel() {
+    if maps().is_none() {
+        return;
+    }
+    let mut random = Random(11);
+    let count = packets(2000);
+    let rounds = 4;
+    for builtin in BUILTINS {
+        for _ in 0..rounds {
+            let term = programs::applied(&mut random, builtin, 1, programs::Allowed { metadata: true });
+            let text = match builtin.kind {
+                Kind::Function => term,
+                Kind::Predicate => format!("conditional ({term}) (steer_to 1) (steer_to 2)"),
+                Kind::Property => format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)"),
+            };
+            let settings = settings(&mut random);
+            // Not all at once in memory.
+            for part in 0..count.div_ceil(rounds).div_ceil(10_000) {
+                let frames = frames(&mut random, (count.div_ceil(rounds) - part * 10_000).min(10_000));
+                agrees(&text, &settings, &frames);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_programs_say_the_same_in_the_kernel() {
+    if maps().is_none() {
+        return;
+    }
+    let mut random = Random(12);
+    for _ in 0..packets(2000).div_ceil(20).min(5000) {
+        let text = programs::program(&mut random, programs::Allowed { metadata: true });
+        let settings = settings(&mut random);
+        let frames = frames(&mut random, 20);
+        agrees(&text, &settings, &frames);
+    }
+}
+
+/// The verifier takes every ending of a program, also of the longest walk.
+#[test]
+fn every_output_is_taken_by_the_verifier() {
+    let Some(maps) = maps() else { return };
+    for text in ["steer_flow", "double_steer_ip", "steer_to 1", "sample 2 >-> steer_key [key_5tuple, key_eth_src, key_ip_ecn]"] {
+        let compiled = Compiled::new(&Program::parse(text).unwrap(), &Settings::default()).unwrap();
+        for (hook, output) in [
+            (Hook::Socket, Output::Fanout { workers: 4, dropped: 4, copy: Copy::First }),
+            (Hook::Socket, Output::Fanout { workers: 4, dropped: 4, copy: Copy::Second }),
+            (Hook::Socket, Output::Filter { workers: 4, worker: 2 }),
+            (Hook::Socket, Output::Worker { workers: 4, dropped: 4 }),
+            (Hook::Xdp, Output::Redirect { workers: 4, dropped: 1, absent: 2 }),
+            (Hook::Xdp, Output::Worker { workers: 4, dropped: 4 }),
+        ] {
+            let code = compiled.code(hook, output).unwrap();
+            let loaded = maps.load(hook, &code).unwrap_or_else(|error| panic!("{text} {hook:?} {output:?}: {error}"));
+            let length = code.instructions(|_| 0).len();
+            println!("{text} {hook:?} {output:?}: {length} instructions, {} looked at by the verifier", loaded.verified);
+        }
+    }
+}
