@@ -2,7 +2,7 @@
 
 use crate::bpf::{self, Code, Copy, Hook, Output};
 use crate::error::Error;
-use crate::evaluate::{Packet, Resolved};
+use crate::evaluate::{Found, Packet, Resolved};
 use crate::ir::Operation;
 use crate::language::Program;
 use crate::lower::{self, Needs};
@@ -78,6 +78,12 @@ impl Compiled {
     #[must_use]
     pub fn evaluate(&self, packet: &Packet<'_>, state: &mut State) -> Verdict {
         self.resolved.run(packet, &self.settings, state)
+    }
+
+    /// What the program's walk finds in a packet.
+    #[must_use]
+    pub fn found(&self, packet: &Packet<'_>) -> Found {
+        self.resolved.found(packet, &self.settings)
     }
 
     /// Whether an engine with this many workers can run the program.

@@ -32,6 +32,25 @@ impl<'a> Packet<'a> {
     }
 }
 
+/// What a program's walk found in a packet: for tests, and for whoever wonders why a packet went where it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// 4, 6, or 0 where there is no IP packet, or the program needs none.
+    pub ip_version: u8,
+    /// Where the innermost IP header is, bytes from the frame's beginning.
+    pub ip_at: u32,
+    /// IP protocol.
+    pub proto: u8,
+    /// Where the transport header is.
+    pub transport_at: u32,
+    /// Whether it is a fragment.
+    pub is_fragment: bool,
+    /// Ids of the two outermost VLAN tags.
+    pub vlan: [Option<u16>; 2],
+    /// Source and destination port.
+    pub ports: Option<(u16, u16)>,
+}
+
 /// Operations with their jumps resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolved {
@@ -59,6 +78,27 @@ impl Resolved {
 
     /// Runs the program over one packet.
     pub(crate) fn run(&self, packet: &Packet<'_>, settings: &Settings, state: &mut State) -> Verdict {
+        self.ran(packet, settings, state).verdict()
+    }
+
+    /// Runs the program and says what its walk found.
+    pub(crate) fn found(&self, packet: &Packet<'_>, settings: &Settings) -> Found {
+        let mut state = State::default();
+        let machine = self.ran(packet, settings, &mut state);
+        let ports = (machine.slot(slot::PORTS) != 0)
+            .then(|| (machine.slot(slot::SOURCE_PORT) as u16, machine.slot(slot::DESTINATION_PORT) as u16));
+        Found {
+            ip_version: machine.slot(slot::VERSION) as u8,
+            ip_at: machine.slot(slot::IP_AT) as u32,
+            proto: machine.slot(slot::PROTO) as u8,
+            transport_at: machine.slot(slot::L4_AT) as u32,
+            is_fragment: machine.slot(slot::FRAGMENT) != 0,
+            vlan: [slot::VLAN0, slot::VLAN1].map(|slot| (machine.slot(slot) as u16).checked_sub(1)),
+            ports,
+        }
+    }
+
+    fn ran<'a, 'b>(&self, packet: &'a Packet<'a>, settings: &Settings, state: &'b mut State) -> Machine<'a, 'b> {
         let mut machine = Machine { slots: [0; SLOTS as usize], packet, state };
         machine.begin(settings);
         let mut next = 0;
@@ -69,7 +109,7 @@ impl Resolved {
                 None => next + 1,
             };
         }
-        machine.verdict()
+        machine
     }
 }
 

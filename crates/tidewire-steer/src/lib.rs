@@ -35,7 +35,7 @@ mod walk;
 
 pub use compiled::{Compiled, Engine};
 pub use error::{Error, Position};
-pub use evaluate::Packet;
+pub use evaluate::{Found, Packet};
 pub use ir::HEADERS_BYTES_MAX;
 pub use language::Program;
 pub use settings::{Fragments, Settings, Unsteered};

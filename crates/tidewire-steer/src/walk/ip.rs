@@ -1,11 +1,11 @@
 //! IP headers and ports. A header is believed once it is there with its right version; then the slots speak of it.
 
-use super::jump_any;
 use super::link::{IPV4, IPV6};
 use super::slot::{
     AT, DESTINATION_PORT, ETHER_TYPE, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, L4_AT, PORTS, PROTO, SOURCE_PORT,
     T0, T1, T2, T3, T4, T5, T6, VERSION,
 };
+use super::{EXTENSIONS, jump_any};
 use crate::ir::{Alu, Builder, Condition, Label};
 
 pub(crate) const ICMP: u64 = 1;
@@ -17,17 +17,19 @@ pub(crate) const ICMP6: u64 = 58;
 const NO_NEXT_HEADER: u64 = 59;
 const SCTP: u64 = 132;
 const UDP_LITE: u64 = 136;
-/// Hop-by-hop and destination options, routing: length in units of 8 bytes beyond the first.
-const EXTENSION_HEADERS: [u64; 3] = [0, 43, 60];
+/// Hop-by-hop options, which stand first or nowhere (RFC 8200, 4.1).
+const HOP_BY_HOP: u64 = 0;
+/// Routing and destination options, of the same form: length in units of 8 bytes beyond the first.
+const EXTENSION_HEADERS: [u64; 2] = [43, 60];
 /// Mobility, HIP and Shim6: of the same form, but messages of their own when nothing follows.
 const MESSAGES: [u64; 3] = [135, 139, 140];
 
 /// The IP packet at `AT`, of the version that `ETHER_TYPE` says. Jumps to `done` where there is none.
-pub(super) fn emit(builder: &mut Builder, extensions: usize, done: Label) {
+pub(super) fn emit(builder: &mut Builder, done: Label) {
     let (ipv4, after) = (builder.label(), builder.label());
     builder.jump(ETHER_TYPE, Condition::Equal, IPV4, ipv4);
     builder.jump(ETHER_TYPE, Condition::NotEqual, IPV6, done);
-    v6(builder, extensions, done);
+    v6(builder, done);
     builder.goto(after);
     builder.place(ipv4);
     v4(builder, done);
@@ -95,7 +97,7 @@ fn authentication(builder: &mut Builder, done: Label) {
     builder.bound(T3, done);
 }
 
-fn v6(builder: &mut Builder, extensions: usize, done: Label) {
+fn v6(builder: &mut Builder, done: Label) {
     let end = builder.label();
     builder.load(T0, AT, 0, 1, done);
     builder.alu(Alu::Shr, T0, 4);
@@ -107,19 +109,20 @@ fn v6(builder: &mut Builder, extensions: usize, done: Label) {
     builder.copy(T3, AT);
     builder.alu(Alu::Add, T3, 40);
     builder.bound(T3, done);
-    for _ in 0..extensions {
-        extension(builder, end, done);
+    for index in 0..EXTENSIONS {
+        extension(builder, index, end, done);
     }
     builder.place(end);
     found(builder, 6, IPV6);
 }
 
 /// One extension header at `T3` of the kind `T2`; jumps to `end` where it is none.
-fn extension(builder: &mut Builder, end: Label, done: Label) {
+fn extension(builder: &mut Builder, index: usize, end: Label, done: Label) {
     let [common, message, fragment, auth, next] = [(); 5].map(|()| builder.label());
     // Nearly every packet has none: one jump finds out.
     jump_any(builder, T2, &[TCP, UDP], end);
     jump_any(builder, T2, &EXTENSION_HEADERS, common);
+    builder.jump(T2, Condition::Equal, HOP_BY_HOP, if index == 0 { common } else { done });
     builder.jump(T2, Condition::Equal, FRAGMENT_HEADER, fragment);
     builder.jump(T2, Condition::Equal, AUTHENTICATION, auth);
     jump_any(builder, T2, &MESSAGES, message);

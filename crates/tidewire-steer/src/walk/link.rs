@@ -1,7 +1,7 @@
 //! Ethernet, VLAN tags, PPPoE and MPLS.
 
-use super::{LABELS, TAGS, TAGS_INSIDE, jump_any};
-use super::slot::{AT, ETHER_TYPE, T0, TAG_BYTES, VLAN0, VLAN1};
+use super::slot::{AT, ETHER_TYPE, T0, T1, TAG_BYTES, VLAN0, VLAN1};
+use super::{LABELS, TAGS, jump_any};
 use crate::ir::{Alu, Builder, Condition, Label, Meta, Operation};
 
 pub(super) const IPV4: u64 = 0x0800;
@@ -10,8 +10,13 @@ pub(super) const IPV6: u64 = 0x86dd;
 const TAG_TYPES: [u64; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
 /// RFC 5332.
 const MPLS: [u64; 2] = [0x8847, 0x8848];
-/// RFC 2516: 6 bytes of header, 2 of PPP protocol.
+/// RFC 2516: 6 bytes of header, of which the first two are version, type and code; then PPP.
 const PPPOE_SESSION: u64 = 0x8864;
+const PPPOE_DATA: u64 = 0x1100;
+/// Address and control (RFC 1662, 3.1), which some leave in.
+const PPP_ALL_STATIONS: u64 = 0xff03;
+/// RFC 3032, 4.3.
+const PPP_MPLS: [u64; 2] = [0x0281, 0x0283];
 /// PPP protocol numbers (RFC 1332, RFC 5072).
 const PPP_IPV4: u64 = 0x0021;
 const PPP_IPV6: u64 = 0x0057;
@@ -22,19 +27,19 @@ pub(super) fn outermost(builder: &mut Builder, done: Label) {
     builder.push(Operation::Meta { to: T0, meta: Meta::VlanTag, missing: inline });
     note_tag(builder, true);
     builder.place(inline);
-    ethernet(builder, TAGS, true, done);
+    ethernet(builder, true, done);
 }
 
 /// An Ethernet header inside of a tunnel, at `AT`.
 pub(super) fn inside(builder: &mut Builder, done: Label) {
-    ethernet(builder, TAGS_INSIDE, false, done);
+    ethernet(builder, false, done);
 }
 
-fn ethernet(builder: &mut Builder, tags: usize, outermost: bool, done: Label) {
+fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
     builder.load(ETHER_TYPE, AT, 12, 2, done);
     builder.alu(Alu::Add, AT, 14);
     let after = builder.label();
-    for tag in 0..tags {
+    for tag in 0..TAGS {
         let tagged = builder.label();
         jump_any(builder, ETHER_TYPE, &TAG_TYPES, tagged);
         builder.goto(after);
@@ -72,14 +77,32 @@ fn note_tag(builder: &mut Builder, may_be_first: bool) {
     builder.place(noted);
 }
 
-/// A PPPoE session header, if one is next.
+/// A PPPoE session header, if one is next: version and type 1, code 0; then PPP, its protocol perhaps compressed to a byte
+/// (RFC 1661, 6.5).
 pub(super) fn over_pppoe(builder: &mut Builder, done: Label) {
-    let (after, ipv4) = (builder.label(), builder.label());
+    let [after, plain, known, ipv4, ipv6] = [(); 5].map(|()| builder.label());
     builder.jump(ETHER_TYPE, Condition::NotEqual, PPPOE_SESSION, after);
-    builder.load(T0, AT, 6, 2, done);
-    builder.alu(Alu::Add, AT, 8);
+    builder.load(T0, AT, 0, 2, done);
+    builder.jump(T0, Condition::NotEqual, PPPOE_DATA, done);
+    builder.alu(Alu::Add, AT, 6);
+    builder.load(T0, AT, 0, 2, done);
+    builder.jump(T0, Condition::NotEqual, PPP_ALL_STATIONS, plain);
+    builder.alu(Alu::Add, AT, 2);
+    builder.place(plain);
+    builder.load(T0, AT, 0, 1, done);
+    builder.alu(Alu::Add, AT, 1);
+    builder.jump(T0, Condition::AnyBit, 1, known);
+    builder.load(T1, AT, 0, 1, done);
+    builder.alu(Alu::Add, AT, 1);
+    builder.alu(Alu::Shl, T0, 8);
+    builder.alu_slot(Alu::Or, T0, T1);
+    builder.place(known);
     builder.jump(T0, Condition::Equal, PPP_IPV4, ipv4);
-    builder.jump(T0, Condition::NotEqual, PPP_IPV6, done);
+    builder.jump(T0, Condition::Equal, PPP_IPV6, ipv6);
+    builder.set(ETHER_TYPE, MPLS[0]);
+    jump_any(builder, T0, &PPP_MPLS, after);
+    builder.goto(done);
+    builder.place(ipv6);
     builder.set(ETHER_TYPE, IPV6);
     builder.goto(after);
     builder.place(ipv4);

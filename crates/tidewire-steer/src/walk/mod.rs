@@ -14,14 +14,10 @@ use crate::settings::Settings;
 
 /// VLAN tags walked over.
 pub(crate) const TAGS: usize = 4;
-/// VLAN tags walked over inside of a tunnel.
-const TAGS_INSIDE: usize = 2;
 /// MPLS labels walked over.
-pub(crate) const LABELS: usize = 4;
+pub(crate) const LABELS: usize = 8;
 /// IPv6 extension headers walked over, fragment header and authentication header included.
 pub(crate) const EXTENSIONS: usize = 8;
-/// The same inside of a tunnel.
-const EXTENSIONS_INSIDE: usize = 4;
 /// Tunnels looked through at most; each makes the program longer by a walk.
 pub const TUNNELS_MAX: u8 = 4;
 
@@ -108,8 +104,6 @@ pub(crate) fn emit(builder: &mut Builder, settings: &Settings, depth: Depth) {
         builder.copy(slot::L3, slot::ETHER_TYPE);
     }
     if depth >= Depth::Transport {
-        link::over_pppoe(builder, done);
-        link::over_mpls(builder, done);
         levels(builder, settings, done);
     }
     builder.place(done);
@@ -119,8 +113,9 @@ pub(crate) fn emit(builder: &mut Builder, settings: &Settings, depth: Depth) {
 fn levels(builder: &mut Builder, settings: &Settings, done: Label) {
     let tunnels = settings.wire.tunnel_depth.min(TUNNELS_MAX);
     for level in 0..=tunnels {
-        let extensions = if level == 0 { EXTENSIONS } else { EXTENSIONS_INSIDE };
-        ip::emit(builder, extensions, done);
+        link::over_pppoe(builder, done);
+        link::over_mpls(builder, done);
+        ip::emit(builder, done);
         ip::ports(builder, done);
         if level < tunnels {
             tunnel::emit(builder, settings, done);

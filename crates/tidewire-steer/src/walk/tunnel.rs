@@ -21,7 +21,7 @@ const GRE_KEY: u64 = 0x2000;
 const GRE_SEQUENCE: u64 = 0x1000;
 const GRE_NOT_WALKED: u64 = 0x4007;
 /// GTP-U extension headers walked over.
-const GTPU_EXTENSIONS: usize = 2;
+const GTPU_EXTENSIONS: usize = 4;
 
 /// Leaves `AT` and `ETHER_TYPE` of what the tunnel carries; jumps to `done` where there is no tunnel.
 pub(super) fn emit(builder: &mut Builder, settings: &Settings, done: Label) {

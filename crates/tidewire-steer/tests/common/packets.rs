@@ -23,6 +23,15 @@ pub struct Made {
     pub rx_queue: Option<u32>,
 }
 
+/// A random Ethernet frame whose lengths are right.
+pub fn sound(random: &mut Random) -> Vec<u8> {
+    let mut frame = ethernet(random, 0);
+    if random.once_in(8) {
+        frame.extend(std::iter::repeat_n(0x55, random.below(80) as usize));
+    }
+    frame
+}
+
 /// A random Ethernet frame of 14 bytes at least.
 pub fn frame(random: &mut Random) -> Vec<u8> {
     let mut frame = ethernet(random, 0);
@@ -53,7 +62,9 @@ fn ethernet(random: &mut Random, depth: u32) -> Vec<u8> {
     let (ether_type, payload) = network(random, depth);
     match random.below(24) {
         0 => {
-            frame.extend([0x88, 0x64, 0x11, 0, 0, 1, 0, 0, 0]);
+            frame.extend([0x88, 0x64, 0x11, 0, 0, 1]);
+            frame.extend((payload.len() as u16 + 2).to_be_bytes());
+            frame.push(0);
             frame.push(if ether_type == 0x0800 { 0x21 } else { 0x57 });
         }
         1 => {
@@ -214,16 +225,18 @@ fn gre(random: &mut Random, depth: u32) -> Vec<u8> {
 fn gtpu(random: &mut Random, depth: u32) -> Vec<u8> {
     let flags = random.pick(&[0x30, 0x30, 0x32, 0x34, 0x36, 0x50]);
     let inner = network(random, depth + 1).1;
-    let mut header = vec![flags, random.pick(&[255, 255, 255, 1])];
-    header.extend((inner.len() as u16).to_be_bytes());
-    header.extend([0, 0, 0, 9]);
+    let mut optional = Vec::new();
     if flags & 7 != 0 {
         let extensions = if flags & 4 != 0 { random.below(4) } else { 0 };
-        header.extend([0, 0, 0, u8::from(extensions > 0) * 0x85]);
+        optional.extend([0, 0, 0, u8::from(extensions > 0) * 0x85]);
         for left in (0..extensions).rev() {
-            header.extend([1, 0, 0, u8::from(left > 0) * 0x85]);
+            optional.extend([1, 0, 0, u8::from(left > 0) * 0x85]);
         }
     }
+    let mut header = vec![flags, random.pick(&[255, 255, 255, 1])];
+    header.extend(((optional.len() + inner.len()) as u16).to_be_bytes());
+    header.extend([0, 0, 0, 9]);
+    header.extend(optional);
     header.extend(inner);
     udp(random, Some(2152), &header)
 }

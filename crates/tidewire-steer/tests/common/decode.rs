@@ -1,0 +1,58 @@
+//! The walk against the decoder, which was written apart from it.
+
+use tidewire_steer::{Compiled, Found, Packet, Program, Settings};
+use tidewire_wire::{Decoded, Kind, LinkType, TunnelKind, decode, ports};
+
+/// A program whose walk is whole.
+pub fn whole_walk(settings: &Settings) -> Compiled {
+    Compiled::new(&Program::parse("steer_flow").unwrap(), settings).unwrap()
+}
+
+/// Whether walk and decoder should agree: not where the decoder judges lengths and options (it calls that malformed), nor
+/// where one of them goes further by design.
+fn comparable(link: LinkType, frame: &[u8], settings: &Settings, decoded: &Decoded) -> bool {
+    let judged = |decoded: &Decoded| matches!(decoded.kind, Kind::Malformed | Kind::Ah);
+    // Where the inside of a tunnel is malformed, the decoder goes back to the outside, at whatever depth that shows.
+    let all_depths_sound = (0..=9).all(|depth| {
+        let at = tidewire_wire::Settings { tunnel_depth: depth, ..settings.wire.clone() };
+        !judged(&decode(link, frame, frame.len() as u32, &at))
+    });
+    let tags = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0], [0x93, 0]];
+    let few_tags = frame.windows(2).filter(|pair| tags.contains(&[pair[0], pair[1]])).count() <= 2;
+    all_depths_sound && few_tags && decoded.tunnel.kind != TunnelKind::Teredo && decoded.transport_at < 1900
+}
+
+/// IPv6 extension headers: the walk stopped at its bound.
+const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
+
+/// What the two say differently of a frame, if they should agree and do not. `Ok(false)`: they need not agree.
+pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &Compiled) -> Result<bool, String> {
+    let decoded = decode(link, frame, frame.len() as u32, &settings.wire);
+    if !comparable(link, frame, settings, &decoded) {
+        return Ok(false);
+    }
+    let found = compiled.found(&Packet::new(link, frame));
+    if found.ip_version == 6 && EXTENSIONS.contains(&found.proto) {
+        return Ok(false);
+    }
+    // The decoder does not enter a tunnel whose inside does not hold together.
+    let inside = frame.get(found.ip_at as usize..).unwrap_or(&[]);
+    let alone = tidewire_wire::Settings { tunnel_depth: 0, ..settings.wire.clone() };
+    if found.ip_at > decoded.ip_at && decode(LinkType::RAW, inside, inside.len() as u32, &alone).kind == Kind::Malformed {
+        return Ok(false);
+    }
+    let is_ip = decoded.ip_version != 0 && !matches!(decoded.kind, Kind::Arp | Kind::OtherLink | Kind::UnsupportedLink);
+    let has_ports = matches!(decoded.kind, Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp);
+    let expected = Found {
+        ip_version: if is_ip { decoded.ip_version } else { 0 },
+        ip_at: if is_ip { decoded.ip_at } else { found.ip_at },
+        proto: if is_ip { decoded.proto } else { found.proto },
+        transport_at: if is_ip { decoded.transport_at } else { found.transport_at },
+        is_fragment: decoded.kind == Kind::Fragment,
+        // The decoder notes the tags inside of tunnels, too.
+        vlan: if decoded.tunnel.kind == TunnelKind::None { decoded.vlan.map(|id| (id != 0xffff).then_some(id)) } else { found.vlan },
+        // A first fragment has ports; the decoder leaves them to the datagram.
+        ports: if decoded.kind == Kind::Fragment { found.ports } else { has_ports.then(|| ports(frame, &decoded)) },
+    };
+    if found == expected { Ok(true) } else { Err(format!("{found:?}, and the decoder {decoded:?}: {frame:x?}")) }
+}
