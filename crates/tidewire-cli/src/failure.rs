@@ -9,7 +9,7 @@ use tidewire::{CaptureError, Error};
 
 /// Nothing went wrong.
 pub const OK: u8 = 0;
-/// `match`: no pattern was found. `follow`: there is no such stream.
+/// `match`: no pattern was found. `follow`: there is no such stream. `check-steering`: a flow is split.
 pub const NOTHING: u8 = 1;
 /// The command line, the configuration file or an expression is wrong.
 pub const USAGE: u8 = 2;
@@ -24,7 +24,7 @@ pub const INTERRUPTED: u8 = 130;
 pub const EXIT_CODES: &str = "\
 Exit status:
   0    done
-  1    nothing found (match: no pattern; follow: no such stream)
+  1    nothing found (match: no pattern; follow: no such stream), or a flow is split (check-steering)
   2    wrong usage: command line, configuration file, filter expression
   3    an input is damaged or unreadable; what came before was processed
   4    the output could not be written

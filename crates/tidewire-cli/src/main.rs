@@ -1,6 +1,7 @@
 //! The `tidewire` command: flows and streams from capture files.
 #![forbid(unsafe_code)]
 
+mod check_steering;
 mod config_file;
 mod datagrams;
 mod extract;
@@ -45,6 +46,7 @@ enum Command {
     Follow(follow::Options),
     Match(matching::Options),
     Datagrams(datagrams::Options),
+    CheckSteering(check_steering::Options),
 }
 
 fn main() -> ExitCode {
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Extract(options) => extract::run(options),
         Command::Follow(options) => follow::run(options),
         Command::Datagrams(options) => datagrams::run(options),
+        Command::CheckSteering(options) => check_steering::run(options),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
 }

@@ -112,7 +112,9 @@ fn every_function_says_the_same_in_the_kernel() {
             let text = match builtin.kind {
                 Kind::Function => term,
                 Kind::Predicate => format!("conditional ({term}) (steer_to 1) (steer_to 2)"),
-                Kind::Property => format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)"),
+                Kind::Property => {
+                    format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)")
+                }
             };
             let settings = settings(&mut random);
             // Not all at once in memory.
@@ -142,7 +144,9 @@ fn random_programs_say_the_same_in_the_kernel() {
 #[test]
 fn every_output_is_taken_by_the_verifier() {
     let Some(maps) = maps() else { return };
-    for text in ["steer_flow", "double_steer_ip", "steer_to 1", "sample 2 >-> steer_key [key_5tuple, key_eth_src, key_ip_ecn]"] {
+    for text in
+        ["steer_flow", "double_steer_ip", "steer_to 1", "sample 2 >-> steer_key [key_5tuple, key_eth_src, key_ip_ecn]"]
+    {
         let compiled = Compiled::new(&Program::parse(text).unwrap(), &Settings::default()).unwrap();
         for (hook, output) in [
             (Hook::Socket, Output::Fanout { workers: 4, dropped: 4, copy: Copy::First }),
@@ -155,7 +159,10 @@ fn every_output_is_taken_by_the_verifier() {
             let code = compiled.code(hook, output).unwrap();
             let loaded = maps.load(hook, &code).unwrap_or_else(|error| panic!("{text} {hook:?} {output:?}: {error}"));
             let length = code.instructions(|_| 0).len();
-            println!("{text} {hook:?} {output:?}: {length} instructions, {} looked at by the verifier", loaded.verified);
+            println!(
+                "{text} {hook:?} {output:?}: {length} instructions, {} looked at by the verifier",
+                loaded.verified
+            );
         }
     }
 }

@@ -97,7 +97,10 @@ impl Compiled {
             return error("steer_to", why, "start more workers, or steer to one of these");
         }
         let on = engine.text();
-        if self.needs.rss && engine != (Engine::Fanout { second_group: false }) && engine != (Engine::Fanout { second_group: true }) {
+        if self.needs.rss
+            && engine != (Engine::Fanout { second_group: false })
+            && engine != (Engine::Fanout { second_group: true })
+        {
             let why = format!("`steer_rss` cannot run on {on}: the card's hash is not known there");
             return error("steer_rss", why, "use steer_flow, which computes one, or a fan-out group");
         }
@@ -109,17 +112,21 @@ impl Compiled {
         match engine {
             Engine::File => Ok(()),
             Engine::Xdp => {
-                let why = format!("`{name}` cannot run on XDP: a frame is redirected to one socket, and this may name two");
+                let why =
+                    format!("`{name}` cannot run on XDP: a frame is redirected to one socket, and this may name two");
                 error(name, why, "use packet sockets with two groups")
             }
             Engine::Fanout { second_group: false } => {
-                let why = format!("`{name}` cannot run in one fan-out group: it gives a packet to one socket, and this may name two workers");
+                let why = format!(
+                    "`{name}` cannot run in one fan-out group: it gives a packet to one socket, and this may name two workers"
+                );
                 error(name, why, "add a second group for the second worker")
             }
             Engine::Fanout { second_group: true } => match self.needs.counts {
                 None => Ok(()),
                 Some(counts) => {
-                    let why = format!("`{counts}` cannot run beside `{name}`: two groups would count every packet twice");
+                    let why =
+                        format!("`{counts}` cannot run beside `{name}`: two groups would count every packet twice");
                     error(counts, why, "take one of them out")
                 }
             },

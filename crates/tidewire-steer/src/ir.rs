@@ -190,7 +190,8 @@ impl Builder {
             return Err(Error::new(start, message, "nest `par`, `inv` and `.^^.` less deep"));
         }
         if self.operations.len() > OPERATIONS_MAX {
-            let message = format!("the program takes {} operations, and at most {OPERATIONS_MAX} fit", self.operations.len());
+            let message =
+                format!("the program takes {} operations, and at most {OPERATIONS_MAX} fit", self.operations.len());
             return Err(Error::new(start, message, "make it smaller, or look through fewer tunnels"));
         }
         Ok(without_dead(self.operations))

@@ -51,7 +51,11 @@ fn agrees(text: &str, settings: &Settings, random: &mut Random, count: usize) {
         let [socket, xdp] = &mut machines;
         socket.linear_bytes = if random.once_in(4) { 14 + random.below(40) as usize } else { usize::MAX };
         let expected = compiled.evaluate(&packet(&made), &mut states[0]);
-        assert_eq!(socket.run(&made), expected.digest(), "{text} {settings:?}, packet {number}: {made:x?} {expected:?}");
+        assert_eq!(
+            socket.run(&made),
+            expected.digest(),
+            "{text} {settings:?}, packet {number}: {made:x?} {expected:?}"
+        );
         made.rss_hash = None;
         made.rx_queue = Some(made.rx_queue.unwrap_or(0));
         let expected = compiled.evaluate(&packet(&made), &mut states[1]);
@@ -76,7 +80,9 @@ fn every_function_by_itself() {
             let text = match builtin.kind {
                 Kind::Function => term,
                 Kind::Predicate => format!("conditional ({term}) (steer_to 1) (steer_to 2)"),
-                Kind::Property => format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)"),
+                Kind::Property => {
+                    format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)")
+                }
             };
             agrees(&text, &settings, &mut random, count.div_ceil(rounds));
         }
@@ -97,7 +103,9 @@ fn random_programs() {
 #[test]
 fn outputs_are_the_verdict_s_workers() {
     let mut random = Random(3);
-    for text in ["steer_flow", "double_steer_ip", "double_steer_mac", "tcp", "par (tcp >-> steer_to 3) drop", "steer_rrobin"] {
+    for text in
+        ["steer_flow", "double_steer_ip", "double_steer_mac", "tcp", "par (tcp >-> steer_to 3) drop", "steer_rrobin"]
+    {
         let compiled = Compiled::new(&Program::parse(text).unwrap(), &Settings::default()).unwrap();
         let code = |hook, output| Machine::new(hook, &compiled.code(hook, output).unwrap());
         let fanout = |copy| Output::Fanout { workers: WORKERS, dropped: DROPPED, copy };
@@ -138,7 +146,9 @@ fn a_tag_that_the_kernel_took_out_counts_as_if_it_were_there() {
         let [mut with, mut without] = [State::default(), State::default()];
         for _ in 0..20 {
             let mut made = made(&mut random);
-            if made.frame.len() < 18 || ![0x8100, 0x88a8].contains(&u16::from_be_bytes([made.frame[12], made.frame[13]])) {
+            if made.frame.len() < 18
+                || ![0x8100, 0x88a8].contains(&u16::from_be_bytes([made.frame[12], made.frame[13]]))
+            {
                 continue;
             }
             // Bounds on tags count the frame as it is.

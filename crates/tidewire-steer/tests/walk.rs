@@ -50,7 +50,9 @@ fn pair(random: &mut Random) -> [Vec<u8>; 2] {
         } else {
             frame.extend([8, 0, 0x45, 0, 0, 40, 0, 1, 0, 0, 64, proto, 0, 0]);
         }
-        frame.extend([&addresses[from][..], &addresses[to][..], &ports[from], &ports[to], &[0, 20, 0, 0], &[0x50; 12]].concat());
+        frame.extend(
+            [&addresses[from][..], &addresses[to][..], &ports[from], &ports[to], &[0, 20, 0, 0], &[0x50; 12]].concat(),
+        );
         frame
     })
 }
@@ -140,5 +142,25 @@ fn fragments_of_a_datagram_stay_together() {
         let later = target(fragment(0x0002, [9, 9, 9, 9]));
         assert_eq!(first, later, "what stands where ports would be does not matter");
         assert_eq!(whole == first, fragments == FollowFirst);
+    }
+}
+
+#[test]
+fn every_name_is_in_the_manual() {
+    let manual = include_str!("../../../docs/steering.md");
+    for builtin in tidewire_steer::language::BUILTINS {
+        assert!(
+            manual.contains(&format!("`{}", builtin.name)) || manual.contains(&format!(" {} ", builtin.name)),
+            "{}",
+            builtin.name
+        );
+    }
+    for (key, _) in tidewire_steer::language::key::NAMES {
+        assert!(manual.contains(key), "{key}");
+    }
+    // Its examples are programs.
+    for example in manual.split("```haskell\n").skip(1) {
+        let text = example.split("```").next().unwrap();
+        Program::parse(text).unwrap_or_else(|error| panic!("{error}"));
     }
 }

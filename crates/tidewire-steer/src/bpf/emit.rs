@@ -42,7 +42,8 @@ const ANYTHING: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Result<Code, Error> {
     let operations = &for_hook(operations, hook);
     let labels = operations.iter().filter(|operation| matches!(operation, Operation::Label(_))).count();
-    let greatest = operations.iter().filter_map(|o| if let Operation::Label(Label(l)) = o { Some(*l) } else { None }).max();
+    let greatest =
+        operations.iter().filter_map(|o| if let Operation::Label(Label(l)) = o { Some(*l) } else { None }).max();
     let labels = greatest.unwrap_or(0).max(labels as u32);
     let mut emitter = Emitter { asm: Assembler::new(labels), hook };
     emitter.begin(operations);
@@ -57,7 +58,9 @@ pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Resu
 /// Without what the hook does not know, and what can only be reached by knowing it.
 fn for_hook(operations: &[Operation], hook: Hook) -> Vec<Operation> {
     let known = operations.iter().map(|operation| match *operation {
-        Operation::Meta { meta: Meta::VlanTag | Meta::RssHash, missing, .. } if hook == Hook::Xdp => Operation::Goto(missing),
+        Operation::Meta { meta: Meta::VlanTag | Meta::RssHash, missing, .. } if hook == Hook::Xdp => {
+            Operation::Goto(missing)
+        }
         other => other,
     });
     without_dead(known.collect())

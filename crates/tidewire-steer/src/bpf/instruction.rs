@@ -19,7 +19,8 @@ impl Instruction {
     /// As the kernel takes it on this machine: registers share a byte, and which half is whose depends on the byte order.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 8] {
-        let registers = if cfg!(target_endian = "little") { self.from << 4 | self.to } else { self.to << 4 | self.from };
+        let registers =
+            if cfg!(target_endian = "little") { self.from << 4 | self.to } else { self.to << 4 | self.from };
         let [o0, o1] = self.offset.to_ne_bytes();
         let [n0, n1, n2, n3] = self.number.to_ne_bytes();
         [self.code, registers, o0, o1, n0, n1, n2, n3]

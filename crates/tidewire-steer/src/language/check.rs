@@ -38,7 +38,11 @@ impl Checker {
                 let term = self.term(name, arguments, tree.at, Kind::Function)?;
                 Ok(Function { steps: vec![term] })
             }
-            _ => Err(mismatch(tree, "a function", "a function is `steer_flow`, `tcp`, `when (has_port 53) (steer_to 0)`")),
+            _ => Err(mismatch(
+                tree,
+                "a function",
+                "a function is `steer_flow`, `tcp`, `when (has_port 53) (steer_to 0)`",
+            )),
         }
     }
 
@@ -54,7 +58,11 @@ impl Checker {
                 })
             }
             Node::Name(name, arguments) => self.named_predicate(name, arguments, tree.at),
-            _ => Err(mismatch(tree, "a predicate", "a predicate is `is_tcp`, `has_port 53`, `ip_ttl < 5`, `not is_frag`")),
+            _ => Err(mismatch(
+                tree,
+                "a predicate",
+                "a predicate is `is_tcp`, `has_port 53`, `ip_ttl < 5`, `not is_frag`",
+            )),
         }
     }
 
@@ -173,7 +181,11 @@ fn limits(term: &Term, given: &[Tree]) -> Result<(), Error> {
             }
             if sub < prefix {
                 let message = format!("the subnetwork's prefix {sub} is shorter than the network's {prefix}");
-                return Err(Error::new(at(2), message, "first the network's prefix, then that of the subnetworks in it"));
+                return Err(Error::new(
+                    at(2),
+                    message,
+                    "first the network's prefix, then that of the subnetworks in it",
+                ));
             }
             Ok(())
         }
@@ -191,11 +203,21 @@ const TAG_AT: u64 = 12;
 
 fn field(offset: u64, bytes: u64, at: Position) -> Result<(), Error> {
     if offset < TAG_AT && offset + bytes > TAG_AT {
-        let message = format!("a field of {bytes} bytes at {offset} lies on both sides of byte {TAG_AT}, where a VLAN tag may stand");
-        return Err(Error::new(at, message, "the outermost tag does not count: take the part before byte 12 or that from 12 on"));
+        let message = format!(
+            "a field of {bytes} bytes at {offset} lies on both sides of byte {TAG_AT}, where a VLAN tag may stand"
+        );
+        return Err(Error::new(
+            at,
+            message,
+            "the outermost tag does not count: take the part before byte 12 or that from 12 on",
+        ));
     }
     if offset + bytes > OFFSET_MAX {
-        return Err(Error::new(at, format!("the field ends behind byte {OFFSET_MAX}"), "fields lie in a frame's first bytes"));
+        return Err(Error::new(
+            at,
+            format!("the field ends behind byte {OFFSET_MAX}"),
+            "fields lie in a frame's first bytes",
+        ));
     }
     Ok(())
 }
@@ -215,7 +237,11 @@ fn key_of(tree: &Tree, of: &Builtin) -> Result<u16, Error> {
         Node::Name(name, arguments) if arguments.is_empty() => {
             key::NAMES.iter().find(|known| known.0 == name).map(|known| known.1).ok_or_else(|| {
                 let names: Vec<_> = key::NAMES.iter().map(|known| known.0).collect();
-                Error::new(tree.at, format!("`{name}` is no field of a key"), format!("fields are {}", names.join(", ")))
+                Error::new(
+                    tree.at,
+                    format!("`{name}` is no field of a key"),
+                    format!("fields are {}", names.join(", ")),
+                )
             })
         }
         Node::List(items) if !items.is_empty() => {
@@ -247,9 +273,13 @@ fn mismatch(tree: &Tree, wanted: &str, hint: &str) -> Error {
 fn wrong_kind(builtin: &Builtin, wanted: Kind, at: Position) -> Error {
     let message = format!("{} is expected here, and `{}` is {}", wanted.text(), builtin.name, builtin.kind.text());
     let hint = match (builtin.kind, wanted) {
-        (Kind::Predicate, Kind::Function) => format!("make a step of it: `filter ({})`, or use it in `when`", builtin.name),
+        (Kind::Predicate, Kind::Function) => {
+            format!("make a step of it: `filter ({})`, or use it in `when`", builtin.name)
+        }
         (Kind::Function, Kind::Predicate) if builtin.group == Group::Filter => {
-            let twin = BUILTINS.iter().find(|b| b.kind == Kind::Predicate && b.name.trim_start_matches("is_").trim_start_matches("has_") == builtin.name);
+            let twin = BUILTINS.iter().find(|b| {
+                b.kind == Kind::Predicate && b.name.trim_start_matches("is_").trim_start_matches("has_") == builtin.name
+            });
             twin.map_or_else(String::new, |twin| format!("its predicate is `{}`", twin.name))
         }
         (Kind::Property, _) => format!("compare it: `{} == 1`", builtin.name),

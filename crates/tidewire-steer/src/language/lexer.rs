@@ -97,7 +97,8 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, Error> {
         let mut lexer = Lexer { rest: line, at: Position { line: line_number, column: 1 }, found: &mut found };
         lexer.line(bird)?;
     }
-    let at = Position { line: line_number.max(1), column: text.lines().last().map_or(0, |l| l.chars().count()) as u32 + 1 };
+    let at =
+        Position { line: line_number.max(1), column: text.lines().last().map_or(0, |l| l.chars().count()) as u32 + 1 };
     found.push(Placed { token: Token::End, at, first: true });
     Ok(found)
 }
@@ -240,7 +241,11 @@ impl Lexer<'_, '_> {
             None => word.parse(),
         };
         number.map(Token::Number).map_err(|_| {
-            Error::new(self.at, format!("`{word}` is no number of 64 bits"), "write it in decimal, or in hexadecimal after 0x")
+            Error::new(
+                self.at,
+                format!("`{word}` is no number of 64 bits"),
+                "write it in decimal, or in hexadecimal after 0x",
+            )
         })
     }
 }

@@ -33,7 +33,10 @@ pub(crate) fn parse(tokens: &[Placed]) -> Result<Tree, Error> {
     match parser.raw().token {
         Token::End => Ok(tree),
         Token::Close | Token::CloseList => Err(parser.unexpected("nothing is open here", "remove it")),
-        _ => Err(parser.unexpected("this does not belong to the program before it", "join steps by `>->`, or begin them in one column")),
+        _ => Err(parser.unexpected(
+            "this does not belong to the program before it",
+            "join steps by `>->`, or begin them in one column",
+        )),
     }
 }
 
@@ -60,7 +63,11 @@ impl Parser<'_> {
         let column = self.columns.last().copied().unwrap_or(0);
         // An operator at the beginning of a line goes on with the line before.
         let goes_on = matches!(placed.token, Token::Operator(_) | Token::Close | Token::CloseList | Token::Dollar);
-        if placed.first && placed.at.column <= column && !goes_on && self.next != self.start { &Token::End } else { &placed.token }
+        if placed.first && placed.at.column <= column && !goes_on && self.next != self.start {
+            &Token::End
+        } else {
+            &placed.token
+        }
     }
 
     fn pass(&mut self) -> Position {
@@ -84,7 +91,9 @@ impl Parser<'_> {
         }
         self.pass();
         if *self.peek() != Token::Equals {
-            return Err(self.unexpected("`=` is expected after `main`", "write `main = do`, and a step in each line below"));
+            return Err(
+                self.unexpected("`=` is expected after `main`", "write `main = do`, and a step in each line below")
+            );
         }
         self.pass();
         Ok(())
@@ -94,7 +103,11 @@ impl Parser<'_> {
     fn block(&mut self) -> Result<Tree, Error> {
         let (at, column) = (self.raw().at, self.raw().at.column);
         if self.raw().token == Token::End {
-            return Err(Error::new(at, "a step is missing here", "the least program is `unit`, which passes everything"));
+            return Err(Error::new(
+                at,
+                "a step is missing here",
+                "the least program is `unit`, which passes everything",
+            ));
         }
         if self.raw().first && column <= self.columns.last().copied().unwrap_or(0) {
             return Err(Error::new(at, "this line is not deeper than the block around it", "indent the steps of `do`"));
@@ -110,7 +123,10 @@ impl Parser<'_> {
             if closes || (first && at.column < column) {
                 break;
             }
-            if !first && self.tokens.get(self.next.wrapping_sub(1)).is_some_and(|before| before.token != Token::Semicolon) && !steps.is_empty() {
+            if !first
+                && self.tokens.get(self.next.wrapping_sub(1)).is_some_and(|before| before.token != Token::Semicolon)
+                && !steps.is_empty()
+            {
                 return Err(self.unexpected("it does not belong to the step before it", "join steps by `>->`"));
             }
             self.start = self.next;
@@ -127,7 +143,11 @@ impl Parser<'_> {
     fn expression(&mut self) -> Result<Tree, Error> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(Error::new(self.raw().at, format!("this is nested deeper than {DEPTH_MAX} times"), "make it flatter"));
+            return Err(Error::new(
+                self.raw().at,
+                format!("this is nested deeper than {DEPTH_MAX} times"),
+                "make it flatter",
+            ));
         }
         let at = self.raw().at;
         let mut steps = vec![self.level(0)?];
@@ -224,7 +244,12 @@ impl Parser<'_> {
         let inner = self.expression()?;
         self.columns.pop();
         if self.raw().token != Token::Close {
-            let message = format!("the `(` of line {}, column {} is not closed before {}", at.line, at.column, self.raw().token.describe());
+            let message = format!(
+                "the `(` of line {}, column {} is not closed before {}",
+                at.line,
+                at.column,
+                self.raw().token.describe()
+            );
             return Err(Error::new(self.raw().at, message, "close it with `)`"));
         }
         self.pass();

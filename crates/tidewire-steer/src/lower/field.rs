@@ -2,9 +2,7 @@
 
 use super::Lowering;
 use crate::ir::{Alu, Builder, Condition, Label, Slot};
-use crate::walk::slot::{
-    DESTINATION_PORT, IP_AT, L4_AT, LINK, SOURCE_PORT, T6, TAG_BYTES, VERSION,
-};
+use crate::walk::slot::{DESTINATION_PORT, IP_AT, L4_AT, LINK, SOURCE_PORT, T6, TAG_BYTES, VERSION};
 
 /// One end of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -58,9 +58,15 @@ impl Needs {
                     self.worker = self.worker.max(Some(*worker));
                 }
             }
-            Id::SteerLocalLink | Id::SteerLocalIp | Id::SteerLocalNet | Id::DoubleSteerMac | Id::DoubleSteerIp
+            Id::SteerLocalLink
+            | Id::SteerLocalIp
+            | Id::SteerLocalNet
+            | Id::DoubleSteerMac
+            | Id::DoubleSteerIp
             | Id::DoubleSteerField => self.two_workers = self.two_workers.or(Some(term.builtin.name)),
-            Id::SteerFlow | Id::SteerKey => self.datagrams |= settings.fragments == Fragments::FollowFirst && id == Id::SteerFlow,
+            Id::SteerFlow | Id::SteerKey => {
+                self.datagrams |= settings.fragments == Fragments::FollowFirst && id == Id::SteerFlow
+            }
             _ => {}
         }
     }
@@ -68,10 +74,28 @@ impl Needs {
 
 fn depth(term: &Term) -> Depth {
     match term.builtin.id {
-        Id::SteerRrobin | Id::SteerRss | Id::SteerRxQueue | Id::SteerTo | Id::SteerLink | Id::SteerLocalLink
-        | Id::DoubleSteerMac | Id::Unit | Id::Drop | Id::HasMark | Id::HasState | Id::GetMark | Id::GetState => Depth::Nothing,
-        Id::SteerVlan | Id::Vlan | Id::VlanIdFilter | Id::HasVlan | Id::HasVid | Id::VlanId | Id::SteerField
-        | Id::SteerFieldSymmetric | Id::DoubleSteerField => Depth::Link,
+        Id::SteerRrobin
+        | Id::SteerRss
+        | Id::SteerRxQueue
+        | Id::SteerTo
+        | Id::SteerLink
+        | Id::SteerLocalLink
+        | Id::DoubleSteerMac
+        | Id::Unit
+        | Id::Drop
+        | Id::HasMark
+        | Id::HasState
+        | Id::GetMark
+        | Id::GetState => Depth::Nothing,
+        Id::SteerVlan
+        | Id::Vlan
+        | Id::VlanIdFilter
+        | Id::HasVlan
+        | Id::HasVid
+        | Id::VlanId
+        | Id::SteerField
+        | Id::SteerFieldSymmetric
+        | Id::DoubleSteerField => Depth::Link,
         _ => match term.builtin.group {
             Group::Combinator | Group::Conditional | Group::Effect | Group::Comparator => Depth::Nothing,
             _ if term.builtin.id == Id::Filter => Depth::Nothing,
@@ -117,7 +141,9 @@ fn always_steers(function: &Function) -> bool {
     function.steps.iter().any(|step| match (step.builtin.id, step.arguments.as_slice()) {
         (Id::Drop, _) => true,
         (Id::Conditional, [_, Argument::Function(first), Argument::Function(second)])
-        | (Id::Par, [Argument::Function(first), Argument::Function(second)]) => always_steers(first) && always_steers(second),
+        | (Id::Par, [Argument::Function(first), Argument::Function(second)]) => {
+            always_steers(first) && always_steers(second)
+        }
         _ => step.builtin.group == Group::Steering,
     })
 }

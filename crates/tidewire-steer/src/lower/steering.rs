@@ -47,7 +47,9 @@ impl Lowering<'_> {
                 self.to_both();
             }
             (Id::SteerLocalIp, [Net(network)]) => self.local(*network, Masks::ALL, dropped),
-            (Id::SteerLocalNet, [Address(address), N(prefix), N(sub)]) => self.local_net(*address, *prefix, *sub, dropped),
+            (Id::SteerLocalNet, [Address(address), N(prefix), N(sub)]) => {
+                self.local_net(*address, *prefix, *sub, dropped)
+            }
             (Id::SteerFlow, _) => self.steer_flow(dropped),
             (Id::SteerField, [N(offset), N(bytes)]) => {
                 self.field(T0, *offset, *bytes, dropped);
@@ -239,7 +241,12 @@ impl Lowering<'_> {
         }
         let [source, destination, rest] = [(); 3].map(|()| self.builder.take());
         self.key_end(source, Source, [key::ETH_SRC, key::IP_SRC, key::SRC_PORT].map(|f| fields & f != 0), dropped);
-        self.key_end(destination, Destination, [key::ETH_DST, key::IP_DST, key::DST_PORT].map(|f| fields & f != 0), dropped);
+        self.key_end(
+            destination,
+            Destination,
+            [key::ETH_DST, key::IP_DST, key::DST_PORT].map(|f| fields & f != 0),
+            dropped,
+        );
         self.key_rest(rest, fields, dropped);
         self.builder.copy(T0, source);
         self.builder.alu_slot(Alu::Add, T0, destination);

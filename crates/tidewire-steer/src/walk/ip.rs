@@ -2,8 +2,8 @@
 
 use super::link::{IPV4, IPV6};
 use super::slot::{
-    AT, DESTINATION_PORT, ETHER_TYPE, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, L4_AT, PORTS, PROTO, SOURCE_PORT,
-    T0, T1, T2, T3, T4, T5, T6, VERSION,
+    AT, DESTINATION_PORT, ETHER_TYPE, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, L4_AT, PORTS, PROTO,
+    SOURCE_PORT, T0, T1, T2, T3, T4, T5, T6, VERSION,
 };
 use super::{EXTENSIONS, jump_any};
 use crate::ir::{Alu, Builder, Condition, Label};

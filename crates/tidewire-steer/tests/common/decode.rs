@@ -38,7 +38,8 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
     // The decoder does not enter a tunnel whose inside does not hold together.
     let inside = frame.get(found.ip_at as usize..).unwrap_or(&[]);
     let alone = tidewire_wire::Settings { tunnel_depth: 0, ..settings.wire.clone() };
-    if found.ip_at > decoded.ip_at && decode(LinkType::RAW, inside, inside.len() as u32, &alone).kind == Kind::Malformed {
+    if found.ip_at > decoded.ip_at && decode(LinkType::RAW, inside, inside.len() as u32, &alone).kind == Kind::Malformed
+    {
         return Ok(false);
     }
     let is_ip = decoded.ip_version != 0 && !matches!(decoded.kind, Kind::Arp | Kind::OtherLink | Kind::UnsupportedLink);
@@ -50,7 +51,11 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
         transport_at: if is_ip { decoded.transport_at } else { found.transport_at },
         is_fragment: decoded.kind == Kind::Fragment,
         // The decoder notes the tags inside of tunnels, too.
-        vlan: if decoded.tunnel.kind == TunnelKind::None { decoded.vlan.map(|id| (id != 0xffff).then_some(id)) } else { found.vlan },
+        vlan: if decoded.tunnel.kind == TunnelKind::None {
+            decoded.vlan.map(|id| (id != 0xffff).then_some(id))
+        } else {
+            found.vlan
+        },
         // A first fragment has ports; the decoder leaves them to the datagram.
         ports: if decoded.kind == Kind::Fragment { found.ports } else { has_ports.then(|| ports(frame, &decoded)) },
     };

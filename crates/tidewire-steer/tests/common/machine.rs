@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use tidewire_steer::bpf::{Code, Hook, Instruction, MapUse};
 use tidewire_steer::STATE_BYTES;
+use tidewire_steer::bpf::{Code, Hook, Instruction, MapUse};
 
 use super::packets::Made;
 

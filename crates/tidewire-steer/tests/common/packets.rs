@@ -157,7 +157,10 @@ fn upper(random: &mut Random, version: u8, depth: u32) -> (u8, Vec<u8>) {
             (6, segment)
         }
         3 | 4 => (17, udp(random, None, &[9; 20])),
-        5 => (if version == 4 { 1 } else { 58 }, vec![random.pick(&[8, 0, 128]), random.below(3) as u8, 0, 0, 0, 1, 0, 1]),
+        5 => (
+            if version == 4 { 1 } else { 58 },
+            vec![random.pick(&[8, 0, 128]), random.below(3) as u8, 0, 0, 0, 1, 0, 1],
+        ),
         6 => (random.pick(&[2, 50, 89, 132, 136, 59, 4, 47]), vec![0, 80, 0, 53, 0, 8, 0, 0, 1, 2, 3, 4]),
         7 => (4, ipv4(random, depth + 1)),
         8 => (41, ipv6(random, depth + 1)),
@@ -168,7 +171,8 @@ fn upper(random: &mut Random, version: u8, depth: u32) -> (u8, Vec<u8>) {
             (17, udp(random, Some(4789), &[&header, &inner[..]].concat()))
         }
         12 => {
-            let (kind, inner) = if random.once_in(2) { (0x6558, ethernet(random, depth + 1)) } else { network(random, depth + 1) };
+            let (kind, inner) =
+                if random.once_in(2) { (0x6558, ethernet(random, depth + 1)) } else { network(random, depth + 1) };
             let words = random.below(3) as u8;
             let mut header = vec![words, 0];
             header.extend(u16::to_be_bytes(kind));

@@ -45,10 +45,14 @@ pub fn applied(random: &mut Random, builtin: &Builtin, depth: u32, allowed: Allo
         Id::SteerLocalNet => pick(random, &["10.0.0.0 8 16", "10.0.0.0 8 32", "2001:db8:: 32 64", "fe80:: 10 128"]),
         Id::SteerTo => random.below(4).to_string(),
         Id::SteerField => pick(random, &["0 6", "6 6", "12 2", "26 8", "30 4", "23 1", "40 5", "100 3", "3 7"]),
-        Id::SteerFieldSymmetric | Id::DoubleSteerField => pick(random, &["0 6 6", "26 30 4", "34 36 2", "22 38 8", "14 90 1"]),
+        Id::SteerFieldSymmetric | Id::DoubleSteerField => {
+            pick(random, &["0 6 6", "26 30 4", "34 36 2", "22 38 8", "14 90 1"])
+        }
         Id::L3Proto | Id::IsL3Proto => pick(random, &["0x800", "0x86dd", "0x806", "48"]),
         Id::L4Proto | Id::IsL4Proto => pick(random, &["6", "17", "0", "47", "58", "59", "60"]),
-        Id::Port | Id::SrcPort | Id::DstPort | Id::HasPort | Id::HasSrcPort | Id::HasDstPort => random.pick(&PORTS).to_string(),
+        Id::Port | Id::SrcPort | Id::DstPort | Id::HasPort | Id::HasSrcPort | Id::HasDstPort => {
+            random.pick(&PORTS).to_string()
+        }
         Id::Sample => (1 + random.below(3)).to_string(),
         Id::HasVid => pick(random, &["0", "1", "2", "42", "4095"]),
         Id::HasMark | Id::HasState | Id::Mark | Id::PutState => random.pick(&[0, 1, 2, 0xffff_ffff_u64]).to_string(),
@@ -77,7 +81,17 @@ fn argument(random: &mut Random, parameter: Parameter, depth: u32, allowed: Allo
         Parameter::Numbers(_) => pick(random, &["[1]", "[0, 2]", "[3, 42, 4095]"]),
         Parameter::Network => pick(
             random,
-            &["10.0.0.0/8", "10.0.0.1", "192.168.0.0/16", "0.0.0.0/0", "2001:db8::/32", "fe80::/10", "2001:db8::1", "::/0", "2001:db8::/127"],
+            &[
+                "10.0.0.0/8",
+                "10.0.0.1",
+                "192.168.0.0/16",
+                "0.0.0.0/0",
+                "2001:db8::/32",
+                "fe80::/10",
+                "2001:db8::1",
+                "::/0",
+                "2001:db8::/127",
+            ],
         ),
         Parameter::Address => pick(random, &["10.0.0.0", "2001:db8::"]),
         Parameter::Mac => pick(random, &["4c:60:de:86:55:46", "02:00:00:00:00:01"]),

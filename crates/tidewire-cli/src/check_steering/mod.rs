@@ -1,0 +1,275 @@
+//! `tidewire check-steering`: which flows a fan-out mode or a steering program would divide among workers.
+
+mod flows;
+
+use std::{fs, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use tidewire::{Block, Source};
+use tidewire_steer::{Compiled, Engine, Fragments, Packet, Program, Settings, State, Target, Verdict};
+
+use crate::{
+    failure::{self, Failure},
+    output::{Object, Out, push_number},
+    units::counted,
+};
+use flows::{FLOWS_MAX, Flow, Flows, Key};
+
+/// Replay a capture through a fan-out mode or a steering program and name the flows that it would split
+///
+/// A flow is split when no worker gets all of its packets; what is dropped counts as missing. Exit status 1 where there
+/// is one. Modes of the kernel hash with a secret of their own: a flow counts as split when its packets have different
+/// hashes, whether or not these would fall on one worker by chance.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// The capture; - is standard input
+    #[arg(value_name = "CAPTURE")]
+    capture: PathBuf,
+
+    /// hash, hash,defrag, lb or rnd; or a steering program (docs/steering.md); @FILE reads it from a file
+    #[arg(value_name = "MODE|PROGRAM")]
+    steering: String,
+
+    /// How many workers there are
+    #[arg(short = 'w', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    workers: u32,
+
+    /// Where fragments go when a program goes by ports: addresses or follow-first
+    #[arg(long, value_name = "HOW", value_enum, default_value = "addresses", hide_possible_values = true)]
+    fragments: FragmentsOption,
+
+    /// Tunnels that a program looks through
+    #[arg(long, value_name = "N", default_value_t = tidewire_steer::TUNNELS_MAX, value_parser = clap::value_parser!(u8).range(0..=i64::from(tidewire_steer::TUNNELS_MAX)))]
+    tunnels: u8,
+
+    /// Print at most so many split flows
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+
+    /// Print JSON: one object a split flow, then one for all
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FragmentsOption {
+    Addresses,
+    FollowFirst,
+}
+
+/// What says where packets go.
+struct Steering {
+    compiled: Compiled,
+    state: State,
+    /// A place is a hash and not a worker.
+    by_hash: bool,
+}
+
+/// The kernel's `PACKET_FANOUT_HASH`: its flow dissector looks through VLAN tags, PPPoE, MPLS, GRE and IP in IP, not into
+/// UDP, and takes fragments by their addresses (net/core/flow_dissector.c).
+fn kernel_hash(defrag: bool) -> Settings {
+    let mut settings = Settings::default();
+    settings.wire.vxlan_ports = [0; 2];
+    (settings.wire.geneve_port, settings.wire.gtpu_port, settings.wire.teredo_port) = (0, 0, 0);
+    settings.fragments = if defrag { Fragments::FollowFirst } else { Fragments::Addresses };
+    settings
+}
+
+impl Steering {
+    fn new(options: &Options) -> Result<Self, Failure> {
+        let (mode, flags) = options.steering.split_once(',').unwrap_or((&options.steering, ""));
+        let made = |text: &str, settings: &Settings, by_hash: bool| {
+            let program = Program::parse(text).map_err(|error| Failure::Usage(error.to_string()))?;
+            let compiled = Compiled::new(&program, settings).map_err(|error| Failure::Usage(error.to_string()))?;
+            compiled.check(Engine::File, options.workers).map_err(|error| Failure::Usage(error.to_string()))?;
+            Ok(Self { compiled, state: State::default(), by_hash })
+        };
+        match mode.trim() {
+            "hash" => made("steer_flow", &kernel_hash(flags.split(',').any(|flag| flag.trim() == "defrag")), true),
+            "lb" => made("steer_rrobin", &Settings::default(), false),
+            // Like `lb`, it looks at no packet: what splits under one does under the other.
+            "rnd" => made("steer_rrobin", &Settings::default(), false),
+            "cpu" | "qm" => Err(Failure::Usage(format!(
+                "{mode}: which processor or queue received a packet is not written in a capture; the card's hash decides it \
+                 (see ethtool -n DEVICE rx-flow-hash tcp4)"
+            ))),
+            "rollover" => Err(Failure::Usage(
+                "rollover: everything goes to the first worker until its ring is full, and what is full depends on the \
+                 moment; flows are split whenever it overflows"
+                    .into(),
+            )),
+            "cbpf" | "ebpf" => Err(Failure::Usage(format!("{mode}: name the program itself, as a steering program"))),
+            _ => made(&program_text(&options.steering)?, &program_settings(options), false),
+        }
+    }
+
+    /// The places that a packet goes to.
+    fn places(&mut self, packet: &Packet<'_>, workers: u32) -> ([u32; 2], usize) {
+        let verdict: Verdict = self.compiled.evaluate(packet, &mut self.state);
+        match verdict.target {
+            Target::Hash(hash) if self.by_hash => ([hash, 0], 1),
+            _ => {
+                let mut places = [0; 2];
+                let mut count = 0;
+                for (place, worker) in places.iter_mut().zip(verdict.workers(workers)) {
+                    *place = worker;
+                    count += 1;
+                }
+                (places, count)
+            }
+        }
+    }
+}
+
+/// A program from the command line, or from the file that it names.
+fn program_text(argument: &str) -> Result<String, Failure> {
+    match argument.strip_prefix('@') {
+        Some(path) => fs::read_to_string(path).map_err(|error| Failure::Usage(format!("{path}: {error}"))),
+        None => Ok(argument.to_owned()),
+    }
+}
+
+fn program_settings(options: &Options) -> Settings {
+    let mut settings = Settings::default();
+    settings.wire.tunnel_depth = options.tunnels;
+    settings.fragments = match options.fragments {
+        FragmentsOption::Addresses => Fragments::Addresses,
+        FragmentsOption::FollowFirst => Fragments::FollowFirst,
+    };
+    settings
+}
+
+/// Packets at each worker, and in all.
+#[derive(Default)]
+struct Totals {
+    packets: u64,
+    dropped: u64,
+    doubled: u64,
+    workers: Vec<u64>,
+}
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let mut steering = Steering::new(options)?;
+    let input = |error: tidewire::CaptureError| Failure::Input(error.to_string());
+    let mut source = tidewire_capture::open(std::slice::from_ref(&options.capture)).map_err(input)?;
+    let mut totals = Totals { workers: vec![0; options.workers as usize], ..Totals::default() };
+    let mut flows = Flows::default();
+    let mut damage = None;
+    let mut block = Block::new();
+    loop {
+        match source.fill(&mut block) {
+            Ok(true) => replay(&block, &mut steering, options, &mut totals, &mut flows)?,
+            Ok(false) => break,
+            Err(error) => {
+                damage = Some(error);
+                break;
+            }
+        }
+    }
+    let flows = flows.finish();
+    let split: Vec<_> = flows.iter().filter(|flow| flow.1.is_split()).collect();
+    let mut out = Out::stdout();
+    let printed = split.iter().take(options.limit);
+    if options.json {
+        printed.for_each(|(key, flow)| push_json(out.buffer(), key, flow));
+        push_totals(out.buffer(), options, &totals, flows.len(), split.len());
+    } else {
+        print(&mut out, &steering, &totals, flows.len(), split.len())?;
+        printed.into_iter().try_for_each(|(key, flow)| out.line(&line(key, flow, steering.by_hash)))?;
+        if split.len() > options.limit {
+            out.line(&format!("  and {} more: --limit {}", split.len() - options.limit, split.len()))?;
+        }
+    }
+    out.flush()?;
+    if let Some(damage) = damage {
+        return Err(input(damage));
+    }
+    Ok(if split.is_empty() { failure::OK } else { failure::NOTHING })
+}
+
+fn replay(
+    block: &Block,
+    steering: &mut Steering,
+    options: &Options,
+    totals: &mut Totals,
+    flows: &mut Flows,
+) -> Result<(), Failure> {
+    let settings = tidewire_wire::Settings::default();
+    let batch = block.batch();
+    for frame in batch.frames {
+        let bytes = batch.bytes(frame);
+        let (places, count) = steering.places(&Packet::new(frame.link, bytes), options.workers);
+        let places = places.get(..count).unwrap_or_default();
+        totals.packets += 1;
+        totals.dropped += u64::from(places.is_empty());
+        totals.doubled += u64::from(places.len() == 2);
+        for place in places {
+            if let Some(worker) = totals.workers.get_mut((*place % options.workers) as usize) {
+                *worker += 1;
+            }
+        }
+        let decoded = tidewire_wire::decode(frame.link, bytes, frame.wire_bytes, &settings);
+        if !flows.add(frame.number, bytes, &decoded, places) {
+            let message = format!("there are more than {FLOWS_MAX} flows, and no more fit: take a part of the capture");
+            return Err(Failure::Input(message));
+        }
+    }
+    Ok(())
+}
+
+fn print(out: &mut Out, steering: &Steering, totals: &Totals, flows: usize, split: usize) -> Result<(), Failure> {
+    let workers: Vec<_> = totals.workers.iter().map(u64::to_string).collect();
+    out.line(&format!(
+        "{}, {} dropped, {} to two workers; packets at each worker{}: {}",
+        counted(totals.packets, "packet", "packets"),
+        totals.dropped,
+        totals.doubled,
+        if steering.by_hash { " (the kernel's own hash divides them otherwise)" } else { "" },
+        workers.join(" "),
+    ))?;
+    out.line(&format!("split: {split} of {}", counted(flows as u64, "flow", "flows")))
+}
+
+fn line(key: &Key, flow: &Flow, by_hash: bool) -> String {
+    let place = if by_hash { "hash" } else { "worker" };
+    let places = flow.places.iter().map(|(number, packets)| {
+        if by_hash { format!("{packets} to {place} {number:08x}") } else { format!("{packets} to {place} {number}") }
+    });
+    let dropped = (flow.dropped > 0).then(|| format!("{} dropped", flow.dropped));
+    let parts: Vec<_> = places.chain(dropped).collect();
+    format!("  {} from packet {}: {} of {}", key.text(), flow.first, parts.join(", "), flow.packets)
+}
+
+fn push_json(out: &mut Vec<u8>, key: &Key, flow: &Flow) {
+    let mut object = Object::open(out);
+    object.number("id", flow.first);
+    object.number("proto", key.proto.into());
+    for (names, (address, port)) in [("address_a", "port_a"), ("address_b", "port_b")].into_iter().zip(key.ends) {
+        object.address(names.0, address);
+        object.number(names.1, port.into());
+    }
+    object.number("packets", flow.packets);
+    object.number("dropped", flow.dropped);
+    object.array("places", &flow.places, |out, (number, packets)| {
+        let mut place = Object::open(out);
+        place.number("worker", (*number).into());
+        place.number("packets", *packets);
+        place.close();
+    });
+    object.close();
+    out.push(b'\n');
+}
+
+fn push_totals(out: &mut Vec<u8>, options: &Options, totals: &Totals, flows: usize, split: usize) {
+    let mut object = Object::open(out);
+    object.text("steering", &options.steering);
+    object.number("packets", totals.packets);
+    object.number("dropped", totals.dropped);
+    object.number("doubled", totals.doubled);
+    object.number("flows", flows as u64);
+    object.number("split", split as u64);
+    object.array("workers", totals.workers.iter().copied(), push_number);
+    object.close();
+    out.push(b'\n');
+}
