@@ -105,7 +105,7 @@ fn every_function_says_the_same_in_the_kernel() {
     }
     let mut random = Random(11);
     let count = packets(2000);
-    let rounds = 4;
+    let rounds = 2;
     for builtin in BUILTINS {
         for _ in 0..rounds {
             let term = programs::applied(&mut random, builtin, 1, programs::Allowed { metadata: true });
@@ -140,6 +140,14 @@ fn random_programs_say_the_same_in_the_kernel() {
     }
 }
 
+/// IPv4 and UDP, the commonest of frames.
+fn udp() -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0, 0];
+    frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0x30, 0x39, 0, 53, 0, 26, 0, 0]);
+    frame.resize(60, 0);
+    frame
+}
+
 /// The verifier takes every ending of a program, also of the longest walk.
 #[test]
 fn every_output_is_taken_by_the_verifier() {
@@ -159,10 +167,8 @@ fn every_output_is_taken_by_the_verifier() {
             let code = compiled.code(hook, output).unwrap();
             let loaded = maps.load(hook, &code).unwrap_or_else(|error| panic!("{text} {hook:?} {output:?}: {error}"));
             let length = code.instructions(|_| 0).len();
-            println!(
-                "{text} {hook:?} {output:?}: {length} instructions, {} looked at by the verifier",
-                loaded.verified
-            );
+            let took_ns = loaded.time(&udp(), 20_000).expect("a run");
+            println!("{text} {hook:?} {output:?}: {length} instructions, {} verified, {took_ns} ns", loaded.verified);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A small assembler: instructions, labels, maps.
 
-use super::MapUse;
 use super::instruction::{Instruction, code, pseudo, reg};
+use super::{Code, MapUse};
 use crate::error::{Error, Position};
 use crate::ir::{Label, Slot};
 
@@ -125,7 +125,7 @@ impl Assembler {
     }
 
     /// Bytes of memory that were loaded as they are become a number in network order.
-    pub(super) fn to_network(&mut self, register: u8, bytes: u8) {
+    pub(super) fn network_order(&mut self, register: u8, bytes: u8) {
         if bytes > 1 {
             self.push(code::TO_NETWORK, register, 0, 0, i32::from(bytes) * 8);
         }
@@ -163,7 +163,7 @@ impl Assembler {
     }
 
     /// Fills in the jumps.
-    pub(super) fn finish(mut self) -> Result<(Vec<Instruction>, Vec<(usize, MapUse)>), Error> {
+    pub(super) fn finish(mut self) -> Result<Code, Error> {
         for (at, Label(label)) in self.jumps {
             let place = self.places.get(label as usize).copied().flatten();
             let distance = place.and_then(|place| place.checked_sub(at + 1)).and_then(|d| i16::try_from(d).ok());
@@ -176,6 +176,6 @@ impl Assembler {
                 }
             }
         }
-        Ok((self.instructions, self.maps))
+        Ok(Code { instructions: self.instructions, maps: self.maps })
     }
 }

@@ -51,8 +51,7 @@ pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Resu
         emitter.operation(operation);
     }
     output::emit(&mut emitter.asm, hook, output);
-    let (instructions, maps) = emitter.asm.finish()?;
-    Ok(Code { instructions, maps })
+    emitter.asm.finish()
 }
 
 /// Without what the hook does not know, and what can only be reached by knowing it.
@@ -181,7 +180,7 @@ impl Emitter {
         self.asm.jump(code::NOT_EQUAL, reg::R0, 0, reg::R1, missing);
         self.asm.place(loaded);
         self.asm.load(reg::R1, reg::FRAME, SCRATCH_AT, bytes);
-        self.asm.to_network(reg::R1, bytes);
+        self.asm.network_order(reg::R1, bytes);
         self.asm.store_slot(to, reg::R1);
     }
 
@@ -204,7 +203,7 @@ impl Emitter {
         self.asm.alu(code::ADD, reg::R2, u64::from(offset) + u64::from(bytes), reg::R3);
         self.asm.jump_register(code::GREATER, reg::R2, reg::DATA_END, missing);
         self.asm.load(reg::R1, reg::R1, offset.cast_signed(), bytes);
-        self.asm.to_network(reg::R1, bytes);
+        self.asm.network_order(reg::R1, bytes);
         self.asm.store_slot(to, reg::R1);
     }
 

@@ -36,7 +36,7 @@ impl Lowering<'_> {
             (Id::DoubleSteerMac, _) => {
                 self.mac(T0, Source, dropped);
                 self.mac(T1, Destination, dropped);
-                self.to_both();
+                self.by_each();
             }
             (Id::SteerLocalLink, [Mac(mac)]) => self.local_link(*mac, dropped),
             (Id::SteerVlan, _) => self.by_vlan(dropped),
@@ -44,7 +44,7 @@ impl Lowering<'_> {
             (Id::DoubleSteerIp, _) => {
                 self.address(T0, Source, Masks::ALL, dropped);
                 self.address(T1, Destination, Masks::ALL, dropped);
-                self.to_both();
+                self.by_each();
             }
             (Id::SteerLocalIp, [Net(network)]) => self.local(*network, Masks::ALL, dropped),
             (Id::SteerLocalNet, [Address(address), N(prefix), N(sub)]) => {
@@ -63,7 +63,7 @@ impl Lowering<'_> {
             (Id::DoubleSteerField, [N(first), N(second), N(bytes)]) => {
                 self.field(T0, *first, *bytes, dropped);
                 self.field(T1, *second, *bytes, dropped);
-                self.to_both();
+                self.by_each();
             }
             (Id::SteerKey, [Key(fields)]) => self.by_key(*fields, dropped),
             _ => return false,
@@ -103,7 +103,7 @@ impl Lowering<'_> {
     }
 
     /// To the worker of `T0` and to that of `T1`.
-    fn to_both(&mut self) {
+    fn by_each(&mut self) {
         self.hash(T0, slot::FIRST);
         self.hash(T1, slot::SECOND);
         self.builder.set(slot::TARGET, target::BOTH);
@@ -187,7 +187,7 @@ impl Lowering<'_> {
         // A group is nobody's address: its frames go by who sent them.
         self.builder.jump(T1, Condition::AnyBit, GROUP_BIT, to_gateway);
         self.builder.jump(T0, Condition::Equal, gateway, from_gateway);
-        self.to_both();
+        self.by_each();
         self.builder.goto(done);
         self.builder.place(from_gateway);
         self.by_one(T1);
@@ -206,7 +206,7 @@ impl Lowering<'_> {
         self.builder.place(both);
         self.address(T0, Source, masks, dropped);
         self.address(T1, Destination, masks, dropped);
-        self.to_both();
+        self.by_each();
         self.builder.goto(done);
         self.builder.place(source_only);
         self.address(T0, Source, masks, dropped);

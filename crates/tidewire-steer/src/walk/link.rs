@@ -8,6 +8,22 @@ pub(super) const IPV4: u64 = 0x0800;
 pub(super) const IPV6: u64 = 0x86dd;
 /// IEEE 802.1Q, 802.1ad, and stacked tags as vendors numbered them before.
 const TAG_TYPES: [u64; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
+/// Up to here the type is a length (IEEE 802.3, 3.2.6), and LLC follows.
+const LENGTH_MAX: u64 = 1500;
+/// Access points and control of SNAP.
+const LLC_SNAP: u64 = 0x00aa_aa03;
+/// Provider backbone bridging (IEEE 802.1ah): 4 bytes, then Ethernet.
+const BACKBONE: u64 = 0x88e7;
+/// FabricPath (Cisco): 2 bytes, then Ethernet.
+const FABRIC_PATH: u64 = 0x8903;
+/// VN-Tag (Cisco): 4 bytes, then the type.
+const VN_TAG: u64 = 0x8926;
+/// E-TAG (IEEE 802.1BR): 6 bytes, then the type.
+const E_TAG: u64 = 0x893f;
+/// A PPP frame, as PPTP's GRE carries it.
+pub(super) const PPP: u64 = 0x880b;
+/// No EtherType: an MPLS stack turned out to carry Ethernet.
+const PSEUDOWIRE: u64 = 0x1_0000;
 /// RFC 5332.
 const MPLS: [u64; 2] = [0x8847, 0x8848];
 /// RFC 2516: 6 bytes of header, of which the first two are version, type and code; then PPP.
@@ -30,7 +46,7 @@ pub(super) fn outermost(builder: &mut Builder, done: Label) {
     ethernet(builder, true, done);
 }
 
-/// An Ethernet header inside of a tunnel, at `AT`.
+/// An Ethernet header inside of something else, at `AT`.
 pub(super) fn inside(builder: &mut Builder, done: Label) {
     ethernet(builder, false, done);
 }
@@ -38,11 +54,12 @@ pub(super) fn inside(builder: &mut Builder, done: Label) {
 fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
     builder.load(ETHER_TYPE, AT, 12, 2, done);
     builder.alu(Alu::Add, AT, 14);
-    let after = builder.label();
+    over_bridge_tag(builder, done);
+    let [tags_end, after] = [(); 2].map(|()| builder.label());
     for tag in 0..TAGS {
         let tagged = builder.label();
         jump_any(builder, ETHER_TYPE, &TAG_TYPES, tagged);
-        builder.goto(after);
+        builder.goto(tags_end);
         builder.place(tagged);
         if outermost {
             builder.load(T0, AT, 0, 2, done);
@@ -57,8 +74,60 @@ fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
         builder.load(ETHER_TYPE, AT, 2, 2, done);
         builder.alu(Alu::Add, AT, 4);
     }
+    builder.place(tags_end);
+    builder.jump(ETHER_TYPE, Condition::Greater, LENGTH_MAX, after);
+    over_snap(builder, after);
     builder.place(after);
     builder.bound(AT, done);
+}
+
+/// A VN-Tag or an E-TAG, which stand before all other tags.
+fn over_bridge_tag(builder: &mut Builder, done: Label) {
+    let [vn, e, after] = [(); 3].map(|()| builder.label());
+    builder.jump(ETHER_TYPE, Condition::Equal, VN_TAG, vn);
+    builder.jump(ETHER_TYPE, Condition::Equal, E_TAG, e);
+    builder.goto(after);
+    builder.place(vn);
+    builder.load(ETHER_TYPE, AT, 4, 2, done);
+    builder.alu(Alu::Add, AT, 6);
+    builder.goto(after);
+    builder.place(e);
+    builder.load(ETHER_TYPE, AT, 6, 2, done);
+    builder.alu(Alu::Add, AT, 8);
+    builder.place(after);
+}
+
+/// LLC with SNAP (RFC 1042) in the place of an EtherType; jumps to `other` where it is something else.
+fn over_snap(builder: &mut Builder, other: Label) {
+    builder.load(T0, AT, 0, 4, other);
+    builder.alu(Alu::Shr, T0, 8);
+    builder.jump(T0, Condition::NotEqual, LLC_SNAP, other);
+    // The organisation: RFC 1042's, or that of IEEE 802.1H.
+    builder.load(T0, AT, 3, 2, other);
+    builder.jump(T0, Condition::NotEqual, 0, other);
+    builder.load(T0, AT, 5, 1, other);
+    let organisation = builder.label();
+    builder.jump(T0, Condition::Equal, 0, organisation);
+    builder.jump(T0, Condition::NotEqual, 0xf8, other);
+    builder.place(organisation);
+    builder.load(ETHER_TYPE, AT, 6, 2, other);
+    builder.alu(Alu::Add, AT, 8);
+}
+
+/// Provider backbone bridging, FabricPath, or an MPLS pseudowire: one more Ethernet header.
+pub(super) fn over_ethernet(builder: &mut Builder, done: Label) {
+    let [backbone, fabric, ethernet, after] = [(); 4].map(|()| builder.label());
+    builder.jump(ETHER_TYPE, Condition::Equal, BACKBONE, backbone);
+    builder.jump(ETHER_TYPE, Condition::Equal, FABRIC_PATH, fabric);
+    builder.jump(ETHER_TYPE, Condition::Equal, PSEUDOWIRE, ethernet);
+    builder.goto(after);
+    builder.place(backbone);
+    builder.alu(Alu::Add, AT, 2);
+    builder.place(fabric);
+    builder.alu(Alu::Add, AT, 2);
+    builder.place(ethernet);
+    inside(builder, done);
+    builder.place(after);
 }
 
 /// Notes the tag in `T0` in the first place that is free; a third one is not noted.
@@ -77,14 +146,16 @@ fn note_tag(builder: &mut Builder, may_be_first: bool) {
     builder.place(noted);
 }
 
-/// A PPPoE session header, if one is next: version and type 1, code 0; then PPP, its protocol perhaps compressed to a byte
+/// A PPPoE session header or a PPP frame, if one is next: version and type 1, code 0; then PPP, its protocol perhaps compressed to a byte
 /// (RFC 1661, 6.5).
 pub(super) fn over_pppoe(builder: &mut Builder, done: Label) {
-    let [after, plain, known, ipv4, ipv6] = [(); 5].map(|()| builder.label());
+    let [after, ppp, plain, known, ipv4, ipv6] = [(); 6].map(|()| builder.label());
+    builder.jump(ETHER_TYPE, Condition::Equal, PPP, ppp);
     builder.jump(ETHER_TYPE, Condition::NotEqual, PPPOE_SESSION, after);
     builder.load(T0, AT, 0, 2, done);
     builder.jump(T0, Condition::NotEqual, PPPOE_DATA, done);
     builder.alu(Alu::Add, AT, 6);
+    builder.place(ppp);
     builder.load(T0, AT, 0, 2, done);
     builder.jump(T0, Condition::NotEqual, PPP_ALL_STATIONS, plain);
     builder.alu(Alu::Add, AT, 2);
@@ -123,9 +194,30 @@ pub(super) fn over_mpls(builder: &mut Builder, done: Label) {
     }
     builder.goto(done);
     builder.place(bottom);
-    by_nibble(builder, done);
+    let [no_ip, control_word] = [(); 2].map(|()| builder.label());
+    by_nibble(builder, no_ip);
+    builder.goto(after);
+    // A control word begins with a zero nibble (RFC 4385, 3); Ethernet is believed where its type is known.
+    builder.place(no_ip);
+    builder.load(T0, AT, 0, 1, done);
+    builder.jump(T0, Condition::LessOrEqual, 0x0f, control_word);
+    is_likely(builder, 12, done);
+    builder.goto(after);
+    builder.place(control_word);
+    is_likely(builder, 16, done);
+    builder.alu(Alu::Add, AT, 4);
     builder.place(after);
     builder.bound(AT, done);
+}
+
+/// An Ethernet header whose type is at this offset, of a kind that is walked on.
+fn is_likely(builder: &mut Builder, type_at: u16, done: Label) {
+    let likely = builder.label();
+    builder.load(T0, AT, type_at, 2, done);
+    builder.set(ETHER_TYPE, PSEUDOWIRE);
+    jump_any(builder, T0, &[IPV4, IPV6, TAG_TYPES[0], TAG_TYPES[1], PPPOE_SESSION], likely);
+    builder.goto(done);
+    builder.place(likely);
 }
 
 /// IPv4 or IPv6, as the first nibble at `AT` says.

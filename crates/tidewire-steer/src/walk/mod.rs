@@ -115,6 +115,7 @@ fn levels(builder: &mut Builder, settings: &Settings, done: Label) {
     for level in 0..=tunnels {
         link::over_pppoe(builder, done);
         link::over_mpls(builder, done);
+        link::over_ethernet(builder, done);
         ip::emit(builder, done);
         ip::ports(builder, done);
         if level < tunnels {

@@ -19,7 +19,15 @@ const ERSPAN3: u64 = 0x22eb;
 const GRE_CHECKSUM: u64 = 0x8000;
 const GRE_KEY: u64 = 0x2000;
 const GRE_SEQUENCE: u64 = 0x1000;
-const GRE_NOT_WALKED: u64 = 0x4007;
+const GRE_ROUTING: u64 = 0x4000;
+const GRE_VERSION: u64 = 0x0007;
+/// Version 1 with key and sequence number, and perhaps an acknowledgment: PPTP (RFC 2637); with a key alone: EoIP (MikroTik).
+const GRE_PPTP: u64 = 0x3001;
+const GRE_ACKNOWLEDGMENT: u64 = 0x0080;
+const GRE_EOIP: u64 = 0x2001;
+const EOIP: u64 = 0x6400;
+/// Redirects to a web cache: IPv4, behind 4 bytes in version 2.
+const WCCP: u64 = 0x883e;
 /// GTP-U extension headers walked over.
 const GTPU_EXTENSIONS: usize = 4;
 
@@ -54,10 +62,12 @@ pub(super) fn emit(builder: &mut Builder, settings: &Settings, done: Label) {
 
 /// GRE version 0 (RFC 2784, RFC 2890) at `AT`.
 fn over_gre(builder: &mut Builder, ethernet: Label, network: Label, done: Label) {
-    let [no_checksum, no_key, no_sequence, erspan1, erspan2, erspan3, plain] = [(); 7].map(|()| builder.label());
+    let [no_checksum, no_key, no_sequence, version1, erspan1, erspan2, erspan3, bare] =
+        [(); 8].map(|()| builder.label());
     builder.load(T1, AT, 0, 2, done);
     builder.load(ETHER_TYPE, AT, 2, 2, done);
-    builder.jump(T1, Condition::AnyBit, GRE_NOT_WALKED, done);
+    builder.jump(T1, Condition::AnyBit, GRE_VERSION, version1);
+    builder.jump(T1, Condition::AnyBit, GRE_ROUTING, done);
     builder.alu(Alu::Add, AT, 4);
     for (flag, after) in [(GRE_CHECKSUM, no_checksum), (GRE_KEY, no_key), (GRE_SEQUENCE, no_sequence)] {
         let present = builder.label();
@@ -71,6 +81,18 @@ fn over_gre(builder: &mut Builder, ethernet: Label, network: Label, done: Label)
     builder.jump(ETHER_TYPE, Condition::Equal, BRIDGED, ethernet);
     builder.jump(ETHER_TYPE, Condition::Equal, ERSPAN, erspan1);
     builder.jump(ETHER_TYPE, Condition::Equal, ERSPAN3, erspan3);
+    builder.jump(ETHER_TYPE, Condition::NotEqual, WCCP, network);
+    builder.set(ETHER_TYPE, IPV4);
+    builder.load(T0, AT, 0, 1, done);
+    builder.alu(Alu::Shr, T0, 4);
+    builder.jump(T0, Condition::Equal, 4, network);
+    builder.alu(Alu::Add, AT, 4);
+    builder.goto(network);
+
+    builder.place(version1);
+    over_gre1(builder, ethernet, bare, done);
+    builder.place(bare);
+    builder.bound(AT, done);
     builder.goto(network);
 
     builder.place(erspan1);
@@ -101,9 +123,27 @@ fn over_gre(builder: &mut Builder, ethernet: Label, network: Label, done: Label)
     builder.alu(Alu::And, T0, 31);
     builder.jump(T0, Condition::Equal, 0, ethernet);
     builder.jump(T0, Condition::NotEqual, 2, done);
-    builder.place(plain);
     link::by_nibble(builder, done);
     builder.goto(network);
+}
+
+/// GRE version 1 at `AT`, flags in `T1` and protocol in `ETHER_TYPE`: PPTP goes on at `ppp`, with the type of PPP.
+fn over_gre1(builder: &mut Builder, ethernet: Label, ppp: Label, done: Label) {
+    let eoip = builder.label();
+    builder.jump(ETHER_TYPE, Condition::Equal, EOIP, eoip);
+    builder.jump(ETHER_TYPE, Condition::NotEqual, link::PPP, done);
+    builder.copy(T0, T1);
+    builder.alu(Alu::And, T0, 0xf007);
+    builder.jump(T0, Condition::NotEqual, GRE_PPTP, done);
+    builder.alu(Alu::Add, AT, 12);
+    builder.alu(Alu::And, T1, GRE_ACKNOWLEDGMENT);
+    builder.jump(T1, Condition::Equal, 0, ppp);
+    builder.alu(Alu::Add, AT, 4);
+    builder.goto(ppp);
+    builder.place(eoip);
+    builder.jump(T1, Condition::NotEqual, GRE_EOIP, done);
+    builder.alu(Alu::Add, AT, 8);
+    builder.goto(ethernet);
 }
 
 /// UDP at `AT`, to or from a port of a tunnel.

@@ -43,6 +43,8 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
         return Ok(false);
     }
     let is_ip = decoded.ip_version != 0 && !matches!(decoded.kind, Kind::Arp | Kind::OtherLink | Kind::UnsupportedLink);
+    let tags = decoded.vlan.iter().filter(|id| **id != 0xffff).count() as u32;
+    let is_plain = decoded.tunnel.kind == TunnelKind::None && (!is_ip || decoded.ip_at == 14 + 4 * tags);
     let has_ports = matches!(decoded.kind, Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp);
     let expected = Found {
         ip_version: if is_ip { decoded.ip_version } else { 0 },
@@ -50,12 +52,8 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
         proto: if is_ip { decoded.proto } else { found.proto },
         transport_at: if is_ip { decoded.transport_at } else { found.transport_at },
         is_fragment: decoded.kind == Kind::Fragment,
-        // The decoder notes the tags inside of tunnels, too.
-        vlan: if decoded.tunnel.kind == TunnelKind::None {
-            decoded.vlan.map(|id| (id != 0xffff).then_some(id))
-        } else {
-            found.vlan
-        },
+        // The decoder notes tags inside of what carries Ethernet, too.
+        vlan: if is_plain { decoded.vlan.map(|id| (id != 0xffff).then_some(id)) } else { found.vlan },
         // A first fragment has ports; the decoder leaves them to the datagram.
         ports: if decoded.kind == Kind::Fragment { found.ports } else { has_ports.then(|| ports(frame, &decoded)) },
     };
