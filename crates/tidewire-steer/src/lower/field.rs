@@ -2,7 +2,9 @@
 
 use super::Lowering;
 use crate::ir::{Alu, Builder, Condition, Label, Slot};
-use crate::walk::slot::{DESTINATION_PORT, IP_AT, L4_AT, LINK, SOURCE_PORT, T6, TAG_BYTES, VERSION};
+use crate::walk::slot::{
+    DESTINATION_PORT, DESTINATION4, IP_AT, L4_AT, LINK, SOURCE_PORT, SOURCE4, T6, TAG_BYTES, VERSION,
+};
 
 /// One end of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +16,19 @@ pub(super) enum Side {
 pub(super) use Side::{Destination, Source};
 
 impl Side {
-    /// Where its address is in an IP header, IPv4 and IPv6.
-    pub(super) fn address_at(self) -> (u16, u16) {
+    /// Its IPv4 address.
+    pub(super) fn address4(self) -> Slot {
         match self {
-            Source => (12, 8),
-            Destination => (16, 24),
+            Source => SOURCE4,
+            Destination => DESTINATION4,
+        }
+    }
+
+    /// Where its address is in an IPv6 header.
+    pub(super) fn address6_at(self) -> u16 {
+        match self {
+            Source => 8,
+            Destination => 24,
         }
     }
 
@@ -55,12 +65,12 @@ const HALF: u64 = 0x9e37_79b9_7f4a_7c15;
 impl Lowering<'_> {
     /// An address as a number: IPv4's 32 bits, IPv6's folded to 64. Uses `T6`; the caller knows that this is IP.
     pub(super) fn address(&mut self, to: Slot, side: Side, masks: Masks, absent: Label) {
-        let (v4_at, v6_at) = side.address_at();
+        let v6_at = side.address6_at();
         let b = &mut self.builder;
         let [six, after] = [(); 2].map(|()| b.label());
         b.jump(VERSION, Condition::Equal, 6, six);
         b.jump(VERSION, Condition::NotEqual, 4, absent);
-        b.load(to, IP_AT, v4_at, 4, absent);
+        b.copy(to, side.address4());
         masked(b, to, masks.v4, 0xffff_ffff);
         b.goto(after);
         b.place(six);

@@ -166,30 +166,36 @@ impl Lowering<'_> {
 
     /// Whether one end's address lies in a network. Uses `T0`.
     pub(super) fn in_network(&mut self, network: Network, side: Side, yes: Label, no: Label) {
-        let (v4_at, v6_at) = side.address_at();
+        let v6_at = side.address6_at();
         let prefix = network.prefix();
         match network.address() {
             IpAddr::V4(address) => {
                 self.builder.jump(VERSION, Condition::NotEqual, 4, no);
-                self.same_bits(v4_at, 4, address.to_bits().into(), prefix, no);
+                self.builder.copy(T0, side.address4());
+                self.same_bits(32, address.to_bits().into(), prefix, no);
             }
             IpAddr::V6(address) => {
                 self.builder.jump(VERSION, Condition::NotEqual, 6, no);
                 let bits = address.to_bits();
-                self.same_bits(v6_at, 8, (bits >> 64) as u64, prefix.min(64), no);
-                self.same_bits(v6_at + 8, 8, bits as u64, prefix.saturating_sub(64), no);
+                for (offset, half, prefix) in
+                    [(0, (bits >> 64) as u64, prefix.min(64)), (8, bits as u64, prefix.saturating_sub(64))]
+                {
+                    if prefix > 0 {
+                        self.builder.load(T0, IP_AT, v6_at + offset, 8, no);
+                        self.same_bits(64, half, prefix, no);
+                    }
+                }
             }
         }
         self.builder.goto(yes);
     }
 
-    /// The first `prefix` bits at an offset of the IP header are those of `value`, or jumps to `no`.
-    fn same_bits(&mut self, offset: u16, bytes: u8, value: u64, prefix: u8, no: Label) {
+    /// The first `prefix` of the lowest `bits` of `T0` are those of `value`, or jumps to `no`.
+    fn same_bits(&mut self, bits: u8, value: u64, prefix: u8, no: Label) {
+        let host_bits = u64::from(bits.saturating_sub(prefix));
         if prefix == 0 {
             return;
         }
-        self.builder.load(T0, IP_AT, offset, bytes, no);
-        let host_bits = u64::from(bytes) * 8 - u64::from(prefix);
         if host_bits > 0 {
             self.builder.alu(Alu::Shr, T0, host_bits);
         }

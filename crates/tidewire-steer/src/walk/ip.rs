@@ -2,8 +2,8 @@
 
 use super::link::{IPV4, IPV6};
 use super::slot::{
-    AT, DESTINATION_PORT, ETHER_TYPE, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, L4_AT, PORTS, PROTO,
-    SOURCE_PORT, T0, T1, T2, T3, T4, T5, T6, VERSION,
+    AT, DESTINATION_PORT, DESTINATION4, ETHER_TYPE, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, L4_AT, PORTS,
+    PROTO, SOURCE_PORT, SOURCE4, T0, T1, T2, T3, T4, T5, T6, VERSION,
 };
 use super::{EXTENSIONS, jump_any};
 use crate::ir::{Alu, Builder, Condition, Label};
@@ -60,30 +60,41 @@ fn found(builder: &mut Builder, version: u64, ether_type: u64) {
 }
 
 fn v4(builder: &mut Builder, done: Label) {
-    builder.load(T0, AT, 0, 1, done);
+    // Few loads of many bytes: each is a call of the kernel in a socket's program.
+    builder.load(T0, AT, 0, 8, done);
     builder.copy(T1, T0);
-    builder.alu(Alu::Shr, T1, 4);
-    builder.jump(T1, Condition::NotEqual, 4, done);
+    builder.alu(Alu::And, T1, 0xffff);
+    builder.alu(Alu::Shr, T0, 56);
+    builder.copy(T2, T0);
+    builder.alu(Alu::Shr, T2, 4);
+    builder.jump(T2, Condition::NotEqual, 4, done);
     builder.alu(Alu::And, T0, 15);
     builder.jump(T0, Condition::Less, 5, done);
     builder.alu(Alu::Shl, T0, 2);
-    builder.load(T1, AT, 6, 2, done);
     builder.load(T2, AT, 9, 1, done);
-    // The whole header must be there: its last byte is.
+    builder.load(T5, AT, 12, 8, done);
     builder.copy(T3, AT);
     builder.alu_slot(Alu::Add, T3, T0);
+    // The whole header must be there: its last byte is.
+    let no_options = builder.label();
+    builder.jump(T0, Condition::Equal, 20, no_options);
     builder.copy(T4, T3);
     builder.alu(Alu::Sub, T4, 1);
     builder.bound(T4, done);
     builder.load(T4, T4, 0, 1, done);
+    builder.place(no_options);
     builder.bound(T3, done);
-    builder.set(T5, 0);
     // An authentication header protects what is behind it and does not hide it (RFC 4302).
     let plain = builder.label();
     builder.jump(T2, Condition::NotEqual, AUTHENTICATION, plain);
     builder.jump(T1, Condition::AnyBit, 0x3fff, plain);
     authentication(builder, done);
     builder.place(plain);
+    builder.copy(SOURCE4, T5);
+    builder.alu(Alu::Shr, SOURCE4, 32);
+    builder.copy(DESTINATION4, T5);
+    builder.alu(Alu::And, DESTINATION4, 0xffff_ffff);
+    builder.set(T5, 0);
     found(builder, 4, IPV4);
 }
 
@@ -99,10 +110,12 @@ fn authentication(builder: &mut Builder, done: Label) {
 
 fn v6(builder: &mut Builder, done: Label) {
     let end = builder.label();
-    builder.load(T0, AT, 0, 1, done);
-    builder.alu(Alu::Shr, T0, 4);
+    builder.load(T0, AT, 0, 8, done);
+    builder.copy(T2, T0);
+    builder.alu(Alu::Shr, T0, 60);
     builder.jump(T0, Condition::NotEqual, 6, done);
-    builder.load(T2, AT, 6, 1, done);
+    builder.alu(Alu::Shr, T2, 8);
+    builder.alu(Alu::And, T2, 0xff);
     builder.load(T4, AT, 39, 1, done);
     builder.set(T1, 0);
     builder.set(T5, 0);
@@ -168,8 +181,10 @@ pub(super) fn ports(builder: &mut Builder, done: Label) {
     jump_any(builder, PROTO, &[TCP, UDP, SCTP, UDP_LITE], with);
     builder.goto(without);
     builder.place(with);
-    builder.load(SOURCE_PORT, L4_AT, 0, 2, done);
-    builder.load(DESTINATION_PORT, L4_AT, 2, 2, done);
+    builder.load(SOURCE_PORT, L4_AT, 0, 4, done);
+    builder.copy(DESTINATION_PORT, SOURCE_PORT);
+    builder.alu(Alu::Shr, SOURCE_PORT, 16);
+    builder.alu(Alu::And, DESTINATION_PORT, 0xffff);
     builder.set(PORTS, 1);
     builder.place(without);
 }

@@ -76,8 +76,12 @@ pub(crate) mod slot {
     pub(crate) const T5: Slot = 28;
     pub(crate) const T6: Slot = 29;
 
+    /// IPv4's addresses.
+    pub(crate) const SOURCE4: Slot = 30;
+    pub(crate) const DESTINATION4: Slot = 31;
+
     /// The first that is free.
-    pub(crate) const FREE: Slot = 30;
+    pub(crate) const FREE: Slot = 32;
 }
 
 /// What of the walk a program needs.

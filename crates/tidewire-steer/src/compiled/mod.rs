@@ -151,3 +151,6 @@ impl Compiled {
         self.code(Hook::Socket, Output::Fanout { workers, dropped: workers, copy })
     }
 }
+
+#[cfg(test)]
+mod tests;
