@@ -118,8 +118,8 @@ fn every_function_says_the_same_in_the_kernel() {
             };
             let settings = settings(&mut random);
             // Not all at once in memory.
-            for part in 0..count.div_ceil(rounds).div_ceil(10_000) {
-                let frames = frames(&mut random, (count.div_ceil(rounds) - part * 10_000).min(10_000));
+            for part in 0..count.div_ceil(rounds).div_ceil(100_000) {
+                let frames = frames(&mut random, (count.div_ceil(rounds) - part * 100_000).min(100_000));
                 agrees(&text, &settings, &frames);
             }
         }
