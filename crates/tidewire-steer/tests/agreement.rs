@@ -121,6 +121,8 @@ fn outputs_are_the_verdict_s_workers() {
             assert_eq!(first.run(&made), verdict.first(WORKERS).unwrap_or(DROPPED));
             assert_eq!(second.run(&made), verdict.second(WORKERS).unwrap_or(DROPPED));
             for (worker, filter) in (0..).zip(&mut filters) {
+                filter.data_at = 0;
+                filter.linear_bytes = if random.once_in(4) { 20 } else { usize::MAX };
                 let takes = verdict.workers(WORKERS).any(|w| w == worker);
                 assert_eq!(filter.run(&made), if takes { u32::MAX } else { 0 }, "{text}");
             }
@@ -149,11 +151,6 @@ fn a_tag_that_the_kernel_took_out_counts_as_if_it_were_there() {
             if made.frame.len() < 18
                 || ![0x8100, 0x88a8].contains(&u16::from_be_bytes([made.frame[12], made.frame[13]]))
             {
-                continue;
-            }
-            // Bounds on tags count the frame as it is.
-            let tags = made.frame.windows(2).filter(|w| [[0x81, 0], [0x88, 0xa8], [0x91, 0]].contains(&[w[0], w[1]]));
-            if tags.count() >= 3 {
                 continue;
             }
             seen += 1;

@@ -145,6 +145,12 @@ impl Program {
         }
     }
 
+    /// Its number in this process, as sockets take it.
+    #[must_use]
+    pub fn number(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+
     /// Runs it over one Ethernet frame and returns what it returned.
     ///
     /// # Errors

@@ -118,6 +118,32 @@ impl PacketSocket {
         Ok(Self(socket))
     }
 
+    /// Joins a fan-out group whose members are chosen by an eBPF program.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn join_fanout(&self, group: u16, program: i32) -> io::Result<()> {
+        const PACKET_FANOUT_EBPF: i32 = 7;
+        const PACKET_FANOUT_DATA: i32 = 22;
+        let group = i32::from(group) | PACKET_FANOUT_EBPF << 16;
+        set_option(&self.0, libc::SOL_PACKET, libc::PACKET_FANOUT, &group)?;
+        set_option(&self.0, libc::SOL_PACKET, PACKET_FANOUT_DATA, &program)
+    }
+
+    /// Takes no frames from now on, or those that an eBPF program takes.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn filter(&self, program: Option<i32>) -> io::Result<()> {
+        if let Some(program) = program {
+            return set_option(&self.0, libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program);
+        }
+        let mut nothing = libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
+        let filter = libc::sock_fprog { len: 1, filter: &raw mut nothing };
+        // The filter outlives the call, which copies it.
+        set_option(&self.0, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)
+    }
+
     /// Sends a frame.
     ///
     /// # Errors

@@ -45,7 +45,8 @@ pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Resu
     let greatest =
         operations.iter().filter_map(|o| if let Operation::Label(Label(l)) = o { Some(*l) } else { None }).max();
     let labels = greatest.unwrap_or(0).max(labels as u32);
-    let mut emitter = Emitter { asm: Assembler::new(labels), hook };
+    let is_filter = matches!(output, Output::Filter { .. });
+    let mut emitter = Emitter { asm: Assembler::new(labels), hook, is_filter };
     emitter.begin(operations);
     for operation in operations {
         emitter.operation(operation);
@@ -68,6 +69,9 @@ fn for_hook(operations: &[Operation], hook: Hook) -> Vec<Operation> {
 struct Emitter {
     asm: Assembler,
     hook: Hook,
+    /// A socket's filter gets packets with their data from the link layer on; a fan-out program gets incoming ones with
+    /// their data from behind it.
+    is_filter: bool,
 }
 
 impl Emitter {
@@ -81,13 +85,17 @@ impl Emitter {
         asm.copy(reg::CONTEXT, reg::R1);
         match self.hook {
             Hook::Socket => {
-                // How far the packet's data begins behind its link layer, as fan-out programs get it.
-                let incoming = asm.label();
-                asm.set(reg::DISTANCE, ETHERNET_BYTES);
-                asm.load(reg::R1, reg::CONTEXT, skb::PACKET_TYPE, 4);
-                asm.jump(code::NOT_EQUAL, reg::R1, skb::OUTGOING, reg::R2, incoming);
-                asm.set(reg::DISTANCE, 0);
-                asm.place(incoming);
+                // How far the packet's data begins behind its link layer.
+                if self.is_filter {
+                    asm.set(reg::DISTANCE, 0);
+                } else {
+                    let incoming = asm.label();
+                    asm.set(reg::DISTANCE, ETHERNET_BYTES);
+                    asm.load(reg::R1, reg::CONTEXT, skb::PACKET_TYPE, 4);
+                    asm.jump(code::NOT_EQUAL, reg::R1, skb::OUTGOING, reg::R2, incoming);
+                    asm.set(reg::DISTANCE, 0);
+                    asm.place(incoming);
+                }
                 asm.load(reg::UNKNOWN, reg::CONTEXT, skb::LENGTH, 4);
             }
             Hook::Xdp => {

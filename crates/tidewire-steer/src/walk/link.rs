@@ -55,8 +55,15 @@ fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
     builder.load(ETHER_TYPE, AT, 12, 2, done);
     builder.alu(Alu::Add, AT, 14);
     over_bridge_tag(builder, done);
-    let [tags_end, after] = [(); 2].map(|()| builder.label());
+    let [second, tags_end, after] = [(); 3].map(|()| builder.label());
+    if outermost {
+        // A tag that was taken out is the first, also where tags are counted.
+        builder.jump(VLAN0, Condition::NotEqual, 0, second);
+    }
     for tag in 0..TAGS {
+        if outermost && tag == 1 {
+            builder.place(second);
+        }
         let tagged = builder.label();
         jump_any(builder, ETHER_TYPE, &TAG_TYPES, tagged);
         builder.goto(tags_end);
@@ -65,10 +72,7 @@ fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
             builder.load(T0, AT, 0, 2, done);
             note_tag(builder, tag == 0);
             if tag == 0 {
-                let was_removed = builder.label();
-                builder.jump(VLAN1, Condition::NotEqual, 0, was_removed);
                 builder.set(TAG_BYTES, 4);
-                builder.place(was_removed);
             }
         }
         builder.load(ETHER_TYPE, AT, 2, 2, done);

@@ -28,6 +28,8 @@ pub struct Machine {
     pub redirected: Option<(u64, u64)>,
     /// The packet's bytes that lie in its linear part; the others only one helper reaches.
     pub linear_bytes: usize,
+    /// Where the packet's data begins: behind the Ethernet header, but not for a socket's filter.
+    pub data_at: u64,
     /// A tag that was taken out.
     pub vlan_tag: Option<u16>,
     /// Instructions run so far.
@@ -49,6 +51,7 @@ impl Machine {
             remembered: [0; 8],
             redirected: None,
             linear_bytes: usize::MAX,
+            data_at: ETHERNET_BYTES,
             vlan_tag: None,
             steps: 0,
         }
@@ -178,7 +181,7 @@ impl Machine {
             (26 | 68, Hook::Socket) => {
                 assert_eq!(r[1], CONTEXT);
                 let linear = self.linear_bytes.min(packet.frame.len());
-                let (end, base) = if helper == 68 { (linear, 0) } else { (packet.frame.len(), ETHERNET_BYTES) };
+                let (end, base) = if helper == 68 { (linear, 0) } else { (packet.frame.len(), self.data_at) };
                 let (from, bytes) = ((r[2] as u32 as u64 + base) as usize, r[4] as usize);
                 let to = stack_at(r[3]);
                 stack[to..to + bytes].fill(0);
