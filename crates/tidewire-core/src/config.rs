@@ -152,7 +152,8 @@ pub struct Config {
     /// An acknowledged hole becomes a gap (STRICT) when this many packets with payload came after it *and*
     /// `hole_bytes_strict` are waiting: a capture may show packets in another order than they had. Default 64.
     pub hole_segments_strict: u32,
-    /// See `hole_segments_strict`. Default 128 KiB: short streams are waited for to their end, long ones cost little.
+    /// See `hole_segments_strict`. Default 96 KiB, 64 segments of usual size: short streams are waited for to their
+    /// end, long ones cost little.
     pub hole_bytes_strict: u64,
     /// A hole becomes a gap in FAST mode after this many packets with payload, acknowledged or not. Default 16.
     pub hole_segments_fast: u32,
@@ -220,7 +221,7 @@ impl Default for Config {
             holes_max: 1 << 20,
             list_max: 4096,
             hole_segments_strict: 64,
-            hole_bytes_strict: 128 << 10,
+            hole_bytes_strict: 96 << 10,
             hole_segments_fast: 16,
             hole_timeout_ns: 0,
             fragment_bytes_min: 8,
