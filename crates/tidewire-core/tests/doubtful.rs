@@ -40,6 +40,20 @@ fn client_sent(more: &[Seg]) -> String {
     text(&one(more).bytes[0]).into()
 }
 
+/// The same without payload: nothing waits then, and the answers look like any others.
+#[test]
+fn bare_acknowledgments_of_what_was_never_sent_do_not_become_true_by_number() {
+    let bare = |beyond: u32| Seg::new(true, C + 3, S + 1 + beyond, ACK, b"");
+    let mut more = vec![data(0, "go", 0), answer(2)];
+    for step in 0..3 {
+        more.extend([bare(100_000 + step), answer(2)]);
+    }
+    more.extend([data(2, "od", 0), answer(4), fin(4), Seg::new(false, S + 1, C + 6, FIN | ACK, b"")]);
+    let told = one(&more);
+    assert_eq!(text(&told.bytes[0]), "good");
+    assert!(told.gaps[1].is_empty() && !told.anomalies.contains(&"acked_unseen".into()), "{told:?}");
+}
+
 /// A host drops every one of them, and says so by its own number, which goes on as if nothing had been lost.
 #[test]
 fn acknowledgments_of_what_was_never_sent_do_not_become_true_by_number() {

@@ -1,12 +1,6 @@
 //! Packets as the engine's fuzz input describes them, built so that they reach deep.
 
-/// TCP flags.
-pub const FIN: u8 = 1;
-pub const SYN: u8 = 2;
-pub const RST: u8 = 4;
-pub const PSH: u8 = 8;
-pub const ACK: u8 = 16;
-pub const URG: u8 = 32;
+pub use tidewire_core::wire::flag::{ACK, FIN, PSH, RST, SYN, URG};
 
 /// Who sends to whom.
 #[derive(Clone, Copy)]

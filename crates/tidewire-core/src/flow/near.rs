@@ -1,5 +1,5 @@
 //! Packets come in trains, and trains of few flows alternate: what was worked out for the last packets of each direction
-//! is at hand for the next one. A miss costs nothing but the look.
+//! is at hand for the next one. A miss costs a look and the entry that is written.
 
 use super::{
     NO_SLOT,
@@ -34,7 +34,7 @@ impl Near {
     /// Where a direction is, if it is here.
     #[inline(always)]
     pub(crate) fn place(words: &OneWay) -> u8 {
-        (words.mixed() >> 58) as u8
+        (words.mixed() >> (u64::BITS - ENTRIES.ilog2())) as u8
     }
 
     /// The entry at `place`, if it is of this direction.

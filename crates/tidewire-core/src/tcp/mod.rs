@@ -12,7 +12,8 @@ mod reset;
 mod segment;
 
 use accept::Ack;
-pub(crate) use segment::{Segment, flag};
+pub(crate) use segment::Segment;
+pub(crate) use tidewire_wire::flag;
 
 use crate::{
     AnomalyKind, Direction, Fate, GapCause, Handler, Mode, TcpState,

@@ -102,6 +102,10 @@ impl<H: Handler> Core<H> {
         if let Some(extra) = &mut flow.extra {
             extra.unheard[at ^ 1] = 0;
             extra.skip[at].1 = 0;
+            // As on the long way (`hear`): its own number gives the lie to acknowledgments of what it never sent.
+            if length == 0 && flow.halves[at].flags & WAITS == 0 {
+                extra.skip[at ^ 1].1 = 0;
+            }
         }
         let me = &mut flow.halves[at];
         me.ack = ack;

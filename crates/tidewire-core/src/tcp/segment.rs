@@ -1,13 +1,4 @@
-use tidewire_wire::Decoded;
-
-/// Flag bits of a TCP header (RFC 9293 section 3.1).
-pub(crate) mod flag {
-    pub const FIN: u8 = 1;
-    pub const SYN: u8 = 2;
-    pub const RST: u8 = 4;
-    pub const ACK: u8 = 16;
-    pub const URG: u8 = 32;
-}
+use tidewire_wire::{Decoded, flag};
 
 /// The fields of a TCP header that reassembly needs.
 #[derive(Clone, Copy, Debug)]

@@ -8,12 +8,7 @@ use tidewire_core::{
     wire::LinkType,
 };
 
-pub const FIN: u8 = 1;
-pub const SYN: u8 = 2;
-pub const RST: u8 = 4;
-pub const PSH: u8 = 8;
-pub const ACK: u8 = 16;
-pub const URG: u8 = 32;
+pub use tidewire_core::wire::flag::{ACK, FIN, PSH, RST, SYN, URG};
 
 /// A TCP segment between 10.0.0.1:1000 (client) and 10.0.0.2:80.
 #[derive(Clone, Debug)]
