@@ -1,4 +1,4 @@
-//! Where packets come from: capture files, their compression, merging and filters.
+//! Where packets come from: capture files, their compression, merging and filters; interfaces ([`live`]).
 //!
 //! A [`Source`] fills [`Block`]s, each a piece of memory and the frames in it. [`Reader`] is one file, pipe or
 //! stream of bytes, [`Merge`] any number of them in order of time, [`Filtered`] what a [`Filter`] leaves of another
@@ -15,7 +15,7 @@
 //! }
 //! # Ok::<(), tidewire_capture::Error>(())
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod block;
 mod error;
@@ -23,10 +23,12 @@ mod filter;
 mod filtered;
 mod input;
 mod limits;
+pub mod live;
 mod merge;
 mod pcap;
 mod pcapng;
 mod reader;
+pub mod sys;
 mod walk;
 
 pub use block::{Block, Source};

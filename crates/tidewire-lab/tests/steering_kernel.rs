@@ -10,8 +10,8 @@ mod common;
 use std::io;
 
 use common::{Random, packets, packets::frame, programs};
+use tidewire_capture::sys::bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP};
 use tidewire_core::wire::LinkType;
-use tidewire_lab::sys::bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP};
 use tidewire_steer::{
     Compiled, DATAGRAMS_MAX, Fragments, Packet, Program, STATE_BYTES, Settings, State,
     bpf::{Code, Copy, Hook, MapUse, Output},

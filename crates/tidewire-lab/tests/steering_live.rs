@@ -8,14 +8,12 @@ mod common;
 use std::{process::Command, thread};
 
 use common::{Random, packets, packets::frame};
-use tidewire_core::wire::LinkType;
-use tidewire_lab::{
-    oracle::network::missing,
-    sys::{
-        bpf::{ARRAY, Map, Program as Loaded, SOCKET_FILTER},
-        net::{PacketSocket, own_namespace},
-    },
+use tidewire_capture::sys::{
+    bpf::{ARRAY, Map, Program as Loaded, SOCKET_FILTER},
+    net::{PacketSocket, own_namespace},
 };
+use tidewire_core::wire::LinkType;
+use tidewire_lab::oracle::network::missing;
 use tidewire_steer::{
     Compiled, Packet, Program, STATE_BYTES, Settings, State,
     bpf::{Copy, Hook, Output},

@@ -8,6 +8,8 @@ use tidewire_core::{
     wire::LinkType,
 };
 
+// Not every test uses all of them.
+#[allow(unused_imports)]
 pub use tidewire_core::wire::flag::{ACK, FIN, PSH, RST, SYN, URG};
 
 /// A TCP segment between 10.0.0.1:1000 (client) and 10.0.0.2:80.

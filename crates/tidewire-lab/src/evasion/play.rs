@@ -8,10 +8,11 @@ use std::{
 };
 
 use super::script::{Cut, Script, Segment, Step, segment, syn};
+use tidewire_capture::sys::net::{grow_buffer, reset_on_close};
+
 use crate::{
     craft::{ACK, ETHERNET_BYTES, Ip, Piece, SYN, Tcp, fold, frame, pseudo_sum, sum, tcp_segment},
     oracle::network::{Network, host, sender},
-    sys::net::{grow_buffer, reset_on_close},
 };
 
 const FIRST_ISN: u32 = 1_000_000;

@@ -11,10 +11,9 @@ use super::{
     arrange::{Interval, all, byte, holes},
     network::{Network, host},
 };
-use crate::{
-    craft::{Ip, Piece, frame},
-    sys::net::{accept_no_checksum, grow_buffer, raw_socket},
-};
+use tidewire_capture::sys::net::{accept_no_checksum, grow_buffer, raw_socket};
+
+use crate::craft::{Ip, Piece, frame};
 
 /// Bytes of a unit of the grid: fragments begin at multiples of eight.
 const UNIT: u32 = 8;

@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use crate::sys::net::{PacketSocket, own_namespace, thread_number};
+use tidewire_capture::sys::net::{PacketSocket, own_namespace, thread_number};
 
 /// The host's interface.
 const HOST_INTERFACE: &str = "tw1";

@@ -12,10 +12,9 @@ use super::{
     arrange::{Interval, byte, holes},
     network::{Network, host, sender},
 };
-use crate::{
-    craft::{ACK, ETHERNET_BYTES, FIN, Ip, PSH, SYN, Tcp, frame, tcp_segment},
-    sys::net::reset_on_close,
-};
+use tidewire_capture::sys::net::reset_on_close;
+
+use crate::craft::{ACK, ETHERNET_BYTES, FIN, Ip, PSH, SYN, Tcp, frame, tcp_segment};
 
 /// The host listens here.
 const PORT: u16 = 7777;

@@ -3,8 +3,6 @@
 //! JUSTIFICATION: the standard library neither returns a child's resource usage nor reads a thread's CPU clock.
 #![allow(unsafe_code)]
 
-pub mod bpf;
-pub mod net;
 #[cfg(feature = "nids")]
 pub mod nids;
 

@@ -1,0 +1,141 @@
+use std::time::Duration;
+
+use tidewire_steer::Compiled;
+
+/// How frames get from the kernel to us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LiveEngine {
+    /// The best that works: AF_XDP where frames only come to be captured ([`Role::Tap`]), else a packet socket.
+    #[default]
+    Auto,
+    /// A packet socket's ring, TPACKET_V3.
+    Packet,
+    /// AF_XDP in the driver, without a copy where the driver can.
+    Xdp,
+    /// AF_XDP through the generic hook, for any driver.
+    XdpGeneric,
+}
+
+/// What the interface is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// The machine's own traffic: the stack gets all of it, untouched. Only what is copied to us can be cut off.
+    #[default]
+    Host,
+    /// The interface only mirrors: whatever was captured, cut off or not wanted is dropped there.
+    Tap,
+}
+
+/// Which frames of an interface. AF_XDP sees incoming ones only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Both; of the loopback interface, where every frame is seen twice, incoming ones.
+    #[default]
+    Both,
+    /// Incoming ones.
+    In,
+}
+
+/// How the kernel chooses among the sockets of a group (packet(7), `PACKET_FANOUT`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FanoutMode {
+    /// By flow hash.
+    Hash,
+    /// In turn.
+    RoundRobin,
+    /// By the CPU on which the frame arrived.
+    Cpu,
+    /// The first one until it is full, then the next.
+    Rollover,
+    /// At random.
+    Random,
+    /// By the receive queue.
+    Queue,
+    /// By a classic BPF program whose result is the worker's number, modulo workers.
+    Cbpf,
+    /// By a steering program, or the one set with `PACKET_FANOUT_DATA` by whoever made the group.
+    Ebpf,
+}
+
+impl FanoutMode {
+    /// Every mode and its name in the interface.
+    pub const ALL: &'static [(&'static str, Self)] = &[
+        ("hash", Self::Hash),
+        ("lb", Self::RoundRobin),
+        ("cpu", Self::Cpu),
+        ("rollover", Self::Rollover),
+        ("rnd", Self::Random),
+        ("qm", Self::Queue),
+        ("cbpf", Self::Cbpf),
+        ("ebpf", Self::Ebpf),
+    ];
+}
+
+/// A fan-out group of packet sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fanout {
+    /// The group's number, 0 to 65,535; several processes that name the same one share its frames. `None`: one that is
+    /// free (`PACKET_FANOUT_FLAG_UNIQUEID`).
+    pub group: Option<u16>,
+    /// How frames are shared.
+    pub mode: FanoutMode,
+    /// Put IPv4 fragments together first (`PACKET_FANOUT_FLAG_DEFRAG`): the datagram is delivered whole.
+    pub defrag: bool,
+    /// Go on to the next socket where the chosen one is full (`PACKET_FANOUT_FLAG_ROLLOVER`).
+    pub rollover: bool,
+}
+
+/// What is captured, and how.
+#[derive(Clone, Debug)]
+pub struct LiveSettings {
+    /// Interfaces' names, without repetition.
+    pub interfaces: Vec<String>,
+    /// See [`LiveEngine`].
+    pub engine: LiveEngine,
+    /// See [`Role`].
+    pub role: Role,
+    /// See [`Direction`].
+    pub direction: Direction,
+    /// Workers, each with a ring on every interface.
+    pub workers: usize,
+    /// Pin worker i to the i-th CPU that the process may use.
+    pub pin: bool,
+    /// Memory of one ring, bytes. Default 64 MiB.
+    pub ring_bytes: usize,
+    /// Captured bytes of a frame; the rest is cut. Default 262,144, which is more than any frame has.
+    pub snap_bytes: u32,
+    /// Whether frames for other machines are wanted. Default: yes.
+    pub promiscuous: bool,
+    /// The sockets' group where there are several workers, or other processes. Default: our own steering, by flow.
+    pub fanout: Option<Fanout>,
+    /// A steering program; needs the mode `ebpf` with packet sockets.
+    pub steering: Option<Compiled>,
+    /// Expression in libpcap's language; runs in the kernel.
+    pub filter: Option<String>,
+    /// Busy polling of AF_XDP sockets, microseconds; 0: none.
+    pub busy_poll_us: u32,
+    /// How long frames of several interfaces are held back to be put in order of time. Default 10 ms.
+    pub merge_window: Duration,
+}
+
+impl LiveSettings {
+    /// The defaults, for these interfaces.
+    pub fn new<S: Into<String>>(interfaces: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            interfaces: interfaces.into_iter().map(Into::into).collect(),
+            engine: LiveEngine::default(),
+            role: Role::default(),
+            direction: Direction::default(),
+            workers: 1,
+            pin: true,
+            ring_bytes: 64 << 20,
+            snap_bytes: 262_144,
+            promiscuous: true,
+            fanout: None,
+            steering: None,
+            filter: None,
+            busy_poll_us: 0,
+            merge_window: Duration::from_millis(10),
+        }
+    }
+}
