@@ -14,6 +14,7 @@ pub mod hash;
 mod ledger;
 mod policy;
 mod prefetch;
+mod shunt;
 mod stats;
 pub mod tcp;
 
@@ -23,5 +24,6 @@ pub use engine::{Class, Classify, Engine, History, Stream};
 pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};
 pub use ledger::{Fate, Ledger};
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};
+pub use shunt::{Counted, Shunt};
 pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, TcpState};
 pub use tidewire_wire as wire;
