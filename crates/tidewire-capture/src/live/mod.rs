@@ -5,6 +5,8 @@
 
 mod ring;
 mod settings;
+mod worker;
 
 pub use ring::{Ring, RingCounts};
 pub use settings::{Direction, Fanout, FanoutMode, LiveEngine, LiveSettings, Role};
+pub use worker::Worker;

@@ -35,6 +35,13 @@ pub trait Ring: Send {
     /// handed over when it is full or this old.
     fn delay_ns(&self) -> u64;
 
+    /// No frame enters the ring from now on. What is in it can still be collected, the last of it after
+    /// [`delay_ns`](Self::delay_ns); the counts are final then.
+    ///
+    /// # Errors
+    /// As [`collect`](Self::collect).
+    fn stop(&mut self) -> Result<(), Error>;
+
     /// What the kernel counted for this ring since it was opened.
     ///
     /// # Errors

@@ -7,3 +7,4 @@
 pub mod arena;
 pub mod bpf;
 pub mod net;
+pub mod wait;

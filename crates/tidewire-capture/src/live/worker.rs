@@ -1,0 +1,249 @@
+//! One worker's rings, polled fairly and merged by time.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tidewire_core::{Batch, Frame};
+
+use super::{Ring, RingCounts};
+use crate::{
+    Error,
+    sys::{arena::Arena, wait},
+};
+
+/// Frames that one ring may add in a round: small enough that no ring waits long for its turn, large enough that the round
+/// itself costs nothing.
+const ROUND_FRAMES: usize = 512;
+
+/// Frames of one ring that wait for others with earlier timestamps. Beyond this, order is given up rather than frames.
+const WAITING_FRAMES_MAX: usize = 1 << 16;
+
+/// How long a ring in error is left alone before it is tried again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// A ring and what of it is not yet handed over.
+struct Line {
+    ring: Box<dyn Ring>,
+    /// Noted, in the order of arrival.
+    waiting: VecDeque<Frame>,
+    /// Of the batch under way, frames that are this ring's.
+    taken: usize,
+    /// It was in error: tried again from then on.
+    retry: Option<Instant>,
+}
+
+/// The rings of one worker.
+pub struct Worker {
+    arena: Arc<Arena>,
+    lines: Vec<Line>,
+    batch: Vec<Frame>,
+    /// This worker's index and how many there are: numbers of frames are unique among them.
+    place: (u64, u64),
+    frames: u64,
+    clock_ns: u64,
+    window_ns: u64,
+    /// Frames handed over after one with a later timestamp.
+    late: u64,
+    /// Whether the rings take nothing more.
+    draining: bool,
+    troubles: Vec<Error>,
+    calls: u64,
+}
+
+impl Worker {
+    /// Worker `place.0` of `place.1`, with its rings; all of them lie in `arena`. Frames of several rings are merged by
+    /// time within `window`.
+    #[must_use]
+    pub fn new(arena: Arc<Arena>, rings: Vec<Box<dyn Ring>>, place: (usize, usize), window: Duration) -> Self {
+        let line = |ring| Line { ring, waiting: VecDeque::new(), taken: 0, retry: None };
+        Self {
+            arena,
+            lines: rings.into_iter().map(line).collect(),
+            batch: Vec::new(),
+            place: (place.0 as u64, place.1.max(1) as u64),
+            frames: 0,
+            clock_ns: 0,
+            window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
+            late: 0,
+            draining: false,
+            troubles: Vec::new(),
+            calls: 0,
+        }
+    }
+
+    /// Hands over what has arrived, as one batch, and gives its memory back. Where nothing has, waits for it, at most
+    /// `most`. Returns how many frames there were.
+    pub fn poll(&mut self, most: Duration, take: impl FnOnce(&Batch<'_>)) -> usize {
+        self.collect();
+        self.merge(wait::now_ns());
+        if self.batch.is_empty() {
+            if !most.is_zero() {
+                self.wait(most);
+            }
+            return 0;
+        }
+        let frames = self.batch.len();
+        take(&Batch { memory: self.arena.bytes(), frames: &self.batch });
+        self.batch.clear();
+        for line in &mut self.lines {
+            line.ring.give_back(std::mem::take(&mut line.taken));
+        }
+        frames
+    }
+
+    /// The time up to which everything that arrived has been handed over, when there was nothing more: what timers can run
+    /// by while no frame comes.
+    #[must_use]
+    pub fn quiet_until_ns(&self) -> u64 {
+        let delay = self.lines.iter().map(|line| line.ring.delay_ns()).max().unwrap_or(0);
+        wait::now_ns().saturating_sub(delay + self.window_ns)
+    }
+
+    /// No frame enters the rings from now on; what is in them is still handed over by [`poll`](Self::poll), without
+    /// waiting for other rings.
+    pub fn stop(&mut self) {
+        self.draining = true;
+        for line in &mut self.lines {
+            if let Err(error) = line.ring.stop() {
+                self.troubles.push(error);
+            }
+        }
+    }
+
+    /// How long after [`stop`](Self::stop) a ring may still show frames.
+    #[must_use]
+    pub fn delay(&self) -> Duration {
+        Duration::from_nanos(self.lines.iter().map(|line| line.ring.delay_ns()).max().unwrap_or(0))
+    }
+
+    /// What went wrong since the last call: interfaces that are gone or down. Each is told once, until it works again.
+    pub fn troubles(&mut self) -> Vec<Error> {
+        std::mem::take(&mut self.troubles)
+    }
+
+    /// What the kernel counted, all rings together; with the calls of waiting.
+    ///
+    /// # Errors
+    /// A ring's.
+    pub fn counts(&mut self) -> Result<RingCounts, Error> {
+        let mut sum = RingCounts { calls: self.calls, ..RingCounts::default() };
+        for line in &mut self.lines {
+            sum.add(&line.ring.counts()?);
+        }
+        Ok(sum)
+    }
+
+    /// Frames handed over so far.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Frames handed over after one with a later timestamp: another ring was later than the window.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Each ring gets the same share of a round, whatever the others have.
+    fn collect(&mut self) {
+        let several = self.lines.len() > 1;
+        for line in &mut self.lines {
+            if line.retry.is_some_and(|at| Instant::now() < at) {
+                continue;
+            }
+            let most = if several { WAITING_FRAMES_MAX.saturating_sub(line.waiting.len()) } else { ROUND_FRAMES };
+            let most = most.min(ROUND_FRAMES);
+            if most == 0 {
+                continue;
+            }
+            match line.ring.collect(&mut line.waiting, most) {
+                Ok(()) => line.retry = None,
+                Err(error) => {
+                    if line.retry.is_none() {
+                        self.troubles.push(error);
+                    }
+                    line.retry = Some(Instant::now() + RETRY);
+                }
+            }
+        }
+    }
+
+    /// Moves to the batch what may go: the earliest first, up to the time until which every ring's frames are known.
+    fn merge(&mut self, now_ns: u64) {
+        if let [line] = &mut self.lines[..] {
+            line.taken = line.waiting.len();
+            self.batch.extend(line.waiting.drain(..));
+        } else {
+            let horizon = self.horizon(now_ns);
+            while self.batch.len() < ROUND_FRAMES * self.lines.len() {
+                let heads = self.lines.iter_mut().filter(|line| !line.waiting.is_empty());
+                let earliest = heads.min_by_key(|line| line.waiting.front().map(|frame| frame.timestamp_ns));
+                let Some(line) = earliest else { break };
+                let is_full = line.waiting.len() >= WAITING_FRAMES_MAX;
+                let Some(frame) = line.waiting.front() else { break };
+                if frame.timestamp_ns > horizon && !is_full {
+                    break;
+                }
+                self.batch.extend(line.waiting.pop_front());
+                line.taken += 1;
+            }
+        }
+        let (index, count) = self.place;
+        for frame in &mut self.batch {
+            self.late += u64::from(frame.timestamp_ns < self.clock_ns);
+            self.clock_ns = self.clock_ns.max(frame.timestamp_ns);
+            frame.clock_ns = self.clock_ns;
+            frame.number = self.frames * count + index + 1;
+            self.frames += 1;
+        }
+    }
+
+    /// The time until which all frames are known. A ring that has some is in order; one that has none may still have some
+    /// under way, but nothing waits for them longer than the window.
+    fn horizon(&self, now_ns: u64) -> u64 {
+        if self.draining {
+            return u64::MAX;
+        }
+        let known = |line: &Line| match line.waiting.back() {
+            Some(last) => last.timestamp_ns,
+            None => now_ns.saturating_sub(line.ring.delay_ns().min(self.window_ns)),
+        };
+        self.lines.iter().map(known).min().unwrap_or(u64::MAX)
+    }
+
+    fn wait(&mut self, most: Duration) {
+        let mut most = most;
+        if self.lines.iter().any(|line| !line.waiting.is_empty()) {
+            most = most.min(Duration::from_millis(1));
+        }
+        let mut descriptors = Vec::with_capacity(self.lines.len());
+        for line in &mut self.lines {
+            match line.ring.prepare_wait() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    if line.retry.is_none() {
+                        self.troubles.push(error);
+                        line.retry = Some(Instant::now() + RETRY);
+                    }
+                }
+            }
+        }
+        // A ring in error is always readable.
+        for line in self.lines.iter().filter(|line| line.retry.is_none()) {
+            descriptors.push(line.ring.descriptor());
+        }
+        if descriptors.len() < self.lines.len() {
+            most = most.min(RETRY);
+        }
+        self.calls += 1;
+        let _ = wait::readable(&descriptors, most);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{Arc, Mutex},
+};
+
+use tidewire_wire::LinkType;
+
+use super::*;
+
+/// What a test puts into a ring and sees of it.
+#[derive(Default)]
+struct Script {
+    /// Timestamps of frames to come.
+    coming: VecDeque<u64>,
+    given_back: usize,
+    fails: bool,
+}
+
+struct Fake {
+    script: Arc<Mutex<Script>>,
+    interface: u16,
+    delay_ns: u64,
+    descriptor: OwnedFd,
+}
+
+impl Ring for Fake {
+    fn collect(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> Result<(), Error> {
+        let mut script = self.script.lock().unwrap();
+        if script.fails {
+            return Err(Error::Interface { interface: "fake0".into(), what: "is down".into() });
+        }
+        for _ in 0..most {
+            let Some(timestamp_ns) = script.coming.pop_front() else { break };
+            frames.push_back(Frame {
+                at: 0,
+                captured_bytes: 0,
+                wire_bytes: 60,
+                link: LinkType::ETHERNET,
+                interface: self.interface,
+                timestamp_ns,
+                clock_ns: 0,
+                number: 0,
+                origin: 0,
+            });
+        }
+        Ok(())
+    }
+
+    fn give_back(&mut self, count: usize) {
+        self.script.lock().unwrap().given_back += count;
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    fn prepare_wait(&mut self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn delay_ns(&self) -> u64 {
+        self.delay_ns
+    }
+
+    fn stop(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn counts(&mut self) -> Result<RingCounts, Error> {
+        Ok(RingCounts::default())
+    }
+}
+
+fn worker(rings: usize, place: (usize, usize)) -> (Worker, Vec<Arc<Mutex<Script>>>) {
+    let scripts: Vec<_> = (0..rings).map(|_| Arc::new(Mutex::new(Script::default()))).collect();
+    let ring = |(interface, script): (usize, &Arc<Mutex<Script>>)| -> Box<dyn Ring> {
+        let descriptor = std::fs::File::open("/dev/null").unwrap().into();
+        Box::new(Fake { script: Arc::clone(script), interface: interface as u16, delay_ns: 5_000_000, descriptor })
+    };
+    let rings = scripts.iter().enumerate().map(ring).collect();
+    (Worker::new(Arena::reserve(4096).unwrap(), rings, place, Duration::from_millis(10)), scripts)
+}
+
+fn poll(worker: &mut Worker) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    worker.poll(Duration::ZERO, |batch| frames.extend_from_slice(batch.frames));
+    frames
+}
+
+#[test]
+fn frames_of_several_rings_come_in_order_of_time() {
+    let (mut worker, scripts) = worker(2, (0, 1));
+    scripts[0].lock().unwrap().coming.extend([10, 30, 50]);
+    scripts[1].lock().unwrap().coming.extend([20, 40, 60]);
+    let frames = poll(&mut worker);
+    let times: Vec<_> = frames.iter().map(|frame| frame.timestamp_ns).collect();
+    assert_eq!(times, [10, 20, 30, 40, 50, 60]);
+    assert_eq!(frames.iter().map(|frame| frame.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!((worker.frames(), worker.late()), (6, 0));
+    assert!(scripts.iter().all(|script| script.lock().unwrap().given_back == 3));
+}
+
+#[test]
+fn a_frame_waits_for_a_silent_ring_but_not_longer_than_the_window() {
+    let (mut worker, scripts) = worker(2, (0, 1));
+    let now = wait::now_ns();
+    scripts[0].lock().unwrap().coming.extend([now - 100_000_000, now + 3_600_000_000_000]);
+    assert_eq!(poll(&mut worker).len(), 1, "the one of a tenth of a second ago goes");
+    assert_eq!(poll(&mut worker).len(), 0, "the other ring might have one before this");
+    scripts[1].lock().unwrap().coming.push_back(now);
+    let frames = poll(&mut worker);
+    assert_eq!(frames.iter().map(|frame| frame.interface).collect::<Vec<_>>(), [1]);
+    worker.stop();
+    assert_eq!(poll(&mut worker).len(), 1, "nothing is waited for when it is over");
+}
+
+#[test]
+fn a_ring_that_is_never_empty_takes_no_more_than_its_share() {
+    let (mut worker, scripts) = worker(2, (0, 1));
+    scripts[0].lock().unwrap().coming.extend(0..1_000_000);
+    scripts[1].lock().unwrap().coming.extend((0..1_000).map(|at| at * 10));
+    let mut shares = [0, 0];
+    while shares[1] < 1_000 {
+        for frame in poll(&mut worker) {
+            shares[usize::from(frame.interface)] += 1;
+        }
+    }
+    assert!(shares[0] <= 10_000 + 2 * WAITING_FRAMES_MAX, "{shares:?}");
+    assert_eq!(worker.late(), 0);
+}
+
+#[test]
+fn numbers_of_several_workers_do_not_collide() {
+    let (mut worker, scripts) = worker(1, (2, 3));
+    scripts[0].lock().unwrap().coming.extend([5, 4, 6]);
+    let frames = poll(&mut worker);
+    assert_eq!(frames.iter().map(|frame| frame.number).collect::<Vec<_>>(), [3, 6, 9]);
+    assert_eq!(frames.iter().map(|frame| frame.clock_ns).collect::<Vec<_>>(), [5, 5, 6]);
+    assert_eq!(worker.late(), 1);
+}
+
+#[test]
+fn a_ring_in_error_is_told_once_and_tried_again() {
+    let (mut worker, scripts) = worker(1, (0, 1));
+    scripts[0].lock().unwrap().fails = true;
+    for _ in 0..3 {
+        assert!(poll(&mut worker).is_empty());
+    }
+    assert_eq!(worker.troubles().len(), 1);
+    scripts[0].lock().unwrap().fails = false;
+    scripts[0].lock().unwrap().coming.push_back(1);
+    std::thread::sleep(RETRY);
+    assert_eq!(poll(&mut worker).len(), 1);
+    assert!(worker.troubles().is_empty());
+}
