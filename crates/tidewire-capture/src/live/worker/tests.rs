@@ -92,7 +92,9 @@ fn frames_of_several_rings_come_in_order_of_time() {
     let (mut worker, scripts) = worker(2, (0, 1));
     scripts[0].lock().unwrap().coming.extend([10, 30, 50]);
     scripts[1].lock().unwrap().coming.extend([20, 40, 60]);
-    let frames = poll(&mut worker);
+    let mut frames = poll(&mut worker);
+    assert_eq!(frames.len(), 5, "the first ring may have one before the last, as far as is known");
+    frames.extend(poll(&mut worker));
     let times: Vec<_> = frames.iter().map(|frame| frame.timestamp_ns).collect();
     assert_eq!(times, [10, 20, 30, 40, 50, 60]);
     assert_eq!(frames.iter().map(|frame| frame.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
@@ -125,7 +127,7 @@ fn a_ring_that_is_never_empty_takes_no_more_than_its_share() {
             shares[usize::from(frame.interface)] += 1;
         }
     }
-    assert!(shares[0] <= 10_000 + 2 * WAITING_FRAMES_MAX, "{shares:?}");
+    assert!(shares[0] <= 10_000, "{shares:?}");
     assert_eq!(worker.late(), 0);
 }
 
