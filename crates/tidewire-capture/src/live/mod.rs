@@ -3,10 +3,13 @@
 //! A [`Ring`] notes the frames that the kernel put into its memory; a [`Worker`] polls its rings fairly, merges their
 //! frames by time and hands them over as one [`Batch`](tidewire_core::Batch) that borrows the rings' memory.
 
+mod interface;
+mod link_message;
 mod ring;
 mod settings;
 mod worker;
 
+pub use interface::Interface;
 pub use ring::{Ring, RingCounts};
 pub use settings::{Direction, Fanout, FanoutMode, LiveEngine, LiveSettings, Role};
 pub use worker::Worker;

@@ -7,4 +7,5 @@
 pub mod arena;
 pub mod bpf;
 pub mod net;
+pub mod netlink;
 pub mod wait;

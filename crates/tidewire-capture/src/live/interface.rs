@@ -1,0 +1,158 @@
+use std::io;
+
+use tidewire_wire::LinkType;
+
+use super::link_message::{self, Link, Message};
+use crate::{
+    Error,
+    sys::netlink::{DeviceSocket, LinkSocket},
+};
+
+/// `ARPHRD_ETHER` (include/uapi/linux/if_arp.h; the same in the next three).
+const ETHER: u16 = 1;
+/// `ARPHRD_LOOPBACK`: frames with an Ethernet header of zeroes.
+const LOOPBACK: u16 = 772;
+/// `ARPHRD_NONE`: tun, WireGuard.
+const NONE: u16 = 0xfffe;
+/// `ARPHRD_RAWIP`: modems.
+const RAW_IP: u16 = 519;
+
+/// What the kernel says of a network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, which may change.
+    pub name: String,
+    /// Its number, which stays while it exists.
+    pub index: u32,
+    /// Whether it is switched on (`IFF_UP`).
+    pub up: bool,
+    /// Whether it is connected (`IFF_LOWER_UP`).
+    pub carrier: bool,
+    /// Largest packet that it sends, without its link-layer header, bytes.
+    pub mtu: u32,
+    /// Kind of hardware, `ARPHRD_…`.
+    pub hardware: u16,
+    /// Receive queues in use; 1 where it is not known.
+    pub rx_queues: u32,
+    /// Its driver, where it says one.
+    pub driver: Option<String>,
+}
+
+impl Interface {
+    /// All interfaces of the calling thread's network namespace, in the order of their numbers.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn all() -> Result<Vec<Self>, Error> {
+        let links = links().map_err(|source| Error::Kernel {
+            what: "listing the network interfaces".into(),
+            source,
+            hint: String::new(),
+        })?;
+        let device = DeviceSocket::open().ok();
+        Ok(links.into_iter().map(|link| Self::new(link, device.as_ref())).collect())
+    }
+
+    /// The interface of this name.
+    ///
+    /// # Errors
+    /// [`Error::NoInterface`] with the names there are; the kernel refuses to tell.
+    pub fn find(name: &str) -> Result<Self, Error> {
+        let mut all = Self::all()?;
+        match all.iter().position(|interface| interface.name == name) {
+            Some(at) => Ok(all.swap_remove(at)),
+            None => {
+                let known: Vec<_> = all.into_iter().map(|interface| interface.name).collect();
+                Err(Error::NoInterface { interface: name.into(), known: known.join(", ") })
+            }
+        }
+    }
+
+    fn new(link: Link, device: Option<&DeviceSocket>) -> Self {
+        let queues = device.and_then(|device| device.receive_queues(&link.name)).or(link.rx_queues);
+        Self {
+            index: link.index,
+            up: link.is_up(),
+            carrier: link.has_carrier(),
+            mtu: link.mtu,
+            hardware: link.hardware,
+            rx_queues: queues.unwrap_or(1).max(1),
+            driver: device.and_then(|device| device.driver(&link.name)),
+            name: link.name,
+        }
+    }
+
+    /// Whether this is a loopback interface, on which every frame is seen twice: as it leaves and as it arrives.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        self.hardware == LOOPBACK
+    }
+
+    /// What its frames begin with.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] where frames of this kind of hardware cannot be captured.
+    pub fn link(&self) -> Result<LinkType, Error> {
+        match self.hardware {
+            ETHER | LOOPBACK => Ok(LinkType::ETHERNET),
+            NONE | RAW_IP => Ok(LinkType::RAW),
+            other => Err(Error::Setting(format!(
+                "{}: frames of this kind of interface (ARPHRD {other}) cannot be captured; Ethernet, loopback and \
+                 interfaces of plain IP can: capture on what it runs over, or what runs over it",
+                self.name
+            ))),
+        }
+    }
+}
+
+/// Every link that there is.
+pub(super) fn links() -> io::Result<Vec<Link>> {
+    let socket = LinkSocket::open(false)?;
+    socket.send(&link_message::request())?;
+    let mut room = vec![0; link_message::ROOM_BYTES];
+    let mut links = Vec::new();
+    loop {
+        let got = socket.receive(&mut room)?;
+        for message in link_message::messages(room.get(..got).unwrap_or_default()) {
+            match message {
+                Message::Link(link) => links.push(link),
+                Message::Done => {
+                    links.sort_by_key(|link| link.index);
+                    return Ok(links);
+                }
+                Message::Failed(number) => return Err(io::Error::from_raw_os_error(number)),
+                Message::Gone(_) | Message::Other => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_is_known() {
+        let all = Interface::all().unwrap();
+        let found = all.iter().find(|interface| interface.is_loopback()).unwrap();
+        assert_eq!((found.index, found.link().unwrap()), (1, LinkType::ETHERNET));
+        assert!(found.mtu >= 1500 && found.rx_queues >= 1, "{found:?}");
+        assert_eq!(&Interface::find(&found.name).unwrap(), found);
+    }
+
+    #[test]
+    fn names_that_there_are_not_come_with_those_that_there_are() {
+        let error = Interface::find("no-such0").unwrap_err().to_string();
+        assert!(error.contains("no-such0") && error.contains("lo"), "{error}");
+    }
+
+    #[test]
+    fn other_kinds_of_hardware_are_refused_by_name() {
+        let mut interface = Interface::find("lo").unwrap();
+        interface.hardware = 801;
+        let error = interface.link().unwrap_err().to_string();
+        assert!(error.contains("lo") && error.contains("801"), "{error}");
+        interface.hardware = NONE;
+        assert_eq!(interface.link().unwrap(), LinkType::RAW);
+    }
+}

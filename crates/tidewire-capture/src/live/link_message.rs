@@ -1,0 +1,198 @@
+//! The messages of rtnetlink(7) about links: `struct nlmsghdr`, `struct ifinfomsg`, attributes.
+
+/// Room for one answer of the kernel, which sends up to 32 KiB at once in a dump.
+pub(super) const ROOM_BYTES: usize = 64 << 10;
+
+const HEADER_BYTES: usize = 16;
+const INFO_BYTES: usize = 16;
+/// `NLMSG_ERROR`, `NLMSG_DONE`, `RTM_NEWLINK`, `RTM_DELLINK`, `RTM_GETLINK`
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const NEW_LINK: u16 = 16;
+const DELETED_LINK: u16 = 17;
+const GET_LINK: u16 = 18;
+/// `NLM_F_REQUEST | NLM_F_DUMP`
+const DUMP: u16 = 0x301;
+/// `IFLA_IFNAME`, `IFLA_MTU`, `IFLA_NUM_RX_QUEUES`
+const NAME: u16 = 3;
+const MTU: u16 = 4;
+const RX_QUEUES: u16 = 32;
+/// The attribute's type without its flags (`NLA_TYPE_MASK`).
+const TYPE_MASK: u16 = 0x3fff;
+/// `IFF_UP`, `IFF_LOWER_UP`
+const UP: u32 = 1;
+const LOWER_UP: u32 = 1 << 16;
+
+/// A link as a message describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub index: u32,
+    pub name: String,
+    pub hardware: u16,
+    pub flags: u32,
+    pub mtu: u32,
+    /// Receive queues that the kernel has room for.
+    pub rx_queues: Option<u32>,
+}
+
+impl Link {
+    pub fn is_up(&self) -> bool {
+        self.flags & UP != 0
+    }
+
+    pub fn has_carrier(&self) -> bool {
+        self.flags & LOWER_UP != 0
+    }
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    /// There is this link, new or changed.
+    Link(Link),
+    /// The link with this number is gone.
+    Gone(u32),
+    /// A list is complete.
+    Done,
+    /// The request failed with this error number.
+    Failed(i32),
+    /// Something else.
+    Other,
+}
+
+/// Asks for all links.
+pub(super) fn request() -> [u8; HEADER_BYTES + INFO_BYTES] {
+    let mut request = [0; HEADER_BYTES + INFO_BYTES];
+    let fields = [(0, (HEADER_BYTES + INFO_BYTES) as u16), (4, GET_LINK), (6, DUMP)];
+    for (at, value) in fields {
+        // The length has 32 bits, of which only the lower half is used: where it is depends on the byte order.
+        let at = if at == 0 && cfg!(target_endian = "big") { 2 } else { at };
+        if let Some(field) = request.get_mut(at..at + 2) {
+            field.copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+    request
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().copied().map(u16::from_ne_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
+}
+
+/// The pieces of a list whose elements state their length and are padded to multiples of 4 bytes.
+fn pieces(mut bytes: &[u8], length: impl Fn(&[u8]) -> Option<usize>, least: usize) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let stated = length(bytes).filter(|stated| *stated >= least)?;
+        let piece = bytes.get(..stated)?;
+        bytes = bytes.get(stated.next_multiple_of(4)..).unwrap_or_default();
+        Some(piece)
+    })
+}
+
+/// The messages in what was received.
+pub(super) fn messages(bytes: &[u8]) -> impl Iterator<Item = Message> {
+    pieces(bytes, |bytes| Some(u32_at(bytes, 0)? as usize), HEADER_BYTES)
+        .map(|message| parsed(message).unwrap_or(Message::Other))
+}
+
+fn parsed(message: &[u8]) -> Option<Message> {
+    let body = message.get(HEADER_BYTES..)?;
+    match u16_at(message, 4)? {
+        DONE => Some(Message::Done),
+        ERROR => Some(Message::Failed(-(u32_at(body, 0)?.cast_signed()))),
+        kind @ (NEW_LINK | DELETED_LINK) => {
+            // Other families speak of a link as a port of a bridge, which comes and goes without the link.
+            if *body.first()? != 0 {
+                return Some(Message::Other);
+            }
+            let index = u32_at(body, 4)?;
+            if kind == DELETED_LINK {
+                return Some(Message::Gone(index));
+            }
+            let mut link = Link {
+                index,
+                name: String::new(),
+                hardware: u16_at(body, 2)?,
+                flags: u32_at(body, 8)?,
+                mtu: 0,
+                rx_queues: None,
+            };
+            attributes(&mut link, body.get(INFO_BYTES..)?);
+            Some(Message::Link(link))
+        }
+        _ => Some(Message::Other),
+    }
+}
+
+fn attributes(link: &mut Link, bytes: &[u8]) {
+    for attribute in pieces(bytes, |bytes| Some(u16_at(bytes, 0)?.into()), 4) {
+        let value = attribute.get(4..).unwrap_or_default();
+        match u16_at(attribute, 2).map(|kind| kind & TYPE_MASK) {
+            Some(NAME) => {
+                let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
+                link.name = String::from_utf8_lossy(name).into_owned();
+            }
+            Some(MTU) => link.mtu = u32_at(value, 0).unwrap_or(0),
+            Some(RX_QUEUES) => link.rx_queues = u32_at(value, 0),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut message = vec![0; HEADER_BYTES];
+        message[..4].copy_from_slice(&((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
+        message[4..6].copy_from_slice(&kind.to_ne_bytes());
+        message.extend_from_slice(body);
+        message.resize(message.len().next_multiple_of(4), 0);
+        message
+    }
+
+    fn link(family: u8, index: u32) -> Vec<u8> {
+        let mut body = vec![family, 0];
+        body.extend(1_u16.to_ne_bytes());
+        body.extend([index, UP | LOWER_UP, 0].into_iter().flat_map(u32::to_ne_bytes));
+        // An odd length, padded; then the MTU.
+        body.extend([9_u16, NAME].into_iter().flat_map(u16::to_ne_bytes));
+        body.extend(b"eth7\0\0\0\0");
+        body.extend([8_u16, MTU].into_iter().flat_map(u16::to_ne_bytes));
+        body.extend(1500_u32.to_ne_bytes());
+        body
+    }
+
+    #[test]
+    fn links_come_and_go() {
+        let bytes =
+            [message(NEW_LINK, &link(0, 5)), message(DELETED_LINK, &link(0, 6)), message(DONE, &[0; 4])].concat();
+        let found: Vec<_> = messages(&bytes).collect();
+        let [Message::Link(link), Message::Gone(6), Message::Done] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((link.index, link.name.as_str(), link.mtu, link.rx_queues), (5, "eth7", 1500, None));
+        assert!(link.is_up() && link.has_carrier());
+    }
+
+    #[test]
+    fn ports_of_bridges_are_not_links() {
+        let bytes = message(DELETED_LINK, &link(libc::AF_BRIDGE as u8, 5));
+        assert_eq!(messages(&bytes).collect::<Vec<_>>(), [Message::Other]);
+    }
+
+    #[test]
+    fn damaged_messages_end_the_list() {
+        let whole = message(NEW_LINK, &link(0, 5));
+        for length in 0..whole.len() {
+            let found: Vec<_> = messages(&whole[..length]).collect();
+            assert!(found.is_empty(), "{length}: {found:?}");
+        }
+        let mut endless = whole.clone();
+        endless[..4].fill(0);
+        assert_eq!(messages(&endless).count(), 0, "a length of 0 goes nowhere");
+        assert_eq!(messages(&message(ERROR, &(-13_i32).to_ne_bytes())).next(), Some(Message::Failed(13)));
+    }
+}

@@ -1,0 +1,127 @@
+//! Asking the kernel about network interfaces, and being told when they change.
+//!
+//! JUSTIFICATION: neither rtnetlink(7) nor netdevice(7)'s requests have a wrapper in the standard library.
+#![allow(unsafe_code)]
+
+use std::{
+    io,
+    mem::{size_of, zeroed},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+};
+
+/// `ETHTOOL_GDRVINFO` (include/uapi/linux/ethtool.h).
+const DRIVER: u32 = 3;
+/// `ETHTOOL_GCHANNELS`.
+const CHANNELS: u32 = 0x3c;
+/// Where `struct ethtool_drvinfo` has the driver's name, and its lengths.
+const DRIVER_NAME: std::ops::Range<usize> = 4..36;
+const DRIVER_BYTES: usize = 196;
+/// `struct ethtool_channels`: a command, four greatest numbers, four current ones: receive, send, other, combined.
+const CHANNELS_BYTES: usize = 36;
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// A socket of rtnetlink(7) in the network namespace of the thread that opened it.
+#[derive(Debug)]
+pub struct LinkSocket(OwnedFd);
+
+impl LinkSocket {
+    /// Opens one. With `watch` it is told of every change of an interface (`RTMGRP_LINK`), and never waits.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn open(watch: bool) -> io::Result<Self> {
+        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | if watch { libc::SOCK_NONBLOCK } else { 0 };
+        // SAFETY: takes no pointer.
+        let socket = check(unsafe { libc::socket(libc::AF_NETLINK, flags, libc::NETLINK_ROUTE) })?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let socket = Self(unsafe { OwnedFd::from_raw_fd(socket) });
+        // SAFETY: the structure is plain integers, for which zeroes are valid.
+        let mut address: libc::sockaddr_nl = unsafe { zeroed() };
+        address.nl_family = libc::AF_NETLINK as u16;
+        address.nl_groups = if watch { libc::RTMGRP_LINK as u32 } else { 0 };
+        let length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
+        // SAFETY: the pointer is to an address of the length given, which lives throughout the call.
+        check(unsafe { libc::bind(socket.0.as_raw_fd(), (&raw const address).cast(), length) })?;
+        Ok(socket)
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn send(&self, request: &[u8]) -> io::Result<()> {
+        // SAFETY: pointer and length are those of a slice.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
+        if sent == request.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Receives messages of the kernel into `room`, and says how many bytes.
+    ///
+    /// # Errors
+    /// What the kernel says; `WouldBlock` where there is nothing, `ENOBUFS` where some were lost.
+    pub fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: pointer and length are those of a slice.
+        let got = unsafe { libc::recv(self.0.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), 0) };
+        usize::try_from(got).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl AsFd for LinkSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A socket for requests about interfaces (netdevice(7), ethtool), in the network namespace of the thread that opened it.
+#[derive(Debug)]
+pub struct DeviceSocket(OwnedFd);
+
+impl DeviceSocket {
+    /// Opens one.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn open() -> io::Result<Self> {
+        // SAFETY: takes no pointer.
+        let socket = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(socket) }))
+    }
+
+    /// The name of an interface's driver, where it says one.
+    #[must_use]
+    pub fn driver(&self, interface: &str) -> Option<String> {
+        let answer = self.ethtool::<DRIVER_BYTES>(interface, DRIVER)?;
+        let name = answer.get(DRIVER_NAME)?.split(|byte| *byte == 0).next()?;
+        Some(String::from_utf8_lossy(name).into_owned()).filter(|name| !name.is_empty())
+    }
+
+    /// How many receive queues an interface uses, where its driver says.
+    #[must_use]
+    pub fn receive_queues(&self, interface: &str) -> Option<u32> {
+        let answer = self.ethtool::<CHANNELS_BYTES>(interface, CHANNELS)?;
+        let number = |at: usize| Some(u32::from_ne_bytes(*answer.get(at..)?.first_chunk()?));
+        Some(number(20)?.saturating_add(number(32)?)).filter(|queues| *queues > 0)
+    }
+
+    /// Asks for the structure that begins with this command.
+    fn ethtool<const BYTES: usize>(&self, interface: &str, command: u32) -> Option<[u8; BYTES]> {
+        let mut answer = [0_u8; BYTES];
+        answer.first_chunk_mut::<4>()?.copy_from_slice(&command.to_ne_bytes());
+        // SAFETY: the structure is plain integers and a pointer, for which zeroes are valid.
+        let mut request: libc::ifreq = unsafe { zeroed() };
+        if interface.len() >= request.ifr_name.len() {
+            return None;
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = answer.as_mut_ptr().cast();
+        // SAFETY: both structures live throughout the call, and the command's answer is as long as `answer`.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) }).ok()?;
+        Some(answer)
+    }
+}
