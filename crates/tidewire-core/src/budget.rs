@@ -58,4 +58,9 @@ impl Budget {
     pub(crate) fn is_above(&self, parts: u64, whole: u64) -> bool {
         u128::from(self.used) * u128::from(whole) > u128::from(self.limit) * u128::from(parts)
     }
+
+    /// The share of the memory in use, in thousandths.
+    pub(crate) fn level_permille(&self) -> u32 {
+        (u128::from(self.used) * 1000 / u128::from(self.limit.max(1))).min(1000) as u32
+    }
 }

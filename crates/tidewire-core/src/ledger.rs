@@ -84,6 +84,10 @@ pub struct Ledger {
     pub gap_bytes: u64,
     /// Greatest number of bytes buffered out of order, in chunks and in fragments at once.
     pub buffered_bytes_max: u64,
+    /// Packets that never came to the engine and are in their streams' figures all the same: see [`crate::Shunt`].
+    pub shunted_packets: u64,
+    /// Their bytes on the wire.
+    pub shunted_bytes: u64,
     /// Datagrams rebuilt from fragments.
     pub datagrams_rebuilt: u64,
     /// Datagrams rejected.
@@ -107,6 +111,8 @@ impl Default for Ledger {
             delivered_bytes: 0,
             gap_bytes: 0,
             buffered_bytes_max: 0,
+            shunted_packets: 0,
+            shunted_bytes: 0,
             datagrams_rebuilt: 0,
             datagrams_rejected: 0,
         }
@@ -156,6 +162,8 @@ impl Ledger {
         self.delivered_bytes += other.delivered_bytes;
         self.gap_bytes += other.gap_bytes;
         self.buffered_bytes_max += other.buffered_bytes_max;
+        self.shunted_packets += other.shunted_packets;
+        self.shunted_bytes += other.shunted_bytes;
         self.datagrams_rebuilt += other.datagrams_rebuilt;
         self.datagrams_rejected += other.datagrams_rejected;
     }

@@ -9,10 +9,14 @@ pub struct Counted {
     pub packets: u64,
     /// Bytes of their frames, on the wire.
     pub wire_bytes: u64,
+    /// Bytes of their packets from the network layer up, by the IP header's own length.
+    pub ip_bytes: u64,
     /// Bytes of transport payload.
     pub payload_bytes: u64,
     /// When the last one came: nanoseconds since the epoch, as frames' timestamps; 0: none came.
     pub last_ns: u64,
+    /// TCP: every flag that was set in one of them.
+    pub tcp_flags: u8,
     /// TCP: the highest sequence number beyond the payload, where one is known.
     pub end: Option<u32>,
 }

@@ -35,6 +35,11 @@ pub trait Ring: Send {
     /// handed over when it is full or this old.
     fn delay_ns(&self) -> u64;
 
+    /// How full the ring is, in thousandths: what waits to be collected or given back. Cheap; called once a round.
+    fn level_permille(&self) -> u32 {
+        0
+    }
+
     /// No frame enters the ring from now on. What is in it can still be collected, the last of it after
     /// [`delay_ns`](Self::delay_ns); the counts are final then.
     ///

@@ -136,6 +136,12 @@ impl Worker {
         Ok(sum)
     }
 
+    /// How full the fullest ring is, in thousandths.
+    #[must_use]
+    pub fn level_permille(&self) -> u32 {
+        self.lines.iter().map(|line| line.ring.level_permille()).max().unwrap_or(0)
+    }
+
     /// Frames handed over so far.
     #[must_use]
     pub fn frames(&self) -> u64 {

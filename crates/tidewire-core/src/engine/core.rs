@@ -1,7 +1,8 @@
 use std::collections::VecDeque;
 
 use crate::{
-    Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, Ledger, Mode, Stream, TcpPolicy,
+    Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, Ledger, Mode, Shunt, Stream,
+    TcpPolicy,
     budget::Budget,
     flow::{Flow, bits, half},
     tcp::history::Past,
@@ -20,6 +21,10 @@ pub(crate) struct Core<H: Handler> {
     pub ledger: Ledger,
     pub budget: Budget,
     pub history: Option<Box<dyn History>>,
+    /// What keeps packets of directions that are cut off from coming here.
+    pub shunt: Option<Box<dyn Shunt>>,
+    /// The memory's level that the shunt was told last.
+    pub level_permille: u32,
     /// Whether settings ask for more than the short way of a segment does.
     pub long_way: bool,
     /// What was delivered before, for comparison.
@@ -72,6 +77,9 @@ impl<H: Handler> Core<H> {
         self.ledger.streams_opened += 1;
         let open = self.ledger.streams_opened - self.ledger.streams_closed;
         self.ledger.streams_open_max = self.ledger.streams_open_max.max(open);
+        if self.shunt.is_some() {
+            self.begin_shunted(flow);
+        }
         self.handler.open(&mut Stream { flow, data, config: &self.config });
     }
 
@@ -209,7 +217,9 @@ impl<H: Handler> Core<H> {
 
     /// Reports what a cutoff kept back, when the stream ends.
     pub(crate) fn report_cutoff(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
-        if self.config.mode == Mode::Track || !flow.halves[direction as usize].has(half::CUT | half::OWN_CUTOFF) {
+        if self.config.mode == Mode::Track
+            || !flow.halves[direction as usize].has(half::CUT | half::OWN_CUTOFF | half::SHUNTED)
+        {
             return;
         }
         let limit = self.cutoff(flow, direction);

@@ -72,6 +72,9 @@ impl<H: Handler> Engine<H> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         let before = self.core.slot;
         self.core.slot = slot;
+        if self.core.shunt.is_some() {
+            self.core.retire(flow, data);
+        }
         // What is noted now belongs to no packet, least of all to the one by which time passed for this worker.
         let number = self.core.number;
         let last_odd = flow.extra.as_ref().and_then(|extra| extra.anomalies.last()).map_or(0, |odd| odd.packet);
@@ -149,8 +152,8 @@ impl<H: Handler> Engine<H> {
         for _ in 0..steps {
             let slot = self.sweep.hand % self.table.flows.used();
             self.sweep.hand = slot + 1;
-            let flow = self.table.flows.get(slot);
-            if flow.has(bits::LIVE) && self.core.is_expired(flow) {
+            let flow = self.table.flows.get_mut(slot);
+            if flow.has(bits::LIVE) && self.core.is_expired(flow) && !self.core.was_heard_meanwhile(flow) {
                 let reason = flow.reason_over().unwrap_or(EndReason::Timeout);
                 self.end(slot, reason);
             }

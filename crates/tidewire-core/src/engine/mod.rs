@@ -5,6 +5,7 @@ mod fragments;
 mod gather;
 mod lifetime;
 mod shed;
+mod shunted;
 mod stream;
 pub(crate) mod transport;
 
@@ -15,7 +16,7 @@ pub use stream::Stream;
 
 use self::core::Core;
 use crate::{
-    Batch, Config, Fate, Frame, Handler, Ledger, Mode, Share,
+    Batch, Config, Fate, Frame, Handler, Ledger, Mode, Share, Shunt,
     budget::Budget,
     defrag::Defragmenter,
     flow::{Key, NO_SLOT, Near, OneWay, Table},
@@ -96,6 +97,8 @@ impl<H: Handler> Engine<H> {
             handler,
             ledger: Ledger::default(),
             history: None,
+            shunt: None,
+            level_permille: 0,
             past: Past::new(runs, config.history_copy_bytes),
             slot: 0,
             clock_ns: 0,
@@ -137,6 +140,19 @@ impl<H: Handler> Engine<H> {
     /// Sets where delivered bytes can be read again (see `Config::history_segments`).
     pub fn set_history(&mut self, history: Box<dyn History>) {
         self.core.history = Some(history);
+    }
+
+    /// Sets what keeps packets of directions that are cut off from coming here.
+    pub fn set_shunt(&mut self, shunt: Box<dyn Shunt>) {
+        self.core.shunt = Some(shunt);
+    }
+
+    /// Lets time pass where no packet comes: chunks are flushed and streams end as they would at the next packet of this
+    /// clock. Packets must not come with an earlier one afterwards.
+    pub fn tick(&mut self, clock_ns: u64) {
+        if clock_ns > self.core.clock_ns {
+            self.pass_time(clock_ns);
+        }
     }
 
     /// Takes in a batch. Every worker is given every batch; it counts and keeps its own share.

@@ -86,7 +86,7 @@ impl<H: Handler> Engine<H> {
     #[inline(always)]
     fn long_way(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64, slot: u32) -> Fate {
         let flow = self.table.flows.get_mut(slot);
-        if self.core.is_expired(flow) {
+        if self.core.is_expired(flow) && !self.core.was_heard_meanwhile(flow) {
             return self.anew(packet, key, from_a, hash, slot);
         }
         let segment = match packet.decoded.kind {
@@ -102,6 +102,9 @@ impl<H: Handler> Engine<H> {
         self.core.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
+        if self.core.shunt.is_some() {
+            self.core.offer(flow);
+        }
         if self.core.budget.is_over() {
             self.relieve();
         }

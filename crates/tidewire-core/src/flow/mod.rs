@@ -80,6 +80,10 @@ pub(crate) mod half {
     pub const SIGNED: u16 = 4096;
     /// `Extra::fin_doubtful` is set.
     pub const DOUBTFUL_FIN: u16 = 8192;
+    /// Packets are counted and dropped before the engine: see [`crate::Shunt`].
+    pub const SHUNTED: u16 = 16_384;
+    /// That was not possible, and is not asked for again.
+    pub const UNSHUNTED: u16 = 32_768;
     /// Any of these, and a packet cannot take the short way.
     pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN | ZERO_WINDOW;
 }
@@ -241,6 +245,15 @@ impl Flow {
         if over {
             self.extra().link_wraps[at] += 1;
         }
+    }
+
+    /// Counts many packets' frames at once: their bytes outside of IP packets may wrap more than once.
+    pub(crate) fn count_many(&mut self, at: usize, frame_bytes: u64, ip_bytes: u64) {
+        let link_bytes = frame_bytes.saturating_sub(ip_bytes);
+        if link_bytes >> 32 != 0 {
+            self.extra().link_wraps[at] += (link_bytes >> 32) as u32;
+        }
+        self.count_frames(at, ip_bytes + (link_bytes & 0xffff_ffff), ip_bytes);
     }
 
     /// Bytes on the wire of a direction's frames.

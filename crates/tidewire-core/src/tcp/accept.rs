@@ -125,6 +125,10 @@ impl<H: Handler> Core<H> {
         if !peer.has(half::KNOWN) || !me.has(half::ACKED) && !peer.has(half::SYN) {
             return Ack::Possible;
         }
+        if peer.has(half::SHUNTED) {
+            // It sends what we do not see.
+            return Ack::Possible;
+        }
         let offset = peer.offset_of(segment.ack);
         if !me.has(half::ACKED) {
             let seen = self.seen(flow, direction.opposite());
@@ -284,6 +288,10 @@ impl<H: Handler> Core<H> {
             && me.offset_of(segment.seq) + i64::from(segment.length) > me.next as i64
         {
             return Some(AnomalyKind::OldTimestamp);
+        }
+        if peer.has(half::SHUNTED) {
+            // What it acknowledges and how far its window goes is not seen any more.
+            return None;
         }
         if me.has(half::HELD) || !peer.has(half::ACKED) {
             let distance = (me.offset_of(segment.seq) - me.next as i64).abs();

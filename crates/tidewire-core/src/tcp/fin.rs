@@ -8,7 +8,7 @@ use crate::{
 
 impl<H: Handler> Core<H> {
     /// Internal offset of the direction's FIN, where one was seen.
-    pub(super) fn fin_of(&self, flow: &Flow, direction: Direction) -> Option<i64> {
+    pub(crate) fn fin_of(&self, flow: &Flow, direction: Direction) -> Option<i64> {
         let me = &flow.halves[direction as usize];
         if me.has(half::FIN) {
             return Some(me.next as i64);

@@ -140,7 +140,7 @@ impl<H: Handler> Core<H> {
     fn is_acknowledged(&self, flow: &Flow, direction: Direction) -> bool {
         let me = &flow.halves[direction as usize];
         let peer = &flow.halves[direction.opposite() as usize];
-        if me.has(half::HELD) || peer.packets == 0 || !peer.has(half::ACKED) {
+        if me.has(half::HELD) || peer.packets == 0 || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
             return true;
         }
         let acknowledged = me.offset_of(peer.ack).max(0) as u64;

@@ -90,6 +90,9 @@ impl<H: Handler> Core<H> {
                 return Fate::Ignored;
             }
         }
+        if segment.flags & (flag::FIN | flag::RST) != 0 && flow.halves[direction as usize].has(half::SHUNTED) {
+            self.catch_up(flow, data, direction);
+        }
         if segment.has(flag::RST) {
             return self.reset(flow, data, direction, segment);
         }

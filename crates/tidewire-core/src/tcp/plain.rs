@@ -129,6 +129,9 @@ impl<H: Handler> Core<H> {
         let start = start - flow.bias(direction);
         self.deliver(flow, data, direction, start, payload, timestamp_ns);
         if flow.halves[at].has(half::CUT) {
+            if self.shunt.is_some() {
+                self.offer(flow);
+            }
             return Some(self.fate_of_cut(flow, direction, start));
         }
         Some(Fate::Tracked)

@@ -1,0 +1,173 @@
+//! Directions whose packets are counted and dropped before the engine (S3, S4): when that is asked for, and how what was
+//! counted comes into the figures.
+
+use super::{Engine, core::Core};
+use crate::{
+    Counted, Direction, FlowKey, Handler,
+    flow::{Flow, bits, half},
+    wire::TunnelKind,
+};
+
+const BOTH: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
+
+/// Protocols whose packets a shunt can tell apart by ports.
+const PROTOCOLS: [u8; 3] = [6, 17, 132];
+
+/// The flow's key, where a shunt can know it.
+fn known(flow: &Flow) -> Option<FlowKey> {
+    let key = flow.key.describe(flow.has(bits::CLIENT_IS_A), [0; 2]);
+    (key.tunnel.kind == TunnelKind::None && PROTOCOLS.contains(&key.proto)).then_some(key)
+}
+
+impl<H: Handler> Engine<H> {
+    /// Tells the shunt how much of the memory is in use: of the engine's buffers, or of what is before it, `permille`
+    /// (thousandths); the larger counts.
+    pub fn publish_level(&mut self, permille: u32) {
+        let level = permille.max(self.core.budget.level_permille());
+        if let Some(shunt) = &mut self.core.shunt
+            && level != self.core.level_permille
+        {
+            shunt.level(level);
+            self.core.level_permille = level;
+        }
+    }
+}
+
+impl<H: Handler> Core<H> {
+    /// A stream begins: tells its priority, and notes what the shunt does by itself.
+    #[cold]
+    pub(crate) fn begin_shunted(&mut self, flow: &mut Flow) {
+        let Some(shunt) = &mut self.shunt else { return };
+        let cuts = shunt.cuts_by_itself();
+        if !cuts && flow.priority == 0 {
+            return;
+        }
+        let Some(key) = known(flow) else { return };
+        for direction in BOTH {
+            if flow.priority != 0 {
+                shunt.prioritize(&key, direction, flow.priority);
+            }
+            if cuts {
+                flow.halves[direction as usize].flags |= half::SHUNTED;
+            }
+        }
+    }
+
+    /// Asks that the packets of directions that are beyond their cutoff do not come any more. Whoever wants the packets
+    /// themselves wants them beyond a cutoff, too.
+    #[inline]
+    pub(crate) fn offer(&mut self, flow: &mut Flow) {
+        const SETTLED: u16 = half::SHUNTED | half::UNSHUNTED;
+        /// What is on its way has to be put in order first.
+        const WAITS: u16 = half::HELD | half::QUEUED | half::FIN_SEEN | half::DOUBTFUL_FIN;
+        for direction in BOTH {
+            let me = &flow.halves[direction as usize];
+            if me.flags & (SETTLED | WAITS) != 0 || !me.has(half::KNOWN) || H::PACKETS {
+                continue;
+            }
+            let limit = match &flow.extra {
+                Some(extra) if me.has(half::OWN_CUTOFF) => extra.cutoff[direction as usize],
+                _ => self.config.cutoff.0[direction as usize],
+            };
+            if limit != u64::MAX && me.next.saturating_sub(flow.bias(direction)) >= limit && !flow.is_over() {
+                self.cut_before(flow, direction);
+            }
+        }
+    }
+
+    #[cold]
+    fn cut_before(&mut self, flow: &mut Flow, direction: Direction) {
+        let cut = match (&mut self.shunt, known(flow)) {
+            (Some(shunt), Some(key)) => shunt.cut(&key, direction),
+            _ => false,
+        };
+        flow.halves[direction as usize].flags |= if cut { half::SHUNTED } else { half::UNSHUNTED };
+    }
+
+    /// Takes in what was counted so far, before a segment that ends the direction is looked at.
+    #[cold]
+    pub(crate) fn catch_up(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
+        let Some(key) = known(flow) else { return };
+        let counted = self.shunt.as_mut().and_then(|shunt| shunt.counted(&key, direction));
+        let Some(counted) = counted.filter(|counted| counted.packets > 0) else { return };
+        self.count_shunted(flow, direction, &counted);
+        self.go_beyond(flow, data, direction, &counted);
+    }
+
+    /// Whether packets came, and were counted before the engine, since the flow seemed to be silent.
+    pub(crate) fn was_heard_meanwhile(&mut self, flow: &mut Flow) -> bool {
+        if (flow.halves[0].flags | flow.halves[1].flags) & half::SHUNTED == 0 {
+            return false;
+        }
+        let Some(key) = known(flow) else { return false };
+        for direction in BOTH {
+            let counted = self.shunt.as_mut().and_then(|shunt| shunt.counted(&key, direction));
+            if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
+                self.count_shunted(flow, direction, &counted);
+                // Where nothing waits, there is nothing to tell the handler.
+                if !flow.halves[direction as usize].has(half::HELD | half::QUEUED) {
+                    self.move_next(flow, direction, &counted);
+                }
+            }
+        }
+        !self.is_expired(flow)
+    }
+
+    /// Takes in everything that was counted, and ends it.
+    #[cold]
+    pub(crate) fn retire(&mut self, flow: &mut Flow, data: &mut H::Data) {
+        if (flow.halves[0].flags | flow.halves[1].flags) & half::SHUNTED == 0 {
+            return;
+        }
+        let Some(key) = known(flow) else { return };
+        for direction in BOTH {
+            if !flow.halves[direction as usize].has(half::SHUNTED) {
+                continue;
+            }
+            let counted = self.shunt.as_mut().and_then(|shunt| shunt.retire(&key, direction));
+            if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
+                self.count_shunted(flow, direction, &counted);
+                self.go_beyond(flow, data, direction, &counted);
+            }
+        }
+    }
+
+    fn count_shunted(&mut self, flow: &mut Flow, direction: Direction, counted: &Counted) {
+        let at = direction as usize;
+        self.ledger.shunted_packets += counted.packets;
+        self.ledger.shunted_bytes += counted.wire_bytes;
+        flow.count_many(at, counted.wire_bytes, counted.ip_bytes);
+        let half = &mut flow.halves[at];
+        let is_first = half.packets == 0;
+        half.packets += counted.packets;
+        half.payload_wire_bytes += counted.payload_bytes;
+        half.tcp_flags |= counted.tcp_flags;
+        flow.last_ns[at] = flow.last_ns[at].max(counted.last_ns);
+        if is_first {
+            flow.first_ns[at] = counted.last_ns;
+        }
+        flow.seen_clock_ns = flow.seen_clock_ns.max(counted.last_ns);
+    }
+
+    /// Nothing before what was counted comes any more: what waits goes out, and the direction goes on behind it.
+    fn go_beyond(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, counted: &Counted) {
+        self.empty(flow, data, direction, crate::GapCause::NotCaptured);
+        flow.halves[direction as usize].flags &= !half::HELD;
+        self.move_next(flow, direction, counted);
+    }
+
+    /// The next byte expected, after what was counted. Sequence numbers wrap: the payload's bytes tell about where.
+    fn move_next(&mut self, flow: &mut Flow, direction: Direction, counted: &Counted) {
+        // A FIN takes a number, but is no byte: what comes after it goes no further.
+        let last = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
+        let half = &mut flow.halves[direction as usize];
+        let about = half.next + counted.payload_bytes;
+        if flow.key.proto() != 6 {
+            half.next = about;
+            return;
+        }
+        let Some(end) = counted.end.filter(|_| half.has(half::KNOWN)) else { return };
+        let distance = i64::from(end.wrapping_sub(half.seq_of(about)) as i32);
+        half.next = half.next.max(about.saturating_add_signed(distance).min(last));
+    }
+}
