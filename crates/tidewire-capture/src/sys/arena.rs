@@ -54,7 +54,7 @@ impl Arena {
     pub fn place(self: &Arc<Self>, at: usize, bytes: usize) -> io::Result<Place> {
         let page = page_bytes();
         let fits = at.checked_add(bytes).is_some_and(|end| end <= self.bytes);
-        if !fits || at % page != 0 || bytes % page != 0 || bytes == 0 {
+        if !fits || !at.is_multiple_of(page) || !bytes.is_multiple_of(page) || bytes == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a place must be whole pages inside the arena"));
         }
         Ok(Place { arena: Arc::clone(self), at, bytes })
