@@ -10,11 +10,11 @@ mod common;
 use std::io;
 
 use common::{Random, packets, packets::frame, programs};
-use tidewire_capture::sys::bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP};
+use tidewire_capture::sys::bpf::{ARRAY, LRU_HASH, Map, PROGRAM_ARRAY, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP};
 use tidewire_core::wire::LinkType;
 use tidewire_steer::{
     Compiled, DATAGRAMS_MAX, Fragments, Packet, Program, STATE_BYTES, Settings, State,
-    bpf::{Code, Copy, Hook, MapUse, Output},
+    bpf::{Code, Copy, Ending, Hook, MapUse, Output},
     language::{BUILTINS, Kind},
 };
 
@@ -26,6 +26,7 @@ struct Maps {
     state: Map,
     datagrams: Map,
     sockets: Map,
+    programs: Map,
 }
 
 impl Maps {
@@ -34,6 +35,7 @@ impl Maps {
             state: Map::new(ARRAY, 4, STATE_BYTES as u32, 1)?,
             datagrams: Map::new(LRU_HASH, 8, 8, DATAGRAMS_MAX as u32)?,
             sockets: Map::new(XSK_MAP, 4, 4, 64)?,
+            programs: Map::new(PROGRAM_ARRAY, 4, 4, 8)?,
         })
     }
 
@@ -43,6 +45,7 @@ impl Maps {
             MapUse::State => self.state.number(),
             MapUse::Datagrams => self.datagrams.number(),
             MapUse::Sockets => self.sockets.number(),
+            MapUse::Programs => self.programs.number(),
         });
         Loaded::load(kind, &bytes)
     }
@@ -152,6 +155,7 @@ fn udp() -> Vec<u8> {
 #[test]
 fn every_output_is_taken_by_the_verifier() {
     let Some(maps) = maps() else { return };
+    let jump = |slot| Ending::Jump { slot, otherwise: 1 };
     for text in
         ["steer_flow", "double_steer_ip", "steer_to 1", "sample 2 >-> steer_key [key_5tuple, key_eth_src, key_ip_ecn]"]
     {
@@ -161,7 +165,8 @@ fn every_output_is_taken_by_the_verifier() {
             (Hook::Socket, Output::Fanout { workers: 4, dropped: 4, copy: Copy::Second }),
             (Hook::Socket, Output::Filter { workers: 4, worker: 2 }),
             (Hook::Socket, Output::Worker { workers: 4, dropped: 4 }),
-            (Hook::Xdp, Output::Redirect { workers: 4, dropped: 1, absent: 2 }),
+            (Hook::Xdp, Output::Redirect { workers: 4, dropped: Ending::Return(1), absent: Ending::Return(2) }),
+            (Hook::Xdp, Output::Redirect { workers: 4, dropped: jump(4), absent: jump(5) }),
             (Hook::Xdp, Output::Worker { workers: 4, dropped: 4 }),
         ] {
             let code = compiled.code(hook, output).unwrap();

@@ -7,7 +7,7 @@ use common::machine::Machine;
 use common::packets::{Made, frame};
 use common::programs::{Allowed, applied, program};
 use common::{Random, packets};
-use tidewire_steer::bpf::{Copy, Hook, Output};
+use tidewire_steer::bpf::{Copy, Ending, Hook, Output};
 use tidewire_steer::language::{BUILTINS, Kind};
 use tidewire_steer::{Compiled, Fragments, Packet, Program, Settings, State, Unsteered, Verdict};
 use tidewire_wire::LinkType;
@@ -113,7 +113,14 @@ fn outputs_are_the_verdict_s_workers() {
         let mut second = code(Hook::Socket, fanout(Copy::Second));
         let mut filters: Vec<_> =
             (0..WORKERS).map(|worker| code(Hook::Socket, Output::Filter { workers: WORKERS, worker })).collect();
-        let mut redirect = code(Hook::Xdp, Output::Redirect { workers: WORKERS, dropped: 1, absent: 2 });
+        let mut redirect = code(
+            Hook::Xdp,
+            Output::Redirect { workers: WORKERS, dropped: Ending::Return(1), absent: Ending::Return(2) },
+        );
+        let jump = |slot| Ending::Jump { slot, otherwise: 2 };
+        let counted = || code(Hook::Xdp, Output::Redirect { workers: WORKERS, dropped: jump(4), absent: jump(5) });
+        // Each counts for itself.
+        let mut counting = [(true, counted()), (false, counted())];
         let mut state = State::default();
         for _ in 0..packets(3000) {
             let made = made(&mut random);
@@ -131,6 +138,16 @@ fn outputs_are_the_verdict_s_workers() {
             let queue = u64::from(made.rx_queue.unwrap_or(0));
             let expected = verdict.first(WORKERS).map(|w| (queue * u64::from(WORKERS) + u64::from(w), 2));
             assert_eq!((action, redirect.redirected), (if expected.is_some() { 4 } else { 1 }, expected));
+            for (has_socket, counted) in &mut counting {
+                (counted.redirected, counted.jumped, counted.has_socket) = (None, None, *has_socket);
+                let action = counted.run(&made);
+                let (returns, jumps) = match (expected, has_socket) {
+                    (None, _) => (2, Some(4)),
+                    (Some(_), true) => (4, None),
+                    (Some(_), false) => (2, Some(5)),
+                };
+                assert_eq!((action, counted.jumped, counted.redirected), (returns, jumps, expected), "{text}");
+            }
         }
     }
 }

@@ -28,6 +28,20 @@ pub enum Copy {
     Second,
 }
 
+/// How a program ends for what it does not give to a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It returns this (`XDP_DROP` is 1, `XDP_PASS` is 2).
+    Return(u32),
+    /// It goes on in another program, which can count the packet.
+    Jump {
+        /// The program's place in [`MapUse::Programs`].
+        slot: u32,
+        /// What is returned where no program is there; as above.
+        otherwise: u32,
+    },
+}
+
 /// What a program returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -56,10 +70,10 @@ pub enum Output {
     Redirect {
         /// How many workers there are.
         workers: u32,
-        /// What XDP returns for what is dropped (`XDP_DROP` is 1, `XDP_PASS` is 2).
-        dropped: u32,
-        /// What it returns where no socket is at that place; as above.
-        absent: u32,
+        /// For what is dropped.
+        dropped: Ending,
+        /// Where no socket is at that place.
+        absent: Ending,
     },
     /// The worker's number, or `dropped`; for any hook.
     Worker {
@@ -81,6 +95,8 @@ pub enum MapUse {
     Datagrams,
     /// `BPF_MAP_TYPE_XSKMAP`: key of 4 bytes, value of 4; queues times workers entries.
     Sockets,
+    /// `BPF_MAP_TYPE_PROG_ARRAY`: programs of the same kind to go on in.
+    Programs,
 }
 
 /// A program whose maps have no descriptors yet.

@@ -3,13 +3,16 @@
 use super::assembler::Assembler;
 use super::emit::{mix, xdp};
 use super::instruction::{code, helper, reg};
-use super::{Copy, Hook, MapUse, Output};
+use super::{Copy, Ending, Hook, MapUse, Output};
 use crate::ir::Label;
 use crate::lower::target;
 use crate::walk::slot;
 
 /// A socket filter that takes the whole packet returns this.
 const WHOLE_PACKET: u64 = 0xffff_ffff;
+
+/// What a redirect returns that has where to go.
+const XDP_REDIRECT: u64 = 4;
 
 pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
     let dropped = asm.label();
@@ -28,21 +31,51 @@ pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
             end(asm, dropped, number);
         }
         Output::Filter { workers, worker } => filter(asm, workers, worker, dropped),
-        Output::Redirect { workers, dropped: action, absent } => {
+        Output::Redirect { workers, dropped: ending, absent } => {
             first(asm, workers, dropped);
             if hook == Hook::Xdp {
-                asm.load(reg::R2, reg::CONTEXT, xdp::RX_QUEUE, 4);
-                asm.alu(code::MUL, reg::R2, workers.into(), reg::R3);
-                asm.alu_register(code::ADD, reg::R2, reg::R0);
-                asm.map(reg::R1, MapUse::Sockets);
-                asm.set(reg::R3, absent.into());
-                asm.call(helper::REDIRECT_MAP);
+                redirect(asm, workers, absent);
+            } else {
+                asm.exit();
             }
-            asm.exit();
-            end(asm, dropped, action);
+            asm.place(dropped);
+            finish(asm, ending);
         }
         Output::Digest => digest(asm),
     }
+}
+
+/// Redirects to the worker in register 0.
+fn redirect(asm: &mut Assembler, workers: u32, absent: Ending) {
+    asm.load(reg::R2, reg::CONTEXT, xdp::RX_QUEUE, 4);
+    asm.alu(code::MUL, reg::R2, workers.into(), reg::R3);
+    asm.alu_register(code::ADD, reg::R2, reg::R0);
+    asm.map(reg::R1, MapUse::Sockets);
+    let (Ending::Return(action) | Ending::Jump { otherwise: action, .. }) = absent;
+    asm.set(reg::R3, action.into());
+    asm.call(helper::REDIRECT_MAP);
+    if matches!(absent, Ending::Return(_)) {
+        asm.exit();
+        return;
+    }
+    let nowhere = asm.label();
+    asm.jump(code::NOT_EQUAL, reg::R0, XDP_REDIRECT, reg::R2, nowhere);
+    asm.exit();
+    asm.place(nowhere);
+    finish(asm, absent);
+}
+
+/// Ends the program, here or in another one. A jump to another program comes back only where there is none.
+fn finish(asm: &mut Assembler, ending: Ending) {
+    let (Ending::Return(action) | Ending::Jump { otherwise: action, .. }) = ending;
+    if let Ending::Jump { slot, .. } = ending {
+        asm.copy(reg::R1, reg::CONTEXT);
+        asm.map(reg::R2, MapUse::Programs);
+        asm.set(reg::R3, slot.into());
+        asm.call(helper::TAIL_CALL);
+    }
+    asm.set(reg::R0, action.into());
+    asm.exit();
 }
 
 fn end(asm: &mut Assembler, dropped: Label, result: u32) {

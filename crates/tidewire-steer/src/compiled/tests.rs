@@ -1,5 +1,5 @@
 use super::*;
-use crate::bpf::MapUse;
+use crate::bpf::{Ending, MapUse};
 
 fn compiled(text: &str) -> Compiled {
     Compiled::new(&Program::parse(text).unwrap(), &Settings::default()).unwrap()
@@ -67,8 +67,11 @@ fn maps_are_asked_for_where_they_are_used() {
     let settings = Settings { fragments: crate::Fragments::FollowFirst, ..Settings::default() };
     let follow = Compiled::new(&Program::parse("steer_flow").unwrap(), &settings).unwrap();
     assert_eq!(follow.fanout(4, Copy::First).unwrap().maps(), [MapUse::Datagrams]);
-    let redirect = Output::Redirect { workers: 4, dropped: 1, absent: 2 };
+    let redirect = Output::Redirect { workers: 4, dropped: Ending::Return(1), absent: Ending::Return(2) };
     assert_eq!(follow.code(Hook::Xdp, redirect).unwrap().maps(), [MapUse::Datagrams, MapUse::Sockets]);
+    let jump = Ending::Jump { slot: 4, otherwise: 1 };
+    let redirect = Output::Redirect { workers: 4, dropped: jump, absent: jump };
+    assert_eq!(compiled("steer_flow").code(Hook::Xdp, redirect).unwrap().maps(), [MapUse::Sockets, MapUse::Programs]);
 }
 
 #[test]

@@ -26,6 +26,10 @@ pub struct Machine {
     remembered: [u8; 8],
     /// The last redirect: index and flags.
     pub redirected: Option<(u64, u64)>,
+    /// Whether a redirect finds a socket.
+    pub has_socket: bool,
+    /// The place of the program that was gone on in; nothing is there, so the jump comes back.
+    pub jumped: Option<u64>,
     /// The packet's bytes that lie in its linear part; the others only one helper reaches.
     pub linear_bytes: usize,
     /// Where the packet's data begins: behind the Ethernet header, but not for a socket's filter.
@@ -42,6 +46,7 @@ impl Machine {
             MapUse::State => 3,
             MapUse::Datagrams => 4,
             MapUse::Sockets => 5,
+            MapUse::Programs => 6,
         });
         Self {
             hook,
@@ -50,6 +55,8 @@ impl Machine {
             datagrams: HashMap::new(),
             remembered: [0; 8],
             redirected: None,
+            has_socket: true,
+            jumped: None,
             linear_bytes: usize::MAX,
             data_at: ETHERNET_BYTES,
             vlan_tag: None,
@@ -194,7 +201,12 @@ impl Machine {
             (51, Hook::Xdp) => {
                 assert_eq!(r[1], 5);
                 self.redirected = Some((r[2], r[3]));
-                4
+                if self.has_socket { 4 } else { r[3] }
+            }
+            (12, _) => {
+                assert_eq!((r[1], r[2]), (CONTEXT, 6));
+                self.jumped = Some(r[3]);
+                u64::MAX
             }
             (helper, hook) => panic!("{hook:?} calls helper {helper}"),
         }
