@@ -60,7 +60,7 @@ pub fn run<H: Handler + Send>(
     };
     DONE.store(true, Ordering::Relaxed);
     bar.clear();
-    let Outcome { handlers, ledger, damages, elapsed, interrupted } = outcome?;
+    let Outcome { handlers, ledger, damages, elapsed, interrupted, .. } = outcome?;
     let signal = INTERRUPTED.load(Ordering::Relaxed);
     let stopped = interrupted && !signal;
     // A signal that came while the last read was waiting counts, too.

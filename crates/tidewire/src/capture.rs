@@ -2,7 +2,10 @@
 
 use std::{io::Read, path::PathBuf, time::Duration};
 
-use tidewire_capture::{Error as CaptureError, Filter, Reader, Source};
+use tidewire_capture::{
+    Error as CaptureError, Filter, Reader, Source,
+    live::{self, LiveSettings},
+};
 use tidewire_core::{ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, Ledger, Mode, TcpPolicy};
 
 use crate::{
@@ -10,6 +13,7 @@ use crate::{
     classify::{Rule, Rules},
     control::{Progress, Stop},
     history::rereadable,
+    live::{Beside, LiveReport, OnReport, OnTrouble},
     reading::{OnProgress, Reading},
     run,
 };
@@ -20,10 +24,17 @@ pub const WORKERS_MAX: usize = 64;
 /// Largest chunk, in bytes.
 pub const CHUNK_BYTES_MAX: u32 = 16 << 20;
 
+/// Silence after which a stream of a live capture ends.
+pub const LIVE_INACTIVITY: Duration = Duration::from_secs(600);
+
+/// How long a hole of a live capture is waited for that the receiver has acknowledged.
+pub const LIVE_HOLE: Duration = Duration::from_secs(5);
+
 enum Input {
     Files(Vec<PathBuf>),
     Reader(Box<dyn Read + Send>),
     Source(Box<dyn Source>),
+    Live(Box<LiveSettings>),
 }
 
 /// Packets from files to a [`Handler`]'s calls.
@@ -39,6 +50,10 @@ pub struct Capture<'a> {
     rules: Vec<Rule>,
     progress: OnProgress<'a>,
     stop: Stop,
+    duration: Option<Duration>,
+    most: Option<u64>,
+    on_report: OnReport<'a>,
+    on_trouble: OnTrouble<'a>,
 }
 
 /// What a run came to.
@@ -55,6 +70,8 @@ pub struct Outcome<H> {
     pub elapsed: Duration,
     /// Whether [`Stop`] was raised before the input ended.
     pub interrupted: bool,
+    /// Of a live capture, the last report: from the interface to the handler.
+    pub live: Option<LiveReport>,
 }
 
 impl<H> Outcome<H> {
@@ -85,6 +102,45 @@ impl<'a> Capture<'a> {
         Self::new(Input::Source(Box::new(source)))
     }
 
+    /// Captures from interfaces, until [`Stop`] is raised or after a [`duration`](Self::duration) or a number of
+    /// [`packets`](Self::packets). [`workers`](Self::workers) and [`filter`](Self::filter) are taken from here, not from
+    /// `settings`. Timeouts that files do not have are set: silence of [`LIVE_INACTIVITY`], holes of [`LIVE_HOLE`].
+    #[must_use]
+    pub fn live(settings: LiveSettings) -> Self {
+        let mut capture = Self::new(Input::Live(Box::new(settings)));
+        capture.config.inactivity_timeout_ns = nanoseconds(LIVE_INACTIVITY);
+        capture.config.hole_timeout_ns = nanoseconds(LIVE_HOLE);
+        capture
+    }
+
+    /// Ends a live capture after this long.
+    #[must_use]
+    pub fn duration(mut self, most: Duration) -> Self {
+        self.duration = Some(most);
+        self
+    }
+
+    /// Ends a live capture after so many packets.
+    #[must_use]
+    pub fn packets(mut self, most: u64) -> Self {
+        self.most = Some(most);
+        self
+    }
+
+    /// Called about five times a second with where the packets of a live capture are; last when it has ended.
+    #[must_use]
+    pub fn on_report(mut self, call: impl FnMut(&LiveReport) + 'a) -> Self {
+        self.on_report = Some(Box::new(call));
+        self
+    }
+
+    /// Called with what goes wrong with an interface without ending a live capture: it is down, or gone.
+    #[must_use]
+    pub fn on_trouble(mut self, call: impl FnMut(&CaptureError) + 'a) -> Self {
+        self.on_trouble = Some(Box::new(call));
+        self
+    }
+
     fn new(input: Input) -> Self {
         Self {
             input,
@@ -95,6 +151,10 @@ impl<'a> Capture<'a> {
             rules: Vec::new(),
             progress: None,
             stop: Stop::new(),
+            duration: None,
+            most: None,
+            on_report: None,
+            on_trouble: None,
         }
     }
 
@@ -235,6 +295,11 @@ impl<'a> Capture<'a> {
     pub fn run_with<H: Handler>(mut self, handler: H) -> Result<Outcome<H>, Error> {
         self.settle()?;
         let worker = (handler, self.classifier()?);
+        if let Some(settings) = self.live_settings() {
+            let opened = live::open(&LiveSettings { workers: 1, ..settings })?;
+            let (config, beside) = self.beside(false);
+            return Ok(crate::live::alone(opened, config, worker, beside));
+        }
         let (reading, config) = self.open()?;
         Ok(run::alone(reading, config, worker))
     }
@@ -251,6 +316,11 @@ impl<'a> Capture<'a> {
         }
         let workers = (0..self.workers).map(|index| Ok((handler(index), self.classifier()?)));
         let workers = workers.collect::<Result<Vec<_>, Error>>()?;
+        if let Some(settings) = self.live_settings() {
+            let opened = live::open(&settings)?;
+            let (config, beside) = self.beside(settings.pin);
+            return crate::live::together(opened, &config, workers, beside);
+        }
         let (reading, config) = self.open()?;
         run::together(reading, &config, workers)
     }
@@ -266,6 +336,18 @@ impl<'a> Capture<'a> {
         Ok(())
     }
 
+    /// The settings of a live capture, with what is set here.
+    fn live_settings(&self) -> Option<LiveSettings> {
+        let Input::Live(settings) = &self.input else { return None };
+        let filter = self.filter.clone().or_else(|| settings.filter.clone());
+        Some(LiveSettings { workers: self.workers, filter, ..(**settings).clone() })
+    }
+
+    fn beside(self, pin: bool) -> (Config, Beside<'a>) {
+        let Self { stop, duration, most, on_report, on_trouble, config, .. } = self;
+        (config, Beside { stop, duration, most, pin, on_report, on_trouble })
+    }
+
     fn open(self) -> Result<(Reading<'a>, Config), Error> {
         let filter = self.filter.as_deref().map(Filter::new).transpose()?;
         let mut again = None;
@@ -276,6 +358,8 @@ impl<'a> Capture<'a> {
             }
             Input::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
             Input::Source(source) => source,
+            // Taken care of before.
+            Input::Live(_) => return Err(Error::Setting { what: "interfaces are not read like files".into() }),
         };
         Ok((Reading::new(source, filter, self.progress, self.stop, again), self.config))
     }

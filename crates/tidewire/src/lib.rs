@@ -150,11 +150,12 @@ mod community;
 mod control;
 mod error;
 mod history;
+pub mod live;
 mod reading;
 mod run;
 mod timed;
 
-pub use capture::{CHUNK_BYTES_MAX, Capture, Outcome, WORKERS_MAX};
+pub use capture::{CHUNK_BYTES_MAX, Capture, LIVE_HOLE, LIVE_INACTIVITY, Outcome, WORKERS_MAX};
 pub use community::community_id;
 pub use control::{Progress, Stop};
 pub use error::Error;

@@ -121,7 +121,7 @@ fn work<H: Handler>(mut engine: Engine<H>, blocks: &Receiver<Arc<Block>>, give_b
     engine.into_parts()
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("without a message").into()

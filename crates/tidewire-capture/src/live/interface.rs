@@ -36,6 +36,44 @@ pub struct Interface {
     pub rx_queues: u32,
     /// Its driver, where it says one.
     pub driver: Option<String>,
+    /// What it counted so far.
+    pub counts: InterfaceCounts,
+}
+
+/// What an interface counted since it exists (`struct rtnl_link_stats64`, include/uapi/linux/if_link.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceCounts {
+    /// Frames received.
+    pub rx_packets: u64,
+    /// Frames sent.
+    pub tx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Frames that arrived damaged.
+    pub rx_errors: u64,
+    /// Frames that arrived and were dropped by the driver or the kernel before anyone saw them. Some drivers count here
+    /// what an XDP program drops.
+    pub rx_dropped: u64,
+    /// Frames for which the card had no room.
+    pub rx_missed: u64,
+}
+
+impl InterfaceCounts {
+    /// What was counted since `before`; 0 where a counter began anew.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            rx_packets: self.rx_packets.saturating_sub(before.rx_packets),
+            tx_packets: self.tx_packets.saturating_sub(before.tx_packets),
+            rx_bytes: self.rx_bytes.saturating_sub(before.rx_bytes),
+            tx_bytes: self.tx_bytes.saturating_sub(before.tx_bytes),
+            rx_errors: self.rx_errors.saturating_sub(before.rx_errors),
+            rx_dropped: self.rx_dropped.saturating_sub(before.rx_dropped),
+            rx_missed: self.rx_missed.saturating_sub(before.rx_missed),
+        }
+    }
 }
 
 impl Interface {
@@ -79,6 +117,7 @@ impl Interface {
             rx_queues: queues.unwrap_or(1).max(1),
             driver: device.and_then(|device| device.driver(&link.name)),
             name: link.name,
+            counts: link.counts,
         }
     }
 
@@ -137,7 +176,8 @@ mod tests {
         let found = all.iter().find(|interface| interface.is_loopback()).unwrap();
         assert_eq!((found.index, found.link().unwrap()), (1, LinkType::ETHERNET));
         assert!(found.mtu >= 1500 && found.rx_queues >= 1, "{found:?}");
-        assert_eq!(&Interface::find(&found.name).unwrap(), found);
+        let again = Interface::find(&found.name).unwrap();
+        assert_eq!(&Interface { counts: found.counts, ..again }, found);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The messages of rtnetlink(7) about links: `struct nlmsghdr`, `struct ifinfomsg`, attributes.
 
+use super::InterfaceCounts;
+
 /// Room for one answer of the kernel, which sends up to 32 KiB at once in a dump.
 pub(super) const ROOM_BYTES: usize = 64 << 10;
 
@@ -17,6 +19,8 @@ const DUMP: u16 = 0x301;
 const NAME: u16 = 3;
 const MTU: u16 = 4;
 const RX_QUEUES: u16 = 32;
+/// `IFLA_STATS64`
+const STATISTICS: u16 = 23;
 /// The attribute's type without its flags (`NLA_TYPE_MASK`).
 const TYPE_MASK: u16 = 0x3fff;
 /// `IFF_UP`, `IFF_LOWER_UP`
@@ -33,6 +37,7 @@ pub(super) struct Link {
     pub mtu: u32,
     /// Receive queues that the kernel has room for.
     pub rx_queues: Option<u32>,
+    pub counts: InterfaceCounts,
 }
 
 impl Link {
@@ -82,6 +87,10 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
 }
 
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes)
+}
+
 /// The pieces of a list whose elements state their length and are padded to multiples of 4 bytes.
 fn pieces(mut bytes: &[u8], length: impl Fn(&[u8]) -> Option<usize>, least: usize) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
@@ -119,6 +128,7 @@ fn parsed(message: &[u8]) -> Option<Message> {
                 flags: u32_at(body, 8)?,
                 mtu: 0,
                 rx_queues: None,
+                counts: InterfaceCounts::default(),
             };
             attributes(&mut link, body.get(INFO_BYTES..)?);
             Some(Message::Link(link))
@@ -136,6 +146,19 @@ fn attributes(link: &mut Link, bytes: &[u8]) {
                 link.name = String::from_utf8_lossy(name).into_owned();
             }
             Some(MTU) => link.mtu = u32_at(value, 0).unwrap_or(0),
+            // `struct rtnl_link_stats64`: words of 64 bits.
+            Some(STATISTICS) => {
+                let word = |at: usize| u64_at(value, at * 8).unwrap_or(0);
+                link.counts = InterfaceCounts {
+                    rx_packets: word(0),
+                    tx_packets: word(1),
+                    rx_bytes: word(2),
+                    tx_bytes: word(3),
+                    rx_errors: word(4),
+                    rx_dropped: word(6),
+                    rx_missed: word(15),
+                };
+            }
             Some(RX_QUEUES) => link.rx_queues = u32_at(value, 0),
             _ => {}
         }

@@ -6,10 +6,12 @@
 mod interface;
 mod link_message;
 mod ring;
+mod session;
 mod settings;
 mod worker;
 
-pub use interface::Interface;
+pub use interface::{Interface, InterfaceCounts};
 pub use ring::{Ring, RingCounts};
+pub use session::{InterfaceReport, Live, Monitor, TICK, open};
 pub use settings::{Direction, Fanout, FanoutMode, LiveEngine, LiveSettings, Role};
 pub use worker::Worker;

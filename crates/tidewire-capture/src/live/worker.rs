@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Batch, Frame};
+use tidewire_core::{Batch, Frame, Shunt};
 
 use super::{Ring, RingCounts};
 use crate::{
@@ -51,6 +51,7 @@ pub struct Worker {
     draining: bool,
     troubles: Vec<Error>,
     calls: u64,
+    shunt: Option<Box<dyn Shunt>>,
 }
 
 impl Worker {
@@ -71,7 +72,18 @@ impl Worker {
             draining: false,
             troubles: Vec::new(),
             calls: 0,
+            shunt: None,
         }
+    }
+
+    /// Sets what can cut directions off before these rings.
+    pub fn set_shunt(&mut self, shunt: Box<dyn Shunt>) {
+        self.shunt = Some(shunt);
+    }
+
+    /// What can cut directions off before these rings: for the engine that is given their frames.
+    pub fn take_shunt(&mut self) -> Option<Box<dyn Shunt>> {
+        self.shunt.take()
     }
 
     /// Hands over what has arrived, as one batch, and gives its memory back. Where nothing has, waits for it, at most

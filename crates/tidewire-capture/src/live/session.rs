@@ -1,0 +1,83 @@
+//! All of a capture's rings and what is watched beside them.
+
+use std::time::Duration;
+
+use super::{Interface, InterfaceCounts, Worker};
+use crate::Error;
+
+/// A capture that has been opened: its workers, each to be run by one thread, and what is looked at beside them.
+pub struct Live {
+    /// The workers.
+    pub workers: Vec<Worker>,
+    /// What is looked at now and then.
+    pub monitor: Monitor,
+}
+
+/// What became of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceReport {
+    /// Its name.
+    pub name: String,
+    /// How its frames are got, and why so.
+    pub engine: String,
+    /// What it counted since the capture was opened; `None` while it is gone.
+    pub counts: Option<InterfaceCounts>,
+}
+
+/// Looks at interfaces while packets flow elsewhere.
+pub struct Monitor {
+    interfaces: Vec<Watched>,
+}
+
+struct Watched {
+    name: String,
+    engine: String,
+    before: InterfaceCounts,
+}
+
+impl Monitor {
+    /// Watches `interfaces`, each with a word on how its frames are got.
+    #[must_use]
+    pub fn new(interfaces: impl IntoIterator<Item = (Interface, String)>) -> Self {
+        let watched = |(interface, engine): (Interface, String)| Watched {
+            name: interface.name,
+            engine,
+            before: interface.counts,
+        };
+        Self { interfaces: interfaces.into_iter().map(watched).collect() }
+    }
+
+    /// What each interface counted so far.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn report(&mut self) -> Result<Vec<InterfaceReport>, Error> {
+        let all = Interface::all()?;
+        let report = |watched: &Watched| {
+            let now = all.iter().find(|interface| interface.name == watched.name);
+            InterfaceReport {
+                name: watched.name.clone(),
+                engine: watched.engine.clone(),
+                counts: now.map(|interface| interface.counts.since(&watched.before)),
+            }
+        };
+        Ok(self.interfaces.iter().map(report).collect())
+    }
+}
+
+/// How long an idle worker waits before it looks at its clocks again.
+pub const TICK: Duration = Duration::from_millis(50);
+
+/// Opens everything that `settings` ask for.
+///
+/// # Errors
+/// The first thing that is wrong: no such interface, a missing capability, settings that do not go together, a filter or a
+/// program that the kernel refuses.
+pub fn open(settings: &super::LiveSettings) -> Result<Live, Error> {
+    let interfaces = settings.interfaces.iter().map(|name| Interface::find(name));
+    let interfaces = interfaces.collect::<Result<Vec<_>, Error>>()?;
+    match interfaces.first() {
+        None => Err(Error::Setting("no interface is named; give at least one".into())),
+        Some(_) => Err(Error::Setting("packet rings are not connected yet".into())),
+    }
+}

@@ -1,0 +1,13 @@
+//! Runs over interfaces: each worker polls its own rings and has an engine of its own.
+
+mod report;
+mod run;
+mod work;
+
+pub use report::{LiveReport, WorkerReport};
+pub(crate) use run::{Beside, OnReport, OnTrouble, alone, together};
+
+pub use tidewire_capture::live::{
+    Direction, Fanout, FanoutMode, Interface, InterfaceCounts, InterfaceReport, LiveEngine, LiveSettings, RingCounts,
+    Role,
+};

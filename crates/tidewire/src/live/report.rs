@@ -1,0 +1,63 @@
+use std::time::Duration;
+
+use tidewire_capture::live::{InterfaceReport, RingCounts};
+use tidewire_core::Ledger;
+
+/// Where every packet is or went, from the interface to the handler: a picture taken while the capture runs, or its last.
+#[derive(Clone, Debug, Default)]
+pub struct LiveReport {
+    /// Since the capture was opened.
+    pub elapsed: Duration,
+    /// By interface, in the order given.
+    pub interfaces: Vec<InterfaceReport>,
+    /// By worker. Each is of the moment at which the worker last told, at most a fifth of a second ago while it is not
+    /// busy with one batch.
+    pub workers: Vec<WorkerReport>,
+}
+
+/// One worker's part.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerReport {
+    /// The CPU that it is bound to.
+    pub cpu: Option<usize>,
+    /// What the kernel counted for its rings.
+    pub rings: RingCounts,
+    /// Frames taken out of the rings.
+    pub frames: u64,
+    /// Of these, handed over after one with a later timestamp.
+    pub late: u64,
+    /// How full its fullest ring is, in thousandths.
+    pub ring_level_permille: u32,
+    /// Bytes that its engine holds back.
+    pub buffered_bytes: u64,
+    /// Bytes that its engine may hold back.
+    pub memory_bytes: u64,
+    /// Where its packets went.
+    pub ledger: Ledger,
+    /// Whether this is final.
+    pub ended: bool,
+}
+
+impl LiveReport {
+    /// All workers' ledgers together.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        let mut sum = Ledger::default();
+        self.workers.iter().for_each(|worker| sum.add(&worker.ledger));
+        sum
+    }
+
+    /// All workers' rings together.
+    #[must_use]
+    pub fn rings(&self) -> RingCounts {
+        let mut sum = RingCounts::default();
+        self.workers.iter().for_each(|worker| sum.add(&worker.rings));
+        sum
+    }
+
+    /// Frames taken out of the rings.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.frames).sum()
+    }
+}

@@ -1,0 +1,131 @@
+//! One worker: its rings, its engine, and what it tells of itself.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tidewire_capture::{
+    Error as CaptureError,
+    live::{TICK, Worker as Rings},
+};
+use tidewire_core::{Batch, Engine, Handler};
+
+use super::WorkerReport;
+
+/// How often a worker tells of itself.
+const TELL: Duration = Duration::from_millis(100);
+
+/// What ends rings that go on showing frames after they were stopped: no interface fills a ring for so long.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// What workers and whoever watches them share. Nothing here is touched for a packet.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// By worker.
+    pub told: Vec<Mutex<WorkerReport>>,
+    pub troubles: Mutex<Vec<CaptureError>>,
+    pub stop: AtomicBool,
+    /// Frames that may still be taken in; unlimited where it is `u64::MAX`.
+    pub left: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(workers: usize, most: Option<u64>) -> Arc<Self> {
+        Arc::new(Self {
+            told: (0..workers).map(|_| Mutex::default()).collect(),
+            left: AtomicU64::new(most.unwrap_or(u64::MAX)),
+            ..Self::default()
+        })
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// How many of `frames` may be taken in.
+    fn admit(&self, frames: usize) -> usize {
+        if self.left.load(Ordering::Relaxed) == u64::MAX {
+            return frames;
+        }
+        let take = |left: u64| Some(left.saturating_sub(frames as u64));
+        let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).unwrap_or(0);
+        usize::try_from(before).unwrap_or(usize::MAX).min(frames)
+    }
+}
+
+pub(crate) struct Work<'s, H: Handler> {
+    pub index: usize,
+    pub rings: Rings,
+    pub engine: Engine<H>,
+    pub shared: &'s Shared,
+    pub cpu: Option<usize>,
+    pub memory_bytes: u64,
+    /// When it told of itself last.
+    pub told: Instant,
+}
+
+impl<H: Handler> Work<'_, H> {
+    /// Takes in what has arrived, or waits for it a little.
+    pub(crate) fn step(&mut self) {
+        let Self { rings, engine, shared, .. } = self;
+        let frames = rings.poll(TICK, |batch| {
+            let admitted = shared.admit(batch.frames.len());
+            engine.process(&Batch { frames: batch.frames.get(..admitted).unwrap_or_default(), ..*batch });
+        });
+        if frames == 0 {
+            engine.tick(rings.quiet_until_ns());
+        }
+        engine.publish_level(rings.level_permille());
+        if self.told.elapsed() >= TELL {
+            self.tell(false);
+        }
+    }
+
+    /// Takes in what is still in the rings, and ends every stream.
+    pub(crate) fn finish(&mut self) {
+        self.rings.stop();
+        let (begun, delay) = (Instant::now(), self.rings.delay() + TICK);
+        loop {
+            let frames = self.rings.poll(Duration::from_millis(1), |batch| {
+                let admitted = self.shared.admit(batch.frames.len());
+                let frames = batch.frames.get(..admitted).unwrap_or_default();
+                self.engine.process(&Batch { frames, ..*batch });
+            });
+            if frames == 0 && begun.elapsed() >= delay || begun.elapsed() >= DRAIN_MAX {
+                break;
+            }
+        }
+        self.engine.finish();
+        self.tell(true);
+    }
+
+    fn tell(&mut self, ended: bool) {
+        self.told = Instant::now();
+        let mut troubles = self.rings.troubles();
+        let rings = self.rings.counts().unwrap_or_else(|error| {
+            troubles.push(error);
+            Default::default()
+        });
+        let report = WorkerReport {
+            cpu: self.cpu,
+            rings,
+            frames: self.rings.frames(),
+            late: self.rings.late(),
+            ring_level_permille: self.rings.level_permille(),
+            buffered_bytes: self.engine.buffered_bytes(),
+            memory_bytes: self.memory_bytes,
+            ledger: self.engine.ledger().clone(),
+            ended,
+        };
+        if let Some(place) = self.shared.told.get(self.index) {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = report;
+        }
+        if !troubles.is_empty() {
+            self.shared.troubles.lock().unwrap_or_else(PoisonError::into_inner).extend(troubles);
+        }
+    }
+}
