@@ -11,12 +11,16 @@ const BACKWARD_JUMPS_MAX: u32 = 4096;
 /// Loads from here on reach for what Linux knows of a live packet (SKF_AD_OFF and below); a file has none of it.
 const EXTENSIONS_FROM: u32 = 0xffe0_0000;
 
-/// An instruction as `struct bpf_insn` has it.
+/// An instruction of the classic BPF machine, as `struct bpf_insn` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Instruction {
+pub struct Instruction {
+    /// What it does.
     pub code: u16,
+    /// Instructions to jump over if so.
     pub jump_true: u8,
+    /// Instructions to jump over if not.
     pub jump_false: u8,
+    /// Its constant.
     pub k: u32,
 }
 

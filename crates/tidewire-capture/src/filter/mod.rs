@@ -5,7 +5,8 @@ mod bpf;
 mod tests;
 
 use crate::Error;
-use bpf::{Instruction, Program};
+pub use bpf::Instruction;
+use bpf::Program;
 use pcap::{BpfProgram, Capture, Linktype};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidewire_wire::LinkType;

@@ -5,6 +5,7 @@
 
 mod interface;
 mod link_message;
+pub mod packet;
 mod ring;
 mod session;
 mod settings;

@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use tidewire_steer::Compiled;
 
+use crate::ClassicInstruction;
+
 /// How frames get from the kernel to us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LiveEngine {
@@ -108,6 +110,8 @@ pub struct LiveSettings {
     pub promiscuous: bool,
     /// The sockets' group where there are several workers, or other processes. Default: our own steering, by flow.
     pub fanout: Option<Fanout>,
+    /// The program of a group of the mode `cbpf`. Default: the one set by whoever made the group.
+    pub fanout_program: Vec<ClassicInstruction>,
     /// A steering program; needs the mode `ebpf` with packet sockets.
     pub steering: Option<Compiled>,
     /// Expression in libpcap's language; runs in the kernel.
@@ -132,6 +136,7 @@ impl LiveSettings {
             snap_bytes: 262_144,
             promiscuous: true,
             fanout: None,
+            fanout_program: Vec::new(),
             steering: None,
             filter: None,
             busy_poll_us: 0,

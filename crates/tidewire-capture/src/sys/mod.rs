@@ -8,4 +8,5 @@ pub mod arena;
 pub mod bpf;
 pub mod net;
 pub mod netlink;
+pub mod packet;
 pub mod wait;

@@ -107,21 +107,53 @@ impl DeviceSocket {
         Some(number(20)?.saturating_add(number(32)?)).filter(|queues| *queues > 0)
     }
 
+    /// The number of the interface of this name, where there is one.
+    #[must_use]
+    pub fn index(&self, interface: &str) -> Option<u32> {
+        let mut request = named(interface)?;
+        self.ask(libc::SIOCGIFINDEX as _, &mut request).ok()?;
+        // SAFETY: the request was answered with a number.
+        u32::try_from(unsafe { request.ifr_ifru.ifru_ifindex }).ok()
+    }
+
+    /// Whether the interface of this number is switched on (`IFF_UP`); `None` where there is none.
+    #[must_use]
+    pub fn is_up(&self, index: u32) -> Option<bool> {
+        // SAFETY: the structure is plain integers and a pointer, for which zeroes are valid.
+        let mut request: libc::ifreq = unsafe { zeroed() };
+        request.ifr_ifru.ifru_ifindex = index.try_into().ok()?;
+        self.ask(libc::SIOCGIFNAME as _, &mut request).ok()?;
+        self.ask(libc::SIOCGIFFLAGS as _, &mut request).ok()?;
+        // SAFETY: the request was answered with flags.
+        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        Some(i32::from(flags) & libc::IFF_UP != 0)
+    }
+
+    fn ask(&self, request: libc::Ioctl, about: &mut libc::ifreq) -> io::Result<()> {
+        // SAFETY: the structure lives throughout the call, and what it points to as well.
+        check(unsafe { libc::ioctl(self.0.as_raw_fd(), request, &raw mut *about) }).map(drop)
+    }
+
     /// Asks for the structure that begins with this command.
     fn ethtool<const BYTES: usize>(&self, interface: &str, command: u32) -> Option<[u8; BYTES]> {
         let mut answer = [0_u8; BYTES];
         answer.first_chunk_mut::<4>()?.copy_from_slice(&command.to_ne_bytes());
-        // SAFETY: the structure is plain integers and a pointer, for which zeroes are valid.
-        let mut request: libc::ifreq = unsafe { zeroed() };
-        if interface.len() >= request.ifr_name.len() {
-            return None;
-        }
-        for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-            *to = from as libc::c_char;
-        }
+        let mut request = named(interface)?;
         request.ifr_ifru.ifru_data = answer.as_mut_ptr().cast();
-        // SAFETY: both structures live throughout the call, and the command's answer is as long as `answer`.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) }).ok()?;
+        self.ask(libc::SIOCETHTOOL as _, &mut request).ok()?;
         Some(answer)
     }
+}
+
+/// A request about the interface of this name; `None` where no interface can have it.
+fn named(interface: &str) -> Option<libc::ifreq> {
+    // SAFETY: the structure is plain integers and a pointer, for which zeroes are valid.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return None;
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Some(request)
 }

@@ -1,0 +1,392 @@
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
+
+use tidewire_steer::{
+    Compiled, DATAGRAMS_MAX, Fragments, Program, STATE_BYTES, Settings,
+    bpf::{Copy, MapUse},
+};
+use tidewire_wire::LinkType;
+
+use super::{
+    PacketRing,
+    group::{Join, Members, Recipe, Sockets, Steering},
+    ring::Marks,
+    shape::Shape,
+};
+use crate::{
+    ClassicInstruction, Error,
+    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings},
+    sys::{
+        arena::Place,
+        bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER},
+        packet::Blocks,
+    },
+};
+
+/// Members of a group, at most (`PACKET_FANOUT_MAX`); one may be the socket that takes what is dropped.
+const WORKERS_MAX: usize = 255;
+
+/// Snap lengths from here on cut nothing: no frame is longer.
+const SNAP_WHOLE: u32 = 262_144;
+
+/// A program that decides in the kernel which frames reach a ring.
+#[derive(Clone, Debug)]
+pub enum SocketFilter {
+    /// Classic BPF.
+    Classic(Vec<ClassicInstruction>),
+    /// A loaded eBPF program of the type socket filter.
+    Program(Arc<OwnedFd>),
+}
+
+/// The filters of an interface's rings.
+#[derive(Clone, Debug, Default)]
+pub struct Filters {
+    /// Of the rings that get each frame first, and of what steering drops.
+    pub first: Option<SocketFilter>,
+    /// Of the rings that get the second copy of frames that are steered twice. Every frame passes these, too: a filter that
+    /// counts counts twice if it is the same.
+    pub second: Option<SocketFilter>,
+}
+
+/// What the settings come to, for packet sockets.
+#[derive(Debug)]
+pub struct Plan {
+    workers: usize,
+    shape: Shape,
+    snap_bytes: u32,
+    promiscuous: bool,
+    incoming: bool,
+    fanout: Option<Fanout>,
+    classic: Vec<ClassicInstruction>,
+    /// A program for each copy; none where the kernel's own modes choose.
+    steering: Vec<Steering>,
+}
+
+/// The rings of an interface.
+#[derive(Debug)]
+pub struct Group {
+    /// By worker, then as many as [`Plan::rings`] says.
+    pub rings: Vec<Vec<PacketRing>>,
+    /// The group's number, where there is one.
+    pub number: Option<u16>,
+    members: Arc<Members>,
+}
+
+impl Group {
+    /// What is left when the rings are taken: who counts the frames that steering dropped.
+    #[must_use]
+    pub fn split(self) -> (Vec<Vec<PacketRing>>, SteeredOut) {
+        (self.rings, SteeredOut(self.members))
+    }
+}
+
+/// Counts the frames that a steering program dropped on an interface.
+#[derive(Debug)]
+pub struct SteeredOut(Arc<Members>);
+
+impl SteeredOut {
+    /// Frames since the rings were opened.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn frames(&self) -> Result<u64, Error> {
+        self.0.steered_out()
+    }
+}
+
+impl Plan {
+    /// Checks the settings, and loads the programs that steer.
+    ///
+    /// # Errors
+    /// Settings that contradict each other, rings that memory has no room for, a steering program that cannot run in a
+    /// group, a missing capability.
+    pub fn new(settings: &LiveSettings) -> Result<Self, Error> {
+        let workers = settings.workers.max(1);
+        if workers > WORKERS_MAX {
+            return Err(Error::Setting(format!("{workers} workers: a fan-out group has {WORKERS_MAX} at most")));
+        }
+        let shape = Shape::of(settings.ring_bytes)?;
+        let mut plan = Self {
+            workers,
+            shape,
+            snap_bytes: settings.snap_bytes.max(1),
+            promiscuous: settings.promiscuous,
+            incoming: settings.direction == Direction::In,
+            fanout: settings.fanout,
+            classic: settings.fanout_program.clone(),
+            steering: Vec::new(),
+        };
+        plan.check_modes(settings)?;
+        let own = settings.steering.is_none() && settings.fanout.is_none() && workers > 1;
+        let own = own.then(flow_steering).transpose()?;
+        if let Some(compiled) = settings.steering.as_ref().or(own.as_ref()) {
+            plan.fanout = Some(settings.fanout.unwrap_or(OWN_GROUP));
+            plan.steering = steering(compiled, workers as u32)?;
+        }
+        plan.check_memory(settings.interfaces.len().max(1))?;
+        Ok(plan)
+    }
+
+    fn check_modes(&self, settings: &LiveSettings) -> Result<(), Error> {
+        let mode = settings.fanout.map(|fanout| fanout.mode);
+        let error = |what: &str| Err(Error::Setting(what.into()));
+        if settings.steering.is_some() && mode.is_some_and(|mode| mode != FanoutMode::Ebpf) {
+            return error("a steering program runs in a fan-out group of the mode ebpf: choose that one, or none");
+        }
+        let rollover = settings.fanout.is_some_and(|fanout| fanout.rollover);
+        if rollover && settings.steering.as_ref().is_some_and(Compiled::may_drop) {
+            return error(
+                "rollover cannot be used with a steering program that drops frames: a full worker's frames would be \
+                 dropped as well; leave rollover out, or let the program pass what it drops",
+            );
+        }
+        if !self.classic.is_empty() && mode != Some(FanoutMode::Cbpf) {
+            return error("a classic program for fan-out needs the mode cbpf");
+        }
+        Ok(())
+    }
+
+    /// Asks for no more memory than there is: the kernel would look for it until other programs have to go.
+    fn check_memory(&self, interfaces: usize) -> Result<(), Error> {
+        let rings = (self.rings() * self.workers * interfaces) as u64;
+        let wanted = rings.saturating_mul(self.place_bytes() as u64);
+        let Some(available) = available_bytes() else { return Ok(()) };
+        // The rest is for what the rings are read with.
+        let room = available / 4 * 3;
+        if wanted <= room {
+            return Ok(());
+        }
+        Err(Error::Setting(format!(
+            "rings of {} MiB ({rings} of {} MiB each) do not fit into memory: {} MiB are available, of which rings may have \
+             {}; a ring of {} MiB would fit",
+            wanted >> 20,
+            self.place_bytes() >> 20,
+            available >> 20,
+            room >> 20,
+            (room / rings) >> 20,
+        )))
+    }
+
+    /// Rings that each worker has on an interface: one, or two where frames may be steered to two workers.
+    #[must_use]
+    pub fn rings(&self) -> usize {
+        self.steering.len().max(1)
+    }
+
+    /// Length of each ring's place, bytes: at most what the settings say.
+    #[must_use]
+    pub fn place_bytes(&self) -> usize {
+        self.shape.bytes()
+    }
+
+    /// Workers, each with rings of its own.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Opens the rings of an interface, `number`th of the capture ([`Frame::interface`](tidewire_core::Frame::interface)),
+    /// into `places`: by worker, then ring, each of [`Self::place_bytes`].
+    ///
+    /// A group with a number has it on the first interface, and the next ones on the others: of `number` times
+    /// [`Self::rings`] more.
+    ///
+    /// # Errors
+    /// A missing capability, no such interface, a kind of interface that cannot be captured, a group with other settings,
+    /// no memory for the rings, a filter that the kernel refuses.
+    pub fn open(
+        &self,
+        interface: &Interface,
+        number: u16,
+        filters: &Filters,
+        places: Vec<Vec<Place>>,
+    ) -> Result<Group, Error> {
+        let link = interface.link()?;
+        if !self.steering.is_empty() && link != LinkType::ETHERNET {
+            return Err(Error::Setting(format!(
+                "{}: steering programs need Ethernet frames, and this interface has none; choose another fan-out mode, such \
+                 as hash",
+                interface.name
+            )));
+        }
+        let members = Arc::new(Members::open(self.recipe(interface, number, filters)?, interface.index)?);
+        let marks = Marks { name: interface.name.clone(), link, number, snap_bytes: self.snap_bytes };
+        let failed = |source| Error::Kernel {
+            what: format!("{}: mapping the ring", interface.name),
+            source,
+            hint: String::new(),
+        };
+        let mut rings = Vec::with_capacity(self.workers);
+        for (worker, places) in places.into_iter().enumerate() {
+            let mut mine = Vec::with_capacity(self.rings());
+            for (copy, place) in places.into_iter().enumerate() {
+                let member = copy * self.workers + worker;
+                let Some(socket) = members.again(member)? else { continue };
+                let blocks = Blocks::new(place, self.shape.blocks, self.shape.block_bytes).map_err(failed)?;
+                let members = Arc::clone(&members);
+                mine.push(PacketRing::new(socket, blocks, marks.clone(), members, member).map_err(failed)?);
+            }
+            rings.push(mine);
+        }
+        if rings.len() != self.workers || rings.iter().any(|mine| mine.len() != self.rings()) {
+            return Err(Error::Setting(format!("{}: another number of places than of rings", interface.name)));
+        }
+        members.begin()?;
+        Ok(Group { rings, number: members.number(), members })
+    }
+
+    fn recipe(&self, interface: &Interface, number: u16, filters: &Filters) -> Result<Recipe, Error> {
+        // Every frame of the loopback interface is seen as it leaves and as it arrives.
+        let incoming = self.incoming || interface.is_loopback();
+        let mut copies = Vec::with_capacity(self.rings());
+        for copy in 0..self.rings() {
+            let filter = if copy == 0 { &filters.first } else { &filters.second };
+            let join = match &self.fanout {
+                Some(fanout) => Some(self.join(fanout, number, copy, incoming)?),
+                None => None,
+            };
+            copies.push(Sockets { join, filter: self.filter(filter.as_ref()) });
+        }
+        Ok(Recipe {
+            name: interface.name.clone(),
+            workers: self.workers,
+            shape: self.shape,
+            promiscuous: self.promiscuous,
+            incoming,
+            copies,
+        })
+    }
+
+    fn join(&self, fanout: &Fanout, interface: u16, copy: usize, incoming: bool) -> Result<Join, Error> {
+        let after = usize::from(interface) * self.rings() + copy;
+        let group = match fanout.group {
+            None => None,
+            Some(first) => match u16::try_from(usize::from(first) + after) {
+                Ok(group) => Some(group),
+                Err(_) => {
+                    let what = format!("fan-out group {first}: every interface takes a number more, up to 65535");
+                    return Err(Error::Setting(what));
+                }
+            },
+        };
+        let steering = self.steering.get(copy).cloned();
+        let classic = (!self.classic.is_empty()).then(|| Steering::Classic(self.classic.clone()));
+        Ok(Join {
+            group,
+            kind: kind(fanout, incoming),
+            may_drop: matches!(&steering, Some(Steering::Program { may_drop: true, .. })),
+            steering: steering.or(classic),
+        })
+    }
+
+    /// The filter with the snap length in it: what it returns is how much of a frame is copied.
+    fn filter(&self, filter: Option<&SocketFilter>) -> Option<SocketFilter> {
+        const RETURN_CONSTANT: u16 = 0x06;
+        let snap = self.snap_bytes;
+        match filter {
+            None if snap >= SNAP_WHOLE => None,
+            None => {
+                let all = ClassicInstruction { code: RETURN_CONSTANT, jump_true: 0, jump_false: 0, k: snap };
+                Some(SocketFilter::Classic(vec![all]))
+            }
+            Some(SocketFilter::Classic(program)) => {
+                let cut = |instruction: &ClassicInstruction| match instruction {
+                    ClassicInstruction { code: RETURN_CONSTANT, k: 1.., .. } => {
+                        ClassicInstruction { k: snap, ..*instruction }
+                    }
+                    other => *other,
+                };
+                Some(SocketFilter::Classic(program.iter().map(cut).collect()))
+            }
+            // Returns what it returns; the ring cuts what is longer.
+            Some(program) => Some(program.clone()),
+        }
+    }
+}
+
+/// The group of our own steering.
+const OWN_GROUP: Fanout = Fanout { group: None, mode: FanoutMode::Ebpf, defrag: false, rollover: false };
+
+/// A group's mode and flags, as the kernel takes them.
+fn kind(fanout: &Fanout, incoming: bool) -> u16 {
+    let mode = match fanout.mode {
+        FanoutMode::Hash => libc::PACKET_FANOUT_HASH,
+        FanoutMode::RoundRobin => libc::PACKET_FANOUT_LB,
+        FanoutMode::Cpu => libc::PACKET_FANOUT_CPU,
+        FanoutMode::Rollover => libc::PACKET_FANOUT_ROLLOVER,
+        FanoutMode::Random => libc::PACKET_FANOUT_RND,
+        FanoutMode::Queue => libc::PACKET_FANOUT_QM,
+        FanoutMode::Cbpf => libc::PACKET_FANOUT_CBPF,
+        FanoutMode::Ebpf => libc::PACKET_FANOUT_EBPF,
+    };
+    let flags = [
+        (fanout.defrag, libc::PACKET_FANOUT_FLAG_DEFRAG),
+        (fanout.rollover, libc::PACKET_FANOUT_FLAG_ROLLOVER),
+        (incoming, libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING),
+        (fanout.group.is_none(), libc::PACKET_FANOUT_FLAG_UNIQUEID),
+    ];
+    let flags = flags.into_iter().filter(|flag| flag.0).fold(0, |all, flag| all | flag.1);
+    (mode | flags) as u16
+}
+
+/// Both directions and all fragments of a flow to one worker, everything else to the first.
+fn flow_steering() -> Result<Compiled, Error> {
+    let mut seed = [0; 8];
+    let random = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
+    random.map_err(|source| Error::Kernel { what: "reading random numbers".into(), source, hint: String::new() })?;
+    let settings =
+        Settings { fragments: Fragments::FollowFirst, seed: u64::from_ne_bytes(seed), ..Settings::default() };
+    // What passes without having been steered goes by its flow, or to the first worker.
+    Ok(Compiled::new(&Program::parse("unit")?, &settings)?)
+}
+
+/// The programs of a group, or of two.
+fn steering(compiled: &Compiled, workers: u32) -> Result<Vec<Steering>, Error> {
+    let copies: &[Copy] = if compiled.may_double() { &[Copy::First, Copy::Second] } else { &[Copy::First] };
+    copies.iter().map(|copy| load(compiled, workers, *copy)).collect()
+}
+
+fn load(compiled: &Compiled, workers: u32, copy: Copy) -> Result<Steering, Error> {
+    let code = compiled.fanout(workers, copy)?;
+    let refused = |source: io::Error| match source.kind() {
+        io::ErrorKind::PermissionDenied if source.raw_os_error().is_some() => Error::Privilege {
+            what: "steering frames to workers by a program in the kernel".into(),
+            capability: "cap_net_raw,cap_bpf",
+        },
+        _ => Error::Kernel { what: "loading the steering program".into(), source, hint: String::new() },
+    };
+    let mut maps = Vec::new();
+    for usage in code.maps() {
+        let map = match usage {
+            MapUse::State => Map::new(ARRAY, 4, STATE_BYTES as u32, 1),
+            MapUse::Datagrams => Map::new(LRU_HASH, 8, 8, DATAGRAMS_MAX as u32),
+            MapUse::Sockets | MapUse::Programs => Err(io::ErrorKind::Unsupported.into()),
+        };
+        maps.push((usage, map.map_err(refused)?));
+    }
+    let number = |usage| maps.iter().find(|map| map.0 == usage).map_or(-1, |map| map.1.number());
+    let program = Loaded::load(SOCKET_FILTER, &code.bytes(number)).map_err(refused)?;
+    let may_drop = compiled.may_drop() || copy == Copy::Second;
+    Ok(Steering::Program { program: Arc::new(program), may_drop })
+}
+
+/// Memory that can be had without swapping.
+fn available_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()?.saturating_mul(1024))
+}
+
+impl SocketFilter {
+    /// A filter that is this loaded program.
+    ///
+    /// # Errors
+    /// The process has no room for one more descriptor.
+    pub fn program(program: &impl AsFd) -> io::Result<Self> {
+        Ok(Self::Program(Arc::new(program.as_fd().try_clone_to_owned()?)))
+    }
+}

@@ -1,0 +1,364 @@
+use std::{
+    collections::VecDeque,
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tidewire_core::Frame;
+use tidewire_wire::LinkType;
+
+use super::{DELAY_NS, group::Members};
+use crate::{
+    Error,
+    live::{Ring, RingCounts},
+    sys::packet::{Attach, Blocks, Header, RingSocket},
+};
+
+/// `ETH_P_8021Q`, where the kernel does not say which tag it took out.
+const VLAN_TPID: u16 = 0x8100;
+
+/// Between two looks at an interface that is down or gone.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// Calls of `collect` in a row that find nothing, until the socket is asked whether it is in error. A socket in error is
+/// readable, so that they follow each other without a wait between them.
+const EMPTY_MAX: u32 = 64;
+
+/// A block whose frames were noted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// Noted and not given back.
+    frames: usize,
+    /// Whether all of its frames were noted.
+    complete: bool,
+}
+
+/// What keeps frames from coming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    /// The interface is switched off. The socket goes on by itself when it is switched on.
+    Down,
+    /// The interface is gone; one of the same name may come.
+    Gone,
+}
+
+/// What is said of frames of an interface.
+#[derive(Clone, Debug)]
+pub(super) struct Marks {
+    pub name: String,
+    pub link: LinkType,
+    /// [`Frame::interface`]
+    pub number: u16,
+    /// Captured bytes of a frame, at most.
+    pub snap_bytes: u32,
+}
+
+/// A packet socket's ring: blocks of frames that the kernel fills and that are read where they lie.
+#[derive(Debug)]
+pub struct PacketRing {
+    socket: Arc<RingSocket>,
+    blocks: Blocks,
+    marks: Marks,
+    /// The sockets of the interface, and which of them this is.
+    members: Arc<Members>,
+    member: usize,
+    /// Blocks of which frames were noted and not all given back, in order; the first one's index.
+    held: VecDeque<Held>,
+    oldest: u32,
+    /// Of the last block: frames to be noted, and where the next one's header is.
+    left: u32,
+    at: u32,
+    counts: RingCounts,
+    empty: u32,
+    trouble: Option<(Trouble, Instant)>,
+    /// No frame is wanted any more.
+    stopped: bool,
+    /// The ring was given up because its interface is gone; `socket` is bound to nothing.
+    released: bool,
+}
+
+impl PacketRing {
+    pub(super) fn new(
+        socket: Arc<RingSocket>,
+        mut blocks: Blocks,
+        marks: Marks,
+        members: Arc<Members>,
+        member: usize,
+    ) -> io::Result<Self> {
+        blocks.map(&socket)?;
+        Ok(Self {
+            socket,
+            blocks,
+            marks,
+            members,
+            member,
+            held: VecDeque::new(),
+            oldest: 0,
+            left: 0,
+            at: 0,
+            counts: RingCounts::default(),
+            empty: 0,
+            trouble: None,
+            stopped: false,
+            released: false,
+        })
+    }
+
+    /// The index of the block behind those that are held.
+    fn next(&self) -> u32 {
+        (self.oldest + self.held.len() as u32) % self.blocks.count()
+    }
+
+    /// The block that is being read, or the next one if there is one.
+    fn block(&mut self) -> Option<u32> {
+        while self.left == 0 {
+            // All blocks held: the next one is the oldest, which was read before.
+            if self.held.len() >= self.blocks.count() as usize {
+                return None;
+            }
+            let block = self.blocks.ready(self.next())?;
+            (self.left, self.at) = (block.frames, block.first);
+            self.held.push_back(Held { frames: 0, complete: block.frames == 0 });
+        }
+        Some((self.oldest + self.held.len() as u32 - 1) % self.blocks.count())
+    }
+
+    /// Notes frames; how many.
+    fn note(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> usize {
+        let mut noted = 0;
+        while noted < most {
+            let Some(block) = self.block() else { break };
+            let header = self.blocks.header(block, self.at);
+            let frame = header.and_then(|header| self.frame(block, &header));
+            if let (Some(frame), Some(held)) = (frame, self.held.back_mut()) {
+                frames.push_back(frame);
+                held.frames += 1;
+                noted += 1;
+            } else {
+                self.counts.failed += 1;
+            }
+            self.left -= 1;
+            match header.map_or(0, |header| header.tp_next_offset) {
+                // A chain that ends early: what the block still promises cannot be found.
+                0 => {
+                    self.counts.failed += u64::from(self.left);
+                    self.left = 0;
+                }
+                next => self.at = self.at.saturating_add(next),
+            }
+            if self.left == 0
+                && let Some(held) = self.held.back_mut()
+            {
+                held.complete = true;
+            }
+        }
+        self.release();
+        noted
+    }
+
+    /// The frame behind a header, with the tag that the kernel took out.
+    #[inline]
+    fn frame(&mut self, block: u32, header: &Header) -> Option<Frame> {
+        if !self.blocks.holds(self.at, header.tp_mac, header.tp_snaplen) {
+            return None;
+        }
+        let mut start = self.blocks.at(block) + self.at as usize + usize::from(header.tp_mac);
+        let (mut captured, mut wire) = (header.tp_snaplen, header.tp_len);
+        if header.tp_status & libc::TP_STATUS_VLAN_VALID != 0 && self.restore(block, header) {
+            start -= 4;
+            captured += 4;
+            wire += 4;
+        }
+        Some(Frame {
+            at: u32::try_from(start).ok()?,
+            captured_bytes: captured.min(self.marks.snap_bytes),
+            wire_bytes: wire,
+            link: self.marks.link,
+            interface: self.marks.number,
+            timestamp_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
+            clock_ns: 0,
+            number: 0,
+            origin: 0,
+        })
+    }
+
+    #[cold]
+    fn restore(&mut self, block: u32, header: &Header) -> bool {
+        let says_which = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+        let tpid = if says_which { header.hv1.tp_vlan_tpid } else { VLAN_TPID };
+        let ([a, b], [.., c, d]) = (tpid.to_be_bytes(), header.hv1.tp_vlan_tci.to_be_bytes());
+        // The addresses must have been captured, without which there is no place for a tag.
+        header.tp_snaplen >= 12 && self.blocks.insert_tag(block, self.at, header.tp_mac, [a, b, c, d])
+    }
+
+    /// Gives back the blocks in front that are done with.
+    fn release(&mut self) {
+        while self.held.front().is_some_and(|held| held.complete && held.frames == 0) {
+            self.held.pop_front();
+            self.blocks.release(self.oldest);
+            self.oldest = (self.oldest + 1) % self.blocks.count();
+        }
+    }
+
+    fn kernel(&self, doing: &str, source: io::Error) -> Error {
+        Error::Kernel { what: format!("{}: {doing}", self.marks.name), source, hint: String::new() }
+    }
+
+    /// Asks the socket whether it is in error.
+    fn check(&mut self) -> Result<(), Error> {
+        self.empty = 0;
+        self.counts.calls += 1;
+        match self.socket.take_error() {
+            Ok(None) => Ok(()),
+            Ok(Some(error)) if error.raw_os_error() == Some(libc::ENETDOWN) => {
+                self.counts.calls += 1;
+                let gone = matches!(self.socket.bound(), Ok(None));
+                self.trouble = Some((if gone { Trouble::Gone } else { Trouble::Down }, Instant::now()));
+                Err(self.in_trouble())
+            }
+            Ok(Some(error)) | Err(error) => Err(self.kernel("receiving", error)),
+        }
+    }
+
+    fn in_trouble(&self) -> Error {
+        let what = match self.trouble {
+            Some((Trouble::Gone, _)) => "the interface is gone; capture goes on when one of this name appears",
+            _ => "the interface is down; capture goes on when it is up again",
+        };
+        Error::Interface { interface: self.marks.name.clone(), what: what.into() }
+    }
+
+    /// Tries to go on.
+    fn recover(&mut self, trouble: Trouble, since: Instant) -> Result<(), Error> {
+        let waited = since.elapsed();
+        if waited < RETRY {
+            return Err(self.in_trouble());
+        }
+        self.counts.calls += 1;
+        let found = match trouble {
+            Trouble::Down => match self.socket.bound() {
+                Ok(Some(index)) => self.members.is_up(index).map(|up| up.then_some(())),
+                Ok(None) => None,
+                Err(error) => return Err(self.kernel("asking for the interface", error)),
+            },
+            Trouble::Gone => Some(None),
+        };
+        match found {
+            Some(Some(())) => {
+                self.trouble = None;
+                // What it said when it went down may not have been read yet, and must not be read as news.
+                let _ = self.socket.take_error();
+                Ok(())
+            }
+            Some(None) if trouble == Trouble::Down => {
+                self.trouble = Some((Trouble::Down, Instant::now()));
+                Err(self.in_trouble())
+            }
+            _ => {
+                let again = if self.stopped { Ok(false) } else { self.reopen() };
+                self.trouble = match again {
+                    Ok(true) => None,
+                    _ => Some((Trouble::Gone, Instant::now())),
+                };
+                match again {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(self.in_trouble()),
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    /// Whether the ring is there again, on a new interface of the old name.
+    fn reopen(&mut self) -> Result<bool, Error> {
+        if !self.members.is_group() {
+            return self.members.rebind(&self.socket);
+        }
+        if !self.released {
+            // A socket cannot leave a group, and a ring cannot leave its socket: both are given up, once no frame is used.
+            if !self.held.is_empty() {
+                return Ok(false);
+            }
+            self.count()?;
+            self.blocks.unmap();
+            self.socket = self.members.release(self.member)?;
+            self.released = true;
+            (self.oldest, self.left) = (0, 0);
+        }
+        let Some(socket) = self.members.again(self.member)? else { return Ok(false) };
+        self.blocks.map(&socket).map_err(|error| self.kernel("mapping the ring", error))?;
+        self.socket = socket;
+        self.released = false;
+        Ok(true)
+    }
+
+    fn count(&mut self) -> Result<(), Error> {
+        self.counts.calls += 1;
+        let counted = self.socket.statistics();
+        let (all, dropped) = counted.map_err(|error| self.kernel("reading the socket's counts", error))?;
+        self.counts.received += u64::from(all.saturating_sub(dropped));
+        self.counts.dropped += u64::from(dropped);
+        Ok(())
+    }
+}
+
+impl Ring for PacketRing {
+    fn collect(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> Result<(), Error> {
+        if self.note(frames, most) > 0 {
+            self.empty = 0;
+            return Ok(());
+        }
+        if let Some((trouble, since)) = self.trouble {
+            return self.recover(trouble, since);
+        }
+        self.empty += 1;
+        if self.empty >= EMPTY_MAX { self.check() } else { Ok(()) }
+    }
+
+    fn give_back(&mut self, count: usize) {
+        let mut count = count;
+        for held in &mut self.held {
+            let given = count.min(held.frames);
+            held.frames -= given;
+            count -= given;
+            if count == 0 {
+                break;
+            }
+        }
+        self.release();
+    }
+
+    /// Also readable while frames of the newest block are not given back: the kernel only looks at that block's state.
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn prepare_wait(&mut self) -> Result<bool, Error> {
+        if self.left > 0 {
+            return Ok(false);
+        }
+        if self.trouble.is_some() {
+            return Err(self.in_trouble());
+        }
+        Ok(self.held.len() >= self.blocks.count() as usize || !self.blocks.is_ready(self.next()))
+    }
+
+    fn delay_ns(&self) -> u64 {
+        DELAY_NS
+    }
+
+    fn stop(&mut self) -> Result<(), Error> {
+        self.stopped = true;
+        self.counts.calls += 1;
+        self.socket.filter(Attach::Nothing).map_err(|error| self.kernel("stopping", error))
+    }
+
+    fn counts(&mut self) -> Result<RingCounts, Error> {
+        if !self.released {
+            self.count()?;
+        }
+        Ok(self.counts)
+    }
+}

@@ -1,0 +1,6 @@
+//! Packet sockets over cables between interfaces of the test's own network namespaces. Needs root and `ip`; says so
+//! otherwise.
+#![forbid(unsafe_code)]
+
+mod delivery;
+mod rig;
