@@ -68,6 +68,14 @@ impl Filter {
         self.program(link).map(|_| ())
     }
 
+    /// The program of classic BPF that libpcap's compiler makes of it for `link`.
+    ///
+    /// # Errors
+    /// [`Error::Filter`] where the expression has no meaning for this link type.
+    pub fn classic(&self, link: LinkType) -> Result<Vec<Instruction>, Error> {
+        classic(&self.expression, link)
+    }
+
     /// Whether a frame matches; `wire_bytes` is what `len` stands for in the expression.
     ///
     /// # Errors
@@ -90,6 +98,11 @@ impl Filter {
 }
 
 fn compile(expression: &str, link: LinkType) -> Result<Program, Error> {
+    Program::new(&classic(expression, link)?).map_err(|what| filter_error(expression, link, &what))
+}
+
+/// What libpcap's compiler makes of an expression.
+fn classic(expression: &str, link: LinkType) -> Result<Vec<Instruction>, Error> {
     let _guard = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
     let failed = |error: pcap::Error| {
         let message = match error {
@@ -100,14 +113,12 @@ fn compile(expression: &str, link: LinkType) -> Result<Program, Error> {
     };
     let dead = Capture::dead(datalink(link)).map_err(failed)?;
     let compiled = dead.compile(expression, true).map_err(failed)?;
-    translated(&compiled).map_err(|what| filter_error(expression, link, &what))
+    instructions(&compiled).ok_or_else(|| filter_error(expression, link, "libpcap's program cannot be read"))
 }
 
-/// libpcap's program as one of ours.
-fn translated(compiled: &BpfProgram) -> Result<Program, String> {
-    let instructions = compiled.get_instructions().iter().map(|instruction| parsed(&instruction.to_string()));
-    let instructions: Option<Vec<Instruction>> = instructions.collect();
-    Program::new(&instructions.ok_or("libpcap's program cannot be read")?)
+/// libpcap's program in our words.
+fn instructions(compiled: &BpfProgram) -> Option<Vec<Instruction>> {
+    compiled.get_instructions().iter().map(|instruction| parsed(&instruction.to_string())).collect()
 }
 
 /// The crate shows an instruction's four fields as text only: code, both jumps and k, in decimal.

@@ -1,6 +1,6 @@
 //! Our machine against libpcap's own, on the same programs.
 
-use super::translated;
+use super::{bpf::Program, instructions};
 use pcap::{Capture, Linktype};
 
 /// Expressions that between them use every kind of instruction.
@@ -110,7 +110,7 @@ fn our_machine_agrees_with_libpcaps() {
         // What is not optimised uses more kinds of instructions, and loads more of a packet.
         for optimize in [true, false] {
             let theirs = dead.compile(expression, optimize).unwrap();
-            let ours = translated(&theirs).unwrap();
+            let ours = Program::new(&instructions(&theirs).unwrap()).unwrap();
             let matching = packets.iter().filter(|packet| {
                 let matches = ours.matches(packet, packet.len() as u32);
                 assert_eq!(matches, theirs.filter(packet), "{expression} on {packet:02x?}");

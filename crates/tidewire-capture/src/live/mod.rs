@@ -5,6 +5,7 @@
 
 mod interface;
 mod link_message;
+mod open;
 pub mod packet;
 mod ring;
 mod session;
@@ -12,7 +13,8 @@ mod settings;
 mod worker;
 
 pub use interface::{Interface, InterfaceCounts};
+pub use open::open;
 pub use ring::{Ring, RingCounts};
-pub use session::{InterfaceReport, Live, Monitor, TICK, open};
+pub use session::{InterfaceReport, Live, Monitor, TICK};
 pub use settings::{Direction, Fanout, FanoutMode, LiveEngine, LiveSettings, Role};
 pub use worker::Worker;

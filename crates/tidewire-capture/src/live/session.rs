@@ -67,17 +67,3 @@ impl Monitor {
 
 /// How long an idle worker waits before it looks at its clocks again.
 pub const TICK: Duration = Duration::from_millis(50);
-
-/// Opens everything that `settings` ask for.
-///
-/// # Errors
-/// The first thing that is wrong: no such interface, a missing capability, settings that do not go together, a filter or a
-/// program that the kernel refuses.
-pub fn open(settings: &super::LiveSettings) -> Result<Live, Error> {
-    let interfaces = settings.interfaces.iter().map(|name| Interface::find(name));
-    let interfaces = interfaces.collect::<Result<Vec<_>, Error>>()?;
-    match interfaces.first() {
-        None => Err(Error::Setting("no interface is named; give at least one".into())),
-        Some(_) => Err(Error::Setting("packet rings are not connected yet".into())),
-    }
-}

@@ -1,0 +1,195 @@
+//! Streams from an interface: real connections over a cable between two network namespaces. Needs root and `ip`; says so
+//! otherwise.
+#![forbid(unsafe_code)]
+
+use std::{
+    collections::BTreeMap,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream, UdpSocket},
+    process::Command,
+    sync::{Arc, Barrier, mpsc},
+    thread,
+    time::Duration,
+};
+
+use tidewire::{
+    Capture, Chunk, EndReason, Handler, Outcome, Stop, Stream,
+    live::{LiveReport, LiveSettings},
+};
+use tidewire_capture::sys::net::{own_namespace, thread_number};
+
+/// What was said in each stream, by the client's port and protocol.
+#[derive(Default)]
+struct Said(BTreeMap<(u8, u16), ([Vec<u8>; 2], [u64; 2], &'static str)>);
+
+impl Handler for Said {
+    type Data = [Vec<u8>; 2];
+
+    fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>) {
+        stream.data()[chunk.direction as usize].extend_from_slice(chunk.bytes);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason) {
+        let key = stream.key();
+        let both = [tidewire::Direction::ClientToServer, tidewire::Direction::ServerToClient];
+        let packets = both.map(|direction| stream.stats(direction).packets);
+        let said = std::mem::take(stream.data());
+        self.0.insert((key.proto, key.client.port), (said, packets, reason.name()));
+    }
+}
+
+fn ip(arguments: &str) {
+    let status = Command::new("ip").args(arguments.split(' ')).status().expect("ip");
+    assert!(status.success(), "ip {arguments}");
+}
+
+fn may() -> bool {
+    if own_namespace().is_err() {
+        println!("skipped: network namespaces need root");
+        return false;
+    }
+    true
+}
+
+/// A host at the other end of `tw0`, which this thread's namespace has: runs `serve` there once the cable is in place.
+fn opposite<T: Send + 'static>(serve: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    let (tell, number) = mpsc::channel();
+    let ready = Arc::new(Barrier::new(2));
+    let wait = Arc::clone(&ready);
+    let host = thread::spawn(move || {
+        own_namespace().expect("a namespace");
+        tell.send(thread_number()).expect("told");
+        wait.wait();
+        ip("addr add 10.9.0.2/24 dev tw1");
+        ip("link set tw1 up");
+        wait.wait();
+        serve()
+    });
+    let number = number.recv().expect("its thread");
+    ip("link add tw0 type veth peer name tw1");
+    ip(&format!("link set tw1 netns {number}"));
+    ready.wait();
+    ip("addr add 10.9.0.1/24 dev tw0");
+    ip("link set tw0 up");
+    ready.wait();
+    host
+}
+
+/// Runs a capture of `tw0` while `talk` is under way, and for a moment longer.
+fn capture(settings: LiveSettings, workers: usize, filter: &str, talk: impl FnOnce()) -> (Outcome<Said>, LiveReport) {
+    let stop = Stop::new();
+    let (tell, ready) = mpsc::channel();
+    let outcome = thread::scope(|scope| {
+        let raised = stop.clone();
+        let run = scope.spawn(move || {
+            let mut tell = Some(tell);
+            let capture = Capture::live(settings).filter(filter).workers(workers).stop_when(&raised);
+            let capture = capture.on_report(move |_| {
+                if let Some(tell) = tell.take() {
+                    let _ = tell.send(());
+                }
+            });
+            capture.run(|_| Said::default())
+        });
+        let began = ready.recv_timeout(Duration::from_secs(5));
+        if began.is_ok() {
+            talk();
+            thread::sleep(Duration::from_millis(50));
+        }
+        stop.raise();
+        run.join().expect("no panic").unwrap_or_else(|error| panic!("{error}"))
+    });
+    let report = outcome.live.clone().expect("a report");
+    (outcome, report)
+}
+
+fn serve(connections: usize) -> impl FnOnce() + Send + 'static {
+    move || {
+        let listener = TcpListener::bind("10.9.0.2:80").expect("a listener");
+        for _ in 0..connections {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut question = String::new();
+            stream.read_to_string(&mut question).expect("a question");
+            stream.write_all(question.repeat(1000).as_bytes()).expect("an answer");
+        }
+    }
+}
+
+fn ask(question: &str) -> u16 {
+    let connect = || TcpStream::connect("10.9.0.2:80");
+    let mut stream = (0..100).find_map(|_| connect().map_err(|_| thread::sleep(Duration::from_millis(20))).ok());
+    let stream = stream.as_mut().expect("a connection");
+    stream.write_all(question.as_bytes()).expect("asked");
+    stream.shutdown(std::net::Shutdown::Write).expect("a FIN");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert_eq!(answer, question.repeat(1000));
+    stream.local_addr().expect("an address").port()
+}
+
+fn check(outcome: Outcome<Said>, report: &LiveReport, asked: &[(String, u16)]) {
+    assert!(outcome.ledger.closes());
+    let rings = report.rings();
+    assert_eq!((rings.dropped, rings.received), (0, report.frames()), "{report:?}");
+    assert_eq!(outcome.ledger.received, report.frames());
+    let mut all = BTreeMap::new();
+    for handler in outcome.handlers {
+        for (key, value) in handler.0 {
+            assert!(all.insert(key, value).is_none(), "a stream has one worker");
+        }
+    }
+    for (question, port) in asked {
+        let (said, packets, reason) = &all[&(6, *port)];
+        assert_eq!(said[0], question.as_bytes());
+        assert_eq!(said[1], question.repeat(1000).as_bytes());
+        assert!(packets.iter().all(|packets| *packets >= 3) && *reason == "fin", "{packets:?} {reason}");
+    }
+}
+
+fn over_a_cable(workers: usize) {
+    let host = opposite(serve(20));
+    let mut asked = Vec::new();
+    let (outcome, report) = capture(LiveSettings::new(["tw0"]), workers, "tcp port 80", || {
+        for number in 0..20 {
+            let question = format!("what is {number}? ");
+            let port = ask(&question);
+            asked.push((question, port));
+        }
+        // Not what the filter wants.
+        let other = UdpSocket::bind("10.9.0.1:0").expect("a socket");
+        other.send_to(b"x", "10.9.0.2:9").expect("sent");
+    });
+    host.join().expect("the host");
+    check(outcome, &report, &asked);
+}
+
+#[test]
+fn streams_come_from_an_interface() {
+    let run = || {
+        if may() {
+            over_a_cable(1);
+        }
+    };
+    thread::spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
+#[test]
+fn several_workers_share_the_streams() {
+    let run = || {
+        if may() {
+            over_a_cable(3);
+        }
+    };
+    thread::spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
+#[test]
+fn what_cannot_be_opened_is_said() {
+    let error = |settings| Capture::live(settings).run_with(Said::default()).err().map(|error| error.to_string());
+    let text = error(LiveSettings::new(["no-such0"])).expect("an error");
+    assert!(text.contains("no-such0") && text.contains("lo"), "{text}");
+    let text = error(LiveSettings::new(["lo", "lo"])).expect("an error");
+    assert!(text.contains("twice"), "{text}");
+    let none: [&str; 0] = [];
+    assert!(error(LiveSettings::new(none)).is_some());
+}
