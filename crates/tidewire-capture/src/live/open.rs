@@ -43,13 +43,11 @@ fn interfaces(settings: &LiveSettings) -> Result<Vec<Interface>, Error> {
     names.iter().map(|name| Interface::find(name)).collect()
 }
 
+/// By interface, worker, ring.
+type Places = Vec<Vec<Vec<Place>>>;
+
 /// An arena for each worker, cut into places: by interface, worker, then `rings`.
-fn places(
-    workers: usize,
-    interfaces: usize,
-    rings: usize,
-    bytes: usize,
-) -> Result<(Vec<Arc<Arena>>, Vec<Vec<Vec<Place>>>), Error> {
+fn places(workers: usize, interfaces: usize, rings: usize, bytes: usize) -> Result<(Vec<Arc<Arena>>, Places), Error> {
     let failed = |source| Error::Kernel {
         what: format!("reserving {} MiB of addresses for the rings", (interfaces * rings * bytes) >> 20),
         source,
