@@ -20,7 +20,10 @@ use tidewire_capture::sys::net::{own_namespace, thread_number};
 
 /// What was said in each stream, by the client's port and protocol.
 #[derive(Default)]
-struct Said(BTreeMap<(u8, u16), ([Vec<u8>; 2], [u64; 2], &'static str)>);
+struct Said(BTreeMap<(u8, u16), Ended>);
+
+/// What either side said, in how many packets, and how it ended.
+type Ended = ([Vec<u8>; 2], [u64; 2], &'static str);
 
 impl Handler for Said {
     type Data = [Vec<u8>; 2];
