@@ -110,7 +110,8 @@ pub struct LiveSettings {
     pub promiscuous: bool,
     /// The sockets' group where there are several workers, or other processes. Default: our own steering, by flow.
     pub fanout: Option<Fanout>,
-    /// The program of a group of the mode `cbpf`. Default: the one set by whoever made the group.
+    /// The program of a group of the mode `cbpf`. Its offsets count from the network header of frames that arrive; from
+    /// the frame's beginning with `SKF_LL_OFF` added. Default: the one set by whoever made the group.
     pub fanout_program: Vec<ClassicInstruction>,
     /// A steering program; needs the mode `ebpf` with packet sockets.
     pub steering: Option<Compiled>,

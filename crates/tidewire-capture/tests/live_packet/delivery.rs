@@ -4,21 +4,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tidewire_capture::{LinkType, live::LiveSettings};
 
+use super::craft::{frame, tagged};
 use super::rig::{Rig, bytes, cable, inside, settings, wire};
-
-/// An Ethernet frame of this length and EtherType, with bytes that differ from place to place and frame to frame.
-fn frame(length: usize, ethertype: u16, salt: usize) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
-    frame.extend(ethertype.to_be_bytes());
-    frame.extend((frame.len()..length).map(|at| (at * 31 + salt * 7) as u8));
-    frame
-}
-
-/// Tags, outermost first, put in behind the addresses.
-fn tagged(frame: &[u8], tags: &[(u16, u16)]) -> Vec<u8> {
-    let tags = tags.iter().flat_map(|(tpid, tci)| [tpid.to_be_bytes(), tci.to_be_bytes()]).flatten();
-    frame[..12].iter().copied().chain(tags).chain(frame[12..].iter().copied()).collect()
-}
 
 fn all_sizes() -> Vec<Vec<u8>> {
     (60..200).chain((200..9000).step_by(97)).chain(8990..=9014).enumerate().map(|(i, n)| frame(n, 0x88b5, i)).collect()

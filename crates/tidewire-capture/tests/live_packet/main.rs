@@ -2,5 +2,8 @@
 //! otherwise.
 #![forbid(unsafe_code)]
 
+mod craft;
 mod delivery;
+mod fanout;
+mod refusals;
 mod rig;

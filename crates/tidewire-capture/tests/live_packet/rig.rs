@@ -147,7 +147,7 @@ impl Rig {
 
 /// Settings for small rings on the far end.
 pub fn settings(workers: usize) -> LiveSettings {
-    LiveSettings { workers, ring_bytes: 4 << 20, pin: false, ..LiveSettings::new([FAR]) }
+    LiveSettings { workers, ring_bytes: 16 << 20, pin: false, ..LiveSettings::new([FAR]) }
 }
 
 pub fn bytes(delivered: &[Delivered]) -> Vec<&[u8]> {

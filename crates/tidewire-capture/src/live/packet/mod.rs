@@ -18,7 +18,7 @@ pub use ring::PacketRing;
 /// Age at which a block is handed over that is not full, milliseconds.
 ///
 /// The promise is 10 ms from a frame to its delivery. Kernels with a timer wheel round up to their tick: 5 becomes 5, 8 and
-/// 10 ms at 1000, 250 and 100 Hz; kernels since 6.18 keep to it. Blocks of 1 MiB then fill from 1.6 Gbit/s on.
+/// 10 ms at 1000, 250 and 100 Hz; kernels since 6.18 keep to it. Blocks of 256 KiB then fill from 0.4 Gbit/s on.
 pub const RETIRE_MS: u32 = 5;
 
 /// [`RETIRE_MS`] at the coarsest tick, nanoseconds.

@@ -1,8 +1,11 @@
 use crate::Error;
 
-/// Bytes of a block where the ring is large enough. One wakeup of the worker then serves a mebibyte, and the largest frame
-/// that Linux merges (512 KiB) fits.
-const BLOCK_BYTES: u32 = 1 << 20;
+/// Bytes of a block where the ring is large enough.
+///
+/// Large ones wake the worker seldom: 1,700 frames of 64 bytes fit, and a wakeup costs one system call. Small ones are many:
+/// a quiet link uses one up every [`RETIRE_MS`](super::RETIRE_MS), however little is in it, so that a worker may be away for
+/// blocks times that (1.3 s with a ring of 64 MiB) before frames are lost.
+const BLOCK_BYTES: u32 = 256 << 10;
 /// Bytes of the smallest block: a frame of 64 KiB fits, with its headers.
 const BLOCK_BYTES_MIN: u32 = 128 << 10;
 /// Blocks that a ring should have: the kernel fills one while others are being read.
@@ -53,7 +56,7 @@ mod tests {
     #[test]
     fn rings_fit_what_they_are_given() {
         for (bytes, blocks, block_bytes) in
-            [(64 << 20, 64, 1 << 20), (8 << 20, 8, 1 << 20), (4 << 20, 8, 1 << 19), (300 << 10, 2, 128 << 10)]
+            [(64 << 20, 256, 256 << 10), (2 << 20, 8, 256 << 10), (1 << 20, 8, 128 << 10), (300 << 10, 2, 128 << 10)]
         {
             let shape = Shape::of(bytes).unwrap();
             assert_eq!(shape, Shape { blocks, block_bytes });
