@@ -44,6 +44,11 @@ pub trait Shunt: Send {
         false
     }
 
+    /// Whether there is little room left: then entries of silent directions are retired early, before there is none.
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
     /// Tells which priority the direction has, 0 the lowest: under overload the shunt sheds by it. Only for priorities
     /// above 0.
     fn prioritize(&mut self, key: &FlowKey, direction: Direction, priority: u8) {

@@ -155,7 +155,7 @@ mod reading;
 mod run;
 mod timed;
 
-pub use capture::{CHUNK_BYTES_MAX, Capture, LIVE_HOLE, LIVE_INACTIVITY, Outcome, WORKERS_MAX};
+pub use capture::{CHUNK_BYTES_MAX, Capture, LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, Outcome, WORKERS_MAX};
 pub use community::community_id;
 pub use control::{Progress, Stop};
 pub use error::Error;

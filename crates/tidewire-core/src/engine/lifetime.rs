@@ -149,10 +149,14 @@ impl<H: Handler> Engine<H> {
         // Each step pays for as much time as its share of the table stands for.
         self.sweep.paid_until_ns =
             clock_ns.saturating_add((steps * SWEEP_NS).checked_div(used).unwrap_or(SWEEP_NS / 64));
+        let is_crowded = self.core.shunt.as_ref().is_some_and(|shunt| shunt.is_crowded());
         for _ in 0..steps {
             let slot = self.sweep.hand % self.table.flows.used();
             self.sweep.hand = slot + 1;
             let flow = self.table.flows.get_mut(slot);
+            if is_crowded && flow.has(bits::LIVE) {
+                self.core.make_way(flow);
+            }
             if flow.has(bits::LIVE) && self.core.is_expired(flow) && !self.core.was_heard_meanwhile(flow) {
                 let reason = flow.reason_over().unwrap_or(EndReason::Timeout);
                 self.end(slot, reason);

@@ -10,6 +10,9 @@ use crate::{
 
 const BOTH: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
 
+/// Silence after which a flow's entries may be given up where there is little room, nanoseconds of packet time.
+const SILENT_NS: u64 = 2_000_000_000;
+
 /// Protocols whose packets a shunt can tell apart by ports.
 const PROTOCOLS: [u8; 3] = [6, 17, 132];
 
@@ -57,12 +60,14 @@ impl<H: Handler> Core<H> {
     /// themselves wants them beyond a cutoff, too.
     #[inline]
     pub(crate) fn offer(&mut self, flow: &mut Flow) {
+        /// Both: its entry was given up.
         const SETTLED: u16 = half::SHUNTED | half::UNSHUNTED;
         /// What is on its way has to be put in order first.
         const WAITS: u16 = half::HELD | half::QUEUED | half::FIN_SEEN | half::DOUBTFUL_FIN;
         for direction in BOTH {
             let me = &flow.halves[direction as usize];
-            if me.flags & (SETTLED | WAITS) != 0 || !me.has(half::KNOWN) || H::PACKETS {
+            let is_settled = me.has(SETTLED) && me.flags & SETTLED != SETTLED;
+            if is_settled || me.has(WAITS) || !me.has(half::KNOWN) || H::PACKETS {
                 continue;
             }
             let limit = match &flow.extra {
@@ -81,7 +86,8 @@ impl<H: Handler> Core<H> {
             (Some(shunt), Some(key)) => shunt.cut(&key, direction),
             _ => false,
         };
-        flow.halves[direction as usize].flags |= if cut { half::SHUNTED } else { half::UNSHUNTED };
+        let flags = &mut flow.halves[direction as usize].flags;
+        *flags = if cut { *flags & !half::UNSHUNTED | half::SHUNTED } else { *flags | half::UNSHUNTED };
     }
 
     /// Takes in what was counted so far, before a segment that ends the direction is looked at.
@@ -111,6 +117,35 @@ impl<H: Handler> Core<H> {
             }
         }
         !self.is_expired(flow)
+    }
+
+    /// Gives up the entries of a flow that has been silent for a while, so that others find room. What was counted stays
+    /// counted; where packets come again, they reach the engine, and it asks anew.
+    pub(crate) fn make_way(&mut self, flow: &mut Flow) {
+        const WAITS: u16 = half::HELD | half::QUEUED;
+        let flags = flow.halves[0].flags | flow.halves[1].flags;
+        if flags & half::SHUNTED == 0 || flags & WAITS != 0 {
+            return;
+        }
+        let Some(key) = known(flow) else { return };
+        let heard_ns = flow.seen_clock_ns;
+        self.was_heard_meanwhile(flow);
+        if flow.seen_clock_ns != heard_ns || self.clock_ns < heard_ns.saturating_add(SILENT_NS) {
+            return;
+        }
+        let Some(shunt) = &mut self.shunt else { return };
+        let by_itself = shunt.cuts_by_itself();
+        let counted = BOTH.map(|direction| shunt.retire(&key, direction));
+        for (direction, counted) in BOTH.into_iter().zip(counted) {
+            // What the other side acknowledged meanwhile was not seen: the direction stays one that is not fully known.
+            if !by_itself && flow.halves[direction as usize].has(half::SHUNTED) {
+                flow.halves[direction as usize].flags |= half::UNSHUNTED;
+            }
+            if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
+                self.count_shunted(flow, direction, &counted);
+                self.move_next(flow, direction, &counted);
+            }
+        }
     }
 
     /// Takes in everything that was counted, and ends it.
