@@ -46,6 +46,8 @@ pub(crate) struct Extra {
     pub hole_since_ns: [u64; 2],
     /// Packets with payload since.
     pub hole_segments: [u32; 2],
+    /// Bytes of the stream that wait in the queue, whether they are kept or lie beyond a cutoff.
+    pub waiting_bytes: [u64; 2],
     /// Segments that continue the stream and that the receiver would have answered, since it was last heard;
     /// `UNHEARD`: so many that its side was not captured.
     pub unheard: [u32; 2],
@@ -127,6 +129,7 @@ impl Default for Extra {
             link_wraps: [0; 2],
             hole_since_ns: [0; 2],
             hole_segments: [0; 2],
+            waiting_bytes: [0; 2],
             unheard: [0; 2],
             unheard_since_ns: [0; 2],
             unanswered: [None; 2],

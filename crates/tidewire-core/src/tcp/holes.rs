@@ -7,6 +7,9 @@ use crate::{
     flow::{Extra, Flow, bits, half},
 };
 
+/// What a segment that waits costs beside its bytes, for `Config::hole_bytes_strict`.
+const WAITING_OVERHEAD_BYTES: u64 = 112;
+
 /// What the queue of a direction holds and has charged.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct QueueCharge {
@@ -60,7 +63,7 @@ impl<H: Handler> Core<H> {
         if is_empty {
             flow.halves[at].flags &= !half::QUEUED;
             if let Some(extra) = &mut flow.extra {
-                extra.hole_segments[at] = 0;
+                (extra.hole_segments[at], extra.waiting_bytes[at]) = (0, 0);
                 extra.unanswered[at] = None;
             }
         } else {
@@ -121,8 +124,10 @@ impl<H: Handler> Core<H> {
         if self.config.hole_timeout_ns != 0 && waited >= self.config.hole_timeout_ns {
             return true;
         }
-        // Nothing is buffered in track mode: there packets stand for what would have been.
-        let enough = self.config.mode == Mode::Track || charged >= self.config.hole_bytes_strict;
+        // Not what is kept of them: a cutoff behind a hole must not decide when that is given up.
+        let waiting = extra.waiting_bytes[at] + u64::from(segments) * WAITING_OVERHEAD_BYTES;
+        // In track mode packets stand for what would have been.
+        let enough = self.config.mode == Mode::Track || waiting >= self.config.hole_bytes_strict;
         segments >= self.config.hole_segments_strict && enough
     }
 

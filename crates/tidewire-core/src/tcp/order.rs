@@ -180,7 +180,7 @@ impl<H: Handler> Core<H> {
         let beyond = !held && start.saturating_sub(bias) >= self.cutoff(flow, direction);
         let tracked = self.config.mode == Mode::Track || beyond;
         let wanted = run.end as u64 - start;
-        let length = if tracked { wanted } else { captured.len() as u64 };
+        let length = if self.config.mode == Mode::Track { wanted } else { captured.len() as u64 };
         let before = self.queue_charge(flow, direction);
         let (number, mut conflicts) = (self.number, Vec::new());
         let extra = flow.extra();
@@ -199,8 +199,9 @@ impl<H: Handler> Core<H> {
             // What lies before the next byte was counted already.
             let before_next = expected.saturating_sub(start).min(length);
             extra.retransmitted_bytes[at] += inserted.repeated_bytes.saturating_sub(before_next);
+            extra.waiting_bytes[at] += length.saturating_sub(inserted.repeated_bytes.max(before_next));
         }
-        if !tracked && !run.weak && length < wanted && extra.lost[at].len() < LOST_MAX {
+        if !run.weak && length < wanted && extra.lost[at].len() < LOST_MAX {
             extra.lost[at].push((start + length, run.end as u64, payload.cause));
         }
         if extra.hole_segments[at] == 0 {
@@ -325,6 +326,7 @@ impl<H: Handler> Core<H> {
             let Some(extra) = flow.extra.as_mut() else { return false };
             let Some(piece) = extra.queue[at].take(next, limit, weak_limit) else { break };
             moved = true;
+            extra.waiting_bytes[at] = extra.waiting_bytes[at].saturating_sub(piece.length);
             self.hand(flow, data, direction, &piece.data, timestamp_ns, 0);
             let end = next + piece.length;
             let reached = flow.halves[at].next;
