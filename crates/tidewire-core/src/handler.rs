@@ -1,6 +1,9 @@
 use std::net::IpAddr;
 
-use crate::{DefragPolicy, Direction, EndReason, engine::Stream};
+use crate::{
+    DefragPolicy, Direction, EndReason, Frame,
+    engine::{Join, Outlet, Stream},
+};
 
 /// Why bytes are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,6 +132,9 @@ pub trait Handler {
     const PACKETS: bool = false;
     /// Whether `datagram` is to be called.
     const DATAGRAMS: bool = false;
+    /// Whether the handler stands for several applications, each told of its streams in its own way: see
+    /// [`outlets`](Self::outlets).
+    const OUTLETS: bool = false;
 
     /// A stream was opened.
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
@@ -158,5 +164,29 @@ pub trait Handler {
     /// A datagram was rebuilt from fragments, or rejected.
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         let _ = datagram;
+    }
+
+    /// With [`OUTLETS`](Self::OUTLETS): how each of the applications wants its streams delivered. Asked once, by the
+    /// engine that is made with the handler; what it says stands for the same fields of the engine's settings.
+    fn outlets(&self) -> Vec<Outlet> {
+        Vec::new()
+    }
+
+    /// With [`OUTLETS`](Self::OUTLETS): what there is to say of the stream that `bytes` opens (a whole frame, or a
+    /// rebuilt IP packet with link type RAW), given back to [`join`](Self::join) when the stream is told of.
+    fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
+        let _ = (frame, bytes);
+        0
+    }
+
+    /// With [`OUTLETS`](Self::OUTLETS): adds to `joins` whichever applications a stream with these marks belongs to.
+    fn join(&mut self, marks: u64, joins: &mut Vec<Join>) {
+        let _ = (marks, joins);
+    }
+
+    /// With [`OUTLETS`](Self::OUTLETS): the calls that follow are for `joined`, an index into `outlets`, which was the
+    /// stream's join number `place`.
+    fn turn_to(&mut self, joined: usize, place: usize) {
+        let _ = (joined, place);
     }
 }

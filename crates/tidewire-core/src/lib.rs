@@ -20,7 +20,7 @@ pub mod tcp;
 
 pub use batch::{Batch, Frame};
 pub use config::{ChecksumMode, Config, DirectionCutoff, Mode, Share, TargetPolicies};
-pub use engine::{Class, Classify, Engine, History, Stream};
+pub use engine::{Class, Classify, Engine, History, Join, Outlet, Stream};
 pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};
 pub use ledger::{Fate, Ledger};
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};

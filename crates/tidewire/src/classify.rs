@@ -21,7 +21,7 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn compile(rules: &[Rule]) -> Result<Self, Error> {
         let compile = |rule: &Rule| {
-            let class = Class { priority: rule.priority, cutoff: rule.cutoff };
+            let class = Class { priority: rule.priority, cutoff: rule.cutoff, ..Class::NONE };
             Ok((Filter::new(&rule.expression)?, class))
         };
         Ok(Self { compiled: rules.iter().map(compile).collect::<Result<_, Error>>()? })
@@ -30,7 +30,7 @@ impl Rules {
 
 impl Classify for Rules {
     fn classify(&mut self, frame: &Frame, bytes: &[u8]) -> Class {
-        let mut class = Class { priority: None, cutoff: None };
+        let mut class = Class::NONE;
         for (filter, rule) in &mut self.compiled {
             let news = rule.priority.is_some() && class.priority.is_none();
             let news = news || (rule.cutoff.is_some() && class.cutoff.is_none());

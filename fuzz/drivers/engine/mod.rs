@@ -39,6 +39,7 @@ impl Classify for Classes {
         Class {
             priority: (frame.number.is_multiple_of(2)).then_some(bytes.len() as u8 % 9),
             cutoff: (frame.number.is_multiple_of(3)).then_some([bytes.len() as u64, u64::MAX]),
+            ..Class::NONE
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::{
     Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, Ledger, Mode, Shunt, Stream,
     TcpPolicy,
     budget::Budget,
+    engine::outlets::Outlets,
     flow::{Flow, bits, half},
     tcp::history::Past,
 };
@@ -45,6 +46,8 @@ pub(crate) struct Core<H: Handler> {
     pub held: Vec<u32>,
     /// Where retransmitted bytes are compared.
     pub scratch: Vec<u8>,
+    /// Several applications behind the handler, if there are.
+    pub outlets: Outlets,
 }
 
 impl<H: Handler> Core<H> {
@@ -77,8 +80,14 @@ impl<H: Handler> Core<H> {
         self.ledger.streams_opened += 1;
         let open = self.ledger.streams_opened - self.ledger.streams_closed;
         self.ledger.streams_open_max = self.ledger.streams_open_max.max(open);
+        if H::OUTLETS {
+            self.join(flow);
+        }
         if self.shunt.is_some() {
             self.begin_shunted(flow);
+        }
+        if H::OUTLETS {
+            return self.open_each(flow, data);
         }
         self.handler.open(&mut Stream { flow, data, config: &self.config });
     }
@@ -86,6 +95,9 @@ impl<H: Handler> Core<H> {
     /// Tells the handler that a stream ended.
     pub(crate) fn close(&mut self, flow: &mut Flow, data: &mut H::Data, reason: EndReason) {
         self.ledger.streams_closed += 1;
+        if H::OUTLETS {
+            return self.close_each(flow, data, reason);
+        }
         self.handler.close(&mut Stream { flow, data, config: &self.config }, reason);
     }
 
@@ -136,8 +148,25 @@ impl<H: Handler> Core<H> {
         if bytes.is_empty() {
             return;
         }
-        flow.delivered[direction as usize] += bytes.len() as u64;
         self.ledger.delivered_bytes += bytes.len() as u64;
+        if H::OUTLETS {
+            return self.deliver_each(flow, data, direction, start, bytes, timestamp_ns);
+        }
+        self.pass_on(flow, data, direction, start, bytes, timestamp_ns);
+    }
+
+    /// Hands over, or adds to the chunk, what the cutoff leaves.
+    #[inline(always)]
+    pub(crate) fn pass_on(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        start: u64,
+        bytes: &[u8],
+        timestamp_ns: u64,
+    ) {
+        flow.delivered[direction as usize] += bytes.len() as u64;
         if self.config.chunk_bytes == 0 {
             let is_datagram = flow.state == crate::TcpState::Stateless;
             let chunk = Chunk { direction, offset: start, bytes, repeated_bytes: 0, timestamp_ns, is_datagram };
@@ -150,7 +179,7 @@ impl<H: Handler> Core<H> {
     }
 
     #[cold]
-    fn cut<'b>(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: &'b [u8]) -> &'b [u8] {
+    pub(crate) fn cut<'b>(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: &'b [u8]) -> &'b [u8] {
         let limit = self.cutoff(flow, direction);
         let room = limit.saturating_sub(start);
         if (bytes.len() as u64) < room {
@@ -176,7 +205,12 @@ impl<H: Handler> Core<H> {
             return;
         }
         flow.extra().missing_bytes[direction as usize] += bytes;
-        let mut bytes = bytes;
+        self.gap_within(flow, data, Gap { direction, offset, bytes, cause });
+    }
+
+    /// Reports what of a gap lies before the cutoff.
+    pub(crate) fn gap_within(&mut self, flow: &mut Flow, data: &mut H::Data, gap: Gap) {
+        let Gap { direction, offset, mut bytes, cause } = gap;
         if self.config.mode != Mode::Track {
             let room = self.cutoff(flow, direction).saturating_sub(offset);
             if bytes > room {
@@ -192,10 +226,13 @@ impl<H: Handler> Core<H> {
         if gap.bytes == 0 {
             return;
         }
+        self.ledger.gap_bytes += self.outlets.once(gap.bytes);
+        if H::OUTLETS && !self.outlets.turned {
+            return self.each(flow, data, |core, flow, data| core.gap_within(flow, data, gap));
+        }
         self.flush(flow, data, gap.direction);
         // What would be repeated does not continue beyond the gap.
         self.drop_gathered(flow, gap.direction);
-        self.ledger.gap_bytes += gap.bytes;
         let limit = self.config.list_max as usize;
         let gaps = &mut flow.extra().gaps;
         let continues = |last: &Gap| {
@@ -217,13 +254,17 @@ impl<H: Handler> Core<H> {
 
     /// Reports what a cutoff kept back, when the stream ends.
     pub(crate) fn report_cutoff(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
-        if self.config.mode == Mode::Track
-            || !flow.halves[direction as usize].has(half::CUT | half::OWN_CUTOFF | half::SHUNTED)
-        {
+        const CUT: u16 = half::CUT | half::OWN_CUTOFF | half::SHUNTED;
+        let is_cut = flow.halves[direction as usize].has(CUT) || self.outlets.turned;
+        if self.config.mode == Mode::Track || !is_cut {
             return;
         }
         let limit = self.cutoff(flow, direction);
         let reached = flow.halves[direction as usize].next.saturating_sub(flow.bias(direction));
+        if H::OUTLETS && !self.outlets.turned {
+            self.ledger.gap_bytes += reached.saturating_sub(limit);
+            return self.each(flow, data, |core, flow, data| core.report_cutoff(flow, data, direction));
+        }
         if reached > limit {
             self.report_gap(
                 flow,

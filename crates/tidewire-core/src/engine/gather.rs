@@ -63,6 +63,9 @@ impl<H: Handler> Core<H> {
 
     /// Hands over what was gathered, if anything of it is new.
     pub(crate) fn flush(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
+        if H::OUTLETS && !self.outlets.turned {
+            return self.each(flow, data, |core, flow, data| core.flush(flow, data, direction));
+        }
         let gathering = flow.extra.as_ref().and_then(|extra| extra.gathering[direction as usize].as_ref());
         if gathering.is_some_and(|gathering| gathering.bytes.len() > gathering.repeated) {
             let timestamp_ns = flow.last_ns[direction as usize];
@@ -72,6 +75,9 @@ impl<H: Handler> Core<H> {
 
     /// Flushes the chunks of a flow that were begun too long ago.
     pub(crate) fn flush_due(&mut self, flow: &mut Flow, data: &mut H::Data) {
+        if H::OUTLETS && !self.outlets.turned {
+            return self.flush_due_each(flow, data);
+        }
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
             let gathering = flow.extra.as_ref().and_then(|extra| extra.gathering[direction as usize].as_ref());
             if gathering.is_some_and(|gathering| {
@@ -110,6 +116,9 @@ impl<H: Handler> Core<H> {
 
     /// Forgets what was gathered (after it was flushed) and gives its memory back.
     pub(crate) fn drop_gathered(&mut self, flow: &mut Flow, direction: Direction) {
+        if H::OUTLETS && !self.outlets.turned {
+            return self.drop_each(flow, direction);
+        }
         let Some(gathering) = flow.extra.as_mut().and_then(|extra| extra.gathering[direction as usize].take()) else {
             return;
         };

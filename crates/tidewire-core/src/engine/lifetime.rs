@@ -131,6 +131,9 @@ impl<H: Handler> Engine<H> {
         if !self.core.flushes.is_empty() {
             self.flush_chunks(clock_ns);
         }
+        if H::OUTLETS {
+            self.flush_outlets(clock_ns);
+        }
     }
 
     #[cold]

@@ -4,6 +4,7 @@ pub(crate) mod core;
 mod fragments;
 mod gather;
 mod lifetime;
+mod outlets;
 mod shed;
 mod shunted;
 mod stream;
@@ -12,6 +13,8 @@ pub(crate) mod transport;
 use std::collections::VecDeque;
 
 pub use self::core::History;
+pub(crate) use outlets::Branch;
+pub use outlets::{Join, Outlet};
 pub use stream::Stream;
 
 use self::core::Core;
@@ -55,6 +58,13 @@ pub struct Class {
     pub priority: Option<u8>,
     /// Cutoff by direction, `None`: the general one.
     pub cutoff: Option<[u64; 2]>,
+    /// See [`Handler::marks`].
+    pub marks: u64,
+}
+
+impl Class {
+    /// A stream of no class.
+    pub const NONE: Self = Self { priority: None, cutoff: None, marks: 0 };
 }
 
 /// Classifies streams by their first packet.
@@ -89,6 +99,7 @@ impl<H: Handler> Engine<H> {
         // Nothing is delivered in track mode, so there is nothing to compare with.
         let runs = if config.mode == Mode::Track { 0 } else { config.history_segments };
         let mut config = config;
+        let outlets = outlets::prepare(&handler, &mut config);
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
         let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
         let core = Core {
@@ -108,6 +119,7 @@ impl<H: Handler> Engine<H> {
             holders: Vec::new(),
             held: Vec::new(),
             scratch: Vec::new(),
+            outlets,
             config,
         };
         let mut engine = Self {

@@ -104,6 +104,11 @@ impl<D> Stream<'_, D> {
         self.data
     }
 
+    /// The same stream with a part of its state, or another: for handlers that stand for others.
+    pub fn lend<'b, E>(&'b mut self, part: impl FnOnce(&'b mut D) -> Option<&'b mut E>) -> Option<Stream<'b, E>> {
+        Some(Stream { flow: self.flow, data: part(self.data)?, config: self.config })
+    }
+
     /// The stream's priority, 0 the lowest.
     #[must_use]
     pub fn priority(&self) -> u8 {

@@ -217,10 +217,14 @@ impl<H: Handler> Engine<H> {
     }
 
     fn classify(&mut self, packet: &Packet<'_>) -> crate::Class {
-        match &mut self.classifier {
+        let mut class = match &mut self.classifier {
             Some(classifier) => classifier.classify(packet.frame, packet.bytes),
-            None => crate::Class { priority: None, cutoff: None },
+            None => crate::Class::NONE,
+        };
+        if H::OUTLETS {
+            class.marks = self.core.handler.marks(packet.frame, packet.bytes);
         }
+        class
     }
 
     /// A half-open connection becomes a flow, as if its SYN had just come.
@@ -359,8 +363,11 @@ impl<H: Handler> Engine<H> {
 
     /// A SYN with a new number in an open connection: the other side's answer will tell (RFC 5961 section 4).
     fn pend(&mut self, packet: &Packet<'_>, slot: u32, direction: Direction, segment: &Segment) {
+        // The first packet of the connection that it may be.
+        let class = self.classify(packet);
         let flow = self.table.flows.get_mut(slot);
         let fresh = PendingSyn {
+            class,
             number: packet.frame.number,
             timestamp_ns: packet.frame.timestamp_ns,
             isn: segment.seq,
@@ -408,13 +415,8 @@ impl<H: Handler> Engine<H> {
         }
         let pending = flow.extra().pending_syn.take()?;
         self.end(slot, EndReason::Reused);
-        let class = self.classify(packet);
-        let entry = HalfOpen {
-            class,
-            hash: hash as u32,
-            seen_clock_ns: self.core.clock_ns,
-            ..pending.half_open(*key, !from_a)
-        };
+        let entry =
+            HalfOpen { hash: hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(*key, !from_a) };
         self.table.add_half_open(entry);
         Some(self.transport_new(packet, key, from_a, hash))
     }
@@ -425,6 +427,7 @@ impl PendingSyn {
     pub(crate) fn half_open(&self, key: Key, client_is_a: bool) -> HalfOpen {
         HalfOpen {
             key,
+            class: self.class,
             isn: self.isn,
             id: self.number,
             first_ns: self.timestamp_ns,
@@ -468,6 +471,10 @@ impl HalfOpen {
 impl<H: Handler> Core<H> {
     /// Applies what an expression said of a new stream.
     pub(crate) fn apply(&mut self, flow: &mut Flow, class: crate::Class) {
+        if H::OUTLETS {
+            self.outlets.marks = class.marks;
+            return;
+        }
         if let Some(priority) = class.priority {
             flow.priority = priority.min(self.config.priorities.saturating_sub(1));
         }
@@ -603,6 +610,9 @@ impl<H: Handler> Core<H> {
             payload_at: packet.decoded.payload_at.min(packet.bytes.len() as u32),
             payload_captured_bytes: packet.decoded.payload_captured_bytes,
         };
+        if H::OUTLETS {
+            return self.show_each(flow, data, shown);
+        }
         self.handler.packet(&mut crate::Stream { flow, data, config: &self.config }, shown);
     }
 

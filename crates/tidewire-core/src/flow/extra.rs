@@ -1,8 +1,11 @@
-use crate::{Anomaly, AnomalyKind, Conflict, Gap, GapCause, prefetch::prefetch_all, tcp::queue::Queue};
+use crate::{
+    Anomaly, AnomalyKind, Class, Conflict, Gap, GapCause, engine::Branch, prefetch::prefetch_all, tcp::queue::Queue,
+};
 
 /// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingSyn {
+    pub class: Class,
     pub number: u64,
     pub timestamp_ns: u64,
     pub isn: u32,
@@ -87,6 +90,8 @@ pub(crate) struct Extra {
     pub unanswered: [Option<(u64, u64)>; 2],
     /// `keep_chunk` was called.
     pub keep: bool,
+    /// What each of several applications has of the flow.
+    pub branches: Vec<Branch>,
 }
 
 impl Extra {
@@ -145,6 +150,7 @@ impl Default for Extra {
             lost: Default::default(),
             urgent: Default::default(),
             keep: false,
+            branches: Vec::new(),
         }
     }
 }

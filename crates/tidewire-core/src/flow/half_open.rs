@@ -43,7 +43,7 @@ impl Default for HalfOpen {
             frame_bytes: 0,
             packets: 0,
             timestamp: None,
-            class: Class { priority: None, cutoff: None },
+            class: Class::NONE,
             client_is_a: false,
             scale: 0,
             good_checksum: false,

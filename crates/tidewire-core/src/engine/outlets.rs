@@ -1,0 +1,312 @@
+//! Several applications behind one handler (Scap; S10): decoded, tracked and reassembled once, delivered to each as it
+//! asked for.
+//!
+//! A flow has one [`Branch`] for each application that it belongs to: what delivery leaves behind in a flow, for that one.
+//! To deliver to an application the engine *turns to* its branch: it exchanges the branch with the flow's own fields, and
+//! the outlet's settings with the engine's, calls what it would have called for a single handler, and exchanges them
+//! back. So an application gets what it would get alone because the same code does it. Beside that the flow's own cutoff
+//! and priority are always the greatest that any of its applications has.
+
+use std::{
+    collections::VecDeque,
+    mem::{swap, take},
+};
+
+use super::{Class, Engine, core::Core};
+use crate::{
+    Config, Direction, DirectionCutoff, EndReason, Gap, Handler, Stream, StreamPacket,
+    flow::{Flow, Gathering, bits, half},
+};
+
+/// How one of several applications wants its streams. The fields are those of [`Config`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlet {
+    /// See [`Config::cutoff`].
+    pub cutoff: DirectionCutoff,
+    /// See [`Config::chunk_bytes`].
+    pub chunk_bytes: u32,
+    /// See [`Config::overlap_bytes`].
+    pub overlap_bytes: u32,
+    /// See [`Config::flush_timeout_ns`].
+    pub flush_timeout_ns: u64,
+    /// See [`Config::priorities`].
+    pub priorities: u8,
+}
+
+/// A stream belongs to an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// Which: its index in [`Handler::outlets`].
+    pub outlet: usize,
+    /// Its own cutoff and priority for this stream, where it has them; marks mean nothing here.
+    pub class: Class,
+}
+
+/// What is the flow's for a single handler, and each application's own where there are several.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    outlet: u32,
+    priority: u8,
+    /// Of the bits of [`Flow::flags`]: [`bits::DISCARDED`].
+    discarded: u8,
+    keep: bool,
+    /// Of [`Half::flags`](crate::flow::Half::flags): [`OWN_BITS`].
+    flags: [u16; 2],
+    chunks: [u32; 2],
+    delivered: [u64; 2],
+    cutoff: [u64; 2],
+    gaps: Vec<Gap>,
+    gathering: [Option<Box<Gathering>>; 2],
+}
+
+/// The bits of a direction that are an application's own.
+const OWN_BITS: u16 = half::CUT | half::OWN_CUTOFF;
+
+impl Branch {
+    fn new(join: &Join, priorities: u8) -> Self {
+        let own = if join.class.cutoff.is_some() { half::OWN_CUTOFF } else { 0 };
+        Self {
+            outlet: join.outlet as u32,
+            priority: join.class.priority.unwrap_or(0).min(priorities.saturating_sub(1)),
+            discarded: 0,
+            keep: false,
+            flags: [own; 2],
+            chunks: [0; 2],
+            delivered: [0; 2],
+            cutoff: join.class.cutoff.unwrap_or([u64::MAX; 2]),
+            gaps: Vec::new(),
+            gathering: [None, None],
+        }
+    }
+
+    /// Changes places with the flow's own fields.
+    fn exchange(&mut self, flow: &mut Flow) {
+        swap(&mut flow.delivered, &mut self.delivered);
+        swap(&mut flow.priority, &mut self.priority);
+        let discarded = flow.flags & bits::DISCARDED;
+        flow.flags = flow.flags & !bits::DISCARDED | self.discarded;
+        self.discarded = discarded;
+        for at in 0..2 {
+            let half = &mut flow.halves[at];
+            swap(&mut half.chunks, &mut self.chunks[at]);
+            let flags = half.flags & OWN_BITS;
+            half.flags = half.flags & !OWN_BITS | self.flags[at];
+            self.flags[at] = flags;
+        }
+        let extra = flow.extra();
+        swap(&mut extra.cutoff, &mut self.cutoff);
+        swap(&mut extra.gaps, &mut self.gaps);
+        swap(&mut extra.gathering, &mut self.gathering);
+        swap(&mut extra.keep, &mut self.keep);
+    }
+
+    /// What decides of the flow's own cutoff and priority.
+    fn wishes(&self) -> ([u64; 2], [u16; 2], u8, u8) {
+        let own = self.flags.map(|flags| flags & half::OWN_CUTOFF);
+        (self.cutoff, own, self.priority, self.discarded)
+    }
+}
+
+/// The engine's side of an outlet: its settings, or (while the engine is turned to it) the engine's own.
+struct State {
+    settings: Outlet,
+    flushes: VecDeque<(u64, u32, u64)>,
+}
+
+/// All outlets of an engine.
+#[derive(Default)]
+pub(crate) struct Outlets {
+    states: Vec<State>,
+    /// The engine is turned to one of them.
+    pub turned: bool,
+    /// What [`Handler::marks`] said of the stream that is about to be opened.
+    pub marks: u64,
+    joins: Vec<Join>,
+}
+
+impl Outlets {
+    /// What is counted once for all applications.
+    #[inline(always)]
+    pub(crate) fn once(&self, count: u64) -> u64 {
+        if self.turned { 0 } else { count }
+    }
+}
+
+/// Asks the handler for its outlets, and sets what the engine has to do for all of them.
+pub(crate) fn prepare<H: Handler>(handler: &H, config: &mut Config) -> Outlets {
+    if !H::OUTLETS {
+        return Outlets::default();
+    }
+    let settings = handler.outlets();
+    // Of streams that belong to nobody; the others' follow their applications.
+    config.cutoff = DirectionCutoff([0; 2]);
+    (config.chunk_bytes, config.overlap_bytes) = (0, 0);
+    let timeouts = settings.iter().map(|outlet| outlet.flush_timeout_ns).filter(|timeout| *timeout != 0);
+    config.flush_timeout_ns = timeouts.min().unwrap_or(0);
+    config.priorities = settings.iter().map(|outlet| outlet.priorities).fold(config.priorities, u8::max);
+    let states = settings.into_iter().map(|settings| State { settings, flushes: VecDeque::new() });
+    Outlets { states: states.collect(), ..Outlets::default() }
+}
+
+impl<H: Handler> Core<H> {
+    /// Makes an outlet's settings the engine's, and the other way round.
+    fn turn(&mut self, outlet: usize) {
+        self.outlets.turned = !self.outlets.turned;
+        let Some(state) = self.outlets.states.get_mut(outlet) else { return };
+        let (config, settings) = (&mut self.config, &mut state.settings);
+        swap(&mut config.cutoff, &mut settings.cutoff);
+        swap(&mut config.chunk_bytes, &mut settings.chunk_bytes);
+        swap(&mut config.overlap_bytes, &mut settings.overlap_bytes);
+        swap(&mut config.flush_timeout_ns, &mut settings.flush_timeout_ns);
+        swap(&mut config.priorities, &mut settings.priorities);
+        swap(&mut self.flushes, &mut state.flushes);
+    }
+
+    /// Does something for each application of a flow.
+    pub(crate) fn each(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        call: impl FnMut(&mut Self, &mut Flow, &mut H::Data),
+    ) {
+        self.each_of(flow, data, |_| true, call);
+    }
+
+    fn each_of(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        wanted: impl Fn(usize) -> bool,
+        mut call: impl FnMut(&mut Self, &mut Flow, &mut H::Data),
+    ) {
+        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.branches.is_empty()) else { return };
+        let mut branches = take(&mut extra.branches);
+        let mut changed = false;
+        for (place, branch) in branches.iter_mut().enumerate() {
+            let outlet = branch.outlet as usize;
+            if !wanted(outlet) {
+                continue;
+            }
+            let before = branch.wishes();
+            branch.exchange(flow);
+            self.turn(outlet);
+            self.handler.turn_to(outlet, place);
+            call(self, flow, data);
+            self.turn(outlet);
+            branch.exchange(flow);
+            changed |= branch.wishes() != before;
+        }
+        if changed {
+            self.unite(flow, &branches);
+        }
+        flow.extra().branches = branches;
+    }
+
+    /// Gives the flow what its applications want at most.
+    fn unite(&self, flow: &mut Flow, branches: &[Branch]) {
+        for at in 0..2 {
+            let cutoff = |branch: &Branch| match self.outlets.states.get(branch.outlet as usize) {
+                Some(state) if branch.flags[at] & half::OWN_CUTOFF == 0 => state.settings.cutoff.0[at],
+                _ => branch.cutoff[at],
+            };
+            let most = branches.iter().map(cutoff).max().unwrap_or(0);
+            flow.extra().cutoff[at] = most;
+            flow.halves[at].flags |= half::OWN_CUTOFF;
+        }
+        flow.priority = branches.iter().map(|branch| branch.priority).max().unwrap_or(0);
+        flow.flags &= !bits::DISCARDED;
+        if branches.iter().all(|branch| branch.discarded != 0) {
+            flow.flags |= bits::DISCARDED;
+        }
+    }
+
+    /// Finds out whom a new stream belongs to.
+    pub(crate) fn join(&mut self, flow: &mut Flow) {
+        let mut joins = take(&mut self.outlets.joins);
+        joins.clear();
+        self.handler.join(self.outlets.marks, &mut joins);
+        let states = &self.outlets.states;
+        let known = joins.iter().filter_map(|join| Some((join, states.get(join.outlet)?)));
+        let branches: Vec<_> = known.map(|(join, state)| Branch::new(join, state.settings.priorities)).collect();
+        self.outlets.joins = joins;
+        if !branches.is_empty() {
+            self.unite(flow, &branches);
+            flow.extra().branches = branches;
+        }
+    }
+
+    /// Tells each of a new stream.
+    pub(crate) fn open_each(&mut self, flow: &mut Flow, data: &mut H::Data) {
+        self.each(flow, data, |core, flow, data| {
+            core.handler.open(&mut Stream { flow, data, config: &core.config });
+        });
+    }
+
+    /// Tells each that a stream ended.
+    pub(crate) fn close_each(&mut self, flow: &mut Flow, data: &mut H::Data, reason: EndReason) {
+        self.each(flow, data, |core, flow, data| {
+            core.handler.close(&mut Stream { flow, data, config: &core.config }, reason);
+        });
+    }
+
+    /// Shows each a packet.
+    pub(crate) fn show_each(&mut self, flow: &mut Flow, data: &mut H::Data, packet: StreamPacket<'_>) {
+        self.each(flow, data, |core, flow, data| {
+            core.handler.packet(&mut Stream { flow, data, config: &core.config }, packet);
+        });
+    }
+
+    /// Hands bytes over to each, as far as its own cutoff allows.
+    pub(crate) fn deliver_each(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        start: u64,
+        bytes: &[u8],
+        timestamp_ns: u64,
+    ) {
+        self.each(flow, data, |core, flow, data| {
+            let bytes = core.cut(flow, direction, start, bytes);
+            if !bytes.is_empty() {
+                core.pass_on(flow, data, direction, start, bytes, timestamp_ns);
+            }
+        });
+    }
+
+    /// Flushes what each began to gather too long ago.
+    pub(crate) fn flush_due_each(&mut self, flow: &mut Flow, data: &mut H::Data) {
+        self.each(flow, data, |core, flow, data| {
+            if core.config.flush_timeout_ns != 0 {
+                core.flush_due(flow, data);
+            }
+        });
+    }
+
+    /// Forgets what was gathered for each.
+    pub(crate) fn drop_each(&mut self, flow: &mut Flow, direction: Direction) {
+        let Some(extra) = &mut flow.extra else { return };
+        let gathered = extra.branches.iter_mut().filter_map(|branch| branch.gathering[direction as usize].take());
+        let charged = gathered.map(|gathering| gathering.charged).sum();
+        self.recharge(flow, direction, charged, 0);
+    }
+}
+
+impl<H: Handler> Engine<H> {
+    /// Flushes the chunks that are due, of all applications.
+    pub(crate) fn flush_outlets(&mut self, clock_ns: u64) {
+        for outlet in 0..self.core.outlets.states.len() {
+            while let Some(&(due, slot, id)) = self.core.outlets.states[outlet].flushes.front() {
+                if due > clock_ns {
+                    break;
+                }
+                self.core.outlets.states[outlet].flushes.pop_front();
+                let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+                if flow.has(bits::LIVE) && flow.id == id {
+                    self.core.slot = slot;
+                    self.core.each_of(flow, data, |one| one == outlet, |core, flow, data| core.flush_due(flow, data));
+                }
+            }
+        }
+    }
+}
