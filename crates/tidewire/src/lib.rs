@@ -116,6 +116,11 @@
 //! # }
 //! ```
 //!
+//! # Several applications
+//!
+//! [`Applications`] holds several handlers, each with a filter, cutoffs, chunks and priorities of its own, and is a
+//! handler itself: packets are read, tracked and reassembled once for all of them.
+//!
 //! # Several workers
 //!
 //! [`Capture::workers`] and [`Capture::run`]: each worker has a handler of its own and keeps its share of the flows,
@@ -144,6 +149,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod applications;
 mod capture;
 mod classify;
 mod community;
@@ -155,6 +161,7 @@ mod reading;
 mod run;
 mod timed;
 
+pub use applications::{APPLICATIONS_MAX, Application, Applications, Delivered, Id};
 pub use capture::{CHUNK_BYTES_MAX, Capture, LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, Outcome, WORKERS_MAX};
 pub use community::community_id;
 pub use control::{Progress, Stop};

@@ -1,0 +1,135 @@
+use std::time::Duration;
+
+use tidewire_core::{Direction, DirectionCutoff, Outlet};
+
+use crate::{CHUNK_BYTES_MAX, Error, capture::nanoseconds, classify::Rule};
+
+/// One of several [`Applications`](crate::Applications): a handler, which streams it wants, and how.
+///
+/// The settings are those of [`Capture`](crate::Capture), with the same defaults.
+pub struct Application<A> {
+    pub(super) handler: A,
+    pub(super) name: String,
+    pub(super) filter: Option<String>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) priority: u8,
+    pub(super) outlet: Outlet,
+}
+
+/// What was delivered to an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// Streams that it was told of.
+    pub streams_opened: u64,
+    /// Of these, streams that it was told the end of.
+    pub streams_closed: u64,
+    /// Calls of `data`.
+    pub chunks: u64,
+    /// Bytes handed to it, those that were repeated not counted again.
+    pub bytes: u64,
+    /// Bytes reported to it as gaps.
+    pub gap_bytes: u64,
+}
+
+impl<A> Application<A> {
+    /// An application that wants all streams, all of their bytes, as they arrive.
+    pub fn new(handler: A) -> Self {
+        let outlet = Outlet {
+            cutoff: DirectionCutoff([u64::MAX; 2]),
+            chunk_bytes: 0,
+            overlap_bytes: 0,
+            flush_timeout_ns: 0,
+            priorities: 1,
+        };
+        Self { handler, name: String::new(), filter: None, rules: Vec::new(), priority: 0, outlet }
+    }
+
+    /// What it is called in figures. Default: nothing.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Wants only streams whose first packet an expression in libpcap's language matches.
+    #[must_use]
+    pub fn filter(mut self, expression: impl Into<String>) -> Self {
+        self.filter = Some(expression.into());
+        self
+    }
+
+    /// Wants at most `bytes` of each direction (S3). 0: statistics only.
+    #[must_use]
+    pub fn cutoff(mut self, bytes: u64) -> Self {
+        self.outlet.cutoff.0 = [bytes; 2];
+        self
+    }
+
+    /// Wants at most `bytes` of one direction.
+    #[must_use]
+    pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
+        self.outlet.cutoff.0[direction as usize] = bytes;
+        self
+    }
+
+    /// A class among its streams, with a cutoff, a priority, or both of its own: as
+    /// [`Capture::class`](crate::Capture::class).
+    #[must_use]
+    pub fn class(mut self, expression: impl Into<String>, cutoff: Option<u64>, priority: Option<u8>) -> Self {
+        let cutoff = cutoff.map(|bytes| [bytes; 2]);
+        self.rules.push(Rule { expression: expression.into(), cutoff, priority });
+        self
+    }
+
+    /// The priority of its streams that no class gives another, 0 (the lowest) to 7. Default 0.
+    #[must_use]
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// How many priorities there are for it, 1 to 8. Default: as many as its priority and classes name.
+    #[must_use]
+    pub fn priorities(mut self, count: u8) -> Self {
+        self.outlet.priorities = count;
+        self
+    }
+
+    /// Gathers chunks of `bytes` (S7), the last `overlap_bytes` of each repeated before the next. 0: no gathering.
+    #[must_use]
+    pub fn chunks(mut self, bytes: u32, overlap_bytes: u32) -> Self {
+        self.outlet.chunk_bytes = bytes;
+        self.outlet.overlap_bytes = overlap_bytes;
+        self
+    }
+
+    /// Wants a chunk that was begun after this much packet time, full or not. Zero: only when it is full.
+    #[must_use]
+    pub fn flush_timeout(mut self, after: Duration) -> Self {
+        self.outlet.flush_timeout_ns = nanoseconds(after);
+        self
+    }
+
+    /// Checks the settings, and completes them.
+    pub(super) fn settle(&mut self) -> Result<(), Error> {
+        let refuse = |what: String| Err(Error::Setting { what });
+        let Outlet { chunk_bytes, overlap_bytes, .. } = self.outlet;
+        if chunk_bytes > CHUNK_BYTES_MAX {
+            return refuse(format!("a chunk of {chunk_bytes} bytes: at most {CHUNK_BYTES_MAX} are possible"));
+        }
+        if overlap_bytes > 0 && overlap_bytes >= chunk_bytes {
+            let what =
+                format!("an overlap of {overlap_bytes} bytes needs chunks that are larger, not of {chunk_bytes}");
+            return refuse(what);
+        }
+        let named = self.rules.iter().filter_map(|rule| rule.priority).max().unwrap_or(0).max(self.priority);
+        if named >= 8 {
+            return refuse(format!("priority {named}: priorities are 0 (the lowest) to 7"));
+        }
+        if !(1..=8).contains(&self.outlet.priorities) {
+            return refuse(format!("{} priorities: 1 to 8 are possible", self.outlet.priorities));
+        }
+        self.outlet.priorities = self.outlet.priorities.max(named + 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! An application without its type.
+
+use std::any::Any;
+
+use tidewire_core::{Chunk, Class, Datagram, EndReason, Gap, Handler, Outlet, Stream, StreamPacket};
+
+use super::{Application, Delivered, States, expressions::Expressions};
+use crate::Error;
+
+/// The calls of a [`Handler`], for a stream that keeps the state of several.
+pub(super) trait Hosted: Send {
+    fn as_any(&self) -> &dyn Any;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    fn name(&self) -> &str;
+    fn delivered(&self) -> Delivered;
+    fn outlet(&self) -> Outlet;
+    /// What it wants of a stream with these marks; `None`: the stream is none of its.
+    fn class(&self, marks: u64) -> Option<Class>;
+    /// A new stream's state.
+    fn state(&self) -> Box<dyn Any>;
+    fn open(&mut self, stream: &mut Stream<'_, States>, place: usize);
+    fn data(&mut self, stream: &mut Stream<'_, States>, place: usize, chunk: Chunk<'_>);
+    fn gap(&mut self, stream: &mut Stream<'_, States>, place: usize, gap: Gap);
+    fn packet(&mut self, stream: &mut Stream<'_, States>, place: usize, packet: StreamPacket<'_>);
+    fn close(&mut self, stream: &mut Stream<'_, States>, place: usize, reason: EndReason);
+    fn datagram(&mut self, datagram: &Datagram<'_>);
+}
+
+/// What a class gives to streams with its mark.
+struct Marked {
+    mark: u64,
+    priority: Option<u8>,
+    cutoff: Option<[u64; 2]>,
+}
+
+/// A handler in its place among others.
+pub(super) struct Occupant<A> {
+    pub(super) handler: A,
+    name: String,
+    /// `None`: all streams.
+    wanted: Option<u64>,
+    classes: Vec<Marked>,
+    priority: u8,
+    outlet: Outlet,
+    delivered: Delivered,
+}
+
+impl<A> Occupant<A> {
+    pub(super) fn new(mut application: Application<A>, expressions: &mut Expressions) -> Result<Self, Error> {
+        application.settle()?;
+        let Application { handler, name, filter, rules, priority, outlet } = application;
+        let wanted = filter.map(|filter| expressions.mark(&filter)).transpose()?;
+        let classes = rules.iter().map(|rule| {
+            let mark = expressions.mark(&rule.expression)?;
+            Ok(Marked { mark, priority: rule.priority, cutoff: rule.cutoff })
+        });
+        let classes = classes.collect::<Result<_, Error>>()?;
+        Ok(Self { handler, name, wanted, classes, priority, outlet, delivered: Delivered::default() })
+    }
+}
+
+/// The stream as one application sees it.
+#[inline]
+fn own<'b, D: 'static>(stream: &'b mut Stream<'_, States>, place: usize) -> Option<Stream<'b, D>> {
+    stream.lend(|states| states.get_mut(place)?.downcast_mut::<D>())
+}
+
+impl<A: Handler<Data: 'static> + Send + 'static> Hosted for Occupant<A> {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn delivered(&self) -> Delivered {
+        self.delivered
+    }
+
+    fn outlet(&self) -> Outlet {
+        self.outlet
+    }
+
+    fn class(&self, marks: u64) -> Option<Class> {
+        if self.wanted.is_some_and(|wanted| marks & wanted == 0) {
+            return None;
+        }
+        let mut class = Class::NONE;
+        for marked in self.classes.iter().filter(|marked| marks & marked.mark != 0) {
+            class.priority = class.priority.or(marked.priority);
+            class.cutoff = class.cutoff.or(marked.cutoff);
+        }
+        class.priority = class.priority.or(Some(self.priority));
+        Some(class)
+    }
+
+    fn state(&self) -> Box<dyn Any> {
+        Box::new(A::Data::default())
+    }
+
+    fn open(&mut self, stream: &mut Stream<'_, States>, place: usize) {
+        self.delivered.streams_opened += 1;
+        if let Some(mut stream) = own(stream, place) {
+            self.handler.open(&mut stream);
+        }
+    }
+
+    fn data(&mut self, stream: &mut Stream<'_, States>, place: usize, chunk: Chunk<'_>) {
+        self.delivered.chunks += 1;
+        self.delivered.bytes += chunk.fresh().len() as u64;
+        if let Some(mut stream) = own(stream, place) {
+            self.handler.data(&mut stream, chunk);
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, States>, place: usize, gap: Gap) {
+        self.delivered.gap_bytes += gap.bytes;
+        if let Some(mut stream) = own(stream, place) {
+            self.handler.gap(&mut stream, gap);
+        }
+    }
+
+    fn packet(&mut self, stream: &mut Stream<'_, States>, place: usize, packet: StreamPacket<'_>) {
+        if A::PACKETS
+            && let Some(mut stream) = own(stream, place)
+        {
+            self.handler.packet(&mut stream, packet);
+        }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, States>, place: usize, reason: EndReason) {
+        self.delivered.streams_closed += 1;
+        if let Some(mut stream) = own(stream, place) {
+            self.handler.close(&mut stream, reason);
+        }
+    }
+
+    fn datagram(&mut self, datagram: &Datagram<'_>) {
+        if A::DATAGRAMS {
+            self.handler.datagram(datagram);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Several applications over one input (Scap; S10).
+
+mod application;
+mod expressions;
+mod hosted;
+
+use std::{any::Any, marker::PhantomData};
+
+use tidewire_core::{Chunk, Datagram, EndReason, Frame, Gap, Handler, Join, Outlet, Stream, StreamPacket};
+
+use crate::Error;
+pub use application::{Application, Delivered};
+use expressions::Expressions;
+use hosted::{Hosted, Occupant};
+
+/// Most applications of one run: what each delivery costs grows with them.
+pub const APPLICATIONS_MAX: usize = 256;
+
+/// Several applications that share one run: packets are read, decoded, tracked and reassembled once, and delivered to
+/// each as its own settings say (Scap; S10).
+///
+/// It is a [`Handler`] itself, so it runs wherever one does: [`Capture::run_with`](crate::Capture::run_with), over
+/// files and interfaces alike. What the engine has to do is the union of what its applications ask for: the greatest
+/// cutoff, the highest priority; streams that nobody wants are followed and counted only.
+///
+/// ```
+/// use tidewire::{Application, Applications, Capture, Chunk, Handler, Stream};
+///
+/// #[derive(Default)]
+/// struct Bytes(Vec<u8>);
+///
+/// impl Handler for Bytes {
+///     type Data = ();
+///     fn data(&mut self, _: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+///         self.0.extend_from_slice(chunk.fresh());
+///     }
+/// }
+///
+/// # fn main() -> Result<(), tidewire::Error> {
+/// # let capture: &[u8] = include_bytes!("../../tests/corpus/hello/hello.pcap");
+/// let mut applications = Applications::new();
+/// let all = applications.add(Application::new(Bytes::default()))?;
+/// let beginnings = applications.add(Application::new(Bytes::default()).filter("tcp port 80").cutoff(2))?;
+/// let others = applications.add(Application::new(Bytes::default()).filter("not port 80"))?;
+/// let outcome = Capture::reader(capture).run_with(applications)?;
+/// let applications = outcome.handler();
+/// assert_eq!(applications.get(all).0, b"hellogood day");
+/// assert_eq!(applications.get(beginnings).0, b"hego");
+/// assert_eq!(applications.get(others).0, b"");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Whose a stream is
+///
+/// A filter is asked once for each stream, about its first packet: if that matches, the stream is the application's,
+/// whole, with both directions. (This differs from [`Capture::filter`](crate::Capture::filter), which drops single
+/// packets before anyone sees them and stands before all applications here. Where an expression says the same of all
+/// packets of a stream, as `port 80` or `host 192.0.2.1` do, both come to the same.)
+///
+/// # What is each one's own
+///
+/// Calls and all that they carry, cutoffs, chunks, overlap, flush timeouts, kept chunks, priorities as it sees and sets
+/// them, the list of gaps, [`delivered_bytes`](crate::DirectionStats::delivered_bytes),
+/// [`cutoff_bytes`](crate::DirectionStats::cutoff_bytes), [`chunks`](crate::DirectionStats::chunks), and its
+/// [`Handler::Data`]. Each gets, call for call, what it would get alone. What a run is bounded by is shared: memory for
+/// out-of-order bytes and chunks, the tables, and what is shed by priority (a stream has the highest that any of its
+/// applications gives it).
+///
+/// Three things an application can notice of the others. Bytes beyond its own cutoff are compared on their account, so
+/// that conflicts and anomalies there are listed as for whoever wants them. Where it raises its cutoff while bytes beyond the old one wait behind a hole, it gets them if another
+/// application had wanted them, instead of a gap. And with packets (below) a stream is opened for everyone with its first
+/// packet, a lone SYN too.
+///
+/// The same fields of the [`Capture`](crate::Capture) (cutoff, classes, chunks, overlap, flush timeout) are not used;
+/// all others count for everyone.
+///
+/// # Packets
+///
+/// Applications with [`Handler::PACKETS`] need `Applications::with_packets()`; adding one to others does not compile.
+pub struct Applications<const PACKETS: bool = false> {
+    members: Vec<Box<dyn Hosted>>,
+    expressions: Expressions,
+    current: usize,
+    place: usize,
+}
+
+/// Names an application that was added, for [`Applications::get`].
+pub struct Id<A> {
+    index: usize,
+    of: PhantomData<fn() -> A>,
+}
+
+impl<A> Clone for Id<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Id<A> {}
+
+impl<A> Id<A> {
+    /// Its index, in the order of addition, from 0.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.index
+    }
+}
+
+impl Applications {
+    /// None yet; such as want packets cannot be added.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::empty()
+    }
+}
+
+impl Applications<true> {
+    /// None yet; such as want packets can be added.
+    #[must_use]
+    pub fn with_packets() -> Self {
+        Self::empty()
+    }
+}
+
+impl Default for Applications {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const PACKETS: bool> Applications<PACKETS> {
+    fn empty() -> Self {
+        Self { members: Vec::new(), expressions: Expressions::default(), current: 0, place: 0 }
+    }
+
+    /// Adds an application.
+    ///
+    /// # Errors
+    /// [`Error`]: an expression that is not valid, settings that contradict each other, too many applications or
+    /// different expressions.
+    pub fn add<A>(&mut self, application: Application<A>) -> Result<Id<A>, Error>
+    where
+        A: Handler<Data: 'static> + Send + 'static,
+    {
+        const { assert!(PACKETS || !A::PACKETS, "an application that wants packets needs Applications::with_packets()") };
+        const { assert!(!A::OUTLETS, "applications within applications: add them one by one") };
+        let index = self.members.len();
+        if index == APPLICATIONS_MAX {
+            return Err(Error::Setting { what: format!("more than {APPLICATIONS_MAX} applications in one run") });
+        }
+        let occupant = Occupant::new(application, &mut self.expressions)?;
+        self.members.push(Box::new(occupant));
+        Ok(Id { index, of: PhantomData })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// An application's handler.
+    ///
+    /// # Panics
+    /// Where `id` was given out by other `Applications` that hold something else in its place.
+    #[must_use]
+    pub fn get<A: Handler<Data: 'static> + Send + 'static>(&self, id: Id<A>) -> &A {
+        let occupant = self.members.get(id.index).and_then(|member| member.as_any().downcast_ref::<Occupant<A>>());
+        &occupant.expect("an id of these applications").handler
+    }
+
+    /// An application's handler.
+    ///
+    /// # Panics
+    /// As [`get`](Self::get).
+    pub fn get_mut<A: Handler<Data: 'static> + Send + 'static>(&mut self, id: Id<A>) -> &mut A {
+        let member = self.members.get_mut(id.index);
+        let occupant = member.and_then(|member| member.as_any_mut().downcast_mut::<Occupant<A>>());
+        &mut occupant.expect("an id of these applications").handler
+    }
+
+    /// What was delivered to each, in the order of addition.
+    pub fn delivered(&self) -> impl Iterator<Item = (&str, Delivered)> {
+        self.members.iter().map(|member| (member.name(), member.delivered()))
+    }
+
+    #[inline]
+    fn turned(&mut self) -> Option<(&mut (dyn Hosted + 'static), usize)> {
+        let place = self.place;
+        self.members.get_mut(self.current).map(|member| (&mut **member, place))
+    }
+}
+
+/// The states that a stream's applications keep of it, in the order of its joins.
+pub type States = Vec<Box<dyn Any>>;
+
+impl<const PACKETS: bool> Handler for Applications<PACKETS> {
+    type Data = States;
+    const PACKETS: bool = PACKETS;
+    const DATAGRAMS: bool = true;
+    const OUTLETS: bool = true;
+
+    fn outlets(&self) -> Vec<Outlet> {
+        self.members.iter().map(|member| member.outlet()).collect()
+    }
+
+    fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
+        self.expressions.matching(frame, bytes)
+    }
+
+    fn join(&mut self, marks: u64, joins: &mut Vec<Join>) {
+        let members = self.members.iter().enumerate();
+        joins.extend(members.filter_map(|(outlet, member)| Some(Join { outlet, class: member.class(marks)? })));
+    }
+
+    fn turn_to(&mut self, joined: usize, place: usize) {
+        (self.current, self.place) = (joined, place);
+    }
+
+    fn open(&mut self, stream: &mut Stream<'_, States>) {
+        let Some((member, place)) = self.turned() else { return };
+        // Joins are opened in their order, and all of them are: each finds its state in its place.
+        let states = stream.data();
+        states.resize_with(states.len().max(place), || Box::new(()));
+        states.push(member.state());
+        member.open(stream, place);
+    }
+
+    fn data(&mut self, stream: &mut Stream<'_, States>, chunk: Chunk<'_>) {
+        if let Some((member, place)) = self.turned() {
+            member.data(stream, place, chunk);
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, States>, gap: Gap) {
+        if let Some((member, place)) = self.turned() {
+            member.gap(stream, place, gap);
+        }
+    }
+
+    fn packet(&mut self, stream: &mut Stream<'_, States>, packet: StreamPacket<'_>) {
+        if let Some((member, place)) = self.turned() {
+            member.packet(stream, place, packet);
+        }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, States>, reason: EndReason) {
+        if let Some((member, place)) = self.turned() {
+            member.close(stream, place, reason);
+        }
+    }
+
+    /// Datagrams are no part of a stream yet: whoever wants them gets all.
+    fn datagram(&mut self, datagram: &Datagram<'_>) {
+        for member in &mut self.members {
+            member.datagram(datagram);
+        }
+    }
+}
