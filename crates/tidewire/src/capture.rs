@@ -13,7 +13,7 @@ use crate::{
     classify::{Rule, Rules},
     control::{Progress, Stop},
     history::rereadable,
-    live::{Beside, LiveReport, OnReport, OnTrouble},
+    live::{BeforeStart, Beside, InterfaceReport, LiveReport, OnReport, OnTrouble},
     reading::{OnProgress, Reading},
     run,
 };
@@ -55,6 +55,7 @@ pub struct Capture<'a> {
     stop: Stop,
     duration: Option<Duration>,
     most: Option<u64>,
+    before_start: BeforeStart<'a>,
     on_report: OnReport<'a>,
     on_trouble: OnTrouble<'a>,
 }
@@ -132,6 +133,14 @@ impl<'a> Capture<'a> {
         self
     }
 
+    /// Called when every ring of a live capture is open, before a worker begins: with the interfaces, and how their frames
+    /// are got. An error ends the run there. The place to give up privileges.
+    #[must_use]
+    pub fn before_start(mut self, call: impl FnOnce(&[InterfaceReport]) -> Result<(), CaptureError> + 'a) -> Self {
+        self.before_start = Some(Box::new(call));
+        self
+    }
+
     /// Called about five times a second with where the packets of a live capture are; last when it has ended.
     #[must_use]
     pub fn on_report(mut self, call: impl FnMut(&LiveReport) + 'a) -> Self {
@@ -158,6 +167,7 @@ impl<'a> Capture<'a> {
             stop: Stop::new(),
             duration: None,
             most: None,
+            before_start: None,
             on_report: None,
             on_trouble: None,
         }
@@ -303,7 +313,7 @@ impl<'a> Capture<'a> {
         if let Some(settings) = self.live_settings() {
             let opened = live::open(&LiveSettings { workers: 1, ..settings })?;
             let (config, beside) = self.beside(false);
-            return Ok(crate::live::alone(opened, config, worker, beside));
+            return crate::live::alone(opened, config, worker, beside);
         }
         let (reading, config) = self.open()?;
         Ok(run::alone(reading, config, worker))
@@ -330,6 +340,21 @@ impl<'a> Capture<'a> {
         run::together(reading, &config, workers)
     }
 
+    /// Counts the frames of a live capture without looking into them, with as many workers as set, and spends `busy` on
+    /// each. In the outcome and its reports the ledger has what was received, and bytes on the wire.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); [`Error::Setting`] where this is no live capture.
+    pub fn count(self, busy: Duration) -> Result<Outcome<()>, Error> {
+        self.check()?;
+        let Some(settings) = self.live_settings() else {
+            return Err(Error::Setting { what: "only frames of interfaces are counted".into() });
+        };
+        let opened = live::open(&settings)?;
+        let (_, beside) = self.beside(settings.pin);
+        crate::live::count(opened, busy, beside)
+    }
+
     /// Checks the settings and draws a key.
     fn settle(&mut self) -> Result<(), Error> {
         self.check()?;
@@ -349,8 +374,8 @@ impl<'a> Capture<'a> {
     }
 
     fn beside(self, pin: bool) -> (Config, Beside<'a>) {
-        let Self { stop, duration, most, on_report, on_trouble, config, .. } = self;
-        (config, Beside { stop, duration, most, pin, on_report, on_trouble })
+        let Self { stop, duration, most, before_start, on_report, on_trouble, config, .. } = self;
+        (config, Beside { stop, duration, most, pin, before_start, on_report, on_trouble })
     }
 
     fn open(self) -> Result<(Reading<'a>, Config), Error> {

@@ -10,14 +10,15 @@ use std::{
 
 use tidewire_capture::{
     Error as CaptureError,
-    live::{Live, Monitor, TICK, Worker as Rings},
+    live::{InterfaceReport, Live, Monitor, TICK, Worker as Rings},
     sys::wait,
 };
 use tidewire_core::{Config, Engine, Handler, Ledger, Share};
 
 use super::{
     LiveReport, WorkerReport,
-    work::{Shared, Work},
+    count::Counter,
+    work::{Consume, Shared, Work},
 };
 use crate::{Error, Outcome, Stop, run::Worker, run::message};
 
@@ -29,6 +30,9 @@ pub(crate) type OnReport<'a> = Option<Box<dyn FnMut(&LiveReport) + 'a>>;
 /// What is called with what went wrong with an interface and did not end the run.
 pub(crate) type OnTrouble<'a> = Option<Box<dyn FnMut(&CaptureError) + 'a>>;
 
+/// What is called when everything is open and nothing has begun.
+pub(crate) type BeforeStart<'a> = Option<Box<dyn FnOnce(&[InterfaceReport]) -> Result<(), CaptureError> + 'a>>;
+
 /// What goes on beside the workers: reports, troubles, the wish to stop.
 pub(crate) struct Beside<'a> {
     pub stop: Stop,
@@ -36,6 +40,7 @@ pub(crate) struct Beside<'a> {
     /// Frames after which it ends.
     pub most: Option<u64>,
     pub pin: bool,
+    pub before_start: BeforeStart<'a>,
     pub on_report: OnReport<'a>,
     pub on_trouble: OnTrouble<'a>,
 }
@@ -93,21 +98,18 @@ impl Watch<'_> {
     }
 }
 
-fn watch(beside: Beside<'_>, monitor: Monitor, workers: usize) -> Watch<'_> {
+/// Everything is open: tells whoever wanted to know before it begins.
+fn watch(mut beside: Beside<'_>, mut monitor: Monitor, workers: usize) -> Result<Watch<'_>, Error> {
+    if let Some(call) = beside.before_start.take() {
+        call(&monitor.report()?)?;
+    }
     let shared = Shared::new(workers, beside.most);
     let now = Instant::now();
-    Watch { beside, monitor, shared, begun: now, reported: now, interrupted: false }
+    Ok(Watch { beside, monitor, shared, begun: now, reported: now, interrupted: false })
 }
 
-fn work<'s, H: Handler>(
-    index: usize,
-    mut rings: Rings,
-    config: Config,
-    (handler, classifier): Worker<H>,
-    shared: &'s Shared,
-    pin: bool,
-) -> Work<'s, H> {
-    let memory_bytes = config.memory_bytes;
+/// An engine over these rings.
+fn engine<H: Handler>(rings: &mut Rings, config: Config, (handler, classifier): Worker<H>) -> Engine<H> {
     let mut engine = Engine::new(config, Share::ALL, handler);
     if let Some(classifier) = classifier {
         engine.set_classifier(classifier);
@@ -115,24 +117,30 @@ fn work<'s, H: Handler>(
     if let Some(shunt) = rings.take_shunt() {
         engine.set_shunt(shunt);
     }
-    // Where it may not be bound, it runs all the same.
-    let cpu = if pin { wait::pin(index).ok() } else { None };
-    Work { index, rings, engine, shared, cpu, memory_bytes, told: Instant::now() }
+    engine
 }
 
 /// One worker on the calling thread, which also looks after the rest.
-pub(crate) fn alone<H: Handler>(live: Live, config: Config, worker: Worker<H>, beside: Beside<'_>) -> Outcome<H> {
-    let mut watch = watch(beside, live.monitor, 1);
+pub(crate) fn alone<H: Handler>(
+    live: Live,
+    config: Config,
+    worker: Worker<H>,
+    beside: Beside<'_>,
+) -> Result<Outcome<H>, Error> {
+    let memory_bytes = config.memory_bytes;
+    let Live { workers, monitor } = live;
+    let mut watch = watch(beside, monitor, 1)?;
     let shared = Arc::clone(&watch.shared);
     // The caller's thread is not ours to bind.
-    let Some(rings) = live.workers.into_iter().next() else { return watch.outcome(Vec::new(), Ledger::default()) };
-    let mut work = work(0, rings, config, worker, &shared, false);
+    let Some(mut rings) = workers.into_iter().next() else { return Ok(watch.outcome(Vec::new(), Ledger::default())) };
+    let engine = engine(&mut rings, config, worker);
+    let mut work = Work { index: 0, rings, engine, shared: &shared, cpu: None, memory_bytes, told: Instant::now() };
     while !watch.look() {
         work.step();
     }
     work.finish();
     let (handler, ledger) = work.engine.into_parts();
-    watch.outcome(vec![handler], ledger)
+    Ok(watch.outcome(vec![handler], ledger))
 }
 
 /// Several workers, each on a thread of its own.
@@ -142,22 +150,58 @@ pub(crate) fn together<H: Handler + Send>(
     workers: Vec<Worker<H>>,
     beside: Beside<'_>,
 ) -> Result<Outcome<H>, Error> {
+    let memory_bytes = config.memory_bytes;
+    let builders = workers.into_iter().map(|worker| {
+        let build = move |rings: &mut Rings| engine(rings, config.clone(), worker);
+        (build, memory_bytes)
+    });
+    let (watch, results) = threads(live, builders.collect(), Engine::into_parts, beside)?;
+    let mut handlers = Vec::with_capacity(results.len());
+    let mut ledger = Ledger::default();
+    for (handler, share) in results {
+        handlers.push(handler);
+        ledger.add(&share);
+    }
+    Ok(watch.outcome(handlers, ledger))
+}
+
+/// Counts what arrives, and spends `busy` on each frame: what a capture costs without any engine.
+pub(crate) fn count(live: Live, busy: Duration, beside: Beside<'_>) -> Result<Outcome<()>, Error> {
+    let builders = live.workers.iter().map(|_| (move |_: &mut Rings| Counter::new(busy), 0)).collect();
+    let (watch, results) = threads(live, builders, Counter::into_ledger, beside)?;
+    let mut ledger = Ledger::default();
+    results.iter().for_each(|share| ledger.add(share));
+    Ok(watch.outcome(vec![(); results.len()], ledger))
+}
+
+/// Runs each worker on a thread of its own: `builders` make what consumes its frames there, `take_apart` says what is left
+/// of it.
+fn threads<'a, C: Consume, T: Send>(
+    live: Live,
+    builders: Vec<(impl FnOnce(&mut Rings) -> C + Send, u64)>,
+    take_apart: impl Fn(C) -> T + Sync,
+    beside: Beside<'a>,
+) -> Result<(Watch<'a>, Vec<T>), Error> {
     let pin = beside.pin;
-    let mut watch = watch(beside, live.monitor, workers.len());
+    let Live { workers, monitor } = live;
+    let mut watch = watch(beside, monitor, builders.len())?;
     let shared = Arc::clone(&watch.shared);
     let results = thread::scope(|scope| {
-        let mut threads = Vec::with_capacity(workers.len());
-        for (index, (worker, rings)) in workers.into_iter().zip(live.workers).enumerate() {
-            let shared = &*shared;
+        let mut threads = Vec::with_capacity(builders.len());
+        for (index, ((build, memory_bytes), mut rings)) in builders.into_iter().zip(workers).enumerate() {
+            let (shared, take_apart) = (&*shared, &take_apart);
             threads.push(scope.spawn(move || {
-                // The handler is dropped with the engine when it panics: nobody sees it half changed.
+                // What consumed its frames is dropped when it panics: nobody sees it half changed.
                 let run = AssertUnwindSafe(|| {
-                    let mut work = work(index, rings, config.clone(), worker, shared, pin);
+                    // Where it may not be bound, it runs all the same.
+                    let cpu = if pin { wait::pin(index).ok() } else { None };
+                    let engine = build(&mut rings);
+                    let mut work = Work { index, rings, engine, shared, cpu, memory_bytes, told: Instant::now() };
                     while !shared.is_over() {
                         work.step();
                     }
                     work.finish();
-                    work.engine.into_parts()
+                    take_apart(work.engine)
                 });
                 let result = catch_unwind(run).map_err(|panic| message(panic.as_ref()));
                 if result.is_err() {
@@ -175,12 +219,8 @@ pub(crate) fn together<H: Handler + Send>(
         };
         threads.into_iter().map(join).collect::<Vec<_>>()
     });
-    let mut handlers = Vec::with_capacity(results.len());
-    let mut ledger = Ledger::default();
-    for (index, result) in results.into_iter().enumerate() {
-        let (handler, share) = result.map_err(|message| Error::Worker { index, message })?;
-        handlers.push(handler);
-        ledger.add(&share);
-    }
-    Ok(watch.outcome(handlers, ledger))
+    let failed =
+        |(index, result): (usize, Result<T, String>)| result.map_err(|message| Error::Worker { index, message });
+    let results = results.into_iter().enumerate().map(failed).collect::<Result<Vec<_>, _>>()?;
+    Ok((watch, results))
 }

@@ -12,7 +12,7 @@ use tidewire_capture::{
     Error as CaptureError,
     live::{TICK, Worker as Rings},
 };
-use tidewire_core::{Batch, Engine, Handler};
+use tidewire_core::{Batch, Engine, Handler, Ledger};
 
 use super::WorkerReport;
 
@@ -21,6 +21,54 @@ const TELL: Duration = Duration::from_millis(100);
 
 /// What ends rings that go on showing frames after they were stopped: no interface fills a ring for so long.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// What a worker does with its frames.
+pub(crate) trait Consume {
+    /// Takes in frames.
+    fn process(&mut self, batch: &Batch<'_>);
+    /// Nothing came until then.
+    fn tick(&mut self, now_ns: u64) {
+        let _ = now_ns;
+    }
+    /// How full the rings are, in thousandths.
+    fn publish_level(&mut self, permille: u32) {
+        let _ = permille;
+    }
+    /// There is nothing more.
+    fn finish(&mut self) {}
+    /// Where the frames went.
+    fn ledger(&self) -> &Ledger;
+    /// Bytes held back.
+    fn buffered_bytes(&self) -> u64 {
+        0
+    }
+}
+
+impl<H: Handler> Consume for Engine<H> {
+    fn process(&mut self, batch: &Batch<'_>) {
+        Engine::process(self, batch);
+    }
+
+    fn tick(&mut self, now_ns: u64) {
+        Engine::tick(self, now_ns);
+    }
+
+    fn publish_level(&mut self, permille: u32) {
+        Engine::publish_level(self, permille);
+    }
+
+    fn finish(&mut self) {
+        Engine::finish(self);
+    }
+
+    fn ledger(&self) -> &Ledger {
+        Engine::ledger(self)
+    }
+
+    fn buffered_bytes(&self) -> u64 {
+        Engine::buffered_bytes(self)
+    }
+}
 
 /// What workers and whoever watches them share. Nothing here is touched for a packet.
 #[derive(Default)]
@@ -57,10 +105,10 @@ impl Shared {
     }
 }
 
-pub(crate) struct Work<'s, H: Handler> {
+pub(crate) struct Work<'s, C: Consume> {
     pub index: usize,
     pub rings: Rings,
-    pub engine: Engine<H>,
+    pub engine: C,
     pub shared: &'s Shared,
     pub cpu: Option<usize>,
     pub memory_bytes: u64,
@@ -68,7 +116,7 @@ pub(crate) struct Work<'s, H: Handler> {
     pub told: Instant,
 }
 
-impl<H: Handler> Work<'_, H> {
+impl<C: Consume> Work<'_, C> {
     /// Takes in what has arrived, or waits for it a little.
     pub(crate) fn step(&mut self) {
         let Self { rings, engine, shared, .. } = self;
