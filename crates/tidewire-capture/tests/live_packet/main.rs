@@ -2,8 +2,11 @@
 //! otherwise.
 #![forbid(unsafe_code)]
 
+mod beginning;
+mod changes;
 mod craft;
 mod delivery;
+mod directions;
 mod fanout;
 mod refusals;
 mod rig;

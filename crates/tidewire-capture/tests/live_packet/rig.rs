@@ -113,8 +113,17 @@ impl Rig {
         Ok(Self { workers, steered_out, groups })
     }
 
-    /// Collects until there are so many frames at all workers together, and a moment longer; what each got.
+    /// Collects until there are so many frames at all workers together, and nothing more comes; what each got.
     pub fn collect(&mut self, wanted: usize) -> Vec<Vec<Delivered>> {
+        self.collect_for(wanted, Duration::from_millis(60))
+    }
+
+    /// Collects until there are so many frames, whatever comes after them.
+    pub fn some(&mut self, wanted: usize) -> Vec<Vec<Delivered>> {
+        self.collect_for(wanted, Duration::ZERO)
+    }
+
+    fn collect_for(&mut self, wanted: usize, silence: Duration) -> Vec<Vec<Delivered>> {
         let mut delivered = vec![Vec::new(); self.workers.len()];
         let start = Instant::now();
         let mut quiet = Instant::now();
@@ -130,7 +139,7 @@ impl Rig {
                 quiet = Instant::now();
             }
             let all: usize = delivered.iter().map(Vec::len).sum();
-            let long = quiet.elapsed() > Duration::from_millis(60);
+            let long = quiet.elapsed() >= silence;
             if (all >= wanted && long) || start.elapsed() > PATIENCE {
                 return delivered;
             }

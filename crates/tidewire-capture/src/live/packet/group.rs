@@ -35,6 +35,13 @@ pub(super) struct Join {
     pub may_drop: bool,
 }
 
+impl Join {
+    /// A group of this kind that nobody else knows.
+    pub fn alone(kind: u16) -> Self {
+        Self { group: None, kind, steering: None, may_drop: false }
+    }
+}
+
 /// The sockets that get one copy of the frames.
 #[derive(Clone, Debug)]
 pub(super) struct Sockets {

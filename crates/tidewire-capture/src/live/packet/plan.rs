@@ -64,6 +64,8 @@ pub struct Plan {
     classic: Vec<ClassicInstruction>,
     /// A program for each copy; none where the kernel's own modes choose.
     steering: Vec<Steering>,
+    /// Whether the program is our own, in whose stead the kernel's hash will do.
+    own: bool,
 }
 
 /// The rings of an interface.
@@ -119,10 +121,10 @@ impl Plan {
             fanout: settings.fanout,
             classic: settings.fanout_program.clone(),
             steering: Vec::new(),
+            own: settings.steering.is_none() && settings.fanout.is_none() && workers > 1,
         };
         plan.check_modes(settings)?;
-        let own = settings.steering.is_none() && settings.fanout.is_none() && workers > 1;
-        let own = own.then(flow_steering).transpose()?;
+        let own = plan.own.then(flow_steering).transpose()?;
         if let Some(compiled) = settings.steering.as_ref().or(own.as_ref()) {
             plan.fanout = Some(settings.fanout.unwrap_or(OWN_GROUP));
             plan.steering = steering(compiled, workers as u32)?;
@@ -206,14 +208,14 @@ impl Plan {
         places: Vec<Vec<Place>>,
     ) -> Result<Group, Error> {
         let link = interface.link()?;
-        if !self.steering.is_empty() && link != LinkType::ETHERNET {
+        if !self.steering.is_empty() && !self.own && link != LinkType::ETHERNET {
             return Err(Error::Setting(format!(
                 "{}: steering programs need Ethernet frames, and this interface has none; choose another fan-out mode, such \
                  as hash",
                 interface.name
             )));
         }
-        let members = Arc::new(Members::open(self.recipe(interface, number, filters)?, interface.index)?);
+        let members = Arc::new(Members::open(self.recipe(interface, link, number, filters)?, interface.index)?);
         let marks = Marks { name: interface.name.clone(), link, number, snap_bytes: self.snap_bytes };
         let failed = |source| Error::Kernel {
             what: format!("{}: mapping the ring", interface.name),
@@ -239,13 +241,16 @@ impl Plan {
         Ok(Group { rings, number: members.number(), members })
     }
 
-    fn recipe(&self, interface: &Interface, number: u16, filters: &Filters) -> Result<Recipe, Error> {
+    fn recipe(&self, interface: &Interface, link: LinkType, number: u16, filters: &Filters) -> Result<Recipe, Error> {
+        // Programs know Ethernet only; the kernel's hash is the same for both directions, too.
+        let by_hash = self.own && link != LinkType::ETHERNET;
         // Every frame of the loopback interface is seen as it leaves and as it arrives.
         let incoming = self.incoming || interface.is_loopback();
         let mut copies = Vec::with_capacity(self.rings());
         for copy in 0..self.rings() {
             let filter = if copy == 0 { &filters.first } else { &filters.second };
             let join = match &self.fanout {
+                Some(_) if by_hash => Some(Join::alone(kind(&HASH_GROUP, incoming))),
                 Some(fanout) => Some(self.join(fanout, number, copy, incoming)?),
                 None => None,
             };
@@ -310,6 +315,9 @@ impl Plan {
 
 /// The group of our own steering.
 const OWN_GROUP: Fanout = Fanout { group: None, mode: FanoutMode::Ebpf, defrag: false, rollover: false };
+
+/// The group where it cannot run.
+const HASH_GROUP: Fanout = Fanout { mode: FanoutMode::Hash, defrag: true, ..OWN_GROUP };
 
 /// A group's mode and flags, as the kernel takes them.
 fn kind(fanout: &Fanout, incoming: bool) -> u16 {
