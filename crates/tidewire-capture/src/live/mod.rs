@@ -11,6 +11,7 @@ mod ring;
 mod session;
 mod settings;
 mod worker;
+pub mod xsk;
 
 pub use interface::{Interface, InterfaceCounts};
 pub use open::open;

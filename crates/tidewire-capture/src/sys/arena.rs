@@ -123,6 +123,16 @@ impl Place {
         checked(address).map(drop)
     }
 
+    /// Makes two places of it, the first of `bytes`; both in whole pages.
+    ///
+    /// # Errors
+    /// Either would have no page, or not whole ones.
+    pub fn split(self, bytes: usize) -> io::Result<(Self, Self)> {
+        let rest = self.bytes.saturating_sub(bytes);
+        let second = self.arena.place(self.at + bytes, rest)?;
+        Ok((self.arena.place(self.at, bytes)?, second))
+    }
+
     /// Where it begins.
     #[must_use]
     pub fn address(&self) -> *mut u8 {

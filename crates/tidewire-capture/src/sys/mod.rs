@@ -10,3 +10,4 @@ pub mod net;
 pub mod netlink;
 pub mod packet;
 pub mod wait;
+pub(crate) mod xsk;

@@ -41,14 +41,14 @@ impl Link {
         attributes[1] = pair(ATTACH_XDP, flags);
         Ok(Self { descriptor: owned(bpf(command::LINK_CREATE, &mut attributes)?) })
     }
+}
 
-    /// Takes the program off now, whoever else holds the link.
-    ///
-    /// # Errors
-    /// What the kernel says; an interface that is gone took its program with it.
-    pub fn detach(self) -> io::Result<()> {
+impl Drop for Link {
+    /// Takes the program off now, even where a process that is being started still holds the descriptor. An interface that
+    /// is gone took its program with it.
+    fn drop(&mut self) {
         let mut attributes = [0; 18];
         attributes[0] = pair(self.descriptor.as_raw_fd() as u32, 0);
-        bpf(command::LINK_DETACH, &mut attributes).map(drop)
+        let _ = bpf(command::LINK_DETACH, &mut attributes);
     }
 }

@@ -98,3 +98,16 @@ fn owned(descriptor: RawFd) -> OwnedFd {
     // SAFETY: the kernel has just made this descriptor for us.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
+
+/// Returns when every run of an XDP program that began before has ended, and what it redirected has arrived: a map's change
+/// has then taken effect.
+pub fn runs_ended() {
+    /// `MEMBARRIER_CMD_GLOBAL`: the kernel waits until every processor has left what it was in the middle of.
+    const GLOBAL: libc::c_int = 1;
+    // SAFETY: takes no pointer.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
+    if result != 0 {
+        // Not where processors are left alone by the timer (nohz_full): a run takes microseconds.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,336 @@
+use std::{
+    collections::VecDeque,
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tidewire_core::Frame;
+use tidewire_wire::LinkType;
+
+use super::side::Side;
+use crate::{
+    Error,
+    live::{Ring, RingCounts},
+    sys::{
+        arena::Place,
+        bpf::{self, Map},
+        wait,
+        xsk::{self, FillRing, RxRing, XskSocket},
+    },
+};
+
+/// Buffers that are given back before the fill ring's lock is waited for.
+const RETURNED_MAX: usize = 1024;
+/// Calls of `collect` in a row that find nothing, after which the socket is asked whether its interface is still there.
+const EMPTY_MAX: u32 = 4096;
+
+/// The oldest stamp of a frame that is believed.
+const STAMP_AGE_MAX_NS: u64 = 60_000_000_000;
+/// How long it may take a driver's round to end, after which its frames are seen.
+const ROUND_NS: u64 = 1_000_000;
+
+/// Both clocks at one time.
+#[derive(Clone, Copy)]
+struct Now {
+    real_ns: u64,
+    monotonic_ns: u64,
+}
+
+/// What a ring needs to know of itself.
+#[derive(Clone, Debug)]
+pub(super) struct Marks {
+    pub(super) interface: String,
+    /// The interface's number in the capture.
+    pub(super) number: u16,
+    /// The socket's place in the map of sockets.
+    pub(super) slot: u32,
+    pub(super) snap_bytes: u32,
+    /// System calls run the driver.
+    pub(super) busy_poll: bool,
+    /// The kernel's program writes when a frame arrived before its first byte.
+    pub(super) stamped: bool,
+}
+
+/// An AF_XDP socket's receive ring, of one worker on one receive queue.
+///
+/// Frames lie where the kernel or the driver put them; those that came in several buffers are copied together. The memory
+/// and the fill ring are shared with the other workers' sockets on the same queue.
+///
+/// An AF_XDP frame says neither how long it was on the wire before the XDP program cut it (nothing here does) nor when it
+/// arrived: see [`XskPlan::stamped`](super::XskPlan::stamped).
+#[derive(Debug)]
+pub struct XskRing {
+    pub(super) socket: Arc<XskSocket>,
+    pub(super) rx: RxRing,
+    pub(super) fill: Arc<Mutex<FillRing>>,
+    pub(super) memory: Place,
+    pub(super) side: Side,
+    pub(super) sockets: Arc<Map>,
+    pub(super) marks: Marks,
+    /// Buffers that are not yet in the fill ring.
+    pub(super) returned: Vec<u64>,
+    pub(super) state: State,
+}
+
+/// What changes.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Frames noted so far.
+    noted: u64,
+    /// The latest timestamp given.
+    latest_ns: u64,
+    /// Calls of `collect` in a row that found nothing.
+    empty: u32,
+    calls: u64,
+    gone: bool,
+}
+
+impl XskRing {
+    /// Whether the driver writes into our memory itself.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn is_zero_copy(&self) -> Result<bool, Error> {
+        self.socket.is_zero_copy().map_err(|source| self.failed("reading the socket's options", source))
+    }
+
+    /// How often no buffer was free, on this ring's receive queue: the sockets there share this count. Where the kernel
+    /// copies, each is a frame that is counted as failed, too; where the driver writes into our memory, it drops them
+    /// itself and counts them as its own.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn buffers_missing(&self) -> Result<u64, Error> {
+        let counts = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
+        Ok(counts.fill_empty)
+    }
+
+    fn failed(&self, what: &str, source: io::Error) -> Error {
+        Error::Kernel { what: format!("{}: {what}", self.marks.interface), source, hint: String::new() }
+    }
+
+    fn gone(&self) -> Error {
+        let what = "the interface is gone, and its AF_XDP socket with it; what it had received was delivered";
+        Error::Interface { interface: self.marks.interface.clone(), what: what.into() }
+    }
+
+    /// Notes whether the interface is gone.
+    fn look_for_trouble(&mut self) -> Result<(), Error> {
+        self.state.calls += 1;
+        self.state.gone |= self.socket.error().is_err();
+        if self.state.gone { Err(self.gone()) } else { Ok(()) }
+    }
+
+    /// One frame: its descriptors and bytes. `None` where its end is not there yet.
+    fn measure(&self, from: u32) -> Option<(u32, usize)> {
+        let (mut parts, mut bytes) = (0, 0);
+        loop {
+            let part = self.rx.peek(from + parts)?;
+            (parts, bytes) = (parts + 1, bytes + part.bytes as usize);
+            if !part.goes_on() {
+                return Some((parts, bytes));
+            }
+        }
+    }
+
+    /// Puts a frame of several buffers together; its offset in the arena and how much of it is there, or `None` where there
+    /// is no room now.
+    fn gather(&mut self, parts: u32, bytes: usize) -> Option<(usize, usize)> {
+        let captured = bytes.min(self.marks.snap_bytes as usize).min(self.side.frame_bytes_max());
+        let at = self.side.take(captured)?;
+        let mut done = 0;
+        for index in 0..parts {
+            let Some(part) = self.rx.peek(index) else { break };
+            let length = (part.bytes as usize).min(captured - done);
+            if !self.side.put((&self.memory, part.at as usize), at + done, length) {
+                break;
+            }
+            done += length;
+        }
+        Some((self.side.in_arena(at), done))
+    }
+
+    /// Puts buffers back into the fill ring; where another worker is about to do the same, later, unless there are many.
+    fn refill(&mut self, must: bool) -> bool {
+        if self.returned.is_empty() {
+            return false;
+        }
+        let fill: Option<MutexGuard<'_, FillRing>> = if must || self.returned.len() > RETURNED_MAX {
+            Some(self.fill.lock().unwrap_or_else(PoisonError::into_inner))
+        } else {
+            self.fill.try_lock().ok()
+        };
+        let Some(mut fill) = fill else { return false };
+        // It has room for all buffers that there are.
+        let given = fill.push(&self.returned);
+        let wants_wakeup = fill.wants_wakeup();
+        drop(fill);
+        self.returned.drain(..given);
+        wants_wakeup
+    }
+
+    fn wake(&mut self) {
+        self.state.calls += 1;
+        self.socket.wake();
+    }
+
+    /// When a frame arrived whose first byte is there in our memory.
+    fn timestamp(&mut self, at: usize, now: Now) -> u64 {
+        let stamp =
+            if self.marks.stamped { at.checked_sub(8).and_then(|at| xsk::number(&self.memory, at)) } else { None };
+        // A stamp of another time than the last minute is none.
+        let age_ns = stamp.map_or(0, |stamp| now.monotonic_ns.saturating_sub(stamp));
+        let time_ns = now.real_ns.saturating_sub(if age_ns < STAMP_AGE_MAX_NS { age_ns } else { 0 });
+        self.state.latest_ns = self.state.latest_ns.max(time_ns);
+        self.state.latest_ns
+    }
+
+    fn note(&mut self, frames: &mut VecDeque<Frame>, most: usize) {
+        let mut noted = 0;
+        let mut now = None;
+        while noted < most {
+            let Some((parts, bytes)) = self.measure(0) else { break };
+            let Some(first) = self.rx.peek(0) else { break };
+            let snapped = bytes.min(self.marks.snap_bytes as usize);
+            let whole = (self.memory.at() + first.at as usize, snapped);
+            let Some((at, captured)) = (if parts == 1 { Some(whole) } else { self.gather(parts, bytes) }) else {
+                break;
+            };
+            let now = *now.get_or_insert_with(|| Now { real_ns: wait::now_ns(), monotonic_ns: xsk::monotonic_ns() });
+            let timestamp_ns = self.timestamp(first.at as usize, now);
+            frames.push_back(Frame {
+                at: at as u32,
+                captured_bytes: captured as u32,
+                wire_bytes: bytes as u32,
+                link: LinkType::ETHERNET,
+                interface: self.marks.number,
+                timestamp_ns,
+                clock_ns: 0,
+                number: 0,
+                origin: 0,
+            });
+            self.rx.advance(parts);
+            noted += 1;
+        }
+        self.state.noted += noted as u64;
+    }
+
+    /// Frames that the kernel put into the ring and that were not noted.
+    fn waiting(&mut self) -> u64 {
+        let available = self.rx.available();
+        let ends = |index: &u32| self.rx.peek(*index).is_some_and(|part| !part.goes_on());
+        (0..available).filter(ends).count() as u64
+    }
+}
+
+impl Ring for XskRing {
+    fn collect(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> Result<(), Error> {
+        let mut wants_wakeup = self.refill(false);
+        let mut available = self.rx.available();
+        if available == 0 {
+            if self.marks.busy_poll && !self.state.gone {
+                self.wake();
+                wants_wakeup = false;
+                available = self.rx.available();
+            }
+            self.state.empty = self.state.empty.saturating_add(u32::from(available == 0));
+        }
+        if wants_wakeup {
+            self.wake();
+        }
+        if available > 0 {
+            self.state.empty = 0;
+            self.note(frames, most);
+            return Ok(());
+        }
+        if self.state.gone {
+            return Err(self.gone());
+        }
+        if self.state.empty >= EMPTY_MAX {
+            self.state.empty = 0;
+            return self.look_for_trouble();
+        }
+        Ok(())
+    }
+
+    fn give_back(&mut self, count: usize) {
+        let mut parts = 0;
+        for _ in 0..count {
+            let mut several = false;
+            while let Some(part) = self.rx.held(parts) {
+                self.returned.push(part.at);
+                parts += 1;
+                if !part.goes_on() {
+                    break;
+                }
+                several = true;
+            }
+            if several {
+                self.side.give_back();
+            }
+        }
+        // The buffers first: with every entry of its ring used, no socket then holds more than its share of them.
+        let wants_wakeup = self.refill(false);
+        self.rx.release(parts);
+        if wants_wakeup {
+            self.wake();
+        }
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn prepare_wait(&mut self) -> Result<bool, Error> {
+        if self.refill(true) {
+            self.wake();
+        }
+        if self.rx.available() > 0 {
+            return Ok(false);
+        }
+        self.look_for_trouble()?;
+        Ok(true)
+    }
+
+    /// Nothing, where timestamps are given when frames are collected.
+    fn delay_ns(&self) -> u64 {
+        if self.marks.stamped { ROUND_NS } else { 0 }
+    }
+
+    fn level_permille(&self) -> u32 {
+        let used = u64::from(self.rx.used());
+        u32::try_from(used * 1000 / u64::from(self.rx.entries())).unwrap_or(1000)
+    }
+
+    fn stop(&mut self) -> Result<(), Error> {
+        self.state.calls += 2;
+        let removed = self.sockets.delete(&self.marks.slot.to_ne_bytes());
+        removed.map_err(|source| self.failed("taking the socket off the XDP program", source))?;
+        // Frames that the program had redirected are in the ring when this returns.
+        bpf::runs_ended();
+        Ok(())
+    }
+
+    fn counts(&mut self) -> Result<RingCounts, Error> {
+        self.state.calls += 1;
+        let kernel = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
+        Ok(RingCounts {
+            received: self.state.noted + self.waiting(),
+            dropped: kernel.ring_full,
+            failed: kernel.dropped + kernel.invalid,
+            calls: self.state.calls,
+        })
+    }
+}
+
+impl Drop for XskRing {
+    /// The other workers on this queue go on: they get its buffers.
+    fn drop(&mut self) {
+        let _ = self.stop();
+        let available = self.rx.available();
+        self.rx.advance(available);
+        self.returned.extend((0..self.rx.held_count()).filter_map(|index| self.rx.held(index)).map(|part| part.at));
+        self.refill(true);
+    }
+}
