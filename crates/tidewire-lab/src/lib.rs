@@ -5,10 +5,10 @@
 pub mod bench;
 pub mod concurrency;
 pub mod count;
-pub mod craft;
 pub mod evasion;
 pub mod generate;
 pub mod oracle;
 pub mod pcapfile;
-pub mod random;
 pub mod sys;
+
+pub use tidewire_gen::{craft, net, random};

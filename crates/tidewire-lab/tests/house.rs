@@ -17,6 +17,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-core", 1),
     ("tidewire-steer", 1),
     ("tidewire-capture", 2),
+    ("tidewire-gen", 3),
     ("tidewire", 3),
     ("tidewire-cli", 4),
     ("tidewire-pcap", 4),

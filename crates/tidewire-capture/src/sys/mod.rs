@@ -6,8 +6,12 @@
 
 pub mod arena;
 pub mod bpf;
+pub mod feature;
+pub mod mapped;
+pub mod namespace;
 pub mod net;
 pub mod netlink;
 pub mod packet;
+pub mod transmit;
 pub mod wait;
 pub(crate) mod xsk;

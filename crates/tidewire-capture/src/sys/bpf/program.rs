@@ -101,6 +101,12 @@ impl Program {
         }
     }
 
+    /// Another handle of a program that was loaded elsewhere.
+    #[must_use]
+    pub fn from_descriptor(descriptor: OwnedFd) -> Self {
+        Self { descriptor, verified: 0 }
+    }
+
     /// Its number in this process, as sockets take it.
     #[must_use]
     pub fn number(&self) -> RawFd {

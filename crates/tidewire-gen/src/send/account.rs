@@ -1,0 +1,193 @@
+use std::time::{Duration, Instant};
+
+use tidewire_capture::Error;
+
+use super::{Ended, Progress, Sender};
+use crate::{
+    net::{Link, LinkCounts},
+    rate::CABLE_BYTES,
+    size::FCS_BYTES,
+    traffic::Traffic,
+};
+
+/// What was sent, by our own account and by the interfaces'.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How it was sent.
+    pub sender: Sender,
+    /// Why it was not sent out of the kernel, where that was tried.
+    pub fallback: Option<String>,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Frames handed to the interfaces; their numbers are 0 to one less.
+    pub packets: u64,
+    /// Their bytes, with FCS.
+    pub bytes: u64,
+    /// Their bits on the cable: with preamble and gap as well.
+    pub cable_bits: u64,
+    /// From the first frame to the last.
+    pub elapsed: Duration,
+    /// Frames that could not be made: 0, or something is wrong.
+    pub failed: u64,
+    /// Times that the interface had no room for a frame, which was then offered again (packet socket).
+    pub refused: u64,
+    /// Times that the sender was held up for longer than it makes up for.
+    pub late: u64,
+    /// By interface.
+    pub interfaces: Vec<Sent>,
+    /// What the traffic says of itself.
+    pub tally: Vec<(&'static str, u64)>,
+}
+
+/// What went to an interface.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Its name.
+    pub interface: String,
+    /// Frames handed to it.
+    pub packets: u64,
+    /// What it counted itself since then: everybody's frames.
+    pub counted: LinkCounts,
+}
+
+impl Sent {
+    /// Frames that the interface neither sent nor dropped by its own account; 0 unless somebody else sends there as well,
+    /// or takes redirected frames away.
+    #[must_use]
+    pub fn unaccounted(&self) -> i64 {
+        let counted = self.counted.tx_packets.saturating_add(self.counted.tx_dropped);
+        self.packets.cast_signed().saturating_sub(counted.cast_signed())
+    }
+}
+
+impl Report {
+    /// Frames that reached the other ends, by the interfaces' account.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.interfaces.iter().map(|sent| sent.counted.tx_packets).sum()
+    }
+
+    /// Frames that found no room at the other ends, by the interfaces' account.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.interfaces.iter().map(|sent| sent.counted.tx_dropped).sum()
+    }
+
+    /// Frames a second.
+    #[must_use]
+    pub fn packets_per_s(&self) -> f64 {
+        self.packets as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Bits a second on the cable.
+    #[must_use]
+    pub fn cable_bits_per_s(&self) -> f64 {
+        self.cable_bits as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// The account while it is kept.
+pub(super) struct Account {
+    began: Instant,
+    /// When the last frame was sent.
+    pub last: Duration,
+    pub packets: [u64; 2],
+    /// On the cable, preamble and gap included.
+    pub cable_bytes: u64,
+    pub failed: u64,
+    pub refused: u64,
+    pub late: u64,
+    before: Vec<(String, LinkCounts)>,
+}
+
+impl Account {
+    pub fn new(links: &[Link]) -> Result<Self, Error> {
+        let now = |link: &Link| Ok((link.name.clone(), Link::find(&link.name)?.counts));
+        let before = links.iter().map(now).collect::<Result<_, Error>>()?;
+        let began = Instant::now();
+        Ok(Self {
+            began,
+            last: Duration::ZERO,
+            packets: [0; 2],
+            cable_bytes: 0,
+            failed: 0,
+            refused: 0,
+            late: 0,
+            before,
+        })
+    }
+
+    /// The clock begins with the first frame.
+    pub fn start(&mut self) {
+        self.began = Instant::now();
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn bytes(&self) -> u64 {
+        let packets: u64 = self.packets.iter().sum();
+        self.cable_bytes.saturating_sub(packets * (CABLE_BYTES - u64::from(FCS_BYTES)))
+    }
+
+    pub fn progress(&self) -> Progress {
+        Progress { packets: self.packets.iter().sum(), bytes: self.bytes(), elapsed: self.elapsed() }
+    }
+
+    /// What the interfaces have counted since.
+    pub fn counted(&self) -> Result<Vec<LinkCounts>, Error> {
+        self.before.iter().map(|(name, before)| Ok(Link::find(name)?.counts.since(before))).collect()
+    }
+
+    /// Waits until the interfaces have counted what was handed to them: a veth counts when its other end takes a frame.
+    fn settled(&self) -> Result<Vec<LinkCounts>, Error> {
+        const TIMEOUT: Duration = Duration::from_millis(500);
+        let began = Instant::now();
+        let all = |counts: &[LinkCounts]| {
+            let pairs = counts.iter().zip(self.shares());
+            pairs.into_iter().all(|(counts, sent)| counts.tx_packets + counts.tx_dropped >= sent)
+        };
+        let mut counts = self.counted()?;
+        while !all(&counts) && began.elapsed() < TIMEOUT {
+            std::thread::sleep(Duration::from_millis(2));
+            counts = self.counted()?;
+        }
+        Ok(counts)
+    }
+
+    /// Frames by interface: with one, both ends are it.
+    fn shares(&self) -> Vec<u64> {
+        let [near, far] = self.packets;
+        if self.before.len() < 2 { vec![near + far] } else { vec![near, far] }
+    }
+
+    pub fn finish(
+        self,
+        ended: Ended,
+        sender: Sender,
+        fallback: Option<String>,
+        traffic: &dyn Traffic,
+    ) -> Result<Report, Error> {
+        // An interface that went away takes its counters with it; ours are still worth having.
+        let counted = self.settled().unwrap_or_else(|_| vec![LinkCounts::default(); self.before.len()]);
+        let interfaces = self.before.iter().zip(counted).zip(self.shares());
+        let interfaces = interfaces
+            .map(|(((name, _), counted), packets)| Sent { interface: name.clone(), packets, counted })
+            .collect();
+        Ok(Report {
+            sender,
+            fallback,
+            ended,
+            packets: self.packets.iter().sum(),
+            bytes: self.bytes(),
+            cable_bits: self.cable_bytes * 8,
+            elapsed: self.last,
+            failed: self.failed,
+            refused: self.refused,
+            late: self.late,
+            interfaces,
+            tally: traffic.tally(),
+        })
+    }
+}

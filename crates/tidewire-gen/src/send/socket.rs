@@ -1,0 +1,185 @@
+//! Through packet sockets, one an end: a system call for many frames, past the queueing discipline.
+
+use std::{io, time::Duration};
+
+use tidewire_capture::{Error, sys::transmit::Transmitter};
+
+use super::{Ended, Work};
+use crate::{
+    net::Link,
+    number::{TRAILER_BYTES, trailer},
+    rate::{Pacer, TIME_SHIFT},
+    traffic::{Made, Traffic},
+};
+
+/// Frames that are made before they are sent.
+const FRAMES: usize = 64;
+
+/// Waiting for less than this is done awake: a sleep takes 50 microseconds longer than it was asked to.
+const NAP_NS: u64 = 100_000;
+
+pub(super) fn send(traffic: &mut dyn Traffic, links: &[Link], work: &mut Work<'_>) -> Result<Ended, Error> {
+    let sockets = links.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let burst_ns = burst_ns(work);
+    let mut pacer = Pacer::new(work.plan.rate, burst_ns << TIME_SHIFT);
+    let mut queue = Queue::new(traffic.bytes_max());
+    let packets_max = work.packets_max();
+    let mut number = 0;
+    work.account.start();
+    loop {
+        let ended = work.check();
+        if ended.is_none() {
+            queue.fill(traffic, &mut number, packets_max);
+        }
+        let (None, false) = (ended, queue.is_empty()) else {
+            work.account.late = pacer.late;
+            return Ok(ended.unwrap_or(Ended::Done));
+        };
+        let due = queue.due(&mut pacer, work);
+        if due == 0 {
+            let wait = pacer.wait_ns(elapsed_ns(work), queue.first().and_then(|made| made.due_ns));
+            if wait > NAP_NS {
+                std::thread::sleep(Duration::from_nanos(wait - NAP_NS / 2).min(work.patience()));
+            } else {
+                std::hint::spin_loop();
+            }
+            continue;
+        }
+        queue.send(due, &sockets, work, links)?;
+    }
+}
+
+/// How long a burst takes at the rate, nanoseconds.
+pub(super) fn burst_ns(work: &Work<'_>) -> u64 {
+    let (per_packet, per_byte) = work.plan.rate.costs();
+    (u64::from(work.plan.burst) * (per_packet + per_byte * 84)) >> TIME_SHIFT
+}
+
+fn elapsed_ns(work: &Work<'_>) -> u64 {
+    u64::try_from(work.account.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn open(link: &Link) -> Result<Transmitter, Error> {
+    Transmitter::open(link.index).map_err(|source| match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Error::Privilege { what: format!("sending on {}", link.name), capability: "cap_net_raw" }
+        }
+        _ => Error::Kernel { what: format!("{}: a packet socket", link.name), source, hint: String::new() },
+    })
+}
+
+/// Frames that were made and not sent yet.
+struct Queue {
+    memory: Vec<u8>,
+    each: usize,
+    made: Vec<Made>,
+    /// How many of them were sent.
+    done: usize,
+}
+
+impl Queue {
+    fn new(bytes_max: usize) -> Self {
+        let each = bytes_max.max(64);
+        Self { memory: vec![0; each * FRAMES], each, made: Vec::with_capacity(FRAMES), done: 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.done == self.made.len()
+    }
+
+    fn first(&self) -> Option<&Made> {
+        self.made.get(self.done)
+    }
+
+    /// Makes frames where there are none.
+    fn fill(&mut self, traffic: &mut dyn Traffic, number: &mut u64, packets_max: u64) {
+        if !self.is_empty() {
+            return;
+        }
+        self.made.clear();
+        self.done = 0;
+        for frame in self.memory.chunks_exact_mut(self.each) {
+            if *number >= packets_max {
+                return;
+            }
+            let Some(made) = traffic.next(*number, frame) else { return };
+            if traffic.numbered() {
+                write_number(frame, made.bytes, *number);
+            }
+            self.made.push(made);
+            *number += 1;
+        }
+    }
+
+    /// How many of the next frames are due and go to the same end.
+    fn due(&self, pacer: &mut Pacer, work: &Work<'_>) -> usize {
+        let now = elapsed_ns(work);
+        let rest = self.made.get(self.done..).unwrap_or_default();
+        let end = rest.first().map_or(0, |made| made.end);
+        let mut count = 0;
+        for made in rest {
+            if made.end != end || pacer.wait_ns(now, made.due_ns) > 0 {
+                break;
+            }
+            pacer.sent(made.bytes);
+            count += 1;
+        }
+        count
+    }
+
+    /// Sends the next `count` frames, to one end, however often that takes.
+    fn send(&mut self, count: usize, to: &[Transmitter], work: &mut Work<'_>, links: &[Link]) -> Result<(), Error> {
+        let until = self.done + count;
+        while let Some(rest) = self.made.get(self.done..until).filter(|rest| !rest.is_empty()) {
+            let end = rest.first().map_or(0, |made| made.end);
+            let index = end.min(to.len() - 1);
+            let (Some(socket), Some(link)) = (to.get(index), links.get(index)) else { return Ok(()) };
+            let places = self.memory.chunks_exact(self.each).skip(self.done);
+            let frames: Vec<&[u8]> =
+                places.zip(rest).map(|(frame, made)| frame.get(..made.bytes).unwrap_or(frame)).collect();
+            let sent = match socket.send(&frames) {
+                Ok(sent) => sent,
+                Err(error) => {
+                    refused(error, link, work)?;
+                    continue;
+                }
+            };
+            for made in rest.iter().take(sent) {
+                if let Some(packets) = work.account.packets.get_mut(end) {
+                    *packets += 1;
+                }
+                work.account.cable_bytes += made.bytes as u64 + crate::rate::CABLE_BYTES;
+            }
+            self.done += sent;
+            work.account.last = work.account.elapsed();
+        }
+        Ok(())
+    }
+}
+
+/// A frame found no room: it is offered again, unless somebody wants to stop.
+fn refused(error: io::Error, link: &Link, work: &mut Work<'_>) -> Result<(), Error> {
+    /// `ENOBUFS`, `EAGAIN`, `EINTR`
+    const AGAIN: [i32; 3] = [105, 11, 4];
+    /// `ENETDOWN`, `ENXIO`, `ENODEV`
+    const GONE: [i32; 3] = [100, 6, 19];
+    let code = error.raw_os_error().unwrap_or(0);
+    if AGAIN.contains(&code) && !work.stop.load(std::sync::atomic::Ordering::Relaxed) {
+        work.account.refused += 1;
+        std::thread::yield_now();
+        return Ok(());
+    }
+    let interface = link.name.clone();
+    if GONE.contains(&code) {
+        let what = format!("went down or away after {} frames", work.account.packets.iter().sum::<u64>());
+        return Err(Error::Interface { interface, what });
+    }
+    Err(Error::Kernel { what: format!("{interface}: sending"), source: error, hint: String::new() })
+}
+
+/// Writes a frame's number to its end.
+pub(super) fn write_number(frame: &mut [u8], bytes: usize, number: u64) {
+    if let Some(place) = bytes.checked_sub(TRAILER_BYTES).and_then(|at| frame.get_mut(at..bytes)) {
+        place.copy_from_slice(&trailer(number));
+    }
+}
