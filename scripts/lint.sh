@@ -4,6 +4,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 scripts/setup.sh build
 cargo fmt --all --check
+scripts/bpf.sh --check
 cargo clippy --locked --workspace --all-targets --profile quick -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --profile quick
 cargo test --locked --profile quick -p tidewire-lab --test house

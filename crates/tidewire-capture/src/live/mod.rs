@@ -4,6 +4,7 @@
 //! frames by time and hands them over as one [`Batch`](tidewire_core::Batch) that borrows the rings' memory.
 
 mod interface;
+pub mod kernel;
 mod link_message;
 mod open;
 pub mod packet;

@@ -21,6 +21,8 @@ pub struct Mapped {
 
 // SAFETY: the mapping belongs to this value alone; the kernel's side of it is its own business.
 unsafe impl Send for Mapped {}
+// SAFETY: as above; it is only reached by atomic operations.
+unsafe impl Sync for Mapped {}
 
 impl Mapped {
     /// Maps the first `bytes` of an array.
@@ -37,6 +39,13 @@ impl Mapped {
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base, bytes })
+    }
+
+    /// All of it, as words that programs read and write whole; rounded up to pages.
+    #[must_use]
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: so many words are mapped, aligned, for as long as `self` lives, and are only reached by atomic operations.
+        unsafe { slice::from_raw_parts(self.base.as_ptr().cast(), self.bytes / 8) }
     }
 
     /// The 8 bytes at `at`, as programs read and write them; 0 where there are none.

@@ -1,0 +1,118 @@
+//! The programs in the kernel: they cut directions off, shed by priority, and count what does not come to user space
+//! (S3, S4, S5). `bpf/capture.bpf.c` is their source.
+//!
+//! Every packet takes one way, and is counted at its end ([`KernelCounters`]):
+//!
+//! ```text
+//! entry ── filter? ─► Filter ─► Refused
+//!   │                    ▼
+//!   └────────────────► Flow ── cut? shed? ─► counted for its direction, and gone
+//!                        ▼
+//!                     delivered: Steer (─► Unsteered), an AF_XDP socket, the stack, a packet socket
+//! ```
+//!
+//! The flow tables are memory that both sides map: a [`KernelShunt`] makes, reads and ends entries without system calls, and
+//! no packet that was counted for a direction is lost to whoever ends it, however the two race.
+
+mod clock;
+mod counters;
+mod layout;
+mod load;
+mod settings;
+mod shunt;
+mod table;
+
+use std::{ops::Deref, os::fd::BorrowedFd, sync::Arc};
+
+pub use counters::KernelCounters;
+pub use layout::Jump;
+pub use load::{Kernel, Occupancy};
+pub use settings::{KernelSettings, Shed};
+pub use shunt::KernelShunt;
+
+use crate::{
+    Error,
+    sys::bpf::{Link, XdpMode},
+};
+use load::Reading;
+
+/// The programs as XDP runs them.
+#[derive(Clone, Debug)]
+pub struct KernelXdp(Arc<Kernel>);
+
+impl KernelXdp {
+    /// Loads them.
+    ///
+    /// # Errors
+    /// Capabilities are missing, there is no memory for the tables, or the kernel is too old.
+    pub fn load(settings: &KernelSettings) -> Result<Self, Error> {
+        Kernel::load(settings, Reading::Xdp).map(|kernel| Self(Arc::new(kernel)))
+    }
+
+    /// Attaches them to an interface, until the link is dropped or the process ends, however it ends. Filter, steering
+    /// program and sockets should be in their places before.
+    ///
+    /// # Errors
+    /// Another program is attached, or the driver cannot run one.
+    pub fn attach(&self, interface: u32, mode: XdpMode) -> Result<Link, Error> {
+        Link::xdp(self.0.entry()?, interface, mode).map_err(|source| {
+            let hint = match source.raw_os_error() {
+                Some(libc::EBUSY) => "; another XDP program is attached: take it off (ip link set dev … xdp off)",
+                Some(libc::EOPNOTSUPP) => "; its driver runs no XDP programs: use the generic hook",
+                Some(libc::ERANGE | libc::EINVAL) => {
+                    "; its frames may be too large, or its rings too few: use the generic hook"
+                }
+                _ => "",
+            };
+            Error::Kernel { what: format!("attaching XDP to interface {interface}"), source, hint: hint.into() }
+        })
+    }
+
+    /// What the programs share with engines.
+    #[must_use]
+    pub fn kernel(&self) -> &Arc<Kernel> {
+        &self.0
+    }
+}
+
+impl Deref for KernelXdp {
+    type Target = Arc<Kernel>;
+    fn deref(&self) -> &Arc<Kernel> {
+        &self.0
+    }
+}
+
+/// The programs as a packet socket's filter. All sockets of a group share one.
+#[derive(Clone, Debug)]
+pub struct KernelSocketFilter(Arc<Kernel>);
+
+impl KernelSocketFilter {
+    /// Loads them.
+    ///
+    /// # Errors
+    /// As [`KernelXdp::load`].
+    pub fn load(settings: &KernelSettings) -> Result<Self, Error> {
+        Kernel::load(settings, Reading::Socket).map(|kernel| Self(Arc::new(kernel)))
+    }
+
+    /// What a socket attaches (`SO_ATTACH_BPF`).
+    ///
+    /// # Errors
+    /// None, once the programs are loaded.
+    pub fn program(&self) -> Result<BorrowedFd<'_>, Error> {
+        self.0.entry()
+    }
+
+    /// What the programs share with engines.
+    #[must_use]
+    pub fn kernel(&self) -> &Arc<Kernel> {
+        &self.0
+    }
+}
+
+impl Deref for KernelSocketFilter {
+    type Target = Arc<Kernel>;
+    fn deref(&self) -> &Arc<Kernel> {
+        &self.0
+    }
+}

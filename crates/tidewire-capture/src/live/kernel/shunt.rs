@@ -1,0 +1,128 @@
+use std::{collections::HashMap, sync::Arc};
+
+use tidewire_core::{Counted, Direction, FlowKey, Shunt};
+
+use super::{
+    clock::Clock,
+    layout::Key,
+    load::Kernel,
+    table::{Figures, Table},
+};
+
+/// One engine's way to the flow tables ([`Shunt`]). Several engines use the same tables, each for flows of its own.
+///
+/// Everything is done by reading and writing memory; there are no system calls.
+#[derive(Debug)]
+pub struct KernelShunt {
+    kernel: Arc<Kernel>,
+    /// Whose level it is that is published.
+    index: usize,
+    clock: Clock,
+    /// Of entries that were asked for before their end (by table and slot), what was given.
+    given: HashMap<(bool, u32), Figures>,
+    /// Tables and slots of the entries found, so that no memory is taken anew.
+    found: Vec<u32>,
+}
+
+impl KernelShunt {
+    pub(super) fn new(kernel: Arc<Kernel>, index: usize) -> Self {
+        Self { kernel, index, clock: Clock::new(), given: HashMap::new(), found: Vec::with_capacity(4) }
+    }
+
+    fn counted_since(&mut self, figures: Figures, before: Figures, is_tcp: bool) -> Counted {
+        let packets = figures.packets.saturating_sub(before.packets);
+        Counted {
+            packets,
+            wire_bytes: figures.wire_bytes.saturating_sub(before.wire_bytes),
+            ip_bytes: figures.ip_bytes.saturating_sub(before.ip_bytes),
+            payload_bytes: figures.payload_bytes.saturating_sub(before.payload_bytes),
+            last_ns: if packets == 0 { 0 } else { self.clock.epoch_ns(figures.last) },
+            tcp_flags: figures.tcp_flags,
+            end: (is_tcp && packets > 0 && figures.end != 0).then_some(figures.end),
+        }
+    }
+
+    /// What was counted since the last call, by `read` of each of the direction's entries.
+    fn take(
+        &mut self,
+        key: &FlowKey,
+        direction: Direction,
+        read: impl Fn(&Table, u32) -> Option<Figures>,
+        ends: bool,
+    ) -> Option<Counted> {
+        let is_tcp = key.proto == 6;
+        let key = Key::of(key, direction)?;
+        let kernel = Arc::clone(&self.kernel);
+        let table = kernel.table(&key)?;
+        let mut found = std::mem::take(&mut self.found);
+        found.extend(table.find(&key));
+        let mut sum: Option<Counted> = None;
+        for index in found.drain(..) {
+            let place = (key.address.is_some(), index);
+            let Some(figures) = read(table, index) else { continue };
+            let before = self.given.get(&place).copied().unwrap_or_default();
+            if ends {
+                self.given.remove(&place);
+            } else if figures.packets > 0 {
+                self.given.insert(place, figures);
+            }
+            let counted = self.counted_since(figures, before, is_tcp);
+            sum = Some(sum.map_or(counted, |sum| together(sum, counted)));
+        }
+        self.found = found;
+        sum
+    }
+}
+
+/// Two entries' counts.
+fn together(a: Counted, b: Counted) -> Counted {
+    let end = match (a.end, b.end) {
+        (Some(a), Some(b)) => Some(if (b.wrapping_sub(a) as i32) > 0 { b } else { a }),
+        (a, b) => a.or(b),
+    };
+    Counted {
+        packets: a.packets + b.packets,
+        wire_bytes: a.wire_bytes + b.wire_bytes,
+        ip_bytes: a.ip_bytes + b.ip_bytes,
+        payload_bytes: a.payload_bytes + b.payload_bytes,
+        last_ns: a.last_ns.max(b.last_ns),
+        tcp_flags: a.tcp_flags | b.tcp_flags,
+        end,
+    }
+}
+
+impl Shunt for KernelShunt {
+    fn cut(&mut self, key: &FlowKey, direction: Direction) -> bool {
+        let Some(key) = Key::of(key, direction).filter(|key| !self.kernel.may_be_tunnel(key)) else { return false };
+        self.kernel.table(&key).is_some_and(|table| self.kernel.note(table.set(&key, true, None)))
+    }
+
+    fn counted(&mut self, key: &FlowKey, direction: Direction) -> Option<Counted> {
+        self.take(key, direction, |table, index| Some(table.read(index)), false)
+    }
+
+    fn retire(&mut self, key: &FlowKey, direction: Direction) -> Option<Counted> {
+        self.take(key, direction, Table::end, true)
+    }
+
+    fn cuts_by_itself(&self) -> bool {
+        self.kernel.is_auto()
+    }
+
+    fn is_crowded(&self) -> bool {
+        // Half of the slots are meant to be used.
+        self.kernel.occupancy().iter().any(|table| table.entries * 16 >= table.slots * 7 && table.slots > 0)
+    }
+
+    fn prioritize(&mut self, key: &FlowKey, direction: Direction, priority: u8) {
+        if let Some(key) = Key::of(key, direction)
+            && let Some(table) = self.kernel.table(&key)
+        {
+            self.kernel.note(table.set(&key, false, Some(priority)));
+        }
+    }
+
+    fn level(&mut self, permille: u32) {
+        self.kernel.publish(self.index, permille);
+    }
+}

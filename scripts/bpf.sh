@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# bpf.sh: builds the kernel programs (bpf/*.bpf.c) into the objects that are committed beside them.
+# bpf.sh --check: whether the committed objects are those of these sources, by their digest (bpf/built.sha256), and, where
+# the clang that made them is here, by building them again.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+# NAME SOURCE OPTIONS: objects need not be of sources with their name.
+objects=(
+  "capture_xdp capture -DREAD_XDP"
+  "capture_socket capture -DREAD_SOCKET"
+)
+flags=(-target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare)
+clang=${CLANG:-clang}
+
+# Into the folder named; from bpf/, so that no path of this machine gets into an object.
+build() {
+  local out=$1 object name source options
+  for object in "${objects[@]}"; do
+    read -r name source options <<<"$object"
+    # shellcheck disable=SC2086 # options are words
+    (cd bpf && "$clang" "${flags[@]}" $options -c "$source.bpf.c" -o "$out/$name.bpf.o")
+    "${LLVM_STRIP:-llvm-strip}" -g "$out/$name.bpf.o" # what debuggers want, not what the kernel does
+  done
+}
+
+# What the objects depend on, and they themselves.
+digests() { (cd bpf && sha256sum ./*.c ./*.h ./*.o && sha256sum <../scripts/bpf.sh | sed 's/-/scripts\/bpf.sh/'); }
+version() { "$clang" --version 2>/dev/null | head -n 1 || true; }
+
+if [ "${1:-}" != --check ]; then
+  scripts/setup.sh bpf
+  build "$PWD/bpf"
+  { version; digests; } >bpf/built.sha256
+  echo "bpf: built by $(version)"
+  exit 0
+fi
+
+if ! diff <(tail -n +2 bpf/built.sha256) <(digests) >&2; then
+  echo "bpf: the objects in bpf/ are not those of the sources; build them: scripts/bpf.sh" >&2; exit 1
+fi
+scripts/setup.sh bpf
+if [ "$(head -n 1 bpf/built.sha256)" != "$(version)" ]; then
+  echo "bpf: digests agree; not built again: made by $(head -n 1 bpf/built.sha256), here is $(version)"
+  exit 0
+fi
+again=$(mktemp -d)
+trap 'rm -rf "$again"' EXIT
+build "$again"
+for object in "$again"/*.o; do
+  cmp "$object" "bpf/$(basename "$object")" || { echo "bpf: $(basename "$object") is not what clang makes of it" >&2; exit 1; }
+done
+echo "bpf: objects are fresh"
