@@ -11,6 +11,7 @@ pub mod packet;
 mod ring;
 mod session;
 mod settings;
+mod watch;
 mod worker;
 pub mod xsk;
 
@@ -19,4 +20,5 @@ pub use open::open;
 pub use ring::{Ring, RingCounts};
 pub use session::{InterfaceReport, Live, Monitor, TICK};
 pub use settings::{Direction, Fanout, FanoutMode, LiveEngine, LiveSettings, Role};
+pub use watch::{Change, InterfaceEvent, Watch};
 pub use worker::Worker;

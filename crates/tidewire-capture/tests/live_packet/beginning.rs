@@ -138,6 +138,7 @@ fn what_finds_no_room_is_counted_exactly() {
                     wire.send(&whole(number % 50, false, 200 + round, number)).unwrap();
                     sent += 1;
                 }
+                assert_eq!(rig.workers[0].level_permille(), 1000);
                 // Nobody reads meanwhile, and it is asked more than once.
                 let (received, dropped) = rig.counts();
                 assert_eq!(received + dropped, sent);
@@ -145,6 +146,7 @@ fn what_finds_no_room_is_counted_exactly() {
                 let (received, dropped) = rig.counts();
                 assert_eq!((received, received + dropped), (delivered, sent));
                 assert!(dropped > 0);
+                assert!(rig.workers[0].level_permille() <= 500);
             }
         }
     });

@@ -5,10 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{Error, live::LiveSettings};
+use tidewire_capture::{
+    Error,
+    live::{Change, Interface, LiveSettings, Watch},
+    sys::wait::readable,
+};
 
 use super::craft::{conversations, frame};
-use super::rig::{Delivered, FAR, PATIENCE, Rig, bytes, cable, inside, ip, settings, wire};
+use super::rig::{Delivered, FAR, NEAR, PATIENCE, Rig, bytes, cable, inside, ip, settings, wire};
 
 /// Polls until every worker has told of its interface.
 fn troubles(rig: &mut Rig) -> Vec<String> {
@@ -146,6 +150,43 @@ fn an_interface_that_is_down_is_captured_when_it_is_switched_on() {
         assert!(troubles(&mut rig)[0].contains("is down"));
         ip(&format!("link set {FAR} up"));
         arrives_again(&mut rig, &sent());
+    });
+}
+
+#[test]
+fn changes_are_told_as_they_happen() {
+    inside(|| {
+        cable();
+        let interfaces = [Interface::find("lo").unwrap(), Interface::find(FAR).unwrap()];
+        // Between looking up and watching.
+        ip(&format!("link set {FAR} down"));
+        let mut watch = Watch::new(&interfaces).unwrap();
+        let mut wait_for = |wanted: &[(usize, Change)]| {
+            let start = Instant::now();
+            let mut found = Vec::new();
+            while found.len() < wanted.len() && start.elapsed() < PATIENCE {
+                readable(&[watch.descriptor()], Duration::from_millis(20)).unwrap();
+                let events = watch.events().unwrap();
+                found.extend(events.into_iter().map(|event| (event.interface, event.change)));
+            }
+            assert_eq!(found, wanted);
+        };
+        wait_for(&[(1, Change::Down)]);
+        ip(&format!("link set {FAR} up"));
+        wait_for(&[(1, Change::Up)]);
+        // The other end takes the connection away.
+        ip(&format!("link set {NEAR} down"));
+        wait_for(&[(1, Change::Down)]);
+        ip(&format!("link set {NEAR} up"));
+        wait_for(&[(1, Change::Up)]);
+        ip(&format!("link set {FAR} name other0"));
+        wait_for(&[(1, Change::Renamed("other0".into()))]);
+        ip("link set lo up");
+        wait_for(&[(0, Change::Up)]);
+        ip("link del other0");
+        wait_for(&[(1, Change::Down), (1, Change::Gone)]);
+        cable();
+        wait_for(&[(1, Change::Back), (1, Change::Up)]);
     });
 }
 

@@ -1,4 +1,5 @@
 use std::{
+    cell::Cell,
     collections::VecDeque,
     io,
     os::fd::{AsFd, BorrowedFd},
@@ -70,6 +71,8 @@ pub struct PacketRing {
     /// Of the last block: frames to be noted, and where the next one's header is.
     left: u32,
     at: u32,
+    /// Blocks behind these that are known to be full.
+    ahead: Cell<u32>,
     counts: RingCounts,
     empty: u32,
     trouble: Option<(Trouble, Instant)>,
@@ -98,6 +101,7 @@ impl PacketRing {
             oldest: 0,
             left: 0,
             at: 0,
+            ahead: Cell::new(0),
             counts: RingCounts::default(),
             empty: 0,
             trouble: None,
@@ -120,6 +124,7 @@ impl PacketRing {
             }
             let block = self.blocks.ready(self.next())?;
             (self.left, self.at) = (block.frames, block.first);
+            self.ahead.set(self.ahead.get().saturating_sub(1));
             self.held.push_back(Held { frames: 0, complete: block.frames == 0 });
         }
         Some((self.oldest + self.held.len() as u32 - 1) % self.blocks.count())
@@ -286,6 +291,7 @@ impl PacketRing {
             self.socket = self.members.release(self.member)?;
             self.released = true;
             (self.oldest, self.left) = (0, 0);
+            self.ahead.set(0);
         }
         let Some(socket) = self.members.again(self.member)? else { return Ok(false) };
         self.blocks.map(&socket).map_err(|error| self.kernel("mapping the ring", error))?;
@@ -347,6 +353,17 @@ impl Ring for PacketRing {
 
     fn delay_ns(&self) -> u64 {
         DELAY_NS
+    }
+
+    fn level_permille(&self) -> u32 {
+        // Blocks are filled in order: those that were found full the last time still are.
+        let (count, held) = (self.blocks.count(), self.held.len() as u32);
+        let mut ahead = self.ahead.get();
+        while held + ahead < count && self.blocks.is_ready((self.oldest + held + ahead) % count) {
+            ahead += 1;
+        }
+        self.ahead.set(ahead);
+        (held + ahead).saturating_mul(1000) / count
     }
 
     fn stop(&mut self) -> Result<(), Error> {
