@@ -251,8 +251,8 @@ impl Worker {
                 }
             }
         }
-        // A ring in error is always readable.
-        for line in self.lines.iter().filter(|line| line.retry.is_none()) {
+        // A ring in error is always readable, and a packet ring is while it has frames that were not given back.
+        for line in self.lines.iter().filter(|line| line.retry.is_none() && line.waiting.is_empty()) {
             descriptors.push(line.ring.descriptor());
         }
         if descriptors.len() < self.lines.len() {

@@ -163,3 +163,26 @@ fn two_interfaces_are_one_stream_in_order_of_time() {
         assert_eq!(rig.workers[0].late(), 0);
     });
 }
+
+#[test]
+fn frames_held_back_to_be_merged_do_not_keep_the_worker_busy() {
+    inside(|| {
+        cable();
+        super::rig::cable_between("tw2", "tw3");
+        let both = LiveSettings { interfaces: vec![FAR.into(), "tw3".into()], ..settings(1) };
+        let mut rig = Rig::open(&both).unwrap();
+        let wires = [wire(), PacketSocket::open("tw2").unwrap()];
+        let mut got = 0;
+        for at in 0..100 {
+            wires[at % 2].send(&frame(100, 0x88b5, at)).unwrap();
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(5) {
+                got += rig.workers[0].poll(Duration::from_millis(5), |_| ());
+            }
+        }
+        let calls = rig.workers[0].counts().unwrap().calls;
+        println!("{calls} system calls for {got} frames");
+        // One a millisecond at most, and some more.
+        assert!(got > 50 && calls < 2000, "{calls}");
+    });
+}
