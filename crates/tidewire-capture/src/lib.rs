@@ -33,7 +33,7 @@ mod walk;
 
 pub use block::{Block, Source};
 pub use error::{Damage, Error};
-pub use filter::{Filter, Instruction as ClassicInstruction};
+pub use filter::{Filter, FilterEnding, FilterHook, Instruction as ClassicInstruction};
 pub use filtered::Filtered;
 pub use merge::Merge;
 pub use reader::Reader;

@@ -25,7 +25,7 @@ pub struct Instruction {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Alu {
+pub(super) enum Alu {
     Add,
     Sub,
     Mul,
@@ -39,7 +39,7 @@ enum Alu {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Test {
+pub(super) enum Test {
     Equal,
     Greater,
     GreaterOrEqual,
@@ -47,7 +47,7 @@ enum Test {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Width {
+pub(super) enum Width {
     Word,
     Half,
     Byte,
@@ -55,13 +55,13 @@ enum Width {
 
 /// The second operand: a constant or the index register.
 #[derive(Clone, Copy, Debug)]
-enum Operand {
+pub(super) enum Operand {
     K(u32),
     X,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(super) enum Step {
     Load(Width, u32),
     LoadIndexed(Width, u32),
     LoadImmediate(u32),
@@ -111,6 +111,11 @@ impl Program {
             Some(Step::ReturnConstant(_) | Step::ReturnAccumulator) => Ok(Self { steps: steps.into_boxed_slice() }),
             _ => Err("it compiles to a program without an end".to_owned()),
         }
+    }
+
+    /// What it does; jumps lead to steps that there are.
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.steps
     }
 
     /// Whether the program takes a packet of `wire_bytes`, of which `packet` was captured.

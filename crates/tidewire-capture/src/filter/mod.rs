@@ -1,12 +1,14 @@
 //! Filter expressions in libpcap's language (pcap-filter(7)).
 
 mod bpf;
+mod ebpf;
 #[cfg(test)]
 mod tests;
 
 use crate::Error;
 pub use bpf::Instruction;
 use bpf::Program;
+pub use ebpf::{FilterEnding, FilterHook};
 use pcap::{BpfProgram, Capture, Linktype};
 use std::sync::{Arc, Mutex, PoisonError};
 use tidewire_wire::LinkType;

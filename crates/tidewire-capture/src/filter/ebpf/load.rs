@@ -1,0 +1,248 @@
+//! Loads from the packet, as it was on the wire.
+
+use super::{
+    FilterHook,
+    assembler::{Assembler, FRAME, Label, R0, R1, R2, R3, R4, R9, Value, alu, when},
+    translate::{A, CONTEXT, X},
+};
+use crate::filter::bpf::Width;
+
+/// `struct __sk_buff` (include/uapi/linux/bpf.h).
+mod skb {
+    pub(super) const LENGTH: i16 = 0;
+    pub(super) const VLAN_PRESENT: i16 = 20;
+    pub(super) const VLAN_TAG: i16 = 24;
+    pub(super) const VLAN_PROTOCOL: i16 = 28;
+}
+
+/// `struct xdp_md`.
+mod xdp {
+    pub(super) const DATA: i16 = 0;
+    pub(super) const DATA_END: i16 = 4;
+}
+
+/// Helpers by number.
+mod helper {
+    pub(super) const SKB_LOAD_BYTES: i32 = 26;
+    pub(super) const XDP_BUFFER_LENGTH: i32 = 188;
+    pub(super) const XDP_LOAD_BYTES: i32 = 189;
+}
+
+/// Sockets: the bytes of a tag that was taken out, 0 or 4. XDP: where the packet begins.
+const REMOVED: u8 = R9;
+const DATA: u8 = R9;
+/// 8 bytes that loads go through, from the stack's end; the classic machine's memory has 128.
+const SCRATCH_AT: i16 = -136;
+/// The tag that was taken out as it was on the wire, as a number.
+const TAG_AT: i16 = -144;
+/// Bytes of the wire in which that tag stands.
+const TAG_FROM: u32 = 12;
+const TAG_END: u32 = 16;
+/// Offsets that are loaded from directly: the verifier knows no larger ones.
+const DIRECT_MAX: u32 = 0x7ff0;
+
+/// How many bytes a load loads.
+pub(super) fn bytes(width: Width) -> u8 {
+    match width {
+        Width::Byte => 1,
+        Width::Half => 2,
+        Width::Word => 4,
+    }
+}
+
+/// How a hook's packets are read.
+pub(super) struct Loads {
+    pub(super) hook: FilterHook,
+    /// Where a load goes that has nothing to load.
+    pub(super) refused: Label,
+}
+
+impl Loads {
+    /// No packet has a byte beyond this offset, and helpers take no larger ones.
+    fn offset_max(&self) -> u32 {
+        match self.hook {
+            FilterHook::Socket => i32::MAX.cast_unsigned(),
+            FilterHook::Xdp => 0xffff,
+        }
+    }
+
+    /// Sets up what loads need.
+    pub(super) fn begin(&self, asm: &mut Assembler) {
+        if self.hook == FilterHook::Xdp {
+            asm.load(DATA, CONTEXT, xdp::DATA, 4);
+            return;
+        }
+        let plain = asm.label();
+        asm.set(REMOVED, 0);
+        asm.set(R1, 0);
+        asm.load(R2, CONTEXT, skb::VLAN_PRESENT, 4);
+        asm.jump32(when::EQUAL, R2, Value::Number(0), plain);
+        asm.set(REMOVED, TAG_END - TAG_FROM);
+        asm.load(R1, CONTEXT, skb::VLAN_PROTOCOL, 4);
+        asm.from_network(R1, 2);
+        asm.alu32(alu::SHL, R1, Value::Number(16));
+        asm.load(R2, CONTEXT, skb::VLAN_TAG, 4);
+        asm.alu32(alu::OR, R1, Value::Register(R2));
+        asm.place(plain);
+        asm.store(FRAME, TAG_AT, R1, 8);
+    }
+
+    /// `to` = the packet's length on the wire.
+    pub(super) fn length(&self, asm: &mut Assembler, to: u8) {
+        match self.hook {
+            FilterHook::Socket => {
+                asm.load(to, CONTEXT, skb::LENGTH, 4);
+                asm.alu32(alu::ADD, to, Value::Register(REMOVED));
+            }
+            FilterHook::Xdp => {
+                asm.copy(R1, CONTEXT);
+                asm.call(helper::XDP_BUFFER_LENGTH);
+                asm.alu32(alu::MOVE, to, Value::Register(R0));
+            }
+        }
+    }
+
+    /// `to` = bytes at a fixed offset.
+    pub(super) fn fixed(&self, asm: &mut Assembler, to: u8, at: u32, bytes: u8) {
+        if at > self.offset_max() {
+            // Behind a condition, so that what comes next can be reached in the verifier's eyes.
+            asm.set(to, 0);
+            asm.jump32(when::EQUAL, to, Value::Number(0), self.refused);
+            return;
+        }
+        let done = asm.label();
+        match self.hook {
+            FilterHook::Xdp => {
+                let slow = asm.label();
+                if at <= DIRECT_MAX {
+                    asm.copy(R1, DATA);
+                    asm.alu64(alu::ADD, R1, Value::Number(at + u32::from(bytes)));
+                    asm.load(R2, CONTEXT, xdp::DATA_END, 4);
+                    asm.jump64(when::GREATER, R1, Value::Register(R2), slow);
+                    asm.load(to, DATA, at as i16, bytes);
+                    asm.from_network(to, bytes);
+                    asm.goto(done);
+                }
+                asm.place(slow);
+                asm.set(R2, at);
+                self.by_helper(asm, to, bytes);
+            }
+            FilterHook::Socket if at <= TAG_FROM - u32::from(bytes) => {
+                asm.set(R2, at);
+                self.by_helper(asm, to, bytes);
+            }
+            FilterHook::Socket if at >= TAG_END => {
+                asm.set(R2, at);
+                asm.alu32(alu::SUB, R2, Value::Register(REMOVED));
+                self.by_helper(asm, to, bytes);
+            }
+            FilterHook::Socket => {
+                let removed = asm.label();
+                asm.jump32(when::NOT_EQUAL, REMOVED, Value::Number(0), removed);
+                asm.set(R2, at);
+                self.by_helper(asm, to, bytes);
+                asm.goto(done);
+                asm.place(removed);
+                asm.set(R1, at);
+                self.around_tag(asm, bytes);
+                asm.alu32(alu::MOVE, to, Value::Register(R0));
+            }
+        }
+        asm.place(done);
+    }
+
+    /// The accumulator = bytes at the index and a fixed offset behind it.
+    pub(super) fn indexed(&self, asm: &mut Assembler, at: u32, bytes: u8) {
+        let (slow, done) = (asm.label(), asm.label());
+        asm.set(R2, at);
+        asm.alu64(alu::ADD, R2, Value::Register(X));
+        match self.hook {
+            FilterHook::Xdp => {
+                asm.jump64(when::GREATER, R2, Value::Number(DIRECT_MAX), slow);
+                asm.copy(R1, DATA);
+                asm.alu64(alu::ADD, R1, Value::Register(R2));
+                asm.copy(R3, R1);
+                asm.alu64(alu::ADD, R3, Value::Number(bytes.into()));
+                asm.load(R4, CONTEXT, xdp::DATA_END, 4);
+                asm.jump64(when::GREATER, R3, Value::Register(R4), slow);
+                asm.load(A, R1, 0, bytes);
+                asm.from_network(A, bytes);
+                asm.goto(done);
+                asm.place(slow);
+                asm.jump64(when::GREATER, R2, Value::Number(self.offset_max()), self.refused);
+                self.by_helper(asm, A, bytes);
+            }
+            FilterHook::Socket => {
+                let (before, behind) = (asm.label(), asm.label());
+                // The helper's argument has 32 bits.
+                asm.jump64(when::GREATER, R2, Value::Number(self.offset_max()), self.refused);
+                asm.jump32(when::EQUAL, REMOVED, Value::Number(0), before);
+                asm.jump64(when::GREATER_OR_EQUAL, R2, Value::Number(TAG_END), behind);
+                asm.set(R1, TAG_FROM - u32::from(bytes));
+                asm.jump64(when::GREATER_OR_EQUAL, R1, Value::Register(R2), before);
+                asm.copy(R1, R2);
+                self.around_tag(asm, bytes);
+                asm.alu32(alu::MOVE, A, Value::Register(R0));
+                asm.goto(done);
+                asm.place(behind);
+                asm.alu64(alu::SUB, R2, Value::Number(TAG_END - TAG_FROM));
+                asm.place(before);
+                self.by_helper(asm, A, bytes);
+            }
+        }
+        asm.place(done);
+    }
+
+    /// `to` = bytes at offset R2 of the kernel's packet, in one piece or several.
+    fn by_helper(&self, asm: &mut Assembler, to: u8, bytes: u8) {
+        asm.copy(R1, CONTEXT);
+        asm.copy(R3, FRAME);
+        asm.alu64(alu::ADD, R3, Value::Number(i32::from(SCRATCH_AT).cast_unsigned()));
+        asm.set(R4, bytes.into());
+        asm.call(match self.hook {
+            FilterHook::Socket => helper::SKB_LOAD_BYTES,
+            FilterHook::Xdp => helper::XDP_LOAD_BYTES,
+        });
+        asm.jump64(when::NOT_EQUAL, R0, Value::Number(0), self.refused);
+        asm.load(to, FRAME, SCRATCH_AT, bytes);
+        asm.from_network(to, bytes);
+    }
+
+    /// R0 = bytes at offset R1 of the wire, of which some are of the tag that was taken out; byte by byte. `to` of a load
+    /// only changes where there is something to load, so that the sum is on the stack meanwhile.
+    fn around_tag(&self, asm: &mut Assembler, bytes: u8) {
+        /// The sum, and the offset.
+        const SUM_AT: i16 = -152;
+        const OFFSET_AT: i16 = -160;
+        asm.store_zero(FRAME, SUM_AT);
+        asm.store(FRAME, OFFSET_AT, R1, 8);
+        for index in 0..bytes {
+            let (before, behind, outside, done) = (asm.label(), asm.label(), asm.label(), asm.label());
+            asm.load(R2, FRAME, OFFSET_AT, 8);
+            asm.alu64(alu::ADD, R2, Value::Number(index.into()));
+            asm.jump64(when::GREATER_OR_EQUAL, R2, Value::Number(TAG_END), behind);
+            asm.set(R1, TAG_FROM - 1);
+            asm.jump64(when::GREATER_OR_EQUAL, R1, Value::Register(R2), before);
+            // Of the tag: shifted down by 3 bytes less its place in it.
+            asm.set(R1, TAG_END - 1);
+            asm.alu32(alu::SUB, R1, Value::Register(R2));
+            asm.alu32(alu::SHL, R1, Value::Number(3));
+            asm.alu32(alu::AND, R1, Value::Number(31));
+            asm.load(R0, FRAME, TAG_AT, 4);
+            asm.alu32(alu::SHR, R0, Value::Register(R1));
+            asm.alu32(alu::AND, R0, Value::Number(0xff));
+            asm.goto(done);
+            asm.place(behind);
+            asm.alu64(alu::SUB, R2, Value::Number(TAG_END - TAG_FROM));
+            asm.goto(outside);
+            asm.place(before);
+            asm.place(outside);
+            self.by_helper(asm, R0, 1);
+            asm.place(done);
+            asm.load(R1, FRAME, SUM_AT, 8);
+            asm.alu32(alu::SHL, R1, Value::Number(8));
+            asm.alu32(alu::OR, R0, Value::Register(R1));
+            asm.store(FRAME, SUM_AT, R0, 8);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+use super::{
+    FilterEnding, FilterHook,
+    assembler::{Assembler, FRAME, Label, R0, R1, R2, R3, R6, R7, R8, Value, alu, when},
+    load::{self, Loads},
+};
+use crate::filter::bpf::{Alu, Operand, Step, Test};
+
+/// The registers of the classic machine, which stay in calls, and the program's argument.
+pub(super) const CONTEXT: u8 = R6;
+pub(super) const A: u8 = R7;
+pub(super) const X: u8 = R8;
+
+/// `bpf_tail_call`
+const TAIL_CALL: i32 = 12;
+/// Where a word of the classic machine's memory is, from the stack's end.
+fn memory_at(slot: u8) -> i16 {
+    -8 * (i16::from(slot) + 1)
+}
+
+/// A program of eBPF with the meaning of these steps; the error says why there is none.
+pub(super) fn translate(steps: &[Step], hook: FilterHook, ending: FilterEnding) -> Result<Vec<u8>, &'static str> {
+    let reached = reached(steps)?;
+    let mut asm = Assembler::default();
+    let labels: Vec<Label> = steps.iter().map(|_| asm.label()).collect();
+    let (matched, refused) = (asm.label(), asm.label());
+    let to = |step: u32| labels.get(step as usize).copied().unwrap_or(refused);
+
+    asm.copy(CONTEXT, R1);
+    asm.set(A, 0);
+    asm.set(X, 0);
+    for slot in memory_used(steps) {
+        asm.store_zero(FRAME, memory_at(slot));
+    }
+    let loads = Loads { hook, refused };
+    loads.begin(&mut asm);
+    for ((step, label), reached) in steps.iter().zip(&labels).zip(&reached) {
+        if !reached {
+            continue;
+        }
+        asm.place(*label);
+        match *step {
+            Step::Jump(at) => asm.goto(to(at)),
+            Step::Branch(test, operand, one, other) => {
+                asm.jump32(condition(test), A, value(operand), to(one));
+                asm.goto(to(other));
+            }
+            Step::ReturnConstant(0) => asm.goto(refused),
+            Step::ReturnConstant(_) => asm.goto(matched),
+            Step::ReturnAccumulator => {
+                asm.jump32(when::EQUAL, A, Value::Number(0), refused);
+                asm.goto(matched);
+            }
+            _ => straight(&mut asm, &loads, *step),
+        }
+    }
+    for (label, is_match) in [(matched, true), (refused, false)] {
+        if asm.is_used(label) {
+            asm.place(label);
+            end(&mut asm, ending, is_match);
+        }
+    }
+    asm.finish().ok_or("its program is longer than a jump of eBPF reaches (32,767 instructions); make it shorter")
+}
+
+/// A step behind which the next one comes, or none.
+fn straight(asm: &mut Assembler, loads: &Loads, step: Step) {
+    match step {
+        Step::Load(width, at) => loads.fixed(asm, A, at, load::bytes(width)),
+        Step::LoadIndexed(width, at) => loads.indexed(asm, at, load::bytes(width)),
+        Step::IndexHeaderLength(at) => {
+            loads.fixed(asm, X, at, 1);
+            asm.alu32(alu::AND, X, Value::Number(15));
+            asm.alu32(alu::SHL, X, Value::Number(2));
+        }
+        Step::LoadImmediate(k) => asm.set(A, k),
+        Step::IndexImmediate(k) => asm.set(X, k),
+        Step::LoadMemory(slot) => asm.load(A, FRAME, memory_at(slot), 4),
+        Step::IndexMemory(slot) => asm.load(X, FRAME, memory_at(slot), 4),
+        Step::Store(slot) => asm.store(FRAME, memory_at(slot), A, 4),
+        Step::StoreIndex(slot) => asm.store(FRAME, memory_at(slot), X, 4),
+        Step::LoadLength => loads.length(asm, A),
+        Step::IndexLength => loads.length(asm, X),
+        Step::Alu(operation, operand) => arithmetic(asm, loads, operation, operand),
+        Step::Negate => asm.alu32(alu::NEG, A, Value::Number(0)),
+        Step::ToIndex => asm.alu32(alu::MOVE, X, Value::Register(A)),
+        Step::ToAccumulator => asm.alu32(alu::MOVE, A, Value::Register(X)),
+        Step::Jump(_) | Step::Branch(..) | Step::ReturnConstant(_) | Step::ReturnAccumulator => {}
+    }
+}
+
+fn arithmetic(asm: &mut Assembler, loads: &Loads, operation: Alu, operand: Operand) {
+    let simple = match operation {
+        Alu::Add => alu::ADD,
+        Alu::Sub => alu::SUB,
+        Alu::Mul => alu::MUL,
+        Alu::Or => alu::OR,
+        Alu::And => alu::AND,
+        Alu::Xor => alu::XOR,
+        Alu::Div | Alu::Mod => {
+            let operation = if matches!(operation, Alu::Div) { alu::DIV } else { alu::MOD };
+            match operand {
+                Operand::K(0) => return asm.goto(loads.refused),
+                Operand::X => asm.jump32(when::EQUAL, X, Value::Number(0), loads.refused),
+                Operand::K(_) => {}
+            }
+            operation
+        }
+        Alu::LeftShift | Alu::RightShift => {
+            let operation = if matches!(operation, Alu::LeftShift) { alu::SHL } else { alu::SHR };
+            return shift(asm, operation, operand);
+        }
+    };
+    asm.alu32(simple, A, value(operand));
+}
+
+/// By 32 bits and more, everything is shifted out; eBPF would shift by the remainder.
+fn shift(asm: &mut Assembler, operation: u8, operand: Operand) {
+    match operand {
+        Operand::K(32..) => asm.set(A, 0),
+        Operand::K(by) => asm.alu32(operation, A, Value::Number(by)),
+        Operand::X => {
+            let (fits, done) = (asm.label(), asm.label());
+            asm.set(R1, 31);
+            asm.jump32(when::GREATER_OR_EQUAL, R1, Value::Register(X), fits);
+            asm.set(A, 0);
+            asm.goto(done);
+            asm.place(fits);
+            asm.alu32(operation, A, Value::Register(X));
+            asm.place(done);
+        }
+    }
+}
+
+fn value(operand: Operand) -> Value {
+    match operand {
+        Operand::K(k) => Value::Number(k),
+        Operand::X => Value::Register(X),
+    }
+}
+
+fn condition(test: Test) -> u8 {
+    match test {
+        Test::Equal => when::EQUAL,
+        Test::Greater => when::GREATER,
+        Test::GreaterOrEqual => when::GREATER_OR_EQUAL,
+        Test::AnyBit => when::ANY_BIT,
+    }
+}
+
+fn end(asm: &mut Assembler, ending: FilterEnding, is_match: bool) {
+    let returned = match ending {
+        FilterEnding::Return { matched, refused } => {
+            if is_match {
+                matched
+            } else {
+                refused
+            }
+        }
+        FilterEnding::Jump { programs, matched, refused, otherwise } => {
+            asm.copy(R1, CONTEXT);
+            asm.map(R2, programs);
+            asm.set(R3, if is_match { matched } else { refused });
+            asm.call(TAIL_CALL);
+            otherwise
+        }
+    };
+    asm.set(R0, returned);
+    asm.exit();
+}
+
+/// Which steps can be reached: the verifier takes no others. Jumps must lead forwards.
+fn reached(steps: &[Step]) -> Result<Vec<bool>, &'static str> {
+    let mut reached = vec![false; steps.len()];
+    if let Some(first) = reached.first_mut() {
+        *first = true;
+    }
+    for (at, step) in steps.iter().enumerate() {
+        if reached.get(at) != Some(&true) {
+            continue;
+        }
+        let next = match *step {
+            Step::Jump(to) => [to as usize, to as usize],
+            Step::Branch(_, _, one, other) => [one as usize, other as usize],
+            Step::ReturnConstant(_) | Step::ReturnAccumulator => continue,
+            Step::Alu(Alu::Div | Alu::Mod, Operand::K(0)) => continue,
+            _ => [at + 1, at + 1],
+        };
+        for to in next {
+            if to <= at {
+                return Err("protochain loops over headers, which a filter in the kernel may not; \
+                            name the protocol with `proto`, or filter a capture file");
+            }
+            if let Some(place) = reached.get_mut(to) {
+                *place = true;
+            }
+        }
+    }
+    Ok(reached)
+}
+
+/// Words of memory that are used; they begin as zeroes.
+fn memory_used(steps: &[Step]) -> Vec<u8> {
+    let mut used: Vec<u8> = steps
+        .iter()
+        .filter_map(|step| match *step {
+            Step::LoadMemory(slot) | Step::IndexMemory(slot) | Step::Store(slot) | Step::StoreIndex(slot) => Some(slot),
+            _ => None,
+        })
+        .collect();
+    used.sort_unstable();
+    used.dedup();
+    used
+}
