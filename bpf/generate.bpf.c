@@ -56,6 +56,7 @@ static long (*const store_bytes)(struct xdp_md *ctx, u32 at, const void *from, u
 #define MIXED 16   // several sizes, PRIVATE_BYTES behind the longest
 #define NUMBERED 32 // trailers
 #define TIMED 64   // slots say when they are due
+#define PACED 128  // frames wait until they are due
 
 struct size {
 	u32 bytes;  // of the frame, trailer included, FCS not
@@ -173,6 +174,8 @@ INLINE u32 words(u32 address)
 // Whether the next frame must wait. A sender that was held up makes up for `burst` and no more.
 INLINE int early(struct control *c)
 {
+	if (!(c->flags & PACED))
+		return 0;
 	u64 now = ktime_ns();
 	if (!c->start_ns)
 		c->start_ns = now;

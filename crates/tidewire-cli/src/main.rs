@@ -8,7 +8,9 @@ mod extract;
 mod failure;
 mod flows;
 mod follow;
+mod generate;
 mod kept;
+mod lab;
 mod ledger;
 mod matching;
 mod options;
@@ -47,6 +49,8 @@ enum Command {
     Match(matching::Options),
     Datagrams(datagrams::Options),
     CheckSteering(check_steering::Options),
+    Gen(generate::Options),
+    Lab(lab::Options),
 }
 
 fn main() -> ExitCode {
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         Command::Follow(options) => follow::run(options),
         Command::Datagrams(options) => datagrams::run(options),
         Command::CheckSteering(options) => check_steering::run(options),
+        Command::Gen(options) => generate::run(options),
+        Command::Lab(options) => lab::run(options),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
 }

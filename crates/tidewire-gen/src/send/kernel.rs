@@ -122,9 +122,11 @@ impl Kernel {
         template.get_mut(tail..).unwrap_or_default().fill(0);
         (fixed.per_packet, fixed.per_byte) = plan.rate.costs();
         fixed.burst = u64::MAX;
-        if plan.rate == Rate::Timed {
-            fixed.flags |= flag::TIMED;
-        }
+        fixed.flags |= match plan.rate {
+            Rate::Flat => 0,
+            Rate::Timed => flag::TIMED | flag::PACED,
+            Rate::Packets(_) | Rate::Bits(_) => flag::PACED,
+        };
         fixed.full_bytes = full as u32;
         let index = |at: usize| links.get(at).or(links.first()).map_or(0, |link| link.index);
         fixed.interfaces = [index(0), index(1)];

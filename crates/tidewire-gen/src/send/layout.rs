@@ -40,6 +40,7 @@ pub(super) mod flag {
     pub const MIXED: u32 = 16;
     pub const NUMBERED: u32 = 32;
     pub const TIMED: u32 = 64;
+    pub const PACED: u32 = 128;
 }
 
 /// What a run is, besides its flows.

@@ -49,8 +49,11 @@ pub(super) fn send(traffic: &mut dyn Traffic, links: &[Link], work: &mut Work<'_
     }
 }
 
-/// How long a burst takes at the rate, nanoseconds.
+/// How long a burst takes at the rate, nanoseconds; what has no rate is never late.
 pub(super) fn burst_ns(work: &Work<'_>) -> u64 {
+    if matches!(work.plan.rate, crate::Rate::Flat | crate::Rate::Timed) {
+        return u64::MAX >> TIME_SHIFT;
+    }
     let (per_packet, per_byte) = work.plan.rate.costs();
     (u64::from(work.plan.burst) * (per_packet + per_byte * 84)) >> TIME_SHIFT
 }
@@ -130,6 +133,8 @@ impl Queue {
     /// Sends the next `count` frames, to one end, however often that takes.
     fn send(&mut self, count: usize, to: &[Transmitter], work: &mut Work<'_>, links: &[Link]) -> Result<(), Error> {
         let until = self.done + count;
+        // Who wants to stop does not wait until there is room.
+        let stopped = |work: &Work<'_>| work.stop.load(std::sync::atomic::Ordering::Relaxed);
         while let Some(rest) = self.made.get(self.done..until).filter(|rest| !rest.is_empty()) {
             let end = rest.first().map_or(0, |made| made.end);
             let index = end.min(to.len() - 1);
@@ -141,6 +146,9 @@ impl Queue {
                 Ok(sent) => sent,
                 Err(error) => {
                     refused(error, link, work)?;
+                    if stopped(work) {
+                        self.done = self.made.len();
+                    }
                     continue;
                 }
             };
@@ -164,7 +172,7 @@ fn refused(error: io::Error, link: &Link, work: &mut Work<'_>) -> Result<(), Err
     /// `ENETDOWN`, `ENXIO`, `ENODEV`
     const GONE: [i32; 3] = [100, 6, 19];
     let code = error.raw_os_error().unwrap_or(0);
-    if AGAIN.contains(&code) && !work.stop.load(std::sync::atomic::Ordering::Relaxed) {
+    if AGAIN.contains(&code) {
         work.account.refused += 1;
         std::thread::yield_now();
         return Ok(());

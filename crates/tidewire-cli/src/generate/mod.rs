@@ -1,0 +1,50 @@
+//! `tidewire gen`: traffic made to order.
+
+mod report;
+mod sending;
+mod sink;
+mod udp;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+pub use sending::from_capture;
+
+/// Send traffic made to order, and say exactly what was sent
+///
+/// Frames come out of the kernel itself (XDP live frames) where that works, and from a packet socket elsewhere, at a rate
+/// or as fast as it goes. Every frame carries a number in its last six bytes, behind the IP packet, so that 'tidewire gen
+/// missing' can tell which were lost.
+///
+/// Frames are only sent on cables that 'tidewire lab net' made, unless --i-own-this-network says otherwise.
+///
+/// Sizes are those on a cable, FCS included: the smallest frame has 64 bytes, of which 60 are in memory. Rates in bits
+/// count preamble and gap as well, so that 10Gbit of 64-byte frames are 14.88 million frames a second.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    #[command(subcommand)]
+    traffic: Traffic,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  A cable, and a million frames of a thousand flows over it at 10 Gbit/s line rate:
+    tidewire lab net up -- tidewire gen udp -i tx0 --flows 1000 --rate 10Gbit --packets 1000000
+
+Capabilities: cap_bpf and cap_net_admin to send from the kernel, cap_net_raw for a packet socket.";
+
+#[derive(Subcommand, Debug)]
+enum Traffic {
+    Udp(udp::Options),
+    SynFlood(udp::FloodOptions),
+    Sink(sink::Options),
+}
+
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    match &options.traffic {
+        Traffic::Udp(options) => udp::run(options),
+        Traffic::SynFlood(options) => udp::flood(options),
+        Traffic::Sink(options) => sink::run(options),
+    }
+}

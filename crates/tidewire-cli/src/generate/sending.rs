@@ -1,0 +1,172 @@
+//! What all kinds of traffic share: where, how fast, how long.
+
+use std::{
+    io::{IsTerminal, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use clap::{Args, ValueEnum};
+use tidewire_gen::{Ended, Plan, Progress, Rate, Sender, run as send, traffic::Traffic};
+
+use super::report;
+use crate::{
+    failure::{self, Failure},
+    output::Out,
+    units::{Bytes, Count, Span},
+};
+
+#[derive(Args, Debug)]
+pub struct Sending {
+    /// Where to send; given twice: the clients' end, then the servers'
+    #[arg(short, long = "interface", value_name = "IF", required = true)]
+    interfaces: Vec<String>,
+
+    /// How fast: as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as it goes
+    #[arg(short, long, value_name = "RATE", default_value = "flat")]
+    pub rate: Rate,
+
+    /// Send at most so many frames
+    #[arg(short = 'c', long, value_name = "N", value_parser = count)]
+    packets: Option<u64>,
+
+    /// Send at most so long, as in 10s or 500ms
+    #[arg(short, long, value_name = "TIME")]
+    duration: Option<Span>,
+
+    /// How to send: kernel (XDP live frames, of up to 3332 bytes), socket (packet socket), or auto: the first that works
+    #[arg(long, value_name = "HOW", value_enum, default_value = "auto", hide_possible_values = true)]
+    sender: SenderName,
+
+    /// Frames that are made up for when the sender was held up
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    burst: u32,
+
+    /// Frames handed over together, 1 to 256 (sender kernel)
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=256))]
+    batch: u32,
+
+    /// Send from this CPU: the N-th that may be used. A veth chooses the receive queue by it
+    #[arg(long, value_name = "N")]
+    cpu: Option<usize>,
+
+    /// Leave the numbers at the frames' ends out
+    #[arg(long)]
+    no_numbers: bool,
+
+    /// Print JSON: one object
+    #[arg(long)]
+    json: bool,
+
+    /// Say nothing of how far it is
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Send on any interface, where frames may reach others: you say that all of them are yours
+    #[arg(long)]
+    i_own_this_network: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SenderName {
+    Auto,
+    Kernel,
+    Socket,
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    let (digits, scale) = match text.trim().to_ascii_lowercase() {
+        text if text.ends_with('k') => (text.trim_end_matches('k').to_owned(), 1_000),
+        text if text.ends_with('m') => (text.trim_end_matches('m').to_owned(), 1_000_000),
+        text if text.ends_with('g') => (text.trim_end_matches('g').to_owned(), 1_000_000_000),
+        text => (text, 1),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
+    number.filter(|number| *number > 0).ok_or_else(|| format!("'{text}' is not a count, as in 1000, 64k or 10M"))
+}
+
+impl Sending {
+    pub fn numbered(&self) -> bool {
+        !self.no_numbers
+    }
+
+    fn plan(&self) -> Plan {
+        let mut plan = Plan::new(self.interfaces.clone());
+        plan.sender = match self.sender {
+            SenderName::Auto => Sender::Auto,
+            SenderName::Kernel => Sender::Kernel,
+            SenderName::Socket => Sender::Socket,
+        };
+        (plan.rate, plan.packets, plan.burst, plan.batch) = (self.rate, self.packets, self.burst, self.batch);
+        plan.duration = self.duration.map(|span| Duration::from_nanos(span.0));
+        (plan.cpu, plan.own_network) = (self.cpu, self.i_own_this_network);
+        plan
+    }
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Whether a signal came.
+pub fn stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+/// The first signal ends sending, a second one everything.
+pub fn on_signal() {
+    let handler = || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(failure::INTERRUPTED));
+        }
+    };
+    // Without it a signal ends the program without a report.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// Sends traffic and prints the report.
+pub fn run(traffic: &mut dyn Traffic, sending: &Sending) -> Result<u8, Failure> {
+    on_signal();
+    let plan = sending.plan();
+    let shown = std::io::stderr().is_terminal();
+    let mut before = (0, Duration::ZERO);
+    let mut say = |progress: &Progress| {
+        if !sending.quiet {
+            let line = progress_line(progress, &mut before);
+            let _ = if shown { write!(std::io::stderr(), "\r{line} ") } else { writeln!(std::io::stderr(), "{line}") };
+        }
+    };
+    let report = send(traffic, &plan, &STOP, &mut say);
+    if shown && before.0 > 0 {
+        let _ = writeln!(std::io::stderr());
+    }
+    let report = report.map_err(from_capture)?;
+    let mut out = Out::stdout();
+    if sending.json {
+        report::push_json(out.buffer(), &report);
+        out.line("")?;
+    } else {
+        report::print(&mut out, &report)?;
+    }
+    out.flush()?;
+    Ok(if report.ended == Ended::Stopped { failure::INTERRUPTED } else { failure::OK })
+}
+
+fn progress_line(progress: &Progress, before: &mut (u64, Duration)) -> String {
+    let (packets, elapsed) = std::mem::replace(before, (progress.packets, progress.elapsed));
+    let rate = (progress.packets - packets) as f64 / (progress.elapsed.saturating_sub(elapsed)).as_secs_f64().max(1e-9);
+    format!(
+        "{:>6.1}s  {} frames, {}, {:.3} Mpps",
+        progress.elapsed.as_secs_f64(),
+        Count(progress.packets),
+        Bytes(progress.bytes),
+        rate / 1e6
+    )
+}
+
+/// An error of the interface's, the kernel's or the caller's.
+pub fn from_capture(error: tidewire::CaptureError) -> Failure {
+    use tidewire::CaptureError as Error;
+    match &error {
+        Error::Setting(_) | Error::NoInterface { .. } | Error::Steering(_) => Failure::Usage(error.to_string()),
+        _ => Failure::Input(error.to_string()),
+    }
+}
