@@ -11,24 +11,17 @@
 //
 // The layout of `struct control` and `struct slot` is known to crates/tidewire-gen/src/send/layout.rs.
 
-#include <linux/bpf.h>
-#include <stddef.h>
+#include "kernel.h"
 
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __u64 u64;
-
-#define SEC(name) __attribute__((section(name), used))
-#define INLINE static inline __attribute__((always_inline))
 #define BE16(x) __builtin_bswap16(x)
 #define BE32(x) __builtin_bswap32(x)
 
-static void *(*const map_lookup)(const void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
-static u64 (*const ktime_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
-static long (*const redirect)(u32 ifindex, u64 flags) = (void *)BPF_FUNC_redirect;
-static long (*const adjust_tail)(struct xdp_md *ctx, int delta) = (void *)BPF_FUNC_xdp_adjust_tail;
-static long (*const store_bytes)(struct xdp_md *ctx, u32 at, const void *from, u32 bytes) = (void *)BPF_FUNC_xdp_store_bytes;
+enum { BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
+
+static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static long (*const bpf_redirect)(u32 ifindex, u64 flags) = (void *)23;
+static long (*const bpf_xdp_adjust_tail)(struct xdp_md *ctx, int delta) = (void *)65;
+static long (*const bpf_xdp_store_bytes)(struct xdp_md *ctx, u32 at, const void *from, u32 bytes) = (void *)190;
 
 // Fractions of a nanosecond in which time is counted: 2^-16.
 #define TIME_SHIFT 16
@@ -111,20 +104,20 @@ struct slot {
 };
 
 struct {
-	int (*type)[BPF_MAP_TYPE_ARRAY];
-	int (*map_flags)[BPF_F_MMAPABLE];
-	int (*max_entries)[1];
+	NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	NUMBER(map_flags, BPF_F_MMAPABLE);
+	NUMBER(max_entries, 1);
 	u32 *key;
 	struct control *value;
-} control SEC(".maps");
+} control SECTION(".maps");
 
 struct {
-	int (*type)[BPF_MAP_TYPE_ARRAY];
-	int (*map_flags)[BPF_F_MMAPABLE];
-	int (*max_entries)[SLOTS];
+	NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	NUMBER(map_flags, BPF_F_MMAPABLE);
+	NUMBER(max_entries, SLOTS);
 	u32 *key;
 	struct slot *value;
-} slots SEC(".maps");
+} slots SECTION(".maps");
 
 struct sunk {
 	u64 packets;
@@ -132,11 +125,11 @@ struct sunk {
 };
 
 struct {
-	int (*type)[BPF_MAP_TYPE_PERCPU_ARRAY];
-	int (*max_entries)[1];
+	NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	NUMBER(max_entries, 1);
 	u32 *key;
 	struct sunk *value;
-} sunk SEC(".maps");
+} sunk SECTION(".maps");
 
 // Scatters a number over 64 bits: the finaliser of SplitMix64.
 INLINE u64 mix(u64 n)
@@ -176,7 +169,7 @@ INLINE int early(struct control *c)
 {
 	if (!(c->flags & PACED))
 		return 0;
-	u64 now = ktime_ns();
+	u64 now = bpf_ktime_get_ns();
 	if (!c->start_ns)
 		c->start_ns = now;
 	now = (now - c->start_ns) << TIME_SHIFT;
@@ -198,7 +191,7 @@ INLINE int leave(struct control *c, u32 bytes, u32 port)
 	c->bytes += bytes + CABLE_BYTES;
 	c->due += c->per_packet + c->per_byte * (bytes + CABLE_BYTES);
 	c->sent[port]++;
-	return redirect(c->ifindex[port], 0);
+	return bpf_redirect(c->ifindex[port], 0);
 }
 
 struct picked {
@@ -241,10 +234,10 @@ INLINE void pick(struct control *c, u64 random, struct picked *p)
 	}
 }
 
-SEC("xdp") int flows(struct xdp_md *ctx)
+SECTION("xdp") int flows(struct xdp_md *ctx)
 {
 	u32 zero = 0;
-	struct control *c = map_lookup(&control, &zero);
+	struct control *c = bpf_map_lookup_elem(&control, &zero);
 	if (!c || c->position >= c->end || early(c))
 		return XDP_DROP;
 	u8 *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
@@ -304,7 +297,7 @@ SEC("xdp") int flows(struct xdp_md *ctx)
 		*(u16 *)six = BE16(check << 8 | high);
 		*(u32 *)(six + 2) = BE32(low);
 	}
-	if (bytes != c->full_bytes && adjust_tail(ctx, (int)bytes - (int)c->full_bytes))
+	if (bytes != c->full_bytes && bpf_xdp_adjust_tail(ctx, (int)bytes - (int)c->full_bytes))
 		goto failed;
 	return leave(c, bytes, p.port);
 failed:
@@ -313,14 +306,14 @@ failed:
 	return XDP_DROP;
 }
 
-SEC("xdp") int frames(struct xdp_md *ctx)
+SECTION("xdp") int frames(struct xdp_md *ctx)
 {
 	u32 zero = 0;
-	struct control *c = map_lookup(&control, &zero);
+	struct control *c = bpf_map_lookup_elem(&control, &zero);
 	if (!c || c->position >= c->end)
 		return XDP_DROP;
 	u32 index = c->position & (SLOTS - 1);
-	struct slot *slot = map_lookup(&slots, &index);
+	struct slot *slot = bpf_map_lookup_elem(&slots, &index);
 	if (!slot)
 		return XDP_DROP;
 	if (c->flags & TIMED)
@@ -330,9 +323,9 @@ SEC("xdp") int frames(struct xdp_md *ctx)
 	u32 bytes = slot->bytes;
 	if (bytes < 14 || bytes > SLOT_FRAME_BYTES)
 		goto failed;
-	if (bytes != c->full_bytes && adjust_tail(ctx, (int)bytes - (int)c->full_bytes))
+	if (bytes != c->full_bytes && bpf_xdp_adjust_tail(ctx, (int)bytes - (int)c->full_bytes))
 		goto failed;
-	if (store_bytes(ctx, 0, slot->frame, bytes))
+	if (bpf_xdp_store_bytes(ctx, 0, slot->frame, bytes))
 		goto failed;
 	return leave(c, bytes, slot->port);
 failed:
@@ -341,10 +334,10 @@ failed:
 	return XDP_DROP;
 }
 
-SEC("xdp") int sink(struct xdp_md *ctx)
+SECTION("xdp") int sink(struct xdp_md *ctx)
 {
 	u32 zero = 0;
-	struct sunk *s = map_lookup(&sunk, &zero);
+	struct sunk *s = bpf_map_lookup_elem(&sunk, &zero);
 	if (s) {
 		s->packets++;
 		s->bytes += ctx->data_end - ctx->data;
@@ -352,4 +345,4 @@ SEC("xdp") int sink(struct xdp_md *ctx)
 	return XDP_DROP;
 }
 
-char license_text[] SEC("license") = "Dual MIT/GPL";
+char license_text[] SECTION("license") = "Dual MIT/GPL";

@@ -9,8 +9,9 @@ set -euo pipefail
 objects=(
   "capture_xdp capture -DREAD_XDP"
   "capture_socket capture -DREAD_SOCKET"
+  "generate generate"
 )
-flags=(-target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare)
+flags=(-target bpf -fdebug-compilation-dir=. -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare)
 clang=${CLANG:-clang}
 
 # Into the folder named; from bpf/, so that no path of this machine gets into an object.

@@ -113,8 +113,9 @@ fn the_rate_is_kept() {
                 };
                 let share = report.packets as f64 / 0.3 / wanted;
                 println!("{} at {rate:?}: {share:.3}, late {}", sender.name(), report.late);
-                // Other programs use this machine as well: it may be slower, and must not be faster.
-                assert!((0.3..1.05).contains(&share), "{} at {rate:?}: {share}", sender.name());
+                // Other programs may keep the sender from its CPU, and it says so; it must never be faster.
+                let least = if report.late == 0 { 0.8 } else { 0.0 };
+                assert!((least..1.05).contains(&share), "{} at {rate:?}: {share}", sender.name());
             }
         }
     });
