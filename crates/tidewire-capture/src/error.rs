@@ -111,6 +111,19 @@ pub enum Error {
         /// The capability, or several, as setcap takes them: `cap_net_raw,cap_bpf`.
         capability: &'static str,
     },
+    /// The environment's: capabilities are missing.
+    #[error(
+        "{what} needs {missing}; run it as root, or grant it: setcap {missing}+ep {}",
+        program.display()
+    )]
+    Capabilities {
+        /// What they are needed for.
+        what: String,
+        /// Those that are missing, as setcap takes them: `cap_net_raw,cap_bpf`.
+        missing: String,
+        /// The program that is to have them.
+        program: PathBuf,
+    },
     /// The environment's: the kernel refused something.
     #[error("{what}: {source}{hint}")]
     Kernel {

@@ -27,6 +27,7 @@ pub mod live;
 mod merge;
 mod pcap;
 mod pcapng;
+pub mod privilege;
 mod reader;
 pub mod sys;
 mod walk;

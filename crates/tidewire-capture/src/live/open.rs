@@ -21,6 +21,7 @@ const INTERFACES_MAX: usize = 64;
 /// program that the kernel refuses.
 pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
     let interfaces = interfaces(settings)?;
+    crate::privilege::check(settings)?;
     match settings.engine {
         LiveEngine::Auto | LiveEngine::Packet => packet(settings, interfaces),
         LiveEngine::Xdp | LiveEngine::XdpGeneric => Err(Error::Setting("AF_XDP is not connected yet".into())),

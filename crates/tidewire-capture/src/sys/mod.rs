@@ -5,6 +5,8 @@
 #![allow(unsafe_code)]
 
 pub mod arena;
+#[cfg(test)]
+pub(crate) mod attempt;
 pub mod bpf;
 pub mod feature;
 pub mod mapped;

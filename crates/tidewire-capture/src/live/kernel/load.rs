@@ -344,7 +344,7 @@ fn failed(what: &str, source: io::Error) -> Error {
     if source.kind() == io::ErrorKind::PermissionDenied {
         return Error::Privilege {
             what: "loading programs into the kernel".into(),
-            capability: "cap_bpf,cap_net_admin",
+            capability: "cap_bpf,cap_perfmon,cap_net_admin",
         };
     }
     Error::Kernel { what: what.into(), source, hint: String::new() }

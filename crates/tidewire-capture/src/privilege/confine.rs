@@ -1,0 +1,146 @@
+use std::{io, path::PathBuf};
+
+use caps::{CapSet, Capability, CapsHashSet};
+
+use super::{
+    files::{self, Restricted},
+    system_calls,
+};
+use crate::Error;
+
+/// What a process keeps once its rings are open. [`new`](Self::new) leaves it nothing but what is open already.
+///
+/// It holds for the calling thread and those that it starts afterwards: confine before workers are started.
+#[derive(Clone, Debug, Default)]
+pub struct Confinement {
+    readable: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    keep: Vec<Capability>,
+    terminal: bool,
+    required: bool,
+    kill: bool,
+}
+
+/// How far it was possible.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Confined {
+    /// What this kernel does not offer, or refused, in words; empty: everything was done.
+    pub missing: Vec<String>,
+}
+
+impl Confinement {
+    /// Nothing is kept.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Files below `path`, or the file itself, may be read.
+    #[must_use]
+    pub fn readable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.readable.push(path.into());
+        self
+    }
+
+    /// Files below `path` may be read, written, made, renamed and removed.
+    #[must_use]
+    pub fn writable(mut self, path: impl Into<PathBuf>) -> Self {
+        self.writable.push(path.into());
+        self
+    }
+
+    /// A capability is kept.
+    #[must_use]
+    pub fn keep(mut self, capability: Capability) -> Self {
+        self.keep.push(capability);
+        self
+    }
+
+    /// The terminal may be opened: for views that draw on it.
+    #[must_use]
+    pub fn terminal(mut self, terminal: bool) -> Self {
+        self.terminal = terminal;
+        self
+    }
+
+    /// Whatever cannot be done is an error. Default: it is told in [`Confined::missing`].
+    #[must_use]
+    pub fn required(mut self, required: bool) -> Self {
+        self.required = required;
+        self
+    }
+
+    /// A system call that is not allowed ends the process (SIGSYS). Default: it fails with `EPERM`.
+    #[must_use]
+    pub fn kill(mut self, kill: bool) -> Self {
+        self.kill = kill;
+        self
+    }
+
+    /// Confines the calling thread and all that it starts: files (Landlock), capabilities, and system calls (seccomp),
+    /// each with `no_new_privs`, so that no program that could be run brings privileges back.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`]: with [`required`](Self::required), what could not be done; in any case where capabilities could
+    /// not be given up.
+    pub fn confine(self) -> Result<Confined, Error> {
+        let mut confined = Confined::default();
+        let threads = threads();
+        if threads > 1 {
+            let others = threads - 1;
+            confined
+                .missing
+                .push(format!("{others} threads that run already are not confined; confine before they start"));
+        }
+        match files::restrict(&self.readable, &self.writable, self.terminal) {
+            Ok(Restricted::Fully) => {}
+            Ok(Restricted::Partly) => {
+                confined.missing.push("this kernel's Landlock is older: files are restricted, TCP may not be".into());
+            }
+            Ok(Restricted::Not) => {
+                confined.missing.push("this kernel has no Landlock: files are not restricted".into())
+            }
+            Err(what) => confined.missing.push(format!("files are not restricted (Landlock): {what}")),
+        }
+        self.give_up_capabilities()?;
+        if let Err(what) = system_calls::restrict(self.kill) {
+            confined.missing.push(format!("system calls are not restricted (seccomp): {what}"));
+        }
+        match confined.missing.first() {
+            Some(first) if self.required => Err(failed("confining the process", first.clone())),
+            _ => Ok(confined),
+        }
+    }
+
+    fn give_up_capabilities(&self) -> Result<(), Error> {
+        let refused = |error: caps::errors::CapsError| failed("giving up capabilities", error.to_string());
+        let permitted = caps::read(None, CapSet::Permitted).map_err(refused)?;
+        let kept: CapsHashSet = self.keep.iter().copied().filter(|one| permitted.contains(one)).collect();
+        // Whoever may not change the bounding set has nothing to gain from it under no_new_privs.
+        if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).map_err(refused)? {
+            for capability in caps::all().difference(&kept) {
+                // A capability that this kernel does not know is in no set.
+                let _ = caps::drop(None, CapSet::Bounding, *capability);
+            }
+        }
+        // Kernels before 4.3 have no ambient set.
+        let _ = caps::clear(None, CapSet::Ambient);
+        caps::clear(None, CapSet::Inheritable).map_err(refused)?;
+        // What is effective has to be permitted.
+        for set in [CapSet::Effective, CapSet::Permitted] {
+            caps::set(None, set, &kept).map_err(refused)?;
+        }
+        let left = caps::read(None, CapSet::Permitted).map_err(refused)?;
+        if left == kept { Ok(()) } else { Err(failed("giving up capabilities", format!("{left:?} are left"))) }
+    }
+}
+
+fn failed(what: &str, why: String) -> Error {
+    Error::Kernel { what: what.into(), source: io::Error::other(why), hint: "; --no-sandbox does without".into() }
+}
+
+/// How many threads the process has; 1 where that cannot be seen.
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(1, |tasks| tasks.count().max(1))
+}

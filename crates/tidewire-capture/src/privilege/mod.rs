@@ -1,0 +1,16 @@
+//! Which privileges a live capture needs, and how it gets rid of them once it has what it needs.
+//!
+//! Rings and programs are opened with capabilities; what follows works on descriptors alone. So before the first packet is
+//! looked at, [`Confinement`] gives up every capability, the means to get any back, files, programs and most system calls:
+//! what somebody who takes over the process through a packet could use.
+
+mod confine;
+mod files;
+mod needs;
+mod system_calls;
+#[cfg(test)]
+mod tests;
+
+pub use caps::Capability;
+pub use confine::{Confined, Confinement};
+pub use needs::{Need, check, missing, needs};
