@@ -142,7 +142,7 @@ impl Assembler {
     }
 
     /// Bytes as they lie in a packet become a number.
-    pub(super) fn from_network(&mut self, register: u8, bytes: u8) {
+    pub(super) fn network_order(&mut self, register: u8, bytes: u8) {
         if bytes > 1 {
             self.push(TO_NETWORK, register, 0, 0, i32::from(bytes) * 8);
         }

@@ -79,7 +79,7 @@ impl Loads {
         asm.jump32(when::EQUAL, R2, Value::Number(0), plain);
         asm.set(REMOVED, TAG_END - TAG_FROM);
         asm.load(R1, CONTEXT, skb::VLAN_PROTOCOL, 4);
-        asm.from_network(R1, 2);
+        asm.network_order(R1, 2);
         asm.alu32(alu::SHL, R1, Value::Number(16));
         asm.load(R2, CONTEXT, skb::VLAN_TAG, 4);
         asm.alu32(alu::OR, R1, Value::Register(R2));
@@ -120,7 +120,7 @@ impl Loads {
                     asm.load(R2, CONTEXT, xdp::DATA_END, 4);
                     asm.jump64(when::GREATER, R1, Value::Register(R2), slow);
                     asm.load(to, DATA, at as i16, bytes);
-                    asm.from_network(to, bytes);
+                    asm.network_order(to, bytes);
                     asm.goto(done);
                 }
                 asm.place(slow);
@@ -166,7 +166,7 @@ impl Loads {
                 asm.load(R4, CONTEXT, xdp::DATA_END, 4);
                 asm.jump64(when::GREATER, R3, Value::Register(R4), slow);
                 asm.load(A, R1, 0, bytes);
-                asm.from_network(A, bytes);
+                asm.network_order(A, bytes);
                 asm.goto(done);
                 asm.place(slow);
                 asm.jump64(when::GREATER, R2, Value::Number(self.offset_max()), self.refused);
@@ -205,7 +205,7 @@ impl Loads {
         });
         asm.jump64(when::NOT_EQUAL, R0, Value::Number(0), self.refused);
         asm.load(to, FRAME, SCRATCH_AT, bytes);
-        asm.from_network(to, bytes);
+        asm.network_order(to, bytes);
     }
 
     /// R0 = bytes at offset R1 of the wire, of which some are of the tag that was taken out; byte by byte. `to` of a load
