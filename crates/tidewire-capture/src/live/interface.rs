@@ -34,6 +34,8 @@ pub struct Interface {
     pub hardware: u16,
     /// Receive queues in use; 1 where it is not known.
     pub rx_queues: u32,
+    /// Whether an XDP program is attached to it.
+    pub has_xdp: bool,
     /// Its driver, where it says one.
     pub driver: Option<String>,
     /// What it counted so far.
@@ -114,6 +116,7 @@ impl Interface {
             carrier: link.has_carrier(),
             mtu: link.mtu,
             hardware: link.hardware,
+            has_xdp: link.has_xdp,
             rx_queues: queues.unwrap_or(1).max(1),
             driver: device.and_then(|device| device.driver(&link.name)),
             name: link.name,

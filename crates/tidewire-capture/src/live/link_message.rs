@@ -19,6 +19,9 @@ const DUMP: u16 = 0x301;
 const NAME: u16 = 3;
 const MTU: u16 = 4;
 const RX_QUEUES: u16 = 32;
+/// `IFLA_XDP`, and in it `IFLA_XDP_ATTACHED`
+const XDP: u16 = 43;
+const XDP_ATTACHED: u16 = 2;
 /// `IFLA_STATS64`
 const STATISTICS: u16 = 23;
 /// The attribute's type without its flags (`NLA_TYPE_MASK`).
@@ -37,6 +40,8 @@ pub(super) struct Link {
     pub mtu: u32,
     /// Receive queues that the kernel has room for.
     pub rx_queues: Option<u32>,
+    /// Whether an XDP program is attached.
+    pub has_xdp: bool,
     pub counts: InterfaceCounts,
 }
 
@@ -79,20 +84,24 @@ pub(super) fn request() -> [u8; HEADER_BYTES + INFO_BYTES] {
     request
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().copied().map(u16::from_ne_bytes)
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..)?.first_chunk().copied().map(u64::from_ne_bytes)
 }
 
 /// The pieces of a list whose elements state their length and are padded to multiples of 4 bytes.
-fn pieces(mut bytes: &[u8], length: impl Fn(&[u8]) -> Option<usize>, least: usize) -> impl Iterator<Item = &[u8]> {
+pub(super) fn pieces(
+    mut bytes: &[u8],
+    length: impl Fn(&[u8]) -> Option<usize>,
+    least: usize,
+) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let stated = length(bytes).filter(|stated| *stated >= least)?;
         let piece = bytes.get(..stated)?;
@@ -128,26 +137,32 @@ fn parsed(message: &[u8]) -> Option<Message> {
                 flags: u32_at(body, 8)?,
                 mtu: 0,
                 rx_queues: None,
+                has_xdp: false,
                 counts: InterfaceCounts::default(),
             };
-            attributes(&mut link, body.get(INFO_BYTES..)?);
+            describe(&mut link, body.get(INFO_BYTES..)?);
             Some(Message::Link(link))
         }
         _ => Some(Message::Other),
     }
 }
 
-fn attributes(link: &mut Link, bytes: &[u8]) {
-    for attribute in pieces(bytes, |bytes| Some(u16_at(bytes, 0)?.into()), 4) {
-        let value = attribute.get(4..).unwrap_or_default();
-        match u16_at(attribute, 2).map(|kind| kind & TYPE_MASK) {
-            Some(NAME) => {
+/// Attributes: their types, without flags, and values.
+pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    pieces(bytes, |bytes| Some(u16_at(bytes, 0)?.into()), 4)
+        .filter_map(|attribute| Some((u16_at(attribute, 2)? & TYPE_MASK, attribute.get(4..)?)))
+}
+
+fn describe(link: &mut Link, bytes: &[u8]) {
+    for (kind, value) in attributes(bytes) {
+        match kind {
+            NAME => {
                 let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
                 link.name = String::from_utf8_lossy(name).into_owned();
             }
-            Some(MTU) => link.mtu = u32_at(value, 0).unwrap_or(0),
+            MTU => link.mtu = u32_at(value, 0).unwrap_or(0),
             // `struct rtnl_link_stats64`: words of 64 bits.
-            Some(STATISTICS) => {
+            STATISTICS => {
                 let word = |at: usize| u64_at(value, at * 8).unwrap_or(0);
                 link.counts = InterfaceCounts {
                     rx_packets: word(0),
@@ -159,7 +174,11 @@ fn attributes(link: &mut Link, bytes: &[u8]) {
                     rx_missed: word(15),
                 };
             }
-            Some(RX_QUEUES) => link.rx_queues = u32_at(value, 0),
+            RX_QUEUES => link.rx_queues = u32_at(value, 0),
+            XDP => {
+                let mode = attributes(value).find(|(kind, _)| *kind == XDP_ATTACHED);
+                link.has_xdp = mode.is_some_and(|(_, mode)| mode.first().is_some_and(|mode| *mode != 0));
+            }
             _ => {}
         }
     }

@@ -48,6 +48,18 @@ impl LinkSocket {
         Ok(socket)
     }
 
+    /// Opens one of the generic kind (Documentation/userspace-api/netlink/intro-specs.rst), for requests.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn generic() -> io::Result<Self> {
+        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: takes no pointer.
+        let socket = check(unsafe { libc::socket(libc::AF_NETLINK, flags, libc::NETLINK_GENERIC) })?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(socket) }))
+    }
+
     /// Sends a request.
     ///
     /// # Errors
@@ -97,6 +109,16 @@ impl DeviceSocket {
         let answer = self.ethtool::<DRIVER_BYTES>(interface, DRIVER)?;
         let name = answer.get(DRIVER_NAME)?.split(|byte| *byte == 0).next()?;
         Some(String::from_utf8_lossy(name).into_owned()).filter(|name| !name.is_empty())
+    }
+
+    /// Whether the card takes VLAN tags out of frames that arrive, where its driver says.
+    #[must_use]
+    pub fn takes_tags_out(&self, interface: &str) -> Option<bool> {
+        /// `ETHTOOL_GFLAGS`, and in its answer `ETH_FLAG_RXVLAN`.
+        const FLAGS: u32 = 0x25;
+        const RX_VLAN: u32 = 1 << 8;
+        let answer = self.ethtool::<8>(interface, FLAGS)?;
+        Some(u32::from_ne_bytes(*answer.last_chunk()?) & RX_VLAN != 0)
     }
 
     /// How many receive queues an interface uses, where its driver says.

@@ -5,11 +5,14 @@
 //!
 //! What AF_XDP does not do: outgoing frames are not seen. A tag that the card takes out of frames (`ethtool -K … rxvlan off`
 
+mod features;
 mod plan;
+mod probe;
 mod ring;
 mod side;
 #[cfg(test)]
 mod tests;
 
 pub use plan::XskPlan;
+pub use probe::{Support, probe};
 pub use ring::XskRing;

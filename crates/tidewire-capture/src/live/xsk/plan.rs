@@ -356,7 +356,7 @@ impl XskPlan {
                 "; frames of this interface (MTU {}) need several buffers, which Linux 6.6 can: lower the MTU to {}, or \
                  use packet sockets",
                 self.interface.mtu,
-                CHUNK_LARGE - HEADROOM_BYTES - LINK_BYTES
+                single_buffer_max()
             ),
             Some(libc::EINVAL) => "; is there still such a queue?".into(),
             Some(libc::ENETDOWN) => "; switch the interface on".into(),
@@ -365,6 +365,11 @@ impl XskPlan {
         let what = format!("{}: binding an AF_XDP socket to receive queue {queue}", self.interface.name);
         Error::Kernel { what, source, hint }
     }
+}
+
+/// The largest MTU whose frames fit one buffer.
+pub(super) fn single_buffer_max() -> u32 {
+    CHUNK_LARGE - HEADROOM_BYTES - LINK_BYTES
 }
 
 /// What the sockets of a queue have in common.

@@ -197,7 +197,7 @@ impl XskRing {
             let Some((at, captured)) = (if parts == 1 { Some(whole) } else { self.gather(parts, bytes) }) else {
                 break;
             };
-            let now = *now.get_or_insert_with(|| Now { real_ns: wait::now_ns(), monotonic_ns: xsk::monotonic_ns() });
+            let now = *now.get_or_insert_with(|| Now { real_ns: wait::now_ns(), monotonic_ns: wait::monotonic_ns() });
             let timestamp_ns = self.timestamp(first.at as usize, now);
             frames.push_back(Frame {
                 at: at as u32,

@@ -482,3 +482,27 @@ fn an_interface_that_goes_away_is_an_error_behind_its_frames() {
         }
     });
 }
+
+#[test]
+fn what_is_missing_is_said_with_its_reason() {
+    with_cable(1, 1500, || {
+        let cable = Interface::find("tw1").unwrap();
+        let support = probe(&cable);
+        assert!(support.native && support.generic && !support.zero_copy, "{support:?}");
+        assert!(support.reason.contains("copied"), "{support:?}");
+        let opened = open(&settings(1, 1 << 20), XdpMode::Native);
+        let busy = Interface::find("tw1").unwrap();
+        assert!(busy.has_xdp && !cable.has_xdp);
+        let support = probe(&busy);
+        assert!(!support.native && !support.generic && support.reason.contains("another XDP program"), "{support:?}");
+        drop(opened);
+        assert!(probe(&Interface::find("tw1").unwrap()).native);
+
+        let support = probe(&Interface::find("lo").unwrap());
+        assert!(!support.native && support.generic, "{support:?}");
+        assert!(support.reason.contains("no XDP programs"), "{support:?}");
+        ip("tuntap add mode tun name tun7");
+        let support = probe(&Interface::find("tun7").unwrap());
+        assert!(!support.native && !support.generic && support.reason.contains("Ethernet"), "{support:?}");
+    });
+}

@@ -257,14 +257,6 @@ pub(crate) fn number(place: &Place, at: usize) -> Option<u64> {
     Some(unsafe { place.address().add(at).cast::<u64>().read_unaligned() })
 }
 
-/// Nanoseconds by the clock that never jumps (`CLOCK_MONOTONIC`), as `bpf_ktime_get_ns` has them.
-pub(crate) fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a local. The clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
-}
-
 /// Copies bytes from one place to another; false where either range is not inside its place.
 pub(crate) fn copy(from: (&Place, usize), to: (&mut Place, usize), bytes: usize) -> bool {
     let inside = |at: usize, length: usize| at.checked_add(bytes).is_some_and(|end| end <= length);
