@@ -123,6 +123,11 @@ impl Program {
         self.run(packet, wire_bytes).is_some_and(|accepted| accepted != 0)
     }
 
+    #[cfg(test)]
+    pub(crate) fn returned(&self, packet: &[u8], wire_bytes: u32) -> Option<u32> {
+        self.run(packet, wire_bytes)
+    }
+
     /// What the program returns; `None` for a packet that is too short for one of its loads, as good as 0.
     fn run(&self, packet: &[u8], wire_bytes: u32) -> Option<u32> {
         let (mut a, mut x) = (0u32, 0u32);

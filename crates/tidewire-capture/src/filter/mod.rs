@@ -1,9 +1,9 @@
 //! Filter expressions in libpcap's language (pcap-filter(7)).
 
-mod bpf;
+pub(crate) mod bpf;
 mod ebpf;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::Error;
 pub use bpf::Instruction;

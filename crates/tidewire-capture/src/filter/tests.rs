@@ -4,7 +4,7 @@ use super::{bpf::Program, instructions};
 use pcap::{Capture, Linktype};
 
 /// Expressions that between them use every kind of instruction.
-pub(super) const EXPRESSIONS: &[&str] = &[
+pub(crate) const EXPRESSIONS: &[&str] = &[
     "",
     "ip",
     "ip6",
@@ -61,23 +61,23 @@ pub(super) const EXPRESSIONS: &[&str] = &[
 
 /// A generator of numbers, so that a failing case can be run again.
 #[derive(Clone)]
-pub(super) struct Numbers(pub(super) u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0 % bound
     }
 
-    pub(super) fn bytes(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.below(256) as u8).collect()
     }
 }
 
 /// Headers that the expressions ask for, in random mixtures, lengths and places.
-pub(super) fn random_packet(numbers: &mut Numbers) -> Vec<u8> {
+pub(crate) fn random_packet(numbers: &mut Numbers) -> Vec<u8> {
     let length = numbers.below(120) as usize;
     let mut packet = numbers.bytes(length);
     if numbers.below(4) == 0 {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tidewire_capture::{
-    ClassicInstruction,
+    ClassicInstruction, Filter, LinkType,
     live::{
         LiveSettings,
         packet::{Filters, SocketFilter},
@@ -21,8 +21,8 @@ use tidewire_capture::{
 };
 use tidewire_steer::{Compiled, Program as Text, Settings};
 
-use super::craft::{frame, whole};
-use super::rig::{NEAR, Rig, cable, inside, settings};
+use super::craft::{frame, tagged, whole, whole6};
+use super::rig::{NEAR, Rig, bytes, cable, inside, settings};
 
 fn classic(code: u16, jump_true: u8, jump_false: u8, k: u32) -> ClassicInstruction {
     ClassicInstruction { code, jump_true, jump_false, k }
@@ -195,5 +195,46 @@ fn a_busy_ring_needs_no_system_calls() {
         println!("{calls} system calls for {got} frames");
         // The counts themselves are one; whether the socket is in error is asked for after many polls that found nothing.
         assert!(got > 30_000 && calls <= 1 + 8, "{calls} for {got}");
+    });
+}
+
+#[test]
+fn filters_mean_of_tagged_frames_what_they_mean_of_files() {
+    inside(|| {
+        cable();
+        let mut sent = Vec::new();
+        for number in 0..6 {
+            for plain in [whole(number, number % 2 == 0, 90, number), whole6(number, false, 90, number)] {
+                sent.push(tagged(&plain, &[(0x8100, 5)]));
+                sent.push(tagged(&plain, &[(0x8100, 100 + number as u16)]));
+                sent.push(tagged(&plain, &[(0x88a8, 5), (0x8100, 100)]));
+                sent.push(plain);
+            }
+        }
+        let wire = PacketSocket::open(NEAR).unwrap();
+        for expression in [
+            "vlan",
+            "vlan 5",
+            "vlan 5 and vlan 100",
+            "vlan 100 and udp port 9",
+            "not vlan",
+            "udp",
+            "ip6",
+            "ether[12:2] = 0x88a8",
+            "len > 147",
+            "ether[len - 4:4] = 3",
+            "ether[ether[15] & 31] & 2 = 2",
+            "host 10.0.0.2 or (vlan 103 and host 10.0.0.3)",
+        ] {
+            let mut filter = Filter::new(expression).unwrap();
+            let program = filter.classic(LinkType::ETHERNET).unwrap();
+            let filters = Filters { first: Some(SocketFilter::Classic(program)), second: None };
+            let mut rig = Rig::filtered(&settings(1), &filters).unwrap();
+            let mut matches = |frame: &&Vec<u8>| filter.matches(LinkType::ETHERNET, frame, frame.len() as u32).unwrap();
+            let wanted: Vec<_> = sent.iter().filter(&mut matches).collect();
+            assert!(!wanted.is_empty() && wanted.len() < sent.len(), "{expression}: {}", wanted.len());
+            sent.iter().for_each(|frame| wire.send(frame).unwrap());
+            assert_eq!(bytes(&rig.collect(wanted.len())[0]), wanted, "{expression}");
+        }
     });
 }

@@ -16,6 +16,7 @@ use super::{
     group::{Join, Members, Recipe, Sockets, Steering},
     ring::Marks,
     shape::Shape,
+    tagged::restored,
 };
 use crate::{
     ClassicInstruction, Error,
@@ -36,9 +37,9 @@ const SNAP_WHOLE: u32 = 262_144;
 /// A program that decides in the kernel which frames reach a ring.
 #[derive(Clone, Debug)]
 pub enum SocketFilter {
-    /// Classic BPF.
+    /// Classic BPF, for frames as they are on the wire: their VLAN tag is where it was, although the kernel takes it out.
     Classic(Vec<ClassicInstruction>),
-    /// A loaded eBPF program of the type socket filter.
+    /// A loaded eBPF program of the type socket filter, which sees frames as the kernel has them.
     Program(Arc<OwnedFd>),
 }
 
@@ -254,7 +255,7 @@ impl Plan {
                 Some(fanout) => Some(self.join(fanout, number, copy, incoming)?),
                 None => None,
             };
-            copies.push(Sockets { join, filter: self.filter(filter.as_ref()) });
+            copies.push(Sockets { join, filter: self.filter(filter.as_ref(), interface, link)? });
         }
         Ok(Recipe {
             name: interface.name.clone(),
@@ -288,28 +289,36 @@ impl Plan {
         })
     }
 
-    /// The filter with the snap length in it: what it returns is how much of a frame is copied.
-    fn filter(&self, filter: Option<&SocketFilter>) -> Option<SocketFilter> {
+    /// The filter as a packet socket takes it: over frames without their outermost tag, and returning how much of a frame is
+    /// to be copied.
+    fn filter(
+        &self,
+        filter: Option<&SocketFilter>,
+        interface: &Interface,
+        link: LinkType,
+    ) -> Result<Option<SocketFilter>, Error> {
         const RETURN_CONSTANT: u16 = 0x06;
         let snap = self.snap_bytes;
-        match filter {
-            None if snap >= SNAP_WHOLE => None,
-            None => {
-                let all = ClassicInstruction { code: RETURN_CONSTANT, jump_true: 0, jump_false: 0, k: snap };
-                Some(SocketFilter::Classic(vec![all]))
+        let program = match filter {
+            None if snap >= SNAP_WHOLE => return Ok(None),
+            None => vec![ClassicInstruction { code: RETURN_CONSTANT, jump_true: 0, jump_false: 0, k: snap }],
+            Some(SocketFilter::Classic(program)) if link == LinkType::ETHERNET => {
+                restored(program).ok_or_else(|| {
+                    Error::Setting(format!(
+                        "{}: the filter is too long for a packet socket; make it shorter",
+                        interface.name
+                    ))
+                })?
             }
-            Some(SocketFilter::Classic(program)) => {
-                let cut = |instruction: &ClassicInstruction| match instruction {
-                    ClassicInstruction { code: RETURN_CONSTANT, k: 1.., .. } => {
-                        ClassicInstruction { k: snap, ..*instruction }
-                    }
-                    other => *other,
-                };
-                Some(SocketFilter::Classic(program.iter().map(cut).collect()))
-            }
+            Some(SocketFilter::Classic(program)) => program.clone(),
             // Returns what it returns; the ring cuts what is longer.
-            Some(program) => Some(program.clone()),
-        }
+            Some(program) => return Ok(Some(program.clone())),
+        };
+        let cut = |instruction: ClassicInstruction| match instruction {
+            ClassicInstruction { code: RETURN_CONSTANT, k: 1.., .. } => ClassicInstruction { k: snap, ..instruction },
+            other => other,
+        };
+        Ok(Some(SocketFilter::Classic(program.into_iter().map(cut).collect())))
     }
 }
 
