@@ -107,12 +107,41 @@ impl File<'_> {
         let many = matches!(argument.get_action(), ArgAction::Append) || argument.is_positional();
         let mut words = Vec::new();
         match value.get_ref() {
+            DeValue::Array(items) if values_of(argument) > 1 => return self.several(argument, key, value, items),
+            _ if values_of(argument) > 1 => {
+                let message = format!("'{}' wants an array of {} values", key.get_ref(), values_of(argument));
+                return Err(self.wrong(value.span(), &message));
+            }
             DeValue::Array(items) if many => {
                 for item in items {
                     words.extend(self.word(argument, key, item)?);
                 }
             }
             _ => words.extend(self.word(argument, key, value)?),
+        }
+        Ok(words)
+    }
+
+    /// An option of several values: each a word of its own.
+    fn several(
+        &self,
+        argument: &Arg,
+        key: &Spanned<std::borrow::Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+        items: &[Spanned<DeValue<'_>>],
+    ) -> Result<Vec<OsString>, Failure> {
+        let wanted = values_of(argument);
+        if items.len() != wanted {
+            let message = format!("'{}' wants {wanted} values, not {}", key.get_ref(), items.len());
+            return Err(self.wrong(value.span(), &message));
+        }
+        let mut words = vec![format!("--{}", key.get_ref()).into()];
+        for item in items {
+            words.push(match item.get_ref() {
+                DeValue::String(text) => text.to_string().into(),
+                DeValue::Integer(number) => number.to_string().into(),
+                _ => return Err(self.wrong(item.span(), &format!("'{}' wants texts and numbers", key.get_ref()))),
+            });
         }
         Ok(words)
     }
@@ -161,6 +190,11 @@ fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     command.get_arguments().find(fits).filter(|_| !matches!(name, "config" | "help" | "version"))
 }
 
+/// How many values an option takes at once.
+fn values_of(argument: &Arg) -> usize {
+    argument.get_num_args().map_or(1, |range| range.min_values()).max(1)
+}
+
 /// What to do about a name that is none.
 fn meant(command: &Command, name: &str) -> String {
     let hyphened = name.replace('_', "-");
@@ -171,8 +205,13 @@ fn meant(command: &Command, name: &str) -> String {
 }
 
 /// The id of the option that undoes a switch.
-pub fn undo(id: &str) -> String {
+fn undo(id: &str) -> String {
     format!("no-{id}")
+}
+
+/// Its name: `--no-json` for `--json`, and `--pin` for `--no-pin`.
+fn undoing(long: &str) -> String {
+    long.strip_prefix("no-").map_or_else(|| format!("no-{long}"), str::to_owned)
 }
 
 /// Adds, to every subcommand, a hidden `--no-NAME` for each switch: what a configuration file switched on, the
@@ -195,7 +234,7 @@ fn undo_switches(command: Command) -> Command {
         .map(|argument| (argument.get_id().to_string(), argument.get_long().unwrap_or_default().to_owned()))
         .collect();
     switches.into_iter().fold(command, |command, (id, long)| {
-        let undo = Arg::new(undo(&id)).long(format!("no-{long}")).action(ArgAction::SetTrue).hide(true);
+        let undo = Arg::new(undo(&id)).long(undoing(&long)).action(ArgAction::SetTrue).hide(true);
         command.arg(undo.overrides_with(id))
     })
 }

@@ -1,6 +1,6 @@
 //! `tidewire datagrams`: what was rebuilt from fragments, and what was not.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use clap::Args;
 use sha2::{Digest, Sha256};
@@ -10,8 +10,11 @@ use crate::{
     failure::{self, Failure},
     options::Common,
     output::{self, Object, Out},
-    record, session,
-    table::{Align, Column, Table},
+    record,
+    rows::{self, Cells, Form, Row},
+    session::Session,
+    sink::Sink,
+    table::{Align, Column},
     units::{Bytes, counted},
 };
 
@@ -52,6 +55,9 @@ struct Datagrams {
     rebuilt: u64,
     rejected: u64,
     entries: Vec<Entry>,
+    /// Where datagrams are printed as they come, if they are.
+    sink: Option<Arc<Sink>>,
+    scratch: Vec<u8>,
 }
 
 impl Handler for Datagrams {
@@ -66,7 +72,7 @@ impl Handler for Datagrams {
         if self.counts_only {
             return;
         }
-        self.entries.push(Entry {
+        let entry = Entry {
             packet: datagram.packet,
             source: datagram.source,
             destination: datagram.destination,
@@ -78,15 +84,22 @@ impl Handler for Datagrams {
             policy: datagram.policy,
             overlaps: datagram.overlaps,
             rejected: datagram.rejected,
-        });
+        };
+        match &self.sink {
+            Some(sink) => sink.push(&entry, &mut self.scratch),
+            None => self.entries.push(entry),
+        }
     }
 }
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, Failure> {
-    let limit = usize::try_from(options.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    let make = |_, _: &_| Datagrams { counts_only: limit == 0, ..Datagrams::default() };
-    let (handlers, closing) = session::run(&options.common, Mode::Track, make)?;
+    let (common, form) = (&options.common, Form::of(options.json, options.csv));
+    let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let session = Session::new(common)?;
+    let sink = common.live.is_on().then(|| Sink::stdout::<Entry>(form, common.limit, &session.stop));
+    let make = |_| Datagrams { counts_only: limit == 0, sink: sink.clone(), ..Datagrams::default() };
+    let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
     let (mut entries, mut rebuilt, mut rejected) = (Vec::new(), 0, 0);
     for handler in handlers {
         rebuilt += handler.rebuilt;
@@ -97,26 +110,32 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     entries.sort_by_key(order);
     entries.truncate(limit);
     let mut out = Out::stdout();
-    if options.csv && limit > 0 {
-        out.line("packet,src,dst,ip_id,proto,fragments,bytes,sha256,policy,overlaps,rejected")?;
-    }
-    let mut table = Table::new(&COLUMNS);
-    for entry in &entries {
-        if options.json {
-            push_json(out.buffer(), entry);
-        } else if options.csv {
-            out.line(&csv(entry))?;
-        } else {
-            table.row(cells(entry));
-            table.settle(&mut out)?;
-        }
-        out.settle()?;
-    }
-    table.finish(&mut out)?;
-    if !options.json && !options.csv {
+    rows::print(entries, form, limit > 0 && sink.is_none(), &mut out)?;
+    if form == Form::Table {
         out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
     }
-    closing.finish(&options.common, options.json, &mut out, failure::OK)
+    closing.finish(common, options.json, &mut out, failure::OK)
+}
+
+impl Row for Entry {
+    const COLUMNS: &'static [Column] = &COLUMNS;
+
+    fn push_json(&self, out: &mut Vec<u8>) {
+        push_json(out, self);
+    }
+
+    fn csv_header() -> String {
+        "packet,src,dst,ip_id,proto,fragments,bytes,sha256,policy,overlaps,rejected".into()
+    }
+
+    fn push_csv(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(csv(self).as_bytes());
+        out.push(b'\n');
+    }
+
+    fn cells(&self) -> Cells {
+        Cells::of(cells(self))
+    }
 }
 
 fn push_json(out: &mut Vec<u8>, entry: &Entry) {

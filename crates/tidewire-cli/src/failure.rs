@@ -17,18 +17,18 @@ pub const USAGE: u8 = 2;
 pub const INPUT: u8 = 3;
 /// The output could not be written.
 pub const OUTPUT: u8 = 4;
-/// Ended by Ctrl-C.
+/// Ended by Ctrl-C, or another signal, before the end of its files.
 pub const INTERRUPTED: u8 = 130;
 
 /// What the help says of exit codes.
 pub const EXIT_CODES: &str = "\
 Exit status:
-  0    done
+  0    done; a capture from interfaces also where Ctrl-C or SIGTERM ended it
   1    nothing found (match: no pattern; follow: no such stream), or a flow is split (check-steering)
-  2    wrong usage: command line, configuration file, filter expression
-  3    an input is damaged or unreadable; what came before was processed
+  2    wrong usage: command line, configuration file, filter expression, no such interface
+  3    an input is damaged or unreadable, what came before was processed; an interface cannot be opened
   4    the output could not be written
-  130  interrupted; what was read by then was processed";
+  130  interrupted while reading files; what was read by then was processed";
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -73,7 +73,13 @@ pub fn say(message: impl Display) {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
-            Error::Capture(CaptureError::Filter { .. }) | Error::Setting { .. } => Self::Usage(error.to_string()),
+            Error::Capture(
+                CaptureError::Filter { .. }
+                | CaptureError::NoInterface { .. }
+                | CaptureError::Setting(_)
+                | CaptureError::Steering(_),
+            )
+            | Error::Setting { .. } => Self::Usage(error.to_string()),
             _ => Self::Input(error.to_string()),
         }
     }

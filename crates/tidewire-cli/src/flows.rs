@@ -1,5 +1,7 @@
 //! `tidewire flows`: one record a bidirectional flow.
 
+use std::sync::Arc;
+
 use clap::Args;
 use tidewire::{EndReason, Handler, Mode, Stream};
 
@@ -9,8 +11,10 @@ use crate::{
     options::Common,
     output::{self, Object, Out},
     record::{self, Record},
-    session,
-    table::{Align, Column, Table},
+    rows::{self, Cells, Form, Row},
+    session::Session,
+    sink::Sink,
+    table::{Align, Column},
     units::{Bytes, Lasting, Moment, counted},
 };
 
@@ -28,6 +32,9 @@ struct Flows {
     order: Order,
     totals: Totals,
     kept: Kept<Flow>,
+    /// Where flows are printed as they end, if they are.
+    sink: Option<Arc<Sink>>,
+    scratch: Vec<u8>,
 }
 
 struct Flow(Record);
@@ -47,31 +54,53 @@ impl Handler for Flows {
             let mut record = Record::of(stream, reason);
             // Nothing of it is printed here.
             record.odd = None;
-            self.kept.push(Flow(record));
+            match &self.sink {
+                Some(sink) => sink.push(&Flow(record), &mut self.scratch),
+                None => self.kept.push(Flow(record)),
+            }
         }
     }
 }
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, Failure> {
-    let order = options.selection.order(&options.common);
-    let make = |_, _: &_| Flows { order, totals: Totals::default(), kept: Kept::new(order) };
-    let (handlers, closing) = session::run(&options.common, Mode::Track, make)?;
+    let (common, form) = (&options.common, options.selection.form());
+    let order = options.selection.order(common);
+    let session = Session::new(common)?;
+    let is_unending = options.selection.is_unending(common);
+    let sink = is_unending.then(|| Sink::stdout::<Flow>(form, common.limit, &session.stop));
+    let make =
+        |_| Flows { order, totals: Totals::default(), kept: Kept::new(order), sink: sink.clone(), scratch: Vec::new() };
+    let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     let flows = Kept::merged(handlers.into_iter().map(|handler| handler.kept), order);
     let mut out = Out::stdout();
-    if options.selection.json {
-        for Flow(record) in &flows {
-            push_json(out.buffer(), record);
-            out.settle()?;
-        }
-    } else if options.selection.csv {
-        csv(&flows, &mut out)?;
-    } else {
-        table(&flows, &totals, &mut out)?;
+    rows::print(flows, form, false, &mut out)?;
+    if form == Form::Table {
+        out.line(&closing_line(&totals))?;
     }
-    closing.finish(&options.common, options.selection.json, &mut out, failure::OK)
+    closing.finish(common, options.selection.json, &mut out, failure::OK)
+}
+
+impl Row for Flow {
+    const COLUMNS: &'static [Column] = &COLUMNS;
+
+    fn push_json(&self, out: &mut Vec<u8>) {
+        push_json(out, &self.0);
+    }
+
+    fn csv_header() -> String {
+        format!("{},{CSV_FIGURES}", record::CSV_IDENTITY)
+    }
+
+    fn push_csv(&self, out: &mut Vec<u8>) {
+        push_csv(out, &self.0);
+    }
+
+    fn cells(&self) -> Cells {
+        Cells { cells: cells(&self.0), asides: record::asides(&self.0), notes: Vec::new() }
+    }
 }
 
 fn push_json(out: &mut Vec<u8>, record: &Record) {
@@ -102,33 +131,25 @@ const CSV_FIGURES: &str = "packets_c2s,packets_s2c,bytes_c2s,bytes_s2c,frames_c2
     frame_bytes_s2c,payload_bytes_c2s,payload_bytes_s2c,tcp_flags_c2s,tcp_flags_s2c,retransmitted_bytes_c2s,\
     retransmitted_bytes_s2c,out_of_order_packets_c2s,out_of_order_packets_s2c,missing_bytes_c2s,missing_bytes_s2c";
 
-fn csv(flows: &[Flow], out: &mut Out) -> Result<(), Failure> {
-    if !flows.is_empty() {
-        out.line(&format!("{},{CSV_FIGURES}", record::CSV_IDENTITY))?;
+fn push_csv(out: &mut Vec<u8>, record: &Record) {
+    let [a, b] = &record.stats;
+    let pairs = [
+        [a.packets, b.packets],
+        [a.ip_bytes, b.ip_bytes],
+        [a.frames, b.frames],
+        [a.frame_bytes, b.frame_bytes],
+        [a.payload_wire_bytes, b.payload_wire_bytes],
+        [a.tcp_flags.into(), b.tcp_flags.into()],
+        [a.retransmitted_bytes, b.retransmitted_bytes],
+        [a.out_of_order_packets, b.out_of_order_packets],
+        [a.missing_bytes, b.missing_bytes],
+    ];
+    record::push_csv_identity(out, record);
+    for figure in pairs.into_iter().flatten() {
+        out.push(b',');
+        output::push_number(out, figure);
     }
-    for Flow(record) in flows {
-        let [a, b] = &record.stats;
-        let pairs = [
-            [a.packets, b.packets],
-            [a.ip_bytes, b.ip_bytes],
-            [a.frames, b.frames],
-            [a.frame_bytes, b.frame_bytes],
-            [a.payload_wire_bytes, b.payload_wire_bytes],
-            [a.tcp_flags.into(), b.tcp_flags.into()],
-            [a.retransmitted_bytes, b.retransmitted_bytes],
-            [a.out_of_order_packets, b.out_of_order_packets],
-            [a.missing_bytes, b.missing_bytes],
-        ];
-        let buffer = out.buffer();
-        record::push_csv_identity(buffer, record);
-        for figure in pairs.into_iter().flatten() {
-            buffer.push(b',');
-            output::push_number(buffer, figure);
-        }
-        buffer.push(b'\n');
-        out.settle()?;
-    }
-    Ok(())
+    out.push(b'\n');
 }
 
 const fn column(title: &'static str, align: Align, dispensable: u8) -> Column {
@@ -159,16 +180,6 @@ const COLUMNS: [Column; 21] = [
     column("VLAN/TUNNEL", Align::Left, 4),
     column("COMMUNITY ID", Align::Left, 10),
 ];
-
-fn table(flows: &[Flow], totals: &Totals, out: &mut Out) -> Result<(), Failure> {
-    let mut table = Table::new(&COLUMNS);
-    for Flow(record) in flows {
-        table.row_with_notes(cells(record), record::asides(record), Vec::new());
-        table.settle(out)?;
-    }
-    table.finish(out)?;
-    out.line(&closing_line(totals))
-}
 
 fn closing_line(totals: &Totals) -> String {
     format!(

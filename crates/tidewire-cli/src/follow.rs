@@ -12,7 +12,8 @@ use crate::{
     failure::{self, Failure},
     options::Common,
     output::{self, Object, Out, push_number},
-    record, session,
+    record,
+    session::Session,
     units::Moment,
 };
 
@@ -256,21 +257,22 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let (common, id) = options.input()?;
     common.need_bytes("follow")?;
     let colours = output::colours();
-    let make = |_, stop: &Stop| Follow {
+    let session = Session::new(&common)?;
+    let make = |_| Follow {
         id,
         form: options.form,
         direction: options.direction,
         colours,
         left: common.limit.unwrap_or(u64::MAX),
         ends_early: common.stats.is_none() && common.limit != Some(0),
-        stop: stop.clone(),
+        stop: session.stop.clone(),
         out: Out::stdout(),
         found: false,
         last: None,
         at_line_start: true,
         failure: None,
     };
-    let (handlers, closing) = session::run(&common, Mode::Strict, make)?;
+    let (handlers, closing) = session.run(Mode::Strict, &[], make)?;
     let mut found = false;
     for handler in handlers {
         found |= handler.found;

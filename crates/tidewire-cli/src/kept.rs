@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use clap::{Args, ValueEnum};
 
-use crate::{options::Common, record::Record};
+use crate::{options::Common, record::Record, rows::Form};
 
 /// What records can be ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,16 +25,10 @@ pub enum Key {
 /// Options that say which records come, in what order, in what form.
 #[derive(Args, Clone, Debug)]
 pub struct Selection {
-    /// Order by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server
-    #[arg(
-        long,
-        value_name = "KEY",
-        value_enum,
-        default_value = "id",
-        hide_possible_values = true,
-        help_heading = "Report"
-    )]
-    pub sort: Key,
+    /// Order by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server [default: id;
+    /// of interfaces each is printed when it ends, and with --sort or --top all of them when the capture does]
+    #[arg(long, value_name = "KEY", value_enum, hide_possible_values = true, help_heading = "Report")]
+    pub sort: Option<Key>,
 
     /// The N largest by KEY, the largest first; N is --limit, or 10
     #[arg(
@@ -65,12 +59,22 @@ pub struct Order {
 }
 
 impl Selection {
+    /// Whether records are printed as streams end.
+    pub fn is_unending(&self, common: &Common) -> bool {
+        common.live.is_on() && self.sort.is_none() && self.top.is_none()
+    }
+
+    /// How records are printed.
+    pub fn form(&self) -> Form {
+        Form::of(self.json, self.csv)
+    }
+
     /// The order that the options ask for.
     pub fn order(&self, common: &Common) -> Order {
         let limit = common.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         match self.top {
             Some(key) => Order { key, descending: true, limit: limit.or(Some(10)) },
-            None => Order { key: self.sort, descending: false, limit },
+            None => Order { key: self.sort.unwrap_or(Key::Id), descending: false, limit },
         }
     }
 }

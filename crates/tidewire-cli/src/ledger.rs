@@ -2,16 +2,17 @@
 
 use std::{fmt::Write, time::Duration};
 
-use tidewire::{AnomalyKind, Fate, Ledger, Malformation};
+use tidewire::{AnomalyKind, Fate, Ledger, Malformation, live::LiveReport};
 
 use crate::{
+    live,
     output::{Object, push_number},
     units::{Bytes, Count},
 };
 
 /// Appends the ledger as one JSON object: `received` and every fate by its name, which add up to it; all else is
 /// inside of `detail`.
-pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, elapsed: Duration) {
+pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, elapsed: Duration) {
     let mut object = Object::open(out);
     object.number("received", ledger.received);
     for &fate in Fate::ALL {
@@ -40,6 +41,9 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, elapsed: Duration) {
                 malformations.number(name, count);
             }
         });
+        if let Some(report) = live {
+            live::push_json(detail, report, ledger);
+        }
         detail.number("elapsed_ns", u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
     });
     object.close();
@@ -65,6 +69,9 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
         if count > 0 {
             line(&format!("  {}", fate.name().replace('_', " ")), count, "");
         }
+    }
+    if ledger.shunted_packets > 0 {
+        line("counted by the kernel", ledger.shunted_packets, &Bytes(ledger.shunted_bytes).to_string());
     }
     let most = format!("{} open at once", Count(ledger.streams_open_max));
     line("streams", ledger.streams_closed, &most);

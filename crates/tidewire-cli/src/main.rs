@@ -1,4 +1,4 @@
-//! The `tidewire` command: flows and streams from capture files.
+//! The `tidewire` command: flows and streams from capture files and interfaces.
 #![forbid(unsafe_code)]
 
 mod check_steering;
@@ -12,12 +12,15 @@ mod generate;
 mod kept;
 mod lab;
 mod ledger;
+mod live;
 mod matching;
 mod options;
 mod output;
 mod patterns;
 mod record;
+mod rows;
 mod session;
+mod sink;
 mod streams;
 mod table;
 mod units;

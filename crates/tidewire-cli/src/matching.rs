@@ -1,6 +1,6 @@
 //! `tidewire match`: many patterns at once over reassembled streams.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream};
@@ -10,7 +10,10 @@ use crate::{
     options::Common,
     output::{Object, Out, push_number},
     patterns::{self, Border, Pattern, Patterns, Syntax},
-    record, session,
+    record,
+    rows::{self, Cells, Form, Row},
+    session::Session,
+    sink::Sink,
     table::{Align, Column, Table},
     units::counted,
 };
@@ -18,7 +21,7 @@ use crate::{
 /// Look for byte patterns in streams, across the borders of segments; exit status 1 where none is found
 ///
 /// A pattern stands for its own bytes; |0d 0a| in it for bytes in hexadecimal. `hex:0d0a` is hexadecimal as a whole,
-/// `text:|0d|` not at all. Matches are printed by stream, direction and offset.
+/// `text:|0d|` not at all. Matches are printed by stream, direction and offset; those from interfaces as they are found.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Look for this pattern (repeatable)
@@ -30,7 +33,7 @@ pub struct Options {
     pattern_file: Vec<PathBuf>,
 
     /// Letters of ASCII match in both cases
-    #[arg(short = 'i', long, help_heading = "Patterns")]
+    #[arg(short = 'I', long, help_heading = "Patterns")]
     ignore_case: bool,
 
     /// All patterns are hexadecimal
@@ -85,8 +88,17 @@ struct Found {
     matches: Vec<Match>,
 }
 
+/// A match and what it was found in: a line of the output.
+struct Hit<'a> {
+    id: u64,
+    key: FlowKey,
+    one: Match,
+    pattern: &'a Pattern,
+}
+
 struct Matcher<'a> {
     patterns: &'a Patterns,
+    list: &'a [Pattern],
     lengths: &'a [usize],
     stop: Stop,
     /// Whether matches are kept, or counted only.
@@ -96,6 +108,9 @@ struct Matcher<'a> {
     counts: Vec<u64>,
     streams: u64,
     found: Vec<Found>,
+    /// Where matches are printed as they are found, if they are.
+    sink: Option<Arc<Sink>>,
+    scratch: Vec<u8>,
 }
 
 impl Handler for Matcher<'_> {
@@ -148,6 +163,7 @@ impl Handler for Matcher<'_> {
 impl Matcher<'_> {
     /// Takes `number` new matches of a stream, from index `first`, into account: limits, counts.
     fn settle(&mut self, stream: &mut Stream<'_, Looking>, first: usize, number: u64) {
+        let (id, key) = (stream.id(), stream.key());
         let looking = stream.data();
         let room = self.left.min(self.left_in_stream.saturating_sub(looking.found));
         let taken = number.min(room);
@@ -163,7 +179,13 @@ impl Matcher<'_> {
             for found in &looking.matches[first..] {
                 self.counts[found.pattern as usize] += 1;
             }
-            if !self.keeps {
+            if let Some(sink) = &self.sink {
+                for &one in &looking.matches[first..] {
+                    let pattern = &self.list[one.pattern as usize];
+                    sink.push(&Hit { id, key, one, pattern }, &mut self.scratch);
+                }
+            }
+            if !self.keeps || self.sink.is_some() {
                 looking.matches.truncate(first);
             }
         }
@@ -190,18 +212,25 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         common.workers = 1;
     }
     let keeps = !options.count && common.limit != Some(0);
-    let make = |_, stop: &Stop| Matcher {
+    let form = Form::of(options.json, options.csv);
+    let session = Session::new(&common)?;
+    let is_unending = keeps && common.live.is_on();
+    let sink = is_unending.then(|| Sink::stdout::<Hit<'_>>(form, common.limit, &session.stop));
+    let make = |_| Matcher {
         patterns: &patterns,
+        list: &list,
         lengths: &lengths,
-        stop: stop.clone(),
+        stop: session.stop.clone(),
         keeps,
         left: options.stop_after.unwrap_or(u64::MAX),
         left_in_stream: options.stop_after_stream.unwrap_or(u64::MAX),
         counts: vec![0; list.len()],
         streams: 0,
         found: Vec::new(),
+        sink: sink.clone(),
+        scratch: Vec::new(),
     };
-    let (handlers, closing) = session::run(&common, Mode::Strict, make)?;
+    let (handlers, closing) = session.run(Mode::Strict, sink.as_deref().as_slice(), make)?;
     let mut counts = vec![0; list.len()];
     let (mut found, mut streams) = (Vec::new(), 0);
     for handler in handlers {
@@ -216,7 +245,15 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     if options.count && common.limit != Some(0) {
         options.print_counts(&list, &counts, &mut out)?;
     } else {
-        options.print(&list, &found, &mut out)?;
+        let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        let hit = |found: &Found, &one: &Match| Hit {
+            id: found.id,
+            key: found.key,
+            one,
+            pattern: &list[one.pattern as usize],
+        };
+        let hits = found.iter().flat_map(|found| found.matches.iter().map(move |one| hit(found, one))).take(limit);
+        rows::print(hits, form, limit > 0 && sink.is_none(), &mut out)?;
     }
     if !options.json && !options.csv {
         out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
@@ -242,28 +279,6 @@ impl Options {
             return Err(Failure::Usage("no pattern is given: name one with -e, or a file of them with -f".into()));
         }
         Ok(list)
-    }
-
-    fn print(&self, list: &[Pattern], found: &[Found], out: &mut Out) -> Result<(), Failure> {
-        let limit = usize::try_from(self.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        let matches = found.iter().flat_map(|found| found.matches.iter().map(move |one| (found, one))).take(limit);
-        if self.csv && limit > 0 {
-            out.line("stream,direction,offset,length,pattern_index,pattern,proto,client_addr,client_port,server_addr,server_port")?;
-        }
-        let mut table = Table::new(&COLUMNS);
-        for (found, one) in matches {
-            let pattern = &list[one.pattern as usize];
-            if self.json {
-                push_json(out.buffer(), found, one, pattern);
-            } else if self.csv {
-                push_csv(out.buffer(), found, one, pattern);
-            } else {
-                table.row(cells(found, one, pattern));
-                table.settle(out)?;
-            }
-            out.settle()?;
-        }
-        table.finish(out)
     }
 
     /// How often each pattern was found; those that were not are left out.
@@ -295,36 +310,58 @@ impl Options {
     }
 }
 
-fn push_json(out: &mut Vec<u8>, found: &Found, one: &Match, pattern: &Pattern) {
-    let mut object = Object::open(out);
-    object.number("stream", found.id);
-    object.plain("direction", record::DIRECTIONS[usize::from(one.direction)].name());
-    object.number("offset", one.offset);
-    object.number("length", pattern.bytes.len() as u64);
-    object.text("pattern", &pattern.name);
-    object.number("pattern_index", u64::from(one.pattern));
-    object.plain("proto", &record::proto_name(found.key.proto));
-    record::push_endpoints(&mut object, &found.key);
-    object.close();
-    out.push(b'\n');
-}
+impl Row for Hit<'_> {
+    const COLUMNS: &'static [Column] = &COLUMNS;
 
-fn push_csv(out: &mut Vec<u8>, found: &Found, one: &Match, pattern: &Pattern) {
-    push_number(out, found.id);
-    let (key, length) = (&found.key, pattern.bytes.len());
-    let text = format!(
-        ",{},{},{length},{},{},{},{},{},{},{}\n",
-        record::DIRECTIONS[usize::from(one.direction)].name(),
-        one.offset,
-        one.pattern,
-        quoted(&pattern.name),
-        record::proto_name(key.proto),
-        key.client.address,
-        key.client.port,
-        key.server.address,
-        key.server.port
-    );
-    out.extend_from_slice(text.as_bytes());
+    fn push_json(&self, out: &mut Vec<u8>) {
+        let mut object = Object::open(out);
+        object.number("stream", self.id);
+        object.plain("direction", record::DIRECTIONS[usize::from(self.one.direction)].name());
+        object.number("offset", self.one.offset);
+        object.number("length", self.pattern.bytes.len() as u64);
+        object.text("pattern", &self.pattern.name);
+        object.number("pattern_index", u64::from(self.one.pattern));
+        object.plain("proto", &record::proto_name(self.key.proto));
+        record::push_endpoints(&mut object, &self.key);
+        object.close();
+        out.push(b'\n');
+    }
+
+    fn csv_header() -> String {
+        "stream,direction,offset,length,pattern_index,pattern,proto,client_addr,client_port,server_addr,server_port"
+            .into()
+    }
+
+    fn push_csv(&self, out: &mut Vec<u8>) {
+        push_number(out, self.id);
+        let (key, length) = (&self.key, self.pattern.bytes.len());
+        let text = format!(
+            ",{},{},{length},{},{},{},{},{},{},{}\n",
+            record::DIRECTIONS[usize::from(self.one.direction)].name(),
+            self.one.offset,
+            self.one.pattern,
+            quoted(&self.pattern.name),
+            record::proto_name(key.proto),
+            key.client.address,
+            key.client.port,
+            key.server.address,
+            key.server.port
+        );
+        out.extend_from_slice(text.as_bytes());
+    }
+
+    fn cells(&self) -> Cells {
+        let key = &self.key;
+        Cells::of(vec![
+            self.id.to_string(),
+            record::DIRECTIONS[usize::from(self.one.direction)].name().to_owned(),
+            self.one.offset.to_string(),
+            printable(&self.pattern.name),
+            record::proto_name(key.proto).into_owned(),
+            record::endpoint(key.client, key.proto),
+            record::endpoint(key.server, key.proto),
+        ])
+    }
 }
 
 /// A value of comma-separated ones, in quotes (RFC 4180).
@@ -346,16 +383,3 @@ const COLUMNS: [Column; 7] = [
     Column { title: "CLIENT", align: Align::Left, dispensable: 1 },
     Column { title: "SERVER", align: Align::Left, dispensable: 1 },
 ];
-
-fn cells(found: &Found, one: &Match, pattern: &Pattern) -> Vec<String> {
-    let key = &found.key;
-    vec![
-        found.id.to_string(),
-        record::DIRECTIONS[usize::from(one.direction)].name().to_owned(),
-        one.offset.to_string(),
-        printable(&pattern.name),
-        record::proto_name(key.proto).into_owned(),
-        record::endpoint(key.client, key.proto),
-        record::endpoint(key.server, key.proto),
-    ]
-}

@@ -7,6 +7,7 @@ use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, Mode};
 
 use crate::{
     failure::Failure,
+    live::Live,
     units::{Share, Size, Span},
     values::{
         ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, ModeName, Policy, StatsFormat, TargetPolicy,
@@ -39,13 +40,16 @@ pub struct Common {
 
     /// Worker threads, 1 to 64. Results do not depend on it as long as no bound is reached: each worker has its own
     /// (--memory, --history and the tables)
-    #[arg(short = 'j', long, display_order = 3, value_name = "N", default_value_t = 1, value_parser = whole::<usize>, help_heading = INPUT)]
+    #[arg(short = 'j', visible_short_alias = 'w', long, display_order = 3, value_name = "N", default_value_t = 1, value_parser = whole::<usize>, help_heading = INPUT)]
     pub workers: usize,
 
     /// Read options from a TOML file: `key = value` named as here, or in a table of the subcommand's name. The
     /// command line wins; --no-NAME undoes what the file switches on
     #[arg(long, value_name = "FILE", display_order = 4, help_heading = INPUT)]
     pub config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub live: Live,
 
     /// strict: wait for holes as long as a receiver may get them filled; fast: only for a few packets; track:
     /// deliver nothing [default: strict; flows and datagrams: track]
@@ -77,9 +81,13 @@ pub struct Common {
     #[arg(long, value_name = "HOW", value_enum, default_value = "inline", hide_possible_values = true, help_heading = STREAMS)]
     pub urgent: UrgentName,
 
-    /// End a stream that was silent for longer, by packet time; 0: never
-    #[arg(long, value_name = "TIME", default_value = "0", help_heading = STREAMS)]
-    pub inactivity_timeout: Span,
+    /// End a stream that was silent for longer, by packet time; 0: never [default: never; of interfaces 10m]
+    #[arg(long, value_name = "TIME", help_heading = STREAMS)]
+    pub inactivity_timeout: Option<Span>,
+
+    /// Keep a connection that is over this long for packets that come late [default: 2m; of interfaces 10s]
+    #[arg(long, value_name = "TIME", help_heading = STREAMS)]
+    pub closed_timeout: Option<Span>,
 
     /// Take the outermost IP header as the flow's, not the innermost (as --tunnel-depth 0)
     #[arg(long, help_heading = STREAMS)]
@@ -175,16 +183,11 @@ pub struct Common {
 impl Common {
     /// The capture that these options describe. `mode` is the subcommand's own default.
     pub fn capture<'a>(&self, mode: Mode) -> Result<Capture<'a>, Failure> {
-        if self.files.is_empty() {
-            return Err(Failure::Usage("no capture file is named ('-' is standard input); see --help".into()));
-        }
-        if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            return Err(Failure::Usage("'-' is named twice, but there is one standard input".into()));
-        }
-        let mut config = Config::default();
-        self.apply(&mut config, mode)?;
-        let mut capture =
-            Capture::files(self.files.iter().cloned()).workers(self.workers).configure(|target| *target = config);
+        let capture = if self.live.is_on() { self.of_interfaces()? } else { self.of_files()? };
+        let mut applied = Ok(());
+        // What is set already are the defaults of files, or of interfaces.
+        let mut capture = capture.workers(self.workers).configure(|config| applied = self.apply(config, mode));
+        applied?;
         if let Some(expression) = self.filter_expression() {
             capture = capture.filter(expression);
         }
@@ -195,6 +198,30 @@ impl Common {
             capture = capture.class(expression, None, Some(*level));
         }
         Ok(capture)
+    }
+
+    fn of_interfaces<'a>(&self) -> Result<Capture<'a>, Failure> {
+        if let Some(file) = self.files.first() {
+            let (file, name) = (file.display(), self.live.interface.join(", "));
+            return Err(Failure::Usage(format!(
+                "packets come from files ({file}) or from interfaces (-i {name}), not from both at once; a filter stands \
+                 after `--`"
+            )));
+        }
+        self.live.capture()
+    }
+
+    fn of_files<'a>(&self) -> Result<Capture<'a>, Failure> {
+        self.live.need_none()?;
+        if self.files.is_empty() {
+            return Err(Failure::Usage(
+                "no capture file is named ('-' is standard input), and no interface (-i); see --help".into(),
+            ));
+        }
+        if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+            return Err(Failure::Usage("'-' is named twice, but there is one standard input".into()));
+        }
+        Ok(Capture::files(self.files.iter().cloned()))
     }
 
     /// Refuses a mode in which a subcommand that needs the streams' bytes gets none.
@@ -233,7 +260,12 @@ impl Common {
         }
         config.ttl_min = self.ttl_min;
         config.urgent_inline = self.urgent == UrgentName::Inline;
-        config.inactivity_timeout_ns = self.inactivity_timeout.0;
+        if let Some(Span(ns)) = self.inactivity_timeout {
+            config.inactivity_timeout_ns = ns;
+        }
+        if let Some(Span(ns)) = self.closed_timeout {
+            config.closed_timeout_ns = ns;
+        }
         config.wire.tunnel_depth = if self.outer { 0 } else { self.tunnel_depth };
         config.key_vlan = !self.ignore_vlan;
         config.key_tunnel = !self.ignore_tunnel;

@@ -5,6 +5,8 @@ use std::{
     net::IpAddr,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::failure::Failure;
 
 /// Bytes gathered before they are written.
@@ -50,6 +52,14 @@ impl Out {
 /// Whether standard output is a terminal.
 pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+/// Whether standard output is a pipe whose reader went away. Only writing or asking shows it.
+pub fn is_closed() -> bool {
+    let stdout = io::stdout();
+    let mut asked = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut asked, Some(&now)).is_ok_and(|_| asked[0].revents().contains(PollFlags::ERR))
 }
 
 /// The width to keep to: `COLUMNS` where set, the terminal's where there is one; `None`: no limit.

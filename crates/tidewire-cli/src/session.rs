@@ -7,13 +7,15 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tidewire::{CaptureError, Handler, Ledger, Mode, Outcome, Progress, Stop};
+use tidewire::{Capture, CaptureError, Handler, Ledger, Mode, Outcome, Progress, Stop, live::LiveReport};
 
 use crate::{
     failure::{self, Failure},
     ledger,
+    live::{self, Live},
     options::Common,
-    output::Out,
+    output::{self, Out},
+    sink::Sink,
     units::Bytes,
     values::StatsFormat,
 };
@@ -32,9 +34,18 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Whether reading has ended.
 static DONE: AtomicBool = AtomicBool::new(false);
 
+/// A run that is about to begin.
+pub struct Session<'a> {
+    common: &'a Common,
+    /// Ends it.
+    pub stop: Stop,
+}
+
 /// What remains of a run when its handlers are taken out.
 pub struct Closing {
     pub ledger: Ledger,
+    /// Of a capture from interfaces: what lies before the engine.
+    live: Option<LiveReport>,
     damages: Vec<CaptureError>,
     interrupted: bool,
     elapsed: Duration,
@@ -42,40 +53,97 @@ pub struct Closing {
     stopped: bool,
 }
 
-/// Runs the capture that the options describe. `make` is given each worker's index and the flag by which a handler can
-/// end the run.
-pub fn run<H: Handler + Send>(
-    common: &Common,
-    mode: Mode,
-    mut make: impl FnMut(usize, &Stop) -> H,
-) -> Result<(Vec<H>, Closing), Failure> {
-    let stop = Stop::new();
-    on_interrupt(&stop)?;
-    let capture = common.capture(mode)?.stop_when(&stop);
+impl<'a> Session<'a> {
+    /// From now on signals end the run, and not the program.
+    pub fn new(common: &'a Common) -> Result<Self, Failure> {
+        let stop = Stop::new();
+        on_interrupt(&stop, common.live.is_on())?;
+        Ok(Self { common, stop })
+    }
+
+    /// Runs the capture that the options describe. `make` is given each worker's index. What is printed as it comes goes to
+    /// `sinks`.
+    pub fn run<H: Handler + Send>(
+        &self,
+        mode: Mode,
+        sinks: &[&Sink],
+        mut make: impl FnMut(usize) -> H,
+    ) -> Result<(Vec<H>, Closing), Failure> {
+        let capture = self.common.capture(mode)?.stop_when(&self.stop);
+        let outcome = if self.common.live.is_on() {
+            let mut is_closed = false;
+            let capture = watched(capture, &self.common.live, &self.stop, sinks, &mut is_closed);
+            let outcome = capture.run(make);
+            DONE.store(true, Ordering::Relaxed);
+            for sink in sinks {
+                sink.finish()?;
+            }
+            if is_closed {
+                return Err(Failure::ClosedPipe);
+            }
+            outcome?
+        } else {
+            read(capture, &mut make)?
+        };
+        let Outcome { handlers, ledger, damages, elapsed, interrupted, live, .. } = outcome;
+        let signal = INTERRUPTED.load(Ordering::Relaxed);
+        let stopped = interrupted && !signal;
+        // A signal that came while the last read was waiting counts, too. It is how a capture from interfaces ends.
+        let interrupted = signal && live.is_none();
+        Ok((handlers, Closing { ledger, live, damages, interrupted, elapsed, stopped }))
+    }
+}
+
+/// Reads files, with a progress bar for people who wait.
+fn read<H: Handler + Send>(
+    capture: Capture<'_>,
+    make: &mut impl FnMut(usize) -> H,
+) -> Result<Outcome<H>, tidewire::Error> {
     let mut bar = Bar::new();
-    let outcome = if bar.possible {
-        capture.on_progress(|progress| bar.show(progress)).run(|index| make(index, &stop))
-    } else {
-        capture.run(|index| make(index, &stop))
-    };
+    let outcome =
+        if bar.possible { capture.on_progress(|progress| bar.show(progress)).run(make) } else { capture.run(make) };
     DONE.store(true, Ordering::Relaxed);
     bar.clear();
-    let Outcome { handlers, ledger, damages, elapsed, interrupted, .. } = outcome?;
-    let signal = INTERRUPTED.load(Ordering::Relaxed);
-    let stopped = interrupted && !signal;
-    // A signal that came while the last read was waiting counts, too.
-    Ok((handlers, Closing { ledger, damages, interrupted: signal, elapsed, stopped }))
+    outcome
+}
+
+/// What goes on beside a capture from interfaces: what is to be said is said, what has gathered is written.
+pub fn watched<'a>(
+    capture: Capture<'a>,
+    live: &'a Live,
+    stop: &'a Stop,
+    sinks: &'a [&Sink],
+    is_closed: &'a mut bool,
+) -> Capture<'a> {
+    let capture = capture.before_start(|interfaces| {
+        if !live.quiet {
+            live::say_engines(interfaces);
+        }
+        Ok(())
+    });
+    let capture = capture.on_trouble(|error| failure::say(error));
+    capture.on_report(move |_| {
+        sinks.iter().for_each(|sink| sink.flush());
+        // Nothing may be printed for long: whoever has seen enough is noticed all the same.
+        if output::is_closed() {
+            *is_closed = true;
+            stop.raise();
+        }
+    })
 }
 
 /// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is
-/// told. A second one ends everything.
-fn on_interrupt(stop: &Stop) -> Result<(), Failure> {
+/// told. A second one ends everything. SIGTERM and SIGHUP do the same.
+pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
     let stop = stop.clone();
     let handler = move || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
         stop.raise();
+        if is_live {
+            return;
+        }
         std::thread::spawn(|| {
             std::thread::sleep(PATIENCE);
             if !DONE.load(Ordering::Relaxed) {
@@ -93,12 +161,13 @@ impl Closing {
         let implied = if json { StatsFormat::Json } else { StatsFormat::Text };
         let stats = common.stats.or((common.limit == Some(0)).then_some(implied));
         if stats == Some(StatsFormat::Json) {
-            ledger::push_json(out.buffer(), &self.ledger, self.elapsed);
+            ledger::push_json(out.buffer(), &self.ledger, self.live.as_ref(), self.elapsed);
             out.buffer().push(b'\n');
         }
         out.flush()?;
         if stats == Some(StatsFormat::Text) {
-            let text = ledger::text(&self.ledger, self.elapsed);
+            let before = self.live.as_ref().map(|report| live::text(report, &self.ledger)).unwrap_or_default();
+            let text = before + &ledger::text(&self.ledger, self.elapsed);
             std::io::stderr().write_all(text.as_bytes()).map_err(Failure::from_output)?;
         }
         for damage in &self.damages {

@@ -1,6 +1,6 @@
 //! `tidewire streams`: streams with their statistics, and what was odd about them.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
@@ -12,8 +12,10 @@ use crate::{
     options::Common,
     output::{self, Object, Out, push_number},
     record::{self, DIRECTIONS, Odd, Record},
-    session,
-    table::{Align, Column, Table},
+    rows::{self, Cells, Form, Row},
+    session::Session,
+    sink::Sink,
+    table::{Align, Column},
     units::{Bytes, Lasting, Moment, counted},
 };
 
@@ -41,6 +43,9 @@ struct Streams<const DIGEST: bool> {
     order: Order,
     totals: Totals,
     kept: Kept<Ended>,
+    /// Where streams are printed as they end, if they are.
+    sink: Option<Arc<Sink>>,
+    scratch: Vec<u8>,
 }
 
 /// A stream that ended, with its digests where they were asked for.
@@ -73,7 +78,11 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
         self.totals.add(stream);
         if !self.order.is_empty() {
             let digests = DIGEST.then(|| stream.data().take().unwrap_or_default().map(|hash| hash.finalize().into()));
-            self.kept.push(Ended { record: Record::of(stream, reason), digests });
+            let ended = Ended { record: Record::of(stream, reason), digests };
+            match &self.sink {
+                Some(sink) => sink.push(&ended, &mut self.scratch),
+                None => self.kept.push(ended),
+            }
         }
     }
 }
@@ -86,24 +95,56 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 }
 
 fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, Failure> {
-    let order = options.selection.order(&options.common);
-    let make = |_, _: &_| Streams::<DIGEST> { order, totals: Totals::default(), kept: Kept::new(order) };
-    let (handlers, closing) = session::run(&options.common, Mode::Strict, make)?;
+    let (common, form) = (&options.common, options.selection.form());
+    let order = options.selection.order(common);
+    let session = Session::new(common)?;
+    let is_unending = options.selection.is_unending(common);
+    let sink = is_unending.then(|| Sink::stdout::<Ended>(form, common.limit, &session.stop));
+    let make = |_| Streams::<DIGEST> {
+        order,
+        totals: Totals::default(),
+        kept: Kept::new(order),
+        sink: sink.clone(),
+        scratch: Vec::new(),
+    };
+    let (handlers, closing) = session.run(Mode::Strict, sink.as_deref().as_slice(), make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     let streams = Kept::merged(handlers.into_iter().map(|handler| handler.kept), order);
     let mut out = Out::stdout();
-    if options.selection.json {
-        for stream in &streams {
-            push_json(out.buffer(), stream);
-            out.settle()?;
-        }
-    } else if options.selection.csv {
-        csv(&streams, &mut out)?;
-    } else {
-        table(&streams, &totals, &mut out)?;
+    rows::print(streams, form, false, &mut out)?;
+    if form == Form::Table {
+        out.line(&closing_line(&totals))?;
     }
-    closing.finish(&options.common, options.selection.json, &mut out, failure::OK)
+    closing.finish(common, options.selection.json, &mut out, failure::OK)
+}
+
+impl Row for Ended {
+    const COLUMNS: &'static [Column] = &COLUMNS;
+
+    fn push_json(&self, out: &mut Vec<u8>) {
+        push_json(out, self);
+    }
+
+    fn csv_header() -> String {
+        let mut header = String::from(record::CSV_IDENTITY);
+        for name in DIRECTIONS.iter().flat_map(|direction| CSV_FIGURES.map(|figure| (figure, direction.name()))) {
+            let _ = write!(header, ",{}_{}", name.0, name.1);
+        }
+        header + ",anomalies"
+    }
+
+    fn push_csv(&self, out: &mut Vec<u8>) {
+        push_csv(out, self);
+    }
+
+    fn cells(&self) -> Cells {
+        let mut asides = record::asides(&self.record);
+        // A few gaps are told one by one.
+        let gaps = self.record.odd.as_ref().map_or(0, |odd| odd.gaps.len());
+        asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX);
+        Cells { cells: cells(&self.record), asides, notes: notes(self) }
+    }
 }
 
 fn push_json(out: &mut Vec<u8>, stream: &Ended) {
@@ -175,48 +216,36 @@ const CSV_FIGURES: [&str; 11] = [
     "sha256",
 ];
 
-fn csv(streams: &[Ended], out: &mut Out) -> Result<(), Failure> {
-    if !streams.is_empty() {
-        let mut header = String::from(record::CSV_IDENTITY);
-        for name in DIRECTIONS.iter().flat_map(|direction| CSV_FIGURES.map(|figure| (figure, direction.name()))) {
-            let _ = write!(header, ",{}_{}", name.0, name.1);
-        }
-        out.line(&(header + ",anomalies"))?;
-    }
+fn push_csv(out: &mut Vec<u8>, stream: &Ended) {
     let none = Odd::default();
-    for stream in streams {
-        let odd = stream.record.odd.as_deref().unwrap_or(&none);
-        let buffer = out.buffer();
-        record::push_csv_identity(buffer, &stream.record);
-        for (index, stats) in stream.record.stats.iter().enumerate() {
-            let gaps = odd.gaps.iter().filter(|gap| gap.direction as usize == index).count();
-            let figures = [
-                stats.packets,
-                stats.payload_wire_bytes,
-                stats.reassembled_bytes,
-                stats.retransmitted_bytes,
-                stats.out_of_order_packets,
-                stats.missing_bytes,
-                stats.cutoff_bytes,
-                stats.shed_bytes,
-                gaps as u64,
-                odd.conflicts[index].len() as u64,
-            ];
-            for figure in figures {
-                buffer.push(b',');
-                push_number(buffer, figure);
-            }
-            buffer.push(b',');
-            if let Some(digests) = &stream.digests {
-                buffer.extend_from_slice(output::hex(&digests[index]).as_bytes());
-            }
+    let odd = stream.record.odd.as_deref().unwrap_or(&none);
+    record::push_csv_identity(out, &stream.record);
+    for (index, stats) in stream.record.stats.iter().enumerate() {
+        let gaps = odd.gaps.iter().filter(|gap| gap.direction as usize == index).count();
+        let figures = [
+            stats.packets,
+            stats.payload_wire_bytes,
+            stats.reassembled_bytes,
+            stats.retransmitted_bytes,
+            stats.out_of_order_packets,
+            stats.missing_bytes,
+            stats.cutoff_bytes,
+            stats.shed_bytes,
+            gaps as u64,
+            odd.conflicts[index].len() as u64,
+        ];
+        for figure in figures {
+            out.push(b',');
+            push_number(out, figure);
         }
-        buffer.push(b',');
-        push_number(buffer, odd.anomalies.len() as u64);
-        buffer.push(b'\n');
-        out.settle()?;
+        out.push(b',');
+        if let Some(digests) = &stream.digests {
+            out.extend_from_slice(output::hex(&digests[index]).as_bytes());
+        }
     }
-    Ok(())
+    out.push(b',');
+    push_number(out, odd.anomalies.len() as u64);
+    out.push(b'\n');
 }
 
 const fn column(title: &'static str, align: Align, dispensable: u8) -> Column {
@@ -244,28 +273,18 @@ const COLUMNS: [Column; 14] = [
 /// Lines of one kind beneath a stream; more are counted only.
 const NOTES_MAX: usize = 8;
 
-fn table(streams: &[Ended], totals: &Totals, out: &mut Out) -> Result<(), Failure> {
-    let mut table = Table::new(&COLUMNS);
-    for stream in streams {
-        let mut asides = record::asides(&stream.record);
-        // A few gaps are told one by one.
-        let gaps = stream.record.odd.as_ref().map_or(0, |odd| odd.gaps.len());
-        asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX);
-        table.row_with_notes(cells(&stream.record), asides, notes(stream));
-        table.settle(out)?;
-    }
-    table.finish(out)?;
+fn closing_line(totals: &Totals) -> String {
     let missing = match totals.missing_bytes {
         0 => String::new(),
         bytes => format!(", {} missing", Bytes(bytes)),
     };
-    out.line(&format!(
+    format!(
         "{}, {}, {} reassembled{missing} in {} of traffic",
         counted(totals.streams, "stream", "streams"),
         counted(totals.packets, "packet", "packets"),
         Bytes(totals.reassembled_bytes),
         Lasting(totals.duration_ns())
-    ))
+    )
 }
 
 fn cells(record: &Record) -> Vec<String> {

@@ -62,6 +62,12 @@ impl Table {
         Self { columns: columns.to_vec(), rows: Vec::new(), widths: vec![0; columns.len()], shown: None }
     }
 
+    /// A table whose rows are printed as they come: what comes later is not known when the titles are printed, so that
+    /// columns have the room that they usually need, and stay even where the first rows have nothing in them.
+    pub fn unending(columns: &[Column]) -> Self {
+        Self { widths: columns.iter().map(usual_width).collect(), ..Self::new(columns) }
+    }
+
     /// Adds a row of as many cells as there are columns.
     pub fn row(&mut self, cells: Vec<String>) {
         self.row_with_notes(cells, Vec::new(), Vec::new());
@@ -75,18 +81,22 @@ impl Table {
 
     /// Prints a piece of the table when enough rows have gathered.
     pub fn settle(&mut self, out: &mut Out) -> Result<(), Failure> {
-        if self.rows.len() >= ROWS_TOGETHER { self.finish(out) } else { Ok(()) }
+        if self.is_long() { self.finish(out) } else { Ok(()) }
+    }
+
+    /// Whether enough rows have gathered to be printed.
+    pub fn is_long(&self) -> bool {
+        self.rows.len() >= ROWS_TOGETHER
     }
 
     /// Prints the rows that have gathered.
     pub fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        for line in self.lines(output::width(), output::colours()) {
-            out.line(&line)?;
-        }
-        Ok(())
+        self.take_lines().iter().try_for_each(|line| out.line(line))
+    }
+
+    /// The rows that have gathered, as lines for standard output.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        if self.rows.is_empty() { Vec::new() } else { self.lines(output::width(), output::colours()) }
     }
 
     /// The lines of the rows that have gathered, at most `width` characters each where one is given: dispensable
@@ -191,6 +201,17 @@ impl Table {
         }
         line.truncate(line.trim_end().len());
         line
+    }
+}
+
+/// Characters that a column's cells usually have.
+fn usual_width(column: &Column) -> usize {
+    match (column.title, column.align) {
+        ("CLIENT" | "SERVER", _) => 21,
+        ("START", _) => 26,
+        ("STATE" | "END", _) => 11,
+        (_, Align::Right) => 7,
+        (title, Align::Left) => title.chars().count(),
     }
 }
 

@@ -31,7 +31,7 @@ fn matches_across_segments_chunks_and_not_across_gaps() {
             assert_eq!(json(&base).len(), 1, "{sizes:?} {options:?}");
             assert_eq!(json(&base)[0]["offset"], 1000);
             assert_eq!(json(&[&base[..], &["-e", "!?"]].concat()).len(), 1);
-            let folded = json(&[&base[..], &["-i"]].concat());
+            let folded = json(&[&base[..], &["-I"]].concat());
             let offsets: Vec<u64> = folded.iter().map(|one| one["offset"].as_u64().unwrap()).collect();
             assert_eq!(offsets, [1000, 1506], "{sizes:?} {options:?}");
         }

@@ -122,7 +122,7 @@ impl Steering {
 }
 
 /// A program from the command line, or from the file that it names.
-fn program_text(argument: &str) -> Result<String, Failure> {
+pub fn program_text(argument: &str) -> Result<String, Failure> {
     match argument.strip_prefix('@') {
         Some(path) => fs::read_to_string(path).map_err(|error| Failure::Usage(format!("{path}: {error}"))),
         None => Ok(argument.to_owned()),

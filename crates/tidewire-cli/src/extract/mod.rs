@@ -7,6 +7,7 @@ use std::{
     io::{self, Write as _},
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
 use clap::{Args, ValueEnum};
@@ -18,8 +19,10 @@ use crate::{
     options::Common,
     output::{self, Object, Out, push_number},
     record::{self, DIRECTIONS},
-    session,
-    table::{Align, Column, Table},
+    rows::{self, Cells, Form, Row},
+    session::Session,
+    sink::Sink,
+    table::{Align, Column},
     units::{Bytes, counted},
 };
 use files::{Files, Written};
@@ -39,8 +42,9 @@ const LISTED: u64 = 20;
 /// Write each direction's bytes to a file of its own, with an index beside them
 ///
 /// Files are named ID-PROTO-CLIENT.PORT-SERVER.PORT.c2s (or .s2c). A new directory has a hidden name until all is
-/// written; in one that exists each file has, until it is complete. index.jsonl has one JSON object a file, in the order of ids: name, addresses, bytes, SHA-256 of the file, and gaps
-/// as [offset in the stream, length, cause]. Missing bytes take no place in the file unless --fill says so.
+/// written; in one that exists, or of a capture from interfaces, each file has, until it is complete. index.jsonl has one
+/// JSON object a file, in the order of ids (of interfaces: as streams end): name, addresses, bytes, SHA-256 of the file,
+/// and gaps as [offset in the stream, length, cause]. Missing bytes take no place in the file unless --fill says so.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Write to this directory; it is made if need be
@@ -128,8 +132,34 @@ struct Extract {
     files: Files,
     fill: Fill,
     stop: Stop,
-    lines: Vec<Line>,
+    lines: Lines,
     failure: Option<io::Error>,
+}
+
+/// Lines of the index: gathered, or written as they come.
+struct Lines {
+    gathered: Vec<Line>,
+    /// Of lines that are written as they come, this many are gathered all the same, to be shown at the end.
+    gathered_max: usize,
+    sinks: Vec<Arc<Sink>>,
+    scratch: Vec<u8>,
+    files: u64,
+    bytes: u64,
+}
+
+impl Lines {
+    fn push(&mut self, line: Line) {
+        if let Some(written) = &line.written {
+            self.files += 1;
+            self.bytes += written.bytes;
+        }
+        for sink in &self.sinks {
+            sink.push(&line, &mut self.scratch);
+        }
+        if self.gathered.len() < self.gathered_max {
+            self.gathered.push(line);
+        }
+    }
 }
 
 impl Handler for Extract {
@@ -233,31 +263,37 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     options.common.need_bytes("extract")?;
     drop(options.common.capture(Mode::Strict)?);
     let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
-    let place = Place::prepare(directory, options.force)?;
+    let is_live = options.common.live.is_on();
+    let place = Place::prepare(directory, options.force, is_live)?;
+    let session = Session::new(&options.common)?;
+    let sinks = if is_live { options.sinks(&place, &session.stop)? } else { Vec::new() };
     let digests = options.digest == DigestName::Sha256;
-    let make = |_, stop: &Stop| Extract {
+    let make = |_| Extract {
         files: Files::new(place.working.clone(), !place.staged, digests, open_max),
         fill: options.fill,
-        stop: stop.clone(),
-        lines: Vec::new(),
+        stop: session.stop.clone(),
+        lines: options.lines(&sinks),
         failure: None,
     };
-    let ran = session::run(&options.common, Mode::Strict, make);
+    let shared: Vec<&Sink> = sinks.iter().map(|sink| &**sink).collect();
+    let ran = session.run(Mode::Strict, &shared, make);
     let (handlers, closing) = ran.inspect_err(|_| place.abandon())?;
-    let (mut lines, mut failure) = (Vec::new(), None);
+    let (mut all, mut failure) = (options.lines(&[]), None);
     for handler in handlers {
-        lines.extend(handler.lines);
+        all.files += handler.lines.files;
+        all.bytes += handler.lines.bytes;
+        all.gathered.extend(handler.lines.gathered);
         failure = failure.or(handler.failure);
     }
-    lines.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
-    let shown = write_index(&place.working, &lines).and_then(|()| place.show());
+    all.gathered.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
+    let shown = if is_live { Ok(()) } else { write_index(&place.working, &all.gathered).and_then(|()| place.show()) };
     if let Some(error) = failure.or(shown.err()) {
-        let whole = counted(lines.len() as u64, "direction is", "directions are");
+        let whole = counted(all.gathered.len() as u64, "direction is", "directions are");
         let name = directory.display();
         return Err(Failure::Output(format!("{name}: writing failed: {error}; {whole} in {INDEX}")));
     }
     let mut out = Out::stdout();
-    options.print(&lines, directory, &mut out)?;
+    options.print(&all, directory, &mut out)?;
     closing.finish(&options.common, options.json, &mut out, failure::OK)
 }
 
@@ -270,8 +306,9 @@ struct Place {
 }
 
 impl Place {
-    /// Makes the directory; refuses one that has something in it unless told otherwise.
-    fn prepare(directory: &Path, force: bool) -> Result<Self, Failure> {
+    /// Makes the directory; refuses one that has something in it unless told otherwise. That of a live capture is seen at
+    /// once: nobody knows when it will end.
+    fn prepare(directory: &Path, force: bool, is_live: bool) -> Result<Self, Failure> {
         let name = directory.display();
         let cannot = |error: io::Error| Failure::Output(format!("{name}: cannot be made: {error}"));
         if directory.exists() {
@@ -291,6 +328,10 @@ impl Place {
             return Err(Failure::Usage(format!("{name} is not a name for a directory")));
         };
         let working = files::hidden(parent, &last.to_string_lossy());
+        if is_live {
+            fs::create_dir(directory).map_err(cannot)?;
+            return Ok(Self { working: directory.to_owned(), shown: directory.to_owned(), staged: false });
+        }
         // One that an earlier run had no time to rename is not taken over.
         let other = format!("{} is there already: is another run writing it? Otherwise remove it", working.display());
         fs::create_dir(&working).map_err(|error| match error.kind() {
@@ -357,6 +398,28 @@ fn push_line(out: &mut Vec<u8>, line: &Line) {
     out.push(b'\n');
 }
 
+/// The index has no other form than JSON; its table has the name, the length and the number of gaps only.
+impl Row for Line {
+    const COLUMNS: &'static [Column] = &COLUMNS;
+
+    fn push_json(&self, out: &mut Vec<u8>) {
+        push_line(out, self);
+    }
+
+    fn csv_header() -> String {
+        String::new()
+    }
+
+    fn push_csv(&self, _: &mut Vec<u8>) {}
+
+    fn cells(&self) -> Cells {
+        let gaps = if self.gaps.is_empty() { String::new() } else { self.gaps.len().to_string() };
+        let written = self.written.as_ref();
+        let bytes = written.map_or_else(String::new, |written| Bytes(written.bytes).to_string());
+        Cells::of(vec![bytes, gaps, written.map_or_else(String::new, |written| written.name.clone())])
+    }
+}
+
 const COLUMNS: [Column; 3] = [
     Column { title: "BYTES", align: Align::Right, dispensable: 0 },
     Column { title: "GAPS", align: Align::Right, dispensable: 1 },
@@ -364,27 +427,42 @@ const COLUMNS: [Column; 3] = [
 ];
 
 impl Options {
-    fn print(&self, lines: &[Line], directory: &Path, out: &mut Out) -> Result<(), Failure> {
-        let limit = self.common.limit.unwrap_or(if self.json { u64::MAX } else { LISTED });
-        let listed = lines.iter().take(usize::try_from(limit).unwrap_or(usize::MAX));
+    /// Lines to be gathered, or for the sinks where there are some.
+    fn lines(&self, sinks: &[Arc<Sink>]) -> Lines {
+        let gathered_max = match sinks {
+            [] => usize::MAX,
+            _ if self.json => 0,
+            _ => usize::try_from(self.listed()).unwrap_or(usize::MAX),
+        };
+        Lines { gathered: Vec::new(), gathered_max, sinks: sinks.to_vec(), scratch: Vec::new(), files: 0, bytes: 0 }
+    }
+
+    /// Where lines of the index go as they come: to the index, and with --json to standard output.
+    fn sinks(&self, place: &Place, stop: &Stop) -> Result<Vec<Arc<Sink>>, Failure> {
+        let path = place.working.join(INDEX);
+        let cannot = |error| Failure::Output(format!("{}: cannot be written: {error}", path.display()));
+        let file = fs::File::create(&path).map_err(cannot)?;
+        let mut sinks = vec![Sink::new::<Line>(Form::Json, None, stop, Box::new(file))];
         if self.json {
-            for line in listed {
-                push_line(out.buffer(), line);
-                out.settle()?;
-            }
-            return Ok(());
+            sinks.push(Sink::stdout::<Line>(Form::Json, self.common.limit, stop));
         }
-        let mut table = Table::new(&COLUMNS);
-        for line in listed {
-            let Some(written) = &line.written else { continue };
-            let gaps = if line.gaps.is_empty() { String::new() } else { line.gaps.len().to_string() };
-            table.row(vec![Bytes(written.bytes).to_string(), gaps, written.name.clone()]);
+        Ok(sinks)
+    }
+
+    /// How many lines are printed.
+    fn listed(&self) -> u64 {
+        self.common.limit.unwrap_or(if self.json { u64::MAX } else { LISTED })
+    }
+
+    fn print(&self, lines: &Lines, directory: &Path, out: &mut Out) -> Result<(), Failure> {
+        let limit = usize::try_from(self.listed()).unwrap_or(usize::MAX);
+        let listed = lines.gathered.iter().take(limit);
+        if self.json {
+            return rows::print(listed, Form::Json, false, out);
         }
-        table.finish(out)?;
-        let written = || lines.iter().filter_map(|line| line.written.as_ref());
-        let (count, bytes) = (written().count() as u64, written().map(|written| written.bytes).sum());
-        let (files, name) = (counted(count, "file", "files"), directory.display());
-        out.line(&format!("{files}, {} in {name}; {INDEX} lists them", Bytes(bytes)))
+        rows::print(listed.filter(|line| line.written.is_some()), Form::Table, false, out)?;
+        let (files, name) = (counted(lines.files, "file", "files"), directory.display());
+        out.line(&format!("{files}, {} in {name}; {INDEX} lists them", Bytes(lines.bytes)))
     }
 
     /// How many files may be open.

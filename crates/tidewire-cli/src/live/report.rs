@@ -1,0 +1,122 @@
+//! Where the packets of a live capture are or went, as text and as JSON.
+
+use std::fmt::Write as _;
+
+use tidewire::{
+    Ledger,
+    live::{InterfaceCounts, InterfaceReport, LiveReport, RingCounts, WorkerReport},
+};
+
+use crate::{
+    failure,
+    output::Object,
+    units::{Bytes, Count},
+};
+
+/// Says how the packets of each interface are got, and why so.
+pub fn say_engines(interfaces: &[InterfaceReport]) {
+    for interface in interfaces {
+        failure::say(format_args!("{}: {}", interface.name, interface.engine));
+    }
+}
+
+/// The part of the ledger that lies before the engine, for people: by place, from the wire on. What is nothing is left
+/// out, except what arrived.
+pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
+    let mut lines: Vec<(String, u64, String)> = Vec::new();
+    let mut line = |name: &str, count: u64, note: String| lines.push((name.to_owned(), count, note));
+    for interface in &report.interfaces {
+        let name = &interface.name;
+        let Some(counts) = &interface.counts else {
+            line(name, 0, "the interface is gone, and its counts with it".into());
+            continue;
+        };
+        line(&format!("{name}: received"), counts.rx_packets, Bytes(counts.rx_bytes).to_string());
+        let others = [
+            ("  sent", counts.tx_packets),
+            ("  dropped", counts.rx_dropped),
+            ("  missed", counts.rx_missed),
+            ("  damaged", counts.rx_errors),
+        ];
+        others.iter().filter(|(_, count)| *count > 0).for_each(|(name, count)| line(name, *count, String::new()));
+    }
+    let rings = report.rings();
+    line("rings: received", rings.received, String::new());
+    let unread = left_unread(report, ledger);
+    let lost = [("  no room", rings.dropped), ("  failed", rings.failed), ("  left unread", unread)];
+    lost.iter().filter(|(_, count)| *count > 0).for_each(|(name, count)| line(name, *count, String::new()));
+    line("  system calls", rings.calls, format!("{:.4} a packet", calls_per_packet(&rings)));
+    let late: u64 = report.workers.iter().map(|worker| worker.late).sum();
+    if late > 0 {
+        line("  out of order", late, String::new());
+    }
+    lines.iter().fold(String::new(), |mut text, (name, count, note)| {
+        let note = if note.is_empty() { String::new() } else { format!("  {note}") };
+        let _ = writeln!(text, "{name:<24}{:>16}{note}", Count(*count).to_string());
+        text
+    })
+}
+
+/// Packets that were in the rings and that nobody asked for: `--packets` was reached.
+fn left_unread(report: &LiveReport, ledger: &Ledger) -> u64 {
+    report.rings().received.saturating_sub(ledger.received)
+}
+
+fn calls_per_packet(rings: &RingCounts) -> f64 {
+    if rings.received == 0 { 0.0 } else { rings.calls as f64 / rings.received as f64 }
+}
+
+/// The same as a member: `live`.
+pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) {
+    object.object("live", |object| {
+        object.array("interfaces", &report.interfaces, |out, interface| {
+            let mut object = Object::open(out);
+            object.text("name", &interface.name);
+            object.text("engine", &interface.engine);
+            match &interface.counts {
+                Some(counts) => push_counts(&mut object, counts),
+                None => object.null("received"),
+            }
+            object.close();
+        });
+        push_rings(object, &report.rings());
+        object.number("left_unread", left_unread(report, ledger));
+        object.number("shunted_packets", ledger.shunted_packets);
+        object.number("shunted_bytes", ledger.shunted_bytes);
+        object.array("workers", report.workers.iter().enumerate(), |out, (index, worker)| {
+            let mut object = Object::open(out);
+            push_worker(&mut object, index, worker);
+            object.close();
+        });
+    });
+}
+
+fn push_counts(object: &mut Object<'_>, counts: &InterfaceCounts) {
+    object.number("received", counts.rx_packets);
+    object.number("received_bytes", counts.rx_bytes);
+    object.number("sent", counts.tx_packets);
+    object.number("sent_bytes", counts.tx_bytes);
+    object.number("dropped", counts.rx_dropped);
+    object.number("missed", counts.rx_missed);
+    object.number("damaged", counts.rx_errors);
+}
+
+fn push_rings(object: &mut Object<'_>, rings: &RingCounts) {
+    object.object("rings", |object| {
+        object.number("received", rings.received);
+        object.number("no_room", rings.dropped);
+        object.number("failed", rings.failed);
+        object.number("calls", rings.calls);
+    });
+}
+
+fn push_worker(object: &mut Object<'_>, index: usize, worker: &WorkerReport) {
+    object.number("worker", index as u64);
+    match worker.cpu {
+        Some(cpu) => object.number("cpu", cpu as u64),
+        None => object.null("cpu"),
+    }
+    object.number("received", worker.ledger.received);
+    object.number("out_of_order", worker.late);
+    push_rings(object, &worker.rings);
+}
