@@ -5,6 +5,7 @@
 //!
 //! What AF_XDP does not do: outgoing frames are not seen. A tag that the card takes out of frames (`ethtool -K … rxvlan off`
 
+mod engine;
 mod features;
 mod plan;
 mod probe;
@@ -13,6 +14,7 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+pub use engine::{XdpAttachment, XdpCapture, XdpEngine};
 pub use plan::XskPlan;
 pub use probe::{Support, probe};
 pub use ring::XskRing;

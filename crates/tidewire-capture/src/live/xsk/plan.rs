@@ -130,6 +130,12 @@ impl XskPlan {
         self.is_steered
     }
 
+    /// How many workers.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
     /// Rings of a worker: one for each receive queue that it has frames of.
     #[must_use]
     pub fn rings(&self, worker: usize) -> usize {
