@@ -3,6 +3,7 @@
 mod report;
 mod sending;
 mod sink;
+mod tcp;
 mod udp;
 
 use clap::{Args, Subcommand};
@@ -37,6 +38,7 @@ Capabilities: cap_bpf and cap_net_admin to send from the kernel, cap_net_raw for
 #[derive(Subcommand, Debug)]
 enum Traffic {
     Udp(udp::Options),
+    Tcp(tcp::Options),
     SynFlood(udp::FloodOptions),
     Sink(sink::Options),
 }
@@ -44,6 +46,7 @@ enum Traffic {
 pub fn run(options: &Options) -> Result<u8, Failure> {
     match &options.traffic {
         Traffic::Udp(options) => udp::run(options),
+        Traffic::Tcp(options) => tcp::run(options),
         Traffic::SynFlood(options) => udp::flood(options),
         Traffic::Sink(options) => sink::run(options),
     }

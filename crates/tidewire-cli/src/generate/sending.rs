@@ -50,7 +50,7 @@ pub struct Sending {
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
 
-    /// Leave the numbers at the frames' ends out
+    /// Leave the numbers at the frames' ends out; receivers with GRO then merge TCP segments
     #[arg(long)]
     no_numbers: bool,
 
@@ -74,7 +74,8 @@ enum SenderName {
     Socket,
 }
 
-fn count(text: &str) -> Result<u64, String> {
+/// A number of things, as in 64k.
+pub fn count(text: &str) -> Result<u64, String> {
     let (digits, scale) = match text.trim().to_ascii_lowercase() {
         text if text.ends_with('k') => (text.trim_end_matches('k').to_owned(), 1_000),
         text if text.ends_with('m') => (text.trim_end_matches('m').to_owned(), 1_000_000),
@@ -88,6 +89,11 @@ fn count(text: &str) -> Result<u64, String> {
 impl Sending {
     pub fn numbered(&self) -> bool {
         !self.no_numbers
+    }
+
+    /// Whether it ends by itself, however much traffic there is.
+    pub fn is_limited(&self) -> bool {
+        self.packets.is_some() || self.duration.is_some()
     }
 
     fn plan(&self) -> Plan {

@@ -4,7 +4,7 @@ use tidewire_gen::{
     traffic::{Class, Flows, Order},
 };
 
-use super::sending::{self, Sending};
+use super::sending::{self, Sending, count};
 use crate::failure::Failure;
 
 /// UDP datagrams of many flows
@@ -17,7 +17,7 @@ pub struct Options {
     sending: Sending,
 
     /// How many flows, 1 to 16777216
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
+    #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = count)]
     flows: u64,
 
     /// Flows one after the other, or at random
@@ -55,7 +55,7 @@ pub struct FloodOptions {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OrderName {
+pub enum OrderName {
     Turn,
     Random,
 }
@@ -76,7 +76,8 @@ pub fn flood(options: &FloodOptions) -> Result<u8, Failure> {
     sending::run(&mut flows, &options.sending)
 }
 
-fn class(text: &str) -> Result<Class, String> {
+/// A class, as `SHARE:PORT[:DSCP]`.
+pub fn class(text: &str) -> Result<Class, String> {
     let mut parts = text.split(':');
     let mut number = |most: u32| -> Option<u32> { parts.next()?.trim().parse().ok().filter(|value| *value <= most) };
     let form = || format!("'{text}' is not SHARE:PORT[:DSCP], as in 10:53:46 (DSCP 0 to 63)");

@@ -1,9 +1,9 @@
-use super::{MACS, Made, Traffic};
+use super::{MACS, Made, Traffic, pattern};
 use crate::{
-    craft::{fold, sum},
+    craft::fold,
     number::TRAILER_BYTES,
     random::mix,
-    size::{FRAME_BYTES_MAX, PLACES, Sizes, shared_out},
+    size::{PLACES, Sizes, shared_out},
 };
 
 /// Most flows: each has a client's address of its own in 10.0.0.0/8.
@@ -12,20 +12,6 @@ pub const FLOWS_MAX: u64 = 1 << 24;
 const CLASSES_MAX: usize = 8;
 /// Bytes of headers that the kernel program writes as a whole.
 pub(crate) const HEADER_BYTES: usize = 56;
-
-/// What payloads consist of: the byte at offset `o` of a frame is the `o % 8`th of these.
-pub(crate) const PATTERN: [u8; 8] = *b"tidewire";
-
-/// As much of it as a frame may have.
-static PATTERN_LONG: [u8; FRAME_BYTES_MAX] = {
-    let mut long = [0; FRAME_BYTES_MAX];
-    let mut at = 0;
-    while at < long.len() {
-        long[at] = PATTERN[at % 8];
-        at += 1;
-    }
-    long
-};
 
 const UDP_HEADERS_BYTES: usize = 42;
 const TCP_HEADERS_BYTES: usize = 54;
@@ -181,9 +167,9 @@ impl Flows {
         let inner = proto + u32::from(inner_bytes);
         let inner = match self.kind {
             FlowKind::Udp => {
-                let payload: Vec<u8> = (UDP_HEADERS_BYTES..34 + usize::from(inner_bytes)).map(pattern_at).collect();
+                let payload = usize::from(inner_bytes).saturating_sub(8);
                 // At most 9,000 bytes: far from 2^32.
-                inner + u32::from(inner_bytes) + sum(&payload, 0) as u32
+                inner + u32::from(inner_bytes) + pattern::sum_of(UDP_HEADERS_BYTES as u64, payload) as u32
             }
             FlowKind::SynFlood => inner + 0x5002 + u32::from(WINDOW),
         };
@@ -192,7 +178,7 @@ impl Flows {
 
     /// The headers of any packet, what differs left 0.
     pub(crate) fn header(&self) -> [u8; HEADER_BYTES] {
-        let mut header: [u8; HEADER_BYTES] = std::array::from_fn(pattern_at);
+        let mut header: [u8; HEADER_BYTES] = std::array::from_fn(pattern::pattern_at);
         let [near, far] = MACS;
         let fixed = [0x08, 0, 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64];
         let proto = if self.kind == FlowKind::Udp { 17 } else { 6 };
@@ -253,7 +239,7 @@ impl Flows {
         let addresses_sum = words(saddr) + words(daddr);
         let id = number as u16;
         let frame = frame.get_mut(..bytes)?;
-        frame.copy_from_slice(PATTERN_LONG.get(..bytes)?);
+        pattern::fill(frame, 0);
         put(frame, 0, &self.header());
         put(frame, 15, &[picked.tos]);
         put(frame, 16, &ip_bytes.to_be_bytes());
@@ -303,11 +289,6 @@ impl Traffic for Flows {
     fn numbered(&self) -> bool {
         self.numbered
     }
-}
-
-/// The payload's byte at an offset of its frame.
-pub(crate) fn pattern_at(at: usize) -> u8 {
-    PATTERN.get(at % 8).copied().unwrap_or(0)
 }
 
 fn words(address: u32) -> u64 {

@@ -1,9 +1,17 @@
 //! Frames made to order, one after the other.
 
 mod flows;
+mod headers;
+mod pattern;
+mod replay;
+mod rewrite;
+mod tcp;
 
-pub(crate) use flows::PATTERN;
 pub use flows::{Class, FlowKind, Flows, Order};
+pub use headers::Link;
+pub(crate) use pattern::PATTERN;
+pub use replay::{Replay, ReplaySettings};
+pub use tcp::{CONCURRENT_MAX, Connections, TcpSettings};
 
 /// Addresses of the two ends: the frames' own, of nobody.
 pub(crate) const MACS: [[u8; 6]; 2] = [[2, 0x74, 0x77, 0, 0, 1], [2, 0x74, 0x77, 0, 0, 2]];

@@ -1,7 +1,9 @@
-//! A network of the test's own, and what arrives at its far end.
+//! A network of the test's own, what arrives at its far end, and what the engine makes of it.
 #![allow(dead_code)]
 
 use std::{io, sync::atomic::AtomicBool};
+
+use tidewire::{Capture, ChecksumMode, Fate, Handler, Outcome};
 
 use tidewire_capture::{Error, sys::net::PacketSocket};
 use tidewire_gen::{
@@ -48,4 +50,31 @@ pub fn made(traffic: &mut dyn Traffic, count: u64) -> Vec<Vec<u8>> {
         Some(frame)
     };
     (0..count).map_while(frame).collect()
+}
+
+/// The frames as a capture, a microsecond apart.
+pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, 1] {
+        out.extend(word.to_le_bytes());
+    }
+    for (number, frame) in (0_u32..).zip(frames) {
+        let length = frame.len() as u32;
+        for word in [1_700_000_000 + number / 1_000_000, number % 1_000_000, length, length] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(frame);
+    }
+    out
+}
+
+/// What the engine makes of them; every checksum is verified, and nothing may be odd.
+pub fn engine<H: Handler + Send>(frames: &[Vec<u8>], handler: H) -> Outcome<H> {
+    let capture = Capture::reader(io::Cursor::new(capture(frames))).checksum(ChecksumMode::Verify);
+    let outcome = capture.run_with(handler).expect("a run");
+    assert!(outcome.damages.is_empty());
+    assert_eq!(outcome.ledger.received, frames.len() as u64);
+    assert_eq!(outcome.ledger.fates[Fate::BadChecksum as usize], 0, "checksums");
+    assert_eq!(outcome.ledger.gap_bytes, 0, "gaps");
+    outcome
 }
