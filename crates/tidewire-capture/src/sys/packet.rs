@@ -397,3 +397,6 @@ impl Drop for Blocks {
         self.unmap();
     }
 }
+
+#[cfg(test)]
+mod tests;

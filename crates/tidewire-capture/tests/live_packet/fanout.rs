@@ -13,7 +13,7 @@ use tidewire_capture::{
 use tidewire_steer::{Compiled, Packet, Program, Settings, State};
 
 use super::craft::{conversations, fragments, frame, whole};
-use super::rig::{Delivered, Rig, bytes, cable, inside, settings, wire};
+use super::rig::{Delivered, FAR, NEAR, Rig, bytes, cable, inside, settings, wire};
 
 const WORKERS: usize = 3;
 
@@ -220,6 +220,26 @@ fn steering_programs_choose_as_their_evaluator_does_and_what_they_drop_is_counte
             let nowhere = sent.len() - wanted.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
             assert_eq!(rig.steered_out.remove(0).frames().unwrap(), nowhere as u64, "{text}");
         }
+    });
+}
+
+#[test]
+fn every_interface_has_a_group_of_its_own() {
+    inside(|| {
+        cable();
+        let fanout = Fanout { group: Some(300), ..group(FanoutMode::Hash) };
+        let both = LiveSettings { interfaces: vec![FAR.into(), NEAR.into()], fanout: Some(fanout), ..settings(2) };
+        let mut rig = Rig::open(&both).unwrap();
+        assert_eq!(rig.groups, [Some(300), Some(301)]);
+        let sent = play();
+        send(&sent);
+        // Each frame leaves by one of them and arrives at the other.
+        let got = rig.collect(2 * sent.len());
+        for interface in 0..2 {
+            let count = got.iter().flatten().filter(|one| one.frame.interface == interface).count();
+            assert_eq!(count, sent.len());
+        }
+        assert_eq!(rig.counts(), (2 * sent.len() as u64, 0));
     });
 }
 

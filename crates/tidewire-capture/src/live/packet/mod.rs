@@ -11,6 +11,7 @@ mod group;
 mod plan;
 mod ring;
 mod shape;
+mod steering;
 mod tagged;
 
 pub use plan::{Filters, Group, Plan, SocketFilter, SteeredOut};

@@ -1,14 +1,10 @@
 use std::{
-    fs::File,
-    io::{self, Read as _},
+    io,
     os::fd::{AsFd, OwnedFd},
     sync::Arc,
 };
 
-use tidewire_steer::{
-    Compiled, DATAGRAMS_MAX, Fragments, Program, STATE_BYTES, Settings,
-    bpf::{Copy, MapUse},
-};
+use tidewire_steer::Compiled;
 use tidewire_wire::LinkType;
 
 use super::{
@@ -16,16 +12,13 @@ use super::{
     group::{Join, Members, Recipe, Sockets, Steering},
     ring::Marks,
     shape::Shape,
+    steering::{HASH_GROUP, OWN_GROUP, flow_steering, kind, programs},
     tagged::restored,
 };
 use crate::{
     ClassicInstruction, Error,
     live::{Direction, Fanout, FanoutMode, Interface, LiveSettings},
-    sys::{
-        arena::Place,
-        bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER},
-        packet::Blocks,
-    },
+    sys::{arena::Place, packet::Blocks},
 };
 
 /// Members of a group, at most (`PACKET_FANOUT_MAX`); one may be the socket that takes what is dropped.
@@ -128,7 +121,7 @@ impl Plan {
         let own = plan.own.then(flow_steering).transpose()?;
         if let Some(compiled) = settings.steering.as_ref().or(own.as_ref()) {
             plan.fanout = Some(settings.fanout.unwrap_or(OWN_GROUP));
-            plan.steering = steering(compiled, workers as u32)?;
+            plan.steering = programs(compiled, workers as u32)?;
         }
         plan.check_memory(settings.interfaces.len().max(1))?;
         Ok(plan)
@@ -320,75 +313,6 @@ impl Plan {
         };
         Ok(Some(SocketFilter::Classic(program.into_iter().map(cut).collect())))
     }
-}
-
-/// The group of our own steering.
-const OWN_GROUP: Fanout = Fanout { group: None, mode: FanoutMode::Ebpf, defrag: false, rollover: false };
-
-/// The group where it cannot run.
-const HASH_GROUP: Fanout = Fanout { mode: FanoutMode::Hash, defrag: true, ..OWN_GROUP };
-
-/// A group's mode and flags, as the kernel takes them.
-fn kind(fanout: &Fanout, incoming: bool) -> u16 {
-    let mode = match fanout.mode {
-        FanoutMode::Hash => libc::PACKET_FANOUT_HASH,
-        FanoutMode::RoundRobin => libc::PACKET_FANOUT_LB,
-        FanoutMode::Cpu => libc::PACKET_FANOUT_CPU,
-        FanoutMode::Rollover => libc::PACKET_FANOUT_ROLLOVER,
-        FanoutMode::Random => libc::PACKET_FANOUT_RND,
-        FanoutMode::Queue => libc::PACKET_FANOUT_QM,
-        FanoutMode::Cbpf => libc::PACKET_FANOUT_CBPF,
-        FanoutMode::Ebpf => libc::PACKET_FANOUT_EBPF,
-    };
-    let flags = [
-        (fanout.defrag, libc::PACKET_FANOUT_FLAG_DEFRAG),
-        (fanout.rollover, libc::PACKET_FANOUT_FLAG_ROLLOVER),
-        (incoming, libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING),
-        (fanout.group.is_none(), libc::PACKET_FANOUT_FLAG_UNIQUEID),
-    ];
-    let flags = flags.into_iter().filter(|flag| flag.0).fold(0, |all, flag| all | flag.1);
-    (mode | flags) as u16
-}
-
-/// Both directions and all fragments of a flow to one worker, everything else to the first.
-fn flow_steering() -> Result<Compiled, Error> {
-    let mut seed = [0; 8];
-    let random = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
-    random.map_err(|source| Error::Kernel { what: "reading random numbers".into(), source, hint: String::new() })?;
-    let settings =
-        Settings { fragments: Fragments::FollowFirst, seed: u64::from_ne_bytes(seed), ..Settings::default() };
-    // What passes without having been steered goes by its flow, or to the first worker.
-    Ok(Compiled::new(&Program::parse("unit")?, &settings)?)
-}
-
-/// The programs of a group, or of two.
-fn steering(compiled: &Compiled, workers: u32) -> Result<Vec<Steering>, Error> {
-    let copies: &[Copy] = if compiled.may_double() { &[Copy::First, Copy::Second] } else { &[Copy::First] };
-    copies.iter().map(|copy| load(compiled, workers, *copy)).collect()
-}
-
-fn load(compiled: &Compiled, workers: u32, copy: Copy) -> Result<Steering, Error> {
-    let code = compiled.fanout(workers, copy)?;
-    let refused = |source: io::Error| match source.kind() {
-        io::ErrorKind::PermissionDenied if source.raw_os_error().is_some() => Error::Privilege {
-            what: "steering frames to workers by a program in the kernel".into(),
-            capability: "cap_net_raw,cap_bpf",
-        },
-        _ => Error::Kernel { what: "loading the steering program".into(), source, hint: String::new() },
-    };
-    let mut maps = Vec::new();
-    for usage in code.maps() {
-        let map = match usage {
-            MapUse::State => Map::new(ARRAY, 4, STATE_BYTES as u32, 1),
-            MapUse::Datagrams => Map::new(LRU_HASH, 8, 8, DATAGRAMS_MAX as u32),
-            MapUse::Sockets | MapUse::Programs => Err(io::ErrorKind::Unsupported.into()),
-        };
-        maps.push((usage, map.map_err(refused)?));
-    }
-    let number = |usage| maps.iter().find(|map| map.0 == usage).map_or(-1, |map| map.1.number());
-    let program = Loaded::load(SOCKET_FILTER, &code.bytes(number)).map_err(refused)?;
-    let may_drop = compiled.may_drop() || copy == Copy::Second;
-    Ok(Steering::Program { program: Arc::new(program), may_drop })
 }
 
 /// Memory that can be had without swapping.
