@@ -1,7 +1,7 @@
 //! How a run can go wrong, and what the shell is told.
 
 use std::{
-    fmt::Display,
+    fmt::{self, Display},
     io::{self, Write as _},
 };
 
@@ -62,6 +62,15 @@ impl Failure {
         };
         say(message);
         code
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClosedPipe => f.write_str("the output was closed"),
+            Self::Usage(message) | Self::Input(message) | Self::Output(message) => f.write_str(message),
+        }
     }
 }
 

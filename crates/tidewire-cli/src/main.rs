@@ -3,6 +3,7 @@
 
 mod check_steering;
 mod config_file;
+mod count;
 mod datagrams;
 mod extract;
 mod failure;
@@ -51,6 +52,7 @@ enum Command {
     Follow(follow::Options),
     Match(matching::Options),
     Datagrams(datagrams::Options),
+    Count(count::Options),
     CheckSteering(check_steering::Options),
     Gen(generate::Options),
     Lab(lab::Options),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Extract(options) => extract::run(options),
         Command::Follow(options) => follow::run(options),
         Command::Datagrams(options) => datagrams::run(options),
+        Command::Count(options) => count::run(options),
         Command::CheckSteering(options) => check_steering::run(options),
         Command::Gen(options) => generate::run(options),
         Command::Lab(options) => lab::run(options),

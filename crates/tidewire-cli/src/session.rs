@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether reading has ended.
-static DONE: AtomicBool = AtomicBool::new(false);
+pub static DONE: AtomicBool = AtomicBool::new(false);
 
 /// A run that is about to begin.
 pub struct Session<'a> {
@@ -54,10 +54,12 @@ pub struct Closing {
 }
 
 impl<'a> Session<'a> {
-    /// From now on signals end the run, and not the program.
+    /// Of files, signals end the run and not the program from now on.
     pub fn new(common: &'a Common) -> Result<Self, Failure> {
         let stop = Stop::new();
-        on_interrupt(&stop, common.live.is_on())?;
+        if !common.live.is_on() {
+            on_interrupt(&stop, false)?;
+        }
         Ok(Self { common, stop })
     }
 
@@ -72,7 +74,8 @@ impl<'a> Session<'a> {
         let capture = self.common.capture(mode)?.stop_when(&self.stop);
         let outcome = if self.common.live.is_on() {
             let mut is_closed = false;
-            let capture = watched(capture, &self.common.live, &self.stop, sinks, &mut is_closed);
+            let flush = |_: &LiveReport| sinks.iter().for_each(|sink| sink.flush());
+            let capture = watched(capture, &self.common.live, &self.stop, flush, &mut is_closed);
             let outcome = capture.run(make);
             DONE.store(true, Ordering::Relaxed);
             for sink in sinks {
@@ -107,23 +110,25 @@ fn read<H: Handler + Send>(
     outcome
 }
 
-/// What goes on beside a capture from interfaces: what is to be said is said, what has gathered is written.
+/// What goes on beside a capture from interfaces: what is to be said is said, and `look` is called with reports.
 pub fn watched<'a>(
     capture: Capture<'a>,
     live: &'a Live,
     stop: &'a Stop,
-    sinks: &'a [&Sink],
+    mut look: impl FnMut(&LiveReport) + 'a,
     is_closed: &'a mut bool,
 ) -> Capture<'a> {
     let capture = capture.before_start(|interfaces| {
+        // Until now a signal ended the program: nothing had been gathered.
+        on_interrupt(stop, true).map_err(|failure| CaptureError::Setting(failure.to_string()))?;
         if !live.quiet {
             live::say_engines(interfaces);
         }
         Ok(())
     });
     let capture = capture.on_trouble(|error| failure::say(error));
-    capture.on_report(move |_| {
-        sinks.iter().for_each(|sink| sink.flush());
+    capture.on_report(move |report| {
+        look(report);
         // Nothing may be printed for long: whoever has seen enough is noticed all the same.
         if output::is_closed() {
             *is_closed = true;
@@ -134,7 +139,7 @@ pub fn watched<'a>(
 
 /// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is
 /// told. A second one ends everything. SIGTERM and SIGHUP do the same.
-pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
+fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
     let stop = stop.clone();
     let handler = move || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {

@@ -137,6 +137,28 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Bits a second for people.
+pub struct BitRate(pub f64);
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
+        let mut value = self.0;
+        let mut unit = 0;
+        while value >= 999.5 && unit + 1 < UNITS.len() {
+            value /= 1000.0;
+            unit += 1;
+        }
+        let decimals = match value {
+            _ if unit == 0 => 0,
+            value if value < 9.995 => 2,
+            value if value < 99.95 => 1,
+            _ => 0,
+        };
+        f.pad(&format!("{value:.decimals$} {}", UNITS[unit]))
+    }
+}
+
 /// A count for people, with its thousands apart.
 pub struct Count(pub u64);
 
@@ -247,6 +269,10 @@ mod tests {
         assert_eq!(Bytes(999).to_string(), "999 B");
         assert_eq!(Bytes(1234).to_string(), "1.2 kB");
         assert_eq!(Bytes(2_054_500_000).to_string(), "2.1 GB");
+        assert_eq!(BitRate(0.0).to_string(), "0 bit/s");
+        assert_eq!(BitRate(9_870_000_000.0).to_string(), "9.87 Gbit/s");
+        assert_eq!(BitRate(999_600.0).to_string(), "1.00 Mbit/s");
+        assert_eq!(BitRate(45_678.0).to_string(), "45.7 kbit/s");
         assert_eq!(Count(1_234_567).to_string(), "1,234,567");
         assert_eq!(Lasting(90_000_000_000).to_string(), "90.00s");
         assert_eq!(Lasting(180_000_000_000_000).to_string(), "2.1d");

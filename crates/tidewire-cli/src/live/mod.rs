@@ -17,7 +17,7 @@ use crate::{
     units::{Size, Span},
     values::whole,
 };
-pub use report::{push_json, say_engines, text};
+pub use report::{lost, push_json, say_engines, text};
 use values::{EngineName, fanout};
 
 /// Heading of the help.

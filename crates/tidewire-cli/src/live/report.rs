@@ -57,6 +57,21 @@ pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
     })
 }
 
+/// Packets that never came to us, by place, from the wire on.
+pub fn lost(report: &LiveReport) -> [(&'static str, u64); 5] {
+    let of_interfaces = |count: fn(&InterfaceCounts) -> u64| {
+        report.interfaces.iter().filter_map(|interface| interface.counts.as_ref()).map(count).sum()
+    };
+    let rings = report.rings();
+    [
+        ("missed by the card", of_interfaces(|counts| counts.rx_missed)),
+        ("damaged", of_interfaces(|counts| counts.rx_errors)),
+        ("dropped by the interface", of_interfaces(|counts| counts.rx_dropped)),
+        ("no room in a ring", rings.dropped),
+        ("failed before a ring", rings.failed),
+    ]
+}
+
 /// Packets that were in the rings and that nobody asked for: `--packets` was reached.
 fn left_unread(report: &LiveReport, ledger: &Ledger) -> u64 {
     report.rings().received.saturating_sub(ledger.received)

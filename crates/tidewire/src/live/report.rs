@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidewire_capture::live::{InterfaceReport, RingCounts};
 use tidewire_core::Ledger;
@@ -34,6 +34,8 @@ pub struct WorkerReport {
     pub memory_bytes: u64,
     /// Where its packets went.
     pub ledger: Ledger,
+    /// When it told this; `None` where it has not told anything yet.
+    pub at: Option<Instant>,
     /// Whether this is final.
     pub ended: bool,
 }

@@ -167,6 +167,7 @@ impl<C: Consume> Work<'_, C> {
             buffered_bytes: self.engine.buffered_bytes(),
             memory_bytes: self.memory_bytes,
             ledger: self.engine.ledger().clone(),
+            at: Some(self.told),
             ended,
         };
         if let Some(place) = self.shared.told.get(self.index) {
