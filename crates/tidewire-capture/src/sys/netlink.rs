@@ -138,6 +138,15 @@ impl DeviceSocket {
         u32::try_from(unsafe { request.ifr_ifru.ifru_ifindex }).ok()
     }
 
+    /// The kind of hardware (`ARPHRD_…`) of the interface of this name, where there is one.
+    #[must_use]
+    pub fn hardware(&self, interface: &str) -> Option<u16> {
+        let mut request = named(interface)?;
+        self.ask(libc::SIOCGIFHWADDR as _, &mut request).ok()?;
+        // SAFETY: the request was answered with an address.
+        Some(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
+    }
+
     /// Whether the interface of this number is switched on (`IFF_UP`); `None` where there is none.
     #[must_use]
     pub fn is_up(&self, index: u32) -> Option<bool> {

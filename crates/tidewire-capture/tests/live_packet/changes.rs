@@ -1,6 +1,7 @@
 //! Interfaces that go and come.
 
 use std::{
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
@@ -128,6 +129,29 @@ fn groups_are_there_again_when_their_interface_is() {
 }
 
 #[test]
+fn another_kind_of_interface_of_the_same_name_is_left_alone() {
+    inside(|| {
+        cable();
+        let mut rig = Rig::open(&settings(1)).unwrap();
+        ip(&format!("link del {FAR}"));
+        assert!(troubles(&mut rig)[0].contains("is gone"));
+        let made = Command::new("ip").args(["tuntap", "add", "dev", FAR, "mode", "tun"]).output();
+        if !made.is_ok_and(|output| output.status.success()) {
+            println!("skipped: no tunnels here");
+            return;
+        }
+        ip(&format!("link set {FAR} up"));
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(700) {
+            rig.workers[0].poll(Duration::from_millis(10), |_| panic!("a frame of another kind"));
+        }
+        ip(&format!("tuntap del dev {FAR} mode tun"));
+        cable();
+        arrives_again(&mut rig, &sent());
+    });
+}
+
+#[test]
 fn names_do_not_matter() {
     inside(|| {
         cable();
@@ -195,7 +219,7 @@ fn promiscuous_mode_goes_away_with_the_rings() {
     inside(|| {
         cable();
         let promiscuity = || {
-            let output = std::process::Command::new("ip").args(["-d", "link", "show", FAR]).output().unwrap();
+            let output = Command::new("ip").args(["-d", "link", "show", FAR]).output().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
             text.split("promiscuity ").nth(1).unwrap().split(' ').next().unwrap().parse::<u32>().unwrap()
         };

@@ -1,13 +1,15 @@
 //! What cannot be captured, and what is said then.
 
-use std::{os::unix::process::CommandExt as _, process::Command};
+use std::process::Command;
 
 use tidewire_capture::{
     Error,
     live::{Fanout, FanoutMode, LiveSettings, packet::Plan},
+    sys::net::PacketSocket,
 };
 use tidewire_steer::{Compiled, Program, Settings};
 
+use super::craft::whole;
 use super::rig::{FAR, NEAR, Rig, cable, inside, ip, settings};
 
 fn refused(settings: &LiveSettings) -> Error {
@@ -81,13 +83,46 @@ fn a_missing_capability_is_named() {
     inside(|| {
         cable();
         let mut child = Command::new("setpriv");
-        child.arg("--bounding-set=-net_raw").arg(std::env::current_exe().unwrap()).arg0("setpriv");
+        child.arg("--bounding-set=-net_raw").arg(std::env::current_exe().unwrap());
         child.args(["--exact", "refusals::without_capability", "--ignored", "--nocapture"]);
         match child.output() {
             Err(error) => println!("skipped: no `setpriv` command: {error}"),
             Ok(output) => {
                 let text = String::from_utf8_lossy(&output.stdout);
                 assert!(text.contains("refused capturing on tw1: cap_net_raw"), "{text}");
+            }
+        }
+    });
+}
+
+/// Run by the next test in another process, without the capabilities.
+#[test]
+#[ignore = "a part of another test"]
+fn without_programs() {
+    let plan = Plan::new(&settings(2)).unwrap();
+    println!("remark: {:?}", plan.remark());
+    let mut rig = Rig::open(&settings(2)).unwrap();
+    let wire = PacketSocket::open(NEAR).unwrap();
+    for number in 0..40 {
+        wire.send(&whole(number, number % 3 == 0, 50, number)).unwrap();
+    }
+    println!("got {}", rig.collect(40).concat().len());
+}
+
+#[test]
+fn without_programs_in_the_kernel_its_hash_is_used_and_that_is_said() {
+    inside(|| {
+        cable();
+        assert_eq!(Plan::new(&settings(2)).unwrap().remark(), None);
+        let mut child = Command::new("setpriv");
+        child.arg("--bounding-set=-bpf,-sys_admin").arg(std::env::current_exe().unwrap());
+        child.args(["--exact", "refusals::without_programs", "--ignored", "--nocapture"]);
+        match child.output() {
+            Err(error) => println!("skipped: no `setpriv` command: {error}"),
+            Ok(output) => {
+                let text = String::from_utf8_lossy(&output.stdout);
+                assert!(text.contains("by the kernel's hash") && text.contains("cap_bpf"), "{text}");
+                assert!(text.contains("got 40"), "{text}");
             }
         }
     });

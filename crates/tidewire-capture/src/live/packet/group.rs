@@ -57,6 +57,8 @@ pub(super) struct Recipe {
     pub shape: Shape,
     pub promiscuous: bool,
     pub incoming: bool,
+    /// Kind of interface: frames of another kind would be taken for what they are not.
+    pub hardware: u16,
     pub copies: Vec<Sockets>,
 }
 
@@ -142,9 +144,23 @@ impl Members {
         self.device.is_up(index)
     }
 
+    /// The interface that has the name now, if it is one of the same kind.
+    fn index(&self) -> Result<Option<u32>, Error> {
+        let name = &self.recipe.name;
+        let Some(index) = self.device.index(name) else { return Ok(None) };
+        match self.device.hardware(name) {
+            Some(hardware) if hardware == self.recipe.hardware => Ok(Some(index)),
+            None => Ok(None),
+            Some(_) => Err(Error::Interface {
+                interface: name.clone(),
+                what: "is another kind of interface than it was; capture goes on when it is one of that kind".into(),
+            }),
+        }
+    }
+
     /// Binds a socket that is in no group to the interface that has the name now; false where none has.
     pub fn rebind(&self, socket: &RingSocket) -> Result<bool, Error> {
-        let Some(index) = self.device.index(&self.recipe.name) else { return Ok(false) };
+        let Some(index) = self.index()? else { return Ok(false) };
         let result = socket.bind(index).and_then(|()| self.recipe.promiscuous(socket, index));
         result.map(|()| true).map_err(|source| self.recipe.failed("binding to the interface again", source))
     }
@@ -177,7 +193,7 @@ impl Members {
     pub fn again(&self, member: usize) -> Result<Option<Arc<RingSocket>>, Error> {
         let mut state = self.state();
         if state.slots.iter().all(|slot| *slot == Slot::Released) {
-            let Some(index) = self.device.index(&self.recipe.name) else { return Ok(None) };
+            let Some(index) = self.index()? else { return Ok(None) };
             self.reopen(&mut state, index)?;
         }
         let state = &mut *state;
@@ -302,6 +318,9 @@ impl Recipe {
                      interface is down: use the same settings, or another number"
                 }
                 Some(libc::ENOSPC) => "; the group is full: use fewer workers, or another number",
+                Some(libc::EINVAL) if self.incoming => {
+                    "; leaving out what the machine sends takes a later kernel in a group (5.16)"
+                }
                 _ => "",
             };
             let doing = number.map_or_else(|| "making a fan-out group".into(), |n| format!("joining fan-out group {n}"));

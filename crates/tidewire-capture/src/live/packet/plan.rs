@@ -60,6 +60,7 @@ pub struct Plan {
     steering: Vec<Steering>,
     /// Whether the program is our own, in whose stead the kernel's hash will do.
     own: bool,
+    remark: Option<String>,
 }
 
 /// The rings of an interface.
@@ -116,15 +117,42 @@ impl Plan {
             classic: settings.fanout_program.clone(),
             steering: Vec::new(),
             own: settings.steering.is_none() && settings.fanout.is_none() && workers > 1,
+            remark: None,
         };
         plan.check_modes(settings)?;
-        let own = plan.own.then(flow_steering).transpose()?;
-        if let Some(compiled) = settings.steering.as_ref().or(own.as_ref()) {
+        if let Some(compiled) = &settings.steering {
             plan.fanout = Some(settings.fanout.unwrap_or(OWN_GROUP));
             plan.steering = programs(compiled, workers as u32)?;
+        } else if plan.own {
+            plan.steer_by_flow()?;
         }
         plan.check_memory(settings.interfaces.len().max(1))?;
         Ok(plan)
+    }
+
+    /// Our own steering where it can be had, else the kernel's hash.
+    fn steer_by_flow(&mut self) -> Result<(), Error> {
+        match programs(&flow_steering()?, self.workers as u32) {
+            Ok(programs) => {
+                self.fanout = Some(OWN_GROUP);
+                self.steering = programs;
+            }
+            Err(error @ (Error::Privilege { .. } | Error::Kernel { .. })) => {
+                self.fanout = Some(HASH_GROUP);
+                self.remark = Some(format!(
+                    "workers share flows by the kernel's hash, which leaves fragments of IPv6 and what is in tunnels apart, \
+                     because: {error}"
+                ));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// What is not as it should be, and what is done instead.
+    #[must_use]
+    pub fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
     }
 
     fn check_modes(&self, settings: &LiveSettings) -> Result<(), Error> {
@@ -255,6 +283,7 @@ impl Plan {
             workers: self.workers,
             shape: self.shape,
             promiscuous: self.promiscuous,
+            hardware: interface.hardware,
             incoming,
             copies,
         })
