@@ -1,26 +1,32 @@
 //! The peer: libnids collecting both directions of every connection, counted, or searched by Tidewire's own matcher.
 //!
-//! `nids-loop FILE count|match [--no-checksums] [--patterns FILE]`. Built with the feature `nids` only.
+//! `nids-loop FILE count|flows|match [--no-checksums] [--patterns FILE]`, or `nids-loop --interface NAME count|flows|match …`, which
+//! prints its totals on SIGTERM. Built with the feature `nids` only.
 #![forbid(unsafe_code)]
 
 #[path = "../../../tidewire-cli/src/patterns/mod.rs"]
 #[allow(dead_code, unused_imports, unreachable_pub)]
 mod patterns;
 
-use std::{cell::Cell, path::PathBuf, process::ExitCode, rc::Rc};
+use std::{cell::Cell, collections::HashMap, path::PathBuf, process::ExitCode, rc::Rc};
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use patterns::{Border, Patterns};
-use tidewire_lab::sys::nids::{self, Sink};
+use pcap::Capture;
+use tidewire_lab::sys::nids::{self, Endpoints, Input, Sink};
 
 /// libnids, its bytes counted or searched
 #[derive(Parser)]
 struct Arguments {
-    /// A pcap file
-    file: String,
-    /// What is done with the bytes
-    #[arg(value_enum)]
-    work: Work,
+    /// A pcap file, unless an interface is given, and what is done: count, flows or match
+    #[arg(required = true, num_args = 1..=2)]
+    words: Vec<String>,
+    /// Take packets from this interface, until SIGTERM
+    #[arg(long)]
+    interface: Option<String>,
+    /// The ring of the interface's capture, bytes
+    #[arg(long, default_value_t = 64 << 20)]
+    buffer: i32,
     /// Take packets as they are
     #[arg(long)]
     no_checksums: bool,
@@ -32,15 +38,10 @@ struct Arguments {
     streams: i32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Work {
-    Count,
-    Match,
-}
-
 #[derive(Default)]
 struct Totals {
     connections: Cell<u64>,
+    closed: Cell<u64>,
     bytes: Cell<u64>,
     matches: Cell<u64>,
 }
@@ -57,7 +58,36 @@ impl Sink for Counter {
         self.0.bytes.update(|count| count + bytes.len() as u64);
     }
 
+    fn close(&mut self, _: usize) {
+        self.0.closed.update(|count| count + 1);
+    }
+}
+
+/// Packets and bytes by direction of a flow: what an exporter of flows keeps.
+struct Flows {
+    totals: Rc<Totals>,
+    flows: HashMap<Endpoints, [u64; 2]>,
+}
+
+impl Sink for Flows {
+    fn open(&mut self) -> usize {
+        self.totals.connections.update(|count| count + 1);
+        0
+    }
+
+    fn data(&mut self, _: usize, _: usize, bytes: &[u8]) {
+        self.totals.bytes.update(|count| count + bytes.len() as u64);
+    }
+
     fn close(&mut self, _: usize) {}
+
+    fn datagram(&mut self, ends: &Endpoints, payload_bytes: usize) {
+        let flow = self.flows.entry(*ends).or_default();
+        flow[0] += 1;
+        flow[1] += payload_bytes as u64;
+        self.totals.connections.set(self.flows.len() as u64);
+        self.totals.bytes.update(|count| count + payload_bytes as u64);
+    }
 }
 
 struct Searcher {
@@ -85,6 +115,7 @@ impl Sink for Searcher {
     }
 
     fn close(&mut self, connection: usize) {
+        self.totals.closed.update(|count| count + 1);
         self.borders[connection].iter_mut().for_each(Border::reset);
         self.free.push(connection);
     }
@@ -102,23 +133,49 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), String> {
     let totals = Rc::new(Totals::default());
-    let sink: Box<dyn Sink> = match (arguments.work, &arguments.patterns) {
-        (Work::Count, _) => Box::new(Counter(Rc::clone(&totals))),
-        (Work::Match, Some(file)) => {
+    let (file, work) = match (arguments.words.as_slice(), &arguments.interface) {
+        ([file, work], None) => (Some(file), work),
+        ([work], Some(_)) => (None, work),
+        _ => return Err("give a file or --interface, and count or match".into()),
+    };
+    let sink: Box<dyn Sink> = match (work.as_str(), &arguments.patterns) {
+        ("count", _) => Box::new(Counter(Rc::clone(&totals))),
+        ("flows", _) => Box::new(Flows { totals: Rc::clone(&totals), flows: HashMap::new() }),
+        ("match", Some(file)) => {
             let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
             let lines = text.lines().filter(|line| !line.is_empty());
             let list: Vec<_> = lines.map(|line| patterns::Pattern { name: line.into(), bytes: line.into() }).collect();
             let patterns = Patterns::new(&list, false)?;
             Box::new(Searcher { totals: Rc::clone(&totals), patterns, borders: Vec::new(), free: Vec::new() })
         }
-        (Work::Match, None) => return Err("match needs --patterns".into()),
+        ("match", None) => return Err("match needs --patterns".into()),
+        _ => return Err("count, flows or match?".into()),
     };
-    nids::run(&arguments.file, arguments.streams, !arguments.no_checksums, sink)?;
+    let mut ring = String::new();
+    if let Some(file) = file {
+        nids::run(&Input::File(file), arguments.streams, !arguments.no_checksums, sink)?;
+    } else if let Some(interface) = &arguments.interface {
+        ring = live(interface, arguments, sink)?;
+    }
     println!(
-        "{{\"connections\":{},\"delivered_bytes\":{},\"matches\":{}}}",
+        "{{\"connections\":{},\"closed\":{},\"delivered_bytes\":{},\"matches\":{}{ring}}}",
         totals.connections.get(),
+        totals.closed.get(),
         totals.bytes.get(),
         totals.matches.get()
     );
     Ok(())
+}
+
+/// Runs over an interface until SIGTERM; returns what libpcap says of its ring.
+fn live(interface: &str, arguments: &Arguments, sink: Box<dyn Sink>) -> Result<String, String> {
+    let say = |error: pcap::Error| error.to_string();
+    let inactive = Capture::from_device(interface).map_err(say)?;
+    let inactive = inactive.promisc(true).snaplen(65_535).buffer_size(arguments.buffer).timeout(100);
+    let mut capture = inactive.open().map_err(say)?;
+    let stop = capture.breakloop_handle();
+    ctrlc::set_handler(move || stop.breakloop()).map_err(|error| error.to_string())?;
+    nids::run(&Input::Live(&capture), arguments.streams, !arguments.no_checksums, sink)?;
+    let stats = capture.stats().map_err(say)?;
+    Ok(format!(",\"received\":{},\"dropped\":{},\"if_dropped\":{}", stats.received, stats.dropped, stats.if_dropped))
 }

@@ -5,6 +5,8 @@ use std::{
     ptr, slice,
 };
 
+use pcap::{Active, Capture};
+
 #[repr(C)]
 struct HalfStream {
     state: c_char,
@@ -56,6 +58,18 @@ struct Parameters {
     syslog: unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void),
     syslog_level: c_int,
     scan_hosts: c_int,
+    scan_delay: c_int,
+    scan_ports: c_int,
+    no_memory: *mut c_void,
+    ip_filter: *mut c_void,
+    pcap_filter: *mut c_char,
+    promiscuous: c_int,
+    one_loop_less: c_int,
+    pcap_timeout_ms: c_int,
+    multiproc: c_int,
+    queue_limit: c_int,
+    tcp_workarounds: c_int,
+    pcap: *mut c_void,
     // More follows that keeps its defaults.
 }
 
@@ -67,6 +81,16 @@ struct ChecksumControl {
     reserved: c_uint,
 }
 
+/// `struct tuple4`, with which `struct tcp_stream` begins as well.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Endpoints {
+    /// The sender's and the receiver's.
+    pub ports: [u16; 2],
+    /// The sender's and the receiver's, as they stand in the packet.
+    pub addresses: [u32; 2],
+}
+
 const JUST_ESTABLISHED: c_char = 1;
 const DATA: c_char = 2;
 const DO_NOT_CHECK: c_uint = 1;
@@ -76,6 +100,7 @@ unsafe extern "C" {
     static mut nids_params: Parameters;
     fn nids_init() -> c_int;
     fn nids_register_tcp(callback: unsafe extern "C" fn(*mut TcpStream, *mut *mut c_void));
+    fn nids_register_udp(callback: unsafe extern "C" fn(*const Endpoints, *mut c_char, c_int, *mut c_void));
     fn nids_register_chksum_ctl(control: *mut ChecksumControl, count: c_int);
     fn nids_run() -> c_int;
 }
@@ -88,6 +113,8 @@ pub trait Sink {
     fn data(&mut self, connection: usize, direction: usize, bytes: &[u8]);
     /// The connection ended.
     fn close(&mut self, connection: usize);
+    /// A datagram of UDP, with as many bytes of payload.
+    fn datagram(&mut self, _ends: &Endpoints, _payload_bytes: usize) {}
 }
 
 static mut SINK: Option<Box<dyn Sink>> = None;
@@ -99,7 +126,8 @@ unsafe extern "C" fn on_tcp(stream: *mut TcpStream, _: *mut *mut c_void) {
     // is set before it runs and touched nowhere else meanwhile. The connection's number is kept in `listeners`' stead:
     // see `numbers`.
     unsafe {
-        let Some(sink) = (*(&raw mut SINK)).as_mut() else { return };
+        let place = &raw mut SINK;
+        let Some(sink) = (*place).as_mut() else { return };
         match (*stream).state {
             JUST_ESTABLISHED => {
                 (*stream).client.collect = 1;
@@ -124,6 +152,16 @@ unsafe extern "C" fn on_tcp(stream: *mut TcpStream, _: *mut *mut c_void) {
     }
 }
 
+unsafe extern "C" fn on_udp(ends: *const Endpoints, _: *mut c_char, payload_bytes: c_int, _: *mut c_void) {
+    // SAFETY: as for `on_tcp`; the endpoints live throughout the call.
+    unsafe {
+        let place = &raw mut SINK;
+        if let (Some(sink), Some(ends)) = ((*place).as_mut(), ends.as_ref()) {
+            sink.datagram(ends, usize::try_from(payload_bytes).unwrap_or(0));
+        }
+    }
+}
+
 /// The connection's number lies in `user`, libnids' field for the application, behind what `TcpStream` declares here:
 /// next_node, prev_node, hash_index (padded), next_time, prev_time, read (padded), next_free, user.
 unsafe fn numbers(stream: *mut TcpStream, set: Option<usize>) -> usize {
@@ -137,17 +175,33 @@ unsafe fn numbers(stream: *mut TcpStream, set: Option<usize>) -> usize {
     }
 }
 
-/// Runs libnids over a capture file. Call it once.
+/// Where packets come from.
+pub enum Input<'a> {
+    /// A capture file.
+    File(&'a str),
+    /// A capture that is under way; it is left as it is when its loop was broken.
+    Live(&'a Capture<Active>),
+}
+
+/// Runs libnids until its input ends, or a live capture's loop is broken. Call it once.
 ///
 /// # Errors
 /// When libnids refuses the file.
-pub fn run(file: &str, streams: i32, checksums: bool, sink: Box<dyn Sink>) -> Result<(), String> {
-    let file = CString::new(file).map_err(|_| "a file name holds no zero byte")?;
+pub fn run(input: &Input<'_>, streams: i32, checksums: bool, sink: Box<dyn Sink>) -> Result<(), String> {
+    let file = match input {
+        Input::File(name) => Some(CString::new(*name).map_err(|_| "a file name holds no zero byte")?),
+        Input::Live(_) => None,
+    };
     let mut control = ChecksumControl { network: 0, mask: 0, action: DO_NOT_CHECK, reserved: 0 };
     // SAFETY: single-threaded; the strings and the table live until libnids is done; it copies the control records.
     unsafe {
         SINK = Some(sink);
-        nids_params.filename = file.as_ptr().cast_mut();
+        if let Some(file) = &file {
+            nids_params.filename = file.as_ptr().cast_mut();
+        }
+        if let Input::Live(capture) = input {
+            nids_params.pcap = capture.as_ptr().cast();
+        }
         nids_params.syslog = quiet;
         nids_params.scan_hosts = 0;
         nids_params.streams = streams;
@@ -155,9 +209,10 @@ pub fn run(file: &str, streams: i32, checksums: bool, sink: Box<dyn Sink>) -> Re
             nids_register_chksum_ctl(&raw mut control, 1);
         }
         if nids_init() == 0 {
-            return Err("libnids cannot read the file".into());
+            return Err("libnids refuses the input".into());
         }
         nids_register_tcp(on_tcp);
+        nids_register_udp(on_udp);
         nids_run();
     }
     Ok(())
