@@ -1,10 +1,11 @@
 # The same commands that CI calls. Each installs what it needs (scripts/setup.sh is the only place that does).
-# Variables: QUICK=1 (bench), FUZZ_SECONDS (fuzz), TIDEWIRE_BENCH_DIR (bench), ROWS (bench).
-.PHONY: demo test lint bench fuzz lab
+# Variables: QUICK=1 (bench, bench-live), FUZZ_SECONDS (fuzz), TIDEWIRE_BENCH_DIR (bench), ROWS (bench, bench-live).
+.PHONY: demo test lint bench bench-live fuzz lab
 
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
 lint:  ; @scripts/lint.sh
 bench: ; @scripts/bench.sh
+bench-live: ; @scripts/bench-live.sh
 fuzz:  ; @scripts/fuzz.sh
 lab:   ; @scripts/lab.sh

@@ -7,6 +7,7 @@ pub mod concurrency;
 pub mod count;
 pub mod evasion;
 pub mod generate;
+pub mod live;
 pub mod oracle;
 pub mod pcapfile;
 pub mod sys;

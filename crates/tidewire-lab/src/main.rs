@@ -10,6 +10,7 @@ use tidewire_lab::{
     count::count,
     evasion,
     generate::{Worst, concurrent, impair, worst},
+    live,
 };
 
 /// Traffic to measure on, and figures. Real traffic: scripts/record.sh.
@@ -104,6 +105,38 @@ enum Command {
         /// Only rows whose names hold one of these
         rows: Vec<String>,
     },
+    /// Peers and Tidewire listening in turn to the same traffic: tables and plots (what `make bench-live` runs)
+    BenchLive {
+        /// Where bench-live.md, bench-live.json and the plots are written
+        #[arg(long)]
+        output: PathBuf,
+        /// Few and short measurements
+        #[arg(long)]
+        quick: bool,
+        /// Folder of the release build
+        #[arg(long)]
+        programs: PathBuf,
+        /// Only rows whose names hold one of these
+        rows: Vec<String>,
+    },
+    /// One measurement of `bench-live`, for profiling: a program (or nobody) on a cable of its own, and packets for it
+    Listen {
+        /// Packets a second; 0: flat out
+        #[arg(long, default_value_t = 1e6)]
+        rate: f64,
+        /// How long, seconds
+        #[arg(long, default_value_t = 2.0)]
+        seconds: f64,
+        /// Bytes of a frame, FCS included
+        #[arg(long, default_value_t = 64)]
+        size: u32,
+        /// Flows of UDP
+        #[arg(long, default_value_t = 1000)]
+        flows: u64,
+        /// The command; IFACE stands for the interface
+        #[arg(last = true)]
+        command: Vec<String>,
+    },
     /// Many connections at once, made in memory and fed to the engine directly: cost per packet, memory per connection
     Engine {
         /// Connections open at once
@@ -177,6 +210,15 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let options = bench::Options { folder, output, quick, runs, only: rows, programs, floor, record };
             let results = bench::run(&options)?;
             print!("{}", bench::markdown(&results));
+        }
+        Command::BenchLive { output, quick, programs, rows } => {
+            let options = live::Options { output, quick, programs, only: rows };
+            print!("{}", live::run(&options)?);
+        }
+        Command::Listen { rate, seconds, size, flows, command } => {
+            let rate = if rate > 0.0 { rate } else { f64::INFINITY };
+            let load = live::Load { flows, size, rate, seconds, classes: Vec::new() };
+            println!("{}", live::one(&command, &load)?);
         }
         Command::Engine { connections, rounds, length } => {
             let figures = concurrency::run(connections, rounds, length)?;

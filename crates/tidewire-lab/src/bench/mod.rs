@@ -284,7 +284,7 @@ fn said(program: &str, words: &[&str]) -> String {
     output.map_or_else(|error| error.to_string(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("unknown processor");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);

@@ -1,0 +1,98 @@
+//! `make bench-live`: peers and Tidewire listening in turn to the same traffic, on one machine in one run.
+
+mod cpu;
+mod plot;
+mod point;
+mod program;
+mod report;
+mod rows;
+mod said;
+mod stage;
+mod sweep;
+mod tools;
+
+use std::{path::PathBuf, process::Command};
+
+use report::{Results, write};
+use tools::Tools;
+
+pub use point::{Load, Point};
+pub use report::markdown;
+use rows::ROWS;
+
+/// How the benchmark is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where tables and plots are written.
+    pub output: PathBuf,
+    /// Few and short measurements.
+    pub quick: bool,
+    /// Folder of the release build (`tidewire`, `pcap-loop`, `nids-loop`).
+    pub programs: PathBuf,
+    /// Only rows whose names hold one of these; none: all.
+    pub only: Vec<String>,
+}
+
+/// What rows are given.
+pub(crate) struct Bench {
+    pub quick: bool,
+    pub tools: Tools,
+}
+
+impl Bench {
+    /// How long a load is offered.
+    pub fn seconds(&self) -> f64 {
+        if self.quick { 1.0 } else { 2.0 }
+    }
+}
+
+/// Runs all rows that are wanted and writes tables and plots after each.
+///
+/// # Errors
+/// The tables cannot be written. A row that fails is noted.
+pub fn run(options: &Options) -> Result<String, String> {
+    if let Some(why) = tidewire_gen::net::missing() {
+        return Err(format!("networks cannot be had here: {why}"));
+    }
+    let bench = Bench { quick: options.quick, tools: Tools::new(&options.programs) };
+    let mut results = Results {
+        machine: crate::bench::machine(),
+        date: said("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
+        quick: options.quick,
+        ..Results::default()
+    };
+    let wanted = |id: &str| options.only.is_empty() || options.only.iter().any(|only| id.contains(only.as_str()));
+    for (id, row) in ROWS.iter().filter(|(id, _)| wanted(id)) {
+        eprintln!("bench-live: {id}");
+        let section = row(&bench).unwrap_or_else(|why| {
+            eprintln!("bench-live:   FAILED: {why}");
+            report::Section { title: (*id).into(), skipped: vec![format!("failed: {why}")], ..Default::default() }
+        });
+        results.sections.push(report::Section { id: (*id).into(), ..section });
+        write(&results, &options.output)?;
+    }
+    Ok(markdown(&results))
+}
+
+/// Measures one program once, for profiling and trying: its point as JSON.
+///
+/// # Errors
+/// The stage or the generator fails.
+pub fn one(words: &[String], load: &Load) -> Result<String, String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let program = words.first().map(|first| {
+        let speech = match first.rsplit('/').next().unwrap_or_default() {
+            "tcpdump" => said::Speech::Tcpdump,
+            "pcap-loop" | "nids-loop" => said::Speech::Loop,
+            _ => said::Speech::Tidewire,
+        };
+        program::Program::new(first, &words, speech)
+    });
+    let point = stage::Stage::inside(1500, |stage| point::measure(stage, program.as_ref(), load))?;
+    serde_json::to_string_pretty(&point).map_err(|error| error.to_string())
+}
+
+fn said(program: &str, words: &[&str]) -> String {
+    let output = Command::new(program).args(words).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,108 @@
+//! Packet sockets and AF_XDP at the same offered rates, as figures 5 and 6 of the fan-out paper.
+
+use super::{Bench, Load, Section, Series, held, limit, series, those};
+use crate::live::{
+    plot::Plot,
+    point::Point,
+    program::Program,
+    report::{Table, percent, rate},
+    stage::Stage,
+    sweep::Plan,
+    tools::{Maybe, RING_BYTES},
+};
+
+/// Frames on the cable, bytes.
+const SIZES: [u32; 6] = [64, 128, 256, 512, 1024, 1500];
+/// Packets a second.
+const RATES: [f64; 6] = [250e3, 500e3, 1e6, 1.5e6, 2e6, 3e6];
+
+fn programs(bench: &Bench) -> Vec<Maybe> {
+    let tools = &bench.tools;
+    let both = |program: Maybe| program.map(Program::on_both_cores);
+    let fanout = ["--fanout", "any", "hash", "-w", "2"];
+    let packet = ["--engine", "packet", "--stats", "json"];
+    let xdp = ["--engine", "xdp", "--tap", "--stats", "json"];
+    vec![
+        tools.tidewire("packet socket", "count", &packet),
+        both(tools.tidewire("packet socket, 2 workers (hash)", "count", &[&packet[..], &fanout].concat())),
+        tools.tidewire("AF_XDP", "count", &xdp),
+        both(tools.tidewire("AF_XDP, 2 workers", "count", &[&xdp[..], &["-w", "2"]].concat())),
+        tools.pcap_loop("libpcap loop", 0, RING_BYTES),
+    ]
+}
+
+pub(super) fn run(bench: &Bench) -> Result<Section, String> {
+    let mut section = Section {
+        title: "Packet sockets and AF_XDP at the same rates".into(),
+        text: "A program that only counts (`tidewire count`), 1,000 flows, frames of six sizes. With two workers the second is \
+               on the generator's core and takes time from it."
+            .into(),
+        ..Section::default()
+    };
+    let programs = those(programs(bench), &mut section);
+    let sizes: Vec<u32> = if bench.quick { vec![64, 1500] } else { SIZES.to_vec() };
+    let rates = if bench.quick { RATES[1..].iter().copied().step_by(2).collect() } else { RATES.to_vec() };
+    let plan = Plan { rates, halvings: if bench.quick { 0 } else { 2 }, again: 1, beyond: usize::from(!bench.quick) };
+    let mut found: Vec<Vec<Series<Point>>> = Vec::new();
+    Stage::inside(1500, |stage| {
+        for program in &programs {
+            let mut row = Vec::new();
+            for &size in &sizes {
+                let load = Load { flows: 1000, size, rate: 0.0, seconds: bench.seconds(), classes: Vec::new() };
+                row.push(series(stage, Some(program), &load, &plan, &mut section)?);
+            }
+            found.push(row);
+        }
+        Ok(())
+    })?;
+    section.tables.push(limits(&programs, &sizes, &found));
+    section.tables.push(costs(&programs, &sizes, &found));
+    let mut plot = Plot {
+        file: "engines".into(),
+        title: "Rate held without loss".into(),
+        axes: ["bytes a frame".into(), "million packets a second".into()],
+        ..Plot::default()
+    };
+    for (program, row) in programs.iter().zip(&found) {
+        let points = sizes.iter().zip(row).map(|(size, series)| (f64::from(*size), held(series) / 1e6)).collect();
+        plot.curves.push((program.name.clone(), points));
+    }
+    section.plots.push(plot);
+    Ok(section)
+}
+
+fn limits(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Point>>]) -> Table {
+    let mut table = Table::new("Rate held without loss", &["program"]);
+    table.columns.extend(sizes.iter().map(|size| format!("{size} bytes")));
+    for (program, row) in programs.iter().zip(found) {
+        let mut line = vec![program.name.clone()];
+        line.extend(row.iter().map(limit));
+        table.lines.push(line);
+    }
+    table
+}
+
+/// CPU and loss at the rates of the plan.
+fn costs(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Point>>]) -> Table {
+    let columns = ["bytes", "rate", "program", "lost %", "CPU %", "NAPI %", "Gbit/s", "ns a packet, both"];
+    let mut table = Table::new("CPU and loss at the same rates", &columns);
+    for (index, size) in sizes.iter().enumerate() {
+        for wanted in RATES {
+            for (program, row) in programs.iter().zip(found) {
+                let Some(series) = row.get(index) else { continue };
+                let Some((_, point)) = series.points.iter().find(|(rate, _)| *rate == wanted) else { continue };
+                table.lines.push(vec![
+                    size.to_string(),
+                    rate(point.offered_pps),
+                    program.name.clone(),
+                    percent(point.loss),
+                    percent(point.cpu),
+                    percent(point.napi),
+                    format!("{:.2}", point.offered_bps / 1e9),
+                    format!("{:.0}", point.ns_per_packet()),
+                ]);
+            }
+        }
+    }
+    table
+}

@@ -1,0 +1,175 @@
+//! What programs say of what they received.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Whose words they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Speech {
+    /// `pcap-loop` and `nids-loop`: one JSON object.
+    Loop,
+    /// tcpdump's lines on standard error.
+    Tcpdump,
+    /// `softflowctl statistics`, asked before the end; the control socket's path.
+    Softflowd(String),
+    /// A `tidewire` command's ledger: the last line on standard output; flows before it, if any, as CSV.
+    Tidewire,
+}
+
+/// What was understood.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Said {
+    /// Packets that the program got, or knows of.
+    pub packets: Option<u64>,
+    /// Packets for which its ring had no room.
+    pub ring_lost: Option<u64>,
+    /// Packets that it threw away itself, overloaded.
+    pub shed: Option<u64>,
+    /// Flows, or connections.
+    pub flows: Option<u64>,
+    /// Sum of the flows' packets.
+    pub flow_packets: Option<u64>,
+    /// Sum of the flows' bytes, as captured: frames without FCS.
+    pub flow_bytes: Option<u64>,
+    /// System calls of the capture.
+    pub calls: Option<u64>,
+    /// Bytes of streams that were delivered.
+    pub delivered_bytes: Option<u64>,
+    /// Matches of patterns.
+    pub matches: Option<u64>,
+    /// All of it.
+    pub all: Value,
+}
+
+impl Speech {
+    /// Understands what a program printed.
+    #[must_use]
+    pub fn read(&self, output: &str, errors: &str) -> Said {
+        match self {
+            Self::Loop => of_loop(output),
+            Self::Tcpdump => of_tcpdump(errors),
+            Self::Softflowd(_) => of_softflowd(output),
+            Self::Tidewire => of_tidewire(output),
+        }
+    }
+}
+
+fn last_json(output: &str) -> Value {
+    let line = output.trim_end().lines().next_back();
+    line.and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default()
+}
+
+fn of_loop(output: &str) -> Said {
+    let all = last_json(output);
+    let number = |name: &str| all.get(name).and_then(Value::as_u64);
+    let dropped = number("dropped");
+    // libpcap counts what it dropped among what it received (packet(7), PACKET_STATISTICS).
+    let received = number("received").map(|all| all.saturating_sub(dropped.unwrap_or(0)));
+    Said {
+        packets: number("packets").or(received),
+        ring_lost: dropped,
+        flows: number("flows").or(number("connections")),
+        flow_packets: number("flow_packets"),
+        flow_bytes: number("flow_bytes"),
+        delivered_bytes: number("delivered_bytes"),
+        matches: number("matches"),
+        all: all.clone(),
+        ..Said::default()
+    }
+}
+
+/// The number at the beginning of the line that ends so.
+fn before(text: &str, end: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.trim_end().ends_with(end))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn of_tcpdump(errors: &str) -> Said {
+    Said {
+        packets: before(errors, "captured"),
+        ring_lost: before(errors, "dropped by kernel"),
+        all: Value::String(errors.trim().into()),
+        ..Said::default()
+    }
+}
+
+/// The first number behind a label.
+fn behind(text: &str, label: &str) -> Option<u64> {
+    let rest = text.split_once(label)?.1;
+    rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?.parse().ok()
+}
+
+fn of_softflowd(output: &str) -> Said {
+    Said {
+        packets: behind(output, "Packets processed:"),
+        ring_lost: behind(output, "dropped by libpcap:").or_else(|| behind(output, "Packets dropped by libpcap:")),
+        flows: behind(output, "Number of active flows:"),
+        all: Value::String(output.trim().into()),
+        ..Said::default()
+    }
+}
+
+fn of_tidewire(output: &str) -> Said {
+    let all = last_json(output);
+    let mut said = Said { all: all.clone(), ..Said::default() };
+    let at = |path: &str| all.pointer(path).and_then(Value::as_u64);
+    // What was counted in the kernel never came this far, and is part of the flows all the same.
+    said.packets = at("/received").map(|received| received + at("/detail/shunted_packets").unwrap_or(0));
+    said.ring_lost = at("/detail/live/rings/no_room");
+    said.calls = at("/detail/live/rings/calls");
+    said.shed = at("/shed");
+    said.delivered_bytes = at("/detail/delivered_bytes");
+    sum_flows(output, &mut said);
+    said
+}
+
+/// Sums flows printed as CSV: the columns' names are on the first line.
+fn sum_flows(output: &str, said: &mut Said) {
+    let mut lines = output.lines();
+    let Some(names) = lines.next().filter(|line| line.contains("frame_bytes_c2s")) else { return };
+    let column = |wanted: &str| names.split(',').position(|name| name == wanted);
+    let all = ["frames_c2s", "frames_s2c", "frame_bytes_c2s", "frame_bytes_s2c"].map(column);
+    let [Some(packets_there), Some(packets_back), Some(bytes_there), Some(bytes_back)] = all else { return };
+    let (mut flows, mut packets, mut bytes) = (0, 0, 0);
+    for line in lines.filter(|line| !line.starts_with('{')) {
+        flows += 1;
+        for (index, word) in line.split(',').enumerate() {
+            let number = || word.parse::<u64>().unwrap_or(0);
+            if index == packets_there || index == packets_back {
+                packets += number();
+            } else if index == bytes_there || index == bytes_back {
+                bytes += number();
+            }
+        }
+    }
+    said.flows = Some(flows);
+    said.flow_packets = Some(packets);
+    said.flow_bytes = Some(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_understood() {
+        let text = "{\"packets\":7,\"bytes\":420,\"received\":10,\"dropped\":3,\"if_dropped\":0}\n";
+        let said = Speech::Loop.read(text, "");
+        assert_eq!((said.packets, said.ring_lost), (Some(7), Some(3)));
+        let text = "{\"connections\":2,\"delivered_bytes\":5,\"matches\":0,\"received\":10,\"dropped\":3}";
+        assert_eq!(Speech::Loop.read(text, "").packets, Some(7));
+        let text = "tcpdump: listening on x\n12 packets captured\n15 packets received by filter\n3 packets dropped by kernel\n";
+        let said = Speech::Tcpdump.read("", text);
+        assert_eq!((said.packets, said.ring_lost), (Some(12), Some(3)));
+        assert_eq!(Speech::Tcpdump.read("", "").packets, None);
+    }
+
+    #[test]
+    fn flows_are_summed() {
+        let text = "proto,frames_c2s,frames_s2c,frame_bytes_c2s,frame_bytes_s2c\nudp,3,1,180,60\nudp,2,0,120,0\n\
+            {\"received\":4,\"detail\":{\"shunted_packets\":2,\"live\":{\"rings\":{\"no_room\":9,\"calls\":1}}}}\n";
+        let said = Speech::Tidewire.read(text, "");
+        assert_eq!((said.flows, said.flow_packets, said.flow_bytes), (Some(2), Some(6), Some(360)));
+        assert_eq!((said.packets, said.ring_lost, said.calls), (Some(6), Some(9), Some(1)));
+    }
+}

@@ -1,0 +1,117 @@
+//! Rates swept: the curve, and where it leaves zero.
+
+/// How a series is measured.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Rates, packets a second, ascending.
+    pub rates: Vec<f64>,
+    /// Halvings of the gap between the last rate that held and the first that did not.
+    pub halvings: u32,
+    /// A rate that did not hold is tried again so often: other work on the machine loses packets, too.
+    pub again: u32,
+    /// Rates beyond the first that did not hold.
+    pub beyond: usize,
+}
+
+/// What a series showed.
+#[derive(Clone, Debug)]
+pub struct Series<P> {
+    /// The points, by rate.
+    pub points: Vec<(f64, P)>,
+    /// The greatest rate that held with all below it.
+    pub limit: Option<f64>,
+    /// Whether no rate was too much: then the limit is the plan's, or the generator's.
+    pub unbounded: bool,
+}
+
+/// Measures at the plan's rates until `holds` fails, then looks for the limit by bisection.
+///
+/// # Errors
+/// What `measure` returns.
+pub fn sweep<P, E>(
+    plan: &Plan,
+    mut measure: impl FnMut(f64) -> Result<P, E>,
+    holds: impl Fn(&P) -> bool,
+) -> Result<Series<P>, E> {
+    let mut points = Vec::new();
+    let mut attempt = |rate: f64, again: u32| -> Result<(P, bool), E> {
+        let mut point = measure(rate)?;
+        for _ in 0..again {
+            if holds(&point) {
+                break;
+            }
+            point = measure(rate)?;
+        }
+        let held = holds(&point);
+        Ok((point, held))
+    };
+    let (mut limit, mut failed, mut beyond) = (None, None, 0);
+    for &rate in &plan.rates {
+        if beyond > plan.beyond {
+            break;
+        }
+        let (point, held) = attempt(rate, if failed.is_none() { plan.again } else { 0 })?;
+        points.push((rate, point));
+        if !held || failed.is_some() {
+            failed = failed.or(Some(rate));
+            beyond += 1;
+        } else {
+            limit = Some(rate);
+        }
+    }
+    if let (Some(mut low), Some(mut high)) = (limit, failed) {
+        for _ in 0..plan.halvings {
+            let rate = (low * high).sqrt();
+            let (point, held) = attempt(rate, plan.again)?;
+            points.push((rate, point));
+            if held {
+                low = rate;
+            } else {
+                high = rate;
+            }
+        }
+        limit = Some(low);
+    }
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(Series { points, limit, unbounded: failed.is_none() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan { rates: vec![1.0, 2.0, 4.0, 8.0, 16.0], halvings: 6, again: 0, beyond: 0 }
+    }
+
+    #[test]
+    fn the_limit_is_found() {
+        let measured = sweep(&plan(), Ok::<_, ()>, |rate| *rate <= 5.3).unwrap();
+        let limit = measured.limit.unwrap();
+        assert!((5.2..=5.3).contains(&limit), "{limit}");
+        assert!(!measured.unbounded);
+        assert!(measured.points.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        assert!(measured.points.iter().all(|point| point.0 <= 8.0), "what is far beyond is not measured");
+    }
+
+    #[test]
+    fn all_or_nothing() {
+        let all = sweep(&plan(), Ok::<_, ()>, |_| true).unwrap();
+        assert_eq!((all.limit, all.unbounded, all.points.len()), (Some(16.0), true, 5));
+        let none = sweep(&plan(), Ok::<_, ()>, |_| false).unwrap();
+        assert_eq!((none.limit, none.unbounded, none.points.len()), (None, false, 1));
+        let more = sweep(&Plan { beyond: 2, ..plan() }, Ok::<_, ()>, |_| false).unwrap();
+        assert_eq!(more.points.len(), 3);
+    }
+
+    #[test]
+    fn a_hiccup_is_forgiven_where_asked() {
+        let mut calls = 0;
+        let measure = |_: f64| {
+            calls += 1;
+            Ok::<_, ()>(calls != 2)
+        };
+        let measured = sweep(&Plan { again: 1, ..plan() }, measure, |held| *held).unwrap();
+        assert!(measured.unbounded);
+    }
+}

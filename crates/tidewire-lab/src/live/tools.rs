@@ -1,0 +1,119 @@
+//! The programs that are compared, and whether they are there.
+
+use std::{path::Path, process::Command};
+
+use super::{program::Program, said::Speech};
+
+/// Memory of every program's ring, bytes: the same for all.
+pub const RING_BYTES: u64 = 64 << 20;
+
+/// Where programs are.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    tidewire: String,
+    pcap_loop: String,
+    nids_loop: String,
+}
+
+/// A program, or why there is none.
+pub type Maybe = Result<Program, String>;
+
+impl Tools {
+    /// Those of a build.
+    #[must_use]
+    pub fn new(folder: &Path) -> Self {
+        let path = |name: &str| folder.join(name).display().to_string();
+        Self { tidewire: path("tidewire"), pcap_loop: path("pcap-loop"), nids_loop: path("nids-loop") }
+    }
+
+    /// A `tidewire` command, if this build has it and its options.
+    ///
+    /// # Errors
+    /// It lacks something.
+    pub fn tidewire(&self, name: &str, command: &str, options: &[&str]) -> Maybe {
+        let help = Command::new(&self.tidewire).args([command, "--help"]).output();
+        let help = help.map_err(|error| format!("{name}: {}: {error}", self.tidewire))?;
+        if !help.status.success() {
+            return Err(format!("{name}: this build has no `tidewire {command}`"));
+        }
+        let help = String::from_utf8_lossy(&help.stdout).into_owned();
+        let absent = options.iter().find(|word| word.starts_with("--") && !help.contains(**word));
+        if let Some(option) = absent {
+            return Err(format!("{name}: `tidewire {command}` of this build has no {option}"));
+        }
+        let words: Vec<&str> =
+            [self.tidewire.as_str(), command, "-i", "IFACE"].iter().chain(options).copied().collect();
+        Ok(Program::new(name, &words, Speech::Tidewire))
+    }
+
+    /// A loop over libpcap.
+    ///
+    /// # Errors
+    /// It was not built.
+    pub fn pcap_loop(&self, name: &str, work_ns: u64, ring_bytes: u64) -> Maybe {
+        built(&self.pcap_loop)?;
+        let (work, ring) = (work_ns.to_string(), ring_bytes.to_string());
+        Ok(Program::new(name, &[&self.pcap_loop, "IFACE", "--work-ns", &work, "--buffer", &ring], Speech::Loop))
+    }
+
+    /// libnids at some work: `flows`, `count` or `match`.
+    ///
+    /// # Errors
+    /// It was not built.
+    pub fn libnids(&self, name: &str, work: &str, more: &[&str]) -> Maybe {
+        built(&self.nids_loop)?;
+        let mut words = vec![self.nids_loop.as_str(), "--interface", "IFACE", work, "--no-checksums"];
+        words.extend(more);
+        Ok(Program::new(name, &words, Speech::Loop))
+    }
+}
+
+/// tcpdump, which writes what it gets to nowhere.
+///
+/// # Errors
+/// It is not installed.
+pub fn tcpdump() -> Maybe {
+    installed("tcpdump")?;
+    let kilobytes = (RING_BYTES >> 10).to_string();
+    let words = ["tcpdump", "-i", "IFACE", "-n", "-w", "/dev/null", "-B", &kilobytes];
+    Ok(Program::new("tcpdump -w /dev/null", &words, Speech::Tcpdump))
+}
+
+/// softflowd, which exports flows over the loopback interface.
+///
+/// # Errors
+/// It is not installed.
+pub fn softflowd() -> Maybe {
+    installed("softflowd")?;
+    let socket = format!("/tmp/tidewire-bench-live-{}.sock", std::process::id());
+    let pid = format!("/tmp/tidewire-bench-live-{}.pid", std::process::id());
+    let ring = RING_BYTES.to_string();
+    let words = [
+        "softflowd",
+        "-i",
+        "IFACE",
+        "-d",
+        "-n",
+        "127.0.0.1:9995",
+        "-v",
+        "10",
+        "-m",
+        "2000000",
+        "-B",
+        &ring,
+        "-c",
+        &socket,
+        "-p",
+        &pid,
+    ];
+    Ok(Program::new("softflowd", &words, Speech::Softflowd(socket.clone())))
+}
+
+fn built(path: &str) -> Result<(), String> {
+    if Path::new(path).exists() { Ok(()) } else { Err(format!("{path} was not built")) }
+}
+
+fn installed(name: &str) -> Result<(), String> {
+    let found = Command::new("which").arg(name).output().is_ok_and(|output| output.status.success());
+    if found { Ok(()) } else { Err(format!("{name} is not installed")) }
+}

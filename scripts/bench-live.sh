@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Peers and Tidewire listening in turn to the same traffic, over a cable in network namespaces of their own: loss by place,
+# CPU of process and soft interrupts, rates held, system calls. Writes target/bench-live/bench-live.md, .json and .svg plots.
+# QUICK=1: few and short measurements, under three minutes. ROWS="cutoff work": only these rows. Needs root and two cores.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+scripts/setup.sh build bench
+
+if [ "$(id -u)" -ne 0 ]; then
+  echo "bench-live: skipped: network namespaces, XDP and packet sockets need root" >&2; exit 0
+fi
+if [ "$(nproc)" -lt 2 ]; then
+  echo "bench-live: skipped: the generator and what is measured need a core each, and there is one" >&2; exit 0
+fi
+target=${CARGO_TARGET_DIR:-target}
+cargo build --locked --release -p tidewire-cli
+cargo build --locked --release -p tidewire-lab --features nids
+
+options=(--output "$target/bench-live" --programs "$target/release")
+[ "${QUICK:-0}" = 0 ] || options+=(--quick)
+read -ra rows <<<"${ROWS:-}"
+"$target/release/tidewire-lab" bench-live "${options[@]}" "${rows[@]}"
+echo "written: $target/bench-live/bench-live.md, bench-live.json and plots"
