@@ -290,6 +290,23 @@ fn what_cannot_be_is_said_and_changes_nothing() {
     });
 }
 
+/// Nobody asked for AF_XDP by name: it is taken where it shows whole frames.
+#[test]
+fn auto_takes_no_engine_that_loses_tags() {
+    with_cable(1, || {
+        let auto = settings(LiveEngine::Auto, 1);
+        let error = Capture::open(&auto).err().expect("tags would be lost").to_string();
+        assert!(error.contains("ethtool -K tw1 rxvlan off"), "{error}");
+        match Command::new("ethtool").args(["-K", "tw1", "rxvlan", "off"]).status() {
+            Ok(status) if status.success() => {
+                let capture = Capture::open(&auto).unwrap_or_else(|error| panic!("{error}"));
+                assert!(capture.engine.starts_with("AF_XDP, native"), "{}", capture.engine);
+            }
+            _ => println!("skipped: no ethtool"),
+        }
+    });
+}
+
 /// Not a test by itself: the process that is killed.
 #[test]
 #[ignore = "run by a_killed_process_leaves_no_program"]

@@ -63,7 +63,8 @@ pub struct XdpAttachment {
 }
 
 impl XdpEngine {
-    /// Chooses where the program runs, as the settings' engine says; [`LiveEngine::Auto`] takes the driver or nothing.
+    /// Chooses where the program runs, as the settings' engine says. [`LiveEngine::Auto`] takes the driver, and only where
+    /// it shows whole frames: packet sockets restore VLAN tags that a card took out, which here are lost.
     ///
     /// # Errors
     /// What the interface, the kernel or these settings lack for AF_XDP, and what to do: the reason to take packet sockets.
@@ -80,10 +81,11 @@ impl XdpEngine {
         let support = probe(interface);
         let (mode, can) = match settings.engine {
             LiveEngine::XdpGeneric => (XdpMode::Generic, support.generic),
+            LiveEngine::Auto => (XdpMode::Native, support.native && !support.tags_lost),
             _ => (XdpMode::Native, support.native),
         };
         if !can {
-            let other = if support.generic { "; the generic hook could be used" } else { "" };
+            let other = if support.generic && !support.native { "; the generic hook could be used" } else { "" };
             return Err(Error::Setting(format!("{name}: no AF_XDP: {}{other}", support.reason)));
         }
         let outgoing = settings.direction == Direction::Both && settings.engine != LiveEngine::Auto;

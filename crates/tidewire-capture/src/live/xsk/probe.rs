@@ -21,6 +21,8 @@ pub struct Support {
     pub generic: bool,
     /// The driver writes into our memory; else the kernel copies.
     pub zero_copy: bool,
+    /// The card takes VLAN tags out of frames before XDP sees them (seen on a veth as well, in both modes): they are lost.
+    pub tags_lost: bool,
     /// What is missing, and why; empty where nothing is.
     pub reason: String,
 }
@@ -42,13 +44,14 @@ pub fn probe(interface: &Interface) -> Support {
         }
     };
     let device = DeviceSocket::open().ok();
-    if native && device.and_then(|device| device.takes_tags_out(&interface.name)) == Some(true) {
+    let tags_lost = device.and_then(|device| device.takes_tags_out(&interface.name)) == Some(true);
+    if tags_lost {
         reason.add(&format!(
             "the card takes VLAN tags out of frames, and AF_XDP does not see them: ethtool -K {} rxvlan off",
             interface.name
         ));
     }
-    Support { native, generic: true, zero_copy, reason: reason.0 }
+    Support { native, generic: true, zero_copy, tags_lost, reason: reason.0 }
 }
 
 /// What both ways need.

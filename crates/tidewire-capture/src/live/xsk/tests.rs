@@ -490,6 +490,8 @@ fn what_is_missing_is_said_with_its_reason() {
         let support = probe(&cable);
         assert!(support.native && support.generic && !support.zero_copy, "{support:?}");
         assert!(support.reason.contains("copied"), "{support:?}");
+        // Both ends of a cable hand tags on beside the frames.
+        assert!(support.tags_lost && support.reason.contains("ethtool -K tw1 rxvlan off"), "{support:?}");
         let opened = open(&settings(1, 1 << 20), XdpMode::Native);
         let busy = Interface::find("tw1").unwrap();
         assert!(busy.has_xdp && !cable.has_xdp);
