@@ -336,3 +336,48 @@ fn a_killed_process_leaves_no_program() {
         Capture::open(&settings(LiveEngine::Xdp, 2)).unwrap_or_else(|error| panic!("{error}"));
     });
 }
+
+/// Through the front door: two interfaces, two workers, and which engine was taken is said.
+#[test]
+fn several_interfaces_are_captured_together() {
+    with_cable(1, || {
+        ip("link add tw2 type veth peer name tw3");
+        for interface in ["tw2", "tw3"] {
+            ip(&format!("link set {interface} addrgenmode none up"));
+        }
+        while !shows("-o link show tw2", "state UP") || !shows("-o link show tw3", "state UP") {
+            thread::sleep(Duration::from_millis(5));
+        }
+        for engine in ENGINES {
+            let settings = LiveSettings { interfaces: vec!["tw1".into(), "tw3".into()], ..settings(engine, 2) };
+            let mut live = tidewire_capture::live::open(&settings).unwrap_or_else(|error| panic!("{error}"));
+            let report = live.monitor.report().unwrap();
+            assert!(report.iter().all(|interface| interface.engine.starts_with("AF_XDP")), "{report:?}");
+            let wires = ["tw0", "tw2"].map(|name| PacketSocket::open(name).unwrap());
+            (0..100).for_each(|n| wires[n as usize % 2].send(&packet(n, 17, 80)).unwrap());
+            let mut seen = vec![Vec::new(); 2];
+            let until = Instant::now() + Duration::from_secs(10);
+            while seen.iter().map(Vec::len).sum::<usize>() < 100 && Instant::now() < until {
+                for worker in &mut live.workers {
+                    worker.poll(Duration::from_millis(5), |batch| {
+                        for frame in batch.frames {
+                            seen[usize::from(frame.interface)].push(batch.bytes(frame).to_vec());
+                        }
+                    });
+                }
+            }
+            for (number, frames) in (0..).zip(&mut seen) {
+                frames.sort();
+                let mut expected: Vec<_> = (0..100).filter(|n| n % 2 == number).map(|n| packet(n, 17, 80)).collect();
+                expected.sort();
+                assert!(*frames == expected, "{engine:?}: {} frames of interface {number}", frames.len());
+            }
+            let counters = live.monitor.kernel().unwrap();
+            assert_eq!((counters.received, counters.delivered), (100, 100), "{counters:?}");
+        }
+        assert!(!shows("-d link", "prog/xdp"), "nothing stays");
+        let mut live = tidewire_capture::live::open(&settings(LiveEngine::Auto, 1)).unwrap();
+        let report = live.monitor.report().unwrap();
+        assert!(report[0].engine.starts_with("packet socket") && report[0].engine.contains("rxvlan off"), "{report:?}");
+    });
+}

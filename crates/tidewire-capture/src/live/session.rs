@@ -1,8 +1,12 @@
 //! All of a capture's rings and what is watched beside them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::{Interface, InterfaceCounts, Worker};
+use super::{
+    Interface, InterfaceCounts, Worker,
+    kernel::{Kernel, KernelCounters},
+    xsk::XdpAttachment,
+};
 use crate::Error;
 
 /// A capture that has been opened: its workers, each to be run by one thread, and what is looked at beside them.
@@ -27,6 +31,9 @@ pub struct InterfaceReport {
 /// Looks at interfaces while packets flow elsewhere.
 pub struct Monitor {
     interfaces: Vec<Watched>,
+    kernels: Vec<Arc<Kernel>>,
+    /// Programs are taken off with the monitor.
+    _attachments: Vec<XdpAttachment>,
 }
 
 struct Watched {
@@ -44,7 +51,24 @@ impl Monitor {
             engine,
             before: interface.counts,
         };
-        Self { interfaces: interfaces.into_iter().map(watched).collect() }
+        let interfaces = interfaces.into_iter().map(watched).collect();
+        Self { interfaces, kernels: Vec::new(), _attachments: Vec::new() }
+    }
+
+    /// With programs in the kernel, which are taken off when this is dropped.
+    #[must_use]
+    pub fn with_programs(self, kernels: Vec<Arc<Kernel>>, attachments: Vec<XdpAttachment>) -> Self {
+        Self { kernels, _attachments: attachments, ..self }
+    }
+
+    /// What the programs in the kernel counted, all interfaces together; `None` where there are none.
+    #[must_use]
+    pub fn kernel(&self) -> Option<KernelCounters> {
+        let sum = |mut sum: KernelCounters, kernel: &Arc<Kernel>| {
+            sum.add(&kernel.counters());
+            sum
+        };
+        (!self.kernels.is_empty()).then(|| self.kernels.iter().fold(KernelCounters::default(), sum))
     }
 
     /// What each interface counted so far.

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use tidewire_steer::Compiled;
 
+use super::kernel::KernelSettings;
 use crate::ClassicInstruction;
 
 /// How frames get from the kernel to us.
@@ -117,6 +118,9 @@ pub struct LiveSettings {
     pub steering: Option<Compiled>,
     /// Expression in libpcap's language; runs in the kernel.
     pub filter: Option<String>,
+    /// Flow tables and shedding in the kernel, on engines that have programs there; `None`: packets are only filtered,
+    /// steered and counted there.
+    pub kernel: Option<KernelSettings>,
     /// Busy polling of AF_XDP sockets, microseconds; 0: none.
     pub busy_poll_us: u32,
     /// How long frames of several interfaces are held back to be put in order of time. Default 10 ms.
@@ -140,6 +144,7 @@ impl LiveSettings {
             fanout_program: Vec::new(),
             steering: None,
             filter: None,
+            kernel: None,
             busy_poll_us: 0,
             merge_window: Duration::from_millis(10),
         }

@@ -20,6 +20,7 @@ mod layout;
 mod load;
 mod settings;
 mod shunt;
+mod shunts;
 mod table;
 
 use std::{ops::Deref, os::fd::BorrowedFd, sync::Arc};
@@ -29,6 +30,7 @@ pub use layout::Jump;
 pub use load::{Kernel, Occupancy};
 pub use settings::{KernelSettings, Shed};
 pub use shunt::KernelShunt;
+pub use shunts::Shunts;
 
 use crate::{
     Error,

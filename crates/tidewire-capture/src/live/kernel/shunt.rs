@@ -75,7 +75,7 @@ impl KernelShunt {
 }
 
 /// Two entries' counts.
-fn together(a: Counted, b: Counted) -> Counted {
+pub(super) fn together(a: Counted, b: Counted) -> Counted {
     let end = match (a.end, b.end) {
         (Some(a), Some(b)) => Some(if (b.wrapping_sub(a) as i32) > 0 { b } else { a }),
         (a, b) => a.or(b),
