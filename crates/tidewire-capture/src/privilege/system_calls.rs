@@ -130,7 +130,7 @@ const OLDER: &[libc::c_long] = &[];
 const BPF_COMMANDS: &[u64] = &[1, 2, 3, 4, 15, 21, 24, 25, 26, 27];
 
 /// Requests of ioctl(2): the terminal's (form, size, settings), non-blocking reading, bytes waiting, close on exec, and
-/// what netdevice(7) tells of an interface's name and flags.
+/// what netdevice(7) tells of an interface: name, flags, kind, number.
 const IOCTLS: &[u64] = &[
     0x5401,          // TCGETS
     0x5402,          // TCSETS
@@ -142,6 +142,7 @@ const IOCTLS: &[u64] = &[
     0x5451,          // FIOCLEX
     0x8910,          // SIOCGIFNAME
     0x8913,          // SIOCGIFFLAGS
+    0x8927,          // SIOCGIFHWADDR, whose answer is the kind of interface, too
     0x8933,          // SIOCGIFINDEX
     0x802c_542a_u64, // TCGETS2
     0x402c_542b_u64, // TCSETS2

@@ -176,12 +176,22 @@ fn a_capture_goes_on() {
 /// What an interface that comes back needs was prepared before.
 #[test]
 fn an_interface_may_come_back() {
+    comes_back("an_interface_may_come_back", 1);
+}
+
+/// Sockets of a group cannot be bound again: others were opened for them.
+#[test]
+fn an_interface_may_come_back_to_a_group() {
+    comes_back("an_interface_may_come_back_to_a_group", 2);
+}
+
+fn comes_back(test: &str, workers: usize) {
     const CHANGES: &str = "ip link add tw0 type veth peer tw1 && ip link set tw0 up && ip link set tw1 up && echo made \
         && read go && ip link del tw0 && sleep 0.3 && ip link add tw0 type veth peer tw1 && ip link set tw0 up \
         && ip link set tw1 up && ip addr add 192.0.2.1/24 dev tw1 && ping -c 20 -i 0.3 -W 1 192.0.2.2";
     let Some(_) = part() else {
         let folder = tempfile::tempdir().expect("a folder");
-        if let Some(said) = child("an_interface_may_come_back", folder.path()) {
+        if let Some(said) = child(test, folder.path()) {
             assert!(said.contains("it came back"), "{said}");
         }
         return;
@@ -197,16 +207,19 @@ fn an_interface_may_come_back() {
     other.stdout.as_mut().expect("piped").read_exact(&mut line).expect("the interface was made");
     let mut settings = LiveSettings::new(["tw0"]);
     (settings.engine, settings.ring_bytes) = (LiveEngine::Packet, 4 << 20);
-    let mut worker = open(&settings).expect("rings").workers.pop().expect("a worker");
+    settings.workers = workers;
+    let mut workers = open(&settings).expect("rings").workers;
     assert!(alone(&Confinement::new().confine().expect("possible")));
     other.stdin.as_mut().expect("piped").write_all(b"go\n").expect("told");
     let (begun, mut gone, mut back) = (Instant::now(), false, 0);
     while back == 0 && begun.elapsed() < Duration::from_secs(20) {
-        let frames = worker.poll(Duration::from_millis(50), |_| {});
-        let troubles = worker.troubles();
-        // Down, or gone, whichever is seen first.
-        back += if gone { frames } else { 0 };
-        gone |= !troubles.is_empty();
+        for worker in &mut workers {
+            let frames = worker.poll(Duration::from_millis(20), |_| {});
+            let troubles = worker.troubles();
+            // Down, or gone, whichever is seen first.
+            back += if gone { frames } else { 0 };
+            gone |= !troubles.is_empty();
+        }
     }
     assert!(gone && back > 0, "{gone} {back}");
     let _ = other.wait();
