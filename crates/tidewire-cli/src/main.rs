@@ -15,6 +15,8 @@ mod lab;
 mod ledger;
 mod live;
 mod matching;
+#[cfg_attr(not(test), allow(dead_code))]
+mod metrics;
 mod options;
 mod output;
 mod patterns;

@@ -1,0 +1,167 @@
+//! A report as families of figures.
+
+use tidewire::{
+    AnomalyKind, Fate, Ledger, Malformation,
+    live::{InterfaceReport, LiveReport, WorkerReport},
+};
+
+/// What may become of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It only grows.
+    Counter,
+    /// It rises and falls.
+    Gauge,
+}
+
+/// Figures of one name.
+#[derive(Clone, Debug)]
+pub struct Family {
+    /// The name, without the `_total` of counters.
+    pub name: &'static str,
+    /// What it counts, in a sentence without its full stop.
+    pub help: &'static str,
+    /// See [`Kind`].
+    pub kind: Kind,
+    /// The figures.
+    pub samples: Vec<Sample>,
+}
+
+/// One figure.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// What tells it from the others of its name.
+    pub labels: Vec<(&'static str, String)>,
+    /// Its value.
+    pub value: f64,
+}
+
+/// All families, in the order in which they are shown.
+#[derive(Default)]
+struct Families(Vec<Family>);
+
+impl Families {
+    fn add(&mut self, kind: Kind, name: &'static str, help: &'static str, samples: impl IntoIterator<Item = Sample>) {
+        self.0.push(Family { name, help, kind, samples: samples.into_iter().collect() });
+    }
+
+    fn counter(&mut self, name: &'static str, help: &'static str, samples: impl IntoIterator<Item = Sample>) {
+        self.add(Kind::Counter, name, help, samples);
+    }
+
+    fn gauge(&mut self, name: &'static str, help: &'static str, samples: impl IntoIterator<Item = Sample>) {
+        self.add(Kind::Gauge, name, help, samples);
+    }
+}
+
+fn sample<const LABELS: usize>(labels: [(&'static str, &str); LABELS], value: u64) -> Sample {
+    Sample { labels: labels.map(|(name, value)| (name, value.to_owned())).into(), value: value as f64 }
+}
+
+/// A live capture's report: interface, ring, worker, engine.
+pub fn live(report: &LiveReport) -> Vec<Family> {
+    let mut families = Families::default();
+    let elapsed = Sample { labels: Vec::new(), value: report.elapsed.as_secs_f64() };
+    families.gauge("tidewire_elapsed_seconds", "Time since the capture was opened", [elapsed]);
+    interfaces(&mut families, &report.interfaces);
+    workers(&mut families, &report.workers);
+    engine(&mut families, &report.ledger());
+    families.0
+}
+
+fn interfaces(families: &mut Families, all: &[InterfaceReport]) {
+    let present = all
+        .iter()
+        .map(|one| sample([("interface", &one.name), ("engine", &one.engine)], u64::from(one.counts.is_some())));
+    families.gauge("tidewire_interface_present", "Whether the interface is there, and how its frames are got", present);
+    let mut counter = |name, help, count: fn(&tidewire::live::InterfaceCounts) -> u64| {
+        let counted = all.iter().filter_map(|one| Some((one, one.counts.as_ref()?)));
+        families.counter(name, help, counted.map(|(one, counts)| sample([("interface", &one.name)], count(counts))));
+    };
+    counter("tidewire_interface_received_packets", "Frames that the interface received", |counts| counts.rx_packets);
+    counter("tidewire_interface_received_bytes", "Bytes that the interface received", |counts| counts.rx_bytes);
+    counter("tidewire_interface_sent_packets", "Frames that the interface sent", |counts| counts.tx_packets);
+    counter("tidewire_interface_sent_bytes", "Bytes that the interface sent", |counts| counts.tx_bytes);
+    counter("tidewire_interface_errors", "Frames that arrived damaged", |counts| counts.rx_errors);
+    counter(
+        "tidewire_interface_dropped_packets",
+        "Frames that driver or kernel dropped before anyone saw them",
+        |counts| counts.rx_dropped,
+    );
+    counter("tidewire_interface_missed_packets", "Frames for which the card had no room", |counts| counts.rx_missed);
+}
+
+fn workers(families: &mut Families, all: &[WorkerReport]) {
+    let each = |figure: fn(&WorkerReport) -> u64| {
+        let numbered = all.iter().enumerate();
+        numbered.map(move |(number, worker)| sample([("worker", &number.to_string())], figure(worker)))
+    };
+    families.counter(
+        "tidewire_ring_received_packets",
+        "Frames put into the worker's rings",
+        each(|one| one.rings.received),
+    );
+    families.counter(
+        "tidewire_ring_dropped_packets",
+        "Frames that found no room in the worker's rings",
+        each(|one| one.rings.dropped),
+    );
+    families.counter(
+        "tidewire_ring_failed_packets",
+        "Frames that could not be put into a ring for another reason",
+        each(|one| one.rings.failed),
+    );
+    families.counter(
+        "tidewire_ring_system_calls",
+        "System calls made for the worker's rings",
+        each(|one| one.rings.calls),
+    );
+    let levels = all.iter().enumerate().map(|(number, worker)| Sample {
+        value: f64::from(worker.ring_level_permille) / 1000.0,
+        labels: vec![("worker", number.to_string())],
+    });
+    families.gauge("tidewire_ring_level_ratio", "How full the worker's fullest ring is", levels);
+    families.counter("tidewire_worker_packets", "Frames taken out of the rings", each(|one| one.frames));
+    families.counter("tidewire_worker_late_packets", "Frames handed over after a later one", each(|one| one.late));
+    families.gauge(
+        "tidewire_worker_buffered_bytes",
+        "Bytes that the worker's engine holds",
+        each(|one| one.buffered_bytes),
+    );
+    families.gauge("tidewire_worker_memory_bytes", "Bytes that it may hold", each(|one| one.memory_bytes));
+    families.gauge("tidewire_worker_ended", "Whether the worker has ended", each(|one| u64::from(one.ended)));
+}
+
+fn engine(families: &mut Families, ledger: &Ledger) {
+    let alone = |value: u64| [sample([], value)];
+    families.counter("tidewire_packets_received", "Packets taken in by the engines", alone(ledger.received));
+    families.counter("tidewire_received_bytes", "Captured bytes taken in by the engines", alone(ledger.received_bytes));
+    let fates = Fate::ALL.iter().map(|fate| sample([("fate", fate.name())], ledger.fates[*fate as usize]));
+    families.counter("tidewire_packets", "What became of packets taken in; the sum is all", fates);
+    let shed = ledger.shed_by_priority.iter().enumerate();
+    let shed = shed.map(|(priority, count)| sample([("priority", &priority.to_string())], *count));
+    families.counter("tidewire_shed_packets", "Packets shed by the watermark rule, 0 the lowest priority", shed);
+    families.counter("tidewire_shunted_packets", "Packets counted before the engines", alone(ledger.shunted_packets));
+    families.counter(
+        "tidewire_shunted_bytes",
+        "Bytes of packets counted before the engines",
+        alone(ledger.shunted_bytes),
+    );
+    families.counter("tidewire_streams_opened", "Streams that began", alone(ledger.streams_opened));
+    families.counter("tidewire_streams_closed", "Streams that ended", alone(ledger.streams_closed));
+    let open = ledger.streams_opened.saturating_sub(ledger.streams_closed);
+    families.gauge("tidewire_streams_open", "Streams that are open", alone(open));
+    let evicted = [("full_table", ledger.evicted), ("half_open", ledger.evicted_half_open)];
+    let evicted = evicted.map(|(which, count)| sample([("table", which)], count));
+    families.counter("tidewire_streams_evicted", "Streams pushed out of a full table", evicted);
+    families.counter("tidewire_delivered_bytes", "Payload handed to the application", alone(ledger.delivered_bytes));
+    families.counter("tidewire_gap_bytes", "Payload reported to the application as missing", alone(ledger.gap_bytes));
+    let datagrams = [("rebuilt", ledger.datagrams_rebuilt), ("rejected", ledger.datagrams_rejected)];
+    let datagrams = datagrams.map(|(fate, count)| sample([("fate", fate)], count));
+    families.counter("tidewire_datagrams", "Datagrams that arrived in fragments", datagrams);
+    let odd = AnomalyKind::ALL.iter().map(|kind| sample([("kind", kind.name())], ledger.anomalies[*kind as usize]));
+    families.counter("tidewire_anomalies", "What was odd about streams", odd);
+    let malformed = Malformation::ALL.iter();
+    let malformed = malformed.map(|why| sample([("reason", why.name())], ledger.malformations[*why as usize & 63]));
+    families.counter("tidewire_malformations", "Why packets were malformed", malformed);
+}

@@ -1,0 +1,171 @@
+use std::{
+    collections::BTreeMap,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use tidewire::{
+    Fate,
+    live::{InterfaceCounts, InterfaceReport, LiveReport, RingCounts, WorkerReport},
+};
+
+use super::*;
+
+fn report() -> LiveReport {
+    let counts = InterfaceCounts { rx_packets: 1_000_000_007, rx_bytes: 64_000, rx_dropped: 3, ..Default::default() };
+    let interface = |name: &str, counts| InterfaceReport { name: name.into(), engine: "packet socket".into(), counts };
+    let mut worker = WorkerReport {
+        rings: RingCounts { received: 90, dropped: 7, failed: 0, calls: 11 },
+        frames: 90,
+        ring_level_permille: 250,
+        buffered_bytes: 4096,
+        memory_bytes: 64 << 20,
+        ..WorkerReport::default()
+    };
+    (worker.ledger.received, worker.ledger.delivered_bytes) = (90, 12_345);
+    worker.ledger.fates[Fate::Tracked as usize] = 80;
+    worker.ledger.fates[Fate::BeyondCutoff as usize] = 10;
+    (worker.ledger.streams_opened, worker.ledger.streams_closed) = (9, 4);
+    let other = WorkerReport { frames: 1, ..worker.clone() };
+    LiveReport {
+        elapsed: Duration::from_millis(1500),
+        interfaces: vec![interface("eth0", Some(counts)), interface("odd\"\\name", None)],
+        workers: vec![worker, other],
+    }
+}
+
+/// A server with that report.
+fn started() -> Metrics {
+    let mut metrics = Metrics::bind("127.0.0.1:0").ok().expect("a free port");
+    metrics.publish(&report());
+    metrics.start().ok().expect("a thread");
+    metrics
+}
+
+fn ask(address: SocketAddr, request: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+    stream.write_all(request).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+fn scrape(address: SocketAddr) -> String {
+    ask(address, b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
+}
+
+/// Reads the text as OpenMetrics has it: families with their lines in between, each figure once, `# EOF` at the end.
+fn parse(body: &str) -> BTreeMap<String, f64> {
+    let (mut figures, mut family, mut kind) = (BTreeMap::new(), String::new(), String::new());
+    let lines: Vec<_> = body.lines().collect();
+    assert_eq!(lines.last(), Some(&"# EOF"));
+    for line in &lines[..lines.len() - 1] {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            family = help.split(' ').next().expect("a name").to_owned();
+            assert!(help.len() > family.len() + 8, "{line}");
+        } else if let Some(form) = line.strip_prefix("# TYPE ") {
+            kind = form.strip_prefix(&format!("{family} ")).expect("its family's").to_owned();
+            assert!(["counter", "gauge"].contains(&kind.as_str()), "{line}");
+        } else {
+            let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+            let bare = name.split('{').next().expect("a name");
+            let expected = if kind == "counter" { format!("{family}_total") } else { family.clone() };
+            assert_eq!(bare, expected, "{line}");
+            assert!(figures.insert(name.to_owned(), value.parse().expect("a number")).is_none(), "{line} twice");
+        }
+    }
+    figures
+}
+
+#[test]
+fn a_scrape_says_what_the_report_says() {
+    let metrics = started();
+    let answer = scrape(metrics.address());
+    let (head, body) = answer.split_once("\r\n\r\n").expect("head and body");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("application/openmetrics-text; version=1.0.0"));
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())));
+    let figures = parse(body);
+    for (name, value) in [
+        ("tidewire_elapsed_seconds", 1.5),
+        ("tidewire_interface_present{interface=\"eth0\",engine=\"packet socket\"}", 1.0),
+        ("tidewire_interface_present{interface=\"odd\\\"\\\\name\",engine=\"packet socket\"}", 0.0),
+        ("tidewire_interface_received_packets_total{interface=\"eth0\"}", 1_000_000_007.0),
+        ("tidewire_interface_dropped_packets_total{interface=\"eth0\"}", 3.0),
+        ("tidewire_ring_dropped_packets_total{worker=\"0\"}", 7.0),
+        ("tidewire_ring_level_ratio{worker=\"1\"}", 0.25),
+        ("tidewire_worker_packets_total{worker=\"0\"}", 90.0),
+        ("tidewire_worker_packets_total{worker=\"1\"}", 1.0),
+        ("tidewire_worker_buffered_bytes{worker=\"0\"}", 4096.0),
+        ("tidewire_packets_received_total", 180.0),
+        ("tidewire_packets_total{fate=\"tracked\"}", 160.0),
+        ("tidewire_packets_total{fate=\"beyond_cutoff\"}", 20.0),
+        ("tidewire_streams_open", 10.0),
+        ("tidewire_delivered_bytes_total", 24_690.0),
+    ] {
+        assert_eq!(figures.get(name), Some(&value), "{name} in\n{body}");
+    }
+    let fates: f64 =
+        figures.iter().filter(|(name, _)| name.starts_with("tidewire_packets_total{")).map(|one| one.1).sum();
+    assert_eq!(fates, 180.0, "every packet has one fate");
+    assert!(!figures.contains_key("tidewire_interface_received_packets_total{interface=\"odd\\\"\\\\name\"}"));
+}
+
+#[test]
+fn only_what_is_asked_for_is_answered() {
+    let metrics = started();
+    let status = |request: &[u8]| ask(metrics.address(), request)[9..12].to_owned();
+    assert_eq!(status(b"GET /metrics?x=y HTTP/1.0\r\n\r\n"), "200");
+    assert_eq!(status(b"GET / HTTP/1.1\r\n\r\n"), "404");
+    assert_eq!(status(b"GET /metrics/../../etc/passwd HTTP/1.1\r\n\r\n"), "404");
+    assert_eq!(status(b"POST /metrics HTTP/1.1\r\n\r\n"), "405");
+    assert_eq!(status(b"GET /metrics\r\n\r\n"), "400");
+    assert_eq!(status(b"GET /metrics HTTP/9 or so\r\n\r\n"), "400");
+    assert_eq!(status(b"\xff\xfe\x00\r\n\r\n"), "400");
+    assert_eq!(status(&[b'x'; 8300]), "431");
+}
+
+#[test]
+fn rude_clients_hold_nobody_up() {
+    let metrics = started();
+    // Such as say nothing, or half of it, and such as do not read what they are told.
+    let mut rude = Vec::new();
+    for number in 0..100 {
+        let mut stream = TcpStream::connect(metrics.address()).expect("it listens");
+        let _ = match number % 3 {
+            0 => Ok(()),
+            1 => stream.write_all(b"GET /met"),
+            _ => stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n"),
+        };
+        rude.push(stream);
+    }
+    let begun = Instant::now();
+    for _ in 0..5 {
+        assert!(scrape(metrics.address()).ends_with("# EOF\n"));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    // Its time is over at last.
+    let mut slow = TcpStream::connect(metrics.address()).expect("it listens");
+    slow.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+    slow.write_all(b"GET").expect("sent");
+    let begun = Instant::now();
+    let _ = slow.read(&mut [0; 16]);
+    assert!((4..9).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    drop(rude);
+    let begun = Instant::now();
+    drop(metrics);
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn addresses_that_are_not_free_are_named() {
+    let taken = started();
+    let told = |address: &str| match Metrics::bind(address) {
+        Err(Failure::Usage(text)) => text,
+        _ => panic!("{address} was taken"),
+    };
+    assert!(told(&taken.address().to_string()).contains(&taken.address().to_string()));
+    assert!(told("nonsense").contains("--metrics nonsense"));
+    assert!(Metrics::bind(":0").is_ok());
+}
