@@ -15,7 +15,6 @@ mod lab;
 mod ledger;
 mod live;
 mod matching;
-#[cfg_attr(not(test), allow(dead_code))]
 mod metrics;
 mod options;
 mod output;

@@ -1,7 +1,10 @@
 //! One run: Ctrl-C, the progress bar, what is said at the end.
 
 use std::{
+    cell::RefCell,
     io::{IsTerminal, Write as _},
+    path::{Path, PathBuf},
+    rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -13,6 +16,7 @@ use crate::{
     failure::{self, Failure},
     ledger,
     live::{self, Live},
+    metrics::Metrics,
     options::Common,
     output::{self, Out},
     sink::Sink,
@@ -39,6 +43,8 @@ pub struct Session<'a> {
     common: &'a Common,
     /// Ends it.
     pub stop: Stop,
+    /// Where it writes files.
+    writable: Vec<PathBuf>,
 }
 
 /// What remains of a run when its handlers are taken out.
@@ -54,13 +60,19 @@ pub struct Closing {
 }
 
 impl<'a> Session<'a> {
-    /// Of files, signals end the run and not the program from now on.
+    /// Signals end the run, and not the program: of files from now on, of interfaces once packets can come.
     pub fn new(common: &'a Common) -> Result<Self, Failure> {
         let stop = Stop::new();
         if !common.live.is_on() {
             on_interrupt(&stop, false)?;
         }
-        Ok(Self { common, stop })
+        Ok(Self { common, stop, writable: Vec::new() })
+    }
+
+    /// Files are written below `path`, which exists.
+    pub fn writing(mut self, path: &Path) -> Self {
+        self.writable.push(path.to_owned());
+        self
     }
 
     /// Runs the capture that the options describe. `make` is given each worker's index. What is printed as it comes goes to
@@ -74,8 +86,9 @@ impl<'a> Session<'a> {
         let capture = self.common.capture(mode)?.stop_when(&self.stop);
         let outcome = if self.common.live.is_on() {
             let mut is_closed = false;
+            let live = &self.common.live;
             let flush = |_: &LiveReport| sinks.iter().for_each(|sink| sink.flush());
-            let capture = watched(capture, &self.common.live, &self.stop, flush, &mut is_closed);
+            let capture = watched(capture, live, &self.stop, flush, &mut is_closed, &self.writable)?;
             let outcome = capture.run(make);
             DONE.store(true, Ordering::Relaxed);
             for sink in sinks {
@@ -110,31 +123,55 @@ fn read<H: Handler + Send>(
     outcome
 }
 
-/// What goes on beside a capture from interfaces: what is to be said is said, and `look` is called with reports.
+/// What goes on beside a capture from interfaces: privileges are given up before it begins, signals end it, what is to be
+/// said is said, figures are shown, and `look` is called with reports. Files may be written below `writable` only.
 pub fn watched<'a>(
     capture: Capture<'a>,
     live: &'a Live,
     stop: &'a Stop,
     mut look: impl FnMut(&LiveReport) + 'a,
     is_closed: &'a mut bool,
-) -> Capture<'a> {
-    let capture = capture.before_start(|interfaces| {
-        // Until now a signal ended the program: nothing had been gathered.
-        on_interrupt(stop, true).map_err(|failure| CaptureError::Setting(failure.to_string()))?;
+    writable: &[PathBuf],
+) -> Result<Capture<'a>, Failure> {
+    // Bound with the privileges that there still are; the thread begins without them.
+    let metrics = live.metrics.as_deref().map(Metrics::bind).transpose()?;
+    let metrics = Rc::new(RefCell::new(metrics));
+    let shown = Rc::clone(&metrics);
+    let confinement = live.confinement(writable);
+    let capture = capture.before_start(move |interfaces| {
         if !live.quiet {
             live::say_engines(interfaces);
         }
-        Ok(())
+        // Before any thread is started, that of signals too: what a thread has, it keeps.
+        if let Some(confinement) = confinement {
+            confinement.confine()?.missing.iter().for_each(failure::say);
+        }
+        begin(stop, metrics.borrow_mut().as_mut(), live.quiet)
+            .map_err(|failure| CaptureError::Setting(failure.to_string()))
     });
     let capture = capture.on_trouble(|error| failure::say(error));
-    capture.on_report(move |report| {
+    Ok(capture.on_report(move |report| {
+        if let Some(metrics) = &*shown.borrow() {
+            metrics.publish(report);
+        }
         look(report);
         // Nothing may be printed for long: whoever has seen enough is noticed all the same.
         if output::is_closed() {
             *is_closed = true;
             stop.raise();
         }
-    })
+    }))
+}
+
+/// Starts the threads that stand beside a capture. Until now a signal ended the program: nothing had been gathered.
+fn begin(stop: &Stop, metrics: Option<&mut Metrics>, quiet: bool) -> Result<(), Failure> {
+    on_interrupt(stop, true)?;
+    let Some(metrics) = metrics else { return Ok(()) };
+    metrics.start()?;
+    if !quiet {
+        failure::say(format_args!("figures are at http://{}/metrics", metrics.address()));
+    }
+    Ok(())
 }
 
 /// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is

@@ -265,7 +265,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
     let is_live = options.common.live.is_on();
     let place = Place::prepare(directory, options.force, is_live)?;
-    let session = Session::new(&options.common)?;
+    let session = Session::new(&options.common)?.writing(&place.working);
     let sinks = if is_live { options.sinks(&place, &session.stop)? } else { Vec::new() };
     let digests = options.digest == DigestName::Sha256;
     let make = |_| Extract {

@@ -3,13 +3,14 @@
 mod report;
 mod values;
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use tidewire::{
     Capture,
     live::{Direction, Interface, LiveSettings, Role},
 };
+use tidewire_capture::privilege::Confinement;
 use tidewire_steer::{Compiled, Program, Settings};
 
 use crate::{
@@ -92,6 +93,14 @@ pub struct Live {
     #[arg(long, value_name = "TIME", display_order = 24, help_heading = LIVE)]
     pub merge_window: Option<Span>,
 
+    /// Tell where packets are to whoever asks http://ADDR/metrics (OpenMetrics), as 127.0.0.1:9600
+    #[arg(long, value_name = "ADDR", display_order = 26, help_heading = LIVE)]
+    pub metrics: Option<String>,
+
+    /// Keep the privileges that were needed to begin, and all files and system calls in reach
+    #[arg(long, display_order = 27, help_heading = LIVE)]
+    pub no_sandbox: bool,
+
     /// Do not say at the start how packets are got
     #[arg(short = 'q', long, display_order = 25, help_heading = LIVE)]
     pub quiet: bool,
@@ -120,6 +129,8 @@ impl Live {
             ("--busy-poll", self.busy_poll.is_some()),
             ("--no-pin", self.no_pin),
             ("--merge-window", self.merge_window.is_some()),
+            ("--metrics", self.metrics.is_some()),
+            ("--no-sandbox", self.no_sandbox),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) => Err(Failure::Usage(format!("{name} is for interfaces: name one with -i"))),
@@ -140,6 +151,12 @@ impl Live {
             capture = capture.packets(most);
         }
         Ok(capture)
+    }
+
+    /// What the process keeps once packets can come: nothing but files below `writable`. `None`: everything.
+    pub fn confinement(&self, writable: &[PathBuf]) -> Option<Confinement> {
+        let confinement = writable.iter().fold(Confinement::new(), |all, path| all.writable(path));
+        (!self.no_sandbox).then_some(confinement)
     }
 
     fn settings(&self) -> Result<LiveSettings, Failure> {

@@ -4,12 +4,12 @@ use std::fmt;
 
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, NoLabelSet, text},
+    encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text},
     metrics::MetricType,
     registry::Registry,
 };
 
-use super::{Family, Kind};
+use super::{Family, Kind, figures::Sample};
 
 /// The media type of [`encode`]'s text.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -25,15 +25,23 @@ impl Collector for All {
                 Kind::Gauge => MetricType::Gauge,
             };
             let mut family = encoder.encode_descriptor(name, help, None, form)?;
-            for sample in samples {
-                let mut one = family.encode_family(&sample.labels)?;
-                match kind {
-                    Kind::Counter => one.encode_counter::<NoLabelSet, _, f64>(&sample.value, None)?,
-                    Kind::Gauge => one.encode_gauge(&sample.value)?,
-                }
+            for Sample { labels, value } in samples {
+                let labelled = if labels.is_empty() { None } else { Some(family.encode_family(labels)?) };
+                let one = match labelled {
+                    Some(mut one) => write(&mut one, *kind, *value),
+                    None => write(&mut family, *kind, *value),
+                };
+                one?;
             }
         }
         Ok(())
+    }
+}
+
+fn write(figure: &mut MetricEncoder<'_>, kind: Kind, value: f64) -> fmt::Result {
+    match kind {
+        Kind::Counter => figure.encode_counter::<NoLabelSet, _, f64>(&value, None),
+        Kind::Gauge => figure.encode_gauge(&value),
     }
 }
 

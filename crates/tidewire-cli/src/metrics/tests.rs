@@ -37,9 +37,9 @@ fn report() -> LiveReport {
 
 /// A server with that report.
 fn started() -> Metrics {
-    let mut metrics = Metrics::bind("127.0.0.1:0").ok().expect("a free port");
+    let mut metrics = Metrics::bind("127.0.0.1:0").unwrap_or_else(|_| panic!("no free port"));
     metrics.publish(&report());
-    metrics.start().ok().expect("a thread");
+    assert!(metrics.start().is_ok());
     metrics
 }
 
