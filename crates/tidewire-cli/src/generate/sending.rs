@@ -22,9 +22,9 @@ pub struct Sending {
     #[arg(short, long = "interface", value_name = "IF", required = true)]
     interfaces: Vec<String>,
 
-    /// How fast: as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as it goes
-    #[arg(short, long, value_name = "RATE", default_value = "flat")]
-    pub rate: Rate,
+    /// How fast: as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as it goes, which is the default except for replay
+    #[arg(short, long, value_name = "RATE")]
+    rate: Option<Rate>,
 
     /// Send at most so many frames
     #[arg(short = 'c', long, value_name = "N", value_parser = count)]
@@ -96,14 +96,15 @@ impl Sending {
         self.packets.is_some() || self.duration.is_some()
     }
 
-    fn plan(&self) -> Plan {
+    fn plan(&self, rate: Rate) -> Plan {
         let mut plan = Plan::new(self.interfaces.clone());
         plan.sender = match self.sender {
             SenderName::Auto => Sender::Auto,
             SenderName::Kernel => Sender::Kernel,
             SenderName::Socket => Sender::Socket,
         };
-        (plan.rate, plan.packets, plan.burst, plan.batch) = (self.rate, self.packets, self.burst, self.batch);
+        (plan.rate, plan.packets, plan.burst, plan.batch) =
+            (self.rate.unwrap_or(rate), self.packets, self.burst, self.batch);
         plan.duration = self.duration.map(|span| Duration::from_nanos(span.0));
         (plan.cpu, plan.own_network) = (self.cpu, self.i_own_this_network);
         plan
@@ -128,10 +129,15 @@ pub fn on_signal() {
     let _ = ctrlc::set_handler(handler);
 }
 
-/// Sends traffic and prints the report.
+/// Sends traffic, as fast as it goes unless told otherwise, and prints the report.
 pub fn run(traffic: &mut dyn Traffic, sending: &Sending) -> Result<u8, Failure> {
+    run_at(traffic, sending, Rate::Flat)
+}
+
+/// Sends traffic at this rate unless told otherwise, and prints the report.
+pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Result<u8, Failure> {
     on_signal();
-    let plan = sending.plan();
+    let plan = sending.plan(rate);
     let shown = std::io::stderr().is_terminal();
     let mut before = (0, Duration::ZERO);
     let mut say = |progress: &Progress| {

@@ -1,6 +1,7 @@
 //! Frames made to order, one after the other.
 
 mod flows;
+mod fragments;
 mod headers;
 mod pattern;
 mod replay;
@@ -8,6 +9,7 @@ mod rewrite;
 mod tcp;
 
 pub use flows::{Class, FlowKind, Flows, Order};
+pub use fragments::{FragmentOrder, FragmentSettings, Fragments};
 pub use headers::Link;
 pub(crate) use pattern::PATTERN;
 pub use replay::{Replay, ReplaySettings};

@@ -1,0 +1,106 @@
+use std::{ops::Range, path::PathBuf};
+
+use clap::Args;
+use tidewire::{Block, Source};
+use tidewire_gen::number::{self, Numbers};
+
+use super::sending::{count, from_capture};
+use crate::{
+    failure::{self, Failure},
+    output::{Object, Out, push_number},
+    units::Count,
+};
+
+/// Which of the frames sent are missing in captures of them
+///
+/// Reads the numbers that frames sent by 'tidewire gen' end in. Exit status 1 where frames are missing.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Captures of what arrived; several are taken together. - is standard input
+    #[arg(value_name = "CAPTURE", required = true)]
+    captures: Vec<PathBuf>,
+
+    /// How many frames were sent; else up to the greatest number that arrived
+    #[arg(short = 'c', long, value_name = "N", value_parser = count)]
+    packets: Option<u64>,
+
+    /// Print at most so many holes
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+
+    /// Print JSON: one object
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let mut numbers = Numbers::default();
+    let mut without = 0;
+    for path in &options.captures {
+        let mut source = tidewire_capture::open(std::slice::from_ref(path)).map_err(from_capture)?;
+        let mut block = Block::new();
+        while source.fill(&mut block).map_err(from_capture)? {
+            let batch = block.batch();
+            for frame in batch.frames {
+                // What was cut has lost its number.
+                let whole = frame.captured_bytes == frame.wire_bytes;
+                match number::of(batch.bytes(frame)).filter(|_| whole) {
+                    Some(number) => numbers.add(number),
+                    None => without += 1,
+                }
+            }
+        }
+    }
+    let sent = options.packets.unwrap_or_else(|| numbers.end());
+    let lost = numbers.lost(sent);
+    let mut out = Out::stdout();
+    let holes: Vec<Range<u64>> = numbers.missing(sent).take(options.limit).collect();
+    if options.json {
+        let mut object = Object::open(out.buffer());
+        object.number("sent", sent);
+        object.number("arrived", numbers.received());
+        object.number("missing", lost);
+        object.number("repeated", numbers.repeated);
+        object.number("late", numbers.late);
+        object.number("without_number", without);
+        object.array("holes", holes, |out, hole| {
+            out.push(b'[');
+            push_number(out, hole.start);
+            out.push(b',');
+            push_number(out, hole.end - 1);
+            out.push(b']');
+        });
+        object.close();
+        out.line("")?;
+    } else {
+        print(&mut out, &numbers, [sent, lost, without], &holes)?;
+    }
+    out.flush()?;
+    Ok(if lost > 0 { failure::NOTHING } else { failure::OK })
+}
+
+fn print(out: &mut Out, numbers: &Numbers, counts: [u64; 3], holes: &[Range<u64>]) -> Result<(), Failure> {
+    let [sent, lost, without] = counts;
+    let lines = [
+        ("sent", sent, true),
+        ("arrived", numbers.received(), true),
+        ("missing", lost, true),
+        ("repeated", numbers.repeated, false),
+        ("late", numbers.late, false),
+        ("without number", without, false),
+    ];
+    for (name, count, _) in lines.into_iter().filter(|(_, count, always)| *always || *count > 0) {
+        out.line(&format!("{name:<24}{:>16}", Count(count).to_string()))?;
+    }
+    let mut shown = 0;
+    for hole in holes {
+        let last = hole.end - 1;
+        let text = if hole.start == last { last.to_string() } else { format!("{} to {last}", hole.start) };
+        out.line(&format!("  missing: {text}"))?;
+        shown += hole.end - hole.start;
+    }
+    if shown < lost {
+        out.line(&format!("  and {} more", Count(lost - shown)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+use std::path::PathBuf;
+
+use clap::Args;
+use tidewire_gen::{
+    Rate,
+    traffic::{Replay, ReplaySettings},
+};
+
+use super::sending::{self, Sending, from_capture};
+use crate::{failure::Failure, units::Size};
+
+/// Replay captures out of memory, at their own pace, faster, or at a rate
+///
+/// At their own pace unless --speed or --rate says otherwise. In each loop after the first all IP addresses are others
+/// (their lower 24 bits, an IPv6 network's lower 24; in tunnels the outer ones), so that conversations do not repeat; checksums stay
+/// right. With two interfaces the two directions of a conversation are sent from different ones.
+///
+/// Bytes that were not captured are sent as zeroes. Frames that are too long are left out and counted.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Captures, merged by time
+    #[arg(value_name = "CAPTURE", required = true)]
+    captures: Vec<PathBuf>,
+
+    #[command(flatten)]
+    sending: Sending,
+
+    /// So many times as fast as it was recorded; not with --rate
+    #[arg(long, value_name = "TIMES", conflicts_with = "rate")]
+    speed: Option<f64>,
+
+    /// How often; else once, or, with --packets or --duration, without end
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    loops: Option<u64>,
+
+    /// Most memory for frames
+    #[arg(short, long, value_name = "SIZE", default_value = "1G")]
+    memory: Size,
+
+    /// Leave frames out that are longer than this on the cable, numbers and FCS included
+    #[arg(long, value_name = "BYTES", default_value_t = 9018, value_parser = clap::value_parser!(u32).range(64..=9018))]
+    longest: u32,
+}
+
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let mut settings = ReplaySettings::new(options.captures.clone());
+    settings.loops = match options.loops {
+        None if options.sending.is_limited() => None,
+        None => Some(1),
+        some => some,
+    };
+    settings.speed = options.speed.unwrap_or(1.0);
+    settings.memory_bytes = usize::try_from(options.memory.0).unwrap_or(usize::MAX);
+    settings.frame_bytes_max = options.longest as usize - 4;
+    settings.numbered = options.sending.numbered();
+    let mut replay = Replay::load(settings).map_err(from_capture)?;
+    sending::run_at(&mut replay, &options.sending, Rate::Timed)
+}

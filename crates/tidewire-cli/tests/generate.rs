@@ -1,0 +1,179 @@
+//! `tidewire gen` and `tidewire lab net` as a user meets them: what they say, their exit codes, what is left behind.
+
+mod common;
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use common::run;
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tidewire");
+
+/// Runs a shell line in a network made for it; `None`, with the reason said, where none can be made.
+fn inside(options: &str, line: &str) -> Option<(String, String, i32)> {
+    if let Some(why) = tidewire_gen::net::missing() {
+        println!("skipped: {why}");
+        return None;
+    }
+    let line = line.replace("tidewire ", &format!("{PROGRAM} "));
+    let output = Command::new(PROGRAM)
+        .args(["lab", "net", "up"])
+        .args(options.split_whitespace())
+        .args(["--", "sh", "-c", &line])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Some((text(output.stdout), text(output.stderr), output.status.code().unwrap_or(-1)))
+}
+
+#[test]
+fn what_was_sent_is_reported() {
+    let Some((out, errors, code)) = inside("", "tidewire gen udp -i tx0 -n 7 -c 5000 -r 200kpps --json") else {
+        return;
+    };
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let report: Value = serde_json::from_str(&out).unwrap();
+    for (name, wanted) in [("packets", 5000), ("bytes", 320_000), ("arrived", 5000), ("dropped", 0), ("failed", 0)] {
+        assert_eq!(report[name], wanted, "{name} in {out}");
+    }
+    assert_eq!((&report["sender"], &report["ended"]), (&"kernel".into(), &"done".into()));
+    assert_eq!(report["interfaces"][0]["unaccounted"], 0);
+    let (out, _, _) = inside("", "tidewire gen tcp -i tx0 --connections 50 --segments 2 --sender socket").unwrap();
+    assert!(out.contains("connections closed                    50") && out.contains("by a packet socket"), "{out}");
+}
+
+#[test]
+fn where_the_kernel_cannot_a_socket_does() {
+    let line = "tidewire gen udp -i tx0 -c 100 --json; tidewire gen udp -i tx0 -c 100 --sender kernel";
+    let Some((out, errors, code)) = inside("--no-gro", line) else { return };
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&report["sender"], &report["arrived"]), (&"socket".into(), &100.into()), "{out}");
+    assert!(report["fallback"].as_str().unwrap().contains("takes no redirected frames"), "{out}");
+    assert!(errors.contains("ethtool -K PEER gro on"), "{errors}");
+    assert_eq!(code, 3);
+    let (out, _, _) = inside("--mtu 9000", "tidewire gen udp -i tx0 -c 100 -s 9000 --json").unwrap();
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&report["sender"], &report["bytes"]), (&"socket".into(), &900_000.into()), "{out}");
+    assert!(report["fallback"].as_str().unwrap().contains("3328"), "{out}");
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let cases = [
+        ("tidewire gen udp -i nowhere", 2, "there is no interface nowhere; there are: "),
+        ("tidewire gen udp -i lo", 2, "--i-own-this-network"),
+        ("tidewire gen udp -i tx0 -i tx0", 2, "the same"),
+        ("tidewire gen udp -i tx0 -s 9000", 2, "whose MTU is 1500"),
+        ("ip link set tx0 down; tidewire gen udp -i tx0", 3, "is down; switch it on: ip link set tx0 up"),
+        ("ip link set rx0 down; tidewire gen udp -i tx0", 3, "has no carrier"),
+        ("tidewire gen udp -i tx0 -s 63", 2, "there are frames of 64 to 9018"),
+        ("tidewire gen udp -i tx0 -n 0", 2, "is not a count"),
+        ("tidewire gen udp -i tx0 -r 10", 2, "has no unit of a rate"),
+        ("tidewire gen tcp -i tx0 --class 1:2:3:4", 2, "SHARE:PORT[:DSCP]"),
+        ("tidewire gen replay -i tx0 /nonexistent.pcap", 3, "no such file"),
+        ("tidewire gen fragments -i tx0 -f 100", 2, "multiple of 8"),
+        ("setpriv --bounding-set -all --inh-caps -all tidewire gen udp -i tx0 -c 9", 3, "cap_net_raw"),
+    ];
+    for (line, wanted_code, wanted) in cases {
+        let Some((out, errors, code)) = inside("", line) else { return };
+        assert!(errors.contains(wanted), "{line}: {errors}");
+        assert_eq!((code, out.as_str()), (wanted_code, ""), "{line}");
+    }
+}
+
+#[test]
+fn a_signal_ends_with_a_report() {
+    let line = "tidewire gen udp -i tx0 -r 20kpps --json & sleep 0.5; kill -INT $!; wait $!; echo $?";
+    let Some((out, _, _)) = inside("", line) else { return };
+    let (report, code) = out.trim().split_once('\n').unwrap();
+    let report: Value = serde_json::from_str(report).unwrap();
+    assert_eq!((&report["ended"], code), (&"stopped".into(), "130"));
+    let packets = report["packets"].as_u64().unwrap();
+    assert!(packets > 100 && report["arrived"] == packets, "{report}");
+}
+
+#[test]
+fn the_missing_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, 1] {
+        capture.extend(word.to_le_bytes());
+    }
+    for number in (0..50_u64).filter(|number| !matches!(number, 7 | 20..=29)) {
+        let frame = [vec![0; 54], tidewire_gen::number::trailer(number).to_vec()].concat();
+        for word in [0, 0, 60, 60_u32] {
+            capture.extend(word.to_le_bytes());
+        }
+        capture.extend(frame);
+    }
+    let path = folder.path().join("arrived.pcap");
+    std::fs::write(&path, capture).unwrap();
+    let output = run(&["gen", "missing", "-c", "60", path.to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  missing: ")).collect();
+    assert_eq!(lines, ["7", "20 to 29", "50 to 59"], "{text}");
+    assert_eq!(output.status.code(), Some(1));
+    let output = run(&["gen", "missing", "--json", path.to_str().unwrap()]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["missing"], &report["arrived"], &report["late"]), (&11.into(), &39.into(), &0.into()));
+}
+
+#[test]
+fn networks_come_and_go() {
+    let Some((out, _, code)) =
+        inside("--cables 2 --queues 2 --mtu 4000", "ip -o link | grep -c 'mtu 4000.*state UP'; exit 9")
+    else {
+        return;
+    };
+    assert_eq!((out.trim(), code), ("4", 9), "the command's status is ours");
+    let (out, _, _) = inside("--addresses --apart", "nsenter --net=$TIDEWIRE_LAB_RX ip -o link | grep -c rx0; ip -o link | grep -c rx0; ping -c 1 -W 5 10.77.0.2 | grep -c '1 received'").unwrap();
+    assert_eq!(out, "1\n0\n1\n");
+    let name = format!("test-{}", std::process::id());
+    let code = |arguments: &[&str]| run(&[&["lab", "net"], arguments].concat()).status.code().unwrap();
+    assert_eq!(code(&["up", &name]), 0);
+    let listed = String::from_utf8(run(&["lab", "net", "list"]).stdout).unwrap();
+    assert!(listed.lines().any(|line| line == name), "{listed}");
+    assert_eq!(code(&["up", &name]), 2, "there is one");
+    assert_eq!(code(&["down", &name]), 0);
+    assert_eq!(code(&["down", &name]), 2, "there is none");
+    assert_eq!(code(&["up", "a/b"]), 2);
+    assert_eq!(code(&["up", &name, "--queues", "0"]), 2);
+    assert!(!String::from_utf8(run(&["lab", "net", "list"]).stdout).unwrap().contains(&name), "nothing is left of it");
+}
+
+#[test]
+fn a_network_goes_with_its_command_killed() {
+    if tidewire_gen::net::missing().is_some() {
+        return;
+    }
+    let script = "readlink /proc/self/ns/net $TIDEWIRE_LAB_RX; exec sleep 0.5";
+    let mut child = Command::new(PROGRAM)
+        .args(["lab", "net", "up", "--apart", "--", "sh", "-c", script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let namespaces: Vec<String> = (0..2).map(|_| lines.next().unwrap().unwrap()).collect();
+    assert!(namespaces.iter().all(|name| name.starts_with("net:[") && in_use(name)), "{namespaces:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    thread::sleep(Duration::from_millis(1000));
+    assert!(!namespaces.iter().any(|name| in_use(name)), "somebody still holds {namespaces:?}");
+}
+
+/// Whether any process is in this namespace.
+fn in_use(name: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let threads = processes.filter_map(|process| std::fs::read_dir(process.path().join("task")).ok());
+    let links = threads
+        .flat_map(|threads| threads.flatten())
+        .filter_map(|one| std::fs::read_link(one.path().join("ns/net")).ok());
+    links.into_iter().any(|link| link.to_string_lossy() == name)
+}
