@@ -381,3 +381,39 @@ fn several_interfaces_are_captured_together() {
         assert!(report[0].engine.starts_with("packet socket") && report[0].engine.contains("rxvlan off"), "{report:?}");
     });
 }
+
+/// Frames are timed where they arrive, not where they are collected.
+#[test]
+fn timestamps_are_those_of_arrival() {
+    with_cable(4, || {
+        for (engine, workers) in [(LiveEngine::Xdp, 1), (LiveEngine::XdpGeneric, 1), (LiveEngine::Xdp, 2)] {
+            let mut capture = Capture::open(&settings(engine, workers)).unwrap_or_else(|error| panic!("{error}"));
+            let mut sent = Vec::new();
+            for n in 0..20 {
+                sent.push((tidewire_capture::sys::wait::now_ns(), packet(n, 17, 80)));
+                let frame = packet(n, 17, 80);
+                capture.send(&frame);
+                thread::sleep(Duration::from_millis(5));
+            }
+            capture.settle();
+            thread::sleep(Duration::from_millis(20));
+            let mut got = 0;
+            for worker in &mut capture.workers {
+                let mut latest = 0;
+                while worker.poll(Duration::ZERO, |batch| {
+                    for frame in batch.frames {
+                        let bytes = batch.bytes(frame);
+                        let (before, _) = sent.iter().find(|(_, sent)| sent == bytes).expect("it was sent");
+                        let late = frame.timestamp_ns.wrapping_sub(*before);
+                        assert!(late < 50_000_000, "{engine:?}: {late} ns after it was sent");
+                        assert!(frame.timestamp_ns >= latest, "several queues, one order");
+                        latest = frame.timestamp_ns;
+                        got += 1;
+                    }
+                }) > 0
+                {}
+            }
+            assert_eq!(got, 20, "{engine:?}");
+        }
+    });
+}

@@ -165,8 +165,11 @@ fn every_output_is_taken_by_the_verifier() {
             (Hook::Socket, Output::Fanout { workers: 4, dropped: 4, copy: Copy::Second }),
             (Hook::Socket, Output::Filter { workers: 4, worker: 2 }),
             (Hook::Socket, Output::Worker { workers: 4, dropped: 4 }),
-            (Hook::Xdp, Output::Redirect { workers: 4, dropped: Ending::Return(1), absent: Ending::Return(2) }),
-            (Hook::Xdp, Output::Redirect { workers: 4, dropped: jump(4), absent: jump(5) }),
+            (
+                Hook::Xdp,
+                Output::Redirect { workers: 4, dropped: Ending::Return(1), absent: Ending::Return(2), stamp: false },
+            ),
+            (Hook::Xdp, Output::Redirect { workers: 4, dropped: jump(4), absent: jump(5), stamp: true }),
             (Hook::Xdp, Output::Worker { workers: 4, dropped: 4 }),
         ] {
             let code = compiled.code(hook, output).unwrap();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::machine::Machine;
+use common::machine::{Machine, TIME};
 use common::packets::{Made, frame};
 use common::programs::{Allowed, applied, program};
 use common::{Random, packets};
@@ -115,10 +115,11 @@ fn outputs_are_the_verdict_s_workers() {
             (0..WORKERS).map(|worker| code(Hook::Socket, Output::Filter { workers: WORKERS, worker })).collect();
         let mut redirect = code(
             Hook::Xdp,
-            Output::Redirect { workers: WORKERS, dropped: Ending::Return(1), absent: Ending::Return(2) },
+            Output::Redirect { workers: WORKERS, dropped: Ending::Return(1), absent: Ending::Return(2), stamp: false },
         );
         let jump = |slot| Ending::Jump { slot, otherwise: 2 };
-        let counted = || code(Hook::Xdp, Output::Redirect { workers: WORKERS, dropped: jump(4), absent: jump(5) });
+        let counted =
+            || code(Hook::Xdp, Output::Redirect { workers: WORKERS, dropped: jump(4), absent: jump(5), stamp: true });
         // Each counts for itself.
         let mut counting = [(true, counted()), (false, counted())];
         let mut state = State::default();
@@ -140,6 +141,7 @@ fn outputs_are_the_verdict_s_workers() {
             assert_eq!((action, redirect.redirected), (if expected.is_some() { 4 } else { 1 }, expected));
             for (has_socket, counted) in &mut counting {
                 (counted.redirected, counted.jumped, counted.has_socket) = (None, None, *has_socket);
+                (counted.stamp, counted.has_metadata) = (None, random.once_in(2));
                 let action = counted.run(&made);
                 let (returns, jumps) = match (expected, has_socket) {
                     (None, _) => (2, Some(4)),
@@ -147,6 +149,7 @@ fn outputs_are_the_verdict_s_workers() {
                     (Some(_), false) => (2, Some(5)),
                 };
                 assert_eq!((action, counted.jumped, counted.redirected), (returns, jumps, expected), "{text}");
+                assert_eq!(counted.stamp, (expected.is_some() && counted.has_metadata).then_some(TIME), "{text}");
             }
         }
     }

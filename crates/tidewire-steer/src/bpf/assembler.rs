@@ -118,6 +118,11 @@ impl Assembler {
         self.push(code::STORE | code::size(8), reg::FRAME, from, slot_at(slot), 0);
     }
 
+    /// 8 bytes of memory = a register.
+    pub(super) fn store(&mut self, to: u8, offset: i16, from: u8) {
+        self.push(code::STORE | code::size(8), to, from, offset, 0);
+    }
+
     /// Adds a register to 8 bytes of memory, for all processors at once; the register then holds what was there before, if
     /// that is asked for.
     pub(super) fn atomic_add(&mut self, to: u8, from: u8, fetch: bool) {

@@ -21,8 +21,9 @@ mod skb {
 
 /// `struct xdp_md`.
 pub(super) mod xdp {
-    pub(super) const DATA: i16 = 0;
+    pub(in super::super) const DATA: i16 = 0;
     pub(super) const DATA_END: i16 = 4;
+    pub(in super::super) const DATA_META: i16 = 8;
     pub(in super::super) const RX_QUEUE: i16 = 16;
 }
 

@@ -74,6 +74,9 @@ pub enum Output {
         dropped: Ending,
         /// Where no socket is at that place.
         absent: Ending,
+        /// Write when the frame arrived (`bpf_ktime_get_ns`) into the 8 bytes before it, its metadata, which AF_XDP hands on
+        /// without saying so. Not where the driver has no room for metadata.
+        stamp: bool,
     },
     /// The worker's number, or `dropped`; for any hook.
     Worker {

@@ -31,9 +31,12 @@ pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
             end(asm, dropped, number);
         }
         Output::Filter { workers, worker } => filter(asm, workers, worker, dropped),
-        Output::Redirect { workers, dropped: ending, absent } => {
+        Output::Redirect { workers, dropped: ending, absent, stamp } => {
             first(asm, workers, dropped);
             if hook == Hook::Xdp {
+                if stamp {
+                    write_stamp(asm);
+                }
                 redirect(asm, workers, absent);
             } else {
                 asm.exit();
@@ -43,6 +46,28 @@ pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
         }
         Output::Digest => digest(asm),
     }
+}
+
+/// The time, before the frame. Register 0 stays as it is; the packet's addresses are not needed any more.
+fn write_stamp(asm: &mut Assembler) {
+    const STAMP_BYTES: u64 = 8;
+    let (worker, time) = (reg::DATA, reg::DATA_END);
+    let none = asm.label();
+    asm.copy(worker, reg::R0);
+    asm.call(helper::KTIME);
+    asm.copy(time, reg::R0);
+    asm.copy(reg::R1, reg::CONTEXT);
+    asm.set(reg::R2, STAMP_BYTES.wrapping_neg());
+    asm.call(helper::XDP_ADJUST_META);
+    asm.jump(code::NOT_EQUAL, reg::R0, 0, reg::R2, none);
+    asm.load(reg::R1, reg::CONTEXT, xdp::DATA_META, 4);
+    asm.load(reg::R2, reg::CONTEXT, xdp::DATA, 4);
+    asm.copy(reg::R3, reg::R1);
+    asm.alu(code::ADD, reg::R3, STAMP_BYTES, reg::R4);
+    asm.jump_register(code::GREATER, reg::R3, reg::R2, none);
+    asm.store(reg::R1, 0, time);
+    asm.place(none);
+    asm.copy(reg::R0, worker);
 }
 
 /// Redirects to the worker in register 0.

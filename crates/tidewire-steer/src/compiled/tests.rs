@@ -67,10 +67,10 @@ fn maps_are_asked_for_where_they_are_used() {
     let settings = Settings { fragments: crate::Fragments::FollowFirst, ..Settings::default() };
     let follow = Compiled::new(&Program::parse("steer_flow").unwrap(), &settings).unwrap();
     assert_eq!(follow.fanout(4, Copy::First).unwrap().maps(), [MapUse::Datagrams]);
-    let redirect = Output::Redirect { workers: 4, dropped: Ending::Return(1), absent: Ending::Return(2) };
+    let redirect = Output::Redirect { workers: 4, dropped: Ending::Return(1), absent: Ending::Return(2), stamp: false };
     assert_eq!(follow.code(Hook::Xdp, redirect).unwrap().maps(), [MapUse::Datagrams, MapUse::Sockets]);
     let jump = Ending::Jump { slot: 4, otherwise: 1 };
-    let redirect = Output::Redirect { workers: 4, dropped: jump, absent: jump };
+    let redirect = Output::Redirect { workers: 4, dropped: jump, absent: jump, stamp: true };
     assert_eq!(compiled("steer_flow").code(Hook::Xdp, redirect).unwrap().maps(), [MapUse::Sockets, MapUse::Programs]);
 }
 

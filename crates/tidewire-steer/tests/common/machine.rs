@@ -12,6 +12,10 @@ const STACK: u64 = 2 << 40;
 const PACKET: u64 = 3 << 40;
 const STATE: u64 = 4 << 40;
 const REMEMBERED: u64 = 5 << 40;
+/// 8 bytes before the packet.
+const META: u64 = PACKET - 8;
+/// What the clock shows.
+pub const TIME: u64 = 0x0123_4567_89ab_cdef;
 const STACK_BYTES: usize = 512;
 /// As a socket's fan-out program gets a frame: its data begins behind the Ethernet header.
 const ETHERNET_BYTES: u64 = 14;
@@ -26,6 +30,9 @@ pub struct Machine {
     remembered: [u8; 8],
     /// The last redirect: index and flags.
     pub redirected: Option<(u64, u64)>,
+    /// Whether there is room for metadata, and what was written there.
+    pub has_metadata: bool,
+    pub stamp: Option<u64>,
     /// Whether a redirect finds a socket.
     pub has_socket: bool,
     /// The place of the program that was gone on in; nothing is there, so the jump comes back.
@@ -55,6 +62,8 @@ impl Machine {
             datagrams: HashMap::new(),
             remembered: [0; 8],
             redirected: None,
+            has_metadata: true,
+            stamp: None,
             has_socket: true,
             jumped: None,
             linear_bytes: usize::MAX,
@@ -102,6 +111,10 @@ impl Machine {
                         1 => r[from] = was,
                         other => panic!("atomic {other}"),
                     }
+                }
+                3 if r[to] == META => {
+                    assert_eq!((i.offset, size(i.code)), (0, 8));
+                    self.stamp = Some(r[from]);
                 }
                 3 => {
                     let at = r[to].wrapping_add(i.offset as u64) - STACK;
@@ -158,6 +171,7 @@ impl Machine {
         match (self.hook, at) {
             (Hook::Xdp, 0) => PACKET,
             (Hook::Xdp, 4) => PACKET + packet.frame.len() as u64,
+            (Hook::Xdp, 8) => META,
             (Hook::Xdp, 16) => packet.rx_queue.unwrap_or(0).into(),
             (Hook::Socket, 0) => packet.frame.len() as u64,
             (Hook::Socket, 4) => 0,
@@ -202,6 +216,11 @@ impl Machine {
                 assert_eq!(r[1], 5);
                 self.redirected = Some((r[2], r[3]));
                 if self.has_socket { 4 } else { r[3] }
+            }
+            (5, Hook::Xdp) => TIME,
+            (54, Hook::Xdp) => {
+                assert_eq!((r[1], r[2] as i64), (CONTEXT, -8));
+                if self.has_metadata { 0 } else { u64::MAX }
             }
             (12, _) => {
                 assert_eq!((r[1], r[2]), (CONTEXT, 6));

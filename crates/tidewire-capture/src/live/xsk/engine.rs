@@ -36,7 +36,8 @@ pub struct XdpEngine {
     plan: XskPlan,
     mode: XdpMode,
     reason: String,
-    steering: Option<Compiled>,
+    /// Chooses the worker, or always a queue's only one; notes when a frame arrived.
+    steering: Compiled,
     filter: Option<String>,
     promiscuous: bool,
 }
@@ -76,7 +77,7 @@ impl XdpEngine {
                  use packet sockets"
             )));
         }
-        let plan = XskPlan::new(settings, interface)?;
+        let plan = XskPlan::new(settings, interface)?.stamped(true);
         let steering = steering(settings, &plan)?;
         let support = probe(interface);
         let (mode, can) = match settings.engine {
@@ -125,7 +126,7 @@ impl XdpEngine {
         let several = self.plan.slots() > workers || self.mode == XdpMode::Generic;
         let kernel = KernelXdp::load(&KernelSettings {
             has_filter: self.filter.is_some(),
-            has_steering: self.plan.is_steered(),
+            has_steering: true,
             sockets: self.plan.slots(),
             workers,
             passes_rest: false,
@@ -141,10 +142,7 @@ impl XdpEngine {
         let sockets = kernel.sockets().ok_or_else(|| self.failed("finding the map of sockets", missing()))?;
         let sockets = Map::from_descriptor(sockets.as_fd());
         let sockets = Arc::new(sockets.map_err(|source| self.failed("using the map of sockets", source))?);
-        if let Some(steering) = &self.steering {
-            let program = self.steer(steering, workers, &sockets, programs)?;
-            kernel.set_jump(Jump::Steer, program.as_fd())?;
-        }
+        kernel.set_jump(Jump::Steer, self.steer(workers, &sockets, programs)?.as_fd())?;
         let rings = self.plan.open(number, self.mode, places, &sockets)?;
         let promiscuous = self.promiscuous.then(|| self.promiscuous()).transpose()?;
         let link = kernel.attach(self.interface.index, self.mode)?;
@@ -153,10 +151,11 @@ impl XdpEngine {
         Ok(XdpCapture { kernel, rings, attachment, engine })
     }
 
-    /// The steering program; what it drops, or has no socket for, is counted.
-    fn steer(&self, steering: &Compiled, workers: u32, sockets: &Map, programs: i32) -> Result<Program, Error> {
+    /// The steering program in eBPF; what it drops, or has no socket for, is counted.
+    fn steer(&self, workers: u32, sockets: &Map, programs: i32) -> Result<Program, Error> {
         let rest = Ending::Jump { slot: Jump::Unsteered as u32, otherwise: DROP };
-        let code = steering.code(Hook::Xdp, Output::Redirect { workers, dropped: rest, absent: rest })?;
+        let output = Output::Redirect { workers, dropped: rest, absent: rest, stamp: true };
+        let code = self.steering.code(Hook::Xdp, output)?;
         let failed = |source| self.failed("making the steering program's maps", source);
         let state = Map::new(ARRAY, 4, STATE_BYTES as u32, 1).map_err(failed)?;
         let datagrams = Map::new(LRU_HASH, 8, 8, DATAGRAMS_MAX as u32).map_err(failed)?;
@@ -200,13 +199,14 @@ fn missing() -> io::Error {
 }
 
 /// The user's steering program, or, where workers share queues, ours: both directions and all fragments of a flow to one.
-fn steering(settings: &LiveSettings, plan: &XskPlan) -> Result<Option<Compiled>, Error> {
+/// Else a queue's only worker.
+fn steering(settings: &LiveSettings, plan: &XskPlan) -> Result<Compiled, Error> {
     if let Some(steering) = &settings.steering {
         steering.check(Engine::Xdp, plan.workers() as u32)?;
-        return Ok(Some(steering.clone()));
+        return Ok(steering.clone());
     }
     if !plan.is_steered() {
-        return Ok(None);
+        return Ok(Compiled::new(&Steering::parse("steer_to 0")?, &Settings::default())?);
     }
     let mut seed = [0; 8];
     let random = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
@@ -214,5 +214,5 @@ fn steering(settings: &LiveSettings, plan: &XskPlan) -> Result<Option<Compiled>,
     let settings =
         Settings { fragments: Fragments::FollowFirst, seed: u64::from_ne_bytes(seed), ..Settings::default() };
     // What passes without having been steered goes by its flow, or to the first worker.
-    Ok(Some(Compiled::new(&Steering::parse("unit")?, &settings)?))
+    Ok(Compiled::new(&Steering::parse("unit")?, &settings)?)
 }

@@ -57,8 +57,7 @@ pub(super) struct Marks {
 /// Frames lie where the kernel or the driver put them; those that came in several buffers are copied together. The memory
 /// and the fill ring are shared with the other workers' sockets on the same queue.
 ///
-/// An AF_XDP frame says neither how long it was on the wire before the XDP program cut it (nothing here does) nor when it
-/// arrived: see [`XskPlan::stamped`](super::XskPlan::stamped).
+/// AF_XDP does not say when a frame arrived: see [`XskPlan::stamped`](super::XskPlan::stamped).
 #[derive(Debug)]
 pub struct XskRing {
     pub(super) socket: Arc<XskSocket>,
@@ -177,8 +176,9 @@ impl XskRing {
 
     /// When a frame arrived whose first byte is there in our memory.
     fn timestamp(&mut self, at: usize, now: Now) -> u64 {
-        let stamp =
-            if self.marks.stamped { at.checked_sub(8).and_then(|at| xsk::number(&self.memory, at)) } else { None };
+        // Where the driver has no room for one, what was there before must not be taken for it.
+        let place = at.checked_sub(8).filter(|_| self.marks.stamped);
+        let stamp = place.and_then(|at| xsk::take_number(&mut self.memory, at)).filter(|stamp| *stamp != 0);
         // A stamp of another time than the last minute is none.
         let age_ns = stamp.map_or(0, |stamp| now.monotonic_ns.saturating_sub(stamp));
         let time_ns = now.real_ns.saturating_sub(if age_ns < STAMP_AGE_MAX_NS { age_ns } else { 0 });

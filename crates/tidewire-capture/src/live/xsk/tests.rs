@@ -134,7 +134,7 @@ fn open_plan(plan: &XskPlan, settings: &LiveSettings, mode: XdpMode, code: fn(&M
     let mut state = None;
     let code = if plan.is_steered() {
         let workers = settings.workers as u32;
-        let output = Output::Redirect { workers, dropped: Ending::Return(1), absent: Ending::Return(1) };
+        let output = Output::Redirect { workers, dropped: Ending::Return(1), absent: Ending::Return(1), stamp: false };
         let code = steering(settings).code(Hook::Xdp, output).unwrap();
         let cells = Map::new(ARRAY, 4, tidewire_steer::STATE_BYTES as u32, 1).unwrap();
         let bytes = code.bytes(|map| match map {

@@ -248,13 +248,19 @@ pub(crate) fn shared_memory(bytes: usize) -> io::Result<OwnedFd> {
     Ok(descriptor)
 }
 
-/// The 8 bytes at an offset of a place, as a number; `None` where they are not inside it.
-pub(crate) fn number(place: &Place, at: usize) -> Option<u64> {
+/// The 8 bytes at an offset of a place, as a number, and zeroes in their place; `None` where they are not inside it.
+pub(crate) fn take_number(place: &mut Place, at: usize) -> Option<u64> {
     if at.checked_add(8).is_none_or(|end| end > place.len()) {
         return None;
     }
-    // SAFETY: the range is inside a mapped place; any bytes are a number, and none of it is written while it is read.
-    Some(unsafe { place.address().add(at).cast::<u64>().read_unaligned() })
+    // SAFETY: the range is inside a mapped place, and any bytes are a number. The caller owns the buffer that it lies in:
+    // nobody else reads or writes there.
+    unsafe {
+        let number = place.address().add(at).cast::<u64>();
+        let taken = number.read_unaligned();
+        number.write_unaligned(0);
+        Some(taken)
+    }
 }
 
 /// Copies bytes from one place to another; false where either range is not inside its place.
