@@ -21,6 +21,26 @@ pub struct Counted {
     pub end: Option<u32>,
 }
 
+impl Counted {
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        let end = match (self.end, other.end) {
+            (Some(a), Some(b)) => Some(if (b.wrapping_sub(a) as i32) > 0 { b } else { a }),
+            (a, b) => a.or(b),
+        };
+        Self {
+            packets: self.packets + other.packets,
+            wire_bytes: self.wire_bytes + other.wire_bytes,
+            ip_bytes: self.ip_bytes + other.ip_bytes,
+            payload_bytes: self.payload_bytes + other.payload_bytes,
+            last_ns: self.last_ns.max(other.last_ns),
+            tcp_flags: self.tcp_flags | other.tcp_flags,
+            end,
+        }
+    }
+}
+
 /// Something before the engine that can count and drop packets of a direction: a program in the kernel, a network card.
 ///
 /// What must reach the engine all the same: packets with SYN, FIN or RST. Only flows outside of tunnels are offered, and

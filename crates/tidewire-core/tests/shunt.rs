@@ -88,19 +88,23 @@ impl Shunt for Handle {
     }
 }
 
-/// Runs segments through a gate and an engine. What the engine asks for comes into force `late` segments later.
+/// Runs segments through a gate and an engine. What the engine asks for comes into force up to `late` segments later, and
+/// what passes the gate waits for as many in a ring.
 fn gated(config: &Config, segments: &[Seg], by_itself: bool, room: usize, late: usize) -> (Vec<Told>, Ledger, u64) {
     let gate = Arc::new(Mutex::new(Gate { by_itself, room, ..Gate::default() }));
     let mut feed = Feed::new(config, Witness::default());
     feed.engine.set_shunt(Box::new(Handle(Arc::clone(&gate))));
+    let mut ring = Vec::new();
     for (at, segment) in segments.iter().enumerate() {
         if at % (late + 1) == 0 {
+            feed.segments(ring.drain(..));
             gate.lock().unwrap().ways.values_mut().for_each(|way| way.1 = true);
         }
         if !gate.lock().unwrap().holds(segment, 1_000_000_000 + segment.time_ms * 1_000_000) {
-            feed.segment(segment);
+            ring.push(segment);
         }
     }
+    feed.segments(ring);
     let (witness, ledger) = feed.finish();
     let gate = gate.lock().unwrap();
     assert!(gate.ways.is_empty(), "every way is given back");

@@ -4,7 +4,7 @@ use std::{io::Read, path::PathBuf, time::Duration};
 
 use tidewire_capture::{
     Error as CaptureError, Filter, Reader, Source,
-    live::{self, LiveSettings},
+    live::{self, InKernel, InterfaceEvent, LiveSettings, kernel::Shed},
 };
 use tidewire_core::{ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, Ledger, Mode, TcpPolicy};
 
@@ -13,7 +13,7 @@ use crate::{
     classify::{Rule, Rules},
     control::{Progress, Stop},
     history::rereadable,
-    live::{BeforeStart, Beside, InterfaceReport, LiveReport, OnReport, OnTrouble},
+    live::{BeforeStart, Beside, InterfaceReport, LiveReport, OnEvent, OnReport, OnTrouble},
     reading::{OnProgress, Reading},
     run,
 };
@@ -58,6 +58,7 @@ pub struct Capture<'a> {
     before_start: BeforeStart<'a>,
     on_report: OnReport<'a>,
     on_trouble: OnTrouble<'a>,
+    on_event: OnEvent<'a>,
 }
 
 /// What a run came to.
@@ -148,6 +149,14 @@ impl<'a> Capture<'a> {
         self
     }
 
+    /// Called when an interface of a live capture goes down, comes up, goes, comes back or is renamed: none of these ends
+    /// the capture.
+    #[must_use]
+    pub fn on_event(mut self, call: impl FnMut(&InterfaceEvent) + 'a) -> Self {
+        self.on_event = Some(Box::new(call));
+        self
+    }
+
     /// Called with what goes wrong with an interface without ending a live capture: it is down, or gone.
     #[must_use]
     pub fn on_trouble(mut self, call: impl FnMut(&CaptureError) + 'a) -> Self {
@@ -170,6 +179,7 @@ impl<'a> Capture<'a> {
             before_start: None,
             on_report: None,
             on_trouble: None,
+            on_event: None,
         }
     }
 
@@ -310,7 +320,7 @@ impl<'a> Capture<'a> {
     pub fn run_with<H: Handler>(mut self, handler: H) -> Result<Outcome<H>, Error> {
         self.settle()?;
         let worker = (handler, self.classifier()?);
-        if let Some(settings) = self.live_settings() {
+        if let Some(settings) = self.live_settings().map(|settings| self.in_kernel::<H>(settings)) {
             let opened = live::open(&LiveSettings { workers: 1, ..settings })?;
             let (config, beside) = self.beside(false);
             return crate::live::alone(opened, config, worker, beside);
@@ -331,7 +341,7 @@ impl<'a> Capture<'a> {
         }
         let workers = (0..self.workers).map(|index| Ok((handler(index), self.classifier()?)));
         let workers = workers.collect::<Result<Vec<_>, Error>>()?;
-        if let Some(settings) = self.live_settings() {
+        if let Some(settings) = self.live_settings().map(|settings| self.in_kernel::<H>(settings)) {
             let opened = live::open(&settings)?;
             let (config, beside) = self.beside(settings.pin);
             return crate::live::together(opened, &config, workers, beside);
@@ -373,9 +383,30 @@ impl<'a> Capture<'a> {
         Some(LiveSettings { workers: self.workers, filter, ..(**settings).clone() })
     }
 
+    /// What follows from the engine's settings for programs in the kernel.
+    fn in_kernel<H: Handler>(&self, mut settings: LiveSettings) -> LiveSettings {
+        let (config, needs) = (&self.config, &mut settings.kernel);
+        if H::PACKETS {
+            // Packets beyond a cutoff are wanted, too.
+            needs.use_it = InKernel::Never;
+        }
+        let is_cut = |rule: &Rule| rule.cutoff.is_some();
+        needs.cuts = config.cutoff.0 != [u64::MAX; 2] || self.rules.iter().any(is_cut);
+        needs.cuts_all = config.cutoff.0 == [0; 2] && !self.rules.iter().any(is_cut);
+        (needs.key_vlan, needs.wire) = (config.key_vlan, config.wire.clone());
+        needs.shed = config.shed.then(|| Shed {
+            base_threshold_permille: config.base_threshold_permille,
+            priorities: config.priorities,
+            overload_cutoff_bytes: config.overload_cutoff_bytes,
+            priority: 0,
+            ports: self.rules.iter().filter_map(Rule::port_priority).collect(),
+        });
+        settings
+    }
+
     fn beside(self, pin: bool) -> (Config, Beside<'a>) {
-        let Self { stop, duration, most, before_start, on_report, on_trouble, config, .. } = self;
-        (config, Beside { stop, duration, most, pin, before_start, on_report, on_trouble })
+        let Self { stop, duration, most, before_start, on_report, on_trouble, on_event, config, .. } = self;
+        (config, Beside { stop, duration, most, pin, before_start, on_report, on_trouble, on_event })
     }
 
     fn open(self) -> Result<(Reading<'a>, Config), Error> {

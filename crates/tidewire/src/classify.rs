@@ -13,6 +13,20 @@ pub(crate) struct Rule {
     pub priority: Option<u8>,
 }
 
+impl Rule {
+    /// The port and the priority, where all that the expression says is a port: a program in the kernel can tell such
+    /// streams from their first packet on.
+    pub(crate) fn port_priority(&self) -> Option<(u16, u8)> {
+        let words: Vec<&str> = self.expression.split_ascii_whitespace().collect();
+        let words = match words.as_slice() {
+            ["tcp" | "udp" | "sctp", rest @ ..] => rest,
+            all => all,
+        };
+        let ["port", port] = words else { return None };
+        Some((port.parse().ok()?, self.priority?))
+    }
+}
+
 /// The classes in order; for each of cutoff and priority the first that matches and says something decides.
 pub(crate) struct Rules {
     compiled: Vec<(Filter, Class)>,

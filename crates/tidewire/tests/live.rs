@@ -14,7 +14,7 @@ use std::{
 
 use tidewire::{
     Capture, Chunk, EndReason, Handler, Outcome, Stop, Stream,
-    live::{LiveReport, LiveSettings},
+    live::{LiveEngine, LiveReport, LiveSettings, Role},
 };
 use tidewire_capture::sys::net::{own_namespace, thread_number};
 
@@ -78,15 +78,33 @@ fn opposite<T: Send + 'static>(serve: impl FnOnce() -> T + Send + 'static) -> th
     host
 }
 
+/// Raises a wish to stop when it goes away.
+struct Raise<'a>(&'a Stop);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
 /// Runs a capture of `tw0` while `talk` is under way, and for a moment longer.
-fn capture(settings: LiveSettings, workers: usize, filter: &str, talk: impl FnOnce()) -> (Outcome<Said>, LiveReport) {
+fn capture(
+    settings: LiveSettings,
+    workers: usize,
+    filter: &str,
+    cutoff: u64,
+    talk: impl FnOnce(),
+) -> (Outcome<Said>, LiveReport) {
     let stop = Stop::new();
     let (tell, ready) = mpsc::channel();
     let outcome = thread::scope(|scope| {
         let raised = stop.clone();
         let run = scope.spawn(move || {
             let mut tell = Some(tell);
-            let capture = Capture::live(settings).filter(filter).workers(workers).stop_when(&raised);
+            let mut capture = Capture::live(settings).workers(workers).cutoff(cutoff).stop_when(&raised);
+            if !filter.is_empty() {
+                capture = capture.filter(filter);
+            }
             let capture = capture.on_report(move |_| {
                 if let Some(tell) = tell.take() {
                     let _ = tell.send(());
@@ -94,9 +112,12 @@ fn capture(settings: LiveSettings, workers: usize, filter: &str, talk: impl FnOn
             });
             capture.run(|_| Said::default())
         });
+        // Also where what is said fails.
+        let _raise = Raise(&stop);
         let began = ready.recv_timeout(Duration::from_secs(5));
         if began.is_ok() {
             talk();
+            // What is over is told of by the end, at the latest.
             thread::sleep(Duration::from_millis(50));
         }
         stop.raise();
@@ -113,7 +134,11 @@ fn serve(connections: usize) -> impl FnOnce() + Send + 'static {
             let (mut stream, _) = listener.accept().expect("a connection");
             let mut question = String::new();
             stream.read_to_string(&mut question).expect("a question");
-            stream.write_all(question.repeat(1000).as_bytes()).expect("an answer");
+            // Time for what is seen of the first half to have its effect on the second.
+            let answer = question.repeat(500);
+            stream.write_all(answer.as_bytes()).expect("an answer");
+            thread::sleep(Duration::from_millis(30));
+            stream.write_all(answer.as_bytes()).expect("an answer");
         }
     }
 }
@@ -149,10 +174,10 @@ fn check(outcome: Outcome<Said>, report: &LiveReport, asked: &[(String, u16)]) {
     }
 }
 
-fn over_a_cable(workers: usize) {
+fn over_a_cable(workers: usize, settings: LiveSettings, filter: &str) {
     let host = opposite(serve(20));
     let mut asked = Vec::new();
-    let (outcome, report) = capture(LiveSettings::new(["tw0"]), workers, "tcp port 80", || {
+    let (outcome, report) = capture(settings, workers, filter, u64::MAX, || {
         for number in 0..20 {
             let question = format!("what is {number}? ");
             let port = ask(&question);
@@ -166,24 +191,86 @@ fn over_a_cable(workers: usize) {
     check(outcome, &report, &asked);
 }
 
-#[test]
-fn streams_come_from_an_interface() {
+/// Runs a test in a namespace of its own, which goes away with the thread.
+fn alone(test: impl FnOnce() + Send + 'static) {
     let run = || {
         if may() {
-            over_a_cable(1);
+            test();
         }
     };
     thread::spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
 #[test]
+fn streams_come_from_an_interface() {
+    alone(|| over_a_cable(1, LiveSettings::new(["tw0"]), "tcp port 80"));
+}
+
+#[test]
 fn several_workers_share_the_streams() {
-    let run = || {
-        if may() {
-            over_a_cable(3);
+    alone(|| over_a_cable(3, LiveSettings::new(["tw0"]), "tcp port 80"));
+}
+
+/// The figures are the same whether packets beyond the cutoff come to us or not.
+fn cut_off(host: bool, workers: usize, cutoff: u64) {
+    let (settings, served) = (LiveSettings::new(["tw0"]), opposite(serve(20)));
+    // With a filter of their own; what they cut off is counted in the kernel.
+    let role = if host { Role::Host } else { Role::Tap };
+    let settings = LiveSettings { role, engine: LiveEngine::Packet, ..settings };
+    let mut asked = Vec::new();
+    let (outcome, report) = capture(settings, workers, "", cutoff, || {
+        for number in 0..20 {
+            let question = format!("{number} ").repeat(200);
+            asked.push((question.clone(), ask(&question)));
         }
-    };
-    thread::spawn(run).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    served.join().expect("the host");
+    assert!(outcome.ledger.closes());
+    let kernel = report.interfaces[0].kernel.expect("programs in the kernel");
+    assert_eq!(kernel.received, kernel.accounted(), "{kernel:?}");
+    assert!(kernel.cut > 0, "{kernel:?}");
+    assert_eq!(outcome.ledger.shunted_packets, kernel.cut, "every packet that was cut off is some stream's");
+    let mut all = BTreeMap::new();
+    outcome.handlers.into_iter().for_each(|handler| all.extend(handler.0));
+    for (question, port) in &asked {
+        let (said, packets, reason) = &all[&(6, *port)];
+        let wanted = |text: &str| text.as_bytes()[..text.len().min(cutoff as usize)].to_vec();
+        assert_eq!(said[1], wanted(&question.repeat(1000)));
+        if host {
+            // What the machine itself sends is seen as well.
+            assert_eq!(said[0], wanted(question));
+            assert_eq!(*reason, "fin");
+            assert!(packets[0] >= 4, "{packets:?}");
+        }
+        // 800 KB and more, in segments of 64 KB at most.
+        assert!(packets[1] >= 12, "{packets:?}");
+    }
+}
+
+#[test]
+fn packet_sockets_are_spared_what_is_cut_off() {
+    for (workers, cutoff) in [(1, 0), (2, 0), (1, 10_000), (2, 1)] {
+        alone(move || cut_off(true, workers, cutoff));
+    }
+}
+
+#[test]
+fn a_tap_drops_what_is_cut_off() {
+    // The interface is the host's own as well: its connections work because acknowledgments have no payload to cut. With
+    // everything dropped there would be none: XDP is for what only mirrors.
+    let refused =
+        |settings: LiveSettings| Capture::live(settings).cutoff(0).duration(Duration::ZERO).run_with(Said::default());
+    alone(move || {
+        ip("link add tw0 type veth peer name tw1");
+        ip("link set tw0 up");
+        ip("link set tw1 up");
+        for engine in [LiveEngine::Packet, LiveEngine::Xdp, LiveEngine::XdpGeneric, LiveEngine::Auto] {
+            let settings = LiveSettings { role: Role::Tap, engine, ..LiveSettings::new(["tw0"]) };
+            let outcome = refused(settings).unwrap_or_else(|error| panic!("{engine:?}: {error}"));
+            let report = outcome.live.expect("a report");
+            assert!(report.interfaces[0].kernel.is_some(), "{report:?}");
+        }
+    });
 }
 
 #[test]

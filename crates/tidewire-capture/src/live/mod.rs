@@ -19,6 +19,6 @@ pub use interface::{Interface, InterfaceCounts};
 pub use open::open;
 pub use ring::{Ring, RingCounts};
 pub use session::{InterfaceReport, Live, Monitor, TICK};
-pub use settings::{Direction, Fanout, FanoutMode, LiveEngine, LiveSettings, Role};
+pub use settings::{Direction, Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Role};
 pub use watch::{Change, InterfaceEvent, Watch};
 pub use worker::Worker;

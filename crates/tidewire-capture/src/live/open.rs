@@ -1,15 +1,17 @@
 //! From settings to rings.
 
-use std::sync::Arc;
+mod packet;
+mod xdp;
+
+use std::{os::fd::AsFd, sync::Arc};
 
 use super::{
     Interface, Live, LiveEngine, LiveSettings, Monitor, Ring, Role, Worker,
-    kernel::{KernelSettings, Shunts},
-    packet::{Filters, Plan, SocketFilter},
-    xsk::XdpEngine,
+    kernel::{Jump, Kernel, KernelSettings, Shunts},
+    session::Connected,
 };
 use crate::{
-    Error, Filter,
+    Error, Filter, FilterEnding, FilterHook,
     sys::arena::{Arena, Place},
 };
 
@@ -25,65 +27,20 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
     let interfaces = interfaces(settings)?;
     crate::privilege::check(settings)?;
     match (settings.engine, settings.role) {
-        (LiveEngine::Packet, _) => packet(settings, interfaces, ""),
-        (LiveEngine::Auto, Role::Host) => {
-            packet(settings, interfaces, "AF_XDP would take frames away from the machine: --tap where it only mirrors")
-        }
-        (LiveEngine::Auto, Role::Tap) => match xdp(settings, &interfaces) {
+        (LiveEngine::Packet, _) => packet::open(settings, interfaces, ""),
+        (LiveEngine::Auto, Role::Host) => packet::open(
+            settings,
+            interfaces,
+            "AF_XDP would take frames away from the machine: --tap where it only mirrors",
+        ),
+        (LiveEngine::Auto, Role::Tap) => match xdp::open(settings, &interfaces) {
             Ok(live) => Ok(live),
-            Err(error) => packet(settings, interfaces, &error.to_string()),
+            // What is wrong with the user's own words is wrong everywhere.
+            Err(error @ (Error::Filter { .. } | Error::Steering(_))) => Err(error),
+            Err(error) => packet::open(settings, interfaces, &error.to_string()),
         },
-        (LiveEngine::Xdp | LiveEngine::XdpGeneric, _) => xdp(settings, &interfaces),
+        (LiveEngine::Xdp | LiveEngine::XdpGeneric, _) => xdp::open(settings, &interfaces),
     }
-}
-
-/// AF_XDP on every interface.
-fn xdp(settings: &LiveSettings, interfaces: &[Interface]) -> Result<Live, Error> {
-    let engines = interfaces.iter().map(|interface| XdpEngine::choose(settings, interface));
-    let engines = engines.collect::<Result<Vec<_>, _>>()?;
-    let mut arenas = Vec::with_capacity(settings.workers.max(1));
-    let mut places: Places = engines.iter().map(|_| Vec::new()).collect();
-    for worker in 0..settings.workers.max(1) {
-        let plans = || engines.iter().map(XdpEngine::plan);
-        let bytes = plans().map(|plan| plan.rings(worker) * plan.place_bytes()).sum();
-        let arena = Arena::reserve(bytes).map_err(|source| no_addresses(bytes, source))?;
-        let mut at = 0;
-        for (plan, places) in plans().zip(&mut places) {
-            let bytes = plan.place_bytes();
-            let first = at;
-            at += plan.rings(worker) * bytes;
-            let mine = (0..plan.rings(worker)).map(|ring| arena.place(first + ring * bytes, bytes));
-            places.push(mine.collect::<Result<Vec<_>, _>>().map_err(|source| no_addresses(bytes, source))?);
-        }
-        arenas.push(arena);
-    }
-    let mut rings: Vec<Vec<Box<dyn Ring>>> = arenas.iter().map(|_| Vec::new()).collect();
-    let (mut watched, mut kernels, mut attachments) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, ((engine, interface), places)) in engines.iter().zip(interfaces).zip(places).enumerate() {
-        let capture = engine.open(settings.kernel.clone().unwrap_or_else(no_tables), number as u16, places)?;
-        for (all, mine) in rings.iter_mut().zip(capture.rings) {
-            all.extend(mine.into_iter().map(|ring| Box::new(ring) as Box<dyn Ring>));
-        }
-        watched.push((interface.clone(), capture.engine));
-        kernels.push(Arc::clone(capture.kernel.kernel()));
-        attachments.push(capture.attachment);
-    }
-    let count = arenas.len();
-    let worker = |(index, (arena, rings))| {
-        let mut worker = Worker::new(arena, rings, (index, count), settings.merge_window);
-        if settings.kernel.is_some() {
-            worker.set_shunt(Box::new(Shunts::new(kernels.iter().map(|kernel| kernel.shunt(index)))));
-        }
-        worker
-    };
-    let workers = arenas.into_iter().zip(rings).enumerate().map(worker).collect();
-    let monitor = Monitor::new(watched).with_programs(kernels, attachments);
-    Ok(Live { workers, monitor })
-}
-
-/// Programs that cut nothing off.
-fn no_tables() -> KernelSettings {
-    KernelSettings { flows_v4: 0, flows_v6: 0, ..KernelSettings::default() }
 }
 
 fn interfaces(settings: &LiveSettings) -> Result<Vec<Interface>, Error> {
@@ -102,55 +59,89 @@ fn interfaces(settings: &LiveSettings) -> Result<Vec<Interface>, Error> {
     names.iter().map(|name| Interface::find(name)).collect()
 }
 
-/// By interface, worker, ring.
-type Places = Vec<Vec<Vec<Place>>>;
+/// What is common to all engines: each worker's arena and rings, and the interfaces with their programs.
+struct Opening {
+    arenas: Vec<Arc<Arena>>,
+    /// Of each arena, what has been given out.
+    used: Vec<usize>,
+    rings: Vec<Vec<Box<dyn Ring>>>,
+    connected: Vec<Connected>,
+}
 
-/// An arena for each worker, cut into places: by interface, worker, then `rings`.
-fn places(workers: usize, interfaces: usize, rings: usize, bytes: usize) -> Result<(Vec<Arc<Arena>>, Places), Error> {
-    let failed = |source| no_addresses(interfaces * rings * bytes, source);
-    let arenas = (0..workers).map(|_| Arena::reserve(interfaces * rings * bytes));
-    let arenas = arenas.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let mut places = Vec::with_capacity(interfaces);
-    for interface in 0..interfaces {
-        let of_worker = |arena: &Arc<Arena>| {
-            (0..rings).map(|ring| arena.place((interface * rings + ring) * bytes, bytes)).collect::<Result<Vec<_>, _>>()
-        };
-        places.push(arenas.iter().map(of_worker).collect::<Result<Vec<_>, _>>().map_err(failed)?);
+impl Opening {
+    /// Room for so many bytes of rings in each worker's arena.
+    fn new(bytes: &[usize]) -> Result<Self, Error> {
+        let arenas = bytes.iter().map(|bytes| Arena::reserve(*bytes)).collect::<Result<Vec<_>, _>>();
+        let arenas = arenas.map_err(|source| Error::Kernel {
+            what: format!("reserving {} MiB of addresses for the rings", bytes.iter().sum::<usize>() >> 20),
+            source,
+            hint: "; ask for smaller rings".into(),
+        })?;
+        let rings = arenas.iter().map(|_| Vec::new()).collect();
+        Ok(Self { used: vec![0; arenas.len()], arenas, rings, connected: Vec::new() })
     }
-    Ok((arenas, places))
-}
 
-fn no_addresses(bytes: usize, source: std::io::Error) -> Error {
-    let what = format!("reserving {} MiB of addresses for the rings", bytes >> 20);
-    Error::Kernel { what, source, hint: "; ask for smaller rings".into() }
-}
+    /// Places of `bytes` each for a worker's rings on an interface.
+    fn places(&mut self, worker: usize, rings: usize, bytes: usize) -> Result<Vec<Place>, Error> {
+        let failed = |source| Error::Kernel { what: "dividing the rings' memory".into(), source, hint: String::new() };
+        let (Some(arena), Some(used)) = (self.arenas.get(worker), self.used.get_mut(worker)) else {
+            return Err(Error::Setting(format!("there is no worker {worker}")));
+        };
+        let places = (0..rings).map(|ring| arena.place(*used + ring * bytes, bytes));
+        let places = places.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        *used += rings * bytes;
+        Ok(places)
+    }
 
-/// Packet sockets on every interface; `why` not something else.
-fn packet(settings: &LiveSettings, interfaces: Vec<Interface>, why: &str) -> Result<Live, Error> {
-    let plan = Plan::new(settings)?;
-    let (arenas, places) = places(plan.workers(), interfaces.len(), plan.rings(), plan.place_bytes())?;
-    let mut rings: Vec<Vec<Box<dyn Ring>>> = arenas.iter().map(|_| Vec::new()).collect();
-    let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
-    let engine = format!("packet socket, TPACKET_V3{why}");
-    let mut watched = Vec::with_capacity(interfaces.len());
-    for (number, (interface, places)) in interfaces.into_iter().zip(places).enumerate() {
-        let filters = filters(settings, &interface)?;
-        let (by_worker, _) = plan.open(&interface, number as u16, &filters, places)?.split();
-        for (all, mine) in rings.iter_mut().zip(by_worker) {
+    fn add<R: Ring + 'static>(&mut self, by_worker: Vec<Vec<R>>, connected: Connected) {
+        for (all, mine) in self.rings.iter_mut().zip(by_worker) {
             all.extend(mine.into_iter().map(|ring| Box::new(ring) as Box<dyn Ring>));
         }
-        watched.push((interface, engine.clone()));
+        self.connected.push(connected);
     }
-    let count = arenas.len();
-    let workers = arenas.into_iter().zip(rings).enumerate();
-    let worker = |(index, (arena, rings))| Worker::new(arena, rings, (index, count), settings.merge_window);
-    Ok(Live { workers: workers.map(worker).collect(), monitor: Monitor::new(watched) })
+
+    fn live(self, settings: &LiveSettings) -> Live {
+        let kernels: Vec<_> = self.connected.iter().filter_map(|connected| connected.kernel.clone()).collect();
+        let (count, has_flows) = (self.arenas.len(), settings.kernel.needs_flows());
+        let worker = |(index, (arena, rings))| {
+            let mut worker = Worker::new(arena, rings, (index, count), settings.merge_window);
+            if has_flows && !kernels.is_empty() {
+                worker.set_shunt(Box::new(Shunts::new(kernels.iter().map(|kernel| kernel.shunt(index)))));
+            }
+            worker
+        };
+        let workers = self.arenas.into_iter().zip(self.rings).enumerate().map(worker).collect();
+        Live { workers, monitor: Monitor::new(self.connected) }
+    }
 }
 
-/// The user's expression for an interface's packet sockets.
-fn filters(settings: &LiveSettings, interface: &Interface) -> Result<Filters, Error> {
-    let Some(expression) = &settings.filter else { return Ok(Filters::default()) };
-    let program = Filter::new(expression)?.classic(interface.link()?)?;
-    let filter = Some(SocketFilter::Classic(program));
-    Ok(Filters { first: filter.clone(), second: filter })
+/// What the programs of an interface are to do, but for where frames go.
+fn kernel_settings(settings: &LiveSettings) -> KernelSettings {
+    let needs = &settings.kernel;
+    let flows = |count: u32| if needs.needs_flows() { count } else { 0 };
+    KernelSettings {
+        flows_v4: flows(needs.flows_v4),
+        flows_v6: flows(needs.flows_v6),
+        is_auto: needs.cuts_all && needs.needs_flows(),
+        key_vlan: needs.key_vlan,
+        wire: needs.wire.clone(),
+        shed: needs.shed.clone().filter(|_| needs.needs_flows()),
+        ..KernelSettings::default()
+    }
+}
+
+/// Puts the user's expression into its place before the programs of an interface.
+fn put_filter(expression: &str, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
+    // Neither copied to us, nor let through: `XDP_DROP`.
+    let otherwise = match hook {
+        FilterHook::Socket => 0,
+        FilterHook::Xdp => 1,
+    };
+    let ending = FilterEnding::Jump {
+        programs: kernel.jump().number(),
+        matched: Jump::Flow as u32,
+        refused: Jump::Refused as u32,
+        otherwise,
+    };
+    kernel.set_jump(Jump::Filter, Filter::new(expression)?.load(hook, ending)?.as_fd())
 }

@@ -3,11 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    Interface, InterfaceCounts, Worker,
+    Interface, InterfaceCounts, InterfaceEvent, Watch, Worker,
     kernel::{Kernel, KernelCounters},
+    packet::SteeredOut,
     xsk::XdpAttachment,
 };
-use crate::Error;
+use crate::{Error, sys::bpf::Link};
 
 /// A capture that has been opened: its workers, each to be run by one thread, and what is looked at beside them.
 pub struct Live {
@@ -26,49 +27,71 @@ pub struct InterfaceReport {
     pub engine: String,
     /// What it counted since the capture was opened; `None` while it is gone.
     pub counts: Option<InterfaceCounts>,
+    /// What the programs in the kernel counted for it, where there are some.
+    pub kernel: Option<KernelCounters>,
+    /// Frames that a steering program dropped among packet sockets; those of AF_XDP are in `kernel`.
+    pub steered_out: u64,
 }
 
 /// Looks at interfaces while packets flow elsewhere.
 pub struct Monitor {
+    /// None where the kernel does not let us watch.
+    watch: Option<Watch>,
     interfaces: Vec<Watched>,
-    kernels: Vec<Arc<Kernel>>,
-    /// Programs are taken off with the monitor.
-    _attachments: Vec<XdpAttachment>,
 }
 
 struct Watched {
     name: String,
     engine: String,
     before: InterfaceCounts,
+    kernel: Option<Arc<Kernel>>,
+    attached: Option<Attached>,
+    steered_out: Option<SteeredOut>,
+}
+
+/// A program on an interface, which is taken off when this goes away.
+pub(super) enum Attached {
+    /// With AF_XDP sockets.
+    Xdp { _attachment: XdpAttachment },
+    /// Before packet sockets.
+    Link { _link: Link },
+}
+
+/// How an interface's frames are got.
+pub(super) struct Connected {
+    pub interface: Interface,
+    /// In words, with the reason.
+    pub engine: String,
+    pub kernel: Option<Arc<Kernel>>,
+    pub attached: Option<Attached>,
+    pub steered_out: Option<SteeredOut>,
 }
 
 impl Monitor {
-    /// Watches `interfaces`, each with a word on how its frames are got.
-    #[must_use]
-    pub fn new(interfaces: impl IntoIterator<Item = (Interface, String)>) -> Self {
-        let watched = |(interface, engine): (Interface, String)| Watched {
-            name: interface.name,
-            engine,
-            before: interface.counts,
+    pub(super) fn new(interfaces: Vec<Connected>) -> Self {
+        let watched = |connected: Connected| Watched {
+            name: connected.interface.name,
+            engine: connected.engine,
+            before: connected.interface.counts,
+            kernel: connected.kernel,
+            attached: connected.attached,
+            steered_out: connected.steered_out,
         };
-        let interfaces = interfaces.into_iter().map(watched).collect();
-        Self { interfaces, kernels: Vec::new(), _attachments: Vec::new() }
+        let looked_up: Vec<_> = interfaces.iter().map(|connected| connected.interface.clone()).collect();
+        Self { watch: Watch::new(&looked_up).ok(), interfaces: interfaces.into_iter().map(watched).collect() }
     }
 
-    /// With programs in the kernel, which are taken off when this is dropped.
-    #[must_use]
-    pub fn with_programs(self, kernels: Vec<Arc<Kernel>>, attachments: Vec<XdpAttachment>) -> Self {
-        Self { kernels, _attachments: attachments, ..self }
+    /// What became of the interfaces since the last call.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn events(&mut self) -> Result<Vec<InterfaceEvent>, Error> {
+        self.watch.as_mut().map_or(Ok(Vec::new()), Watch::events)
     }
 
-    /// What the programs in the kernel counted, all interfaces together; `None` where there are none.
-    #[must_use]
-    pub fn kernel(&self) -> Option<KernelCounters> {
-        let sum = |mut sum: KernelCounters, kernel: &Arc<Kernel>| {
-            sum.add(&kernel.counters());
-            sum
-        };
-        (!self.kernels.is_empty()).then(|| self.kernels.iter().fold(KernelCounters::default(), sum))
+    /// Takes programs off the interfaces: nothing is counted there any more. What they counted can still be asked for.
+    pub fn stop(&mut self) {
+        self.interfaces.iter_mut().for_each(|watched| watched.attached = None);
     }
 
     /// What each interface counted so far.
@@ -83,6 +106,8 @@ impl Monitor {
                 name: watched.name.clone(),
                 engine: watched.engine.clone(),
                 counts: now.map(|interface| interface.counts.since(&watched.before)),
+                kernel: watched.kernel.as_ref().map(|kernel| kernel.counters()),
+                steered_out: watched.steered_out.as_ref().map_or(Ok(0), SteeredOut::frames)?,
             }
         };
         Ok(self.interfaces.iter().map(report).collect())

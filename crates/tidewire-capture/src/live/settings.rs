@@ -1,8 +1,10 @@
 use std::time::Duration;
 
 use tidewire_steer::Compiled;
+use tidewire_wire::Settings as Wire;
 
-use super::kernel::KernelSettings;
+use super::kernel::{KernelSettings, Shed};
+
 use crate::ClassicInstruction;
 
 /// How frames get from the kernel to us.
@@ -88,6 +90,68 @@ pub struct Fanout {
     pub rollover: bool,
 }
 
+/// Whether programs in the kernel decide which packets come to us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InKernel {
+    /// Where something is to be cut off or shed.
+    #[default]
+    Auto,
+    /// Always: a handler may cut streams off while it runs.
+    Always,
+    /// Never: everything is done by the engine.
+    Never,
+}
+
+/// What programs in the kernel are to do. [`tidewire::Capture`](https://docs.rs/tidewire) fills in what follows from an
+/// engine's settings.
+#[derive(Clone, Debug)]
+pub struct KernelNeeds {
+    /// See [`InKernel`].
+    pub use_it: InKernel,
+    /// Whether directions may be cut off.
+    pub cuts: bool,
+    /// Whether every direction is cut off after its first packet (cutoff 0 for all).
+    pub cuts_all: bool,
+    /// Prioritized loss.
+    pub shed: Option<Shed>,
+    /// Whether VLAN ids are part of a flow's key.
+    pub key_vlan: bool,
+    /// Where the engine looks for tunnels.
+    pub wire: Wire,
+    /// Directions of flows that the kernel can know at once on an interface, IPv4. Default 262,144, which is 32 MiB.
+    pub flows_v4: u32,
+    /// The same for IPv6. Default 65,536, which is 16 MiB.
+    pub flows_v6: u32,
+}
+
+impl Default for KernelNeeds {
+    fn default() -> Self {
+        let defaults = KernelSettings::default();
+        Self {
+            use_it: InKernel::default(),
+            cuts: false,
+            cuts_all: false,
+            shed: None,
+            key_vlan: defaults.key_vlan,
+            wire: defaults.wire,
+            flows_v4: defaults.flows_v4,
+            flows_v6: defaults.flows_v6,
+        }
+    }
+}
+
+impl KernelNeeds {
+    /// Whether flow tables are needed.
+    #[must_use]
+    pub fn needs_flows(&self) -> bool {
+        match self.use_it {
+            InKernel::Auto => self.cuts || self.shed.is_some(),
+            InKernel::Always => true,
+            InKernel::Never => false,
+        }
+    }
+}
+
 /// What is captured, and how.
 #[derive(Clone, Debug)]
 pub struct LiveSettings {
@@ -118,11 +182,10 @@ pub struct LiveSettings {
     pub steering: Option<Compiled>,
     /// Expression in libpcap's language; runs in the kernel.
     pub filter: Option<String>,
-    /// Flow tables and shedding in the kernel, on engines that have programs there; `None`: packets are only filtered,
-    /// steered and counted there.
-    pub kernel: Option<KernelSettings>,
     /// Busy polling of AF_XDP sockets, microseconds; 0: none.
     pub busy_poll_us: u32,
+    /// What programs in the kernel are to do.
+    pub kernel: KernelNeeds,
     /// How long frames of several interfaces are held back to be put in order of time. Default 10 ms.
     pub merge_window: Duration,
 }
@@ -144,8 +207,8 @@ impl LiveSettings {
             fanout_program: Vec::new(),
             steering: None,
             filter: None,
-            kernel: None,
             busy_poll_us: 0,
+            kernel: KernelNeeds::default(),
             merge_window: Duration::from_millis(10),
         }
     }

@@ -14,7 +14,12 @@ use super::*;
 
 fn report() -> LiveReport {
     let counts = InterfaceCounts { rx_packets: 1_000_000_007, rx_bytes: 64_000, rx_dropped: 3, ..Default::default() };
-    let interface = |name: &str, counts| InterfaceReport { name: name.into(), engine: "packet socket".into(), counts };
+    let interface = |name: &str, counts| InterfaceReport {
+        name: name.into(),
+        engine: "packet socket".into(),
+        counts,
+        kernel: None,
+    };
     let mut worker = WorkerReport {
         rings: RingCounts { received: 90, dropped: 7, failed: 0, calls: 11 },
         frames: 90,

@@ -5,6 +5,7 @@ use super::{Engine, core::Core};
 use crate::{
     Counted, Direction, FlowKey, Handler,
     flow::{Flow, bits, half},
+    tcp::{Segment, flag},
     wire::TunnelKind,
 };
 
@@ -92,12 +93,21 @@ impl<H: Handler> Core<H> {
 
     /// Takes in what was counted so far, before a segment that ends the direction is looked at.
     #[cold]
-    pub(crate) fn catch_up(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
+    pub(crate) fn catch_up(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, segment: &Segment) {
         let Some(key) = known(flow) else { return };
         let counted = self.shunt.as_mut().and_then(|shunt| shunt.counted(&key, direction));
-        let Some(counted) = counted.filter(|counted| counted.packets > 0) else { return };
-        self.count_shunted(flow, direction, &counted);
-        self.go_beyond(flow, data, direction, &counted);
+        if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
+            self.count_shunted(flow, direction, &counted);
+            self.go_beyond(flow, data, direction, &counted);
+        }
+        // Packets reach the engine some time after they passed the shunt, which may have counted by now what came after
+        // this one: a FIN takes a number, and what follows it goes on behind that.
+        let half = &mut flow.halves[direction as usize];
+        let start = half.offset_of(segment.seq);
+        let is_behind = half.next as i64 == start + i64::from(segment.length) + 1;
+        if segment.has(flag::FIN) && is_behind && !half.has(half::FIN | half::HELD) && start >= 0 {
+            half.next = start as u64;
+        }
     }
 
     /// Whether packets came, and were counted before the engine, since the flow seemed to be silent.

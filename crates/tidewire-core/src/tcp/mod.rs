@@ -91,7 +91,7 @@ impl<H: Handler> Core<H> {
             }
         }
         if segment.flags & (flag::FIN | flag::RST) != 0 && flow.halves[direction as usize].has(half::SHUNTED) {
-            self.catch_up(flow, data, direction);
+            self.catch_up(flow, data, direction, segment);
         }
         if segment.has(flag::RST) {
             return self.reset(flow, data, direction, segment);

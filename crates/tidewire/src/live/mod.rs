@@ -6,9 +6,9 @@ mod run;
 mod work;
 
 pub use report::{LiveReport, WorkerReport};
-pub(crate) use run::{BeforeStart, Beside, OnReport, OnTrouble, alone, count, together};
+pub(crate) use run::{BeforeStart, Beside, OnEvent, OnReport, OnTrouble, alone, count, together};
 
 pub use tidewire_capture::live::{
-    Direction, Fanout, FanoutMode, Interface, InterfaceCounts, InterfaceReport, LiveEngine, LiveSettings, RingCounts,
-    Role,
+    Change, Direction, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport,
+    KernelNeeds, LiveEngine, LiveSettings, RingCounts, Role, kernel::KernelCounters,
 };

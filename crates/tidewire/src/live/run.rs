@@ -10,7 +10,7 @@ use std::{
 
 use tidewire_capture::{
     Error as CaptureError,
-    live::{InterfaceReport, Live, Monitor, TICK, Worker as Rings},
+    live::{InterfaceEvent, InterfaceReport, Live, Monitor, TICK, Worker as Rings},
     sys::wait,
 };
 use tidewire_core::{Config, Engine, Handler, Ledger, Share};
@@ -30,6 +30,9 @@ pub(crate) type OnReport<'a> = Option<Box<dyn FnMut(&LiveReport) + 'a>>;
 /// What is called with what went wrong with an interface and did not end the run.
 pub(crate) type OnTrouble<'a> = Option<Box<dyn FnMut(&CaptureError) + 'a>>;
 
+/// What is called with what became of an interface.
+pub(crate) type OnEvent<'a> = Option<Box<dyn FnMut(&InterfaceEvent) + 'a>>;
+
 /// What is called when everything is open and nothing has begun.
 pub(crate) type BeforeStart<'a> = Option<Box<dyn FnOnce(&[InterfaceReport]) -> Result<(), CaptureError> + 'a>>;
 
@@ -43,6 +46,7 @@ pub(crate) struct Beside<'a> {
     pub before_start: BeforeStart<'a>,
     pub on_report: OnReport<'a>,
     pub on_trouble: OnTrouble<'a>,
+    pub on_event: OnEvent<'a>,
 }
 
 /// The part of it that a run keeps.
@@ -63,7 +67,12 @@ impl Watch<'_> {
         if self.reported.elapsed() >= REPORT {
             self.report();
         }
-        over || self.shared.is_over()
+        let over = over || self.shared.is_over();
+        if over {
+            // What comes from now on is nobody's, and counted nowhere.
+            self.monitor.stop();
+        }
+        over
     }
 
     fn report(&mut self) -> LiveReport {
@@ -76,6 +85,13 @@ impl Watch<'_> {
         let told = |place: &Mutex<WorkerReport>| place.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let workers = self.shared.told.iter().map(told).collect();
         let report = LiveReport { elapsed: self.begun.elapsed(), interfaces, workers };
+        let events = self.monitor.events().unwrap_or_else(|error| {
+            troubles.push(error);
+            Vec::new()
+        });
+        if let Some(call) = &mut self.beside.on_event {
+            events.iter().for_each(call);
+        }
         if let Some(call) = &mut self.beside.on_trouble {
             troubles.iter().for_each(call);
         }

@@ -67,27 +67,10 @@ impl KernelShunt {
                 self.given.insert(place, figures);
             }
             let counted = self.counted_since(figures, before, is_tcp);
-            sum = Some(sum.map_or(counted, |sum| together(sum, counted)));
+            sum = Some(sum.map_or(counted, |sum| sum.with(counted)));
         }
         self.found = found;
         sum
-    }
-}
-
-/// Two entries' counts.
-pub(super) fn together(a: Counted, b: Counted) -> Counted {
-    let end = match (a.end, b.end) {
-        (Some(a), Some(b)) => Some(if (b.wrapping_sub(a) as i32) > 0 { b } else { a }),
-        (a, b) => a.or(b),
-    };
-    Counted {
-        packets: a.packets + b.packets,
-        wire_bytes: a.wire_bytes + b.wire_bytes,
-        ip_bytes: a.ip_bytes + b.ip_bytes,
-        payload_bytes: a.payload_bytes + b.payload_bytes,
-        last_ns: a.last_ns.max(b.last_ns),
-        tcp_flags: a.tcp_flags | b.tcp_flags,
-        end,
     }
 }
 

@@ -1,6 +1,6 @@
 use tidewire_core::{Counted, Direction, FlowKey, Shunt};
 
-use super::{KernelShunt, shunt::together};
+use super::KernelShunt;
 
 /// One engine's way to the flow tables of several interfaces, each with programs of its own: a direction's packets may come
 /// on any of them.
@@ -14,7 +14,7 @@ impl Shunts {
     }
 
     fn sum(&mut self, counted: impl FnMut(&mut KernelShunt) -> Option<Counted>) -> Option<Counted> {
-        self.0.iter_mut().filter_map(counted).reduce(together)
+        self.0.iter_mut().filter_map(counted).reduce(Counted::with)
     }
 }
 

@@ -1,0 +1,108 @@
+//! Packet sockets, with programs before them where something is cut off.
+
+use std::{os::fd::OwnedFd, sync::Arc};
+
+use tidewire_wire::LinkType;
+
+use super::{Opening, kernel_settings, put_filter};
+use crate::{
+    Error, Filter, FilterHook,
+    live::{
+        Interface, Live, LiveSettings, Role,
+        kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
+        packet::{Filters, Plan, SocketFilter},
+        session::{Attached, Connected},
+    },
+    sys::bpf::{Link, XdpMode},
+};
+
+pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &str) -> Result<Live, Error> {
+    let plan = Plan::new(settings)?;
+    if plan.rings() > 1 && settings.kernel.needs_flows() {
+        return Err(Error::Setting(
+            "cutoffs in the kernel count each frame once, and this steering program delivers some twice: have the cutoffs \
+             done by the engine (--in-kernel never), or steer to one worker"
+                .into(),
+        ));
+    }
+    let bytes = plan.rings() * plan.place_bytes();
+    let mut opening = Opening::new(&vec![bytes * interfaces.len(); plan.workers()])?;
+    for (number, interface) in interfaces.into_iter().enumerate() {
+        let places = (0..plan.workers()).map(|worker| opening.places(worker, plan.rings(), plan.place_bytes()));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let before = Before::load(settings, &interface)?;
+        let (rings, steered_out) = plan.open(&interface, number as u16, &before.filters, places)?.split();
+        let attached = before.attach(&interface)?.map(|link| Attached::Link { _link: link });
+        let cuts = if before.kernel.is_some() { ", cut off in the kernel" } else { "" };
+        let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+        let remark = plan.remark().map(|remark| format!("; {remark}")).unwrap_or_default();
+        let engine = format!("packet socket, TPACKET_V3{cuts}{why}{remark}");
+        let steered_out = Some(steered_out);
+        opening.add(rings, Connected { interface, engine, kernel: before.kernel, attached, steered_out });
+    }
+    Ok(opening.live(settings))
+}
+
+fn put(settings: &LiveSettings, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
+    settings.filter.as_ref().map_or(Ok(()), |expression| put_filter(expression, hook, kernel))
+}
+
+/// What stands before an interface's sockets.
+struct Before {
+    filters: Filters,
+    kernel: Option<Arc<Kernel>>,
+    xdp: Option<KernelXdp>,
+}
+
+impl Before {
+    fn load(settings: &LiveSettings, interface: &Interface) -> Result<Self, Error> {
+        let mut before = Self { filters: Filters::default(), kernel: None, xdp: None };
+        let link = interface.link()?;
+        if let Some(expression) = &settings.filter {
+            let filter = Some(SocketFilter::Classic(Filter::new(expression)?.classic(link)?));
+            before.filters = Filters { first: filter.clone(), second: filter };
+        }
+        if !settings.kernel.needs_flows() {
+            return Ok(before);
+        }
+        if link != LinkType::ETHERNET {
+            return Err(Error::Setting(format!(
+                "{}: cutoffs in the kernel are for Ethernet frames, and this interface has none; use --in-kernel never",
+                interface.name
+            )));
+        }
+        let wanted =
+            KernelSettings { has_filter: settings.filter.is_some(), is_shared: true, ..kernel_settings(settings) };
+        match settings.role {
+            Role::Tap => {
+                let xdp = KernelXdp::load(&wanted)?;
+                put(settings, FilterHook::Xdp, xdp.kernel())?;
+                before.filters = Filters::default();
+                before.kernel = Some(Arc::clone(xdp.kernel()));
+                before.xdp = Some(xdp);
+            }
+            Role::Host => {
+                let filter = KernelSocketFilter::load(&wanted)?;
+                put(settings, FilterHook::Socket, filter.kernel())?;
+                before.kernel = Some(Arc::clone(filter.kernel()));
+                let program = filter.program()?.try_clone_to_owned().map_err(|source| Error::Kernel {
+                    what: "using a loaded program".into(),
+                    source,
+                    hint: String::new(),
+                })?;
+                let program: Arc<OwnedFd> = Arc::new(program);
+                before.filters.first = Some(SocketFilter::Program(program));
+            }
+        }
+        Ok(before)
+    }
+
+    /// Before the stack where the driver can, else through the generic hook.
+    fn attach(&self, interface: &Interface) -> Result<Option<Link>, Error> {
+        let Some(xdp) = &self.xdp else { return Ok(None) };
+        match xdp.attach(interface.index, XdpMode::Native) {
+            Ok(link) => Ok(Some(link)),
+            Err(_) => xdp.attach(interface.index, XdpMode::Generic).map(Some),
+        }
+    }
+}
