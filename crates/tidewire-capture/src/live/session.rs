@@ -42,6 +42,8 @@ pub struct Monitor {
 
 struct Watched {
     name: String,
+    /// It may be renamed, or come back with another number.
+    index: u32,
     engine: String,
     before: InterfaceCounts,
     kernel: Option<Arc<Kernel>>,
@@ -70,6 +72,7 @@ pub(super) struct Connected {
 impl Monitor {
     pub(super) fn new(interfaces: Vec<Connected>) -> Self {
         let watched = |connected: Connected| Watched {
+            index: connected.interface.index,
             name: connected.interface.name,
             engine: connected.engine,
             before: connected.interface.counts,
@@ -101,16 +104,17 @@ impl Monitor {
     pub fn report(&mut self) -> Result<Vec<InterfaceReport>, Error> {
         let all = Interface::all()?;
         let report = |watched: &Watched| {
-            let now = all.iter().find(|interface| interface.name == watched.name);
-            InterfaceReport {
+            let now = all.iter().find(|interface| interface.index == watched.index);
+            let now = now.or_else(|| all.iter().find(|interface| interface.name == watched.name));
+            Ok(InterfaceReport {
                 name: watched.name.clone(),
                 engine: watched.engine.clone(),
                 counts: now.map(|interface| interface.counts.since(&watched.before)),
                 kernel: watched.kernel.as_ref().map(|kernel| kernel.counters()),
                 steered_out: watched.steered_out.as_ref().map_or(Ok(0), SteeredOut::frames)?,
-            }
+            })
         };
-        Ok(self.interfaces.iter().map(report).collect())
+        self.interfaces.iter().map(report).collect()
     }
 }
 

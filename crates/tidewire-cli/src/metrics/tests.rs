@@ -19,6 +19,7 @@ fn report() -> LiveReport {
         engine: "packet socket".into(),
         counts,
         kernel: None,
+        steered_out: 0,
     };
     let mut worker = WorkerReport {
         rings: RingCounts { received: 90, dropped: 7, failed: 0, calls: 11 },
