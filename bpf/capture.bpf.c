@@ -28,10 +28,15 @@ INLINE u32 length(context *packet)
     return packet->data_end - packet->data;
 }
 
+/* Asking for the length is dear: it is done only where the first buffer does not hold the packet. */
 INLINE int read(context *from, struct packet *packet)
 {
-    struct cursor cursor = {.at = (void *)(long)from->data, .end = (void *)(long)from->data_end};
-    return parse(&cursor, length(from), NO_TAG, packet);
+    struct cursor cursor = {.at = (void *)(long)from->data, .end = (void *)(long)from->data_end, .xdp = from};
+    u32 linear_bytes = cursor.end - cursor.at;
+    if (likely(parse(&cursor, linear_bytes, NO_TAG, packet)))
+        return 1;
+    packet->frame_bytes = length(from);
+    return 0;
 }
 
 INLINE int dropped(void)
@@ -190,14 +195,21 @@ INLINE enum fate look_up(struct packet *packet, u32 is_v6, struct counters *to)
     return has_shed ? shed(slot, packet, is_v6, from, room, to) : DELIVER;
 }
 
-INLINE int flow(context *from, struct counters *counters)
+/* `is_new`: its bytes were not counted yet. */
+INLINE int flow(context *from, int is_new, struct counters *counters)
 {
     struct packet packet;
     enum fate fate = DELIVER;
 
-    if (!has_flows)
+    if (!has_flows) {
+        if (is_new)
+            counters->received_bytes += length(from);
         return delivered(from, counters);
-    if (!read(from, &packet))
+    }
+    int is_known = read(from, &packet);
+    if (is_new)
+        counters->received_bytes += packet.frame_bytes;
+    if (!is_known)
         counters->unparsed += 1;
     else if (unlikely(packet.tcp_flags & FIN_SYN_RST))
         counters->kept += 1;
@@ -214,20 +226,19 @@ PROGRAM int tidewire_entry(context *packet)
     if (!counters)
         return dropped();
     counters->received += 1;
+    if (!has_filter)
+        return flow(packet, 1, counters);
     counters->received_bytes += length(packet);
-    if (has_filter) {
-        bpf_tail_call(packet, &jump, FILTER);
-        /* Without its filter, nothing is let through unfiltered. */
-        counters->filtered += 1;
-        return dropped();
-    }
-    return flow(packet, counters);
+    bpf_tail_call(packet, &jump, FILTER);
+    /* Without its filter, nothing is let through unfiltered. */
+    counters->filtered += 1;
+    return dropped();
 }
 
 PROGRAM int tidewire_flow(context *packet)
 {
     struct counters *counters = counters_here();
-    return counters ? flow(packet, counters) : dropped();
+    return counters ? flow(packet, 0, counters) : dropped();
 }
 
 PROGRAM int tidewire_refused(context *packet)
@@ -246,6 +257,12 @@ PROGRAM int tidewire_unsteered(context *packet)
     if (counters)
         counters->unsteered += 1;
     return dropped();
+}
+
+/* Which tick it is, for user space. Never attached. */
+PROGRAM int tidewire_tick(context *packet)
+{
+    return bpf_jiffies64();
 }
 
 const char _license[] SECTION("license") = "Dual MIT/GPL";

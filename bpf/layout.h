@@ -74,10 +74,12 @@ struct counters {
     u64 spare[8];
 };
 
-/* What user space tells while packets come. */
+/* What user space tells while packets come, and the programs tell it. */
 struct control {
     u32 level_permille; /* of the memory in use */
-    u32 spare[15];
+    u32 spare;
+    u64 clocks; /* a tick and, << 32, when it was: monotonic clock, in units of 2^20 ns. The programs look now and then */
+    u64 more[6];
 };
 
 /* A flow table is an array of these: open addressing, one cache line (IPv6: two) a direction of a flow, so that a packet
@@ -98,7 +100,7 @@ struct slot {
     u64 ip_bytes;      /* by the IP header's length */
     u64 payload_bytes; /* of the transport */
     u32 end;           /* TCP: the highest sequence number beyond the payload; 0: none yet */
-    u32 last;          /* when the last packet came: monotonic clock, in units of 2^20 ns, to the kernel's tick */
+    u32 last;          /* when the last packet came, in the kernel's ticks */
     u32 passed_bytes;  /* payload delivered so far; kept where packets are shed, and there up to 2 GiB */
     u8 kind;           /* IS_CUT, or what tells a priority and counts what was shed; and the priority */
     u8 tcp_flags;      /* all of them together */

@@ -12,7 +12,14 @@
 struct cursor {
     void *at;
     void *end;
+    struct xdp_md *xdp;
 };
+
+/* The frame's length, where its first buffer (`frame_bytes`) does not hold the packet that is in it. */
+INLINE u32 whole(const struct cursor *cursor, u32 frame_bytes)
+{
+    return has_frags ? bpf_xdp_get_buff_len(cursor->xdp) : frame_bytes;
+}
 
 INLINE const void *peek(const struct cursor *cursor, void *room, u32 bytes)
 {
@@ -25,6 +32,11 @@ struct cursor {
     const struct __sk_buff *skb;
     u32 at;
 };
+
+INLINE u32 whole(const struct cursor *cursor, u32 frame_bytes)
+{
+    return frame_bytes;
+}
 
 INLINE const void *peek(const struct cursor *cursor, void *room, u32 bytes)
 {
@@ -163,14 +175,23 @@ INLINE int transport(struct cursor *cursor, u32 protocol, u32 room, u64 vlan, st
     return 1;
 }
 
-/* IPv4 without options; `room` bytes of the frame are left. */
-INLINE int ipv4(struct cursor *cursor, u32 room, u64 vlan, struct packet *packet)
+/* An IP packet of `bytes`, at `at`, has to be inside of its frame. */
+INLINE int fits(const struct cursor *cursor, u32 at, u32 bytes, struct packet *packet)
+{
+    if (likely(at + bytes <= packet->frame_bytes))
+        return 1;
+    packet->frame_bytes = whole(cursor, packet->frame_bytes);
+    return at + bytes <= packet->frame_bytes;
+}
+
+/* IPv4 without options, at `at` of the frame. */
+INLINE int ipv4(struct cursor *cursor, u32 at, u64 vlan, struct packet *packet)
 {
     PEEK(ipv4, ip, cursor);
     if (!ip || ip->version_and_length != 0x45 || ip->fragment & NETWORK16(0x3fff))
         return 0;
     u32 bytes = NETWORK16(ip->total_bytes), protocol = ip->protocol;
-    if (bytes > room || bytes < 20)
+    if (bytes < 20 || !fits(cursor, at, bytes, packet))
         return 0;
     packet->is_v6 = 0;
     packet->ip_bytes = bytes;
@@ -181,13 +202,13 @@ INLINE int ipv4(struct cursor *cursor, u32 room, u64 vlan, struct packet *packet
 
 /* IPv6 and up to four extension headers. Fragments, authenticated and jumbo packets pass, hop-by-hop options that might
  * make a packet jumbo as well. */
-INLINE int ipv6(struct cursor *cursor, u32 room, u64 vlan, struct packet *packet)
+INLINE int ipv6(struct cursor *cursor, u32 at, u64 vlan, struct packet *packet)
 {
     PEEK(ipv6, ip, cursor);
     if (!ip || ip->version >> 4 != 6)
         return 0;
     u32 bytes = NETWORK16(ip->payload_bytes), next = ip->next;
-    if (bytes == 0 || room < 40 || bytes > room - 40)
+    if (bytes == 0 || !fits(cursor, at, bytes + 40, packet))
         return 0;
     packet->is_v6 = 1;
     packet->ip_bytes = bytes + 40;
@@ -214,12 +235,13 @@ INLINE int ipv6(struct cursor *cursor, u32 room, u64 vlan, struct packet *packet
     return transport(cursor, next, bytes, vlan, packet);
 }
 
-/* An Ethernet frame. `outer` is the id of a tag that the card has taken out, or `NO_TAG`. */
+/* An Ethernet frame. `outer` is the id of a tag that the card has taken out, or NO_TAG. */
 #define NO_TAG 0xfff
+#define TAG_BYTES 4
 
 INLINE int parse(struct cursor *cursor, u32 frame_bytes, u32 outer, struct packet *packet)
 {
-    u32 first = outer, second = NO_TAG, room = frame_bytes - 14;
+    u32 first = outer, second = NO_TAG, at = 14;
 
     packet->frame_bytes = frame_bytes;
     packet->end = packet->is_tcp = packet->tcp_flags = 0;
@@ -230,7 +252,7 @@ INLINE int parse(struct cursor *cursor, u32 frame_bytes, u32 outer, struct packe
     u16 type = named->value;
     cursor->at += 2;
     if (outer != NO_TAG)
-        room -= 4;
+        at += TAG_BYTES;
     if (is_tag(type)) {
         PEEK(tag, tag, cursor);
         if (!tag)
@@ -240,23 +262,23 @@ INLINE int parse(struct cursor *cursor, u32 frame_bytes, u32 outer, struct packe
         else
             second = NETWORK16(tag->control) & 0xfff;
         type = tag->next;
-        cursor->at += 4;
-        room -= 4;
-    }
-    if (is_tag(type) && outer == NO_TAG) {
-        PEEK(tag, tag, cursor);
-        if (!tag)
-            return 0;
-        second = NETWORK16(tag->control) & 0xfff;
-        type = tag->next;
-        cursor->at += 4;
-        room -= 4;
+        cursor->at += TAG_BYTES;
+        at += TAG_BYTES;
+        if (is_tag(type) && outer == NO_TAG) {
+            PEEK(tag, inner, cursor);
+            if (!inner)
+                return 0;
+            second = NETWORK16(inner->control) & 0xfff;
+            type = inner->next;
+            cursor->at += TAG_BYTES;
+            at += TAG_BYTES;
+        }
     }
     u64 vlan = key_vlan ? first << 12 | second : 0xffffff;
     if (type == NETWORK16(0x0800))
-        return ipv4(cursor, room, vlan, packet);
+        return ipv4(cursor, at, vlan, packet);
     if (type == NETWORK16(0x86dd))
-        return ipv6(cursor, room, vlan, packet);
+        return ipv6(cursor, at, vlan, packet);
     return 0;
 }
 

@@ -9,7 +9,7 @@ packages_for() {
     build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, zstd's C sources, filter expressions
     test) echo tshark tcpdump iproute2 python3 ;;                   # oracles, network namespaces
     lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 iputils-ping python3 curl ;; # real traffic
-    bpf) echo clang llvm ;;                                         # the kernel programs (bpf/)
+    bpf) echo clang llvm linux-libc-dev ;;                          # the kernel programs (bpf/)
     bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace ;;
     *) echo "setup.sh: unknown purpose '$1' (build, test, lab, bpf, bench)" >&2; return 2 ;;
   esac

@@ -1,9 +1,9 @@
 //! What the programs and user space share; the other side of it is `bpf/layout.h`.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tidewire_core::{Direction, FlowKey};
-use tidewire_wire::TunnelKind;
+use tidewire_core::{Direction, Endpoint, FlowKey};
+use tidewire_wire::{Tunnel, TunnelKind};
 
 /// Places in the array of programs that call each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) mod word {
     pub(crate) const WIRE_BYTES: usize = 3;
     pub(crate) const IP_BYTES: usize = 4;
     pub(crate) const PAYLOAD_BYTES: usize = 5;
-    /// The highest sequence number, and when the last packet came.
+    /// The highest sequence number, and the tick in which the last packet came.
     pub(crate) const END_LAST: usize = 6;
     /// Bytes delivered so far, kind, TCP flags, packets done.
     pub(crate) const PASSED_KIND: usize = 7;
@@ -62,8 +62,6 @@ pub(super) const KIND_AT: u32 = 32;
 pub(super) const IS_CUT: u64 = 0x80;
 /// Of a kind: the priority.
 pub(super) const PRIORITY: u64 = 7;
-/// Units of the monotonic clock in [`word::END_LAST`], as a power of two, nanoseconds.
-pub(super) const LAST_SHIFT: u32 = 20;
 
 /// A direction of a flow, as the tables have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +98,29 @@ impl Key {
                 Some(Self { addresses: 0, rest, address: Some([a, b, c, d]) })
             }
             _ => None,
+        }
+    }
+
+    /// The flow of which this is the client's direction.
+    pub(super) fn describe(&self) -> FlowKey {
+        let ports = (self.rest as u32).to_ne_bytes();
+        let vid = |at: u32| if self.rest >> at & 0xfff == 0xfff { 0xffff } else { (self.rest >> at & 0xfff) as u16 };
+        let [source, destination]: [IpAddr; 2] = match self.address {
+            None => [self.addresses as u32, (self.addresses >> 32) as u32]
+                .map(|address| Ipv4Addr::from(address.to_ne_bytes()).into()),
+            Some([a, b, c, d]) => [[a, b], [c, d]].map(|[high, low]| {
+                let [high, low] = [high, low].map(|half| u128::from(u64::from_be_bytes(half.to_ne_bytes())));
+                Ipv6Addr::from_bits(high << 64 | low).into()
+            }),
+        };
+        let [a, b, c, d] = ports;
+        FlowKey {
+            client: Endpoint { address: source, port: u16::from_be_bytes([a, b]) },
+            server: Endpoint { address: destination, port: u16::from_be_bytes([c, d]) },
+            proto: (self.rest >> 56) as u8,
+            vlan: [vid(44), vid(32)],
+            tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
+            icmp: [0; 2],
         }
     }
 

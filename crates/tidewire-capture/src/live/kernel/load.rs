@@ -11,21 +11,23 @@ use aya::{Ebpf, EbpfLoader, maps::MapData, programs};
 
 use super::{
     KernelCounters, KernelSettings, KernelShunt,
+    clock::{Clock, ticks},
+    constants::{Constants, random_key, set_classes, slots},
     layout::{CONTROL_WORDS, COUNTERS_WORDS, Jump, Key},
     table::Table,
 };
 use crate::{
     Error,
     sys::{
-        bpf::{Map, possible_cpus},
+        bpf::{Map, Program, possible_cpus},
         mapped::Mapped,
     },
 };
 
-/// The largest table, in slots: array maps are indexed by 32 bits.
-const SLOTS_MAX: u32 = 1 << 30;
 /// Engines that publish a level.
 const LEVELS: usize = 256;
+/// Where in what is told the clocks stand; the level is the first word.
+const CLOCKS: usize = 1;
 /// Of the verifier's log, its end is shown, this many lines.
 const LOG_LINES: usize = 12;
 
@@ -44,6 +46,7 @@ pub struct Kernel {
     jump: Map,
     sockets: Option<Map>,
     tables: Option<[Table; 2]>,
+    tick_ns: u64,
     counts: Mapped,
     control: Mapped,
     levels: Vec<AtomicU32>,
@@ -81,8 +84,11 @@ impl Kernel {
         constants.write(&mut loader);
         loader.override_global("hash_key", &hash_key, true);
         let mut programs = loader.load(object).map_err(|error| refused(&error))?;
-        load_programs(&mut programs, reading)?;
+        load_programs(&mut programs, settings, reading)?;
 
+        let tick = program(&programs, "tidewire_tick")?.try_clone_to_owned();
+        let ticks = tick.and_then(|tick| ticks(&Program::from_descriptor(tick)));
+        let (tick_ns, clocks) = ticks.map_err(|source| failed("reading the kernel's ticks", source))?;
         let map = |name: &str| descriptor(&programs, name);
         let share =
             |name: &str, words| Mapped::new(map(name)?, words * 8).map_err(|source| failed("sharing a map", source));
@@ -97,6 +103,9 @@ impl Kernel {
         let copy = |name| Map::from_descriptor(map(name)?).map_err(|source| failed("using a map", source));
         let counts = share("counts", cpus * COUNTERS_WORDS)?;
         let control = share("controls", CONTROL_WORDS)?;
+        if let Some(word) = control.words().get(CLOCKS) {
+            word.store(clocks, Relaxed);
+        }
         let (jump, sockets) = (copy("jump")?, (settings.sockets > 0).then(|| copy("xsks")).transpose()?);
         set_classes(settings, &share("classes", 8192)?);
         let kernel = Self {
@@ -104,6 +113,7 @@ impl Kernel {
             jump,
             sockets,
             tables,
+            tick_ns,
             counts,
             control,
             levels: (0..LEVELS).map(|_| AtomicU32::new(0)).collect(),
@@ -116,7 +126,9 @@ impl Kernel {
             (Jump::Refused, "tidewire_refused"),
             (Jump::Unsteered, "tidewire_unsteered"),
         ] {
-            kernel.set_jump(jump, kernel.program(name)?)?;
+            if is_used(name, settings) {
+                kernel.set_jump(jump, program(&kernel.programs, name)?)?;
+            }
         }
         Ok(kernel)
     }
@@ -126,12 +138,7 @@ impl Kernel {
     /// # Errors
     /// None, once the programs are loaded.
     pub fn entry(&self) -> Result<BorrowedFd<'_>, Error> {
-        self.program("tidewire_entry")
-    }
-
-    fn program(&self, name: &str) -> Result<BorrowedFd<'_>, Error> {
-        let program = self.programs.program(name).ok_or_else(|| missing(name))?;
-        program.fd().map(AsFd::as_fd).map_err(|error| missing(&error.to_string()))
+        program(&self.programs, "tidewire_entry")
     }
 
     /// Puts a program into its place. XDP programs must be loaded for frames of several buffers (`BPF_F_XDP_HAS_FRAGS`).
@@ -201,12 +208,21 @@ impl Kernel {
         self.tables.as_ref().map(|tables| &tables[usize::from(key.address.is_some())])
     }
 
+    /// The tables for IPv4 and IPv6, where there are any.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter().flatten()
+    }
+
     /// Notes where there was no room.
     pub(super) fn note(&self, had_room: bool) -> bool {
         if !had_room {
             self.full.fetch_add(1, Relaxed);
         }
         had_room
+    }
+
+    pub(super) fn clock(&self) -> Clock<'_> {
+        Clock { tick_ns: self.tick_ns, clocks: self.control.words().get(CLOCKS) }
     }
 
     pub(super) fn is_auto(&self) -> bool {
@@ -228,67 +244,17 @@ impl Kernel {
     }
 }
 
-/// The programs' constants (`bpf/layout.h`).
-struct Constants {
-    has_flows: u32,
-    numbers: Vec<(&'static str, u32)>,
-    tunnel_destinations: [u16; 4],
-    tunnel_ports: [u16; 2],
-}
-
-impl Constants {
-    fn new(settings: &KernelSettings, slots: [u32; 2]) -> Self {
-        let has_flows = u32::from(settings.flows_v4 > 0 || settings.flows_v6 > 0);
-        let shed = settings.shed.as_ref();
-        let wire = &settings.wire;
-        let deep = wire.tunnel_depth > 0;
-        let port = |port: u16| if deep { port.to_be() } else { 0 };
-        /// `XDP_DROP`, `XDP_PASS`
-        const ACTIONS: [u32; 2] = [1, 2];
-        let numbers = vec![
-            ("has_filter", settings.has_filter.into()),
-            ("has_steering", settings.has_steering.into()),
-            ("has_sockets", (settings.sockets > 0).into()),
-            ("workers", settings.workers),
-            ("drop_action", ACTIONS[usize::from(settings.passes_rest)]),
-            ("has_flows", has_flows),
-            ("is_shared", settings.is_shared.into()),
-            ("is_weak", (!cfg!(target_arch = "x86_64")).into()),
-            ("is_auto", settings.is_auto.into()),
-            ("key_vlan", settings.key_vlan.into()),
-            ("slots4_mask", slots[0] - 1),
-            ("slots6_mask", slots[1] - 1),
-            ("has_shed", shed.is_some().into()),
-            ("base_permille", shed.map_or(1000, |shed| shed.base_threshold_permille.min(1000))),
-            ("priorities", shed.map_or(1, |shed| u32::from(shed.priorities.clamp(1, 8)))),
-            (
-                "overload_cutoff_bytes",
-                shed.map_or(u32::MAX, |shed| {
-                    u32::try_from(shed.overload_cutoff_bytes).ok().filter(|bytes| *bytes < 1 << 31).unwrap_or(u32::MAX)
-                }),
-            ),
-            ("priority_default", shed.map_or(0, |shed| u32::from(shed.priority & 7))),
-            ("has_classes", shed.is_some_and(|shed| !shed.ports.is_empty()).into()),
-        ];
-        Self {
-            has_flows,
-            numbers,
-            tunnel_destinations: [port(wire.vxlan_ports[0]), port(wire.vxlan_ports[1]), port(wire.geneve_port), 0],
-            tunnel_ports: [port(wire.gtpu_port), port(wire.teredo_port)],
-        }
-    }
-
-    fn write<'a>(&'a self, loader: &mut EbpfLoader<'a>) {
-        for (name, number) in &self.numbers {
-            loader.override_global(name, number, true);
-        }
-        loader.override_global("tunnel_destinations", &self.tunnel_destinations, true);
-        loader.override_global("tunnel_ports", &self.tunnel_ports, true);
+/// Programs that nothing leads to are not loaded: the verifier takes a second for the larger ones.
+fn is_used(name: &str, settings: &KernelSettings) -> bool {
+    match name {
+        "tidewire_flow" | "tidewire_refused" => settings.has_filter,
+        "tidewire_unsteered" => settings.has_steering,
+        _ => true,
     }
 }
 
-fn load_programs(programs: &mut Ebpf, reading: Reading) -> Result<(), Error> {
-    for (name, program) in programs.programs_mut() {
+fn load_programs(programs: &mut Ebpf, settings: &KernelSettings, reading: Reading) -> Result<(), Error> {
+    for (name, program) in programs.programs_mut().filter(|(name, _)| is_used(name, settings)) {
         let loaded = match (reading, program) {
             (Reading::Xdp, programs::Program::Xdp(program)) => program.load(),
             (Reading::Socket, programs::Program::SocketFilter(program)) => program.load(),
@@ -299,6 +265,11 @@ fn load_programs(programs: &mut Ebpf, reading: Reading) -> Result<(), Error> {
     Ok(())
 }
 
+fn program<'a>(programs: &'a Ebpf, name: &str) -> Result<BorrowedFd<'a>, Error> {
+    let program = programs.program(name).ok_or_else(|| missing(name))?;
+    program.fd().map(AsFd::as_fd).map_err(|error| missing(&error.to_string()))
+}
+
 fn descriptor<'a>(programs: &'a Ebpf, name: &str) -> Result<BorrowedFd<'a>, Error> {
     use aya::maps::Map as Kind;
     let map: &MapData = match programs.map(name).ok_or_else(|| missing(name))? {
@@ -306,34 +277,6 @@ fn descriptor<'a>(programs: &'a Ebpf, name: &str) -> Result<BorrowedFd<'a>, Erro
         _ => return Err(missing(name)),
     };
     Ok(map.fd().as_fd())
-}
-
-/// Slots for so many entries: half of them stay free, so that searches are short.
-fn slots(entries: u32) -> u32 {
-    entries.saturating_mul(2).clamp(1, SLOTS_MAX).next_power_of_two()
-}
-
-/// Ports' priorities, eight a word.
-fn set_classes(settings: &KernelSettings, memory: &Mapped) {
-    for (port, priority) in settings.shed.iter().flat_map(|shed| &shed.ports) {
-        let at = u32::from(port & 7) * 8;
-        if let Some(word) = memory.words().get(usize::from(port >> 3)) {
-            let others = word.load(Relaxed) & !(0xff << at);
-            word.store(others | u64::from(priority & 7) << at, Relaxed);
-        }
-    }
-}
-
-/// Numbers that nobody outside knows.
-fn random_key() -> io::Result<[u64; 11]> {
-    use std::io::Read;
-    let mut bytes = [0; 88];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let mut key = [0; 11];
-    for (number, bytes) in key.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *number = u64::from_ne_bytes(*bytes);
-    }
-    Ok(key)
 }
 
 fn missing(name: &str) -> Error {

@@ -15,6 +15,7 @@
 //! no packet that was counted for a direction is lost to whoever ends it, however the two race.
 
 mod clock;
+mod constants;
 mod counters;
 mod layout;
 mod load;

@@ -3,7 +3,6 @@ use std::{collections::HashMap, sync::Arc};
 use tidewire_core::{Counted, Direction, FlowKey, Shunt};
 
 use super::{
-    clock::Clock,
     layout::Key,
     load::Kernel,
     table::{Figures, Table},
@@ -17,26 +16,27 @@ pub struct KernelShunt {
     kernel: Arc<Kernel>,
     /// Whose level it is that is published.
     index: usize,
-    clock: Clock,
     /// Of entries that were asked for before their end (by table and slot), what was given.
     given: HashMap<(bool, u32), Figures>,
     /// Tables and slots of the entries found, so that no memory is taken anew.
     found: Vec<u32>,
+    /// Where the next sweep of each table begins.
+    swept: [u32; 2],
 }
 
 impl KernelShunt {
     pub(super) fn new(kernel: Arc<Kernel>, index: usize) -> Self {
-        Self { kernel, index, clock: Clock::new(), given: HashMap::new(), found: Vec::with_capacity(4) }
+        Self { kernel, index, given: HashMap::new(), found: Vec::with_capacity(4), swept: [0; 2] }
     }
 
-    fn counted_since(&mut self, figures: Figures, before: Figures, is_tcp: bool) -> Counted {
+    fn counted_since(&self, figures: Figures, before: Figures, is_tcp: bool) -> Counted {
         let packets = figures.packets.saturating_sub(before.packets);
         Counted {
             packets,
             wire_bytes: figures.wire_bytes.saturating_sub(before.wire_bytes),
             ip_bytes: figures.ip_bytes.saturating_sub(before.ip_bytes),
             payload_bytes: figures.payload_bytes.saturating_sub(before.payload_bytes),
-            last_ns: if packets == 0 { 0 } else { self.clock.epoch_ns(figures.last) },
+            last_ns: if packets == 0 { 0 } else { self.kernel.clock().epoch_ns(figures.last) },
             tcp_flags: figures.tcp_flags,
             end: (is_tcp && packets > 0 && figures.end != 0).then_some(figures.end),
         }
@@ -54,6 +54,7 @@ impl KernelShunt {
         let key = Key::of(key, direction)?;
         let kernel = Arc::clone(&self.kernel);
         let table = kernel.table(&key)?;
+        let _shared = table.shared();
         let mut found = std::mem::take(&mut self.found);
         found.extend(table.find(&key));
         let mut sum: Option<Counted> = None;
@@ -74,10 +75,44 @@ impl KernelShunt {
     }
 }
 
+impl KernelShunt {
+    /// Ends entries of directions that were silent for `idle_ns`, of the next `most` slots of each table; `each` is told of
+    /// every one whose packets nobody asked for. Such entries remain where the programs cut by themselves and the engine
+    /// never saw, or has forgotten, the direction: its first packet found no room in a ring, or it went on after its end.
+    /// Whoever calls this again and again comes round; `idle_ns` has to be more than the engine waits for a silent flow.
+    pub fn sweep(&mut self, idle_ns: u64, most: u32, mut each: impl FnMut(FlowKey, Counted)) {
+        let kernel = Arc::clone(&self.kernel);
+        for (table, from) in kernel.tables().zip([0, 1]) {
+            let begin = self.swept[from];
+            for index in begin..begin.saturating_add(most.min(table.slots())) {
+                let index = index % table.slots();
+                if table.key(index).is_none() {
+                    continue;
+                }
+                let _alone = table.alone();
+                let Some(key) = table.key(index) else { continue };
+                if kernel.clock().age_ns(table.read(index).last) < idle_ns {
+                    continue;
+                }
+                if let Some(figures) = table.end(index) {
+                    let before = self.given.remove(&(key.address.is_some(), index)).unwrap_or_default();
+                    let key = key.describe();
+                    let counted = self.counted_since(figures, before, key.proto == 6);
+                    if counted.packets > 0 {
+                        each(key, counted);
+                    }
+                }
+            }
+            self.swept[from] = begin.wrapping_add(most) % table.slots();
+        }
+    }
+}
+
 impl Shunt for KernelShunt {
     fn cut(&mut self, key: &FlowKey, direction: Direction) -> bool {
         let Some(key) = Key::of(key, direction).filter(|key| !self.kernel.may_be_tunnel(key)) else { return false };
-        self.kernel.table(&key).is_some_and(|table| self.kernel.note(table.set(&key, true, None)))
+        let tick = self.kernel.clock().tick();
+        self.kernel.table(&key).is_some_and(|table| self.kernel.note(table.set(&key, true, None, tick)))
     }
 
     fn counted(&mut self, key: &FlowKey, direction: Direction) -> Option<Counted> {
@@ -101,7 +136,8 @@ impl Shunt for KernelShunt {
         if let Some(key) = Key::of(key, direction)
             && let Some(table) = self.kernel.table(&key)
         {
-            self.kernel.note(table.set(&key, false, Some(priority)));
+            let tick = self.kernel.clock().tick();
+            self.kernel.note(table.set(&key, false, Some(priority), tick));
         }
     }
 

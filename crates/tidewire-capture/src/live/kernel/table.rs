@@ -1,15 +1,17 @@
 use std::{
     hint,
     os::fd::BorrowedFd,
-    sync::atomic::{AtomicU64, Ordering::*},
+    sync::{
+        PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicU64, Ordering::*},
+    },
     thread,
 };
 
 use super::layout::{
-    BUSY, CLOSED, EMPTY, FREED, IS_CUT, KIND_AT, Key, LAST_SHIFT, PRIORITY, PROBES, SLOT_WORDS, WITHDRAWN_AT, place,
-    word,
+    BUSY, CLOSED, EMPTY, FREED, IS_CUT, KIND_AT, Key, PRIORITY, PROBES, SLOT_WORDS, WITHDRAWN_AT, place, word,
 };
-use crate::sys::{mapped::Mapped, wait::monotonic_ns};
+use crate::sys::mapped::Mapped;
 
 /// Looks at `done` before the processor is given to somebody else.
 const SPINS: u32 = 1000;
@@ -22,6 +24,9 @@ pub(super) struct Table {
     is_v6: bool,
     mask: u32,
     hash_key: [u64; 11],
+    /// Between finding an entry and ending it, nobody else may end it, so that it is not another's by then: those who end
+    /// entries of their own share it, the sweep has it alone.
+    ending: RwLock<()>,
     /// Entries made here, and freed.
     made: AtomicU64,
     freed: AtomicU64,
@@ -49,7 +54,18 @@ impl Table {
         hash_key: [u64; 11],
     ) -> std::io::Result<Self> {
         let memory = Mapped::new(descriptor, slots as usize * SLOT_WORDS[usize::from(is_v6)] * 8)?;
-        Ok(Self { memory, is_v6, mask: slots - 1, hash_key, made: AtomicU64::new(0), freed: AtomicU64::new(0) })
+        let [made, freed] = [0; 2].map(AtomicU64::new);
+        Ok(Self { memory, is_v6, mask: slots - 1, hash_key, ending: RwLock::new(()), made, freed })
+    }
+
+    /// Held from finding entries of one's own to ending them.
+    pub(super) fn shared(&self) -> RwLockReadGuard<'_, ()> {
+        self.ending.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held from finding anybody's entry to ending it.
+    pub(super) fn alone(&self) -> RwLockWriteGuard<'_, ()> {
+        self.ending.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Entries made and freed by user space.
@@ -98,8 +114,9 @@ impl Table {
             .filter(move |index| Self::is_of(self.slot(*index), &key, sum))
     }
 
-    /// Makes an entry, or changes the kind of the one that there is. False: there is no room.
-    pub(super) fn set(&self, key: &Key, is_cut: bool, priority: Option<u8>) -> bool {
+    /// Makes an entry (in the tick `tick`, or somewhat later), or changes the kind of the one that there is. False: there
+    /// is no room.
+    pub(super) fn set(&self, key: &Key, is_cut: bool, priority: Option<u8>, tick: u32) -> bool {
         let kind = |before: u64| {
             let cut = if is_cut { IS_CUT } else { before & IS_CUT };
             cut | priority.map_or(before & PRIORITY, |priority| u64::from(priority) & PRIORITY)
@@ -115,10 +132,10 @@ impl Table {
                 found = true;
             }
         }
-        found || self.make(key, kind(0))
+        found || self.make(key, kind(0), tick)
     }
 
-    fn make(&self, key: &Key, kind: u64) -> bool {
+    fn make(&self, key: &Key, kind: u64, tick: u32) -> bool {
         let sum = key.sum(&self.hash_key);
         let from = place(sum);
         for probe in 0..PROBES {
@@ -136,7 +153,7 @@ impl Table {
             for at in [word::WIRE_BYTES, word::IP_BYTES, word::PAYLOAD_BYTES] {
                 Self::store(slot, at, 0);
             }
-            Self::store(slot, word::END_LAST, u64::from((monotonic_ns() >> LAST_SHIFT) as u32) << 32);
+            Self::store(slot, word::END_LAST, u64::from(tick) << 32);
             Self::store(slot, word::PASSED_KIND, kind << KIND_AT);
             Self::store(slot, word::REST, key.rest);
             // From here on it can be counted into.
@@ -145,6 +162,14 @@ impl Table {
             return true;
         }
         false
+    }
+
+    /// Whose entry the one at `index` is.
+    pub(super) fn key(&self, index: u32) -> Option<Key> {
+        let slot = self.slot(index);
+        let rest = Some(Self::load(slot, word::REST)).filter(|rest| *rest > BUSY)?;
+        let address = [0, 1, 2, 3].map(|at| Self::load(slot, word::ADDRESS + at));
+        Some(Key { addresses: Self::load(slot, word::ADDRESSES), rest, address: self.is_v6.then_some(address) })
     }
 
     /// What the entry at `index` says now. Its figures may be of slightly different moments.
