@@ -38,6 +38,8 @@ pub struct Monitor {
     /// None where the kernel does not let us watch.
     watch: Option<Watch>,
     interfaces: Vec<Watched>,
+    /// The interfaces when it was stopped.
+    last: Option<Vec<Interface>>,
 }
 
 struct Watched {
@@ -81,7 +83,11 @@ impl Monitor {
             steered_out: connected.steered_out,
         };
         let looked_up: Vec<_> = interfaces.iter().map(|connected| connected.interface.clone()).collect();
-        Self { watch: Watch::new(&looked_up).ok(), interfaces: interfaces.into_iter().map(watched).collect() }
+        Self {
+            watch: Watch::new(&looked_up).ok(),
+            interfaces: interfaces.into_iter().map(watched).collect(),
+            last: None,
+        }
     }
 
     /// What became of the interfaces since the last call.
@@ -95,6 +101,10 @@ impl Monitor {
     /// Takes programs off the interfaces: nothing is counted there any more. What they counted can still be asked for.
     pub fn stop(&mut self) {
         self.interfaces.iter_mut().for_each(|watched| watched.attached = None);
+        if self.last.is_none() {
+            // What the interfaces count from now on is nobody's.
+            self.last = Interface::all().ok();
+        }
     }
 
     /// What each interface counted so far.
@@ -102,7 +112,10 @@ impl Monitor {
     /// # Errors
     /// The kernel refuses to tell.
     pub fn report(&mut self) -> Result<Vec<InterfaceReport>, Error> {
-        let all = Interface::all()?;
+        let all = match &self.last {
+            Some(last) => last.clone(),
+            None => Interface::all()?,
+        };
         let report = |watched: &Watched| {
             let now = all.iter().find(|interface| interface.index == watched.index);
             let now = now.or_else(|| all.iter().find(|interface| interface.name == watched.name));
