@@ -419,3 +419,56 @@ fn timestamps_are_those_of_arrival() {
         }
     });
 }
+
+/// Switched off and on again, and under another name, it goes on.
+#[test]
+fn an_interface_that_comes_back_is_captured_again() {
+    with_cable(1, || {
+        for engine in ENGINES {
+            let mut capture = Capture::open(&settings(engine, 1)).unwrap_or_else(|error| panic!("{error}"));
+            capture.send(&packet(1, 17, 80));
+            assert_eq!(capture.take().concat().len(), 1);
+            ip("link set tw1 down");
+            assert_eq!(capture.take().concat().len(), 0);
+            ip("link set tw1 name other");
+            ip("link set other up");
+            while !shows("-o link show tw0", "state UP") || !shows("-o link show other", "state UP") {
+                thread::sleep(Duration::from_millis(5));
+            }
+            thread::sleep(Duration::from_millis(20));
+            capture.send(&packet(2, 17, 80));
+            assert_eq!(capture.take().concat(), [packet(2, 17, 80)], "{engine:?}");
+            assert!(capture.workers[0].troubles().is_empty());
+            drop(capture);
+            ip("link set other down");
+            ip("link set other name tw1");
+            ip("link set tw1 up");
+            while !shows("-o link show tw0", "state UP") || !shows("-o link show tw1", "state UP") {
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    });
+}
+
+/// The worker's own calls run the driver; nothing is lost or double.
+#[test]
+fn busy_polling_delivers_the_same() {
+    with_cable(2, || {
+        for workers in [1, 2] {
+            let settings = LiveSettings { busy_poll_us: 50, ..settings(LiveEngine::Xdp, workers) };
+            let mut capture = Capture::open(&settings).unwrap_or_else(|error| panic!("{error}"));
+            let mut got = Vec::new();
+            for n in 0..1000 {
+                capture.send(&packet(n, 17, 80));
+                if n % 100 == 99 {
+                    got.extend(capture.take().concat());
+                }
+            }
+            got.sort();
+            let mut expected: Vec<_> = (0..1000).map(|n| packet(n, 17, 80)).collect();
+            expected.sort();
+            assert!(got == expected, "{} frames", got.len());
+            assert_eq!(capture.conserved().delivered, 1000);
+        }
+    });
+}
