@@ -1,4 +1,4 @@
-use std::{collections::VecDeque, os::fd::BorrowedFd};
+use std::{collections::VecDeque, os::fd::BorrowedFd, time::Duration};
 
 use tidewire_core::Frame;
 
@@ -30,6 +30,12 @@ pub trait Ring: Send {
     /// # Errors
     /// As [`collect`](Self::collect).
     fn prepare_wait(&mut self) -> Result<bool, Error>;
+
+    /// How long to sleep before asking to be woken up: where frames come one by one but fast, waking up for each few of them
+    /// costs more than they do. Zero: not at all, as where the kernel itself gathers frames before it wakes anyone up.
+    fn rest(&mut self) -> Duration {
+        Duration::ZERO
+    }
 
     /// How long after a frame's timestamp it may still take until `collect` notes it, nanoseconds: a block of frames is
     /// handed over when it is full or this old.

@@ -235,6 +235,12 @@ impl Worker {
 
     fn wait(&mut self, most: Duration) {
         let mut most = most;
+        let rest = self.lines.iter_mut().map(|line| line.ring.rest()).max().unwrap_or_default().min(most);
+        if !rest.is_zero() {
+            self.calls += 1;
+            std::thread::sleep(rest);
+            return;
+        }
         if self.lines.iter().any(|line| !line.waiting.is_empty()) {
             most = most.min(Duration::from_millis(1));
         }

@@ -3,6 +3,7 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use tidewire_core::Frame;
@@ -25,6 +26,13 @@ const RETURNED_MAX: usize = 1024;
 /// Calls of `collect` in a row that find nothing, after which the socket is asked whether its interface is still there.
 const EMPTY_MAX: u32 = 4096;
 
+/// What 10 Gbit/s carry at most: what a rest must not make a ring too small for.
+const FRAMES_PER_SECOND_MAX: u64 = 14_880_952;
+/// The longest rest, far below the 10 ms in which a frame has to be delivered, and the shortest that a sleep is good for.
+const REST_MAX: Duration = Duration::from_micros(500);
+const REST_MIN: Duration = Duration::from_micros(50);
+/// Frames that must have come since the last rest: fewer are worth waking up for.
+const REST_FRAMES_MIN: u64 = 4;
 /// The oldest stamp of a frame that is believed.
 const STAMP_AGE_MAX_NS: u64 = 60_000_000_000;
 /// How long it may take a driver's round to end, after which its frames are seen.
@@ -81,6 +89,9 @@ pub(super) struct State {
     latest_ns: u64,
     /// Calls of `collect` in a row that found nothing.
     empty: u32,
+    /// What was noted when it was last waited, and when it was last rested.
+    waited_at: u64,
+    rested_at: u64,
     calls: u64,
     gone: bool,
 }
@@ -289,8 +300,21 @@ impl Ring for XskRing {
         if self.rx.available() > 0 {
             return Ok(false);
         }
-        self.look_for_trouble()?;
+        // A socket in error wakes up at once: where frames came in between, it is not.
+        if self.state.waited_at == self.state.noted {
+            self.look_for_trouble()?;
+        }
+        self.state.waited_at = self.state.noted;
         Ok(true)
+    }
+
+    fn rest(&mut self) -> Duration {
+        let frames = self.state.noted - self.state.rested_at;
+        self.state.rested_at = self.state.noted;
+        // A quarter of the time in which frames fill the ring, however fast they come.
+        let fills_ns = u64::from(self.rx.entries()) * 1_000_000_000 / FRAMES_PER_SECOND_MAX;
+        let rest = Duration::from_nanos(fills_ns / 4).min(REST_MAX);
+        if frames < REST_FRAMES_MIN || rest < REST_MIN || self.marks.busy_poll { Duration::ZERO } else { rest }
     }
 
     /// Nothing, where timestamps are given when frames are collected.

@@ -508,3 +508,23 @@ fn what_is_missing_is_said_with_its_reason() {
         assert!(!support.native && !support.generic && support.reason.contains("Ethernet"), "{support:?}");
     });
 }
+
+/// Where frames come fast, sleeping a little gathers them; where they come slowly, or the ring is small, nobody sleeps.
+#[test]
+fn rests_are_for_frames_that_come_fast() {
+    with_cable(1, 1500, || {
+        let mut opened = open(&settings(1, 64 << 20), XdpMode::Native);
+        for (frames, rests) in [(100, true), (1, false), (0, false), (4, true)] {
+            (0..frames).for_each(|n| opened.send(&frame(n, 100)));
+            assert_eq!(opened.take(0, usize::MAX).len(), frames as usize);
+            let rest = opened.rings[0][0].rest();
+            assert_eq!(rest > Duration::ZERO, rests, "{frames} frames: {rest:?}");
+            assert!(rest <= Duration::from_micros(500));
+        }
+        drop(opened);
+        let mut opened = open(&settings(1, 1 << 20), XdpMode::Native);
+        (0..100).for_each(|n| opened.send(&frame(n, 100)));
+        assert_eq!(opened.take(0, usize::MAX).len(), 100);
+        assert_eq!(opened.rings[0][0].rest(), Duration::ZERO, "512 frames are there in 34 microseconds");
+    });
+}
