@@ -25,6 +25,7 @@ mod session;
 mod sink;
 mod streams;
 mod table;
+mod top;
 mod units;
 mod values;
 
@@ -54,6 +55,7 @@ enum Command {
     Match(matching::Options),
     Datagrams(datagrams::Options),
     Count(count::Options),
+    Top(top::Options),
     CheckSteering(check_steering::Options),
     Gen(generate::Options),
     Lab(lab::Options),
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Follow(options) => follow::run(options),
         Command::Datagrams(options) => datagrams::run(options),
         Command::Count(options) => count::run(options),
+        Command::Top(options) => top::run(options),
         Command::CheckSteering(options) => check_steering::run(options),
         Command::Gen(options) => generate::run(options),
         Command::Lab(options) => lab::run(options),

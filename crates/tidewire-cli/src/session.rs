@@ -20,6 +20,7 @@ use crate::{
     options::Common,
     output::{self, Out},
     sink::Sink,
+    top,
     units::Bytes,
     values::StatsFormat,
 };
@@ -180,6 +181,7 @@ fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
     let stop = stop.clone();
     let handler = move || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            top::give_back();
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
         stop.raise();

@@ -1,0 +1,134 @@
+//! `tidewire top`: an interface as one looks at a machine's processes.
+
+mod flows;
+mod model;
+mod screen;
+mod snapshot;
+mod view;
+
+use std::{
+    cell::RefCell,
+    io::{self, IsTerminal as _},
+    sync::atomic::Ordering,
+};
+
+use clap::Args;
+use tidewire::{Mode, Stop, live::LiveReport};
+
+use crate::{
+    failure::{self, Failure},
+    options::Common,
+    output, session,
+    units::Share,
+};
+use flows::{Flows, Shared};
+use model::Model;
+pub use screen::give_back;
+use screen::{Key, Screen};
+use snapshot::Memory;
+
+/// Watch interfaces: rates, what is lost and where, workers, memory and the flows that send most
+///
+/// Keys: q quits, p pauses, s sorts by bits, packets or bytes, r reverses, arrows scroll. What Ctrl-C does elsewhere it does
+/// here. For figures line by line, or where there is no terminal: tidewire count.
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What is done about reports and keys.
+struct Top {
+    model: Model,
+    shared: Shared,
+    /// Taken with the first report: what is said before stays where it was said.
+    screen: Option<Screen>,
+    failure: Option<io::Error>,
+}
+
+impl Top {
+    fn look(&mut self, report: &LiveReport, stop: &Stop) {
+        if self.failure.is_some() || report.workers.iter().all(|worker| worker.ended) {
+            return;
+        }
+        if let Err(error) = self.go_on(report, stop) {
+            self.failure = Some(error);
+            stop.raise();
+        }
+    }
+
+    fn go_on(&mut self, report: &LiveReport, stop: &Stop) -> io::Result<()> {
+        let Self { model, shared, screen, .. } = self;
+        let screen = match screen {
+            Some(screen) => screen,
+            None => screen.insert(Screen::take()?),
+        };
+        while let Some(key) = screen::key()? {
+            press(model, key, stop);
+        }
+        model.take(report, || shared.look());
+        screen.show(&model.snapshot)
+    }
+}
+
+fn press(model: &mut Model, key: Key, stop: &Stop) {
+    let snapshot = &mut model.snapshot;
+    match key {
+        Key::Quit => stop.raise(),
+        Key::Pause => snapshot.paused = !snapshot.paused,
+        Key::Sort => snapshot.sort = snapshot.sort.next(),
+        Key::Reverse => snapshot.reversed = !snapshot.reversed,
+        Key::Scroll(by) => snapshot.scrolled = snapshot.scrolled.saturating_add_signed(by),
+    }
+    model.sort();
+}
+
+/// Where packets are shed, as the options say it.
+fn watermarks(common: &Common) -> Vec<u32> {
+    let levels = common.priority_class.iter().map(|class| u32::from(class.1));
+    let priorities = levels.max().unwrap_or(0) + 1;
+    let sheds = common.base_threshold.is_some() || common.overload_cutoff.is_some() || priorities > 1;
+    let base = common.base_threshold.map_or(500, |Share(permille)| permille);
+    if sheds { model::watermarks(base, priorities) } else { Vec::new() }
+}
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    let common = &options.common;
+    if !common.live.is_on() {
+        return Err(Failure::Usage("name an interface: tidewire top -i eth0".into()));
+    }
+    if !output::is_terminal() || !io::stdin().is_terminal() {
+        let names = common.live.interface.join(" -i ");
+        let message =
+            format!("top draws on a terminal, and this is none; for lines of figures: tidewire count -i {names}");
+        return Err(Failure::Usage(message));
+    }
+    common.need_bytes("top")?;
+    let stop = Stop::new();
+    let capture = common.capture(Mode::Fast)?.stop_when(&stop);
+    let shared = Shared::default();
+    let mut model = Model::default();
+    model.snapshot.interfaces = common.live.interface.join(" ");
+    model.snapshot.memory = Memory::with(watermarks(common));
+    let top = RefCell::new(Top { model, shared: shared.clone(), screen: None, failure: None });
+    let mut is_closed = false;
+    let look = |report: &LiveReport| top.borrow_mut().look(report, &stop);
+    let capture = session::watched(capture, &common.live, &stop, look, &mut is_closed, &[])?;
+    // On standard error it would stand across the tables.
+    let capture = capture.on_trouble(|trouble| {
+        top.borrow_mut().model.snapshot.trouble = Some(trouble.to_string());
+    });
+    let outcome = capture.run(|_| Flows { shared: shared.clone() });
+    session::DONE.store(true, Ordering::Relaxed);
+    let top = top.into_inner();
+    drop(top.screen);
+    let _ = outcome?;
+    match top.failure {
+        Some(error) => Err(Failure::Output(format!("the terminal: {error}"))),
+        None => Ok(failure::OK),
+    }
+}
+
+#[cfg(test)]
+mod tests;

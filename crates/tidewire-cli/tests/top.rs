@@ -1,0 +1,140 @@
+//! `tidewire top` on a terminal: script(1) makes one.
+#![forbid(unsafe_code)]
+
+use std::{
+    fs,
+    io::Write,
+    net::UdpSocket,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tidewire_capture::sys::net::own_namespace;
+
+/// Runs `test` in a network namespace of its own, with the loopback interface up; not where that is not allowed.
+fn alone(test: fn()) {
+    let run = move || {
+        if let Err(error) = own_namespace() {
+            println!("skipped: no network namespace of our own: {error}");
+            return;
+        }
+        if Command::new("script").arg("--version").output().is_err() {
+            println!("skipped: there is no script(1) to make a terminal");
+            return;
+        }
+        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+        assert!(up.expect("ip runs").success());
+        test();
+    };
+    if let Err(panic) = thread::spawn(run).join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// A terminal of 80 × 24 on which `top` runs, between two looks at the terminal's settings.
+struct Running {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Running {
+    fn new(arguments: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().display();
+        let program = env!("CARGO_BIN_EXE_tidewire");
+        let shell = format!(
+            "stty cols 80 rows 24; stty -a > {place}/before; \
+             sh -c 'echo $$ > {place}/pid; exec {program} top {arguments}'; echo $? > {place}/code; \
+             stty -a > {place}/after"
+        );
+        let mut command = Command::new("script");
+        command.args(["-q", "-f", "-c", &shell, &format!("{place}/screen")]).env("TERM", "xterm");
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Self { child: child.expect("script runs"), folder }
+    }
+
+    fn file(&self, name: &str) -> String {
+        String::from_utf8_lossy(&fs::read(self.folder.path().join(name)).unwrap_or_default()).into_owned()
+    }
+
+    /// What was drawn so far, without what places and colours it.
+    fn until(&self, what: &str) {
+        let begun = Instant::now();
+        while !self.file("screen").contains(what) {
+            assert!(begun.elapsed() < Duration::from_secs(15), "{what} in {:?}", self.file("screen"));
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn press(&mut self, keys: &[u8]) {
+        self.child.stdin.as_mut().expect("piped").write_all(keys).expect("pressed");
+    }
+
+    /// It ended with this code, and left the terminal as it was.
+    fn ends_with(mut self, code: &str) {
+        let begun = Instant::now();
+        while self.file("after").is_empty() {
+            assert!(begun.elapsed() < Duration::from_secs(15), "it goes on: {:?}", self.file("screen"));
+            thread::sleep(Duration::from_millis(50));
+        }
+        // What is still on its way to the file comes first.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+        assert_eq!(self.file("code").trim(), code);
+        assert_eq!(self.file("before"), self.file("after"), "the terminal's settings");
+        let screen = self.file("screen");
+        let (left, entered) = (screen.rfind("\x1b[?1049l"), screen.rfind("\x1b[?1049h"));
+        assert!(entered.is_some() && left > entered, "the other screen was left");
+        assert!(screen.rfind("\x1b[?25h") > screen.rfind("\x1b[?25l"), "the cursor is there");
+    }
+}
+
+fn send() {
+    let from = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let to = UdpSocket::bind("127.0.0.1:5353").expect("a socket");
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(2500) {
+        from.send_to(&[0; 500], to.local_addr().expect("bound")).expect("sent");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn flows_are_shown_and_q_leaves_the_terminal_as_it_was() {
+    alone(|| {
+        let mut running = Running::new("-i lo");
+        running.until("packets/s");
+        send();
+        running.until("127.0.0.1:5353");
+        running.press(b"sp");
+        running.until("paused");
+        running.press(b"q");
+        running.ends_with("0");
+    });
+}
+
+#[test]
+fn control_c_and_signals_leave_it_as_well() {
+    alone(|| {
+        let mut running = Running::new("-i lo -w 2");
+        running.until("packets/s");
+        running.press(&[3]);
+        running.ends_with("0");
+        let running = Running::new("-i lo");
+        running.until("packets/s");
+        let process = running.file("pid");
+        assert!(Command::new("kill").args(["-TERM", process.trim()]).status().expect("kill runs").success());
+        running.ends_with("0");
+    });
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_use() {
+    let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).args(["top", "-i", "lo"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("tidewire count -i lo"), "{said}");
+    let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).arg("top").output().expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("tidewire top -i eth0"));
+}
