@@ -1,0 +1,91 @@
+//! The other forms of output: tables, files, one conversation.
+
+use std::fs;
+
+use crate::{
+    common::{command, file_lines},
+    rig::{self, HERE, Running, THERE_ADDRESS, settle, wait_for},
+};
+
+#[test]
+fn a_table_keeps_to_80_columns() {
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let mut tidewire = command(&["flows", "-i", HERE, "--stats", "--closed-timeout", "100ms", "-F", "tcp"]);
+        tidewire.env("COLUMNS", "80");
+        let running = Running::start(tidewire);
+        running.wait_for_said(HERE);
+        let page = || rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/")]);
+        page();
+        running.wait_for_out(&format!("{THERE_ADDRESS}:80"));
+        page();
+        wait_for("another page of the table", || running.out().matches(":80 ").count() >= 2);
+        let ended = running.interrupt();
+        assert_eq!(ended.code(), 0, "{}", ended.said);
+        assert_eq!(ended.out.matches("PACKETS").count(), 1, "titles come once: {}", ended.out);
+        assert!(ended.out.lines().last().expect("a line").starts_with("2 flows, "), "{}", ended.out);
+        for line in ended.out.lines().chain(ended.said.lines()) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    });
+}
+
+#[test]
+fn the_largest_come_at_the_end() {
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let words = ["flows", "-i", HERE, "--top", "bytes", "--limit", "1", "--json", "-F", "tcp"];
+        let running = rig.tidewire(&words);
+        for page in ["", "big", ""] {
+            rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/{page}")]);
+        }
+        settle();
+        assert_eq!(running.out(), "");
+        let ended = running.interrupt();
+        let flows = crate::common::lines(ended.out.as_bytes());
+        assert_eq!(flows.len(), 1);
+        assert!(flows[0]["payload_bytes_s2c"].as_u64() > Some(1 << 20), "{}", flows[0]);
+    });
+}
+
+#[test]
+fn files_and_their_index_grow_while_it_runs() {
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let folder = rig.directory.path().join("out");
+        let path = folder.to_str().expect("a path");
+        let words = ["extract", "-i", HERE, "-o", path, "--closed-timeout", "100ms", "-F", "tcp port 80", "-w", "2"];
+        let running = rig.tidewire(&words);
+        rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/big")]);
+        let index = folder.join("index.jsonl");
+        wait_for("the index", || fs::read_to_string(&index).is_ok_and(|text| text.lines().count() == 2));
+        rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/")]);
+        settle();
+        let ended = running.interrupt();
+        assert_eq!(ended.code(), 0, "{}", ended.said);
+        let lines = file_lines(&index);
+        assert_eq!(lines.len(), 4);
+        for line in &lines {
+            let file = fs::read(folder.join(line["name"].as_str().expect("a name"))).expect("a file");
+            assert_eq!(Some(file.len() as u64), line["bytes"].as_u64());
+        }
+        assert!(ended.out.contains("4 files, "), "{}", ended.out);
+        let hidden = fs::read_dir(&folder).expect("a folder").flatten();
+        assert_eq!(hidden.filter(|entry| entry.file_name().to_string_lossy().starts_with('.')).count(), 0);
+    });
+}
+
+#[test]
+fn one_conversation_ends_with_it() {
+    rig::run(&["nginx", "curl"], |rig| {
+        rig.nginx();
+        let words = ["follow", "-i", HERE, "1", "--direction", "s2c", "--closed-timeout", "100ms", "-F", "tcp port 80"];
+        let running = rig.tidewire(&words);
+        rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/")]);
+        running.wait_for_out("the tide is high");
+        // The stream is over: so is the run.
+        let ended = running.wait();
+        assert_eq!(ended.code(), 0, "{}", ended.said);
+        assert!(ended.out.starts_with("HTTP/1.1 200 OK\n"), "{}", ended.out);
+    });
+}

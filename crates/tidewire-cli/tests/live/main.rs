@@ -1,0 +1,12 @@
+//! Captures from interfaces: the command over a cable between two network namespaces of the test's own, with real programs
+//! at both ends. Where there are no privileges or programs for that, each test says so and passes.
+#![forbid(unsafe_code)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod counting;
+mod ends;
+mod forms;
+mod refused;
+mod rig;
+mod same;

@@ -1,0 +1,68 @@
+//! What cannot be captured, and what is said of it.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+
+use crate::{
+    common::complaint,
+    rig::{self, HERE, Running},
+};
+
+#[test]
+fn what_makes_no_sense() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["flows", "--duration", "1s", "x.pcap"], "--duration is for interfaces: name one with -i"),
+        (&["flows", "--tap", "x.pcap"], "--tap is for interfaces"),
+        (&["flows", "--no-pin", "x.pcap"], "--no-pin is for interfaces"),
+        (&["flows", "-i", "lo", "x.pcap"], "not from both at once"),
+        (&["flows"], "no interface (-i)"),
+        (&["flows", "-i", "no-such0"], "there is no interface no-such0; there are: "),
+        (&["flows", "-i", "lo:no-such0"], "there is no interface no-such0; there are: "),
+        (&["flows", "-i", "lo", "-c", "0"], "--packets: at least 1"),
+        (&["flows", "-i", "lo", "--tap", "--host"], "cannot be used with"),
+        (&["flows", "-i", "lo", "--engine", "pf_ring"], "invalid value 'pf_ring'"),
+        (&["flows", "-i", "lo", "--fanout", "7", "hsh"], "'hsh' is not a mode: there are hash, lb, cpu"),
+        (&["flows", "-i", "lo", "--fanout", "65536", "hash"], "'65536' is not a group"),
+        (&["flows", "-i", "lo", "--fanout", "7"], "2 values required"),
+        (&["flows", "-i", "lo", "--ring", "10K"], "--ring: a size of 1M or more"),
+        (&["flows", "-i", "lo", "--snaplen", "0"], "--snaplen: at least 1 byte"),
+        (&["flows", "-i", "lo", "--steer", "tcp >-> nonsense"], "--steer: line 1, column 9: `nonsense` is not a name"),
+        (&["flows", "-i", "lo", "--steer", "@/no/such/file"], "/no/such/file"),
+        (&["flows", "-i", "lo", "-F", "tcp prt 80"], "cannot be used"),
+        (&["count"], "name an interface"),
+        (&["count", "-i", "no-such0"], "there is no interface no-such0"),
+        (&["count", "-i", "lo", "--interval", "0"], "--interval: more than 0"),
+    ];
+    for (words, expected) in cases {
+        let (said, code) = complaint(words);
+        assert!(said.contains(expected), "{words:?}: {said}");
+        assert_eq!(code, 2, "{words:?}: {said}");
+    }
+}
+
+/// Of an argument that points at a place the place is shown.
+#[test]
+fn a_steering_program_is_pointed_at() {
+    let (said, _) = complaint(&["flows", "-i", "lo", "--steer", "tcp >-> nonsense"]);
+    assert!(said.contains("\n  tcp >-> nonsense\n          ^\n"), "{said}");
+}
+
+/// Without privileges it says which it needs, and how they are granted.
+#[test]
+fn nobody_may_capture() {
+    rig::run(&["setpriv"], |rig| {
+        let folder = rig.directory.path();
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("permissions");
+        let copy = folder.join("tidewire");
+        fs::copy(env!("CARGO_BIN_EXE_tidewire"), &copy).expect("a copy");
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
+        let ended = Running::start({
+            command.args(["flows", "-i", HERE]);
+            command
+        })
+        .wait();
+        assert_eq!(ended.code(), 3, "{}", ended.said);
+        assert!(ended.said.contains("cap_net_raw") && ended.said.contains("setcap"), "{}", ended.said);
+        assert_eq!(ended.out, "");
+    });
+}
