@@ -145,15 +145,19 @@ fn not_with_an_interface_that_goes_down() {
     rig::run(&["nginx", "curl"], |rig| {
         rig.nginx();
         ip(&format!("link set {HERE} down"));
-        let running = rig.tidewire(&["match", "-i", HERE, "-e", "tide is", "--json"]);
-        running.wait_for_said("down");
+        let running = rig.tidewire(&["match", "-i", HERE, "-e", "tide is", "--json", "-w", "2"]);
+        running.wait_for_said("tw0: is down");
         ip(&format!("link set {HERE} up"));
+        running.wait_for_said("tw0: is up");
         goes_on(rig, &running);
         ip(&format!("link set {HERE} down"));
-        wait_for("the second time", || running.said().matches("down").count() >= 2);
+        wait_for("the second time", || running.said().matches("tw0: is down").count() >= 2);
         ip(&format!("link set {HERE} up"));
         goes_on(rig, &running);
-        assert_eq!(running.interrupt().code(), 0);
+        let ended = running.interrupt();
+        assert_eq!(ended.code(), 0);
+        // Each once, however many rings there are.
+        assert_eq!(ended.said.matches("down").count(), 2, "{}", ended.said);
     });
 }
 
@@ -165,7 +169,7 @@ fn not_with_an_interface_that_goes_away() {
         datagrams(3);
         settle();
         ip(&format!("link del {HERE}"));
-        running.wait_for_said("gone");
+        running.wait_for_said("tw0: is gone");
         let ended = running.interrupt();
         assert_eq!(ended.code(), 0, "{}", ended.said);
         assert_eq!(ended.records().len(), 3);

@@ -24,7 +24,9 @@ fn a_table_keeps_to_80_columns() {
         assert_eq!(ended.code(), 0, "{}", ended.said);
         assert_eq!(ended.out.matches("PACKETS").count(), 1, "titles come once: {}", ended.out);
         assert!(ended.out.lines().last().expect("a line").starts_with("2 flows, "), "{}", ended.out);
-        for line in ended.out.lines().chain(ended.said.lines()) {
+        // Messages are sentences, which terminals wrap.
+        let ledger = ended.said.lines().filter(|line| !line.starts_with("tidewire: "));
+        for line in ended.out.lines().chain(ledger) {
             assert!(line.chars().count() <= 80, "{line}");
         }
     });

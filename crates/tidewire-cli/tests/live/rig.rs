@@ -164,7 +164,6 @@ impl Rig {
             "-i",
             HERE,
             "-U",
-            "--immediate-mode",
             "-Z",
             "root",
             "--time-stamp-precision=nano",

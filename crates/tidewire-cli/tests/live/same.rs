@@ -68,6 +68,8 @@ fn compare(rig: &Rig, words: &[&str], more: &[&str], filter: &str, traffic: impl
     traffic();
     settle();
     let ended = running.interrupt();
+    // It gets its packets when a block is full or a second old, and gives up what is in one when it is told to end.
+    std::thread::sleep(std::time::Duration::from_millis(1300));
     let written = tcpdump.interrupt();
     assert!(written.said.contains("0 packets dropped by kernel"), "{}", written.said);
     assert_same(&ended, words, &path)
