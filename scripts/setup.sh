@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, lab, bpf, bench); says what it does.
+# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, live, lab, bpf, bench); says what it does.
 # The only place where packages are installed. Debian 12 (and what is derived from it); elsewhere it names what is needed.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -8,10 +8,11 @@ packages_for() {
   case "$1" in
     build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, zstd's C sources, filter expressions
     test) echo tshark tcpdump iproute2 python3 ;;                   # oracles, network namespaces
+    live) echo iproute2 tcpdump nginx-light curl iperf3 bind9-dnsutils util-linux ;; # namespaces, and what talks in them
     lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 iputils-ping python3 curl ;; # real traffic
     bpf) echo clang llvm linux-libc-dev ;;                          # the kernel programs (bpf/)
     bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace ;;
-    *) echo "setup.sh: unknown purpose '$1' (build, test, lab, bpf, bench)" >&2; return 2 ;;
+    *) echo "setup.sh: unknown purpose '$1' (build, test, live, lab, bpf, bench)" >&2; return 2 ;;
   esac
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every test of the workspace, then each fuzz target for a few seconds (where cargo-fuzz and a nightly toolchain are).
+# Every test of the workspace, live ones included (make live runs these alone), then each fuzz target for a few seconds (where cargo-fuzz and a nightly toolchain are).
 # Profile `quick`: optimised, with debug assertions and overflow checks, so that whole captures can be run.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-scripts/setup.sh build test
+scripts/setup.sh build test live
 cargo test --locked --workspace --profile quick
 FUZZ_SECONDS=${TEST_FUZZ_SECONDS:-5} scripts/fuzz.sh --if-possible
 echo "test: passed"

@@ -143,6 +143,7 @@ pub fn watched<'a>(
         if !live.quiet {
             live::say_engines(interfaces);
         }
+        live::say_down(interfaces);
         // Before any thread is started, that of signals too: what a thread has, it keeps.
         if let Some(confinement) = confinement {
             confinement.confine()?.missing.iter().for_each(failure::say);
@@ -150,7 +151,7 @@ pub fn watched<'a>(
         begin(stop, metrics.borrow_mut().as_mut(), live.quiet)
             .map_err(|failure| CaptureError::Setting(failure.to_string()))
     });
-    let capture = capture.on_trouble(|error| failure::say(error));
+    let capture = capture.on_trouble(live::say_trouble).on_event(live::say_event);
     Ok(capture.on_report(move |report| {
         if let Some(metrics) = &*shown.borrow() {
             metrics.publish(report);

@@ -18,7 +18,7 @@ use crate::{
     units::{Size, Span},
     values::whole,
 };
-pub use report::{lost, push_json, say_engines, text};
+pub use report::{lost, push_json, say_down, say_engines, say_event, say_trouble, text};
 use values::{EngineName, fanout};
 
 /// Heading of the help.

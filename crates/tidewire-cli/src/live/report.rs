@@ -3,13 +3,16 @@
 use std::fmt::Write as _;
 
 use tidewire::{
-    Ledger,
-    live::{InterfaceCounts, InterfaceReport, LiveReport, RingCounts, WorkerReport},
+    CaptureError, Ledger,
+    live::{
+        Change, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport, KernelCounters, LiveReport, RingCounts,
+        WorkerReport,
+    },
 };
 
 use crate::{
     failure,
-    output::Object,
+    output::{Object, push_number},
     units::{Bytes, Count},
 };
 
@@ -17,6 +20,39 @@ use crate::{
 pub fn say_engines(interfaces: &[InterfaceReport]) {
     for interface in interfaces {
         failure::say(format_args!("{}: {}", interface.name, interface.engine));
+    }
+}
+
+/// Says which interfaces do not work from the beginning: nothing becomes of them that would be told later.
+pub fn say_down(interfaces: &[InterfaceReport]) {
+    let works =
+        |interface: &&InterfaceReport| Interface::find(&interface.name).map_or(true, |found| found.up && found.carrier);
+    for interface in interfaces.iter().filter(|interface| !works(interface)) {
+        say_change(&interface.name, &Change::Down);
+    }
+}
+
+/// Says what became of an interface.
+pub fn say_event(event: &InterfaceEvent) {
+    say_change(&event.name, &event.change);
+}
+
+fn say_change(name: &str, change: &Change) {
+    match change {
+        Change::Down => failure::say(format_args!("{name}: is down; capture goes on when it is up")),
+        Change::Up => failure::say(format_args!("{name}: is up")),
+        Change::Gone => failure::say(format_args!("{name}: is gone; what it had received was delivered")),
+        Change::Back => failure::say(format_args!("{name}: is there again")),
+        Change::Renamed(now) => failure::say(format_args!("{name}: is called {now} now")),
+    }
+}
+
+/// Says what went wrong without ending the capture. That an interface is down or gone every ring of every worker finds out
+/// for itself; it is told as what became of the interface.
+pub fn say_trouble(error: &CaptureError) {
+    let is_told = matches!(error, CaptureError::Interface { what, .. } if what.starts_with("the interface is "));
+    if !is_told {
+        failure::say(error);
     }
 }
 
@@ -38,7 +74,11 @@ pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
             ("  missed", counts.rx_missed),
             ("  damaged", counts.rx_errors),
         ];
-        others.iter().filter(|(_, count)| *count > 0).for_each(|(name, count)| line(name, *count, String::new()));
+        let kernel = interface.kernel.as_ref().map(places).unwrap_or_default();
+        let steered = ("  steered out", interface.steered_out);
+        let program = interface.kernel.map(|kernel| ("  seen by the program", kernel.received));
+        let all = others.into_iter().chain(program).chain(kernel).chain([steered]);
+        all.filter(|(_, count)| *count > 0).for_each(|(name, count)| line(name, count, String::new()));
     }
     let rings = report.rings();
     line("rings: received", rings.received, String::new());
@@ -58,15 +98,17 @@ pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
 }
 
 /// Packets that never came to us, by place, from the wire on.
-pub fn lost(report: &LiveReport) -> [(&'static str, u64); 5] {
+pub fn lost(report: &LiveReport) -> [(&'static str, u64); 6] {
     let of_interfaces = |count: fn(&InterfaceCounts) -> u64| {
         report.interfaces.iter().filter_map(|interface| interface.counts.as_ref()).map(count).sum()
     };
     let rings = report.rings();
+    let absent = report.interfaces.iter().filter_map(|interface| interface.kernel).map(|kernel| kernel.absent).sum();
     [
         ("missed by the card", of_interfaces(|counts| counts.rx_missed)),
         ("damaged", of_interfaces(|counts| counts.rx_errors)),
         ("dropped by the interface", of_interfaces(|counts| counts.rx_dropped)),
+        ("without a socket", absent),
         ("no room in a ring", rings.dropped),
         ("failed before a ring", rings.failed),
     ]
@@ -92,6 +134,11 @@ pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) 
                 Some(counts) => push_counts(&mut object, counts),
                 None => object.null("received"),
             }
+            match &interface.kernel {
+                Some(kernel) => object.object("kernel", |object| push_kernel(object, kernel)),
+                None => object.null("kernel"),
+            }
+            object.number("steered_out", interface.steered_out);
             object.close();
         });
         push_rings(object, &report.rings());
@@ -104,6 +151,33 @@ pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) 
             object.close();
         });
     });
+}
+
+/// Where the program in the kernel sent packets, by reason; together what it saw.
+fn places(kernel: &KernelCounters) -> Vec<(&'static str, u64)> {
+    vec![
+        ("    filtered", kernel.filtered),
+        ("    cut off", kernel.cut),
+        ("    shed", kernel.shed.iter().sum()),
+        ("    steered out", kernel.unsteered),
+        ("    no socket", kernel.absent),
+        ("    passed on", kernel.delivered),
+    ]
+}
+
+/// The same by name.
+fn push_kernel(object: &mut Object<'_>, kernel: &KernelCounters) {
+    object.number("received", kernel.received);
+    object.number("received_bytes", kernel.received_bytes);
+    object.number("filtered", kernel.filtered);
+    object.number("filtered_bytes", kernel.filtered_bytes);
+    object.number("cut", kernel.cut);
+    object.number("cut_bytes", kernel.cut_bytes);
+    object.array("shed", kernel.shed, push_number);
+    object.number("shed_bytes", kernel.shed_bytes);
+    object.number("unsteered", kernel.unsteered);
+    object.number("absent", kernel.absent);
+    object.number("delivered", kernel.delivered);
 }
 
 fn push_counts(object: &mut Object<'_>, counts: &InterfaceCounts) {
