@@ -320,7 +320,7 @@ impl<'a> Capture<'a> {
     pub fn run_with<H: Handler>(mut self, handler: H) -> Result<Outcome<H>, Error> {
         self.settle()?;
         let worker = (handler, self.classifier()?);
-        if let Some(settings) = self.live_settings().map(|settings| self.in_kernel::<H>(settings)) {
+        if let Some(settings) = self.live_settings().map(|settings| self.in_kernel(settings, &worker.0)) {
             let opened = live::open(&LiveSettings { workers: 1, ..settings })?;
             let (config, beside) = self.beside(false);
             return crate::live::alone(opened, config, worker, beside);
@@ -341,7 +341,8 @@ impl<'a> Capture<'a> {
         }
         let workers = (0..self.workers).map(|index| Ok((handler(index), self.classifier()?)));
         let workers = workers.collect::<Result<Vec<_>, Error>>()?;
-        if let Some(settings) = self.live_settings().map(|settings| self.in_kernel::<H>(settings)) {
+        if let (Some(settings), Some(first)) = (self.live_settings(), workers.first()) {
+            let settings = self.in_kernel(settings, &first.0);
             let opened = live::open(&settings)?;
             let (config, beside) = self.beside(settings.pin);
             return crate::live::together(opened, &config, workers, beside);
@@ -383,9 +384,11 @@ impl<'a> Capture<'a> {
         Some(LiveSettings { workers: self.workers, filter, ..(**settings).clone() })
     }
 
-    /// What follows from the engine's settings for programs in the kernel.
-    fn in_kernel<H: Handler>(&self, mut settings: LiveSettings) -> LiveSettings {
+    /// What follows from the engine's settings, and from those of the applications that `handler` stands for, for
+    /// programs in the kernel.
+    fn in_kernel<H: Handler>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
         let (config, needs) = (&self.config, &mut settings.kernel);
+        let outlets = if H::OUTLETS { handler.outlets() } else { Vec::new() };
         if H::PACKETS {
             // Packets beyond a cutoff are wanted, too.
             needs.use_it = InKernel::Never;
@@ -393,13 +396,18 @@ impl<'a> Capture<'a> {
         let is_cut = |rule: &Rule| rule.cutoff.is_some();
         needs.cuts = config.cutoff.0 != [u64::MAX; 2] || self.rules.iter().any(is_cut);
         needs.cuts_all = config.cutoff.0 == [0; 2] && !self.rules.iter().any(is_cut);
+        if H::OUTLETS {
+            needs.cuts = outlets.iter().any(|outlet| outlet.cutoff.0 != [u64::MAX; 2] || outlet.exceptions);
+            needs.cuts_all = outlets.iter().all(|outlet| outlet.cutoff.0 == [0; 2] && !outlet.exceptions);
+        }
+        let priorities = outlets.iter().map(|outlet| outlet.priorities).fold(config.priorities, u8::max);
         (needs.key_vlan, needs.wire) = (config.key_vlan, config.wire.clone());
         needs.shed = config.shed.then(|| Shed {
             base_threshold_permille: config.base_threshold_permille,
-            priorities: config.priorities,
+            priorities,
             overload_cutoff_bytes: config.overload_cutoff_bytes,
             priority: 0,
-            ports: self.rules.iter().filter_map(Rule::port_priority).collect(),
+            ports: self.rules.iter().filter(|_| !H::OUTLETS).filter_map(Rule::port_priority).collect(),
         });
         settings
     }

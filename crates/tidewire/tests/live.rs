@@ -13,7 +13,7 @@ use std::{
 };
 
 use tidewire::{
-    Capture, Chunk, EndReason, Handler, Outcome, Stop, Stream,
+    Application, Applications, Capture, Chunk, EndReason, Handler, Outcome, Stop, Stream,
     live::{LiveEngine, LiveReport, LiveSettings, Role},
 };
 use tidewire_capture::sys::net::{own_namespace, thread_number};
@@ -95,22 +95,32 @@ fn capture(
     cutoff: u64,
     talk: impl FnOnce(),
 ) -> (Outcome<Said>, LiveReport) {
+    let filter = filter.to_owned();
+    let describe = move || {
+        let described = Capture::live(settings).workers(workers).cutoff(cutoff);
+        if filter.is_empty() { described } else { described.filter(filter) }
+    };
+    capture_with(describe, |_| Said::default(), talk)
+}
+
+/// The same of any capture.
+fn capture_with<H: Handler + Send>(
+    describe: impl FnOnce() -> Capture<'static> + Send,
+    make: impl FnMut(usize) -> H + Send,
+    talk: impl FnOnce(),
+) -> (Outcome<H>, LiveReport) {
     let stop = Stop::new();
     let (tell, ready) = mpsc::channel();
     let outcome = thread::scope(|scope| {
         let raised = stop.clone();
         let run = scope.spawn(move || {
             let mut tell = Some(tell);
-            let mut capture = Capture::live(settings).workers(workers).cutoff(cutoff).stop_when(&raised);
-            if !filter.is_empty() {
-                capture = capture.filter(filter);
-            }
-            let capture = capture.on_report(move |_| {
+            let capture = describe().stop_when(&raised).on_report(move |_| {
                 if let Some(tell) = tell.take() {
                     let _ = tell.send(());
                 }
             });
-            capture.run(|_| Said::default())
+            capture.run(make)
         });
         // Also where what is said fails.
         let _raise = Raise(&stop);
@@ -251,6 +261,60 @@ fn cut_off(host: bool, workers: usize, cutoff: u64) {
 fn packet_sockets_are_spared_what_is_cut_off() {
     for (workers, cutoff) in [(1, 0), (2, 0), (1, 10_000), (2, 1)] {
         alone(move || cut_off(true, workers, cutoff));
+    }
+}
+
+/// S10: the kernel cuts off what none of several applications wants, and all of them have the whole figures.
+fn applications(workers: usize, others: Option<u64>) {
+    let served = opposite(serve(10));
+    let settings = LiveSettings { engine: LiveEngine::Packet, ..LiveSettings::new(["tw0"]) };
+    let mut asked = Vec::new();
+    let make = |_| {
+        let mut applications = Applications::new();
+        let mut add = |application| applications.add(application).expect("settings are valid");
+        add(Application::new(Said::default()).cutoff(0));
+        add(Application::new(Said::default()).filter("tcp port 80").cutoff(1000));
+        add(Application::new(Said::default()).filter("udp"));
+        if let Some(cutoff) = others {
+            add(Application::new(Said::default()).filter("tcp").cutoff(cutoff));
+        }
+        applications
+    };
+    let describe = move || Capture::live(settings).workers(workers);
+    let (outcome, report) = capture_with(describe, make, || {
+        for number in 0..10 {
+            let question = format!("{number} ").repeat(200);
+            asked.push((question.clone(), ask(&question)));
+        }
+    });
+    served.join().expect("the host");
+    assert!(outcome.ledger.closes());
+    let kernel = report.interfaces[0].kernel.expect("programs in the kernel");
+    assert_eq!(outcome.ledger.shunted_packets, kernel.cut);
+    assert_eq!(kernel.cut > 0, others.is_none(), "what one of them wants is not cut off: {kernel:?}");
+    let said = |index: usize| {
+        let of = |handler: &Applications| handler.handlers::<Said>().nth(index).map(|said| said.0.clone());
+        outcome.handlers.iter().filter_map(of).flatten().collect::<BTreeMap<_, _>>()
+    };
+    let (figures, beginnings, datagrams) = (said(0), said(1), said(2));
+    assert!(datagrams.keys().all(|key| key.0 == 17));
+    for (question, port) in &asked {
+        let answer = question.repeat(1000);
+        let key = (6, *port);
+        assert!(figures[&key].0.iter().all(Vec::is_empty));
+        assert_eq!(figures[&key].1, beginnings[&key].1, "the same packets");
+        assert!(figures[&key].1[1] >= 12 && figures[&key].2 == "fin");
+        assert_eq!(beginnings[&key].0, [question.as_bytes()[..400].to_vec(), answer.as_bytes()[..1000].to_vec()]);
+        if others.is_some() {
+            assert_eq!(said(3)[&key].0[1], answer.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn several_applications_over_an_interface() {
+    for (workers, others) in [(1, None), (2, None), (1, Some(u64::MAX))] {
+        alone(move || applications(workers, others));
     }
 }
 

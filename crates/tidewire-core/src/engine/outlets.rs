@@ -31,6 +31,8 @@ pub struct Outlet {
     pub flush_timeout_ns: u64,
     /// See [`Config::priorities`].
     pub priorities: u8,
+    /// Whether there may be streams that are none of its, or that have another cutoff: see [`Join`].
+    pub exceptions: bool,
 }
 
 /// A stream belongs to an application.

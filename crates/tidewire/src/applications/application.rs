@@ -40,6 +40,7 @@ impl<A> Application<A> {
             overlap_bytes: 0,
             flush_timeout_ns: 0,
             priorities: 1,
+            exceptions: false,
         };
         Self { handler, name: String::new(), filter: None, rules: Vec::new(), priority: 0, outlet }
     }
@@ -130,6 +131,7 @@ impl<A> Application<A> {
             return refuse(format!("{} priorities: 1 to 8 are possible", self.outlet.priorities));
         }
         self.outlet.priorities = self.outlet.priorities.max(named + 1);
+        self.outlet.exceptions = self.filter.is_some() || self.rules.iter().any(|rule| rule.cutoff.is_some());
         Ok(())
     }
 }

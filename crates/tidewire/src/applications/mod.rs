@@ -186,6 +186,12 @@ impl<const PACKETS: bool> Applications<PACKETS> {
         &mut occupant.expect("an id of these applications").handler
     }
 
+    /// The handlers of one type, in the order of addition.
+    pub fn handlers<A: Handler<Data: 'static> + Send + 'static>(&self) -> impl Iterator<Item = &A> {
+        let members = self.members.iter();
+        members.filter_map(|member| Some(&member.as_any().downcast_ref::<Occupant<A>>()?.handler))
+    }
+
     /// What was delivered to each, in the order of addition.
     pub fn delivered(&self) -> impl Iterator<Item = (&str, Delivered)> {
         self.members.iter().map(|member| (member.name(), member.delivered()))
