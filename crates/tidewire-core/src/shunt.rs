@@ -64,6 +64,12 @@ pub trait Shunt: Send {
         false
     }
 
+    /// Whether packets are counted without being asked, because directions are cut, or packets shed: every flow of TCP, UDP
+    /// and SCTP then has to be asked for when it ends.
+    fn counts_by_itself(&self) -> bool {
+        self.cuts_by_itself()
+    }
+
     /// Whether there is little room left: then entries of silent directions are retired early, before there is none.
     fn is_crowded(&self) -> bool {
         false

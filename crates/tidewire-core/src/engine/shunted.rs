@@ -161,12 +161,13 @@ impl<H: Handler> Core<H> {
     /// Takes in everything that was counted, and ends it.
     #[cold]
     pub(crate) fn retire(&mut self, flow: &mut Flow, data: &mut H::Data) {
-        if (flow.halves[0].flags | flow.halves[1].flags) & half::SHUNTED == 0 {
+        let all = self.shunt.as_ref().is_some_and(|shunt| shunt.counts_by_itself());
+        if !all && (flow.halves[0].flags | flow.halves[1].flags) & half::SHUNTED == 0 {
             return;
         }
         let Some(key) = known(flow) else { return };
         for direction in BOTH {
-            if !flow.halves[direction as usize].has(half::SHUNTED) {
+            if !all && !flow.halves[direction as usize].has(half::SHUNTED) {
                 continue;
             }
             let counted = self.shunt.as_mut().and_then(|shunt| shunt.retire(&key, direction));

@@ -53,6 +53,7 @@ pub struct Kernel {
     /// Entries that user space found no room for.
     full: AtomicU64,
     is_auto: bool,
+    sheds: bool,
     tunnels: [[u16; 4]; 2],
 }
 
@@ -119,6 +120,7 @@ impl Kernel {
             levels: (0..LEVELS).map(|_| AtomicU32::new(0)).collect(),
             full: AtomicU64::new(0),
             is_auto: settings.is_auto,
+            sheds: settings.shed.is_some(),
             tunnels: [constants.tunnel_destinations, [constants.tunnel_ports[0], constants.tunnel_ports[1], 0, 0]],
         };
         for (jump, name) in [
@@ -227,6 +229,11 @@ impl Kernel {
 
     pub(super) fn is_auto(&self) -> bool {
         self.is_auto
+    }
+
+    /// Whether entries are made without being asked for.
+    pub(super) fn counts_by_itself(&self) -> bool {
+        self.is_auto || self.sheds
     }
 
     /// Whether the programs leave this direction's packets to the engine, which looks for tunnels in them.

@@ -127,6 +127,10 @@ impl Shunt for KernelShunt {
         self.kernel.is_auto()
     }
 
+    fn counts_by_itself(&self) -> bool {
+        self.kernel.counts_by_itself()
+    }
+
     fn is_crowded(&self) -> bool {
         // Half of the slots are meant to be used.
         self.kernel.occupancy().iter().any(|table| table.entries * 16 >= table.slots * 7 && table.slots > 0)

@@ -36,6 +36,10 @@ impl Shunt for Shunts {
         self.0.iter().any(Shunt::cuts_by_itself)
     }
 
+    fn counts_by_itself(&self) -> bool {
+        self.0.iter().any(Shunt::counts_by_itself)
+    }
+
     fn is_crowded(&self) -> bool {
         self.0.iter().any(Shunt::is_crowded)
     }
