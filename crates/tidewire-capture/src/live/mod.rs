@@ -6,6 +6,7 @@
 mod interface;
 pub mod kernel;
 mod link_message;
+mod memory;
 mod open;
 pub mod packet;
 mod ring;

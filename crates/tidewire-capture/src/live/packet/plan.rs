@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings},
+    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings, memory},
     sys::{arena::Place, packet::Blocks},
 };
 
@@ -178,7 +178,7 @@ impl Plan {
     fn check_memory(&self, interfaces: usize) -> Result<(), Error> {
         let rings = (self.rings() * self.workers * interfaces) as u64;
         let wanted = rings.saturating_mul(self.place_bytes() as u64);
-        let Some(available) = available_bytes() else { return Ok(()) };
+        let Some(available) = memory::available_bytes() else { return Ok(()) };
         // The rest is for what the rings are read with.
         let room = available / 4 * 3;
         if wanted <= room {
@@ -342,13 +342,6 @@ impl Plan {
         };
         Ok(Some(SocketFilter::Classic(program.into_iter().map(cut).collect())))
     }
-}
-
-/// Memory that can be had without swapping.
-fn available_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()?.saturating_mul(1024))
 }
 
 impl SocketFilter {

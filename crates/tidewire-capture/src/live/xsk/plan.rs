@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error,
-    live::{FanoutMode, Interface, LiveSettings},
+    live::{FanoutMode, Interface, LiveSettings, memory},
     sys::{
         arena::{Place, page_bytes},
         bpf::{Map, XdpMode},
@@ -112,7 +112,29 @@ impl XskPlan {
                 BUFFERS_MIN,
             )));
         }
+        plan.check_memory(settings)?;
         Ok(plan)
+    }
+
+    /// Asks for no more memory than there is: the kernel locks it, and would look for it until other programs have to go.
+    fn check_memory(&self, settings: &LiveSettings) -> Result<(), Error> {
+        let interfaces = settings.interfaces.len().max(1) as u64;
+        let rings: usize = (0..self.workers).map(|worker| self.rings(worker)).sum();
+        let bytes = self.memory_bytes() as u64 * u64::from(self.queues()) + (self.side_bytes() * rings) as u64;
+        let (wanted, available) = (bytes.saturating_mul(interfaces), memory::available_bytes().unwrap_or(u64::MAX));
+        // The rest is for what the rings are read with.
+        let room = available / 4 * 3;
+        if wanted <= room {
+            return Ok(());
+        }
+        let fits = settings.ring_bytes as u128 * u128::from(room) / u128::from(wanted);
+        Err(Error::Setting(format!(
+            "AF_XDP rings of {} MiB do not fit into memory, of which {} MiB are available: ask for smaller rings, of {} MiB \
+             or less",
+            wanted >> 20,
+            available >> 20,
+            fits >> 20,
+        )))
     }
 
     /// The XDP program writes the time of arrival (`bpf_ktime_get_ns`) into the 8 bytes before each frame

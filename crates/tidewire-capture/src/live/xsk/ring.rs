@@ -121,7 +121,8 @@ impl XskRing {
     }
 
     fn gone(&self) -> Error {
-        let what = "the interface is gone, and its AF_XDP socket with it; what it had received was delivered";
+        let what = "the interface is gone, and its AF_XDP socket with it: what it had received was delivered; start again when \
+                    it is back";
         Error::Interface { interface: self.marks.interface.clone(), what: what.into() }
     }
 

@@ -528,3 +528,22 @@ fn rests_are_for_frames_that_come_fast() {
         assert_eq!(opened.rings[0][0].rest(), Duration::ZERO, "512 frames are there in 34 microseconds");
     });
 }
+
+#[test]
+fn rings_are_no_larger_than_memory_and_no_smaller_than_a_driver_s_round() {
+    let mut interface = Interface::find("lo").unwrap();
+    (interface.mtu, interface.rx_queues) = (1500, 4);
+    let refused = |settings: &LiveSettings| XskPlan::new(settings, &interface).expect_err("refused").to_string();
+    let error = refused(&settings(2, 1 << 42));
+    assert!(error.contains("do not fit into memory"), "{error}");
+    let error = refused(&settings(1, 256 << 10));
+    assert!(error.contains("too small") && error.contains("512 KiB") && error.contains("4 receive queues"), "{error}");
+    let random = Fanout { group: None, mode: FanoutMode::Random, defrag: false, rollover: false };
+    let error = refused(&LiveSettings { fanout: Some(random), ..settings(2, 4 << 20) });
+    assert!(error.contains("rnd") && error.contains("packet sockets"), "{error}");
+    // What one worker gets is what was asked for, on all queues together.
+    let plan = XskPlan::new(&settings(1, 64 << 20), &interface).unwrap();
+    assert_eq!((plan.rings(0), plan.place_bytes() * 4, plan.slots()), (4, (64 << 20) + (64 << 20) / 4, 4));
+    let plan = XskPlan::new(&settings(3, 64 << 20), &interface).unwrap();
+    assert_eq!((plan.rings(2), plan.slots(), plan.is_steered()), (4, 12, true));
+}
