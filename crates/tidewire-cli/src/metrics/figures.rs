@@ -2,7 +2,7 @@
 
 use tidewire::{
     AnomalyKind, Fate, Ledger, Malformation,
-    live::{InterfaceReport, LiveReport, WorkerReport},
+    live::{InterfaceReport, KernelCounters, LiveReport, WorkerReport},
 };
 
 /// What may become of a figure.
@@ -64,6 +64,7 @@ pub fn live(report: &LiveReport) -> Vec<Family> {
     let elapsed = Sample { labels: Vec::new(), value: report.elapsed.as_secs_f64() };
     families.gauge("tidewire_elapsed_seconds", "Time since the capture was opened", [elapsed]);
     interfaces(&mut families, &report.interfaces);
+    kernel(&mut families, &report.interfaces);
     workers(&mut families, &report.workers);
     engine(&mut families, &report.ledger());
     families.0
@@ -89,6 +90,48 @@ fn interfaces(families: &mut Families, all: &[InterfaceReport]) {
         |counts| counts.rx_dropped,
     );
     counter("tidewire_interface_missed_packets", "Frames for which the card had no room", |counts| counts.rx_missed);
+}
+
+/// What the programs in the kernel counted, where there are some. `place` is where each packet ended: their sum is what the
+/// program received.
+fn kernel(families: &mut Families, all: &[InterfaceReport]) {
+    let of = |figure: fn(&KernelCounters) -> u64| {
+        let counted = all.iter().filter_map(|one| Some((one, one.kernel.as_ref()?)));
+        counted.map(move |(one, kernel)| sample([("interface", &one.name)], figure(kernel)))
+    };
+    families.counter("tidewire_kernel_received_packets", "Packets that the program saw", of(|kernel| kernel.received));
+    families.counter(
+        "tidewire_kernel_received_bytes",
+        "Bytes that the program saw",
+        of(|kernel| kernel.received_bytes),
+    );
+    let counted = || all.iter().filter_map(|one| Some((one.name.as_str(), one.kernel.as_ref()?)));
+    let places = counted().flat_map(|(name, kernel)| {
+        let places = [
+            ("filtered", kernel.filtered),
+            ("cut", kernel.cut),
+            ("shed", kernel.shed.iter().sum()),
+            ("delivered", kernel.delivered),
+            ("no_socket", kernel.absent),
+            ("steered_out", kernel.unsteered),
+        ];
+        places.map(|(place, count)| sample([("interface", name), ("place", place)], count))
+    });
+    families.counter("tidewire_kernel_packets", "Where packets that the program saw ended; the sum is all", places);
+    let shed = counted().flat_map(|(name, kernel)| {
+        let levels = kernel.shed.iter().enumerate();
+        levels.map(move |(level, count)| sample([("interface", name), ("priority", &level.to_string())], *count))
+    });
+    families.counter("tidewire_kernel_shed_packets", "Packets that the program shed, 0 the lowest priority", shed);
+    families.counter("tidewire_kernel_cut_bytes", "Bytes beyond cutoffs", of(|kernel| kernel.cut_bytes));
+    families.counter("tidewire_kernel_unparsed_packets", "Packets without a flow's key", of(|kernel| kernel.unparsed));
+    families.counter(
+        "tidewire_kernel_full_packets",
+        "Packets without room for their flow",
+        of(|kernel| kernel.map_full),
+    );
+    let steered = all.iter().map(|one| sample([("interface", &one.name)], one.steered_out));
+    families.counter("tidewire_steered_out_packets", "Packets that steering of packet sockets dropped", steered);
 }
 
 fn workers(families: &mut Families, all: &[WorkerReport]) {

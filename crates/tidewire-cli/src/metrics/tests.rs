@@ -7,19 +7,21 @@ use std::{
 
 use tidewire::{
     Fate,
-    live::{InterfaceCounts, InterfaceReport, LiveReport, RingCounts, WorkerReport},
+    live::{InterfaceCounts, InterfaceReport, KernelCounters, LiveReport, RingCounts, WorkerReport},
 };
 
 use super::*;
 
 fn report() -> LiveReport {
     let counts = InterfaceCounts { rx_packets: 1_000_000_007, rx_bytes: 64_000, rx_dropped: 3, ..Default::default() };
-    let interface = |name: &str, counts| InterfaceReport {
+    let mut kernel = KernelCounters { received: 1000, filtered: 500, cut: 300, delivered: 190, ..Default::default() };
+    (kernel.shed[2], kernel.absent) = (9, 1);
+    let interface = |name: &str, counts: Option<InterfaceCounts>| InterfaceReport {
         name: name.into(),
         engine: "packet socket".into(),
+        kernel: counts.map(|_| kernel),
         counts,
-        kernel: None,
-        steered_out: 0,
+        steered_out: 6,
     };
     let mut worker = WorkerReport {
         rings: RingCounts { received: 90, dropped: 7, failed: 0, calls: 11 },
@@ -99,6 +101,10 @@ fn a_scrape_says_what_the_report_says() {
         ("tidewire_interface_present{interface=\"odd\\\"\\\\name\",engine=\"packet socket\"}", 0.0),
         ("tidewire_interface_received_packets_total{interface=\"eth0\"}", 1_000_000_007.0),
         ("tidewire_interface_dropped_packets_total{interface=\"eth0\"}", 3.0),
+        ("tidewire_kernel_received_packets_total{interface=\"eth0\"}", 1000.0),
+        ("tidewire_kernel_packets_total{interface=\"eth0\",place=\"cut\"}", 300.0),
+        ("tidewire_kernel_shed_packets_total{interface=\"eth0\",priority=\"2\"}", 9.0),
+        ("tidewire_steered_out_packets_total{interface=\"eth0\"}", 6.0),
         ("tidewire_ring_dropped_packets_total{worker=\"0\"}", 7.0),
         ("tidewire_ring_level_ratio{worker=\"1\"}", 0.25),
         ("tidewire_worker_packets_total{worker=\"0\"}", 90.0),
@@ -115,6 +121,8 @@ fn a_scrape_says_what_the_report_says() {
     let fates: f64 =
         figures.iter().filter(|(name, _)| name.starts_with("tidewire_packets_total{")).map(|one| one.1).sum();
     assert_eq!(fates, 180.0, "every packet has one fate");
+    let places = figures.iter().filter(|(name, _)| name.starts_with("tidewire_kernel_packets_total{"));
+    assert_eq!(places.map(|one| one.1).sum::<f64>(), 1000.0, "and one place in the kernel");
     assert!(!figures.contains_key("tidewire_interface_received_packets_total{interface=\"odd\\\"\\\\name\"}"));
 }
 

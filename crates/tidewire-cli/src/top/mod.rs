@@ -13,7 +13,10 @@ use std::{
 };
 
 use clap::Args;
-use tidewire::{Mode, Stop, live::LiveReport};
+use tidewire::{
+    Mode, Stop,
+    live::{Change, InterfaceEvent, LiveReport},
+};
 
 use crate::{
     failure::{self, Failure},
@@ -118,6 +121,16 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     // On standard error it would stand across the tables.
     let capture = capture.on_trouble(|trouble| {
         top.borrow_mut().model.snapshot.trouble = Some(trouble.to_string());
+    });
+    let capture = capture.on_event(|event| {
+        let InterfaceEvent { name, change, .. } = event;
+        top.borrow_mut().model.snapshot.trouble = match change {
+            Change::Up => None,
+            Change::Down => Some(format!("{name}: is down; capture goes on when it is up")),
+            Change::Gone => Some(format!("{name}: is gone")),
+            Change::Back => Some(format!("{name}: is there again")),
+            Change::Renamed(now) => Some(format!("{name}: is called {now} now")),
+        };
     });
     let outcome = capture.run(|_| Flows { shared: shared.clone() });
     session::DONE.store(true, Ordering::Relaxed);

@@ -67,7 +67,9 @@ impl Model {
     fn lose(&mut self, report: &LiveReport, seconds: f64) {
         let ledger = report.ledger();
         let mut losses = live::lost(report).to_vec();
-        losses.push(("shed by priority", ledger.fates[Fate::Shed as usize]));
+        let programs = report.interfaces.iter().filter_map(|interface| interface.kernel.as_ref());
+        let shed: u64 = programs.flat_map(|kernel| kernel.shed).sum();
+        losses.push(("shed by priority", shed + ledger.fates[Fate::Shed as usize]));
         losses.push(("no room for the flow", ledger.fates[Fate::NoRoom as usize]));
         let before = std::mem::replace(&mut self.losses, losses.clone());
         let of = |place: &str| before.iter().find(|loss| loss.0 == place).map_or(0, |loss| loss.1);
