@@ -7,6 +7,7 @@ mod interface;
 pub mod kernel;
 mod link_message;
 mod memory;
+pub mod ntuple;
 mod open;
 pub mod packet;
 mod ring;

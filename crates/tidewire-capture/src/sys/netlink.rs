@@ -13,6 +13,8 @@ use std::{
 const DRIVER: u32 = 3;
 /// `ETHTOOL_GCHANNELS`.
 const CHANNELS: u32 = 0x3c;
+/// Bytes of `struct ethtool_rxnfc` without a list of places.
+pub const RULE_BYTES: usize = 192;
 /// Where `struct ethtool_drvinfo` has the driver's name, and its lengths.
 const DRIVER_NAME: std::ops::Range<usize> = 4..36;
 const DRIVER_BYTES: usize = 196;
@@ -127,6 +129,23 @@ impl DeviceSocket {
         let answer = self.ethtool::<CHANNELS_BYTES>(interface, CHANNELS)?;
         let number = |at: usize| Some(u32::from_ne_bytes(*answer.get(at..)?.first_chunk()?));
         Some(number(20)?.saturating_add(number(32)?)).filter(|queues| *queues > 0)
+    }
+
+    /// Asks for, sets or deletes one of an interface's rules for what it receives (`struct ethtool_rxnfc`).
+    ///
+    /// # Errors
+    /// What the driver says; the request is another one.
+    pub fn receive_rules(&self, interface: &str, request: &mut [u8; RULE_BYTES]) -> io::Result<()> {
+        /// `ETHTOOL_GRXCLSRLCNT`, `ETHTOOL_GRXCLSRULE`, `ETHTOOL_SRXCLSRLDEL`, `ETHTOOL_SRXCLSRLINS`: the answer is as long
+        /// as the request.
+        const COMMANDS: [u32; 4] = [0x2e, 0x2f, 0x31, 0x32];
+        let command = request.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        if !command.is_some_and(|command| COMMANDS.contains(&command)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut about = named(interface).ok_or(io::ErrorKind::InvalidInput)?;
+        about.ifr_ifru.ifru_data = request.as_mut_ptr().cast();
+        self.ask(libc::SIOCETHTOOL as _, &mut about)
     }
 
     /// The number of the interface of this name, where there is one.
