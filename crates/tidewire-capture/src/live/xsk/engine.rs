@@ -80,13 +80,17 @@ impl XdpEngine {
         let plan = XskPlan::new(settings, interface)?.stamped(true);
         let steering = steering(settings, &plan)?;
         let support = probe(interface);
+        if settings.engine == LiveEngine::Auto && support.native && support.tags_lost {
+            return Err(Error::Setting(format!(
+                "{name}: AF_XDP would not see VLAN tags, which the card takes out of frames: ethtool -K {name} rxvlan off"
+            )));
+        }
         let (mode, can) = match settings.engine {
             LiveEngine::XdpGeneric => (XdpMode::Generic, support.generic),
-            LiveEngine::Auto => (XdpMode::Native, support.native && !support.tags_lost),
             _ => (XdpMode::Native, support.native),
         };
         if !can {
-            let other = if support.generic && !support.native { "; the generic hook could be used" } else { "" };
+            let other = if support.generic { "; the generic hook could be used" } else { "" };
             return Err(Error::Setting(format!("{name}: no AF_XDP: {}{other}", support.reason)));
         }
         let outgoing = settings.direction == Direction::Both && settings.engine != LiveEngine::Auto;

@@ -44,12 +44,12 @@ const BUSY_WAIT: Duration = Duration::from_millis(25);
 /// What the settings come to, for AF_XDP sockets on one interface.
 #[derive(Clone, Debug)]
 pub struct XskPlan {
-    interface: Interface,
+    pub(super) interface: Interface,
     workers: usize,
     is_steered: bool,
     chunk_bytes: u32,
     /// Whether frames need several buffers.
-    needs_frags: bool,
+    pub(super) needs_frags: bool,
     /// Buffers of one ring.
     buffers: usize,
     snap_bytes: u32,
@@ -329,7 +329,7 @@ impl XskPlan {
 
     /// Each socket's share, so that one that does not keep up leaves the others theirs; where several share, an eighth of
     /// one is for buffers that are under way.
-    fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let sharing = if self.is_steered { self.workers } else { 1 };
         let spare = if sharing > 1 { self.buffers / 8 } else { 0 };
         let bytes = (self.buffers * sharing + spare) * self.chunk_bytes as usize;
@@ -344,54 +344,6 @@ impl XskPlan {
     fn entries(&self) -> usize {
         let entries = self.buffers.clamp(BUFFERS_MIN, ENTRIES_MAX);
         1 << entries.ilog2()
-    }
-
-    fn failed(&self, what: &str, source: io::Error) -> Error {
-        Error::Kernel { what: format!("{}: {what}", self.interface.name), source, hint: String::new() }
-    }
-
-    fn no_socket(&self, source: io::Error) -> Error {
-        match source.raw_os_error() {
-            Some(libc::EPERM) => Error::Privilege {
-                what: format!("{}: opening an AF_XDP socket", self.interface.name),
-                capability: "cap_net_raw,cap_net_admin,cap_bpf",
-            },
-            Some(libc::EAFNOSUPPORT) => Error::Kernel {
-                what: format!("{}: opening an AF_XDP socket", self.interface.name),
-                source,
-                hint: "; this kernel was built without AF_XDP (CONFIG_XDP_SOCKETS): use packet sockets".into(),
-            },
-            _ => self.failed("opening an AF_XDP socket", source),
-        }
-    }
-
-    fn no_memory(&self, source: io::Error) -> Error {
-        let hint = match source.raw_os_error() {
-            Some(libc::ENOBUFS) => "; more memory would be locked than this user may: raise `ulimit -l`, grant \
-                                    cap_ipc_lock, or make the ring smaller"
-                .into(),
-            Some(libc::ENOMEM) => "; make the ring smaller".into(),
-            _ => String::new(),
-        };
-        let what = format!("{}: giving the kernel {} MiB of memory", self.interface.name, self.memory_bytes() >> 20);
-        Error::Kernel { what, source, hint }
-    }
-
-    fn not_bound(&self, queue: u32, source: io::Error) -> Error {
-        let hint = match source.raw_os_error() {
-            Some(libc::EBUSY) => "; another program has AF_XDP sockets there: end it, or use packet sockets".into(),
-            Some(libc::EINVAL) if self.needs_frags => format!(
-                "; frames of this interface (MTU {}) need several buffers, which Linux 6.6 can: lower the MTU to {}, or \
-                 use packet sockets",
-                self.interface.mtu,
-                single_buffer_max()
-            ),
-            Some(libc::EINVAL) => "; is there still such a queue?".into(),
-            Some(libc::ENETDOWN) => "; switch the interface on".into(),
-            _ => String::new(),
-        };
-        let what = format!("{}: binding an AF_XDP socket to receive queue {queue}", self.interface.name);
-        Error::Kernel { what, source, hint }
     }
 }
 
