@@ -14,6 +14,7 @@ mod kept;
 mod lab;
 mod ledger;
 mod live;
+mod manual;
 mod matching;
 mod metrics;
 mod options;
@@ -59,6 +60,8 @@ enum Command {
     CheckSteering(check_steering::Options),
     Gen(generate::Options),
     Lab(lab::Options),
+    #[command(hide = true)]
+    Man(manual::Options),
 }
 
 fn main() -> ExitCode {
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::CheckSteering(options) => check_steering::run(options),
         Command::Gen(options) => generate::run(options),
         Command::Lab(options) => lab::run(options),
+        Command::Man(options) => manual::run(options, Program::command()),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
 }

@@ -1,0 +1,36 @@
+//! The manual's pages in docs/man are those of today's definitions. With TIDEWIRE_BLESS=1 they are written anew.
+
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+/// Pages by name.
+fn pages(folder: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let page = |entry: fs::DirEntry| {
+        (entry.file_name().to_string_lossy().into_owned(), fs::read_to_string(entry.path()).expect("a page"))
+    };
+    entries.into_iter().map(page).collect()
+}
+
+#[test]
+fn the_pages_are_fresh() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/man");
+    let place = tempfile::tempdir().expect("a directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).arg("man").arg(place.path()).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let fresh = pages(place.path());
+    for command in ["tidewire", "tidewire-flows", "tidewire-match", "tidewire-count", "tidewire-check-steering"] {
+        let page = &fresh[&format!("{command}.1")];
+        assert!(page.contains(".SH NAME") && page.contains(".SH OPTIONS"), "{page}");
+    }
+    if std::env::var_os("TIDEWIRE_BLESS").is_some() {
+        let _ = fs::remove_dir_all(&kept);
+        fs::create_dir_all(&kept).expect("a directory");
+        fresh.iter().for_each(|(name, page)| fs::write(kept.join(name), page).expect("written"));
+    }
+    let kept = pages(&kept);
+    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&kept), names(&fresh), "TIDEWIRE_BLESS=1 cargo test -p tidewire-cli --test manual");
+    for (name, page) in &fresh {
+        assert!(kept[name] == *page, "{name} is not fresh: TIDEWIRE_BLESS=1 cargo test -p tidewire-cli --test manual");
+    }
+}
