@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod counting;
+mod documents;
 mod ends;
 mod forms;
 mod refused;
