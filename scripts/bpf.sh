@@ -10,6 +10,7 @@ objects=(
   "capture_xdp capture -DREAD_XDP"
   "capture_socket capture -DREAD_SOCKET"
   "generate generate"
+  "split split"
 )
 flags=(-target bpf -fdebug-compilation-dir=. -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare)
 clang=${CLANG:-clang}

@@ -24,6 +24,7 @@ mod record;
 mod rows;
 mod session;
 mod sink;
+mod split;
 mod streams;
 mod table;
 mod top;
@@ -60,6 +61,7 @@ enum Command {
     CheckSteering(check_steering::Options),
     Gen(generate::Options),
     Lab(lab::Options),
+    Split(split::Options),
     #[command(hide = true)]
     Man(manual::Options),
 }
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Command::CheckSteering(options) => check_steering::run(options),
         Command::Gen(options) => generate::run(options),
         Command::Lab(options) => lab::run(options),
+        Command::Split(options) => split::run(options),
         Command::Man(options) => manual::run(options, Program::command()),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))

@@ -168,6 +168,34 @@ fn a_network_goes_with_its_command_killed() {
     assert!(!namespaces.iter().any(|name| in_use(name)), "somebody still holds {namespaces:?}");
 }
 
+#[test]
+fn a_link_is_split() {
+    let line = "tidewire split rx0 tx1 tx2 --json -q & sleep 0.5; tidewire gen tcp -i tx0 -n 200 -r 100kpps --json; kill -INT $!; wait $!; ip -d link show rx0 | grep -c prog/xdp";
+    let Some((out, errors, _)) = inside("--cables 3", line) else { return };
+    let lines: Vec<&str> = out.lines().collect();
+    let [sent, split, left] = lines[..] else { panic!("{out}{errors}") };
+    let [sent, split]: [Value; 2] = [sent, split].map(|line| serde_json::from_str(line).unwrap());
+    assert_eq!((&split["received"], &split["lost"], &split["unsteered"]), (&sent["packets"], &0.into(), &0.into()));
+    let each = split["outputs"].as_array().unwrap().iter().map(|output| {
+        assert_eq!(output["packets"], output["tx_packets"], "{output}");
+        output["packets"].as_u64().unwrap()
+    });
+    let each: Vec<u64> = each.collect();
+    assert_eq!(Some(each.iter().sum()), sent["packets"].as_u64());
+    assert!(each.iter().all(|count| *count > 1000), "both have a share: {each:?}");
+    assert_eq!(left, "0", "nothing stays attached");
+    let (_, errors, code) = inside("--cables 2 --addresses", "tidewire split rx0 tx1").unwrap();
+    assert!(code == 2 && errors.contains("has an address"), "{errors}");
+}
+
+#[test]
+fn conversations_that_would_be_divided_are_named() {
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/fragments-ipv4/capture.pcap");
+    let output = run(&["split", "a", "b", "c", "--check", capture]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(String::from_utf8(output.stdout).unwrap().contains("split: 0 of"));
+}
+
 /// Whether any process is in this namespace.
 fn in_use(name: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

@@ -13,6 +13,7 @@ pub mod packet;
 mod ring;
 mod session;
 mod settings;
+pub mod split;
 mod watch;
 mod worker;
 pub mod xsk;

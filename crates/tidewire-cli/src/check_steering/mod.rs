@@ -2,7 +2,10 @@
 
 mod flows;
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, ValueEnum};
 use tidewire::{Block, Source};
@@ -49,6 +52,14 @@ pub struct Options {
     /// Print JSON: one object a split flow, then one for all
     #[arg(long)]
     json: bool,
+}
+
+impl Options {
+    /// The check of a program that another command runs.
+    pub fn of(capture: &Path, program: String, workers: u32, tunnels: u8, json: bool) -> Self {
+        let fragments = FragmentsOption::Addresses;
+        Self { capture: capture.into(), steering: program, workers, fragments, tunnels, limit: 20, json }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

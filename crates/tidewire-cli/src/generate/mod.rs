@@ -12,7 +12,7 @@ mod udp;
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
-pub use sending::from_capture;
+pub use sending::{from_capture, on_signal, stopped};
 
 /// Send traffic made to order, and say exactly what was sent
 ///

@@ -49,6 +49,8 @@ pub(super) struct Kernel {
     filled: u64,
     /// The traffic has no more.
     dry: bool,
+    /// Frames are sent when the traffic says.
+    timed: bool,
 }
 
 /// Calls of a program that has nothing to send yet take this long at least, nanoseconds.
@@ -145,6 +147,7 @@ impl Kernel {
             batch: plan.batch.clamp(1, 256),
             filled: 0,
             dry: false,
+            timed: plan.rate == Rate::Timed,
         })
     }
 
@@ -209,7 +212,7 @@ impl Kernel {
                 if numbered {
                     write_number(frame, made.bytes, self.filled);
                 }
-                let due = made.due_ns.unwrap_or(0) << TIME_SHIFT;
+                let due = made.due_ns.filter(|_| self.timed).unwrap_or(0) << TIME_SHIFT;
                 let words = u64::from(made.bytes as u32) << if cfg!(target_endian = "big") { 32 } else { 0 }
                     | u64::from(made.end as u32) << if cfg!(target_endian = "big") { 0 } else { 32 };
                 let (first, second) = head.split_at_mut(8);

@@ -24,12 +24,13 @@ pub(super) fn send(traffic: &mut dyn Traffic, links: &[Link], work: &mut Work<'_
     let mut pacer = Pacer::new(work.plan.rate, burst_ns << TIME_SHIFT);
     let mut queue = Queue::new(traffic.bytes_max());
     let packets_max = work.packets_max();
+    let timed = work.plan.rate == crate::Rate::Timed;
     let mut number = 0;
     work.account.start();
     loop {
         let ended = work.check();
         if ended.is_none() {
-            queue.fill(traffic, &mut number, packets_max);
+            queue.fill(traffic, &mut number, packets_max, timed);
         }
         let (None, false) = (ended, queue.is_empty()) else {
             work.account.late = pacer.late;
@@ -95,7 +96,7 @@ impl Queue {
     }
 
     /// Makes frames where there are none.
-    fn fill(&mut self, traffic: &mut dyn Traffic, number: &mut u64, packets_max: u64) {
+    fn fill(&mut self, traffic: &mut dyn Traffic, number: &mut u64, packets_max: u64, timed: bool) {
         if !self.is_empty() {
             return;
         }
@@ -105,7 +106,8 @@ impl Queue {
             if *number >= packets_max {
                 return;
             }
-            let Some(made) = traffic.next(*number, frame) else { return };
+            let Some(mut made) = traffic.next(*number, frame) else { return };
+            made.due_ns = made.due_ns.filter(|_| timed);
             if traffic.numbered() {
                 write_number(frame, made.bytes, *number);
             }

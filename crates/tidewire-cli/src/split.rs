@@ -1,0 +1,255 @@
+//! `tidewire split`: one link over several.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use clap::{Args, ValueEnum};
+use tidewire_capture::{
+    live::split::{Split, SplitCounts, SplitSettings},
+    sys::bpf::XdpMode,
+};
+use tidewire_gen::net::{Link, LinkCounts};
+use tidewire_steer::{Compiled, Fragments, Program, Settings};
+
+use crate::{
+    check_steering,
+    failure::{self, Failure, say},
+    generate::{from_capture, on_signal, stopped},
+    output::{Object, Out},
+    units::{Bytes, Count, Span},
+};
+
+/// Split one link over several, so that ordinary machines can watch it, and no conversation is divided
+///
+/// Every frame that comes to IN leaves through one of the OUTs, chosen by an XDP program: nobody else sees it any more. By
+/// default both IP addresses decide, outermost ones of tunnels, so that all that two hosts say to each other stays together,
+/// fragments and all; frames without IP go by their MACs. The program goes away with this command, however it ends.
+///
+/// Where IN's driver runs no XDP programs, the generic hook behind it does the same, more slowly; receive offloads that merge
+/// frames (ethtool -K IN gro off lro off) must then be off, or merged frames that no output takes are lost.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Options {
+    /// The link to split
+    #[arg(value_name = "IN")]
+    input: String,
+
+    /// Where to
+    #[arg(value_name = "OUT", required = true)]
+    outputs: Vec<String>,
+
+    /// What decides: addresses, or ports as well: finer, but fragments go by addresses alone, apart from their flow's rest
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "addresses", hide_possible_values = true)]
+    by: By,
+
+    /// A steering program decides (docs/steering.md), its workers being the outputs; @FILE reads it from a file
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "by")]
+    steering: Option<String>,
+
+    /// Tunnels to look through
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=i64::from(tidewire_steer::TUNNELS_MAX)))]
+    tunnels: u8,
+
+    /// Where the program runs: native (in the driver), generic (behind it), or auto: the first that works
+    #[arg(long, value_name = "MODE", value_enum, default_value = "auto", hide_possible_values = true)]
+    mode: ModeName,
+
+    /// Split nothing: name the conversations of a capture that would be divided; exit status 1 where there is one
+    #[arg(long, value_name = "CAPTURE")]
+    check: Option<PathBuf>,
+
+    /// End after so long; else on Ctrl-C
+    #[arg(short, long, value_name = "TIME")]
+    duration: Option<Span>,
+
+    /// Print JSON: one object
+    #[arg(long)]
+    json: bool,
+
+    /// Say nothing of how far it is
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// IN may have an address: this machine loses what comes to it there
+    #[arg(long)]
+    i_own_this_network: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tidewire split eth0 eth1 eth2 eth3
+  tidewire split eth0 eth1 eth2 --check trace.pcap
+
+Capabilities: cap_bpf, cap_net_admin, cap_net_raw.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    Addresses,
+    Ports,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ModeName {
+    Auto,
+    Native,
+    Generic,
+}
+
+impl Options {
+    fn program(&self) -> Result<String, Failure> {
+        match (&self.steering, self.by) {
+            (Some(text), _) => check_steering::program_text(text),
+            (None, By::Addresses) => Ok("conditional (is_ip .||. is_ip6) steer_p2p steer_link".into()),
+            (None, By::Ports) => Ok("conditional (is_ip .||. is_ip6) steer_flow steer_link".into()),
+        }
+    }
+
+    fn settings(&self) -> Result<SplitSettings, Failure> {
+        let usage = |error: tidewire_steer::Error| Failure::Usage(error.to_string());
+        let mut settings = Settings { fragments: Fragments::Addresses, ..Settings::default() };
+        settings.wire.tunnel_depth = self.tunnels;
+        let program = Program::parse(&self.program()?).map_err(usage)?;
+        let mode = match self.mode {
+            ModeName::Auto => None,
+            ModeName::Native => Some(XdpMode::Native),
+            ModeName::Generic => Some(XdpMode::Generic),
+        };
+        let steering = Compiled::new(&program, &settings).map_err(usage)?;
+        Ok(SplitSettings { input: self.input.clone(), outputs: self.outputs.clone(), steering, mode })
+    }
+}
+
+/// What outputs counted themselves.
+type Sent = Vec<LinkCounts>;
+
+fn sent(outputs: &[String]) -> Result<Sent, Failure> {
+    outputs.iter().map(|name| Ok(Link::find(name).map_err(from_capture)?.counts)).collect()
+}
+
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    if let Some(capture) = &options.check {
+        let workers = u32::try_from(options.outputs.len()).unwrap_or(u32::MAX);
+        let (program, tunnels) = (options.program()?, options.tunnels);
+        return check_steering::run(&check_steering::Options::of(capture, program, workers, tunnels, options.json));
+    }
+    on_signal();
+    let settings = options.settings()?;
+    let input = Link::find(&options.input).map_err(from_capture)?;
+    if !options.i_own_this_network && input.has_address().map_err(from_capture)? {
+        return Err(Failure::Usage(format!(
+            "{} has an address, and this machine would lose what comes to it there; if that is meant, say \
+             --i-own-this-network",
+            input.name
+        )));
+    }
+    let before = sent(&options.outputs)?;
+    let split = Split::start(&settings).map_err(from_capture)?;
+    watch(options, &split, &before)?;
+    // Frames under way arrive.
+    std::thread::sleep(Duration::from_millis(10));
+    let counts = split.counts().map_err(from_capture)?;
+    let after = sent(&options.outputs).unwrap_or_else(|_| before.clone());
+    drop(split);
+    let sent: Sent = after.iter().zip(&before).map(|(after, before)| after.since(before)).collect();
+    let mut out = Out::stdout();
+    if options.json {
+        push_json(out.buffer(), options, &counts, &sent);
+        out.line("")?;
+    } else {
+        print(&mut out, options, &counts, &sent)?;
+    }
+    out.flush()?;
+    Ok(if stopped() && options.duration.is_some() { failure::INTERRUPTED } else { failure::OK })
+}
+
+/// Waits for the end; says what comes, and when an output takes nothing.
+fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), Failure> {
+    /// Drivers bring their counters up to date every so often.
+    const PATIENCE: u32 = 3;
+    if !options.quiet {
+        say(format!("splitting {} over {}, {}", options.input, options.outputs.join(", "), mode_name(split.mode())));
+    }
+    let began = Instant::now();
+    let most = options.duration.map_or(Duration::MAX, |span| Duration::from_nanos(span.0));
+    let (mut told, mut last) = (Instant::now(), 0);
+    let mut silent = vec![0; options.outputs.len()];
+    while !stopped() && began.elapsed() < most {
+        std::thread::sleep(Duration::from_millis(20).min(most));
+        if told.elapsed() < Duration::from_secs(1) {
+            continue;
+        }
+        told = Instant::now();
+        let counts = split.counts().map_err(from_capture)?;
+        if !options.quiet {
+            let rate = counts.received.packets - last;
+            say(format!("{} frames, {} a second", Count(counts.received.packets), Count(rate)));
+        }
+        last = counts.received.packets;
+        let now = sent(&options.outputs)?;
+        for (index, silent) in silent.iter_mut().enumerate() {
+            let (Some(count), Some(now), Some(before)) = (counts.outputs.get(index), now.get(index), before.get(index))
+            else {
+                continue;
+            };
+            let since = now.since(before);
+            *silent = if count.packets > 0 && since.tx_packets + since.tx_dropped == 0 { *silent + 1 } else { 0 };
+            if *silent == PATIENCE {
+                let name = options.outputs.get(index).map_or("", String::as_str);
+                say(format!(
+                    "{name} takes no redirected frames: its driver must, or the generic hook be used (--mode generic); a \
+                     veth does while its other end has an XDP program or GRO"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mode_name(mode: XdpMode) -> &'static str {
+    match mode {
+        XdpMode::Native => "in the driver",
+        XdpMode::Generic => "behind the driver",
+    }
+}
+
+fn push_json(out: &mut Vec<u8>, options: &Options, counts: &SplitCounts, sent: &Sent) {
+    let mut object = Object::open(out);
+    object.number("received", counts.received.packets);
+    object.number("received_bytes", counts.received.bytes);
+    object.number("unsteered", counts.unsteered.packets);
+    object.number("lost", counts.lost());
+    let rows = options.outputs.iter().zip(&counts.outputs).zip(sent);
+    object.array("outputs", rows, |out, ((name, count), sent)| {
+        let mut object = Object::open(out);
+        object.text("name", name);
+        object.number("packets", count.packets);
+        object.number("bytes", count.bytes);
+        object.number("tx_packets", sent.tx_packets);
+        object.number("tx_dropped", sent.tx_dropped);
+        object.close();
+    });
+    object.close();
+}
+
+fn print(out: &mut Out, options: &Options, counts: &SplitCounts, sent: &Sent) -> Result<(), Failure> {
+    let mut line = |name: &str, count: u64, note: String| {
+        out.line(format!("{name:<24}{:>16}  {note}", Count(count).to_string()).trim_end())
+    };
+    line("received", counts.received.packets, Bytes(counts.received.bytes).to_string())?;
+    let whole = counts.received.packets.max(1) as f64;
+    for ((name, count), sent) in options.outputs.iter().zip(&counts.outputs).zip(sent) {
+        let share = 100.0 * count.packets as f64 / whole;
+        let dropped =
+            if sent.tx_dropped > 0 { format!(", {} dropped there", Count(sent.tx_dropped)) } else { String::new() };
+        line(&format!("  {name}"), count.packets, format!("{share:.1} %, {}{dropped}", Bytes(count.bytes)))?;
+    }
+    if counts.unsteered.packets > 0 {
+        line("  dropped by the program", counts.unsteered.packets, String::new())?;
+    }
+    if counts.lost() > 0 {
+        line("  lost", counts.lost(), "an output was not there".into())?;
+    }
+    Ok(())
+}
