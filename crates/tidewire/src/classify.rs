@@ -1,6 +1,6 @@
 //! Classes of streams by filter expression.
 
-use tidewire_capture::Filter;
+use tidewire_capture::{Filter, LinkType};
 use tidewire_core::{Class, Classify, Frame};
 
 use crate::Error;
@@ -36,10 +36,19 @@ impl Rules {
     pub(crate) fn compile(rules: &[Rule]) -> Result<Self, Error> {
         let compile = |rule: &Rule| {
             let class = Class { priority: rule.priority, cutoff: rule.cutoff, ..Class::NONE };
-            Ok((Filter::new(&rule.expression)?, class))
+            Ok((whole_filter(&rule.expression)?, class))
         };
         Ok(Self { compiled: rules.iter().map(compile).collect::<Result<_, Error>>()? })
     }
+}
+
+/// An expression that is asked about frames of interfaces, and about rebuilt datagrams: compiled for both now, because it
+/// may hold names, and nobody is asked for those once privileges are given up.
+pub(crate) fn whole_filter(expression: &str) -> Result<Filter, Error> {
+    let mut filter = Filter::new(expression)?;
+    // Where it has no meaning for bare IP packets it matches none.
+    let _ = filter.prepare(LinkType::RAW);
+    Ok(filter)
 }
 
 impl Classify for Rules {

@@ -1,7 +1,7 @@
 use tidewire_capture::Filter;
 use tidewire_core::Frame;
 
-use crate::Error;
+use crate::{Error, classify::whole_filter};
 
 /// Most different expressions of all applications together: each is a bit of a stream's marks.
 const EXPRESSIONS_MAX: usize = 64;
@@ -23,7 +23,7 @@ impl Expressions {
                 return Err(Error::Setting { what });
             }
             None => {
-                self.filters.push(Filter::new(expression)?);
+                self.filters.push(whole_filter(expression)?);
                 self.filters.len() - 1
             }
         };
