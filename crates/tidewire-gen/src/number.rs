@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(numbers.missing(12).collect::<Vec<_>>(), [2..3, 5..9, 10..12]);
         assert_eq!((numbers.received(), numbers.repeated, numbers.late, numbers.end()), (5, 1, 2, 10));
         assert_eq!(numbers.lost(12), 7);
-        assert_eq!(Numbers::default().missing(3).collect::<Vec<_>>(), [0..3]);
+        assert!(Numbers::default().missing(3).flatten().eq(0..3) && Numbers::default().lost(3) == 3);
     }
 
     #[test]
