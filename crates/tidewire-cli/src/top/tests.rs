@@ -191,3 +191,39 @@ fn watermarks_are_scap_s() {
     assert_eq!(model::watermarks(500, 4), [625, 750, 875, 1000]);
     assert_eq!(model::watermarks(1000, 2), [1000, 1000]);
 }
+
+/// In a process of its own, on a terminal that script(1) makes: this test again, with the part to play in the environment.
+#[test]
+fn a_panic_leaves_the_terminal_as_it_was() {
+    const PART: &str = "TIDEWIRE_TEST_PANICS";
+    if std::env::var_os(PART).is_some() {
+        let mut screen = Screen::take().expect("a terminal");
+        screen.show(&busy()).expect("drawn");
+        // On another thread, as a worker's would be; the screen is still held.
+        let panicked = std::thread::spawn(|| panic!("a worker gives up")).join();
+        assert!(panicked.is_err());
+        screen.show(&busy()).expect("what is the message's is left alone");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().display();
+    let test = std::env::current_exe().expect("this test");
+    let name = "top::tests::a_panic_leaves_the_terminal_as_it_was";
+    let shell = format!(
+        "stty cols 80 rows 24; stty -a > {place}/before; {} --exact {name} --nocapture; stty -a > {place}/after",
+        test.display()
+    );
+    let mut command = std::process::Command::new("script");
+    command.args(["-q", "-c", &shell, &format!("{place}/screen")]).env(PART, "").env("TERM", "xterm");
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+    if command.status().is_err() {
+        println!("skipped: there is no script(1) to make a terminal");
+        return;
+    }
+    let file = |name: &str| String::from_utf8_lossy(&fs::read(folder.path().join(name)).expect("written")).into_owned();
+    assert_eq!(file("before"), file("after"));
+    let screen = file("screen");
+    let at = |what: &str| screen.rfind(what).unwrap_or_else(|| panic!("{what:?} in {screen:?}"));
+    assert!(at("\x1b[?1049h") < at("\x1b[?1049l") && at("\x1b[?1049l") < at("a worker gives up"), "{screen:?}");
+    assert!(!screen[at("a worker gives up")..].contains("tidewire top"), "nothing is drawn over the message");
+}
