@@ -183,7 +183,8 @@ fn a_full_table_lets_packets_through() {
     let tiny = KernelSettings { is_auto: true, flows_v4: 16, flows_v6: 16, ..small() };
     for loaded in Loaded::both(&tiny) {
         let mut shunt = loaded.kernel.shunt(0);
-        let flows: Vec<_> = (0..100).map(|port| Flow { proto: 17, ..Flow::tcp(port % 2 == 0, 1000 + port) }).collect();
+        let flows: Vec<_> =
+            (0..100).map(|port: u16| Flow { proto: 17, ..Flow::tcp(port.is_multiple_of(2), 1000 + port) }).collect();
         for flow in &flows {
             for _ in 0..3 {
                 loaded.passes(&flow.data(0, b"x"));
@@ -213,8 +214,9 @@ fn what_nobody_asks_for_is_swept_up() {
     }
     for loaded in Loaded::both(&KernelSettings { is_auto: true, ..small() }) {
         let mut shunt = loaded.kernel.shunt(0);
-        let flows: Vec<_> =
-            (0..50).map(|port| Flow { proto: 17, vlan: [port, 0xffff], ..Flow::tcp(port % 2 == 0, port) }).collect();
+        let flows: Vec<_> = (0..50)
+            .map(|port: u16| Flow { proto: 17, vlan: [port, 0xffff], ..Flow::tcp(port.is_multiple_of(2), port) })
+            .collect();
         for (at, flow) in flows.iter().enumerate() {
             for _ in 0..=at {
                 loaded.passes(&flow.data(0, b"x"));

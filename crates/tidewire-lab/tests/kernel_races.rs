@@ -60,7 +60,7 @@ fn race(settings: &KernelSettings, writers: usize, flows: &[Flow], mut ends: imp
 }
 
 fn flows(count: u16) -> Vec<Flow> {
-    (0..count).map(|port| Flow { proto: 17, ..Flow::tcp(port % 3 == 0, 3000 + port) }).collect()
+    (0..count).map(|port| Flow { proto: 17, ..Flow::tcp(port.is_multiple_of(3), 3000 + port) }).collect()
 }
 
 /// Ends every flow's entry and makes it anew.

@@ -25,8 +25,8 @@ fn above_its_watermark_a_priority_is_shed() {
     }
     for loaded in Loaded::both(&settings(three(u64::MAX))) {
         let mut shunt = loaded.kernel.shunt(0);
-        let flows =
-            [0, 1, 2, 7].map(|priority: u8| (Flow::tcp(priority % 2 == 0, 2000 + u16::from(priority)), priority));
+        let flows = [0, 1, 2, 7]
+            .map(|priority: u8| (Flow::tcp(priority.is_multiple_of(2), 2000 + u16::from(priority)), priority));
         for (flow, priority) in &flows {
             if *priority > 0 {
                 shunt.prioritize(&flow.key(), ClientToServer, *priority);

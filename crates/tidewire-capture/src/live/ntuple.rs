@@ -207,7 +207,7 @@ fn rule(key: &FlowKey, direction: Direction) -> Option<Request> {
     let version = if source.address.is_ipv6() { 4 } else { 0 };
     let with_tag = if key.vlan[0] == 0xffff { 0 } else { WITH_TAG };
     let mut request = command(INSERT);
-    set(&mut request, at::FLOW_TYPE, &(kind + version | with_tag).to_ne_bytes());
+    set(&mut request, at::FLOW_TYPE, &((kind + version) | with_tag).to_ne_bytes());
     set(&mut request, at::VALUES, &values);
     set(&mut request, at::MASKS, &vec![0xff; values.len()]);
     if with_tag != 0 {

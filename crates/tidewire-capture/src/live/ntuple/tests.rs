@@ -160,6 +160,6 @@ fn what_no_rule_can_name_is_not_dropped() {
 #[test]
 fn an_interface_without_rules_says_so() {
     let rules = InterfaceRules::new("lo").unwrap();
-    let error = NtupleRules::new(rules).err().expect("the loopback interface has none");
+    let error = NtupleRules::new(rules).expect_err("the loopback interface has none");
     assert!(error.to_string().contains("its driver may have none"), "{error}");
 }
