@@ -1,10 +1,10 @@
 //! `tidewire extract`: each direction's bytes to a file, and an index beside them.
 
 mod files;
+mod index;
 
 use std::{
-    fs,
-    io::{self, Write as _},
+    fs, io,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -17,18 +17,15 @@ use tidewire::{Chunk, Direction, EndReason, FlowKey, Gap, GapCause, Handler, Mod
 use crate::{
     failure::{self, Failure},
     options::Common,
-    output::{self, Object, Out, push_number},
+    output::Out,
     record::{self, DIRECTIONS},
-    rows::{self, Cells, Form, Row},
+    rows::{self, Form},
     session::Session,
     sink::Sink,
-    table::{Align, Column},
     units::{Bytes, counted},
 };
-use files::{Files, Written};
-
-/// The index's name.
-const INDEX: &str = "index.jsonl";
+use files::Files;
+use index::{INDEX, Line, Lines};
 
 /// A gap of more than this is not filled: nobody wants a terabyte of question marks for one forged segment.
 const FILL_BYTES_MAX: u64 = 16 << 20;
@@ -112,19 +109,6 @@ impl FromStr for Fill {
     }
 }
 
-/// A line of the index.
-struct Line {
-    id: u64,
-    key: FlowKey,
-    direction: Direction,
-    start_ns: u64,
-    end_ns: u64,
-    end: EndReason,
-    /// `None` where nothing of the direction was delivered.
-    written: Option<Written>,
-    gaps: Vec<Gap>,
-}
-
 /// A stream's files: their numbers plus one, 0 where there is none yet.
 type Numbers = [u32; 2];
 
@@ -134,32 +118,6 @@ struct Extract {
     stop: Stop,
     lines: Lines,
     failure: Option<io::Error>,
-}
-
-/// Lines of the index: gathered, or written as they come.
-struct Lines {
-    gathered: Vec<Line>,
-    /// Of lines that are written as they come, this many are gathered all the same, to be shown at the end.
-    gathered_max: usize,
-    sinks: Vec<Arc<Sink>>,
-    scratch: Vec<u8>,
-    files: u64,
-    bytes: u64,
-}
-
-impl Lines {
-    fn push(&mut self, line: Line) {
-        if let Some(written) = &line.written {
-            self.files += 1;
-            self.bytes += written.bytes;
-        }
-        for sink in &self.sinks {
-            sink.push(&line, &mut self.scratch);
-        }
-        if self.gathered.len() < self.gathered_max {
-            self.gathered.push(line);
-        }
-    }
 }
 
 impl Handler for Extract {
@@ -286,7 +244,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         failure = failure.or(handler.failure);
     }
     all.gathered.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
-    let shown = if is_live { Ok(()) } else { write_index(&place.working, &all.gathered).and_then(|()| place.show()) };
+    let shown = if is_live { Ok(()) } else { index::write(&place.working, &all.gathered).and_then(|()| place.show()) };
     if let Some(error) = failure.or(shown.err()) {
         let whole = counted(all.gathered.len() as u64, "direction is", "directions are");
         let name = directory.display();
@@ -353,78 +311,6 @@ impl Place {
         }
     }
 }
-
-/// Writes the index, under a hidden name until it is whole.
-fn write_index(directory: &Path, lines: &[Line]) -> io::Result<()> {
-    let hidden = files::hidden(directory, INDEX);
-    let mut file = fs::File::create(&hidden)?;
-    let mut text = Vec::new();
-    for line in lines {
-        push_line(&mut text, line);
-        if text.len() >= 256 << 10 {
-            file.write_all(&text)?;
-            text.clear();
-        }
-    }
-    file.write_all(&text)?;
-    drop(file);
-    fs::rename(hidden, directory.join(INDEX))
-}
-
-fn push_line(out: &mut Vec<u8>, line: &Line) {
-    let mut object = Object::open(out);
-    match &line.written {
-        Some(written) => object.plain("name", &written.name),
-        None => object.null("name"),
-    }
-    object.number("stream", line.id);
-    object.plain("direction", line.direction.name());
-    object.plain("proto", &record::proto_name(line.key.proto));
-    record::push_endpoints(&mut object, &line.key);
-    object.array("vlan", record::vlans(&line.key), push_number);
-    record::push_tunnel(&mut object, &line.key);
-    object.number("start_ns", line.start_ns);
-    object.number("end_ns", line.end_ns);
-    object.plain("end_reason", line.end.name());
-    object.number("bytes", line.written.as_ref().map_or(0, |written| written.bytes));
-    match line.written.as_ref().and_then(|written| written.sha256) {
-        Some(sha256) => object.plain("sha256", &output::hex(&sha256)),
-        None => object.null("sha256"),
-    }
-    object.array("gaps", &line.gaps, |out, gap| {
-        let _ = write!(out, "[{},{},\"{}\"]", gap.offset, gap.bytes, gap.cause.name());
-    });
-    object.close();
-    out.push(b'\n');
-}
-
-/// The index has no other form than JSON; its table has the name, the length and the number of gaps only.
-impl Row for Line {
-    const COLUMNS: &'static [Column] = &COLUMNS;
-
-    fn push_json(&self, out: &mut Vec<u8>) {
-        push_line(out, self);
-    }
-
-    fn csv_header() -> String {
-        String::new()
-    }
-
-    fn push_csv(&self, _: &mut Vec<u8>) {}
-
-    fn cells(&self) -> Cells {
-        let gaps = if self.gaps.is_empty() { String::new() } else { self.gaps.len().to_string() };
-        let written = self.written.as_ref();
-        let bytes = written.map_or_else(String::new, |written| Bytes(written.bytes).to_string());
-        Cells::of(vec![bytes, gaps, written.map_or_else(String::new, |written| written.name.clone())])
-    }
-}
-
-const COLUMNS: [Column; 3] = [
-    Column { title: "BYTES", align: Align::Right, dispensable: 0 },
-    Column { title: "GAPS", align: Align::Right, dispensable: 1 },
-    Column { title: "FILE", align: Align::Left, dispensable: 0 },
-];
 
 impl Options {
     /// Lines to be gathered, or for the sinks where there are some.

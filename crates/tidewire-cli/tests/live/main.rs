@@ -8,6 +8,7 @@ mod counting;
 mod documents;
 mod ends;
 mod forms;
+mod kernel;
 mod refused;
 mod rig;
 mod same;
