@@ -21,7 +21,7 @@ pub struct Options {
     size: u32,
 
     /// Bytes of a datagram in each fragment: a multiple of 8
-    #[arg(short, long, value_name = "BYTES", default_value_t = 1480)]
+    #[arg(short, long, value_name = "BYTES", default_value_t = 1440)]
     fragment: u32,
 
     /// Order of a datagram's fragments

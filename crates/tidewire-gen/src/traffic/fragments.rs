@@ -33,7 +33,8 @@ pub enum FragmentOrder {
 pub struct FragmentSettings {
     /// Payload of a datagram, bytes. Default 4,000.
     pub datagram_bytes: u32,
-    /// Most bytes of a datagram in one fragment; a multiple of 8. Default 1,480.
+    /// Most bytes of a datagram in one fragment; a multiple of 8. Default 1,440: with headers
+    /// and number it fits an MTU of 1,500.
     pub fragment_bytes: u32,
     /// See [`FragmentOrder`].
     pub order: FragmentOrder,
@@ -63,7 +64,7 @@ impl Default for FragmentSettings {
     fn default() -> Self {
         Self {
             datagram_bytes: 4000,
-            fragment_bytes: 1480,
+            fragment_bytes: 1440,
             order: FragmentOrder::Forward,
             open: 1,
             datagrams: None,
