@@ -102,7 +102,7 @@ impl<T> Drop for Mapped<T> {
 #[derive(Debug)]
 pub(crate) struct FillRing {
     ring: Mapped<u64>,
-    /// What is in the ring up to here; the kernel sees it after [`FillRing::submit`].
+    /// What is in the ring up to here; the kernel sees it after the producer index is written.
     next: u32,
 }
 
