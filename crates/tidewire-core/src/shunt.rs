@@ -70,6 +70,12 @@ pub trait Shunt: Send {
         self.cuts_by_itself()
     }
 
+    /// Called every few seconds of packet time: entries that were silent for longer than `idle_ns` are no flow's any more
+    /// (of directions that were cut by themselves, and whose first packet the engine never saw), and may go.
+    fn tidy(&mut self, idle_ns: u64) {
+        let _ = idle_ns;
+    }
+
     /// Whether there is little room left: then entries of silent directions are retired early, before there is none.
     fn is_crowded(&self) -> bool {
         false

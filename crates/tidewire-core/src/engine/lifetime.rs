@@ -21,6 +21,8 @@ pub(crate) struct Sweep {
     hand: u32,
     paid_until_ns: u64,
     holder: usize,
+    /// When the shunt was tidied up last.
+    tidied_ns: u64,
 }
 
 impl Flow {
@@ -139,6 +141,7 @@ impl<H: Handler> Engine<H> {
     #[cold]
     fn sweep(&mut self, clock_ns: u64) {
         self.tidy_holders();
+        self.tidy_shunt(clock_ns);
         let timeout = self.core.config.half_open_timeout_ns;
         while let Some(slot) = self.table.oldest_half_open() {
             if clock_ns <= self.table.half_open.get(slot).seen_clock_ns.saturating_add(timeout) {
@@ -220,6 +223,20 @@ impl<H: Handler> Engine<H> {
                 self.core.empty(flow, data, direction, GapCause::Memory);
                 self.core.flush(flow, data, direction);
                 self.core.drop_gathered(flow, direction);
+            }
+        }
+    }
+
+    /// Entries of the shunt that no flow asks for go when every flow that may have them has timed out.
+    fn tidy_shunt(&mut self, clock_ns: u64) {
+        let config = &self.core.config;
+        if let Some(shunt) = &mut self.core.shunt
+            && clock_ns >= self.sweep.tidied_ns.saturating_add(SWEEP_NS)
+        {
+            self.sweep.tidied_ns = clock_ns;
+            let silent_ns = config.inactivity_timeout_ns.max(config.closed_timeout_ns);
+            if config.inactivity_timeout_ns != 0 {
+                shunt.tidy(silent_ns.saturating_add(2 * SWEEP_NS));
             }
         }
     }

@@ -2,6 +2,9 @@ use tidewire_core::{Counted, Direction, FlowKey, Shunt};
 
 use super::KernelShunt;
 
+/// Slots that are looked at each time: the whole of a table of usual size in half a minute.
+const TIDIED_AT_ONCE: u32 = 1 << 16;
+
 /// One engine's way to the flow tables of several interfaces, each with programs of its own: a direction's packets may come
 /// on any of them.
 #[derive(Debug)]
@@ -38,6 +41,11 @@ impl Shunt for Shunts {
 
     fn counts_by_itself(&self) -> bool {
         self.0.iter().any(Shunt::counts_by_itself)
+    }
+
+    fn tidy(&mut self, idle_ns: u64) {
+        // What was counted for them is in the programs' counters, and no stream's.
+        self.0.iter_mut().for_each(|shunt| shunt.sweep(idle_ns, TIDIED_AT_ONCE, |_, _| ()));
     }
 
     fn is_crowded(&self) -> bool {
