@@ -138,7 +138,7 @@ fn names_by_dig_and_many_small_connections() {
                 let (server, name) = (format!("@{THERE_ADDRESS}"), format!("host{number}.example"));
                 rig.here(&["dig", &server, &name, "+tries=3", "+noedns"]);
             }
-            for number in 0..1000 {
+            for number in 0..10_000 {
                 let mut stream = TcpStream::connect((THERE_ADDRESS, 7)).expect("a connection");
                 let said = format!("call {number}");
                 stream.write_all(said.as_bytes()).expect("written");
