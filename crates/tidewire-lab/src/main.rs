@@ -116,6 +116,9 @@ enum Command {
         /// Folder of the release build
         #[arg(long)]
         programs: PathBuf,
+        /// Receive in a thread of the kernel on the program's core, not on the generator's
+        #[arg(long)]
+        threaded: bool,
         /// Only rows whose names hold one of these
         rows: Vec<String>,
     },
@@ -130,9 +133,15 @@ enum Command {
         /// Bytes of a frame, FCS included
         #[arg(long, default_value_t = 64)]
         size: u32,
-        /// Flows of UDP
+        /// Flows at once
         #[arg(long, default_value_t = 1000)]
         flows: u64,
+        /// TCP instead of UDP: this many connections in all
+        #[arg(long)]
+        connections: Option<u64>,
+        /// Receive in a thread of the kernel on the program's core, not on the generator's
+        #[arg(long)]
+        threaded: bool,
         /// The command; IFACE stands for the interface
         #[arg(last = true)]
         command: Vec<String>,
@@ -211,14 +220,20 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let results = bench::run(&options)?;
             print!("{}", bench::markdown(&results));
         }
-        Command::BenchLive { output, quick, programs, rows } => {
-            let options = live::Options { output, quick, programs, only: rows };
+        Command::BenchLive { output, quick, programs, threaded, rows } => {
+            let options = live::Options { output, quick, programs, threaded, only: rows };
             print!("{}", live::run(&options)?);
         }
-        Command::Listen { rate, seconds, size, flows, command } => {
+        Command::Listen { rate, seconds, size, flows, connections, threaded, command } => {
             let rate = if rate > 0.0 { rate } else { f64::INFINITY };
-            let load = live::Load { flows, size, rate, seconds, classes: Vec::new() };
-            println!("{}", live::one(&command, &load)?);
+            let load = match connections {
+                None => live::Load::udp(flows, size, rate, seconds),
+                Some(connections) => live::Load {
+                    kind: live::Kind::Tcp { connections, segments: 10 },
+                    ..live::Load::udp(flows, size, rate, seconds)
+                },
+            };
+            println!("{}", live::one(&command, &load, threaded)?);
         }
         Command::Engine { connections, rounds, length } => {
             let figures = concurrency::run(connections, rounds, length)?;

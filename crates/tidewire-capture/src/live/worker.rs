@@ -18,6 +18,13 @@ use crate::{
 /// itself costs nothing.
 const ROUND_FRAMES: usize = 512;
 
+/// Frames of a round, at least.
+const ROUND_FRAMES_MIN: usize = 16;
+
+/// How long a round should take at most. A handler that needs longer gets fewer frames at once: memory is given back, and
+/// the level that overload is judged by is looked at, between rounds only.
+const ROUND_TIME: Duration = Duration::from_millis(1);
+
 /// Frames of one ring that wait for others with earlier timestamps. Beyond this, order is given up rather than frames.
 const WAITING_FRAMES_MAX: usize = 1 << 16;
 
@@ -40,6 +47,8 @@ pub struct Worker {
     arena: Arc<Arena>,
     lines: Vec<Line>,
     batch: Vec<Frame>,
+    /// Frames that one ring may add in the next round.
+    round_frames: usize,
     /// This worker's index and how many there are: numbers of frames are unique among them.
     place: (u64, u64),
     frames: u64,
@@ -64,6 +73,7 @@ impl Worker {
             arena,
             lines: rings.into_iter().map(line).collect(),
             batch: Vec::new(),
+            round_frames: ROUND_FRAMES,
             place: (place.0 as u64, place.1.max(1) as u64),
             frames: 0,
             clock_ns: 0,
@@ -98,7 +108,9 @@ impl Worker {
             return 0;
         }
         let frames = self.batch.len();
+        let begun = Instant::now();
         take(&Batch { memory: self.arena.bytes(), frames: &self.batch });
+        self.round_frames = round(self.round_frames, frames, begun.elapsed());
         self.batch.clear();
         for line in &mut self.lines {
             line.ring.give_back(std::mem::take(&mut line.taken));
@@ -173,8 +185,8 @@ impl Worker {
             if line.retry.is_some_and(|at| Instant::now() < at) {
                 continue;
             }
-            let most = if several { WAITING_FRAMES_MAX.saturating_sub(line.waiting.len()) } else { ROUND_FRAMES };
-            let most = most.min(ROUND_FRAMES);
+            let most = if several { WAITING_FRAMES_MAX.saturating_sub(line.waiting.len()) } else { self.round_frames };
+            let most = most.min(self.round_frames);
             if most == 0 {
                 continue;
             }
@@ -197,7 +209,7 @@ impl Worker {
             self.batch.extend(line.waiting.drain(..));
         } else {
             let horizon = self.horizon(now_ns);
-            while self.batch.len() < ROUND_FRAMES * self.lines.len() {
+            while self.batch.len() < self.round_frames * self.lines.len() {
                 let heads = self.lines.iter_mut().filter(|line| !line.waiting.is_empty());
                 let earliest = heads.min_by_key(|line| line.waiting.front().map(|frame| frame.timestamp_ns));
                 let Some(line) = earliest else { break };
@@ -267,6 +279,15 @@ impl Worker {
         self.calls += 1;
         let _ = wait::readable(&descriptors, most);
     }
+}
+
+/// How many frames the next round has, after one of `frames` that took so long.
+fn round(now: usize, frames: usize, took: Duration) -> usize {
+    if took <= ROUND_TIME {
+        return (now * 2).min(ROUND_FRAMES);
+    }
+    let fit = frames as u128 * ROUND_TIME.as_nanos() / took.as_nanos();
+    usize::try_from(fit).unwrap_or(ROUND_FRAMES).clamp(ROUND_FRAMES_MIN, ROUND_FRAMES)
 }
 
 #[cfg(test)]

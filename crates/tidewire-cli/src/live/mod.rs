@@ -8,7 +8,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use tidewire::{
     Capture,
-    live::{Direction, Interface, LiveSettings, Role},
+    live::{Direction, InKernel, Interface, LiveSettings, Role},
 };
 use tidewire_capture::privilege::Confinement;
 use tidewire_steer::{Compiled, Program, Settings};
@@ -26,6 +26,9 @@ const LIVE: &str = "Live";
 
 /// Smallest ring, bytes: a few blocks of the largest frames.
 const RING_BYTES_MIN: u64 = 1 << 20;
+
+/// Most directions of flows that tables in the kernel are made for: 2 GiB.
+const KERNEL_FLOWS_MAX: u32 = 1 << 24;
 
 /// What a capture from interfaces takes.
 #[derive(Args, Clone, Debug, Default)]
@@ -101,6 +104,11 @@ pub struct Live {
     #[arg(long, display_order = 27, help_heading = LIVE)]
     pub no_sandbox: bool,
 
+    /// Directions of flows over IPv4 that programs in the kernel can know at once, and a quarter as many over IPv6; 0:
+    /// cut nothing off in the kernel [default: 262144, in 48 MiB]
+    #[arg(long, value_name = "N", display_order = 28, value_parser = whole::<u32>, help_heading = LIVE)]
+    pub kernel_flows: Option<u32>,
+
     /// Do not say at the start how packets are got
     #[arg(short = 'q', long, display_order = 25, help_heading = LIVE)]
     pub quiet: bool,
@@ -131,6 +139,7 @@ impl Live {
             ("--merge-window", self.merge_window.is_some()),
             ("--metrics", self.metrics.is_some()),
             ("--no-sandbox", self.no_sandbox),
+            ("--kernel-flows", self.kernel_flows.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) => Err(Failure::Usage(format!("{name} is for interfaces: name one with -i"))),
@@ -182,6 +191,14 @@ impl Live {
         if let Some(Span(ns)) = self.busy_poll {
             settings.busy_poll_us = u32::try_from(ns.div_ceil(1000))
                 .map_err(|_| Failure::Usage("--busy-poll: microseconds are meant, as in 50us".into()))?;
+        }
+        match self.kernel_flows {
+            None => {}
+            Some(0) => settings.kernel.use_it = InKernel::Never,
+            Some(count @ 1..=KERNEL_FLOWS_MAX) => {
+                (settings.kernel.flows_v4, settings.kernel.flows_v6) = (count, count.div_ceil(4));
+            }
+            Some(_) => return Err(Failure::Usage(format!("--kernel-flows: at most {KERNEL_FLOWS_MAX}"))),
         }
         if let Some(Span(ns)) = self.merge_window {
             settings.merge_window = Duration::from_nanos(ns);

@@ -58,8 +58,8 @@ impl Sink for Counter {
         self.0.bytes.update(|count| count + bytes.len() as u64);
     }
 
-    fn close(&mut self, _: usize) {
-        self.0.closed.update(|count| count + 1);
+    fn close(&mut self, _: usize, orderly: bool) {
+        self.0.closed.update(|count| count + u64::from(orderly));
     }
 }
 
@@ -79,7 +79,7 @@ impl Sink for Flows {
         self.totals.bytes.update(|count| count + bytes.len() as u64);
     }
 
-    fn close(&mut self, _: usize) {}
+    fn close(&mut self, _: usize, _: bool) {}
 
     fn datagram(&mut self, ends: &Endpoints, payload_bytes: usize) {
         let flow = self.flows.entry(*ends).or_default();
@@ -114,8 +114,8 @@ impl Sink for Searcher {
         self.totals.matches.update(|count| count + matches);
     }
 
-    fn close(&mut self, connection: usize) {
-        self.totals.closed.update(|count| count + 1);
+    fn close(&mut self, connection: usize, orderly: bool) {
+        self.totals.closed.update(|count| count + u64::from(orderly));
         self.borders[connection].iter_mut().for_each(Border::reset);
         self.free.push(connection);
     }

@@ -16,7 +16,7 @@ use std::{path::PathBuf, process::Command};
 use report::{Results, write};
 use tools::Tools;
 
-pub use point::{Load, Point};
+pub use point::{Kind, Load, Point};
 pub use report::markdown;
 use rows::ROWS;
 
@@ -29,6 +29,8 @@ pub struct Options {
     pub quick: bool,
     /// Folder of the release build (`tidewire`, `pcap-loop`, `nids-loop`).
     pub programs: PathBuf,
+    /// Frames are received in a thread of the kernel on the program's core, instead of on the generator's core.
+    pub threaded: bool,
     /// Only rows whose names hold one of these; none: all.
     pub only: Vec<String>,
 }
@@ -36,6 +38,7 @@ pub struct Options {
 /// What rows are given.
 pub(crate) struct Bench {
     pub quick: bool,
+    pub receiving: stage::Receiving,
     pub tools: Tools,
 }
 
@@ -54,14 +57,17 @@ pub fn run(options: &Options) -> Result<String, String> {
     if let Some(why) = tidewire_gen::net::missing() {
         return Err(format!("networks cannot be had here: {why}"));
     }
-    let bench = Bench { quick: options.quick, tools: Tools::new(&options.programs) };
+    let receiving = if options.threaded { stage::Receiving::Thread } else { stage::Receiving::Sender };
+    let bench = Bench { quick: options.quick, receiving, tools: Tools::new(&options.programs) };
     let mut results = Results {
         machine: crate::bench::machine(),
         date: said("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
         quick: options.quick,
+        threaded: options.threaded,
         ..Results::default()
     };
-    let wanted = |id: &str| options.only.is_empty() || options.only.iter().any(|only| id.contains(only.as_str()));
+    let by_default = |id: &str| options.only.is_empty() && id != rows::TEN_MILLION;
+    let wanted = |id: &str| by_default(id) || options.only.iter().any(|only| id.contains(only.as_str()));
     for (id, row) in ROWS.iter().filter(|(id, _)| wanted(id)) {
         eprintln!("bench-live: {id}");
         let section = row(&bench).unwrap_or_else(|why| {
@@ -78,17 +84,18 @@ pub fn run(options: &Options) -> Result<String, String> {
 ///
 /// # Errors
 /// The stage or the generator fails.
-pub fn one(words: &[String], load: &Load) -> Result<String, String> {
+pub fn one(words: &[String], load: &Load, threaded: bool) -> Result<String, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let program = words.first().map(|first| {
         let speech = match first.rsplit('/').next().unwrap_or_default() {
             "tcpdump" => said::Speech::Tcpdump,
-            "pcap-loop" | "nids-loop" => said::Speech::Loop,
+            "pcap-loop" | "nids-loop" | "stream-loop" => said::Speech::Loop,
             _ => said::Speech::Tidewire,
         };
         program::Program::new(first, &words, speech)
     });
-    let point = stage::Stage::inside(1500, |stage| point::measure(stage, program.as_ref(), load))?;
+    let receiving = if threaded { stage::Receiving::Thread } else { stage::Receiving::Sender };
+    let point = stage::Stage::inside(receiving, |stage| point::measure(stage, program.as_ref(), load))?;
     serde_json::to_string_pretty(&point).map_err(|error| error.to_string())
 }
 

@@ -5,7 +5,7 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 use serde::Serialize;
 use tidewire_gen::{
     Plan, Rate, Report, Sender, Sizes, run,
-    traffic::{Class, Flows, Order, Traffic},
+    traffic::{Class, Connections, Flows, Order, TcpSettings, Traffic},
 };
 
 use super::{
@@ -13,12 +13,29 @@ use super::{
     program::{Program, Running, Trace},
     said::Said,
     stage::{RECEIVING_CORE, SENDING_CORE, Stage},
+    sweep::Verdict,
 };
+
+/// What packets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// UDP, each packet of any flow.
+    Udp,
+    /// TCP connections from SYN to FIN, as many at once as there are flows, one packet of each after the other.
+    Tcp {
+        /// Connections in all.
+        connections: u64,
+        /// Segments of data from each server.
+        segments: u32,
+    },
+}
 
 /// What is offered.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Flows of UDP, in random order.
+    /// What packets are.
+    pub kind: Kind,
+    /// Flows at once.
     pub flows: u64,
     /// Bytes on the cable, FCS included.
     pub size: u32,
@@ -28,16 +45,42 @@ pub struct Load {
     pub seconds: f64,
     /// Classes of flows, by port; empty: all the same.
     pub classes: Vec<Class>,
+    /// UDP: a packet of each flow before, at this rate, so that all flows are known when measuring begins; 0: none.
+    pub greeting: f64,
 }
 
 impl Load {
-    fn traffic(&self) -> Result<Flows, String> {
-        let mut flows = Flows::udp(self.flows, Sizes::fixed(self.size)?)?;
-        flows.order = Order::Random;
-        if !self.classes.is_empty() {
-            flows.set_classes(self.classes.clone())?;
+    /// UDP of this many flows, all alike.
+    #[must_use]
+    pub fn udp(flows: u64, size: u32, rate: f64, seconds: f64) -> Self {
+        Self { kind: Kind::Udp, flows, size, rate, seconds, classes: Vec::new(), greeting: 0.0 }
+    }
+
+    /// The packets.
+    ///
+    /// # Errors
+    /// What the generator says of the settings.
+    pub(crate) fn traffic(&self) -> Result<Box<dyn Traffic>, String> {
+        let sizes = Sizes::fixed(self.size)?;
+        match self.kind {
+            Kind::Udp => {
+                let mut flows = Flows::udp(self.flows, sizes)?;
+                flows.order = Order::Random;
+                if !self.classes.is_empty() {
+                    flows.set_classes(self.classes.clone())?;
+                }
+                Ok(Box::new(flows))
+            }
+            Kind::Tcp { connections, segments } => {
+                let mut settings = TcpSettings::new()?;
+                (settings.concurrent, settings.connections) = (self.flows, Some(connections));
+                (settings.segments, settings.sizes) = (segments, sizes);
+                if !self.classes.is_empty() {
+                    settings.classes.clone_from(&self.classes);
+                }
+                Ok(Box::new(Connections::new(settings)?))
+            }
         }
-        Ok(flows)
     }
 
     fn plan(&self, interface: &str) -> Plan {
@@ -45,8 +88,10 @@ impl Load {
         Plan {
             rate,
             sender: Sender::Auto,
-            duration: Some(Duration::from_secs_f64(self.seconds)),
+            duration: (self.kind == Kind::Udp).then(|| Duration::from_secs_f64(self.seconds)),
             cpu: Some(SENDING_CORE),
+            // A veth's ring holds 256 frames: a sender that was held up must not fill it at once.
+            burst: 128,
             ..Plan::new([interface])
         }
     }
@@ -67,6 +112,10 @@ pub struct Point {
     pub offered: u64,
     /// Their bytes without FCS, as programs count them.
     pub offered_bytes: u64,
+    /// TCP connections offered, and their payload in both directions.
+    pub connections: Option<u64>,
+    /// See `connections`.
+    pub payload_bytes: Option<u64>,
     /// Packets offered a second.
     pub offered_pps: f64,
     /// Bits offered a second, on the cable.
@@ -89,9 +138,7 @@ pub struct Point {
     pub cpu: f64,
     /// Of these, the share in user mode.
     pub cpu_user: f64,
-    /// The same of the interface's NAPI thread, which does the work of receiving soft interrupts.
-    pub napi: f64,
-    /// What soft interrupts (other than the NAPI thread) took of the receiving core.
+    /// The same of receiving before programs get anything: soft interrupts on the generator's core, or the NAPI thread.
     pub softirq: f64,
     /// How busy the receiving core was.
     pub core: f64,
@@ -119,10 +166,21 @@ impl Point {
         self.failed.is_none() && self.loss == 0.0 && self.backlog_s <= (self.seconds / 10.0).max(0.1)
     }
 
-    /// CPU time of program and NAPI together, nanoseconds a packet offered.
+    /// The same with what the generator could do.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let is_less = self.wanted_pps.is_none_or(|wanted| self.offered_pps < wanted * 0.9);
+        match (self.holds(), is_less) {
+            (false, _) => Verdict::Lost,
+            (true, true) => Verdict::HeldLess,
+            (true, false) => Verdict::Held,
+        }
+    }
+
+    /// CPU time of program and soft interrupts together, nanoseconds a packet offered.
     #[must_use]
     pub fn ns_per_packet(&self) -> f64 {
-        (self.cpu + self.napi) * self.seconds * 1e9 / self.offered.max(1) as f64
+        (self.cpu + self.softirq) * self.seconds * 1e9 / self.offered.max(1) as f64
     }
 }
 
@@ -130,7 +188,7 @@ impl Point {
 struct Reading {
     process: u64,
     split: [u64; 2],
-    napi: u64,
+    softirq: u64,
     core: cpu::Core,
     dropped: u64,
 }
@@ -140,7 +198,11 @@ impl Reading {
         Ok(Self {
             process: running.map_or(0, Running::cpu_ns),
             split: running.map_or([0; 2], Running::user_and_system_ns),
-            napi: stage.napi.iter().map(|thread| cpu::process_ns(*thread)).sum(),
+            softirq: if stage.napi.is_empty() {
+                cpu::core(SENDING_CORE).softirq_ns
+            } else {
+                stage.napi.iter().map(|thread| cpu::process_ns(*thread)).sum()
+            },
             core: cpu::core(RECEIVING_CORE),
             dropped: stage.received()?.rx_dropped,
         })
@@ -170,9 +232,11 @@ pub fn measure(stage: &Stage<'_>, program: Option<&Program>, load: &Load) -> Res
         (Some(running), true) => Some(Trace::begin(running)?),
         _ => None,
     };
-    let before = Reading::take(stage, running.as_ref())?;
+    let dropped = stage.received()?.rx_dropped;
+    let greeted = greet(stage, load)?;
+    let before = Reading { dropped, ..Reading::take(stage, running.as_ref())? };
     let mut traffic = load.traffic()?;
-    let report = offer(stage, &mut traffic, load)?;
+    let report = offer(stage, traffic.as_mut(), load)?;
     let backlog = match &running {
         Some(running) => running.wait_until_idle(Duration::from_secs(5)),
         None => Duration::ZERO,
@@ -180,6 +244,10 @@ pub fn measure(stage: &Stage<'_>, program: Option<&Program>, load: &Load) -> Res
     let after = Reading::take(stage, running.as_ref())?;
     point.traced_calls = trace.and_then(Trace::end);
     point.note(&report, &before, &after);
+    if let Some(greeted) = greeted {
+        point.offered += greeted.packets;
+        point.offered_bytes += greeted.bytes.saturating_sub(4 * greeted.packets);
+    }
     point.backlog_s = backlog.as_secs_f64();
     if let Some(running) = running {
         match running.end(stage) {
@@ -194,9 +262,26 @@ pub fn measure(stage: &Stage<'_>, program: Option<&Program>, load: &Load) -> Res
     Ok(point)
 }
 
+/// Sends one packet of each flow.
+fn greet(stage: &Stage<'_>, load: &Load) -> Result<Option<Report>, String> {
+    if load.greeting == 0.0 {
+        return Ok(None);
+    }
+    let mut flows = Flows::udp(load.flows, Sizes::fixed(load.size)?)?;
+    let slow = Load { rate: load.greeting, ..load.clone() };
+    let plan = Plan { packets: Some(load.flows), duration: None, ..slow.plan(&stage.sender) };
+    let report = send(&mut flows, &plan)?;
+    std::thread::sleep(Duration::from_millis(100));
+    Ok(Some(report))
+}
+
 fn offer(stage: &Stage<'_>, traffic: &mut dyn Traffic, load: &Load) -> Result<Report, String> {
+    send(traffic, &load.plan(&stage.sender))
+}
+
+fn send(traffic: &mut dyn Traffic, plan: &Plan) -> Result<Report, String> {
     let never = AtomicBool::new(false);
-    run(traffic, &load.plan(&stage.sender), &never, &mut |_| {}).map_err(|error| error.to_string())
+    run(traffic, plan, &never, &mut |_| {}).map_err(|error| error.to_string())
 }
 
 impl Point {
@@ -205,6 +290,9 @@ impl Point {
         self.seconds = seconds;
         self.offered = report.packets;
         self.held_up = report.late;
+        let told = |name: &str| report.tally.iter().find(|(told, _)| *told == name).map(|(_, count)| *count);
+        self.connections = told("connections_closed");
+        self.payload_bytes = told("client_payload_bytes").zip(told("server_payload_bytes")).map(|(a, b)| a + b);
         self.offered_bytes = report.bytes.saturating_sub(4 * report.packets);
         self.offered_pps = report.packets_per_s();
         self.offered_bps = report.cable_bits_per_s();
@@ -212,8 +300,7 @@ impl Point {
         self.cpu = share(before.process, after.process);
         let [user, system] = [0, 1].map(|index| share(before.split[index], after.split[index]));
         self.cpu_user = if user + system > 0.0 { user / (user + system) } else { 0.0 };
-        self.napi = share(before.napi, after.napi);
-        self.softirq = share(before.core.softirq_ns, after.core.softirq_ns);
+        self.softirq = share(before.softirq, after.softirq);
         self.core = share(before.core.busy_ns, after.core.busy_ns);
         self.lost_interface = after.dropped.saturating_sub(before.dropped);
     }
@@ -223,6 +310,8 @@ impl Point {
         self.lost_ring = said.ring_lost.unwrap_or(0);
         if let Some(got) = said.packets {
             self.loss = self.offered.saturating_sub(got) as f64 / self.offered.max(1) as f64;
+            // A frame that an AF_XDP ring has no room for counts as dropped by the interface as well.
+            self.lost_interface = self.lost_interface.min(self.offered.saturating_sub(got + self.lost_ring));
             let explained = got + self.lost_interface + self.lost_ring + said.shed.unwrap_or(0);
             self.unexplained = self.offered.cast_signed() - explained.cast_signed();
         } else {

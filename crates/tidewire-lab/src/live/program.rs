@@ -160,11 +160,22 @@ impl Running {
         }
     }
 
+    /// How long frames may stay in its ring unseen: the time after which the kernel hands over a block that is not full.
+    fn block_time(&self) -> Duration {
+        match self.speech {
+            // Their time is a second, and what they have not seen by the end they do not count.
+            Speech::Tcpdump | Speech::Softflowd(_) => Duration::from_millis(1100),
+            Speech::Loop => Duration::from_millis(150),
+            Speech::Tidewire => Duration::from_millis(20),
+        }
+    }
+
     /// Asks it to end; what it said, and what it used in all.
     ///
     /// # Errors
     /// It does not end, or ends with an error.
     pub fn end(mut self, stage: &Stage<'_>) -> Result<(Said, Usage), String> {
+        thread::sleep(self.block_time());
         let mut asked = String::new();
         if let Speech::Softflowd(socket) = &self.speech {
             let socket = socket.clone();

@@ -70,6 +70,8 @@ pub struct Results {
     pub date: String,
     /// Whether few and short measurements were made.
     pub quick: bool,
+    /// Whether frames were received in a thread on the programs' core.
+    pub threaded: bool,
     /// The rows.
     pub sections: Vec<Section>,
 }
@@ -90,22 +92,34 @@ pub fn write(results: &Results, folder: &Path) -> Result<(), String> {
 }
 
 /// How it was measured.
-const METHOD: &str = "Two network namespaces joined by a veth pair. The generator (`tidewire gen`: XDP live frames out of the \
-kernel where possible) has core 0 to itself. The receiving end's NAPI is a thread on core 1, at a real-time priority, so that \
-it interrupts programs as soft interrupts do; the program under test runs on core 1 as well (where two workers are named, \
-the second is on the generator's core). So one core pays for receiving, as on a machine with one queue. Everything runs at \
-nice -20. What was offered is the generator's account; what was received the programs' own. `lost` is the share of offered \
-packets that the program did not get: because the interface's ring (256 frames in a veth) was full, or the program's. CPU is \
-in percent of a core while packets were offered: of the process (user and system), and of the NAPI thread, which is the soft \
-interrupt load. A rate is held when nothing at all is lost and nothing is left in the ring for longer than a tenth of the \
-time; a rate that did not hold is tried again once.\n";
+const METHOD: &str = "Two network namespaces joined by a veth pair, frames out of the kernel (`tidewire gen`: XDP live frames). \
+The program under test has core 1 to itself; where two workers are named, the second is on core 0. Everything runs at \
+nice -20. What was offered is the generator's account; what was received, the programs' own. `lost` is the share of offered \
+packets that the program did not get. CPU is in percent of a core while packets were offered, user and system. A rate is held \
+when nothing at all is lost and nothing is left in the ring for longer than a tenth of the time; a rate that did not hold is \
+tried again once. Rings are of 64 MiB unless said otherwise.\n";
+
+/// Where frames are received.
+const ON_SENDER: &str = "Core 0 generates and receives: the receiving end's soft interrupts run there, between the generator's \
+bursts, which wait for them. So nothing is lost before a program's ring, and the greatest rate is what one core can send *and* \
+receive. `softirq` is what receiving took of core 0, by the kernel's ticks.\n";
+/// See `ON_SENDER`.
+const IN_THREAD: &str = "Core 0 generates; the receiving end's NAPI is a thread on core 1, at a real-time priority, so that it \
+interrupts the program as soft interrupts do. Frames that find the interface's ring (256 in a veth) full are lost there. \
+`softirq` is the CPU time of that thread.\n";
 
 /// The tables as Markdown.
 #[must_use]
 pub fn markdown(results: &Results) -> String {
     let mut text = String::from("# Benchmark: live\n\n");
     let size = if results.quick { " QUICK: few and short measurements, not for quoting." } else { "" };
-    let _ = writeln!(text, "{}. {}.{size}\n\n{METHOD}", results.machine, results.date);
+    let _ = writeln!(
+        text,
+        "{}. {}.{size}\n\n{METHOD}\n{}",
+        results.machine,
+        results.date,
+        if results.threaded { IN_THREAD } else { ON_SENDER }
+    );
     let goals: Vec<_> = results.sections.iter().flat_map(|section| &section.goals).collect();
     if !goals.is_empty() {
         text.push_str("| goal | figure | |\n|---|---|---|\n");

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Whose words they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// `pcap-loop` and `nids-loop`: one JSON object.
+    /// `pcap-loop`, `nids-loop` and `stream-loop`: one JSON object.
     Loop,
     /// tcpdump's lines on standard error.
     Tcpdump,
@@ -33,6 +33,10 @@ pub struct Said {
     pub flow_bytes: Option<u64>,
     /// System calls of the capture.
     pub calls: Option<u64>,
+    /// Connections that were followed from their SYN to their FINs.
+    pub closed: Option<u64>,
+    /// Packets of the class that must not lose any.
+    pub high_packets: Option<u64>,
     /// Bytes of streams that were delivered.
     pub delivered_bytes: Option<u64>,
     /// Matches of patterns.
@@ -63,7 +67,7 @@ fn of_loop(output: &str) -> Said {
     let all = last_json(output);
     let number = |name: &str| all.get(name).and_then(Value::as_u64);
     let dropped = number("dropped");
-    // libpcap counts what it dropped among what it received (packet(7), PACKET_STATISTICS).
+    // libpcap counts what it dropped among what it received; packet(7), PACKET_STATISTICS.
     let received = number("received").map(|all| all.saturating_sub(dropped.unwrap_or(0)));
     Said {
         packets: number("packets").or(received),
@@ -71,6 +75,10 @@ fn of_loop(output: &str) -> Said {
         flows: number("flows").or(number("connections")),
         flow_packets: number("flow_packets"),
         flow_bytes: number("flow_bytes"),
+        closed: number("closed"),
+        high_packets: number("high_packets"),
+        shed: number("shed"),
+        calls: number("calls"),
         delivered_bytes: number("delivered_bytes"),
         matches: number("matches"),
         all: all.clone(),
@@ -114,9 +122,12 @@ fn of_tidewire(output: &str) -> Said {
     let mut said = Said { all: all.clone(), ..Said::default() };
     let at = |path: &str| all.pointer(path).and_then(Value::as_u64);
     // What was counted in the kernel never came this far, and is part of the flows all the same.
-    said.packets = at("/received").map(|received| received + at("/detail/shunted_packets").unwrap_or(0));
-    said.ring_lost = at("/detail/live/rings/no_room");
-    said.calls = at("/detail/live/rings/calls");
+    let shunted = at("/detail/live/shunted_packets").unwrap_or(0);
+    let received = at("/received").map(|received| received + shunted);
+    // `count` has no ledger, and says it at the top.
+    said.packets = received.or(at("/packets"));
+    said.ring_lost = at("/detail/live/rings/no_room").or(at("/live/rings/no_room"));
+    said.calls = at("/detail/live/rings/calls").or(at("/live/rings/calls"));
     said.shed = at("/shed");
     said.delivered_bytes = at("/detail/delivered_bytes");
     sum_flows(output, &mut said);

@@ -1,4 +1,4 @@
-//! Where it is measured: a cable between two namespaces, the receiving end's NAPI a thread on a core of its own.
+//! Where it is measured: a cable between two namespaces, the generator on one core, programs on another.
 
 use std::{
     process::{Child, Command},
@@ -14,7 +14,7 @@ use super::cpu::kernel_threads;
 
 /// The generator's core.
 pub const SENDING_CORE: usize = 0;
-/// The core of the program under test and of the receiving end's NAPI.
+/// The core of the program under test.
 pub const RECEIVING_CORE: usize = 1;
 
 /// The NAPI thread's priority: it interrupts programs, as a soft interrupt would.
@@ -28,7 +28,7 @@ pub struct Stage<'n> {
     pub sender: String,
     /// The receiving end.
     pub receiver: String,
-    /// Threads of the receiving end's NAPI.
+    /// Threads of the receiving end's NAPI, where it has some.
     pub napi: Vec<u32>,
 }
 
@@ -52,15 +52,27 @@ fn own_name() -> String {
     format!("tb{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
+/// Where frames are received, before programs get them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiving {
+    /// In soft interrupts on the generator's core, which then waits: frames are only lost by the program.
+    Sender,
+    /// In a thread of the kernel on the program's core, ahead of the program: the interface's ring (256 frames) can overflow.
+    Thread,
+}
+
 /// What is done at the receiving end before measuring.
-fn prepare(name: &str) -> Result<(), String> {
+fn prepare(name: &str, receiving: Receiving) -> Result<(), String> {
     for step in
         ["link set rx0 down", &format!("link set rx0 name {name}"), &format!("link set {name} up"), "link set lo up"]
     {
         command(&format!("ip {step}"))?;
     }
-    let sysfs = Sysfs::mount().map_err(words)?;
-    std::fs::write(sysfs.path(&format!("class/net/{name}/threaded")), "1").map_err(words)
+    if receiving == Receiving::Thread {
+        let sysfs = Sysfs::mount().map_err(words)?;
+        std::fs::write(sysfs.path(&format!("class/net/{name}/threaded")), "1").map_err(words)?;
+    }
+    Ok(())
 }
 
 impl Stage<'_> {
@@ -68,13 +80,16 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// What keeps it from coming up, and what `work` returns.
-    pub fn inside<T: Send>(mtu: u32, work: impl FnOnce(&Stage<'_>) -> Result<T, String> + Send) -> Result<T, String> {
-        let layout = Layout { mtu, ..Layout::default() };
+    pub fn inside<T: Send>(
+        receiving: Receiving,
+        work: impl FnOnce(&Stage<'_>) -> Result<T, String> + Send,
+    ) -> Result<T, String> {
+        let layout = Layout::default();
         let inside = |network: &Network| {
             let name = own_name();
             let given = name.clone();
-            network.on_receiver(move || prepare(&given)).map_err(words)?.map_err(Failed)?;
-            let napi = napi_threads(&name)?;
+            network.on_receiver(move || prepare(&given, receiving)).map_err(words)?.map_err(Failed)?;
+            let napi = if receiving == Receiving::Thread { napi_threads(&name)? } else { Vec::new() };
             for thread in &napi {
                 command(&format!("taskset -pc {RECEIVING_CORE} {thread}"))?;
                 command(&format!("chrt -f -p {NAPI_PRIORITY} {thread}"))?;

@@ -24,47 +24,62 @@ pub struct Series<P> {
     pub unbounded: bool,
 }
 
-/// Measures at the plan's rates until `holds` fails, then looks for the limit by bisection.
+/// What a point says of its rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It was held.
+    Held,
+    /// It was held, but less was offered than was asked for: greater rates would show the same.
+    HeldLess,
+    /// It was too much.
+    Lost,
+}
+
+/// Measures at the plan's rates until one is too much or cannot be offered; in the first case looks for the limit by
+/// bisection.
 ///
 /// # Errors
 /// What `measure` returns.
 pub fn sweep<P, E>(
     plan: &Plan,
     mut measure: impl FnMut(f64) -> Result<P, E>,
-    holds: impl Fn(&P) -> bool,
+    judge: impl Fn(&P) -> Verdict,
 ) -> Result<Series<P>, E> {
     let mut points = Vec::new();
-    let mut attempt = |rate: f64, again: u32| -> Result<(P, bool), E> {
+    let mut attempt = |rate: f64, again: u32| -> Result<(P, Verdict), E> {
         let mut point = measure(rate)?;
         for _ in 0..again {
-            if holds(&point) {
+            if judge(&point) != Verdict::Lost {
                 break;
             }
             point = measure(rate)?;
         }
-        let held = holds(&point);
-        Ok((point, held))
+        let verdict = judge(&point);
+        Ok((point, verdict))
     };
     let (mut limit, mut failed, mut beyond) = (None, None, 0);
     for &rate in &plan.rates {
         if beyond > plan.beyond {
             break;
         }
-        let (point, held) = attempt(rate, if failed.is_none() { plan.again } else { 0 })?;
+        let (point, verdict) = attempt(rate, if failed.is_none() { plan.again } else { 0 })?;
         points.push((rate, point));
-        if !held || failed.is_some() {
+        if verdict == Verdict::Lost || failed.is_some() {
             failed = failed.or(Some(rate));
             beyond += 1;
         } else {
             limit = Some(rate);
         }
+        if verdict == Verdict::HeldLess {
+            break;
+        }
     }
     if let (Some(mut low), Some(mut high)) = (limit, failed) {
         for _ in 0..plan.halvings {
             let rate = (low * high).sqrt();
-            let (point, held) = attempt(rate, plan.again)?;
+            let (point, verdict) = attempt(rate, plan.again)?;
             points.push((rate, point));
-            if held {
+            if verdict != Verdict::Lost {
                 low = rate;
             } else {
                 high = rate;
@@ -80,13 +95,17 @@ pub fn sweep<P, E>(
 mod tests {
     use super::*;
 
+    fn held(held: bool) -> Verdict {
+        if held { Verdict::Held } else { Verdict::Lost }
+    }
+
     fn plan() -> Plan {
         Plan { rates: vec![1.0, 2.0, 4.0, 8.0, 16.0], halvings: 6, again: 0, beyond: 0 }
     }
 
     #[test]
     fn the_limit_is_found() {
-        let measured = sweep(&plan(), Ok::<_, ()>, |rate| *rate <= 5.3).unwrap();
+        let measured = sweep(&plan(), Ok::<_, ()>, |rate| held(*rate <= 5.3)).unwrap();
         let limit = measured.limit.unwrap();
         assert!((5.2..=5.3).contains(&limit), "{limit}");
         assert!(!measured.unbounded);
@@ -96,12 +115,19 @@ mod tests {
 
     #[test]
     fn all_or_nothing() {
-        let all = sweep(&plan(), Ok::<_, ()>, |_| true).unwrap();
+        let all = sweep(&plan(), Ok::<_, ()>, |_| held(true)).unwrap();
         assert_eq!((all.limit, all.unbounded, all.points.len()), (Some(16.0), true, 5));
-        let none = sweep(&plan(), Ok::<_, ()>, |_| false).unwrap();
+        let none = sweep(&plan(), Ok::<_, ()>, |_| held(false)).unwrap();
         assert_eq!((none.limit, none.unbounded, none.points.len()), (None, false, 1));
-        let more = sweep(&Plan { beyond: 2, ..plan() }, Ok::<_, ()>, |_| false).unwrap();
+        let more = sweep(&Plan { beyond: 2, ..plan() }, Ok::<_, ()>, |_| held(false)).unwrap();
         assert_eq!(more.points.len(), 3);
+    }
+
+    #[test]
+    fn what_cannot_be_offered_is_the_end() {
+        let judge = |rate: &f64| if *rate > 4.0 { Verdict::HeldLess } else { Verdict::Held };
+        let measured = sweep(&plan(), Ok::<_, ()>, judge).unwrap();
+        assert_eq!((measured.limit, measured.unbounded, measured.points.len()), (Some(8.0), true, 4));
     }
 
     #[test]
@@ -111,7 +137,7 @@ mod tests {
             calls += 1;
             Ok::<_, ()>(calls != 2)
         };
-        let measured = sweep(&Plan { again: 1, ..plan() }, measure, |held| *held).unwrap();
+        let measured = sweep(&Plan { again: 1, ..plan() }, measure, |point| held(*point)).unwrap();
         assert!(measured.unbounded);
     }
 }

@@ -13,6 +13,7 @@ pub struct Tools {
     tidewire: String,
     pcap_loop: String,
     nids_loop: String,
+    stream_loop: String,
 }
 
 /// A program, or why there is none.
@@ -23,7 +24,12 @@ impl Tools {
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         let path = |name: &str| folder.join(name).display().to_string();
-        Self { tidewire: path("tidewire"), pcap_loop: path("pcap-loop"), nids_loop: path("nids-loop") }
+        Self {
+            tidewire: path("tidewire"),
+            pcap_loop: path("pcap-loop"),
+            nids_loop: path("nids-loop"),
+            stream_loop: path("stream-loop"),
+        }
     }
 
     /// A `tidewire` command, if this build has it and its options.
@@ -54,6 +60,17 @@ impl Tools {
         built(&self.pcap_loop)?;
         let (work, ring) = (work_ns.to_string(), ring_bytes.to_string());
         Ok(Program::new(name, &[&self.pcap_loop, "IFACE", "--work-ns", &work, "--buffer", &ring], Speech::Loop))
+    }
+
+    /// The library at some work: `count` or `match`.
+    ///
+    /// # Errors
+    /// It was not built.
+    pub fn streams(&self, name: &str, work: &str, more: &[&str]) -> Maybe {
+        built(&self.stream_loop)?;
+        let mut words = vec![self.stream_loop.as_str(), "IFACE", work];
+        words.extend(more);
+        Ok(Program::new(name, &words, Speech::Loop))
     }
 
     /// libnids at some work: `flows`, `count` or `match`.

@@ -93,6 +93,7 @@ pub struct Endpoints {
 
 const JUST_ESTABLISHED: c_char = 1;
 const DATA: c_char = 2;
+const CLOSED: c_char = 3;
 const DO_NOT_CHECK: c_uint = 1;
 
 #[link(name = "nids")]
@@ -111,8 +112,8 @@ pub trait Sink {
     fn open(&mut self) -> usize;
     /// The next bytes of a direction (0: from the client, 1: from the server).
     fn data(&mut self, connection: usize, direction: usize, bytes: &[u8]);
-    /// The connection ended.
-    fn close(&mut self, connection: usize);
+    /// The connection ended; `orderly`: by FINs, seen by libnids to their end.
+    fn close(&mut self, connection: usize, orderly: bool);
     /// A datagram of UDP, with as many bytes of payload.
     fn datagram(&mut self, _ends: &Endpoints, _payload_bytes: usize) {}
 }
@@ -147,7 +148,7 @@ unsafe extern "C" fn on_tcp(stream: *mut TcpStream, _: *mut *mut c_void) {
                     }
                 }
             }
-            _ => sink.close(numbers(stream, None)),
+            state => sink.close(numbers(stream, None), state == CLOSED),
         }
     }
 }

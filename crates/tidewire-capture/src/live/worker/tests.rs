@@ -155,3 +155,12 @@ fn a_ring_in_error_is_told_once_and_tried_again() {
     assert_eq!(poll(&mut worker).len(), 1);
     assert!(worker.troubles().is_empty());
 }
+
+#[test]
+fn slow_handlers_get_smaller_rounds() {
+    let ms = Duration::from_millis;
+    assert_eq!(round(ROUND_FRAMES, 512, ms(4)), 128);
+    assert_eq!(round(128, 128, ms(1000)), ROUND_FRAMES_MIN);
+    assert_eq!(round(16, 16, ms(1)), 32);
+    assert_eq!(round(ROUND_FRAMES, 512, ms(0)), ROUND_FRAMES);
+}

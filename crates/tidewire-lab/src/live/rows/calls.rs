@@ -10,7 +10,7 @@ use crate::live::{
 /// Goal of NCAP: system calls a delivered packet.
 const GOAL: f64 = 0.001;
 /// A rate that all of them hold, packets a second.
-const RATE: f64 = 600_000.0;
+const RATE: f64 = 800_000.0;
 
 pub(super) fn run(bench: &Bench) -> Result<Section, String> {
     let mut section = Section {
@@ -23,16 +23,16 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
         ..Section::default()
     };
     let programs = vec![
-        bench.tools.tidewire("tidewire, packet socket", "count", &["--engine", "packet", "--stats", "json"]),
-        bench.tools.tidewire("tidewire, AF_XDP", "count", &["--engine", "xdp", "--tap", "--stats", "json"]),
+        bench.tools.tidewire("tidewire, packet socket", "count", &["--engine", "packet", "--json"]),
+        bench.tools.tidewire("tidewire, AF_XDP", "count", &["--engine", "xdp", "--tap", "--json"]),
         bench.tools.pcap_loop("libpcap loop", 0, RING_BYTES),
         tcpdump(),
     ];
     let programs = those(programs, &mut section);
     let columns = ["program", "offered", "lost %", "own count", "own count, a packet", "strace", "strace, a packet"];
     let mut table = Table::new("", &columns);
-    let load = Load { flows: 1000, size: 64, rate: RATE, seconds: bench.seconds(), classes: Vec::new() };
-    Stage::inside(1500, |stage| {
+    let load = Load::udp(1000, 64, RATE, bench.seconds());
+    Stage::inside(bench.receiving, |stage| {
         for program in &programs {
             let Some(plain) = single(stage, program, &load, &mut section)? else { continue };
             let Some(traced) = single(stage, &program.clone().traced(), &load, &mut section)? else { continue };

@@ -14,14 +14,14 @@ use crate::live::{
 /// Frames on the cable, bytes.
 const SIZES: [u32; 6] = [64, 128, 256, 512, 1024, 1500];
 /// Packets a second.
-const RATES: [f64; 6] = [250e3, 500e3, 1e6, 1.5e6, 2e6, 3e6];
+const RATES: [f64; 4] = [500e3, 1e6, 1.5e6, 2.2e6];
 
 fn programs(bench: &Bench) -> Vec<Maybe> {
     let tools = &bench.tools;
     let both = |program: Maybe| program.map(Program::on_both_cores);
     let fanout = ["--fanout", "any", "hash", "-w", "2"];
-    let packet = ["--engine", "packet", "--stats", "json"];
-    let xdp = ["--engine", "xdp", "--tap", "--stats", "json"];
+    let packet = ["--engine", "packet", "--json"];
+    let xdp = ["--engine", "xdp", "--tap", "--json"];
     vec![
         tools.tidewire("packet socket", "count", &packet),
         both(tools.tidewire("packet socket, 2 workers (hash)", "count", &[&packet[..], &fanout].concat())),
@@ -41,14 +41,14 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
     };
     let programs = those(programs(bench), &mut section);
     let sizes: Vec<u32> = if bench.quick { vec![64, 1500] } else { SIZES.to_vec() };
-    let rates = if bench.quick { RATES[1..].iter().copied().step_by(2).collect() } else { RATES.to_vec() };
-    let plan = Plan { rates, halvings: if bench.quick { 0 } else { 2 }, again: 1, beyond: usize::from(!bench.quick) };
+    let rates = if bench.quick { RATES[..].iter().copied().step_by(2).collect() } else { RATES.to_vec() };
+    let plan = Plan { rates, halvings: u32::from(!bench.quick), again: 1, beyond: 0 };
     let mut found: Vec<Vec<Series<Point>>> = Vec::new();
-    Stage::inside(1500, |stage| {
+    Stage::inside(bench.receiving, |stage| {
         for program in &programs {
             let mut row = Vec::new();
             for &size in &sizes {
-                let load = Load { flows: 1000, size, rate: 0.0, seconds: bench.seconds(), classes: Vec::new() };
+                let load = Load::udp(1000, size, 0.0, 1.0);
                 row.push(series(stage, Some(program), &load, &plan, &mut section)?);
             }
             found.push(row);
@@ -84,7 +84,7 @@ fn limits(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Point>>]) -> 
 
 /// CPU and loss at the rates of the plan.
 fn costs(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Point>>]) -> Table {
-    let columns = ["bytes", "rate", "program", "lost %", "CPU %", "NAPI %", "Gbit/s", "ns a packet, both"];
+    let columns = ["bytes", "rate", "program", "lost %", "CPU %", "softirq %", "Gbit/s", "ns a packet, both"];
     let mut table = Table::new("CPU and loss at the same rates", &columns);
     for (index, size) in sizes.iter().enumerate() {
         for wanted in RATES {
@@ -97,7 +97,7 @@ fn costs(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Point>>]) -> T
                     program.name.clone(),
                     percent(point.loss),
                     percent(point.cpu),
-                    percent(point.napi),
+                    percent(point.softirq),
                     format!("{:.2}", point.offered_bps / 1e9),
                     format!("{:.0}", point.ns_per_packet()),
                 ]);

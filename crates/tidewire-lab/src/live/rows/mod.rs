@@ -3,6 +3,8 @@
 mod calls;
 mod cutoff;
 mod engines;
+mod overload;
+mod streams;
 mod work;
 
 use super::{
@@ -11,7 +13,7 @@ use super::{
     program::Program,
     report::{Section, percent, rate},
     stage::Stage,
-    sweep::{Plan, Series, sweep},
+    sweep::{Plan, Series, Verdict, sweep},
 };
 
 /// Measures a row.
@@ -19,19 +21,26 @@ type Row = fn(&Bench) -> Result<Section, String>;
 
 /// All rows by name.
 pub const ROWS: &[(&str, Row)] = &[
+    ("calls", calls::run),
     ("cutoff", cutoff::run),
     ("flows", cutoff::by_flows),
+    ("delivery", streams::by_rate),
+    ("streams", streams::by_streams),
     ("engines", engines::run),
-    ("calls", calls::run),
+    ("overload", overload::run),
     ("work", work::run),
+    (TEN_MILLION, streams::ten_million),
 ];
+
+/// A row of ten minutes, which is measured only where it is named.
+pub const TEN_MILLION: &str = "ten-million";
 
 /// Loads with a rate.
 fn at(load: &Load, rate: f64) -> Load {
     Load { rate, ..load.clone() }
 }
 
-/// Sweeps the rate of a load for a program (or nobody). Points go to the section; a program that fails ends its series.
+/// Sweeps the rate of a load for a program (or nobody).
 fn series(
     stage: &Stage<'_>,
     program: Option<&Program>,
@@ -39,18 +48,29 @@ fn series(
     plan: &Plan,
     section: &mut Section,
 ) -> Result<Series<Point>, String> {
+    series_of(stage, program, &|rate| at(load, rate), plan, section)
+}
+
+/// Sweeps a rate for a program (or nobody). Points go to the section; a program that fails ends its series.
+fn series_of(
+    stage: &Stage<'_>,
+    program: Option<&Program>,
+    load: &dyn Fn(f64) -> Load,
+    plan: &Plan,
+    section: &mut Section,
+) -> Result<Series<Point>, String> {
     let name = program.map_or("nobody", |program| &program.name);
     let result = sweep(
         plan,
         |rate| {
-            let point = measure(stage, program, &at(load, rate))?;
+            let point = measure(stage, program, &load(rate))?;
             eprintln!("bench-live:   {}", line(&point));
             match &point.failed {
                 Some(why) => Err(format!("{name}: {why}")),
                 None => Ok(point),
             }
         },
-        Point::holds,
+        Point::verdict,
     );
     match result {
         Ok(series) => {
@@ -99,7 +119,7 @@ fn short(command: &str) -> String {
 }
 
 fn line(point: &Point) -> String {
-    let Point { program, offered_pps, loss, cpu, napi, .. } = point;
+    let Point { program, offered_pps, loss, cpu, softirq, .. } = point;
     if let Some(why) = &point.failed {
         return format!("{program}: {why}");
     }
@@ -113,7 +133,7 @@ fn line(point: &Point) -> String {
         point.lost_ring,
         point.unexplained,
         percent(*cpu),
-        percent(*napi),
+        percent(*softirq),
         point.backlog_s,
         match point.exact {
             Some(true) => ", sums exact",
@@ -125,19 +145,19 @@ fn line(point: &Point) -> String {
 
 /// A limit in words.
 fn limit(series: &Series<Point>) -> String {
+    let last = series.points.last().map(|(_, point)| point);
     match series.limit {
         None if series.points.is_empty() => "–".into(),
-        None => format!("below {}", rate(series.points[0].0)),
-        Some(limit) if series.unbounded && limit.is_infinite() => {
-            let most = series.points.last().map_or(0.0, |point| point.1.offered_pps);
-            format!("{} (the generator's limit)", rate(most))
+        None => format!("below {}", rate(series.points[0].1.offered_pps)),
+        Some(_) if series.unbounded && last.is_some_and(|point| point.verdict() == Verdict::HeldLess) => {
+            format!("{} (all that could be offered)", rate(held(series)))
         }
-        Some(limit) if series.unbounded => format!("{} and more", rate(limit)),
-        Some(limit) => rate(limit),
+        Some(_) if series.unbounded => format!("{} and more", rate(held(series))),
+        Some(_) => rate(held(series)),
     }
 }
 
-/// The rate that a series held, as a number.
+/// The rate that a series held, as it was offered.
 fn held(series: &Series<Point>) -> f64 {
     let offered = |limit: f64| series.points.iter().find(|(rate, _)| *rate == limit).map_or(limit, |p| p.1.offered_pps);
     series.limit.map_or(0.0, offered)

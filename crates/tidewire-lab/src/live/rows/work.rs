@@ -10,7 +10,7 @@ use crate::live::{
 /// Work of a packet, nanoseconds.
 const WORK_NS: [u64; 3] = [10_000, 5_000, 3_000];
 /// Rates, packets a second: from half of what 10 µs allow to more than what 3 µs do.
-const RATES: [f64; 11] = [50e3, 70e3, 85e3, 95e3, 110e3, 130e3, 160e3, 190e3, 230e3, 280e3, 330e3];
+const RATES: [f64; 9] = [50e3, 80e3, 95e3, 110e3, 140e3, 180e3, 220e3, 280e3, 350e3];
 /// The ring's memory: libpcap's default. A large one would hide the loss of a short run.
 const RING_BYTES: u64 = 2 << 20;
 
@@ -26,15 +26,15 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
     for work_ns in WORK_NS {
         let microseconds = work_ns / 1000;
         let (work, ring) = (format!("{work_ns}ns"), RING_BYTES.to_string());
-        let options = ["--engine", "packet", "--ring", &ring, "--stats", "json", "--work", &work];
+        let options = ["--engine", "packet", "--ring", &ring, "--json", "--work", &work];
         programs.push(bench.tools.tidewire(&format!("tidewire, {microseconds} µs"), "count", &options));
         programs.push(bench.tools.pcap_loop(&format!("libpcap, {microseconds} µs"), work_ns, RING_BYTES));
     }
     let programs = those(programs, &mut section);
     let rates: Vec<f64> = RATES.iter().copied().step_by(if bench.quick { 4 } else { 1 }).collect();
-    let load = Load { flows: 1000, size: 512, rate: 0.0, seconds: bench.seconds(), classes: Vec::new() };
+    let load = Load::udp(1000, 512, 0.0, bench.seconds());
     let mut losses: Vec<Vec<Option<f64>>> = Vec::new();
-    Stage::inside(1500, |stage| {
+    Stage::inside(bench.receiving, |stage| {
         for program in &programs {
             let mut row = Vec::new();
             for &rate in &rates {
