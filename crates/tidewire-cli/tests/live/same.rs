@@ -149,6 +149,6 @@ fn names_by_dig_and_many_small_connections() {
             }
         };
         let filter = "udp port 53 or tcp port 7";
-        assert_eq!(compare(rig, &["streams", "--digest", "sha256"], &["-w", "2"], filter, traffic), 1010);
+        assert_eq!(compare(rig, &["streams", "--digest", "sha256"], &["-w", "2"], filter, traffic), 10_010);
     });
 }
