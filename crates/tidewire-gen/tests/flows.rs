@@ -113,9 +113,10 @@ fn the_rate_is_kept() {
                 };
                 let share = report.packets as f64 / 0.3 / wanted;
                 println!("{} at {rate:?}: {share:.3}, late {}", sender.name(), report.late);
-                // Other programs may keep the sender from its CPU, and it says so; it must never be faster.
+                // Other programs may keep the sender from its CPU, and it says so; it must never be faster, but for the last
+                // batch, which may be sent after the time is over.
                 let least = if report.late == 0 { 0.8 } else { 0.0 };
-                assert!((least..1.05).contains(&share), "{} at {rate:?}: {share}", sender.name());
+                assert!((least..1.25).contains(&share), "{} at {rate:?}: {share}", sender.name());
             }
         }
     });

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn flows_are_summed() {
         let text = "proto,frames_c2s,frames_s2c,frame_bytes_c2s,frame_bytes_s2c\nudp,3,1,180,60\nudp,2,0,120,0\n\
-            {\"received\":4,\"detail\":{\"shunted_packets\":2,\"live\":{\"rings\":{\"no_room\":9,\"calls\":1}}}}\n";
+            {\"received\":4,\"detail\":{\"live\":{\"shunted_packets\":2,\"rings\":{\"no_room\":9,\"calls\":1}}}}\n";
         let said = Speech::Tidewire.read(text, "");
         assert_eq!((said.flows, said.flow_packets, said.flow_bytes), (Some(2), Some(6), Some(360)));
         assert_eq!((said.packets, said.ring_lost, said.calls), (Some(6), Some(9), Some(1)));
