@@ -82,7 +82,6 @@ fn of_loop(output: &str) -> Said {
         delivered_bytes: number("delivered_bytes"),
         matches: number("matches"),
         all: all.clone(),
-        ..Said::default()
     }
 }
 
