@@ -1,0 +1,6 @@
+//! A drop-in libpcap: the C ABI of pcap(3PCAP), with fan-out, locality buffering and Tidewire's capture engines behind it.
+//!
+//! Files, filter compilation and devices that are not Linux network interfaces go to the system's libpcap. A live handle is
+//! Tidewire's where something is asked of it that the system's cannot do, by a call, the environment or a configuration file.
+
+mod config;
