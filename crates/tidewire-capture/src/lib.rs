@@ -24,6 +24,7 @@ mod filtered;
 mod input;
 mod limits;
 pub mod live;
+pub mod locality;
 mod merge;
 mod pcap;
 mod pcapng;

@@ -83,7 +83,8 @@ impl Default for Settings {
 impl Settings {
     /// Whether a datagram between these ports may carry a tunnel.
     #[inline]
-    fn udp_tunnel(&self, source: u16, destination: u16) -> bool {
+    #[must_use]
+    pub fn udp_tunnel(&self, source: u16, destination: u16) -> bool {
         self.vxlan_ports.contains(&destination)
             || destination == self.geneve_port
             || source == self.gtpu_port

@@ -14,6 +14,7 @@ pub mod namespace;
 pub mod net;
 pub mod netlink;
 pub mod packet;
+pub mod prefetch;
 pub mod transmit;
 pub mod wait;
 pub(crate) mod xsk;

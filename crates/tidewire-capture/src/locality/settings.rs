@@ -1,0 +1,134 @@
+use std::{fmt, str::FromStr, time::Duration};
+
+use super::Key;
+use crate::Error;
+
+/// Packets of a batch by default: the paper found no more than a slight gain beyond it for Snort.
+pub const BATCH_FRAMES: u32 = 4000;
+/// Fewest packets of a batch: one has nothing to sort.
+pub const BATCH_FRAMES_MIN: u32 = 2;
+/// Most packets of a batch: 16 bits of an index; four times what the paper measured.
+pub const BATCH_FRAMES_MAX: u32 = 65_536;
+/// How long a batch is gathered at most, by default: the paper's.
+pub const TIMEOUT: Duration = Duration::from_millis(100);
+/// Shortest time to gather: the granularity of libpcap's own timeouts.
+pub const TIMEOUT_MIN: Duration = Duration::from_millis(1);
+/// Longest time to gather: packets delivered later than that look like an outage.
+pub const TIMEOUT_MAX: Duration = Duration::from_secs(10);
+
+/// How packets are gathered and handed over.
+///
+/// As text: a key, then what differs from the default, `key[,batch=N][,timeout=MSms][,thread][,adaptive]`, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What packets are brought together by.
+    pub key: Key,
+    /// Packets of a batch at most, [`BATCH_FRAMES_MIN`] to [`BATCH_FRAMES_MAX`].
+    pub batch_frames: u32,
+    /// How long a batch is gathered at most, [`TIMEOUT_MIN`] to [`TIMEOUT_MAX`].
+    pub timeout: Duration,
+    /// Whether a second thread gathers and sorts the next batch while one is delivered.
+    pub thread: bool,
+    /// Whether sorting turns itself off where it does not pay.
+    pub adaptive: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { key: Key::default(), batch_frames: BATCH_FRAMES, timeout: TIMEOUT, thread: false, adaptive: false }
+    }
+}
+
+impl Settings {
+    /// The defaults with this key.
+    #[must_use]
+    pub fn new(key: Key) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    /// Whether all figures are within their limits.
+    ///
+    /// # Errors
+    /// [`Error::Setting`], naming the figure and its limits.
+    pub fn check(&self) -> Result<(), Error> {
+        let Self { batch_frames, timeout, .. } = self;
+        if !(BATCH_FRAMES_MIN..=BATCH_FRAMES_MAX).contains(batch_frames) {
+            let limits = format!("{BATCH_FRAMES_MIN} to {BATCH_FRAMES_MAX} packets");
+            return Err(setting(&format!("a batch of {batch_frames} packets; give {limits}")));
+        }
+        if !(TIMEOUT_MIN..=TIMEOUT_MAX).contains(timeout) {
+            let limits = format!("{} to {} ms", TIMEOUT_MIN.as_millis(), TIMEOUT_MAX.as_millis());
+            return Err(setting(&format!("a timeout of {} ms; give {limits}", timeout.as_millis())));
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, word: &str) -> Result<(), Error> {
+        let (name, value) =
+            word.split_once('=').map_or((word, None), |(name, value)| (name.trim(), Some(value.trim())));
+        match (name, value) {
+            ("key", Some(value)) => self.key = value.parse()?,
+            ("batch", Some(value)) => self.batch_frames = number(name, value, value)?,
+            ("timeout", Some(value)) => {
+                let digits = value.strip_suffix("ms").unwrap_or(value).trim_end();
+                self.timeout = Duration::from_millis(number::<u32>(name, digits, value)?.into());
+            }
+            ("thread", value) => self.thread = yes(name, value)?,
+            ("adaptive", value) => self.adaptive = yes(name, value)?,
+            ("key" | "batch" | "timeout", None) => return Err(setting(&format!("{name} needs a value: {name}=..."))),
+            (_, None) => self.key = name.parse()?,
+            (_, Some(_)) => {
+                let known = "key, batch, timeout, thread and adaptive";
+                return Err(setting(&format!("there is no setting \"{name}\"; there are {known}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Settings {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let mut settings = Self::default();
+        let mut seen: Vec<&str> = Vec::new();
+        for word in text.split(',').map(str::trim) {
+            if word.is_empty() {
+                return Err(setting("an empty setting; write it as in service,batch=4000,timeout=100ms"));
+            }
+            settings.set(word)?;
+            let name = word.split('=').next().unwrap_or(word).trim();
+            let name = if Key::ALL.iter().any(|key| key.name() == name) { "key" } else { name };
+            if seen.contains(&name) {
+                return Err(setting(&format!("{name} is given twice")));
+            }
+            seen.push(name);
+        }
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},batch={},timeout={}ms", self.key, self.batch_frames, self.timeout.as_millis())?;
+        f.write_str(if self.thread { ",thread" } else { "" })?;
+        f.write_str(if self.adaptive { ",adaptive" } else { "" })
+    }
+}
+
+fn setting(what: &str) -> Error {
+    Error::Setting(format!("locality: {what}"))
+}
+
+fn number<T: FromStr>(name: &str, digits: &str, value: &str) -> Result<T, Error> {
+    digits.parse().map_err(|_| setting(&format!("{name}={value} is not a number of the right size")))
+}
+
+fn yes(name: &str, value: Option<&str>) -> Result<bool, Error> {
+    match value {
+        None | Some("yes" | "1" | "on") => Ok(true),
+        Some("no" | "0" | "off") => Ok(false),
+        Some(value) => Err(setting(&format!("{name}={value}; say yes or no"))),
+    }
+}
