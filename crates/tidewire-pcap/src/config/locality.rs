@@ -1,0 +1,135 @@
+//! What is asked of locality buffering.
+
+use std::time::Duration;
+
+use super::{
+    environment::Environment,
+    error::Error,
+    file::TIMEOUT_MAX,
+    text::{At, Text},
+};
+
+/// Packets of a batch where nothing is said: the paper's best for two of its three applications.
+pub const BATCH_DEFAULT: usize = 8_000;
+/// Packets of a batch, at most.
+pub const BATCH_MAX: u64 = 65_536;
+/// How long a batch is gathered where nothing is said (the paper's).
+pub const TIMEOUT_DEFAULT: Duration = Duration::from_millis(100);
+
+/// What packets of a batch are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Destination port, as in the paper.
+    Port,
+    /// The service's port: the lower of the two.
+    Service,
+    /// Flow.
+    Flow,
+}
+
+/// How packets are put in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Locality {
+    /// By what.
+    pub key: Key,
+    /// Whether it measures and turns itself off where it does not pay (`auto`).
+    pub adaptive: bool,
+    /// Packets of a batch, at most.
+    pub batch: usize,
+    /// How long a batch is gathered, at most.
+    pub timeout: Duration,
+    /// Whether a thread of its own gathers.
+    pub thread: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Off,
+    Auto,
+    By(Key),
+}
+
+const KEYS: &[(&str, Key)] = &[("port", Key::Port), ("service", Key::Service), ("flow", Key::Flow)];
+const MODES: &[(&str, Mode)] = &[
+    ("off", Mode::Off),
+    ("port", Mode::By(Key::Port)),
+    ("service", Mode::By(Key::Service)),
+    ("flow", Mode::By(Key::Flow)),
+    ("auto", Mode::Auto),
+];
+
+/// What one source says of it.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    mode: Option<At<Mode>>,
+    key: Option<At<Key>>,
+    batch: Option<At<usize>>,
+    timeout: Option<At<Duration>>,
+    thread: Option<At<bool>>,
+}
+
+impl Given {
+    /// Reads one setting: none, `key`, `batch`, `timeout` or `thread`.
+    pub fn set(&mut self, what: &str, text: &Text) -> Result<(), Error> {
+        match what {
+            "key" => self.key = Some(text.at(text.one_of("locality_key", KEYS)?)),
+            "batch" => self.batch = Some(text.at(text.number("locality_batch", 2..=BATCH_MAX)? as usize)),
+            "timeout" => {
+                let range = Duration::from_micros(100)..=TIMEOUT_MAX;
+                self.timeout = Some(text.at(text.time("locality_timeout", range)?));
+            }
+            "thread" => self.thread = Some(text.at(text.switch("locality_thread")?)),
+            _ => self.mode = Some(text.at(text.one_of("locality", MODES)?)),
+        }
+        Ok(())
+    }
+
+    /// What the environment says.
+    pub fn of(environment: &Environment<'_>) -> Result<Self, Error> {
+        let mut given = Self::default();
+        for what in ["", "key", "batch", "timeout", "thread"] {
+            let name = if what.is_empty() { String::new() } else { format!("_{}", what.to_ascii_uppercase()) };
+            if let Some(text) = environment.text(&format!("TIDEWIRE_LOCALITY{name}"))? {
+                given.set(what, &text)?;
+            }
+        }
+        Ok(given)
+    }
+
+    /// Where something is said that means nothing unless it is turned on.
+    fn detail(&self) -> Option<&Text> {
+        let key = self.key.as_ref().map(|at| &at.text);
+        let batch = || self.batch.as_ref().map(|at| &at.text);
+        let timeout = || self.timeout.as_ref().map(|at| &at.text);
+        key.or_else(batch).or_else(timeout).or_else(|| self.thread.as_ref().map(|at| &at.text))
+    }
+}
+
+/// What is asked for by the environment and the file.
+pub fn resolve(environment: &Given, file: &Given) -> Result<Option<Locality>, Error> {
+    let both = [environment, file];
+    let Some(mode) = both.iter().find_map(|given| given.mode.as_ref()) else {
+        let detail = both.iter().find_map(|given| given.detail());
+        return detail.map_or(Ok(None), |text| {
+            Err(text.error("this needs locality to be set", "choose off, port, service, flow or auto"))
+        });
+    };
+    let key = both.iter().find_map(|given| given.key.as_ref());
+    let (key, adaptive) = match (mode.value, key) {
+        (Mode::Off, _) => return Ok(None),
+        (Mode::Auto, key) => (key.map_or(Key::Flow, |key| key.value), true),
+        (Mode::By(by), Some(key)) if key.value != by => {
+            return Err(key
+                .text
+                .error("locality names another key", "leave one of them out: locality_key is for auto"));
+        }
+        (Mode::By(by), _) => (by, false),
+    };
+    Ok(Some(Locality {
+        key,
+        adaptive,
+        batch: both.iter().find_map(|given| given.batch.as_ref()).map_or(BATCH_DEFAULT, |at| at.value),
+        timeout: both.iter().find_map(|given| given.timeout.as_ref()).map_or(TIMEOUT_DEFAULT, |at| at.value),
+        thread: both.iter().find_map(|given| given.thread.as_ref()).is_some_and(|at| at.value),
+    }))
+}

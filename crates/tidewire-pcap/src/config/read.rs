@@ -1,0 +1,62 @@
+//! The configuration file's bytes: read with a bound, and only where they are a file's.
+
+use std::{
+    fs::OpenOptions,
+    io::{ErrorKind, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    sync::Arc,
+};
+
+use super::error::{Error, Source};
+
+/// Bytes of a configuration file, at most: thousands of lines, and what a steering program may have.
+pub const FILE_BYTES_MAX: usize = 64 << 10;
+
+/// The whole text of a file, and who says it.
+pub fn read(path: &Path) -> Result<(Arc<Source>, String), Error> {
+    let source = Arc::new(Source::File(path.display().to_string()));
+    let fail = |message: String, hint: &str| Error {
+        source: Arc::clone(&source),
+        line: 0,
+        column: 0,
+        message,
+        hint: hint.into(),
+    };
+    // Opening a FIFO without this waits until somebody writes.
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+    let file = opened.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => fail("there is no such configuration file".into(), "correct PCAP_CONFIG, or unset it"),
+        _ => fail(format!("the configuration file cannot be opened: {error}"), "check its permissions"),
+    })?;
+    let metadata = file.metadata().map_err(|error| fail(format!("cannot be looked at: {error}"), ""))?;
+    if !metadata.is_file() {
+        let kind = if metadata.is_dir() { "a directory" } else { "no regular file" };
+        return Err(fail(format!("the configuration file is {kind}"), "name a text file in PCAP_CONFIG"));
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| fail(format!("the configuration file cannot be read: {error}"), ""))?;
+    if bytes.len() > FILE_BYTES_MAX {
+        let message = format!("the configuration file has more than {} KiB", FILE_BYTES_MAX >> 10);
+        return Err(fail(message, "is it the right one?"));
+    }
+    text(source, bytes)
+}
+
+/// The bytes as a text without zeroes.
+fn text(source: Arc<Source>, bytes: Vec<u8>) -> Result<(Arc<Source>, String), Error> {
+    let (valid, wrong) = match std::str::from_utf8(&bytes) {
+        Ok(text) => match text.find('\0') {
+            Some(at) => (text.get(..at).unwrap_or_default(), "a byte that is zero: this is no text"),
+            None => return Ok((source, text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())),
+        },
+        Err(error) => {
+            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            (std::str::from_utf8(valid).unwrap_or_default(), "a byte that is not UTF-8")
+        }
+    };
+    let line = valid.matches('\n').count() as u32 + 1;
+    let column = valid.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+    Err(Error { source, line, column, message: wrong.into(), hint: "write it in UTF-8".into() })
+}
