@@ -1,6 +1,6 @@
 //! The configuration file: `key[@attribute] = value[, value]`, `#` for comments, `>` for a steering program.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use super::{
     device::{Engine, engine},
@@ -265,6 +265,3 @@ pub fn program_file(path: &Text) -> Result<Text, Error> {
     })?;
     Ok(Text { source, line: 1, column: 1, text })
 }
-
-/// The longest time that anything here may take.
-pub const TIMEOUT_MAX: Duration = Duration::from_secs(10);

@@ -2,45 +2,15 @@
 
 use std::time::Duration;
 
+use tidewire_capture::locality::{
+    BATCH_FRAMES, BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, Key, Settings, TIMEOUT, TIMEOUT_MAX, TIMEOUT_MIN,
+};
+
 use super::{
     environment::Environment,
     error::Error,
-    file::TIMEOUT_MAX,
     text::{At, Text},
 };
-
-/// Packets of a batch where nothing is said: the paper's best for two of its three applications.
-pub const BATCH_DEFAULT: usize = 8_000;
-/// Packets of a batch, at most.
-pub const BATCH_MAX: u64 = 65_536;
-/// How long a batch is gathered where nothing is said (the paper's).
-pub const TIMEOUT_DEFAULT: Duration = Duration::from_millis(100);
-
-/// What packets of a batch are put together by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// Destination port, as in the paper.
-    Port,
-    /// The service's port: the lower of the two.
-    Service,
-    /// Flow.
-    Flow,
-}
-
-/// How packets are put in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Locality {
-    /// By what.
-    pub key: Key,
-    /// Whether it measures and turns itself off where it does not pay (`auto`).
-    pub adaptive: bool,
-    /// Packets of a batch, at most.
-    pub batch: usize,
-    /// How long a batch is gathered, at most.
-    pub timeout: Duration,
-    /// Whether a thread of its own gathers.
-    pub thread: bool,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -63,7 +33,7 @@ const MODES: &[(&str, Mode)] = &[
 pub struct Given {
     mode: Option<At<Mode>>,
     key: Option<At<Key>>,
-    batch: Option<At<usize>>,
+    batch: Option<At<u32>>,
     timeout: Option<At<Duration>>,
     thread: Option<At<bool>>,
 }
@@ -73,10 +43,12 @@ impl Given {
     pub fn set(&mut self, what: &str, text: &Text) -> Result<(), Error> {
         match what {
             "key" => self.key = Some(text.at(text.one_of("locality_key", KEYS)?)),
-            "batch" => self.batch = Some(text.at(text.number("locality_batch", 2..=BATCH_MAX)? as usize)),
+            "batch" => {
+                let range = BATCH_FRAMES_MIN.into()..=BATCH_FRAMES_MAX.into();
+                self.batch = Some(text.at(text.number("locality_batch", range)? as u32));
+            }
             "timeout" => {
-                let range = Duration::from_micros(100)..=TIMEOUT_MAX;
-                self.timeout = Some(text.at(text.time("locality_timeout", range)?));
+                self.timeout = Some(text.at(text.time("locality_timeout", TIMEOUT_MIN..=TIMEOUT_MAX)?));
             }
             "thread" => self.thread = Some(text.at(text.switch("locality_thread")?)),
             _ => self.mode = Some(text.at(text.one_of("locality", MODES)?)),
@@ -106,7 +78,7 @@ impl Given {
 }
 
 /// What is asked for by the environment and the file.
-pub fn resolve(environment: &Given, file: &Given) -> Result<Option<Locality>, Error> {
+pub fn resolve(environment: &Given, file: &Given) -> Result<Option<Settings>, Error> {
     let both = [environment, file];
     let Some(mode) = both.iter().find_map(|given| given.mode.as_ref()) else {
         let detail = both.iter().find_map(|given| given.detail());
@@ -117,7 +89,7 @@ pub fn resolve(environment: &Given, file: &Given) -> Result<Option<Locality>, Er
     let key = both.iter().find_map(|given| given.key.as_ref());
     let (key, adaptive) = match (mode.value, key) {
         (Mode::Off, _) => return Ok(None),
-        (Mode::Auto, key) => (key.map_or(Key::Flow, |key| key.value), true),
+        (Mode::Auto, key) => (key.map_or_else(Key::default, |key| key.value), true),
         (Mode::By(by), Some(key)) if key.value != by => {
             return Err(key
                 .text
@@ -125,11 +97,11 @@ pub fn resolve(environment: &Given, file: &Given) -> Result<Option<Locality>, Er
         }
         (Mode::By(by), _) => (by, false),
     };
-    Ok(Some(Locality {
+    Ok(Some(Settings {
         key,
         adaptive,
-        batch: both.iter().find_map(|given| given.batch.as_ref()).map_or(BATCH_DEFAULT, |at| at.value),
-        timeout: both.iter().find_map(|given| given.timeout.as_ref()).map_or(TIMEOUT_DEFAULT, |at| at.value),
+        batch_frames: both.iter().find_map(|given| given.batch.as_ref()).map_or(BATCH_FRAMES, |at| at.value),
+        timeout: both.iter().find_map(|given| given.timeout.as_ref()).map_or(TIMEOUT, |at| at.value),
         thread: both.iter().find_map(|given| given.thread.as_ref()).is_some_and(|at| at.value),
     }))
 }

@@ -4,7 +4,8 @@
 //! where, and what to do. It reads one file and nothing else; it prints nothing and changes nothing. The manual is
 //! docs/pcap.md.
 
-#![allow(dead_code)] // Until the calls use all of it.
+// Until the calls use all of it.
+#![allow(dead_code, unused_imports)]
 
 mod device;
 mod environ;
@@ -18,14 +19,13 @@ mod text;
 
 use std::sync::Arc;
 
-use tidewire_capture::live::LiveEngine;
+use tidewire_capture::{live::LiveEngine, locality::Settings as Locality};
 
 pub use device::Engine;
 pub use environ::Instance;
 pub use environment::{Environment, SYSTEM_FILE};
 pub use error::{ERROR_BYTES_MAX, Error, Source};
 pub use fanout::{Fanout, GROUP_MAX};
-pub use locality::{Key, Locality};
 
 use device::Part;
 use environ::Variables;

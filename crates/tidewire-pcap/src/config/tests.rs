@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use tidewire_capture::live::{FanoutMode, LiveEngine};
 
 use super::*;
+use tidewire_capture::locality::Key;
 
 /// Interfaces that there are.
 const INTERFACES: &[&str] = &["eth0", "eth1", "eth3", "br-lan.7", "eth0_1"];
@@ -39,8 +40,11 @@ fn variables(variables: &[(&str, &str)], name: &str) -> Plan {
     with(None, variables, name).unwrap()
 }
 
+/// Group, mode and steering program, where packets are shared.
+type Share = Option<(u8, FanoutMode, String)>;
+
 /// Device, group, mode and steering program of each device.
-fn shares(plan: &Plan) -> Vec<(String, Option<(u8, FanoutMode, String)>)> {
+fn shares(plan: &Plan) -> Vec<(String, Share)> {
     let of = |device: &Device| {
         let fanout = device.group.zip(device.fanout.as_ref()).map(|(group, fanout)| {
             let program = fanout.steering.as_ref().map(|steering| steering.program().to_string());
@@ -380,14 +384,24 @@ fn locality_of_devices_and_files() {
         "locality = auto\nlocality_key = service\nlocality_batch = 4000 # packets\nlocality_timeout=50ms\nlocality_thread = on",
         "eth0",
     );
-    let expected =
-        Locality { key: Key::Service, adaptive: true, batch: 4000, timeout: Duration::from_millis(50), thread: true };
+    let expected = Locality {
+        key: Key::Service,
+        adaptive: true,
+        batch_frames: 4000,
+        timeout: Duration::from_millis(50),
+        thread: true,
+    };
     assert_eq!(plan.locality, Some(expected));
     assert!(!plan.is_plain());
     let lookup = |name: &str| (name == "TIDEWIRE_LOCALITY").then(|| "port".into());
     let environment = Environment::new(&lookup, Path::new("/nonexistent/x"));
-    let default =
-        Locality { key: Key::Port, adaptive: false, batch: 8000, timeout: Duration::from_millis(100), thread: false };
+    let default = Locality {
+        key: Key::Port,
+        adaptive: false,
+        batch_frames: 4000,
+        timeout: Duration::from_millis(100),
+        thread: false,
+    };
     assert_eq!(locality(&environment), Ok(Some(default)));
     assert!(with(Some(b"locality = port"), &[("TIDEWIRE_LOCALITY", "off")], "eth0").unwrap().locality.is_none());
 }
