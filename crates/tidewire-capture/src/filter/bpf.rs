@@ -10,6 +10,10 @@ const MEMORY_WORDS: usize = 16;
 const BACKWARD_JUMPS_MAX: u32 = 4096;
 /// Loads from here on reach for what Linux knows of a live packet (SKF_AD_OFF and below); a file has none of it.
 const EXTENSIONS_FROM: u32 = 0xffe0_0000;
+/// `SKF_AD_OFF` (linux/filter.h): from here on, what the kernel knows of a packet beside its bytes.
+const KNOWN_FROM: u32 = 0xffff_f000;
+/// Instructions of a program, at most (`BPF_MAXINSNS`).
+const INSTRUCTIONS_MAX: usize = 4096;
 
 /// An instruction of the classic BPF machine, as `struct bpf_insn` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +64,36 @@ pub(super) enum Operand {
     X,
 }
 
+/// What the kernel knows of a live packet beside its bytes (`SKF_AD_…`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    /// EtherType, behind the tag that was taken out.
+    Protocol,
+    /// To this host, to all, to others, or outgoing (`PACKET_…`).
+    PacketType,
+    /// The interface's number.
+    Interface,
+    /// Of the tag that was taken out: its value, whether there was one, and its EtherType.
+    VlanTag,
+    VlanPresent,
+    VlanProtocol,
+}
+
+/// What the kernel said of one packet beside its bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    pub protocol: u16,
+    pub packet_type: u8,
+    pub interface: u32,
+    /// EtherType and value of the tag that was taken out.
+    pub tag: Option<(u16, u16)>,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Load(Width, u32),
+    /// Live packets only: see [`Program::live`].
+    LoadKnown(Known),
     LoadIndexed(Width, u32),
     LoadImmediate(u32),
     LoadMemory(u8),
@@ -95,6 +126,23 @@ pub(crate) struct Program {
 impl Program {
     /// Checks and translates `instructions`; the error says which one is not known.
     pub fn new(instructions: &[Instruction]) -> Result<Self, String> {
+        Self::checked(instructions, translate, "files do not know")
+    }
+
+    /// The same for a program over live packets, which may ask for what the kernel knows beside their bytes.
+    pub fn live(instructions: &[Instruction]) -> Result<Self, String> {
+        if instructions.len() > INSTRUCTIONS_MAX {
+            return Err(format!("it has {} instructions, and may have {INSTRUCTIONS_MAX}", instructions.len()));
+        }
+        let step = |instruction, at| known(instruction).map(Step::LoadKnown).or_else(|| translate(instruction, at));
+        Self::checked(instructions, step, "cannot be run")
+    }
+
+    fn checked(
+        instructions: &[Instruction],
+        translate: impl Fn(Instruction, u32) -> Option<Step>,
+        unknown: &str,
+    ) -> Result<Self, String> {
         let count = instructions.len() as u32;
         let mut steps = Vec::with_capacity(instructions.len());
         for (at, instruction) in (0u32..).zip(instructions) {
@@ -104,18 +152,46 @@ impl Program {
                     Step::Branch(_, _, one, other) => one < count && other < count,
                     _ => true,
                 })
-                .ok_or_else(|| format!("it compiles to an instruction that files do not know: {instruction:x?}"))?;
+                .ok_or_else(|| format!("it has an instruction that {unknown}: number {at}, {instruction:x?}"))?;
             steps.push(step);
         }
         match steps.last() {
             Some(Step::ReturnConstant(_) | Step::ReturnAccumulator) => Ok(Self { steps: steps.into_boxed_slice() }),
-            _ => Err("it compiles to a program without an end".to_owned()),
+            _ => Err("it is a program without an end".to_owned()),
         }
     }
 
     /// What it does; jumps lead to steps that there are.
     pub(super) fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// Whether it asks for anything beside a packet's bytes.
+    pub fn asks(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::LoadKnown(_)))
+    }
+
+    /// Whether it asks for the tag that the kernel takes out of frames: it is made for frames without it.
+    pub fn knows_tags(&self) -> bool {
+        let asks = [Known::VlanTag, Known::VlanPresent, Known::VlanProtocol];
+        self.steps.iter().any(|step| matches!(step, Step::LoadKnown(known) if asks.contains(known)))
+    }
+
+    /// The program for one packet of which this is known: it asks no more.
+    pub fn answered(&self, facts: &Facts) -> Self {
+        let (tpid, tci) = facts.tag.unwrap_or_default();
+        let answer = |step: &Step| match step {
+            Step::LoadKnown(known) => Step::LoadImmediate(match known {
+                Known::Protocol => facts.protocol.into(),
+                Known::PacketType => facts.packet_type.into(),
+                Known::Interface => facts.interface,
+                Known::VlanTag => tci.into(),
+                Known::VlanPresent => facts.tag.is_some().into(),
+                Known::VlanProtocol => tpid.into(),
+            }),
+            other => *other,
+        };
+        Self { steps: self.steps.iter().map(answer).collect() }
     }
 
     /// Whether the program takes a packet of `wire_bytes`, of which `packet` was captured.
@@ -139,6 +215,8 @@ impl Program {
             match step {
                 Step::Load(width, k) => a = load(packet, width, k)?,
                 Step::LoadIndexed(width, k) => a = load(packet, width, x.checked_add(k)?)?,
+                // Nothing is known of a file's packets.
+                Step::LoadKnown(_) => return None,
                 Step::LoadImmediate(k) => a = k,
                 Step::LoadMemory(slot) => a = *memory.get(usize::from(slot))?,
                 Step::LoadLength => a = wire_bytes,
@@ -218,6 +296,20 @@ impl Test {
             Self::AnyBit => a & b != 0,
         }
     }
+}
+
+/// What the instruction asks of the kernel, if it does.
+fn known(instruction: Instruction) -> Option<Known> {
+    let Instruction { code: 0x20 | 0x28 | 0x30, k, .. } = instruction else { return None };
+    Some(match k.checked_sub(KNOWN_FROM)? {
+        0 => Known::Protocol,
+        4 => Known::PacketType,
+        8 => Known::Interface,
+        44 => Known::VlanTag,
+        48 => Known::VlanPresent,
+        60 => Known::VlanProtocol,
+        _ => return None,
+    })
 }
 
 /// The instruction at `at` as a step; codes as in `pcap/bpf.h`.
@@ -329,6 +421,29 @@ mod tests {
         assert!(!divided.matches(&[], 0));
         let wraps = program(&[(0x01, 0, 0, u32::MAX), (0x50, 0, 0, 1), (0x06, 0, 0, 1)]).unwrap();
         assert!(!wraps.matches(&[1; 8], 8));
+    }
+
+    #[test]
+    fn live_programs_may_ask_the_kernel_and_are_bounded() {
+        let raw = |raw: &[(u16, u8, u8, u32)]| {
+            let instruction = |&(code, jump_true, jump_false, k): &_| Instruction { code, jump_true, jump_false, k };
+            raw.iter().map(instruction).collect::<Vec<_>>()
+        };
+        let facts = Facts { protocol: 0x800, packet_type: 4, interface: 7, tag: Some((0x8100, 5)) };
+        for (at, answer) in [(0, 0x800), (4, 4), (8, 7), (44, 5), (48, 1), (60, 0x8100)] {
+            let asks = raw(&[(0x28, 0, 0, KNOWN_FROM + at), (0x16, 0, 0, 0)]);
+            assert!(Program::new(&asks).is_err());
+            let program = Program::live(&asks).unwrap();
+            assert_eq!((program.returned(&[], 0), program.knows_tags()), (None, at >= 44));
+            assert_eq!(program.answered(&facts).returned(&[], 0), Some(answer));
+        }
+        for at in [12, 32, 36, 56, 0xfff] {
+            assert!(Program::live(&raw(&[(0x28, 0, 0, KNOWN_FROM + at), (0x16, 0, 0, 0)])).is_err(), "{at}");
+        }
+        // By an index, it is an offset like any other.
+        assert!(!Program::live(&raw(&[(0x48, 0, 0, KNOWN_FROM), (0x06, 0, 0, 1)])).unwrap().matches(&[0; 60], 60));
+        let long = |count| [vec![(0x00, 0, 0, 1); count], vec![(0x06, 0, 0, 1)]].concat();
+        assert!(Program::live(&raw(&long(4095))).is_ok() && Program::live(&raw(&long(4096))).is_err());
     }
 
     #[test]

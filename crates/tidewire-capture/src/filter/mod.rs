@@ -8,6 +8,7 @@ pub(crate) mod tests;
 use crate::Error;
 pub use bpf::Instruction;
 use bpf::Program;
+pub(crate) use ebpf::load_program;
 pub use ebpf::{FilterEnding, FilterHook};
 use pcap::{BpfProgram, Capture, Linktype};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -97,6 +98,11 @@ impl Filter {
         let missing = || filter_error(&self.expression, link, "it was not compiled");
         self.programs.first().map(|(_, program)| &**program).ok_or_else(missing)
     }
+}
+
+/// A program that was made elsewhere, for frames that arrive. It may be anything.
+pub(crate) fn check(program: &[Instruction]) -> Result<Program, Error> {
+    Program::live(program).map_err(|what| Error::Setting(format!("the filter program cannot be used: {what}")))
 }
 
 fn compile(expression: &str, link: LinkType) -> Result<Program, Error> {

@@ -9,9 +9,10 @@ use super::{
     Interface, Live, LiveEngine, LiveSettings, Monitor, Ring, Role, Worker,
     kernel::{Jump, Kernel, KernelSettings, Shunts},
     session::Connected,
+    wanted::Wanted,
 };
 use crate::{
-    Error, Filter, FilterEnding, FilterHook,
+    Error, FilterHook,
     sys::arena::{Arena, Place},
 };
 
@@ -25,6 +26,7 @@ const INTERFACES_MAX: usize = 64;
 /// program that the kernel refuses.
 pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
     let interfaces = interfaces(settings)?;
+    Wanted::of(settings)?;
     crate::privilege::check(settings)?;
     match (settings.engine, settings.role) {
         (LiveEngine::Packet, _) => packet::open(settings, interfaces, ""),
@@ -130,18 +132,12 @@ fn kernel_settings(settings: &LiveSettings) -> KernelSettings {
     }
 }
 
-/// Puts the user's expression into its place before the programs of an interface.
-fn put_filter(expression: &str, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
+/// Puts the user's filter into its place before the programs of an interface.
+fn put_filter(wanted: &Wanted, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
     // Neither copied to us, nor let through: `XDP_DROP`.
     let otherwise = match hook {
         FilterHook::Socket => 0,
         FilterHook::Xdp => 1,
     };
-    let ending = FilterEnding::Jump {
-        programs: kernel.jump().number(),
-        matched: Jump::Flow as u32,
-        refused: Jump::Refused as u32,
-        otherwise,
-    };
-    kernel.set_jump(Jump::Filter, Filter::new(expression)?.load(hook, ending)?.as_fd())
+    kernel.set_jump(Jump::Filter, wanted.load(hook, kernel.filter_ending(otherwise))?.as_fd())
 }

@@ -2,7 +2,8 @@ use std::{collections::VecDeque, os::fd::BorrowedFd, time::Duration};
 
 use tidewire_core::Frame;
 
-use crate::Error;
+use super::Direction;
+use crate::{ClassicInstruction, Error};
 
 /// One ring of one worker on one interface: memory that the kernel fills with frames.
 ///
@@ -46,6 +47,31 @@ pub trait Ring: Send {
         0
     }
 
+    /// How much of the ring is noted and not given back, in thousandths. At 1000 nothing more arrives before something is
+    /// given back.
+    fn held_permille(&self) -> u32 {
+        0
+    }
+
+    /// Replaces the filter; `None`: every frame is taken. Returns how many frames may be noted from now on that the old filter
+    /// took and that were not asked of the new one: those that arrived before, in order. A ring may ask it itself.
+    ///
+    /// # Errors
+    /// What is no program, or one that the kernel does not take here; the filter is as it was.
+    fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
+        let _ = program;
+        Err(Error::Setting("the filter of this ring cannot be replaced".into()))
+    }
+
+    /// Chooses the direction: no frame of another one is noted from now on, even if it arrived before.
+    ///
+    /// # Errors
+    /// Frames of this direction are not seen here; the direction is as it was.
+    fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
+        let _ = direction;
+        Err(Error::Setting("the direction of this ring cannot be chosen".into()))
+    }
+
     /// No frame enters the ring from now on. What is in it can still be collected, the last of it after
     /// [`delay_ns`](Self::delay_ns); the counts are final then.
     ///
@@ -69,6 +95,8 @@ pub struct RingCounts {
     pub dropped: u64,
     /// Frames that could not be put into it for another reason (AF_XDP: no free buffer, too long, invalid descriptor).
     pub failed: u64,
+    /// Of those received: what was in the ring when its filter or direction was replaced, and is not wanted any more.
+    pub sifted: u64,
     /// System calls made for this ring.
     pub calls: u64,
 }
@@ -79,6 +107,7 @@ impl RingCounts {
         self.received += other.received;
         self.dropped += other.dropped;
         self.failed += other.failed;
+        self.sifted += other.sifted;
         self.calls += other.calls;
     }
 }

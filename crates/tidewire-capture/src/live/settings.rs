@@ -31,14 +31,17 @@ pub enum Role {
     Tap,
 }
 
-/// Which frames of an interface. AF_XDP sees incoming ones only.
+/// Which frames of an interface. AF_XDP sees incoming ones only. Of the loopback interface, where every frame is seen as it
+/// leaves and as it arrives, the first are never taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Both; of the loopback interface, where every frame is seen twice, incoming ones.
+    /// Both; of the loopback interface, incoming ones.
     #[default]
     Both,
     /// Incoming ones.
     In,
+    /// Those that the machine sends; packet sockets only. Of the loopback interface, none.
+    Out,
 }
 
 /// How the kernel chooses among the sockets of a group (packet(7), `PACKET_FANOUT`).
@@ -152,6 +155,9 @@ impl KernelNeeds {
     }
 }
 
+/// The greatest [`LiveSettings::retire`].
+pub const RETIRE_MAX: Duration = Duration::from_secs(60);
+
 /// What is captured, and how.
 #[derive(Clone, Debug)]
 pub struct LiveSettings {
@@ -182,6 +188,17 @@ pub struct LiveSettings {
     pub steering: Option<Compiled>,
     /// Expression in libpcap's language; runs in the kernel.
     pub filter: Option<String>,
+    /// The filter as a program, for frames as they are on the wire, in place of an expression. It may ask for what the
+    /// kernel knows of a packet (`SKF_AD_PKTTYPE`, `…_PROTOCOL`, `…_IFINDEX`); one that asks for VLAN tags
+    /// (`SKF_AD_VLAN_TAG`, `…_TAG_PRESENT`, `…_TPID`) is made for frames whose outermost tag was taken out.
+    pub program: Option<Vec<ClassicInstruction>>,
+    /// Whether the filter may be replaced while the capture runs ([`Worker::set_filter`](super::Worker::set_filter)). With
+    /// AF_XDP this costs a call of one program by another for every frame. Default: no; packet sockets can always.
+    pub refilter: bool,
+    /// Age at which packet sockets hand over a block of frames that is not full, 1 ms to [`RETIRE_MAX`]. Default 5 ms: the
+    /// promise is 10 ms from a frame to its delivery. Kernels with a timer wheel round up to their tick: 5 becomes 5, 8 and
+    /// 10 ms at 1000, 250 and 100 Hz; kernels since 6.18 keep to it.
+    pub retire: Duration,
     /// Busy polling of AF_XDP sockets, microseconds; 0: none.
     pub busy_poll_us: u32,
     /// What programs in the kernel are to do.
@@ -207,6 +224,9 @@ impl LiveSettings {
             fanout_program: Vec::new(),
             steering: None,
             filter: None,
+            program: None,
+            refilter: false,
+            retire: Duration::from_millis(5),
             busy_poll_us: 0,
             kernel: KernelNeeds::default(),
             merge_window: Duration::from_millis(10),

@@ -2,17 +2,22 @@
 
 use std::{
     collections::VecDeque,
+    os::fd::BorrowedFd,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use tidewire_core::{Batch, Frame, Shunt};
 
-use super::{Ring, RingCounts};
+use super::{Direction, Ring, RingCounts};
 use crate::{
-    Error,
+    ClassicInstruction, Error, filter,
     sys::{arena::Arena, wait},
 };
+
+mod old;
+
+use old::Old;
 
 /// Frames that one ring may add in a round: small enough that no ring waits long for its turn, large enough that the round
 /// itself costs nothing.
@@ -40,12 +45,15 @@ struct Line {
     taken: usize,
     /// It was in error: tried again from then on.
     retry: Option<Instant>,
+    /// Frames at the front of `waiting`, and behind it if there are more, that came before the filter was replaced.
+    old: usize,
 }
 
 /// The rings of one worker.
 pub struct Worker {
     arena: Arc<Arena>,
     lines: Vec<Line>,
+    /// Handed over and not released.
     batch: Vec<Frame>,
     /// Frames that one ring may add in the next round.
     round_frames: usize,
@@ -61,6 +69,9 @@ pub struct Worker {
     troubles: Vec<Error>,
     calls: u64,
     shunt: Option<Box<dyn Shunt>>,
+    old: Old,
+    /// Old frames that were not wanted any more.
+    sifted: u64,
 }
 
 impl Worker {
@@ -68,7 +79,7 @@ impl Worker {
     /// time within `window`.
     #[must_use]
     pub fn new(arena: Arc<Arena>, rings: Vec<Box<dyn Ring>>, place: (usize, usize), window: Duration) -> Self {
-        let line = |ring| Line { ring, waiting: VecDeque::new(), taken: 0, retry: None };
+        let line = |ring| Line { ring, waiting: VecDeque::new(), taken: 0, retry: None, old: 0 };
         Self {
             arena,
             lines: rings.into_iter().map(line).collect(),
@@ -83,6 +94,8 @@ impl Worker {
             troubles: Vec::new(),
             calls: 0,
             shunt: None,
+            old: Old::Wanted,
+            sifted: 0,
         }
     }
 
@@ -99,23 +112,120 @@ impl Worker {
     /// Hands over what has arrived, as one batch, and gives its memory back. Where nothing has, waits for it, at most
     /// `most`. Returns how many frames there were.
     pub fn poll(&mut self, most: Duration, take: impl FnOnce(&Batch<'_>)) -> usize {
-        self.collect();
-        self.merge(wait::now_ns());
+        self.collect(self.round_frames);
+        self.merge(wait::now_ns(), self.round_frames * self.lines.len());
         if self.batch.is_empty() {
             if !most.is_zero() {
                 self.wait(most);
             }
+            // What was not wanted any more.
+            self.release();
             return 0;
         }
         let frames = self.batch.len();
         let begun = Instant::now();
         take(&Batch { memory: self.arena.bytes(), frames: &self.batch });
         self.round_frames = round(self.round_frames, frames, begun.elapsed());
+        self.release();
+        frames
+    }
+
+    /// Adds what has arrived to the batch, about `most` frames; how many. Nothing is given back, and nothing waited for.
+    ///
+    /// Where rings are full of frames of the batch ([`held_permille`](Self::held_permille)) nothing more arrives, and where
+    /// this adds nothing to a batch that has some, it may be for that: release it before waiting for more.
+    pub fn gather(&mut self, most: usize) -> usize {
+        let before = self.batch.len();
+        self.collect(most.div_ceil(self.lines.len().max(1)));
+        self.merge(wait::now_ns(), most);
+        self.batch.len() - before
+    }
+
+    /// Everything that was gathered and not released, in order of time as far as rings were in time.
+    #[must_use]
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { memory: self.arena.bytes(), frames: &self.batch }
+    }
+
+    /// Gives the whole batch back.
+    pub fn release(&mut self) {
         self.batch.clear();
         for line in &mut self.lines {
-            line.ring.give_back(std::mem::take(&mut line.taken));
+            match std::mem::take(&mut line.taken) {
+                0 => {}
+                taken => line.ring.give_back(taken),
+            }
         }
-        frames
+    }
+
+    /// How much of the fullest ring is held by frames that were collected and not released, in thousandths. At 1000 nothing
+    /// more arrives there.
+    #[must_use]
+    pub fn held_permille(&self) -> u32 {
+        self.lines.iter().map(|line| line.ring.held_permille()).max().unwrap_or(0)
+    }
+
+    /// What becomes readable when there may be something to gather, a descriptor for each ring. A packet socket's is also
+    /// readable while frames of its newest block are held, and that of a ring in error always.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.lines.iter().map(|line| line.ring.descriptor())
+    }
+
+    /// To be called before waiting for [`descriptors`](Self::descriptors): whether there is nothing to gather as far as is
+    /// known. Frames may still wait for other rings' earlier ones: see [`waits`](Self::waits).
+    pub fn prepare_wait(&mut self) -> bool {
+        let mut is_empty = true;
+        for line in &mut self.lines {
+            match line.ring.prepare_wait() {
+                Ok(nothing) => is_empty &= nothing,
+                Err(error) => {
+                    if line.retry.is_none() {
+                        self.troubles.push(error);
+                        line.retry = Some(Instant::now() + RETRY);
+                    }
+                }
+            }
+        }
+        is_empty
+    }
+
+    /// Whether frames are held back to be put in order with others; they come at the latest after the merge window.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.lines.iter().any(|line| !line.waiting.is_empty())
+    }
+
+    /// Replaces the filter of all rings; `None`: every frame is taken. What was gathered stays; of the frames that arrived
+    /// before, those are still gathered that the new filter takes, too, or none where it asks for more than their bytes.
+    ///
+    /// # Errors
+    /// What is no program, or one that the kernel does not take: the first ring's filter is as it was.
+    pub fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<(), Error> {
+        let asked = program.map(filter::check).transpose()?;
+        for line in &mut self.lines {
+            line.old = line.waiting.len() + line.ring.set_filter(program)?;
+        }
+        self.old = match asked {
+            None => Old::Wanted,
+            Some(program) if program.asks() => Old::Unwanted,
+            Some(program) => Old::Asked(program),
+        };
+        Ok(())
+    }
+
+    /// Chooses the direction of all rings. What was gathered stays.
+    ///
+    /// # Errors
+    /// Frames of this direction are not seen by a ring: the first one's direction is as it was.
+    pub fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
+        for line in &mut self.lines {
+            line.ring.set_direction(direction)?;
+            line.old = line.old.max(line.waiting.len());
+        }
+        if self.waits() {
+            self.old = Old::Unwanted;
+        }
+        Ok(())
     }
 
     /// The time up to which everything that arrived has been handed over, when there was nothing more: what timers can run
@@ -153,7 +263,7 @@ impl Worker {
     /// # Errors
     /// A ring's.
     pub fn counts(&mut self) -> Result<RingCounts, Error> {
-        let mut sum = RingCounts { calls: self.calls, ..RingCounts::default() };
+        let mut sum = RingCounts { calls: self.calls, sifted: self.sifted, ..RingCounts::default() };
         for line in &mut self.lines {
             sum.add(&line.ring.counts()?);
         }
@@ -179,14 +289,14 @@ impl Worker {
     }
 
     /// Each ring gets the same share of a round, whatever the others have.
-    fn collect(&mut self) {
+    fn collect(&mut self, most: usize) {
         let several = self.lines.len() > 1;
         for line in &mut self.lines {
             if line.retry.is_some_and(|at| Instant::now() < at) {
                 continue;
             }
-            let most = if several { WAITING_FRAMES_MAX.saturating_sub(line.waiting.len()) } else { self.round_frames };
-            let most = most.min(self.round_frames);
+            let room = if several { WAITING_FRAMES_MAX.saturating_sub(line.waiting.len()) } else { most };
+            let most = most.min(room);
             if most == 0 {
                 continue;
             }
@@ -202,14 +312,18 @@ impl Worker {
         }
     }
 
-    /// Moves to the batch what may go: the earliest first, up to the time until which every ring's frames are known.
-    fn merge(&mut self, now_ns: u64) {
-        if let [line] = &mut self.lines[..] {
-            line.taken = line.waiting.len();
+    /// Moves to the batch what may go, at most so many: the earliest first, up to the time until which every ring's frames
+    /// are known.
+    fn merge(&mut self, now_ns: u64, most: usize) {
+        let before = self.batch.len();
+        if let [line] = &mut self.lines[..]
+            && line.old == 0
+        {
+            line.taken += line.waiting.len();
             self.batch.extend(line.waiting.drain(..));
         } else {
-            let horizon = self.horizon(now_ns);
-            while self.batch.len() < self.round_frames * self.lines.len() {
+            let horizon = if self.lines.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
+            while self.batch.len() - before < most {
                 let heads = self.lines.iter_mut().filter(|line| !line.waiting.is_empty());
                 let earliest = heads.min_by_key(|line| line.waiting.front().map(|frame| frame.timestamp_ns));
                 let Some(line) = earliest else { break };
@@ -218,12 +332,16 @@ impl Worker {
                 if frame.timestamp_ns > horizon && !is_full {
                     break;
                 }
-                self.batch.extend(line.waiting.pop_front());
+                let is_wanted = line.old == 0 || self.old.takes(&self.arena, frame);
+                let frame = line.waiting.pop_front().filter(|_| is_wanted);
+                self.batch.extend(frame);
+                line.old = line.old.saturating_sub(1);
                 line.taken += 1;
+                self.sifted += u64::from(!is_wanted);
             }
         }
         let (index, count) = self.place;
-        for frame in &mut self.batch {
+        for frame in self.batch.iter_mut().skip(before) {
             self.late += u64::from(frame.timestamp_ns < self.clock_ns);
             self.clock_ns = self.clock_ns.max(frame.timestamp_ns);
             frame.clock_ns = self.clock_ns;
@@ -253,22 +371,13 @@ impl Worker {
             std::thread::sleep(rest);
             return;
         }
-        if self.lines.iter().any(|line| !line.waiting.is_empty()) {
+        if self.waits() {
             most = most.min(Duration::from_millis(1));
         }
-        let mut descriptors = Vec::with_capacity(self.lines.len());
-        for line in &mut self.lines {
-            match line.ring.prepare_wait() {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    if line.retry.is_none() {
-                        self.troubles.push(error);
-                        line.retry = Some(Instant::now() + RETRY);
-                    }
-                }
-            }
+        if !self.prepare_wait() {
+            return;
         }
+        let mut descriptors = Vec::with_capacity(self.lines.len());
         // A ring in error is always readable, and a packet ring is while it has frames that were not given back.
         for line in self.lines.iter().filter(|line| line.retry.is_none() && line.waiting.is_empty()) {
             descriptors.push(line.ring.descriptor());

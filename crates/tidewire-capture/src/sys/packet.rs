@@ -5,26 +5,21 @@
 
 use std::{
     io,
-    mem::{offset_of, size_of, zeroed},
+    mem::{size_of, zeroed},
     os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
-    ptr,
-    sync::atomic::{AtomicU32, Ordering},
 };
 
-use super::arena::Place;
+pub use blocks::{Block, Blocks, Header};
+
 use crate::ClassicInstruction;
+
+mod blocks;
 
 /// Free bytes before each frame beyond what the kernel leaves: room for the VLAN tag that it took out.
 pub const HEADROOM_BYTES: u32 = 4;
 
 /// What `struct tpacket_req3` wants to know of frames; in this version it only has to divide a block.
 const FRAME_BYTES: u32 = 2048;
-
-/// From a frame's header to the end of the address behind it (`TPACKET3_HDRLEN`).
-const HEADER_BYTES: usize = libc::TPACKET3_HDRLEN;
-
-/// A hardware address, twice: what stands before a VLAN tag.
-const ADDRESSES_BYTES: usize = 12;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -132,12 +127,12 @@ impl RingSocket {
         self.set(level, name, &libc::sock_fprog { len: length, filter: program.as_mut_ptr() })
     }
 
-    /// Leaves out what the machine itself sends (Linux 4.20). In a group, its flag decides.
+    /// Leaves out what the machine itself sends, or not (Linux 4.20). In a group, its flag decides.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn ignore_outgoing(&self) -> io::Result<()> {
-        self.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32)
+    pub fn ignore_outgoing(&self, ignore: bool) -> io::Result<()> {
+        self.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &i32::from(ignore))
     }
 
     /// Makes an interface take frames for other machines, for as long as this socket lives.
@@ -239,162 +234,6 @@ impl RingSocket {
 impl AsFd for RingSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
-    }
-}
-
-/// A block that the kernel handed over.
-#[derive(Clone, Copy, Debug)]
-pub struct Block {
-    /// How many frames it has.
-    pub frames: u32,
-    /// Where the first one's header is, from the block's beginning.
-    pub first: u32,
-}
-
-/// What a frame's header says.
-pub type Header = libc::tpacket3_hdr;
-
-/// The memory of a ring, mapped into its place.
-#[derive(Debug)]
-pub struct Blocks {
-    place: Place,
-    count: u32,
-    block_bytes: u32,
-    mapped: bool,
-}
-
-impl Blocks {
-    /// A ring's place; nothing is mapped there yet.
-    ///
-    /// # Errors
-    /// It does not have the length of so many blocks.
-    pub fn new(place: Place, count: u32, block_bytes: u32) -> io::Result<Self> {
-        if place.len() as u64 != u64::from(count) * u64::from(block_bytes) || count == 0 {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the place has another length than the ring"));
-        }
-        Ok(Self { place, count, block_bytes, mapped: false })
-    }
-
-    /// Maps the ring of a socket that has one of this shape.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn map(&mut self, socket: &RingSocket) -> io::Result<()> {
-        self.place.map(socket.as_fd(), 0)?;
-        self.mapped = true;
-        Ok(())
-    }
-
-    /// Takes the mapping away, without which the kernel keeps socket and memory. No frame may be in use.
-    pub fn unmap(&mut self) {
-        if self.mapped {
-            self.mapped = self.place.unmap().is_err();
-        }
-    }
-
-    /// How many blocks there are.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// Where a block begins in the arena.
-    #[must_use]
-    pub fn at(&self, block: u32) -> usize {
-        self.place.at() + self.start(block)
-    }
-
-    fn start(&self, block: u32) -> usize {
-        (block % self.count) as usize * self.block_bytes as usize
-    }
-
-    fn status(&self, block: u32) -> Option<&AtomicU32> {
-        if !self.mapped {
-            return None;
-        }
-        let at = self.start(block)
-            + offset_of!(libc::tpacket_block_desc, hdr)
-            + offset_of!(libc::tpacket_hdr_v1, block_status);
-        // SAFETY: the block is inside the mapping, which lives as long as `self` and changes only through `&mut self`. The
-        // kernel writes the word as a whole; blocks begin at pages, so it is aligned.
-        Some(unsafe { &*self.place.address().add(at).cast::<AtomicU32>() })
-    }
-
-    /// Whether the kernel has handed this block over.
-    #[must_use]
-    #[inline]
-    pub fn is_ready(&self, block: u32) -> bool {
-        self.status(block).is_some_and(|status| status.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0)
-    }
-
-    /// The block, if the kernel has handed it over.
-    #[must_use]
-    #[inline]
-    pub fn ready(&self, block: u32) -> Option<Block> {
-        if !self.is_ready(block) {
-            return None;
-        }
-        let at = self.start(block) + offset_of!(libc::tpacket_block_desc, hdr);
-        // SAFETY: as in `status`; the header is inside the block, and the kernel does not write to it before the block is
-        // given back. Every bit pattern is valid.
-        let header = unsafe { ptr::read(self.place.address().add(at).cast::<libc::tpacket_hdr_v1>()) };
-        Some(Block { frames: header.num_pkts, first: header.offset_to_first_pkt })
-    }
-
-    /// Gives a block back.
-    #[inline]
-    pub fn release(&mut self, block: u32) {
-        if let Some(status) = self.status(block) {
-            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        }
-    }
-
-    /// The header at this offset of a block that the kernel handed over; `None` outside of it.
-    #[must_use]
-    #[inline]
-    pub fn header(&self, block: u32, at: u32) -> Option<Header> {
-        let end = (at as usize).checked_add(HEADER_BYTES)?;
-        if !self.mapped || end > self.block_bytes as usize {
-            return None;
-        }
-        let at = self.start(block) + at as usize;
-        // SAFETY: inside the mapping. The kernel does not write to a block that it handed over; were it to, the values
-        // would be wrong ones, which are checked. Every bit pattern is valid.
-        Some(unsafe { ptr::read_unaligned(self.place.address().add(at).cast::<Header>()) })
-    }
-
-    /// Whether these bytes are inside a block, behind a header there.
-    #[must_use]
-    #[inline]
-    pub fn holds(&self, header_at: u32, mac: u16, bytes: u32) -> bool {
-        let start = header_at as usize + usize::from(mac);
-        usize::from(mac) >= HEADER_BYTES && start + bytes as usize <= self.block_bytes as usize
-    }
-
-    /// Puts a VLAN tag back where the kernel took it out, into the free bytes before the frame. False where there are none.
-    #[inline]
-    pub fn insert_tag(&mut self, block: u32, header_at: u32, mac: u16, tag: [u8; 4]) -> bool {
-        if !self.mapped
-            || usize::from(mac) < HEADER_BYTES + tag.len()
-            || !self.holds(header_at, mac, ADDRESSES_BYTES as u32)
-        {
-            return false;
-        }
-        let at = self.start(block) + header_at as usize + usize::from(mac);
-        // SAFETY: from the tag's room to the end of the addresses is inside the block, as was checked, behind the header.
-        // The block is ours until it is given back, and nobody has been told of this frame yet.
-        unsafe {
-            let frame = self.place.address().add(at);
-            ptr::copy(frame, frame.sub(tag.len()), ADDRESSES_BYTES);
-            ptr::copy_nonoverlapping(tag.as_ptr(), frame.add(ADDRESSES_BYTES - tag.len()), tag.len());
-        }
-        true
-    }
-}
-
-impl Drop for Blocks {
-    fn drop(&mut self) {
-        self.unmap();
     }
 }
 

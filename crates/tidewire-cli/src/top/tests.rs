@@ -124,7 +124,7 @@ fn noted(port: u16, packets: u64, bytes: u64) -> Noted {
 fn report(seconds: u64, packets: u64, dropped: u64) -> LiveReport {
     let counts = InterfaceCounts { rx_missed: 5, ..InterfaceCounts::default() };
     let mut worker = WorkerReport {
-        rings: RingCounts { received: packets, dropped, failed: 0, calls: 1 },
+        rings: RingCounts { received: packets, dropped, failed: 0, sifted: 0, calls: 1 },
         ring_level_permille: 300,
         buffered_bytes: 1 << 20,
         memory_bytes: 64 << 20,

@@ -5,11 +5,14 @@ use super::{
     assembler::{Assembler, FRAME, Label, R0, R1, R2, R3, R4, R9, Value, alu, when},
     translate::{A, CONTEXT, X},
 };
-use crate::filter::bpf::Width;
+use crate::filter::bpf::{Known, Width};
 
 /// `struct __sk_buff` (include/uapi/linux/bpf.h).
 mod skb {
     pub(super) const LENGTH: i16 = 0;
+    pub(super) const PACKET_TYPE: i16 = 4;
+    pub(super) const PROTOCOL: i16 = 16;
+    pub(super) const INTERFACE: i16 = 40;
     pub(super) const VLAN_PRESENT: i16 = 20;
     pub(super) const VLAN_TAG: i16 = 24;
     pub(super) const VLAN_PROTOCOL: i16 = 28;
@@ -19,6 +22,7 @@ mod skb {
 mod xdp {
     pub(super) const DATA: i16 = 0;
     pub(super) const DATA_END: i16 = 4;
+    pub(super) const INTERFACE: i16 = 12;
 }
 
 /// Helpers by number.
@@ -55,6 +59,8 @@ pub(super) struct Loads {
     pub(super) hook: FilterHook,
     /// Where a load goes that has nothing to load.
     pub(super) refused: Label,
+    /// The program asks for the tag that was taken out: its offsets are those of the frame without it.
+    pub(super) is_bare: bool,
 }
 
 impl Loads {
@@ -75,6 +81,10 @@ impl Loads {
         let plain = asm.label();
         asm.set(REMOVED, 0);
         asm.set(R1, 0);
+        if self.is_bare {
+            asm.store(FRAME, TAG_AT, R1, 8);
+            return;
+        }
         asm.load(R2, CONTEXT, skb::VLAN_PRESENT, 4);
         asm.jump32(when::EQUAL, R2, Value::Number(0), plain);
         asm.set(REMOVED, TAG_END - TAG_FROM);
@@ -85,6 +95,27 @@ impl Loads {
         asm.alu32(alu::OR, R1, Value::Register(R2));
         asm.place(plain);
         asm.store(FRAME, TAG_AT, R1, 8);
+    }
+
+    /// The accumulator = what the kernel knows. Frames that XDP sees are incoming, and have their tag; for which of them
+    /// are for this host, nobody has looked yet.
+    pub(super) fn known(&self, asm: &mut Assembler, known: Known) {
+        match (self.hook, known) {
+            (FilterHook::Socket, Known::Protocol) => {
+                asm.load(A, CONTEXT, skb::PROTOCOL, 4);
+                asm.network_order(A, 2);
+            }
+            (FilterHook::Socket, Known::PacketType) => asm.load(A, CONTEXT, skb::PACKET_TYPE, 4),
+            (FilterHook::Socket, Known::Interface) => asm.load(A, CONTEXT, skb::INTERFACE, 4),
+            (FilterHook::Socket, Known::VlanTag) => asm.load(A, CONTEXT, skb::VLAN_TAG, 4),
+            (FilterHook::Socket, Known::VlanPresent) => asm.load(A, CONTEXT, skb::VLAN_PRESENT, 4),
+            (FilterHook::Socket, Known::VlanProtocol) => {
+                asm.load(A, CONTEXT, skb::VLAN_PROTOCOL, 4);
+                asm.network_order(A, 2);
+            }
+            (FilterHook::Xdp, Known::Interface) => asm.load(A, CONTEXT, xdp::INTERFACE, 4),
+            (FilterHook::Xdp, _) => asm.set(A, 0),
+        }
     }
 
     /// `to` = the packet's length on the wire.

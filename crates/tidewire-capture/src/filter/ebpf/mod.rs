@@ -14,7 +14,7 @@ use std::os::fd::RawFd;
 
 use tidewire_wire::LinkType;
 
-use super::{Filter, bpf, classic, filter_error};
+use super::{Filter, Instruction, bpf, classic, filter_error};
 use crate::{
     Error,
     sys::bpf::{Load, Program, SOCKET_FILTER, XDP},
@@ -59,20 +59,7 @@ impl Filter {
     /// [`Error::Filter`] where the expression has no meaning for Ethernet or cannot run in the kernel (`protochain` loops);
     /// [`Error::Kernel`] with the verifier's last lines where the kernel refuses the program.
     pub fn load(&self, hook: FilterHook, ending: FilterEnding) -> Result<Program, Error> {
-        let code = self.code(hook, ending)?;
-        // Programs that call each other are loaded alike: the other XDP programs are made for BPF_XDP.
-        let (kind, settings) = match hook {
-            FilterHook::Socket => (SOCKET_FILTER, Load::default()),
-            FilterHook::Xdp => (XDP, Load { frags: true, attach: ATTACH_XDP }),
-        };
-        Program::load_with(kind, &code, settings).map_err(|source| Error::Kernel {
-            what: format!("loading the filter \"{}\" into the kernel", self.expression()),
-            hint: match source.kind() {
-                std::io::ErrorKind::PermissionDenied => "; it needs cap_bpf and cap_net_admin".into(),
-                _ => String::new(),
-            },
-            source,
-        })
+        load_code(&self.code(hook, ending)?, hook, &format!("loading the filter \"{}\"", self.expression()))
     }
 
     /// The program's instructions, as the kernel takes them.
@@ -82,6 +69,34 @@ impl Filter {
         let program = bpf::Program::new(&classic(self.expression(), link)?).map_err(|what| refused(&what))?;
         translate::translate(program.steps(), hook, ending).map_err(refused)
     }
+}
+
+/// A filter that was made elsewhere as a program for the kernel, for frames that arrive: it may ask for what the kernel knows
+/// of them beside their bytes (`SKF_AD_PKTTYPE`, `…_IFINDEX`, `…_PROTOCOL`, `…_VLAN_TAG` and the like).
+///
+/// # Errors
+/// [`Error::Setting`] where it is no program, or jumps back; [`Error::Kernel`] where the kernel refuses it.
+pub(crate) fn load_program(program: &[Instruction], hook: FilterHook, ending: FilterEnding) -> Result<Program, Error> {
+    let program = super::check(program)?;
+    let refused = |what| Error::Setting(format!("the filter program cannot be used: {what}"));
+    let code = translate::translate(program.steps(), hook, ending).map_err(refused)?;
+    load_code(&code, hook, "loading the filter program")
+}
+
+fn load_code(code: &[u8], hook: FilterHook, doing: &str) -> Result<Program, Error> {
+    // Programs that call each other are loaded alike: the other XDP programs are made for BPF_XDP.
+    let (kind, settings) = match hook {
+        FilterHook::Socket => (SOCKET_FILTER, Load::default()),
+        FilterHook::Xdp => (XDP, Load { frags: true, attach: ATTACH_XDP }),
+    };
+    Program::load_with(kind, code, settings).map_err(|source| Error::Kernel {
+        what: format!("{doing} into the kernel"),
+        hint: match source.kind() {
+            std::io::ErrorKind::PermissionDenied => "; it needs cap_bpf and cap_net_admin".into(),
+            _ => String::new(),
+        },
+        source,
+    })
 }
 
 /// `BPF_XDP` of `enum bpf_attach_type`.

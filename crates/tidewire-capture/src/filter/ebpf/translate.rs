@@ -3,7 +3,7 @@ use super::{
     assembler::{Assembler, FRAME, Label, R0, R1, R2, R3, R6, R7, R8, Value, alu, when},
     load::{self, Loads},
 };
-use crate::filter::bpf::{Alu, Operand, Step, Test};
+use crate::filter::bpf::{Alu, Known, Operand, Step, Test};
 
 /// The registers of the classic machine, which stay in calls, and the program's argument.
 pub(super) const CONTEXT: u8 = R6;
@@ -20,6 +20,10 @@ fn memory_at(slot: u8) -> i16 {
 /// A program of eBPF with the meaning of these steps; the error says why there is none.
 pub(super) fn translate(steps: &[Step], hook: FilterHook, ending: FilterEnding) -> Result<Vec<u8>, &'static str> {
     let reached = reached(steps)?;
+    let asks = |known: &[Known]| steps.iter().any(|step| matches!(step, Step::LoadKnown(what) if known.contains(what)));
+    if hook == FilterHook::Xdp && asks(&[Known::Protocol]) {
+        return Err("it asks for the protocol that the kernel found, which XDP does not know yet; use packet sockets");
+    }
     let mut asm = Assembler::default();
     let labels: Vec<Label> = steps.iter().map(|_| asm.label()).collect();
     let (matched, refused) = (asm.label(), asm.label());
@@ -31,7 +35,8 @@ pub(super) fn translate(steps: &[Step], hook: FilterHook, ending: FilterEnding) 
     for slot in memory_used(steps) {
         asm.store_zero(FRAME, memory_at(slot));
     }
-    let loads = Loads { hook, refused };
+    let is_bare = asks(&[Known::VlanTag, Known::VlanPresent, Known::VlanProtocol]);
+    let loads = Loads { hook, refused, is_bare };
     loads.begin(&mut asm);
     for ((step, label), reached) in steps.iter().zip(&labels).zip(&reached) {
         if !reached {
@@ -72,6 +77,7 @@ fn straight(asm: &mut Assembler, loads: &Loads, step: Step) {
             asm.alu32(alu::AND, X, Value::Number(15));
             asm.alu32(alu::SHL, X, Value::Number(2));
         }
+        Step::LoadKnown(known) => loads.known(asm, known),
         Step::LoadImmediate(k) => asm.set(A, k),
         Step::IndexImmediate(k) => asm.set(X, k),
         Step::LoadMemory(slot) => asm.load(A, FRAME, memory_at(slot), 4),

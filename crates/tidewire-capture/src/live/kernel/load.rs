@@ -17,7 +17,7 @@ use super::{
     table::Table,
 };
 use crate::{
-    Error,
+    Error, FilterEnding,
     sys::{
         bpf::{Map, Program, possible_cpus},
         mapped::Mapped,
@@ -161,6 +161,13 @@ impl Kernel {
     #[must_use]
     pub fn jump(&self) -> &Map {
         &self.jump
+    }
+
+    /// How a filter in [`Jump::Filter`] ends; `otherwise` is what drops a packet.
+    #[must_use]
+    pub fn filter_ending(&self, otherwise: u32) -> FilterEnding {
+        let (matched, refused) = (Jump::Flow as u32, Jump::Refused as u32);
+        FilterEnding::Jump { programs: self.jump.number(), matched, refused, otherwise }
     }
 
     /// XDP: the map of AF_XDP sockets, where there are to be some.

@@ -6,12 +6,13 @@ use tidewire_wire::LinkType;
 
 use super::{Opening, kernel_settings, put_filter};
 use crate::{
-    Error, Filter, FilterHook,
+    Error, FilterHook,
     live::{
         Interface, Live, LiveSettings, Role,
         kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
         packet::{Filters, Plan, SocketFilter},
         session::{Attached, Connected},
+        wanted::Wanted,
     },
     sys::bpf::{Link, XdpMode},
 };
@@ -43,8 +44,8 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
     Ok(opening.live(settings))
 }
 
-fn put(settings: &LiveSettings, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
-    settings.filter.as_ref().map_or(Ok(()), |expression| put_filter(expression, hook, kernel))
+fn put(wanted: &Wanted, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
+    if wanted.is_some() { put_filter(wanted, hook, kernel) } else { Ok(()) }
 }
 
 /// What stands before an interface's sockets.
@@ -58,8 +59,9 @@ impl Before {
     fn load(settings: &LiveSettings, interface: &Interface) -> Result<Self, Error> {
         let mut before = Self { filters: Filters::default(), kernel: None, xdp: None };
         let link = interface.link()?;
-        if let Some(expression) = &settings.filter {
-            let filter = Some(SocketFilter::Classic(Filter::new(expression)?.classic(link)?));
+        let user = Wanted::of(settings)?;
+        if let Some(program) = user.classic(link)? {
+            let filter = Some(SocketFilter::Classic(program));
             before.filters = Filters { first: filter.clone(), second: filter };
         }
         if !settings.kernel.needs_flows() {
@@ -71,19 +73,18 @@ impl Before {
                 interface.name
             )));
         }
-        let wanted =
-            KernelSettings { has_filter: settings.filter.is_some(), is_shared: true, ..kernel_settings(settings) };
+        let wanted = KernelSettings { has_filter: user.is_some(), is_shared: true, ..kernel_settings(settings) };
         match settings.role {
             Role::Tap => {
                 let xdp = KernelXdp::load(&wanted)?;
-                put(settings, FilterHook::Xdp, xdp.kernel())?;
+                put(&user, FilterHook::Xdp, xdp.kernel())?;
                 before.filters = Filters::default();
                 before.kernel = Some(Arc::clone(xdp.kernel()));
                 before.xdp = Some(xdp);
             }
             Role::Host => {
                 let filter = KernelSocketFilter::load(&wanted)?;
-                put(settings, FilterHook::Socket, filter.kernel())?;
+                put(&user, FilterHook::Socket, filter.kernel())?;
                 before.kernel = Some(Arc::clone(filter.kernel()));
                 let program = filter.program()?.try_clone_to_owned().map_err(|source| Error::Kernel {
                     what: "using a loaded program".into(),

@@ -1,66 +1,17 @@
 //! The sockets of an interface: opened together, because a member's place in its group is what steers to it.
 
-use std::{
-    io,
-    os::fd::AsFd,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{plan::SocketFilter, shape::Shape};
+use super::{
+    plan::SocketFilter,
+    recipe::{Join, Opened, Recipe},
+    sieve::{Kept, Sieve},
+};
 use crate::{
-    ClassicInstruction, Error,
-    sys::{
-        bpf::Program,
-        netlink::DeviceSocket,
-        packet::{Attach, RingSocket},
-    },
+    Error,
+    live::Direction,
+    sys::{netlink::DeviceSocket, packet::RingSocket},
 };
-
-/// What chooses a group's member for a frame.
-#[derive(Clone, Debug)]
-pub(super) enum Steering {
-    Program { program: Arc<Program>, may_drop: bool },
-    Classic(Vec<ClassicInstruction>),
-}
-
-/// How sockets join a group.
-#[derive(Clone, Debug)]
-pub(super) struct Join {
-    /// Its number; none: one that is free.
-    pub group: Option<u16>,
-    /// Mode and flags.
-    pub kind: u16,
-    pub steering: Option<Steering>,
-    /// Whether the last member is one that counts what is dropped.
-    pub may_drop: bool,
-}
-
-impl Join {
-    /// A group of this kind that nobody else knows.
-    pub fn alone(kind: u16) -> Self {
-        Self { group: None, kind, steering: None, may_drop: false }
-    }
-}
-
-/// The sockets that get one copy of the frames.
-#[derive(Clone, Debug)]
-pub(super) struct Sockets {
-    pub join: Option<Join>,
-    pub filter: Option<SocketFilter>,
-}
-
-/// How an interface's sockets are opened.
-#[derive(Debug)]
-pub(super) struct Recipe {
-    pub name: String,
-    pub workers: usize,
-    pub shape: Shape,
-    pub promiscuous: bool,
-    pub incoming: bool,
-    /// Kind of interface: frames of another kind would be taken for what they are not.
-    pub hardware: u16,
-    pub copies: Vec<Sockets>,
-}
 
 /// Where a member's socket is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,13 +24,18 @@ enum Slot {
     Released,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// Sockets with rings, by copy and worker.
     sockets: Vec<Arc<RingSocket>>,
     slots: Vec<Slot>,
-    /// The socket of each copy that takes what is dropped.
+    /// What each takes.
+    sieves: Vec<(Sieve, Kept)>,
+    /// How those of each copy join a group.
+    copies: Vec<Option<Join>>,
+    /// The socket of each copy that takes what is dropped, and what it takes.
     out: Vec<Option<Arc<RingSocket>>>,
+    out_kept: Vec<Kept>,
     /// Opened beforehand, for when the interface is gone and comes back: by then the process may have given up the
     /// capability that opening takes. They receive nothing.
     spare: Option<Opened>,
@@ -87,14 +43,6 @@ struct State {
     idle: Option<Arc<RingSocket>>,
     number: Option<u16>,
     steered_out: u64,
-}
-
-/// Sockets in the order of their opening. When an interface is switched off and on the kernel lets them join again in this
-/// order, which therefore has to be that of the workers.
-#[derive(Debug, Default)]
-struct Opened {
-    sockets: Vec<Arc<RingSocket>>,
-    out: Vec<Option<Arc<RingSocket>>>,
 }
 
 /// All sockets of an interface.
@@ -106,16 +54,28 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Opens them, takes nothing yet.
-    pub fn open(recipe: Recipe, index: u32) -> Result<Self, Error> {
+    /// Opens them, takes nothing yet. `sieves`: of each copy; `copies`: how they join.
+    pub fn open(recipe: Recipe, copies: Vec<Option<Join>>, sieves: Vec<Sieve>, index: u32) -> Result<Self, Error> {
         let device = DeviceSocket::open();
         let device = device.map_err(|source| recipe.failed("asking for the interface", source))?;
-        let opened = recipe.sockets()?;
-        let number = recipe.prepare(&opened, index)?;
+        let opened = recipe.sockets(&copies)?;
+        let number = recipe.prepare(&opened, &copies, index)?;
+        let is_group = copies.iter().any(Option::is_some);
         let (spare, idle) =
-            if recipe.is_group() { (Some(recipe.sockets()?), Some(recipe.socket()?)) } else { (None, None) };
-        let slots = vec![Slot::Fresh; opened.sockets.len()];
-        let state = State { sockets: opened.sockets, slots, out: opened.out, spare, idle, number, steered_out: 0 };
+            if is_group { (Some(recipe.sockets(&copies)?), Some(recipe.socket()?)) } else { (None, None) };
+        let of_workers = |sieve: Sieve| (0..recipe.workers).map(move |_| (sieve.clone(), Kept::default()));
+        let state = State {
+            slots: vec![Slot::Fresh; opened.sockets.len()],
+            sockets: opened.sockets,
+            sieves: sieves.into_iter().flat_map(of_workers).collect(),
+            copies,
+            out: opened.out,
+            out_kept: Vec::new(),
+            spare,
+            idle,
+            number,
+            steered_out: 0,
+        };
         Ok(Self { recipe, device, state: Mutex::new(state) })
     }
 
@@ -125,13 +85,82 @@ impl Members {
 
     /// Lets frames in.
     pub fn begin(&self) -> Result<(), Error> {
-        let state = self.state();
-        self.recipe.begin(&state.sockets, &state.out)
+        self.let_in(&mut self.state())
+    }
+
+    /// Replaces the filters that take nothing by those that are wanted.
+    fn let_in(&self, state: &mut State) -> Result<(), Error> {
+        let workers = self.recipe.workers.max(1);
+        // Who counts what is dropped goes first: it takes nothing from the others.
+        let copies = state.out.iter().zip(state.sieves.chunks(workers));
+        let counts = |(out, sieves): (&Option<Arc<RingSocket>>, &[(Sieve, Kept)])| match (out, sieves.first()) {
+            (Some(out), Some((sieve, _))) => sieve.attach(out),
+            _ => Ok(Kept::default()),
+        };
+        state.out_kept = copies.map(counts).collect::<Result<_, _>>()?;
+        for (socket, (sieve, kept)) in state.sockets.iter().zip(&mut state.sieves) {
+            *kept = sieve.attach(socket)?;
+        }
+        Ok(())
+    }
+
+    /// Changes what a member takes; it is as before where that fails.
+    pub fn change(&self, member: usize, change: impl FnOnce(&mut Sieve) -> Result<(), Error>) -> Result<(), Error> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let missing = || Error::Setting(format!("{}: no such ring", self.recipe.name));
+        let place = state.sieves.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
+        let (((sieve, kept), socket), slot) = place.ok_or_else(missing)?;
+        let mut changed = sieve.clone();
+        change(&mut changed)?;
+        if *slot != Slot::Released {
+            // A group's own flag stands above this one.
+            if state.copies.iter().all(Option::is_none) {
+                changed.ignores_outgoing = changed.direction == Direction::In || changed.is_loopback;
+                let done = socket.ignore_outgoing(changed.ignores_outgoing);
+                done.map_err(|source| self.recipe.failed("choosing the direction", source))?;
+            }
+            *kept = changed.attach(socket)?;
+        }
+        let workers = self.recipe.workers.max(1);
+        if let (Some(Some(out)), 0) = (state.out.get(member / workers), member % workers) {
+            let attached = changed.attach(out)?;
+            if let Some(kept) = state.out_kept.get_mut(member / workers) {
+                *kept = attached;
+            }
+        }
+        *sieve = changed;
+        Ok(())
+    }
+
+    /// Replaces a member's filter.
+    pub fn set_filter(&self, member: usize, filter: Option<&[crate::ClassicInstruction]>) -> Result<(), Error> {
+        self.change(member, |sieve| {
+            if sieve.is_fixed {
+                let what = "the filter is part of programs in the kernel that cut streams off, and cannot be replaced";
+                return Err(Error::Setting(format!("{}: {what}", sieve.name)));
+            }
+            sieve.set_filter(filter.map(|filter| SocketFilter::Classic(filter.to_vec())).as_ref());
+            Ok(())
+        })
+    }
+
+    /// Replaces a member's direction.
+    pub fn set_direction(&self, member: usize, direction: Direction) -> Result<(), Error> {
+        let flag = self.recipe.incoming && self.is_group();
+        self.change(member, |sieve| {
+            if flag && direction != Direction::In && !(sieve.is_loopback && direction == Direction::Both) {
+                let what = "its group was made for incoming frames: open it for both directions to choose later";
+                return Err(Error::Setting(format!("{}: {what}", sieve.name)));
+            }
+            sieve.direction = direction;
+            Ok(())
+        })
     }
 
     /// Whether there is a group, which a socket cannot leave.
     pub fn is_group(&self) -> bool {
-        self.recipe.is_group()
+        self.state().copies.iter().any(Option::is_some)
     }
 
     /// The first copy's group.
@@ -205,9 +234,7 @@ impl Members {
             _ => Ok(None),
         }
     }
-}
 
-impl Members {
     /// Opens everything again on another interface.
     fn reopen(&self, state: &mut State, index: u32) -> Result<(), Error> {
         if let Some(Some(out)) = state.out.first() {
@@ -218,159 +245,13 @@ impl Members {
         state.out.clear();
         let spare = match state.spare.take() {
             Some(spare) => spare,
-            None => self.recipe.sockets()?,
+            None => self.recipe.sockets(&state.copies)?,
         };
-        state.number = self.recipe.prepare(&spare, index)?;
-        self.recipe.begin(&spare.sockets, &spare.out)?;
+        state.number = self.recipe.prepare(&spare, &state.copies, index)?;
         (state.sockets, state.out) = (spare.sockets, spare.out);
+        self.let_in(state)?;
         state.slots.fill(Slot::Fresh);
-        state.spare = self.recipe.sockets().ok();
+        state.spare = self.recipe.sockets(&state.copies).ok();
         Ok(())
-    }
-}
-
-impl Recipe {
-    fn is_group(&self) -> bool {
-        self.copies.iter().any(|copy| copy.join.is_some())
-    }
-
-    fn failed(&self, doing: &str, source: io::Error) -> Error {
-        self.failed_hint(doing, source, String::new())
-    }
-
-    fn failed_hint(&self, doing: &str, source: io::Error, hint: String) -> Error {
-        Error::Kernel { what: format!("{}: {doing}", self.name), source, hint }
-    }
-
-    fn socket(&self) -> Result<Arc<RingSocket>, Error> {
-        RingSocket::open().map(Arc::new).map_err(|source| match source.kind() {
-            io::ErrorKind::PermissionDenied => {
-                Error::Privilege { what: format!("capturing on {}", self.name), capability: "cap_net_raw" }
-            }
-            _ => self.failed("opening a packet socket", source),
-        })
-    }
-
-    /// All sockets, in the order of workers; bound to nothing.
-    fn sockets(&self) -> Result<Opened, Error> {
-        let mut opened = Opened::default();
-        for copy in &self.copies {
-            for _ in 0..self.workers {
-                opened.sockets.push(self.socket()?);
-            }
-            let may_drop = copy.join.as_ref().is_some_and(|join| join.may_drop);
-            opened.out.push(if may_drop { Some(self.socket()?) } else { None });
-        }
-        Ok(opened)
-    }
-
-    /// Gives the sockets their rings, binds them, lets them join their groups; with a filter that takes nothing. Returns the
-    /// number of the first group.
-    fn prepare(&self, opened: &Opened, index: u32) -> Result<Option<u16>, Error> {
-        for socket in &opened.sockets {
-            let made = socket.ring(self.shape.blocks, self.shape.block_bytes, super::RETIRE_MS);
-            made.map_err(|source| self.failed_ring(source))?;
-            self.attach(socket, index)?;
-        }
-        for socket in opened.out.iter().flatten() {
-            socket.keep_nothing().map_err(|source| self.failed("making a socket small", source))?;
-            self.attach(socket, index)?;
-        }
-        let mut first = None;
-        let copies = opened.sockets.chunks(self.workers.max(1)).zip(&opened.out);
-        for (copy, (sockets, out)) in self.copies.iter().zip(copies) {
-            let Some(join) = &copy.join else { continue };
-            let mut number = join.group;
-            for socket in sockets.iter().chain(out) {
-                self.join(socket, join, &mut number)?;
-            }
-            first = first.or(number);
-        }
-        Ok(first)
-    }
-
-    /// A ring exists before its socket is bound, and nothing passes its filter.
-    fn attach(&self, socket: &RingSocket, index: u32) -> Result<(), Error> {
-        socket.filter(Attach::Nothing).map_err(|source| self.failed("attaching a filter", source))?;
-        if self.incoming {
-            let hint = "; the kernel must be 4.20 or later".to_owned();
-            let done = socket.ignore_outgoing();
-            done.map_err(|source| self.failed_hint("leaving out what the machine sends", source, hint))?;
-        }
-        self.promiscuous(socket, index).map_err(|source| self.failed("setting promiscuous mode", source))?;
-        socket.bind(index).map_err(|source| self.failed("binding to the interface", source))
-    }
-
-    fn promiscuous(&self, socket: &RingSocket, index: u32) -> io::Result<()> {
-        if self.promiscuous { socket.promiscuous(index) } else { Ok(()) }
-    }
-
-    fn join(&self, socket: &RingSocket, join: &Join, number: &mut Option<u16>) -> Result<(), Error> {
-        // The first one finds a free number, the others are told.
-        let kind = match number {
-            Some(_) => join.kind & !(libc::PACKET_FANOUT_FLAG_UNIQUEID as u16),
-            None => join.kind,
-        };
-        socket.join(number.unwrap_or(0), kind).map_err(|source| {
-            let hint = match source.raw_os_error() {
-                Some(libc::EINVAL) if number.is_some() => {
-                    "; the group exists with another mode, other flags, another direction or on another interface, or the \
-                     interface is down: use the same settings, or another number"
-                }
-                Some(libc::ENOSPC) => "; the group is full: use fewer workers, or another number",
-                Some(libc::EINVAL) if self.incoming => {
-                    "; leaving out what the machine sends takes a later kernel in a group (5.16)"
-                }
-                _ => "",
-            };
-            let doing = number.map_or_else(|| "making a fan-out group".into(), |n| format!("joining fan-out group {n}"));
-            self.failed_hint(&doing, source, hint.into())
-        })?;
-        if number.is_none() {
-            let found = socket.group();
-            *number = Some(found.map_err(|source| self.failed("asking for the group's number", source))?);
-        }
-        let done = match &join.steering {
-            Some(Steering::Program { program, .. }) => socket.steer(program.as_fd()),
-            Some(Steering::Classic(program)) => socket.steer_classic(program),
-            None => Ok(()),
-        };
-        done.map_err(|source| self.failed("giving the group its program", source))
-    }
-
-    /// Replaces the filters that take nothing by those that are wanted.
-    fn begin(&self, sockets: &[Arc<RingSocket>], out: &[Option<Arc<RingSocket>>]) -> Result<(), Error> {
-        let copies = sockets.chunks(self.workers.max(1)).zip(out);
-        for (copy, (sockets, out)) in self.copies.iter().zip(copies) {
-            let attach = match &copy.filter {
-                None => Attach::Everything,
-                Some(SocketFilter::Classic(program)) => Attach::Classic(program),
-                Some(SocketFilter::Program(program)) => Attach::Program(program.as_fd()),
-            };
-            // Who counts what is dropped goes first: it takes nothing from the others.
-            for socket in out.iter().chain(sockets) {
-                socket.filter(attach).map_err(|source| self.failed_filter(source))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn failed_filter(&self, source: io::Error) -> Error {
-        let hint = match source.raw_os_error() {
-            Some(libc::ENOMEM) => "; the program is larger than a socket may have: raise net.core.optmem_max",
-            Some(libc::EINVAL) => "; the kernel does not take this program",
-            _ => "",
-        };
-        self.failed_hint("attaching the filter", source, hint.into())
-    }
-
-    fn failed_ring(&self, source: io::Error) -> Error {
-        let hint = match source.raw_os_error() {
-            Some(libc::ENOMEM) => {
-                "; the kernel has not so much memory in one piece: use smaller rings, or fewer workers"
-            }
-            _ => "",
-        };
-        self.failed_hint(&format!("a ring of {} MiB", self.shape.bytes() >> 20), source, hint.into())
     }
 }

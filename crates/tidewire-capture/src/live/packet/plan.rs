@@ -2,6 +2,7 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     sync::Arc,
+    time::Duration,
 };
 
 use tidewire_steer::Compiled;
@@ -9,23 +10,24 @@ use tidewire_wire::LinkType;
 
 use super::{
     PacketRing,
-    group::{Join, Members, Recipe, Sockets, Steering},
+    group::Members,
+    recipe::{Join, Recipe, Steering},
     ring::Marks,
     shape::Shape,
+    sieve::Sieve,
     steering::{HASH_GROUP, OWN_GROUP, flow_steering, kind, programs},
-    tagged::restored,
 };
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings, memory},
+    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings, RETIRE_MAX, memory},
     sys::{arena::Place, packet::Blocks},
 };
 
 /// Members of a group, at most (`PACKET_FANOUT_MAX`); one may be the socket that takes what is dropped.
 const WORKERS_MAX: usize = 255;
 
-/// Snap lengths from here on cut nothing: no frame is longer.
-const SNAP_WHOLE: u32 = 262_144;
+/// The coarsest tick of a kernel, in which ages are counted, milliseconds.
+const TICK_MS: u32 = 10;
 
 /// A program that decides in the kernel which frames reach a ring.
 #[derive(Clone, Debug)]
@@ -53,7 +55,10 @@ pub struct Plan {
     shape: Shape,
     snap_bytes: u32,
     promiscuous: bool,
-    incoming: bool,
+    direction: Direction,
+    retire_ms: u32,
+    /// The user's filter is one of several programs before the sockets.
+    is_fixed: bool,
     fanout: Option<Fanout>,
     classic: Vec<ClassicInstruction>,
     /// A program for each copy; none where the kernel's own modes choose.
@@ -112,7 +117,9 @@ impl Plan {
             shape,
             snap_bytes: settings.snap_bytes.max(1),
             promiscuous: settings.promiscuous,
-            incoming: settings.direction == Direction::In,
+            direction: settings.direction,
+            retire_ms: retire_ms(settings)?,
+            is_fixed: settings.kernel.needs_flows(),
             fanout: settings.fanout,
             classic: settings.fanout_program.clone(),
             steering: Vec::new(),
@@ -237,8 +244,14 @@ impl Plan {
                 interface.name
             )));
         }
-        let members = Arc::new(Members::open(self.recipe(interface, link, number, filters)?, interface.index)?);
-        let marks = Marks { name: interface.name.clone(), link, number, snap_bytes: self.snap_bytes };
+        let members = Arc::new(self.members(interface, link, number, filters)?);
+        let marks = Marks {
+            name: interface.name.clone(),
+            link,
+            number,
+            snap_bytes: self.snap_bytes,
+            delay_ns: u64::from(self.retire_ms.next_multiple_of(TICK_MS)) * 1_000_000,
+        };
         let failed = |source| Error::Kernel {
             what: format!("{}: mapping the ring", interface.name),
             source,
@@ -263,30 +276,42 @@ impl Plan {
         Ok(Group { rings, number: members.number(), members })
     }
 
-    fn recipe(&self, interface: &Interface, link: LinkType, number: u16, filters: &Filters) -> Result<Recipe, Error> {
+    fn members(&self, interface: &Interface, link: LinkType, number: u16, filters: &Filters) -> Result<Members, Error> {
         // Programs know Ethernet only; the kernel's hash is the same for both directions, too.
         let by_hash = self.own && link != LinkType::ETHERNET;
         // Every frame of the loopback interface is seen as it leaves and as it arrives.
-        let incoming = self.incoming || interface.is_loopback();
-        let mut copies = Vec::with_capacity(self.rings());
+        let incoming = self.direction == Direction::In || interface.is_loopback();
+        let (mut copies, mut sieves) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));
         for copy in 0..self.rings() {
-            let filter = if copy == 0 { &filters.first } else { &filters.second };
-            let join = match &self.fanout {
+            copies.push(match &self.fanout {
                 Some(_) if by_hash => Some(Join::alone(kind(&HASH_GROUP, incoming))),
                 Some(fanout) => Some(self.join(fanout, number, copy, incoming)?),
                 None => None,
+            });
+            let mut sieve = Sieve {
+                name: interface.name.clone(),
+                link,
+                is_loopback: interface.is_loopback(),
+                snap_bytes: self.snap_bytes,
+                direction: self.direction,
+                ignores_outgoing: incoming,
+                filter: None,
+                last: None,
+                is_fixed: self.is_fixed,
             };
-            copies.push(Sockets { join, filter: self.filter(filter.as_ref(), interface, link)? });
+            sieve.set_filter(if copy == 0 { filters.first.as_ref() } else { filters.second.as_ref() });
+            sieves.push(sieve);
         }
-        Ok(Recipe {
+        let recipe = Recipe {
             name: interface.name.clone(),
             workers: self.workers,
             shape: self.shape,
             promiscuous: self.promiscuous,
             hardware: interface.hardware,
             incoming,
-            copies,
-        })
+            retire_ms: self.retire_ms,
+        };
+        Members::open(recipe, copies, sieves, interface.index)
     }
 
     fn join(&self, fanout: &Fanout, interface: u16, copy: usize, incoming: bool) -> Result<Join, Error> {
@@ -310,38 +335,17 @@ impl Plan {
             steering: steering.or(classic),
         })
     }
+}
 
-    /// The filter as a packet socket takes it: over frames without their outermost tag, and returning how much of a frame is
-    /// to be copied.
-    fn filter(
-        &self,
-        filter: Option<&SocketFilter>,
-        interface: &Interface,
-        link: LinkType,
-    ) -> Result<Option<SocketFilter>, Error> {
-        const RETURN_CONSTANT: u16 = 0x06;
-        let snap = self.snap_bytes;
-        let program = match filter {
-            None if snap >= SNAP_WHOLE => return Ok(None),
-            None => vec![ClassicInstruction { code: RETURN_CONSTANT, jump_true: 0, jump_false: 0, k: snap }],
-            Some(SocketFilter::Classic(program)) if link == LinkType::ETHERNET => {
-                restored(program).ok_or_else(|| {
-                    Error::Setting(format!(
-                        "{}: the filter is too long for a packet socket; make it shorter",
-                        interface.name
-                    ))
-                })?
-            }
-            Some(SocketFilter::Classic(program)) => program.clone(),
-            // Returns what it returns; the ring cuts what is longer.
-            Some(program) => return Ok(Some(program.clone())),
-        };
-        let cut = |instruction: ClassicInstruction| match instruction {
-            ClassicInstruction { code: RETURN_CONSTANT, k: 1.., .. } => ClassicInstruction { k: snap, ..instruction },
-            other => other,
-        };
-        Ok(Some(SocketFilter::Classic(program.into_iter().map(cut).collect())))
+/// The age at which blocks are handed over.
+fn retire_ms(settings: &LiveSettings) -> Result<u32, Error> {
+    if settings.retire < Duration::from_millis(1) || settings.retire > RETIRE_MAX {
+        return Err(Error::Setting(format!(
+            "blocks of frames cannot be handed over at an age of {:?}: it can be 1 ms to {RETIRE_MAX:?}",
+            settings.retire
+        )));
     }
+    Ok(settings.retire.as_millis() as u32)
 }
 
 impl SocketFilter {

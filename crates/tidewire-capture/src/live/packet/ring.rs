@@ -4,24 +4,25 @@ use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use tidewire_core::Frame;
 use tidewire_wire::LinkType;
 
-use super::{DELAY_NS, group::Members};
+use super::{
+    group::Members,
+    sift::{Sift, VLAN_TPID},
+};
 use crate::{
-    Error,
-    live::{Ring, RingCounts},
+    ClassicInstruction, Error,
+    live::{Direction, Ring, RingCounts},
     sys::packet::{Attach, Blocks, Header, RingSocket},
 };
 
-/// `ETH_P_8021Q`, where the kernel does not say which tag it took out.
-const VLAN_TPID: u16 = 0x8100;
+mod trouble;
 
-/// Between two looks at an interface that is down or gone.
-const RETRY: Duration = Duration::from_millis(50);
+use trouble::Trouble;
 
 /// Calls of `collect` in a row that find nothing, until the socket is asked whether it is in error. A socket in error is
 /// readable, so that they follow each other without a wait between them.
@@ -36,15 +37,6 @@ struct Held {
     complete: bool,
 }
 
-/// What keeps frames from coming.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
-    /// The interface is switched off. The socket goes on by itself when it is switched on.
-    Down,
-    /// The interface is gone; one of the same name may come.
-    Gone,
-}
-
 /// What is said of frames of an interface.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
@@ -54,6 +46,8 @@ pub(super) struct Marks {
     pub number: u16,
     /// Captured bytes of a frame, at most.
     pub snap_bytes: u32,
+    /// How old a frame may be when it is handed over, nanoseconds.
+    pub delay_ns: u64,
 }
 
 /// A packet socket's ring: blocks of frames that the kernel fills and that are read where they lie.
@@ -74,6 +68,7 @@ pub struct PacketRing {
     /// Blocks behind these that are known to be full.
     ahead: Cell<u32>,
     counts: RingCounts,
+    sift: Sift,
     empty: u32,
     trouble: Option<(Trouble, Instant)>,
     /// No frame is wanted any more.
@@ -103,6 +98,7 @@ impl PacketRing {
             at: 0,
             ahead: Cell::new(0),
             counts: RingCounts::default(),
+            sift: Sift::default(),
             empty: 0,
             trouble: None,
             stopped: false,
@@ -125,6 +121,7 @@ impl PacketRing {
             let block = self.blocks.ready(self.next())?;
             (self.left, self.at) = (block.frames, block.first);
             self.ahead.set(self.ahead.get().saturating_sub(1));
+            self.sift.begin_block();
             self.held.push_back(Held { frames: 0, complete: block.frames == 0 });
         }
         Some((self.oldest + self.held.len() as u32 - 1) % self.blocks.count())
@@ -136,8 +133,11 @@ impl PacketRing {
         while noted < most {
             let Some(block) = self.block() else { break };
             let header = self.blocks.header(block, self.at);
-            let frame = header.and_then(|header| self.frame(block, &header));
-            if let (Some(frame), Some(held)) = (frame, self.held.back_mut()) {
+            if !self.sift.is_over() && header.is_some_and(|header| !self.is_wanted(block, &header)) {
+                self.counts.sifted += 1;
+            } else if let Some(frame) = header.and_then(|header| self.frame(block, &header))
+                && let Some(held) = self.held.back_mut()
+            {
                 frames.push_back(frame);
                 held.frames += 1;
                 noted += 1;
@@ -161,6 +161,10 @@ impl PacketRing {
         }
         self.release();
         noted
+    }
+
+    fn is_wanted(&self, block: u32, header: &Header) -> bool {
+        self.sift.takes(&self.blocks, block, self.at, header, self.marks.link)
     }
 
     /// The frame behind a header, with the tag that the kernel took out.
@@ -209,95 +213,6 @@ impl PacketRing {
 
     fn kernel(&self, doing: &str, source: io::Error) -> Error {
         Error::Kernel { what: format!("{}: {doing}", self.marks.name), source, hint: String::new() }
-    }
-
-    /// Asks the socket whether it is in error.
-    fn check(&mut self) -> Result<(), Error> {
-        self.empty = 0;
-        self.counts.calls += 1;
-        match self.socket.take_error() {
-            Ok(None) => Ok(()),
-            Ok(Some(error)) if error.raw_os_error() == Some(libc::ENETDOWN) => {
-                self.counts.calls += 1;
-                let gone = matches!(self.socket.bound(), Ok(None));
-                self.trouble = Some((if gone { Trouble::Gone } else { Trouble::Down }, Instant::now()));
-                Err(self.in_trouble())
-            }
-            Ok(Some(error)) | Err(error) => Err(self.kernel("receiving", error)),
-        }
-    }
-
-    fn in_trouble(&self) -> Error {
-        let what = match self.trouble {
-            Some((Trouble::Gone, _)) => "the interface is gone; capture goes on when one of this name appears",
-            _ => "the interface is down; capture goes on when it is up again",
-        };
-        Error::Interface { interface: self.marks.name.clone(), what: what.into() }
-    }
-
-    /// Tries to go on.
-    fn recover(&mut self, trouble: Trouble, since: Instant) -> Result<(), Error> {
-        let waited = since.elapsed();
-        if waited < RETRY {
-            return Err(self.in_trouble());
-        }
-        self.counts.calls += 1;
-        let found = match trouble {
-            Trouble::Down => match self.socket.bound() {
-                Ok(Some(index)) => self.members.is_up(index).map(|up| up.then_some(())),
-                Ok(None) => None,
-                Err(error) => return Err(self.kernel("asking for the interface", error)),
-            },
-            Trouble::Gone => Some(None),
-        };
-        match found {
-            Some(Some(())) => {
-                self.trouble = None;
-                // What it said when it went down may not have been read yet, and must not be read as news.
-                let _ = self.socket.take_error();
-                Ok(())
-            }
-            Some(None) if trouble == Trouble::Down => {
-                self.trouble = Some((Trouble::Down, Instant::now()));
-                Err(self.in_trouble())
-            }
-            _ => {
-                let again = if self.stopped { Ok(false) } else { self.reopen() };
-                self.trouble = match again {
-                    Ok(true) => None,
-                    _ => Some((Trouble::Gone, Instant::now())),
-                };
-                match again {
-                    Ok(true) => Ok(()),
-                    Ok(false) => Err(self.in_trouble()),
-                    Err(error) => Err(error),
-                }
-            }
-        }
-    }
-
-    /// Whether the ring is there again, on a new interface of the old name.
-    fn reopen(&mut self) -> Result<bool, Error> {
-        if !self.members.is_group() {
-            return self.members.rebind(&self.socket);
-        }
-        if !self.released {
-            // A socket cannot leave a group, and a ring cannot leave its socket: both are given up, once no frame is used.
-            if !self.held.is_empty() {
-                return Ok(false);
-            }
-            self.count()?;
-            self.blocks.unmap();
-            self.socket = self.members.release(self.member)?;
-            self.released = true;
-            (self.oldest, self.left) = (0, 0);
-            self.ahead.set(0);
-        }
-        let Some(socket) = self.members.again(self.member)? else { return Ok(false) };
-        self.blocks.map(&socket).map_err(|error| self.kernel("mapping the ring", error))?;
-        self.socket = socket;
-        self.released = false;
-        Ok(true)
     }
 
     fn count(&mut self) -> Result<(), Error> {
@@ -352,7 +267,28 @@ impl Ring for PacketRing {
     }
 
     fn delay_ns(&self) -> u64 {
-        DELAY_NS
+        self.marks.delay_ns
+    }
+
+    fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
+        self.counts.calls += 1;
+        if !self.stopped {
+            self.members.set_filter(self.member, program)?;
+        }
+        self.sift.set_filter(program, self.blocks.count()).map(|()| 0)
+    }
+
+    fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
+        self.counts.calls += 1;
+        if !self.stopped {
+            self.members.set_direction(self.member, direction)?;
+        }
+        self.sift.set_direction(direction, self.blocks.count());
+        Ok(())
+    }
+
+    fn held_permille(&self) -> u32 {
+        (self.held.len() as u32).saturating_mul(1000) / self.blocks.count()
     }
 
     fn level_permille(&self) -> u32 {

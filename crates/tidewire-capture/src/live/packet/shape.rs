@@ -3,7 +3,7 @@ use crate::Error;
 /// Bytes of a block where the ring is large enough.
 ///
 /// Large ones wake the worker seldom: 1,700 frames of 64 bytes fit, and a wakeup costs one system call. Small ones are many:
-/// a quiet link uses one up every [`RETIRE_MS`](super::RETIRE_MS), however little is in it, so that a worker may be away for
+/// a quiet link uses one up every 5 ms, however little is in it, so that a worker may be away for
 /// blocks times that (1.3 s with a ring of 64 MiB) before frames are lost.
 const BLOCK_BYTES: u32 = 256 << 10;
 /// Bytes of the smallest block: a frame of 64 KiB fits, with its headers.

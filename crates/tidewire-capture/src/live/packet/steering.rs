@@ -11,7 +11,7 @@ use tidewire_steer::{
     bpf::{Copy, MapUse},
 };
 
-use super::group::Steering;
+use super::recipe::Steering;
 use crate::{
     Error,
     live::{Fanout, FanoutMode},

@@ -17,6 +17,8 @@ const BEHIND: u32 = 16;
 const TAG_BYTES: u32 = BEHIND - TAG_AT;
 /// From here on offsets mean something else to the kernel (`SKF_NET_OFF` and so on are negative).
 const OFFSETS_END: u32 = 1 << 31;
+/// `SKF_AD_OFF`
+const KNOWN_FROM: u32 = 0xffff_f000;
 /// Words of the machine's memory (`BPF_MEMWORDS`).
 const WORDS: u32 = 16;
 
@@ -58,7 +60,16 @@ fn step(code: u16, k: u32) -> ClassicInstruction {
 }
 
 /// The program for frames as a packet socket's filter sees them, or `None` where it leaves no memory free to compute with.
+///
+/// One that asks for the tag is made for such frames, and stays as it is.
 pub(super) fn restored(program: &[ClassicInstruction]) -> Option<Vec<ClassicInstruction>> {
+    let asks = |instruction: &ClassicInstruction| {
+        matches!(instruction.code, code::LD_W_ABS | code::LD_H_ABS | code::LD_B_ABS)
+            && [TAG, TAG_PRESENT, TPID].contains(&instruction.k)
+    };
+    if program.iter().any(asks) {
+        return Some(program.to_vec());
+    }
     let free = free_words(program);
     let moved = program.iter().map(|instruction| moved(instruction, &free)).collect::<Option<Vec<_>>>()?;
     let moved = linked(program, moved)?;
@@ -100,6 +111,10 @@ fn moved(instruction: &ClassicInstruction, free: &[u32]) -> Option<Vec<ClassicIn
         _ => return Some(vec![*instruction]),
     };
     let indexed = matches!(code, code::LD_W_IND | code::LD_H_IND | code::LD_B_IND);
+    if k >= KNOWN_FROM && !indexed && code != code::LDX_MSH {
+        // What the kernel knows of a packet beside its bytes.
+        return Some(vec![*instruction]);
+    }
     if k >= OFFSETS_END {
         // Beyond any frame.
         return Some(vec![step(code::RET, 0)]);

@@ -62,6 +62,11 @@ impl Ring for Fake {
         self.delay_ns
     }
 
+    fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
+        assert!(program.is_some());
+        Ok(0)
+    }
+
     fn stop(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -163,4 +168,46 @@ fn slow_handlers_get_smaller_rounds() {
     assert_eq!(round(128, 128, ms(1000)), ROUND_FRAMES_MIN);
     assert_eq!(round(16, 16, ms(1)), 32);
     assert_eq!(round(ROUND_FRAMES, 512, ms(0)), ROUND_FRAMES);
+}
+
+#[test]
+fn a_batch_grows_until_it_is_released() {
+    let (mut worker, scripts) = worker(2, (0, 1));
+    scripts[0].lock().unwrap().coming.extend([10, 30, 50, 70]);
+    scripts[1].lock().unwrap().coming.extend([20, 40, 60, 80]);
+    assert_eq!((worker.gather(4), worker.batch().frames.len()), (3, 3), "40 may be followed by one before 30's next");
+    assert!(worker.waits());
+    assert!(worker.gather(4) > 0);
+    worker.stop();
+    while worker.gather(4) > 0 {}
+    let times: Vec<_> = worker.batch().frames.iter().map(|frame| frame.timestamp_ns).collect();
+    assert_eq!(times, [10, 20, 30, 40, 50, 60, 70, 80]);
+    assert!(worker.batch().frames.iter().map(|frame| frame.number).eq(1..=8));
+    assert!(scripts.iter().all(|script| script.lock().unwrap().given_back == 0));
+    worker.release();
+    assert!(scripts.iter().all(|script| script.lock().unwrap().given_back == 4));
+    // A round with a handler begins with what was gathered before it.
+    scripts[0].lock().unwrap().coming.push_back(90);
+    assert_eq!(worker.gather(1), 1);
+    scripts[0].lock().unwrap().coming.push_back(95);
+    assert_eq!(poll(&mut worker).len(), 2);
+}
+
+#[test]
+fn frames_that_came_before_a_filter_are_asked_of_it_and_given_back_in_order() {
+    let (mut worker, scripts) = worker(2, (0, 1));
+    let refuses = ClassicInstruction { code: 0x06, jump_true: 0, jump_false: 0, k: 0 };
+    let later = wait::now_ns() + 3_600_000_000_000;
+    scripts[0].lock().unwrap().coming.extend([10, 30].map(|at| later + at));
+    assert_eq!(worker.gather(4), 0, "the other ring may have earlier ones: they wait");
+    worker.set_filter(Some(&[refuses])).unwrap();
+    scripts[0].lock().unwrap().coming.extend([40, 50].map(|at| later + at));
+    scripts[1].lock().unwrap().coming.extend([20, 45].map(|at| later + at));
+    worker.stop();
+    while worker.gather(4) > 0 {}
+    let times: Vec<_> = worker.batch().frames.iter().map(|frame| frame.timestamp_ns - later).collect();
+    assert_eq!(times, [20, 40, 45, 50]);
+    assert_eq!(worker.counts().unwrap().sifted, 2);
+    worker.release();
+    assert_eq!(scripts.iter().map(|script| script.lock().unwrap().given_back).collect::<Vec<_>>(), [4, 2]);
 }

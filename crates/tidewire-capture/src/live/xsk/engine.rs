@@ -10,12 +10,13 @@ use tidewire_steer::{
     bpf::{Ending, Hook, MapUse, Output},
 };
 
-use super::{XskPlan, XskRing, probe};
+use super::{XskPlan, XskRing, probe, slot::FilterSlot};
 use crate::{
-    Error, Filter, FilterEnding, FilterHook,
+    Error,
     live::{
         Direction, Interface, LiveEngine, LiveSettings, Role,
         kernel::{Jump, KernelSettings, KernelXdp},
+        wanted::Wanted,
     },
     sys::{
         arena::Place,
@@ -38,7 +39,8 @@ pub struct XdpEngine {
     reason: String,
     /// Chooses the worker, or always a queue's only one; notes when a frame arrived.
     steering: Compiled,
-    filter: Option<String>,
+    filter: Wanted,
+    refilter: bool,
     promiscuous: bool,
 }
 
@@ -77,6 +79,11 @@ impl XdpEngine {
                  use packet sockets"
             )));
         }
+        if settings.direction == Direction::Out {
+            return Err(Error::Setting(format!(
+                "{name}: AF_XDP does not see what the machine sends; use packet sockets"
+            )));
+        }
         let plan = XskPlan::new(settings, interface)?.stamped(true);
         let steering = steering(settings, &plan)?;
         let support = probe(interface);
@@ -105,7 +112,8 @@ impl XdpEngine {
             mode,
             reason: reason.trim_start_matches("; ").to_owned(),
             steering,
-            filter: settings.filter.clone(),
+            filter: Wanted::of(settings)?,
+            refilter: settings.refilter,
             promiscuous: settings.promiscuous,
         })
     }
@@ -129,7 +137,7 @@ impl XdpEngine {
         // A driver hands the frames of one queue to one processor at a time.
         let several = self.plan.slots() > workers || self.mode == XdpMode::Generic;
         let kernel = KernelXdp::load(&KernelSettings {
-            has_filter: self.filter.is_some(),
+            has_filter: self.filter.is_some() || self.refilter,
             has_steering: true,
             sockets: self.plan.slots(),
             workers,
@@ -138,16 +146,14 @@ impl XdpEngine {
             ..kernel
         })?;
         let programs = kernel.jump().as_fd().as_raw_fd();
-        if let Some(expression) = &self.filter {
-            let (matched, refused) = (Jump::Flow as u32, Jump::Refused as u32);
-            let ending = FilterEnding::Jump { programs, matched, refused, otherwise: DROP };
-            kernel.set_jump(Jump::Filter, Filter::new(expression)?.load(FilterHook::Xdp, ending)?.as_fd())?;
-        }
+        let has_filter = self.filter.is_some() || self.refilter;
+        let slot = has_filter.then(|| FilterSlot::new(kernel.kernel(), &self.filter)).transpose()?.map(Arc::new);
         let sockets = kernel.sockets().ok_or_else(|| self.failed("finding the map of sockets", missing()))?;
         let sockets = Map::from_descriptor(sockets.as_fd());
         let sockets = Arc::new(sockets.map_err(|source| self.failed("using the map of sockets", source))?);
         kernel.set_jump(Jump::Steer, self.steer(workers, &sockets, programs)?.as_fd())?;
-        let rings = self.plan.open(number, self.mode, places, &sockets)?;
+        let mut rings = self.plan.open(number, self.mode, places, &sockets)?;
+        rings.iter_mut().flatten().for_each(|ring| ring.slot.clone_from(&slot));
         let promiscuous = self.promiscuous.then(|| self.promiscuous()).transpose()?;
         let link = kernel.attach(self.interface.index, self.mode)?;
         let engine = self.describe(&rings)?;

@@ -19,6 +19,7 @@ mod probe;
 mod refusal;
 mod ring;
 mod side;
+mod slot;
 #[cfg(test)]
 mod tests;
 

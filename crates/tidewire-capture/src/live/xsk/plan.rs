@@ -264,6 +264,7 @@ impl XskPlan {
             memory,
             side: Side::new(side),
             sockets: Arc::clone(sockets),
+            slot: None,
             marks,
             returned: Vec::new(),
             state: State::default(),

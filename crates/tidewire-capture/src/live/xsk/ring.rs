@@ -9,10 +9,10 @@ use std::{
 use tidewire_core::Frame;
 use tidewire_wire::LinkType;
 
-use super::side::Side;
+use super::{side::Side, slot::FilterSlot};
 use crate::{
-    Error,
-    live::{Ring, RingCounts},
+    ClassicInstruction, Error,
+    live::{Direction, Ring, RingCounts},
     sys::{
         arena::Place,
         bpf::{self, Map},
@@ -74,6 +74,8 @@ pub struct XskRing {
     pub(super) memory: Place,
     pub(super) side: Side,
     pub(super) sockets: Arc<Map>,
+    /// Where the filter can be replaced.
+    pub(super) slot: Option<Arc<FilterSlot>>,
     pub(super) marks: Marks,
     /// Buffers that are not yet in the fill ring.
     pub(super) returned: Vec<u64>,
@@ -328,6 +330,30 @@ impl Ring for XskRing {
         u32::try_from(used * 1000 / u64::from(self.rx.entries())).unwrap_or(1000)
     }
 
+    fn held_permille(&self) -> u32 {
+        let held = u64::from(self.rx.held_count());
+        u32::try_from(held * 1000 / u64::from(self.rx.entries())).unwrap_or(1000)
+    }
+
+    fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
+        let Some(slot) = &self.slot else {
+            let what = "the capture was opened without a filter, and without the wish to set one later";
+            return Err(Error::Setting(format!("{}: {what}", self.marks.interface)));
+        };
+        slot.set(program)?;
+        self.state.calls += 2;
+        self.rx.available();
+        Ok(usize::try_from(self.waiting()).unwrap_or(usize::MAX))
+    }
+
+    fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
+        if direction == Direction::Out {
+            let what = "AF_XDP does not see what the machine sends";
+            return Err(Error::Setting(format!("{}: {what}", self.marks.interface)));
+        }
+        Ok(())
+    }
+
     fn stop(&mut self) -> Result<(), Error> {
         self.state.calls += 2;
         let removed = self.sockets.delete(&self.marks.slot.to_ne_bytes());
@@ -344,6 +370,7 @@ impl Ring for XskRing {
             received: self.state.noted + self.waiting(),
             dropped: kernel.ring_full,
             failed: kernel.dropped + kernel.invalid,
+            sifted: 0,
             calls: self.state.calls,
         })
     }

@@ -94,6 +94,19 @@ fn every_load_around_the_tag_is_moved() {
 }
 
 #[test]
+fn what_the_kernel_knows_is_asked_for_in_both_programs_and_programs_made_for_taken_tags_stay() {
+    for known in [0, 4, 8] {
+        let program = [instruction(code::LD_H_ABS, 0xffff_f000 + known), instruction(0x16, 0)];
+        let moved = restored(&program).unwrap();
+        assert_eq!(moved.iter().filter(|one| **one == program[0]).count(), 2, "{known}");
+    }
+    for known in [TAG, TAG_PRESENT, TPID] {
+        let program = [instruction(code::LD_B_ABS, known), instruction(code::LD_H_ABS, 12), instruction(0x16, 0)];
+        assert_eq!(restored(&program).unwrap(), program);
+    }
+}
+
+#[test]
 fn jumps_that_become_too_long_go_on_to_long_ones() {
     // 250 loads that straddle the tag's end, jumped over or not.
     let mut program = vec![

@@ -1,0 +1,176 @@
+//! How the sockets of an interface are opened and join their groups.
+
+use std::{io, os::fd::AsFd as _, sync::Arc};
+
+use super::shape::Shape;
+use crate::{
+    ClassicInstruction, Error,
+    sys::{
+        bpf::Program,
+        packet::{Attach, RingSocket},
+    },
+};
+
+/// What chooses a group's member for a frame.
+#[derive(Clone, Debug)]
+pub(super) enum Steering {
+    Program { program: Arc<Program>, may_drop: bool },
+    Classic(Vec<ClassicInstruction>),
+}
+
+/// How sockets join a group.
+#[derive(Clone, Debug)]
+pub(super) struct Join {
+    /// Its number; none: one that is free.
+    pub group: Option<u16>,
+    /// Mode and flags.
+    pub kind: u16,
+    pub steering: Option<Steering>,
+    /// Whether the last member is one that counts what is dropped.
+    pub may_drop: bool,
+}
+
+impl Join {
+    /// A group of this kind that nobody else knows.
+    pub fn alone(kind: u16) -> Self {
+        Self { group: None, kind, steering: None, may_drop: false }
+    }
+}
+
+/// How an interface's sockets are opened.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    pub name: String,
+    pub workers: usize,
+    pub shape: Shape,
+    pub promiscuous: bool,
+    pub incoming: bool,
+    /// Kind of interface: frames of another kind would be taken for what they are not.
+    pub hardware: u16,
+    /// Age at which a block is handed over, milliseconds.
+    pub retire_ms: u32,
+}
+
+/// Sockets in the order of their opening. When an interface is switched off and on the kernel lets them join again in this
+/// order, which therefore has to be that of the workers.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    pub sockets: Vec<Arc<RingSocket>>,
+    pub out: Vec<Option<Arc<RingSocket>>>,
+}
+
+impl Recipe {
+    pub fn failed(&self, doing: &str, source: io::Error) -> Error {
+        self.failed_hint(doing, source, String::new())
+    }
+
+    pub fn failed_hint(&self, doing: &str, source: io::Error, hint: String) -> Error {
+        Error::Kernel { what: format!("{}: {doing}", self.name), source, hint }
+    }
+
+    pub fn socket(&self) -> Result<Arc<RingSocket>, Error> {
+        RingSocket::open().map(Arc::new).map_err(|source| match source.kind() {
+            io::ErrorKind::PermissionDenied => {
+                Error::Privilege { what: format!("capturing on {}", self.name), capability: "cap_net_raw" }
+            }
+            _ => self.failed("opening a packet socket", source),
+        })
+    }
+
+    /// All sockets, in the order of workers; bound to nothing.
+    pub fn sockets(&self, copies: &[Option<Join>]) -> Result<Opened, Error> {
+        let mut opened = Opened::default();
+        for copy in copies {
+            for _ in 0..self.workers {
+                opened.sockets.push(self.socket()?);
+            }
+            let may_drop = copy.as_ref().is_some_and(|join| join.may_drop);
+            opened.out.push(if may_drop { Some(self.socket()?) } else { None });
+        }
+        Ok(opened)
+    }
+
+    /// Gives the sockets their rings, binds them, lets them join their groups; with a filter that takes nothing. Returns the
+    /// number of the first group.
+    pub fn prepare(&self, opened: &Opened, copies: &[Option<Join>], index: u32) -> Result<Option<u16>, Error> {
+        for socket in &opened.sockets {
+            let made = socket.ring(self.shape.blocks, self.shape.block_bytes, self.retire_ms);
+            made.map_err(|source| self.failed_ring(source))?;
+            self.attach(socket, index)?;
+        }
+        for socket in opened.out.iter().flatten() {
+            socket.keep_nothing().map_err(|source| self.failed("making a socket small", source))?;
+            self.attach(socket, index)?;
+        }
+        let mut first = None;
+        let sockets = opened.sockets.chunks(self.workers.max(1)).zip(&opened.out);
+        for (join, (sockets, out)) in copies.iter().zip(sockets) {
+            let Some(join) = join else { continue };
+            let mut number = join.group;
+            for socket in sockets.iter().chain(out) {
+                self.join(socket, join, &mut number)?;
+            }
+            first = first.or(number);
+        }
+        Ok(first)
+    }
+
+    /// A ring exists before its socket is bound, and nothing passes its filter.
+    fn attach(&self, socket: &RingSocket, index: u32) -> Result<(), Error> {
+        socket.filter(Attach::Nothing).map_err(|source| self.failed("attaching a filter", source))?;
+        if self.incoming {
+            let hint = "; the kernel must be 4.20 or later".to_owned();
+            let done = socket.ignore_outgoing(true);
+            done.map_err(|source| self.failed_hint("leaving out what the machine sends", source, hint))?;
+        }
+        self.promiscuous(socket, index).map_err(|source| self.failed("setting promiscuous mode", source))?;
+        socket.bind(index).map_err(|source| self.failed("binding to the interface", source))
+    }
+
+    pub fn promiscuous(&self, socket: &RingSocket, index: u32) -> io::Result<()> {
+        if self.promiscuous { socket.promiscuous(index) } else { Ok(()) }
+    }
+
+    fn join(&self, socket: &RingSocket, join: &Join, number: &mut Option<u16>) -> Result<(), Error> {
+        // The first one finds a free number, the others are told.
+        let kind = match number {
+            Some(_) => join.kind & !(libc::PACKET_FANOUT_FLAG_UNIQUEID as u16),
+            None => join.kind,
+        };
+        socket.join(number.unwrap_or(0), kind).map_err(|source| {
+            let hint = match source.raw_os_error() {
+                Some(libc::EINVAL) if number.is_some() => {
+                    "; the group exists with another mode, other flags, another direction or on another interface, or the \
+                     interface is down: use the same settings, or another number"
+                }
+                Some(libc::ENOSPC) => "; the group is full: use fewer workers, or another number",
+                Some(libc::EINVAL) if self.incoming => {
+                    "; leaving out what the machine sends takes a later kernel in a group (5.16)"
+                }
+                _ => "",
+            };
+            let doing = number.map_or_else(|| "making a fan-out group".into(), |n| format!("joining fan-out group {n}"));
+            self.failed_hint(&doing, source, hint.into())
+        })?;
+        if number.is_none() {
+            let found = socket.group();
+            *number = Some(found.map_err(|source| self.failed("asking for the group's number", source))?);
+        }
+        let done = match &join.steering {
+            Some(Steering::Program { program, .. }) => socket.steer(program.as_fd()),
+            Some(Steering::Classic(program)) => socket.steer_classic(program),
+            None => Ok(()),
+        };
+        done.map_err(|source| self.failed("giving the group its program", source))
+    }
+
+    fn failed_ring(&self, source: io::Error) -> Error {
+        let hint = match source.raw_os_error() {
+            Some(libc::ENOMEM) => {
+                "; the kernel has not so much memory in one piece: use smaller rings, or fewer workers"
+            }
+            _ => "",
+        };
+        self.failed_hint(&format!("a ring of {} MiB", self.shape.bytes() >> 20), source, hint.into())
+    }
+}

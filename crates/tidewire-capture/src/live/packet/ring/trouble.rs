@@ -1,0 +1,109 @@
+//! Interfaces that are switched off, removed, and made anew.
+
+use std::time::{Duration, Instant};
+
+use super::PacketRing;
+use crate::Error;
+
+/// Between two looks at an interface that is down or gone.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// What keeps frames from coming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The interface is switched off. The socket goes on by itself when it is switched on.
+    Down,
+    /// The interface is gone; one of the same name may come.
+    Gone,
+}
+
+impl PacketRing {
+    /// Asks the socket whether it is in error.
+    pub(super) fn check(&mut self) -> Result<(), Error> {
+        self.empty = 0;
+        self.counts.calls += 1;
+        match self.socket.take_error() {
+            Ok(None) => Ok(()),
+            Ok(Some(error)) if error.raw_os_error() == Some(libc::ENETDOWN) => {
+                self.counts.calls += 1;
+                let gone = matches!(self.socket.bound(), Ok(None));
+                self.trouble = Some((if gone { Trouble::Gone } else { Trouble::Down }, Instant::now()));
+                Err(self.in_trouble())
+            }
+            Ok(Some(error)) | Err(error) => Err(self.kernel("receiving", error)),
+        }
+    }
+
+    pub(super) fn in_trouble(&self) -> Error {
+        let what = match self.trouble {
+            Some((Trouble::Gone, _)) => "the interface is gone; capture goes on when one of this name appears",
+            _ => "the interface is down; capture goes on when it is up again",
+        };
+        Error::Interface { interface: self.marks.name.clone(), what: what.into() }
+    }
+
+    /// Tries to go on.
+    pub(super) fn recover(&mut self, trouble: Trouble, since: Instant) -> Result<(), Error> {
+        let waited = since.elapsed();
+        if waited < RETRY {
+            return Err(self.in_trouble());
+        }
+        self.counts.calls += 1;
+        let found = match trouble {
+            Trouble::Down => match self.socket.bound() {
+                Ok(Some(index)) => self.members.is_up(index).map(|up| up.then_some(())),
+                Ok(None) => None,
+                Err(error) => return Err(self.kernel("asking for the interface", error)),
+            },
+            Trouble::Gone => Some(None),
+        };
+        match found {
+            Some(Some(())) => {
+                self.trouble = None;
+                // What it said when it went down may not have been read yet, and must not be read as news.
+                let _ = self.socket.take_error();
+                Ok(())
+            }
+            Some(None) if trouble == Trouble::Down => {
+                self.trouble = Some((Trouble::Down, Instant::now()));
+                Err(self.in_trouble())
+            }
+            _ => {
+                let again = if self.stopped { Ok(false) } else { self.reopen() };
+                self.trouble = match again {
+                    Ok(true) => None,
+                    _ => Some((Trouble::Gone, Instant::now())),
+                };
+                match again {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(self.in_trouble()),
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    /// Whether the ring is there again, on a new interface of the old name.
+    fn reopen(&mut self) -> Result<bool, Error> {
+        if !self.members.is_group() {
+            return self.members.rebind(&self.socket);
+        }
+        if !self.released {
+            // A socket cannot leave a group, and a ring cannot leave its socket: both are given up, once no frame is used.
+            if !self.held.is_empty() {
+                return Ok(false);
+            }
+            self.count()?;
+            self.blocks.unmap();
+            self.socket = self.members.release(self.member)?;
+            self.released = true;
+            (self.oldest, self.left) = (0, 0);
+            self.ahead.set(0);
+        }
+        let Some(socket) = self.members.again(self.member)? else { return Ok(false) };
+        self.blocks.map(&socket).map_err(|error| self.kernel("mapping the ring", error))?;
+        self.socket = socket;
+        self.released = false;
+        Ok(true)
+    }
+}

@@ -1,0 +1,168 @@
+//! What one socket takes of the frames that come to it: the direction, the user's filter, and programs behind it.
+
+use std::{
+    os::fd::{AsFd, AsRawFd as _, OwnedFd},
+    sync::Arc,
+};
+
+use tidewire_wire::LinkType;
+
+use super::{plan::SocketFilter, tagged::restored};
+use crate::{
+    ClassicInstruction, Error, FilterEnding, FilterHook,
+    filter::load_program,
+    live::Direction,
+    sys::{
+        bpf::{Map, PROGRAM_ARRAY},
+        packet::{Attach, RingSocket},
+    },
+};
+
+/// Snap lengths from here on cut nothing: no frame is longer.
+const SNAP_WHOLE: u32 = 262_144;
+/// Instructions of a classic program, at most (`BPF_MAXINSNS`).
+const INSTRUCTIONS_MAX: usize = 4096;
+
+const RETURN_CONSTANT: u16 = 0x06;
+const LOAD_IMMEDIATE: u16 = 0x00;
+const LOAD_WORD: u16 = 0x20;
+const JUMP_EQUAL: u16 = 0x15;
+/// `SKF_AD_OFF + SKF_AD_PKTTYPE`
+const PACKET_TYPE: u32 = 0xffff_f004;
+/// `PACKET_OUTGOING`
+const OUTGOING: u32 = 4;
+
+/// What one socket takes.
+#[derive(Clone, Debug)]
+pub(super) struct Sieve {
+    /// The interface's name.
+    pub name: String,
+    pub link: LinkType,
+    pub is_loopback: bool,
+    pub snap_bytes: u32,
+    pub direction: Direction,
+    /// The kernel leaves outgoing frames out before it asks the filter.
+    pub ignores_outgoing: bool,
+    /// The user's, over frames as they are on the wire.
+    pub filter: Option<Vec<ClassicInstruction>>,
+    /// A loaded program that is asked last.
+    pub last: Option<Arc<OwnedFd>>,
+    /// Whether the user's filter is part of that program, or of what stands before the socket: it cannot be replaced then.
+    pub is_fixed: bool,
+}
+
+/// What a socket's filter needs beside itself: the kernel empties an array of programs when its last descriptor goes away.
+#[derive(Debug, Default)]
+pub(super) struct Kept(#[expect(dead_code, reason = "kept open")] Option<Map>);
+
+fn step(code: u16, k: u32) -> ClassicInstruction {
+    ClassicInstruction { code, jump_true: 0, jump_false: 0, k }
+}
+
+impl Sieve {
+    /// Puts the filter where it belongs.
+    pub fn set_filter(&mut self, filter: Option<&SocketFilter>) {
+        match filter {
+            None => self.filter = None,
+            Some(SocketFilter::Classic(program)) => self.filter = Some(program.clone()),
+            Some(SocketFilter::Program(program)) => (self.last, self.is_fixed) = (Some(Arc::clone(program)), true),
+        }
+    }
+
+    /// Attaches it all, in place of what was attached before.
+    pub fn attach(&self, socket: &RingSocket) -> Result<Kept, Error> {
+        if self.is_loopback && self.direction == Direction::Out {
+            return self.attached(socket, Attach::Nothing, None);
+        }
+        let Some(last) = &self.last else {
+            let program = self.classic()?;
+            if program.len() > INSTRUCTIONS_MAX {
+                return self.attach_loaded(socket);
+            }
+            let attach = if program.is_empty() { Attach::Everything } else { Attach::Classic(&program) };
+            return self.attached(socket, attach, None);
+        };
+        let before = self.unmoved();
+        if before.is_empty() {
+            match socket.filter(Attach::Program(last.as_fd())) {
+                // Larger than a socket's filter may be, which is not asked of what it calls.
+                Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {}
+                result => return result.map(|()| Kept::default()).map_err(|source| self.failed(source)),
+            }
+        }
+        let programs = Map::new(PROGRAM_ARRAY, 4, 4, 2).map_err(|source| self.failed(source))?;
+        programs.set(0, last.as_raw_fd()).map_err(|source| self.failed(source))?;
+        // Nothing is ever in the second place: what is refused is refused.
+        let ending = FilterEnding::Jump { programs: programs.number(), matched: 0, refused: 1, otherwise: 0 };
+        let before = if before.is_empty() { vec![step(RETURN_CONSTANT, u32::MAX)] } else { before };
+        let first = load_program(&before, FilterHook::Socket, ending)?;
+        self.attached(socket, Attach::Program(first.as_fd()), Some(programs))
+    }
+
+    /// In eBPF, which has no limit that programs of this kind reach.
+    fn attach_loaded(&self, socket: &RingSocket) -> Result<Kept, Error> {
+        let ending = FilterEnding::Return { matched: self.snap_bytes, refused: 0 };
+        let program = load_program(&self.unmoved(), FilterHook::Socket, ending)?;
+        self.attached(socket, Attach::Program(program.as_fd()), None)
+    }
+
+    fn attached(&self, socket: &RingSocket, attach: Attach<'_>, programs: Option<Map>) -> Result<Kept, Error> {
+        socket.filter(attach).map(|()| Kept(programs)).map_err(|source| self.failed(source))
+    }
+
+    /// The direction and the filter as a classic program for frames without their outermost tag, which returns how much of a
+    /// frame is to be copied; empty where nothing is asked for.
+    fn classic(&self) -> Result<Vec<ClassicInstruction>, Error> {
+        let mut program = self.sides();
+        match &self.filter {
+            None if self.snap_bytes >= SNAP_WHOLE && program.is_empty() => return Ok(program),
+            None => program.push(step(RETURN_CONSTANT, self.snap_bytes)),
+            Some(filter) if self.link == LinkType::ETHERNET => program.extend(restored(filter).ok_or_else(|| {
+                Error::Setting(format!("{}: the filter is too long for a packet socket; make it shorter", self.name))
+            })?),
+            Some(filter) => program.extend_from_slice(filter),
+        }
+        let snap = self.snap_bytes;
+        let cut = |instruction: ClassicInstruction| match instruction {
+            ClassicInstruction { code: RETURN_CONSTANT, k: 1.., .. } => ClassicInstruction { k: snap, ..instruction },
+            other => other,
+        };
+        Ok(program.into_iter().map(cut).collect())
+    }
+
+    /// Both for frames as they are on the wire, which translated programs see; empty where nothing is asked for.
+    fn unmoved(&self) -> Vec<ClassicInstruction> {
+        let mut program = self.sides();
+        match &self.filter {
+            Some(filter) => program.extend_from_slice(filter),
+            None if program.is_empty() => {}
+            None => program.push(step(RETURN_CONSTANT, u32::MAX)),
+        }
+        program
+    }
+
+    /// Refuses what has the wrong direction, and goes on with the rest as if nothing had been before.
+    fn sides(&self) -> Vec<ClassicInstruction> {
+        let skips_outgoing = self.direction == Direction::In || self.is_loopback;
+        let (jump_true, jump_false) = match self.direction {
+            Direction::Out => (1, 0),
+            _ if skips_outgoing && !self.ignores_outgoing => (0, 1),
+            _ => return Vec::new(),
+        };
+        vec![
+            step(LOAD_WORD, PACKET_TYPE),
+            ClassicInstruction { code: JUMP_EQUAL, jump_true, jump_false, k: OUTGOING },
+            step(RETURN_CONSTANT, 0),
+            step(LOAD_IMMEDIATE, 0),
+        ]
+    }
+
+    fn failed(&self, source: std::io::Error) -> Error {
+        let hint = match source.raw_os_error() {
+            Some(libc::ENOMEM) => "; the program is larger than a socket may have: raise net.core.optmem_max",
+            Some(libc::EINVAL) => "; the kernel does not take this program",
+            _ => "",
+        };
+        Error::Kernel { what: format!("{}: attaching the filter", self.name), source, hint: hint.into() }
+    }
+}

@@ -1,0 +1,58 @@
+use tidewire_wire::LinkType;
+
+use super::LiveSettings;
+use crate::{ClassicInstruction, Error, Filter, FilterEnding, FilterHook, filter, sys::bpf::Program};
+
+/// The user's filter, however it was given.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Wanted {
+    /// None.
+    #[default]
+    Everything,
+    /// libpcap's language.
+    Expression(String),
+    /// Classic instructions.
+    Program(Vec<ClassicInstruction>),
+}
+
+impl Wanted {
+    /// What the settings say.
+    pub fn of(settings: &LiveSettings) -> Result<Self, Error> {
+        match (&settings.filter, &settings.program) {
+            (Some(_), Some(_)) => Err(Error::Setting(
+                "a filter is given both as an expression and as a program: leave one of them out".into(),
+            )),
+            (Some(expression), None) => Ok(Self::Expression(expression.clone())),
+            (None, Some(program)) => {
+                filter::check(program)?;
+                Ok(Self::Program(program.clone()))
+            }
+            (None, None) => Ok(Self::Everything),
+        }
+    }
+
+    /// Whether there is one.
+    pub fn is_some(&self) -> bool {
+        !matches!(self, Self::Everything)
+    }
+
+    /// The program for frames of this kind.
+    pub fn classic(&self, link: LinkType) -> Result<Option<Vec<ClassicInstruction>>, Error> {
+        match self {
+            Self::Everything => Ok(None),
+            Self::Expression(expression) => Filter::new(expression)?.classic(link).map(Some),
+            Self::Program(program) => Ok(Some(program.clone())),
+        }
+    }
+
+    /// The program for Ethernet frames, loaded; where nothing was asked for, one that takes every frame.
+    pub fn load(&self, hook: FilterHook, ending: FilterEnding) -> Result<Program, Error> {
+        const ALL: &[ClassicInstruction] =
+            &[ClassicInstruction { code: 0x06, jump_true: 0, jump_false: 0, k: u32::MAX }];
+        match self {
+            Self::Everything => filter::load_program(ALL, hook, ending),
+            Self::Expression(expression) => Filter::new(expression)?.load(hook, ending),
+            Self::Program(program) => filter::load_program(program, hook, ending),
+        }
+    }
+}

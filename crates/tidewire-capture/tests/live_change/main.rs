@@ -1,0 +1,7 @@
+//! What a capture can be told while it runs, as a handle of libpcap is told: filters, directions, groups. Needs root and `ip`;
+//! says so otherwise.
+#![forbid(unsafe_code)]
+
+mod filters;
+mod gather;
+mod rig;
