@@ -1,6 +1,8 @@
 //! Beside a capture from interfaces: privileges that are given up, figures that are shown.
 #![forbid(unsafe_code)]
 
+mod common;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -10,23 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::sys::net::own_namespace;
-
-/// Runs `test` in a network namespace of its own, with the loopback interface up; not where that is not allowed.
-fn alone(test: fn()) {
-    let run = move || {
-        if let Err(error) = own_namespace() {
-            println!("skipped: no network namespace of our own: {error}");
-            return;
-        }
-        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
-        assert!(up.expect("ip runs").success());
-        test();
-    };
-    if let Err(panic) = thread::spawn(run).join() {
-        std::panic::resume_unwind(panic);
-    }
-}
+use common::alone;
 
 /// A capture that says on standard error what it does.
 struct Running {

@@ -1,6 +1,8 @@
 //! `tidewire top` on a terminal: script(1) makes one.
 #![forbid(unsafe_code)]
 
+mod common;
+
 use std::{
     fs,
     io::Write,
@@ -10,26 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::sys::net::own_namespace;
+use common::alone;
 
-/// Runs `test` in a network namespace of its own, with the loopback interface up; not where that is not allowed.
-fn alone(test: fn()) {
-    let run = move || {
-        if let Err(error) = own_namespace() {
-            println!("skipped: no network namespace of our own: {error}");
-            return;
-        }
-        if Command::new("script").arg("--version").output().is_err() {
-            println!("skipped: there is no script(1) to make a terminal");
-            return;
-        }
-        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
-        assert!(up.expect("ip runs").success());
-        test();
-    };
-    if let Err(panic) = thread::spawn(run).join() {
-        std::panic::resume_unwind(panic);
+/// As [`alone`], where script(1) can make a terminal.
+fn on_terminal(test: fn()) {
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("skipped: there is no script(1) to make a terminal");
+        return;
     }
+    alone(test);
 }
 
 /// A terminal of 80 × 24 on which `top` runs, between two looks at the terminal's settings.
@@ -102,7 +93,7 @@ fn send() {
 
 #[test]
 fn flows_are_shown_and_q_leaves_the_terminal_as_it_was() {
-    alone(|| {
+    on_terminal(|| {
         let mut running = Running::new("-i lo");
         running.until("packets/s");
         send();
@@ -116,7 +107,7 @@ fn flows_are_shown_and_q_leaves_the_terminal_as_it_was() {
 
 #[test]
 fn control_c_and_signals_leave_it_as_well() {
-    alone(|| {
+    on_terminal(|| {
         let mut running = Running::new("-i lo -w 2");
         running.until("packets/s");
         running.press(&[3]);

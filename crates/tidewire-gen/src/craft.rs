@@ -2,18 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// FIN.
-pub const FIN: u8 = 0x01;
-/// SYN.
-pub const SYN: u8 = 0x02;
-/// RST.
-pub const RST: u8 = 0x04;
-/// PSH.
-pub const PSH: u8 = 0x08;
-/// ACK.
-pub const ACK: u8 = 0x10;
-/// URG.
-pub const URG: u8 = 0x20;
+pub use tidewire_wire::flag::{ACK, FIN, PSH, RST, SYN, URG};
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET_BYTES: usize = 14;

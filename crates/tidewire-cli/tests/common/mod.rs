@@ -6,16 +6,34 @@ use std::{
     net::Ipv4Addr,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    thread,
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tidewire_capture::sys::net::own_namespace;
 
 pub const FIN: u8 = 1;
 pub const SYN: u8 = 2;
 pub const RST: u8 = 4;
 pub const PSH: u8 = 8;
 pub const ACK: u8 = 16;
+
+/// Runs `test` in a network namespace of its own, with the loopback interface up; not where that is not allowed.
+pub fn alone(test: fn()) {
+    let run = move || {
+        if let Err(error) = own_namespace() {
+            println!("skipped: no network namespace of our own: {error}");
+            return;
+        }
+        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+        assert!(up.expect("ip runs").success());
+        test();
+    };
+    if let Err(panic) = thread::spawn(run).join() {
+        std::panic::resume_unwind(panic);
+    }
+}
 
 /// A directory of captures for one test.
 pub struct Bench {

@@ -11,6 +11,7 @@ use std::{
 };
 
 use tidewire_capture::sys::net::{PacketSocket, own_namespace, thread_number};
+pub use tidewire_gen::net::missing;
 
 /// The host's interface.
 const HOST_INTERFACE: &str = "tw1";
@@ -27,19 +28,6 @@ pub fn host(is_ipv6: bool) -> IpAddr {
 #[must_use]
 pub fn sender(is_ipv6: bool) -> IpAddr {
     if is_ipv6 { Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 0x66).into() } else { Ipv4Addr::new(10, 77, 0, 66).into() }
-}
-
-/// Why the network cannot be had, if so: the tests say it and pass.
-#[must_use]
-pub fn missing() -> Option<String> {
-    if let Err(error) = Command::new("ip").arg("-V").output() {
-        return Some(format!("no `ip` command: {error}"));
-    }
-    match thread::spawn(own_namespace).join() {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(format!("no network namespace of our own: {error}")),
-        Err(_) => Some("no thread".into()),
-    }
 }
 
 type Job = Box<dyn FnOnce() + Send>;
