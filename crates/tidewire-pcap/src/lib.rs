@@ -2,5 +2,14 @@
 //!
 //! Files, filter compilation and devices that are not Linux network interfaces go to the system's libpcap. A live handle is
 //! Tidewire's where something is asked of it that the system's cannot do, by a call, the environment or a configuration file.
+#![allow(unsafe_code, reason = "a C ABI; each file says why it needs it, each block why it is sound")]
 
+mod abi;
+mod asked;
 mod config;
+mod error;
+mod fanout;
+mod handle;
+mod live;
+mod system;
+mod wake;

@@ -147,6 +147,18 @@ impl Worker {
         Batch { memory: self.arena.bytes(), frames: &self.batch }
     }
 
+    /// The memory that batches lie in.
+    #[must_use]
+    pub fn arena(&self) -> Arc<Arena> {
+        Arc::clone(&self.arena)
+    }
+
+    /// Whether a ring is in error, because its interface is down or gone; it is tried again now and then.
+    #[must_use]
+    pub fn is_troubled(&self) -> bool {
+        self.lines.iter().any(|line| line.retry.is_some())
+    }
+
     /// Gives the whole batch back.
     pub fn release(&mut self) {
         self.batch.clear();

@@ -7,6 +7,7 @@
 use std::{
     ffi::c_void,
     io,
+    ops::Range,
     os::fd::{AsRawFd, BorrowedFd},
     ptr::{self, NonNull},
     slice,
@@ -58,6 +59,13 @@ impl Arena {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a place must be whole pages inside the arena"));
         }
         Ok(Place { arena: Arc::clone(self), at, bytes })
+    }
+
+    /// The whole range, for who keeps an arena to find bytes of frames that are noted, and reads no others.
+    #[must_use]
+    pub fn addresses(&self) -> Range<*const u8> {
+        let base = self.base.as_ptr().cast_const();
+        base..base.wrapping_add(self.bytes)
     }
 
     /// The whole range, as batches borrow it.

@@ -1,0 +1,97 @@
+//! The structures of pcap.h and pcap/bpf.h, as both sides of the ABI have them.
+
+use std::ffi::{c_uint, c_void};
+
+use libc::timeval;
+
+/// Length of an error buffer (`PCAP_ERRBUF_SIZE`).
+pub const ERROR_BYTES: usize = 256;
+
+/// Return values (pcap/pcap.h).
+pub mod status {
+    /// `PCAP_ERROR`
+    pub const ERROR: i32 = -1;
+    /// `PCAP_ERROR_BREAK`
+    pub const BREAK: i32 = -2;
+    /// `PCAP_ERROR_ACTIVATED`
+    pub const ACTIVATED: i32 = -4;
+    /// `PCAP_ERROR_NO_SUCH_DEVICE`
+    pub const NO_SUCH_DEVICE: i32 = -5;
+    /// `PCAP_ERROR_PERM_DENIED`
+    pub const PERMISSION: i32 = -8;
+    /// `PCAP_ERROR_IFACE_NOT_UP`
+    pub const NOT_UP: i32 = -9;
+    /// `PCAP_ERROR_PROMISC_PERM_DENIED`
+    pub const PROMISCUOUS_PERMISSION: i32 = -11;
+}
+
+/// `pcap_t`: nobody but its maker knows what is in it.
+#[repr(C)]
+pub struct Pcap {
+    _opaque: [u64; 2],
+}
+
+/// `pcap_dumper_t`
+#[repr(C)]
+pub struct Dumper {
+    _opaque: [u8; 0],
+}
+
+/// `pcap_if_t`
+#[repr(C)]
+pub struct Interface {
+    _opaque: [u8; 0],
+}
+
+/// `struct pcap_pkthdr`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct PacketHeader {
+    /// Seconds, and micro- or nanoseconds as the handle's precision says.
+    pub ts: timeval,
+    /// Bytes captured.
+    pub caplen: u32,
+    /// Bytes on the wire.
+    pub len: u32,
+}
+
+/// `struct pcap_stat`
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Statistics {
+    /// Packets that passed the filter, those that found no room included.
+    pub received: c_uint,
+    /// Packets that found no room.
+    pub dropped: c_uint,
+    /// Packets that the interface dropped.
+    pub dropped_by_interface: c_uint,
+}
+
+/// `struct bpf_insn`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct BpfInstruction {
+    /// What is done.
+    pub code: u16,
+    /// Instructions to skip if a test holds.
+    pub jt: u8,
+    /// And if it does not.
+    pub jf: u8,
+    /// Operand.
+    pub k: u32,
+}
+
+/// `struct bpf_program`
+#[repr(C)]
+pub struct BpfProgram {
+    /// Instructions.
+    pub length: c_uint,
+    /// The first one.
+    pub instructions: *mut BpfInstruction,
+}
+
+/// `pcap_handler`
+pub type PacketHandler = unsafe extern "C" fn(*mut u8, *const PacketHeader, *const u8);
+
+/// Anything.
+pub type Pointer = *mut c_void;

@@ -1,0 +1,53 @@
+//! Messages in the buffers that pcap(3PCAP) has for them.
+//!
+//! JUSTIFICATION: they are C strings in memory of the caller's.
+
+use std::{ffi::c_char, ptr};
+
+/// What is said where there is no system's library.
+pub const NO_SYSTEM: &str =
+    "the system's libpcap was not found: install it (Debian: libpcap0.8), or name the file in TIDEWIRE_LIBPCAP";
+
+/// Writes a message, cut where it is too long; zeroes in it become spaces.
+///
+/// # Safety
+/// The buffer has `bytes` bytes, or is null.
+pub unsafe fn write(buffer: *mut c_char, bytes: usize, message: &str) {
+    if buffer.is_null() || bytes == 0 {
+        return;
+    }
+    let mut end = message.len().min(bytes - 1);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    let text: Vec<u8> = message.bytes().take(end).map(|byte| if byte == 0 { b' ' } else { byte }).collect();
+    // SAFETY: the buffer has room for the text and the zero behind it, as was computed.
+    unsafe {
+        ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast::<u8>(), text.len());
+        *buffer.add(text.len()) = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(bytes: usize, message: &str) -> Vec<u8> {
+        let mut buffer = vec![0x55_u8; bytes];
+        // SAFETY: the buffer has the length given.
+        unsafe { write(buffer.as_mut_ptr().cast(), bytes, message) };
+        buffer
+    }
+
+    #[test]
+    fn messages_fit() {
+        assert_eq!(written(6, "four"), b"four\0\x55");
+        assert_eq!(written(5, "four"), b"four\0");
+        assert_eq!(written(4, "four"), b"fou\0");
+        assert_eq!(written(4, "zwö\0"), b"zw\0\x55", "no half character");
+        assert_eq!(written(4, "a\0b"), b"a b\0");
+        assert_eq!(written(0, "x"), b"");
+        // SAFETY: null is allowed.
+        unsafe { write(ptr::null_mut(), 256, "x") };
+    }
+}

@@ -1,0 +1,124 @@
+//! A handle that was made and is not activated.
+//!
+//! JUSTIFICATION: the system's handle beside it is a pointer of the C ABI.
+//!
+//! What is set on it is set on a handle of the system's, too, which knows what is allowed, and is the one that will be activated
+//! where nothing is asked of ours.
+
+use std::{
+    ffi::{CStr, c_char, c_int},
+    ptr,
+    time::Duration,
+};
+
+use crate::{
+    abi::types::{Pcap, status},
+    config::{self, Plan},
+    fanout::Asked,
+    system,
+};
+
+/// What a program set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes of a packet that are wanted; 0 or less: all of them.
+    pub snap: c_int,
+    /// Packets for other machines, too.
+    pub promiscuous: bool,
+    /// Milliseconds; see pcap(3PCAP), "read timeout".
+    pub timeout_ms: c_int,
+    /// Packets one by one as they come.
+    pub immediate: bool,
+    /// Bytes of the ring; 0: as we see fit.
+    pub buffer_bytes: c_int,
+    /// Monitor mode of a wireless interface.
+    pub monitor: bool,
+    /// `PCAP_TSTAMP_…`; -1: not set.
+    pub stamp: c_int,
+    /// Timestamps in nanoseconds.
+    pub nanoseconds: bool,
+    /// An Ethernet type, as `pcap_set_protocol_linux` takes it; 0: all.
+    pub protocol: c_int,
+    /// Reads do not wait.
+    pub nonblocking: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            snap: 0,
+            promiscuous: false,
+            timeout_ms: 0,
+            immediate: false,
+            buffer_bytes: 0,
+            monitor: false,
+            stamp: -1,
+            nanoseconds: false,
+            protocol: 0,
+            nonblocking: false,
+        }
+    }
+}
+
+impl Options {
+    /// How long a read waits for packets; none: for ever.
+    pub fn timeout(&self) -> Option<Duration> {
+        u64::try_from(self.timeout_ms).ok().filter(|timeout| *timeout > 0).map(Duration::from_millis)
+    }
+}
+
+/// Such a handle.
+pub struct Waiting {
+    /// The system's, for the first device.
+    pub system: *mut Pcap,
+    /// What is asked of the device.
+    pub plan: Result<Plan, config::Error>,
+    /// What the program set so far.
+    pub options: std::cell::RefCell<Options>,
+    /// What it asked for by `pcap_fanout`.
+    pub fanout: std::cell::RefCell<Option<Asked>>,
+}
+
+impl Waiting {
+    /// With a handle of the system's for `device`.
+    ///
+    /// # Safety
+    /// The error buffer has its length, or is null.
+    pub unsafe fn new(device: &CStr, plan: Result<Plan, config::Error>, error: *mut c_char) -> Option<Self> {
+        let create = system::system().pcap_create?;
+        // SAFETY: as its manual page says: a name that ends with a zero, and the caller's buffer.
+        let system = system::calling(|_| unsafe { create(device.as_ptr(), error) });
+        let options = std::cell::RefCell::default();
+        (!system.is_null()).then_some(Self { system, plan, options, fanout: std::cell::RefCell::new(None) })
+    }
+
+    /// Sets something on the system's handle and, where that takes it, on ours.
+    pub fn set(
+        &self,
+        function: Option<unsafe extern "C" fn(*mut Pcap, c_int) -> c_int>,
+        value: c_int,
+        note: impl FnOnce(&mut Options),
+    ) -> c_int {
+        let Some(function) = function else { return status::ERROR };
+        // SAFETY: the handle is the system's, and lives as long as we do.
+        let result = system::calling(|_| unsafe { function(self.system, value) });
+        if result == 0 {
+            note(&mut self.options.borrow_mut());
+        }
+        result
+    }
+
+    /// Gives the system's handle away.
+    pub fn into_system(mut self) -> *mut Pcap {
+        std::mem::replace(&mut self.system, ptr::null_mut())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let (false, Some(close)) = (self.system.is_null(), system::system().pcap_close) {
+            // SAFETY: it is ours, and nobody else has it.
+            system::calling(|_| unsafe { close(self.system) });
+        }
+    }
+}

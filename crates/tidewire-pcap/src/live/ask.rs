@@ -1,0 +1,197 @@
+//! What a live handle can be asked.
+//!
+//! JUSTIFICATION: see [`super`].
+
+use std::{
+    ffi::{c_char, c_int, c_uint},
+    os::fd::AsRawFd,
+    ptr,
+};
+
+use tidewire_capture::{Error, LinkType};
+
+use super::{Live, Rings};
+use crate::{
+    abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
+    handle::Handle,
+    system::{self, system},
+    wake::Gathered,
+};
+
+/// `DLT_EN10MB`
+const ETHERNET: c_int = 1;
+/// `DLT_DOCSIS`, which a program may know an Ethernet link to carry (pcap_set_datalink(3PCAP)).
+const DOCSIS: c_int = 143;
+/// `DLT_RAW`
+const RAW: c_int = 12;
+
+/// A link type of ours as a `DLT_…`.
+pub(super) fn datalink(link: LinkType) -> c_int {
+    match link {
+        LinkType::ETHERNET => ETHERNET,
+        LinkType::RAW => RAW,
+        other => c_int::from(other.0),
+    }
+}
+
+/// Frames for which the cards had no room.
+fn missed(rings: &mut Rings) -> Result<u64, Error> {
+    let reports = rings.monitor.report()?;
+    Ok(reports.iter().filter_map(|report| report.counts).map(|counts| counts.rx_missed).sum())
+}
+
+impl Live {
+    /// `pcap_stats`: what passed the filter, what of it found no room, and what the cards had no room for since the handle was
+    /// activated.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn statistics(&self) -> Result<Statistics, Error> {
+        let mut rings = self.rings();
+        let counts = rings.worker.counts()?;
+        let lost = counts.dropped + counts.failed;
+        // The ABI has 32 bits, which go round.
+        let wrapped = |count: u64| count as c_uint;
+        Ok(Statistics {
+            received: wrapped(counts.received + lost),
+            dropped: wrapped(lost),
+            dropped_by_interface: wrapped(if self.settings.promiscuous { missed(&mut rings)? } else { 0 }),
+        })
+    }
+
+    /// A question that the system's library answers for a handle of this link type.
+    pub fn ask(&self, function: Option<unsafe extern "C" fn(*mut Pcap) -> c_int>, absent: c_int) -> c_int {
+        // SAFETY: the handle is the system's.
+        function.map_or(absent, |function| unsafe { function(self.shadow()) })
+    }
+
+    /// `pcap_datalink`
+    pub fn datalink(&self) -> c_int {
+        self.ask(system().pcap_datalink, status::ERROR)
+    }
+
+    /// `pcap_list_datalinks`
+    ///
+    /// # Safety
+    /// The list is where to put one.
+    pub unsafe fn list_datalinks(&self, handle: &Handle, list: *mut *mut c_int) -> c_int {
+        let all: &[c_int] = match self.datalink() {
+            ETHERNET | DOCSIS => &[ETHERNET, DOCSIS],
+            other => &[other],
+        };
+        // SAFETY: the caller's.
+        unsafe { give(handle, all, list) }
+    }
+
+    /// `pcap_list_tstamp_types`: none but the kernel's own, which need not be asked for.
+    ///
+    /// # Safety
+    /// The list is where to put one.
+    pub unsafe fn list_stamps(&self, _handle: &Handle, list: *mut *mut c_int) -> c_int {
+        // SAFETY: the caller's.
+        unsafe { *list = ptr::null_mut() };
+        0
+    }
+
+    /// `pcap_set_datalink`
+    pub fn set_datalink(&self, handle: &Handle, link: c_int) -> c_int {
+        let is = self.datalink();
+        if link == is {
+            return 0;
+        }
+        if ![ETHERNET, DOCSIS].contains(&is) || ![ETHERNET, DOCSIS].contains(&link) {
+            return handle.failed(&format!("DLT {link} is not one of the DLTs supported by this device"));
+        }
+        match self.shadow.replace(link, self.snapshot(), self.settings.nanoseconds) {
+            Ok(()) => 0,
+            Err(message) => handle.failed(&message),
+        }
+    }
+
+    /// `pcap_snapshot`
+    pub fn snapshot(&self) -> c_int {
+        c_int::try_from(self.settings.snap).unwrap_or(c_int::MAX)
+    }
+
+    /// `pcap_get_tstamp_precision`
+    pub fn precision(&self) -> c_int {
+        c_int::from(self.settings.nanoseconds)
+    }
+
+    /// `pcap_compile`
+    ///
+    /// # Safety
+    /// As its manual page says.
+    pub unsafe fn compile(
+        &self,
+        handle: &Handle,
+        program: *mut BpfProgram,
+        expression: *const c_char,
+        optimize: c_int,
+        mask: u32,
+    ) -> c_int {
+        let Some(function) = system().pcap_compile else { return status::ERROR };
+        // SAFETY: the handle is the system's; the rest is the caller's.
+        let result = system::calling(|_| unsafe { function(self.shadow(), program, expression, optimize, mask) });
+        if result < 0 {
+            handle.fail(&self.shadow.error());
+        }
+        result
+    }
+
+    /// Opens a file to write packets to.
+    pub fn dump(&self, handle: &Handle, open: impl FnOnce(*mut Pcap) -> Option<*mut Dumper>) -> *mut Dumper {
+        let dumper = system::calling(|_| open(self.shadow())).unwrap_or(ptr::null_mut());
+        if dumper.is_null() {
+            handle.fail(&self.shadow.error());
+        }
+        dumper
+    }
+
+    /// `pcap_fileno`: the socket, where there is one.
+    pub fn descriptor(&self) -> c_int {
+        match self.descriptors[..] {
+            [one] => one,
+            _ => self.selectable(),
+        }
+    }
+
+    /// `pcap_get_selectable_fd`: also readable while packets of a batch are left.
+    pub fn selectable(&self) -> c_int {
+        if self.selectable.get().is_none() {
+            let mut all = self.descriptors.clone();
+            all.push(self.left.as_raw_fd());
+            let Ok(gathered) = Gathered::new(&all) else { return -1 };
+            let _ = self.selectable.set(gathered);
+            self.mark();
+        }
+        self.selectable.get().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// Whether reads return at once.
+    pub fn is_nonblocking(&self) -> bool {
+        self.nonblocking.get()
+    }
+
+    /// Whether they are to.
+    pub fn set_nonblocking(&self, nonblocking: bool) {
+        self.nonblocking.set(nonblocking);
+    }
+}
+
+/// Gives a list, which the program frees by a function of the system's library that calls `free`.
+///
+/// # Safety
+/// The list is where to put one.
+unsafe fn give(handle: &Handle, all: &[c_int], list: *mut *mut c_int) -> c_int {
+    // SAFETY: the size is not 0; the result is checked before it is written to, inside of that size.
+    unsafe {
+        let memory = libc::malloc(size_of_val(all)).cast::<c_int>();
+        if memory.is_null() {
+            return handle.failed("malloc: no memory");
+        }
+        ptr::copy_nonoverlapping(all.as_ptr(), memory, all.len());
+        *list = memory;
+    }
+    c_int::try_from(all.len()).unwrap_or(c_int::MAX)
+}

@@ -1,0 +1,127 @@
+//! What can be changed while a handle is live: the filter, the direction, the group; and what is sent on it.
+//!
+//! JUSTIFICATION: see [`super`].
+
+use std::{
+    ffi::{c_int, c_uint, c_void},
+    io,
+    os::fd::RawFd,
+};
+
+use tidewire_capture::{
+    Batch, ClassicInstruction, Error,
+    live::{Direction, Interface},
+};
+
+use super::{Live, Rings, order::Order};
+use crate::{abi::types::BpfInstruction, handle::Handle, system::system};
+
+/// `pcap_direction_t`
+mod direction {
+    pub const BOTH: i32 = 0;
+    pub const IN: i32 = 1;
+    pub const OUT: i32 = 2;
+}
+
+/// A filter that was set while packets were gathered already, in the words of the ABI.
+pub(super) struct Sieve(Vec<BpfInstruction>);
+
+impl Sieve {
+    /// Leaves out what does not pass.
+    pub(super) fn apply(&self, batch: &Batch<'_>, order: &mut Order) {
+        order.retain(batch.frames, |frame| self.passes(batch.bytes(frame), frame.wire_bytes));
+    }
+
+    /// Whether a frame passes; the program was checked before.
+    fn passes(&self, bytes: &[u8], wire: u32) -> bool {
+        let Some(function) = system().bpf_filter else { return true };
+        // SAFETY: the program was validated, ends, and reads inside of the bytes given.
+        unsafe { function(self.0.as_ptr(), bytes.as_ptr(), wire, bytes.len() as c_uint) != 0 }
+    }
+}
+
+impl Live {
+    /// `pcap_setfilter`. Packets that wait are held against the new filter, too.
+    pub fn set_filter(&self, handle: &Handle, program: Option<&[BpfInstruction]>) -> c_int {
+        let Some(program) = program else { return handle.failed("setfilter: No filter specified") };
+        let length = c_int::try_from(program.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the pointer and the length are those of a slice.
+        let valid = system().bpf_validate.map(|validate| unsafe { validate(program.as_ptr(), length) });
+        if valid != Some(1) {
+            return handle.failed("BPF program is not valid");
+        }
+        let classic: Vec<_> = program.iter().map(instruction).collect();
+        let mut rings = self.rings();
+        if let Err(error) = rings.worker.set_filter(Some(&classic)) {
+            return handle.failed(&error.to_string());
+        }
+        // What the rings hold is held against it by the worker; what was gathered, here.
+        let sieve = Sieve(program.to_vec());
+        // SAFETY: the thread that reads calls this, at most inside a callback, where nothing of the reader is borrowed.
+        let reader = unsafe { &mut *self.reader.get() };
+        let memory = rings.worker.batch().memory;
+        sieve.apply(&Batch { memory, frames: &reader.frames }, &mut reader.order);
+        if rings.worker.batch().frames.len() > reader.frames.len() {
+            reader.sieve = Some(sieve);
+        }
+        0
+    }
+
+    /// `pcap_setdirection`. Packets that wait came when another direction was wanted, and are delivered.
+    pub fn set_direction(&self, handle: &Handle, wanted: c_int) -> c_int {
+        let wanted = match wanted {
+            direction::BOTH => Direction::Both,
+            direction::IN => Direction::In,
+            direction::OUT => Direction::Out,
+            _ => return handle.failed("Invalid direction"),
+        };
+        match self.rings().worker.set_direction(wanted) {
+            Ok(()) => 0,
+            Err(error) => handle.failed(&error.to_string()),
+        }
+    }
+
+    /// `pcap_inject`, on the first device: the bytes that were sent, or -1.
+    ///
+    /// # Safety
+    /// There are so many bytes.
+    pub unsafe fn inject(&self, handle: &Handle, bytes: *const c_void, length: usize) -> c_int {
+        if self.descriptors.len() > 1 {
+            return handle.failed("send: the handle has several devices; open the one to send on alone");
+        }
+        // A packet socket does not see what it sends itself, as with the system's library.
+        // SAFETY: the bytes are the caller's.
+        let sent = unsafe { libc::send(self.sender(), bytes, length, 0) };
+        if sent < 0 {
+            return handle.failed(&format!("send: {}", io::Error::last_os_error()));
+        }
+        c_int::try_from(sent).unwrap_or(c_int::MAX)
+    }
+
+    fn sender(&self) -> RawFd {
+        self.descriptors.first().copied().unwrap_or(-1)
+    }
+
+    /// What went wrong with a device for good. One that is down may come up again; one that is gone does not come back for this
+    /// handle, as with the system's library.
+    pub(super) fn check(&self, rings: &mut Rings) -> Result<(), String> {
+        for trouble in rings.worker.troubles() {
+            let Error::Interface { interface, .. } = &trouble else { return Err(trouble.to_string()) };
+            let was = self.settings.devices.iter().find(|device| device.name == *interface);
+            let is_there = |was: &Interface| match Interface::all() {
+                Ok(all) => all.iter().any(|is| is.index == was.index),
+                // It cannot be found out now.
+                Err(_) => true,
+            };
+            if !was.is_none_or(is_there) {
+                return Err(format!("The interface disappeared: {interface}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn instruction(instruction: &BpfInstruction) -> ClassicInstruction {
+    let BpfInstruction { code, jt, jf, k } = *instruction;
+    ClassicInstruction { code, jump_true: jt, jump_false: jf, k }
+}

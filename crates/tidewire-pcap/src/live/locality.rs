@@ -1,0 +1,89 @@
+//! Packets gathered and sorted before they are delivered, so that the program's memory is touched in fewer places at a time.
+//!
+//! JUSTIFICATION: the clock of a thread's processor time has no wrapper in the standard library.
+
+use std::time::{Duration, Instant};
+
+use tidewire_capture::{
+    Batch,
+    live::Worker,
+    locality::{Adaptive, Settings, Sorter},
+};
+
+use super::order::Order;
+
+/// Between two looks at a ring while a batch is gathered. The ring's descriptor cannot be waited for meanwhile: it is readable
+/// as long as packets are held.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// How much of a ring a batch may hold while it is gathered, thousandths: the other half is for what comes while the batch
+/// is delivered.
+const HELD_PERMILLE_MAX: u32 = 500;
+
+/// How batches are gathered and sorted.
+pub struct Locality {
+    settings: Settings,
+    sorter: Sorter,
+    adaptive: Option<Adaptive>,
+    /// When the first packet of the batch was gathered.
+    since: Option<Instant>,
+    /// Processor time of this thread when the batch was handed over.
+    begun_ns: u64,
+    clock: Instant,
+}
+
+impl Locality {
+    /// As the settings say.
+    pub fn new(settings: Settings) -> Self {
+        let adaptive = settings.adaptive.then(Adaptive::new);
+        let sorter = Sorter::new(settings.key);
+        Self { settings, sorter, adaptive, since: None, begun_ns: 0, clock: Instant::now() }
+    }
+
+    fn sorts(&self) -> bool {
+        self.adaptive.as_ref().is_none_or(Adaptive::sorts)
+    }
+
+    /// Frames of a batch.
+    pub fn wanted(&self) -> usize {
+        self.settings.batch_frames as usize
+    }
+
+    /// How long to wait for more where `all` are there: if the batch is not full, not old, and there is room for more.
+    pub fn waits(&mut self, all: usize, worker: &mut Worker) -> Option<Duration> {
+        if all >= self.wanted() || !self.sorts() || worker.held_permille() > HELD_PERMILLE_MAX {
+            return None;
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let left = self.settings.timeout.saturating_sub(since.elapsed());
+        (!left.is_zero()).then(|| left.min(LOOK))
+    }
+
+    /// Sorts a batch that is about to be delivered.
+    pub fn sort(&mut self, batch: &Batch<'_>, order: &mut Order) {
+        self.since = None;
+        if self.sorts() {
+            order.list(|indexes| self.sorter.order(batch, indexes));
+        }
+        if self.adaptive.is_some() {
+            self.begun_ns = thread_ns();
+        }
+    }
+
+    /// The batch was delivered: what the program took for it is what sorting is judged by.
+    pub fn delivered(&mut self, frames: usize) {
+        if let Some(adaptive) = &mut self.adaptive {
+            let spent = thread_ns().saturating_sub(self.begun_ns);
+            let now = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            adaptive.delivered(u32::try_from(frames).unwrap_or(u32::MAX), spent, now);
+        }
+    }
+}
+
+/// Processor time of this thread.
+fn thread_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a structure that lives throughout the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

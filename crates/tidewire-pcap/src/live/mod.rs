@@ -1,0 +1,102 @@
+//! A live handle of ours: rings of Tidewire's, read as pcap(3PCAP) promises.
+//!
+//! JUSTIFICATION: the program's callback and its buffers are pointers of the C ABI, and the state of a read must be reachable
+//! from inside that callback.
+//!
+//! What the reading thread works on ([`Reader`]) is its own; rings are behind a lock that is taken once a batch, so that
+//! statistics and filters can be asked for by another thread. Packets lie where the kernel put them until the read after.
+
+mod ask;
+mod change;
+mod locality;
+mod open;
+mod order;
+mod read;
+mod shadow;
+
+use std::{
+    cell::{Cell, OnceCell, UnsafeCell},
+    os::fd::RawFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tidewire_capture::{
+    Frame,
+    live::{Interface, Monitor, Worker},
+    sys::arena::Arena,
+};
+
+use crate::{
+    abi::types::{PacketHeader, Pcap},
+    wake::{Event, Gathered},
+};
+use locality::Locality;
+use order::Order;
+pub use read::Amount;
+use shadow::Shadow;
+
+/// A capture.
+pub struct Live {
+    rings: Mutex<Rings>,
+    /// The rings' memory.
+    arena: Arc<Arena>,
+    /// What only the thread that reads touches, and what is called inside its callbacks.
+    reader: UnsafeCell<Reader>,
+    shadow: Shadow,
+    settings: Settings,
+    nonblocking: Cell<bool>,
+    /// The rings' descriptors, in the devices' order.
+    descriptors: Vec<RawFd>,
+    /// Set while a batch is not delivered to its end, so that who waits for [`Live::selectable`] comes back.
+    left: Event,
+    marked: Cell<bool>,
+    selectable: OnceCell<Gathered>,
+}
+
+// SAFETY: as with the system's library, one thread at a time reads, and what it reads with is not touched by others; the rest
+// is behind a lock, atomic, or set by the program while it knows that nobody reads.
+unsafe impl Sync for Live {}
+
+/// What was decided when the handle was activated.
+struct Settings {
+    snap: u32,
+    timeout: Option<Duration>,
+    nanoseconds: bool,
+    promiscuous: bool,
+    /// Devices, in the order of their numbers in [`Frame::interface`].
+    devices: Vec<Interface>,
+}
+
+/// What is behind the lock.
+struct Rings {
+    worker: Worker,
+    monitor: Monitor,
+}
+
+/// The state of reading.
+struct Reader {
+    /// Frames of the batch, as they were gathered.
+    frames: Vec<Frame>,
+    /// In which order they are delivered, and how far that went.
+    order: Order,
+    /// What `pcap_next_ex` points to.
+    header: PacketHeader,
+    /// Packets are gathered and sorted before they are delivered.
+    locality: Option<Locality>,
+    /// A filter that was set while packets were gathered for the next batch.
+    sieve: Option<change::Sieve>,
+    /// What a read found wrong after it had delivered packets: the next one says it.
+    trouble: Option<String>,
+}
+
+impl Live {
+    fn rings(&self) -> MutexGuard<'_, Rings> {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The system's handle that knows the link type and what follows from it.
+    fn shadow(&self) -> *mut Pcap {
+        self.shadow.handle()
+    }
+}

@@ -1,0 +1,213 @@
+//! From what is asked of a device to a live handle.
+//!
+//! JUSTIFICATION: see [`super`].
+
+use std::{
+    cell::{Cell, OnceCell, UnsafeCell},
+    ffi::c_int,
+    os::fd::AsRawFd,
+    sync::Mutex,
+    time::Duration,
+};
+
+use libc::timeval;
+use tidewire_capture::{
+    Error, LinkType,
+    live::{self, Fanout, Interface, LiveEngine, LiveSettings, Role},
+};
+
+use super::{Live, Locality, Reader, Rings, Settings, ask, order::Order, shadow::Shadow};
+use crate::{
+    abi::types::{PacketHeader, status},
+    config::{Device, Engine, Plan},
+    fanout::{self, Asked},
+    handle::Options,
+    wake::Event,
+};
+
+/// Bytes of a ring where nobody says how many. The system's library takes 2 MiB, with which busy links lose packets in the
+/// pauses of every program.
+const RING_BYTES: usize = 32 << 20;
+/// Bytes of the smallest ring, whatever a program asks for.
+const RING_BYTES_MIN: usize = 1 << 20;
+
+/// Age at which a block of packets is handed over that is not full: as long as the program's own timeout, but no longer than
+/// somebody who watches would notice.
+const RETIRE_MIN: Duration = Duration::from_millis(5);
+const RETIRE_MAX: Duration = Duration::from_millis(100);
+
+/// Bytes of a packet where all are wanted (`MAXIMUM_SNAPLEN` of the system's library).
+const SNAP_MAX: u32 = 262_144;
+
+/// Why a handle was not activated.
+pub struct Refusal {
+    /// What `pcap_activate` returns.
+    pub status: c_int,
+    /// What `pcap_geterr` says.
+    pub message: String,
+}
+
+impl Refusal {
+    fn new(message: impl Into<String>) -> Self {
+        Self { status: status::ERROR, message: message.into() }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let status = match &error {
+            Error::NoInterface { .. } => status::NO_SUCH_DEVICE,
+            Error::Privilege { .. } | Error::Capabilities { .. } => status::PERMISSION,
+            _ => status::ERROR,
+        };
+        Self { status, message: error.to_string() }
+    }
+}
+
+impl Live {
+    /// Opens the devices of a plan.
+    ///
+    /// # Errors
+    /// What `pcap_activate` is to return, and what is wrong.
+    pub fn open(plan: &Plan, options: &Options, asked: Option<&Asked>) -> Result<Self, Refusal> {
+        refuse(options)?;
+        let devices = plan.devices.iter().map(|device| Interface::find(&device.name));
+        let devices = devices.collect::<Result<Vec<_>, _>>()?;
+        if let Some(down) = devices.iter().find(|device| !device.up) {
+            return Err(Refusal { status: status::NOT_UP, message: format!("{} is not up", down.name) });
+        }
+        let settings = settings(plan, options, asked, &devices)?;
+        let snap = settings.snap_bytes;
+        let link = one_link(&devices)?;
+        let live::Live { mut workers, monitor } = live::open(&settings)?;
+        let Some(worker) = workers.pop() else { return Err(Refusal::new("the capture has no ring")) };
+        let shadow = Shadow::new(ask::datalink(link), c_int::try_from(snap).unwrap_or(c_int::MAX), options.nanoseconds);
+        let left = Event::new().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
+        Ok(Self {
+            arena: worker.arena(),
+            descriptors: worker.descriptors().map(|descriptor| descriptor.as_raw_fd()).collect(),
+            rings: Mutex::new(Rings { worker, monitor }),
+            reader: UnsafeCell::new(Reader {
+                frames: Vec::new(),
+                order: Order::default(),
+                header: PacketHeader { ts: timeval { tv_sec: 0, tv_usec: 0 }, caplen: 0, len: 0 },
+                locality: plan.locality.clone().map(Locality::new),
+                sieve: None,
+                trouble: None,
+            }),
+            shadow: shadow.map_err(Refusal::new)?,
+            settings: Settings {
+                snap,
+                timeout: options.timeout(),
+                nanoseconds: options.nanoseconds,
+                promiscuous: options.promiscuous,
+                devices,
+            },
+            nonblocking: Cell::new(options.nonblocking),
+            left,
+            marked: Cell::new(false),
+            selectable: OnceCell::new(),
+        })
+    }
+
+    /// Joins a group after the handle was activated.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn join(&self, asked: &Asked) -> Result<(), String> {
+        self.descriptors.iter().try_for_each(|socket| fanout::join(*socket, asked))
+    }
+}
+
+/// What only the system's library can do.
+fn refuse(options: &Options) -> Result<(), Refusal> {
+    let only = |what: &str| {
+        Err(Refusal::new(format!(
+            "{what} is the system libpcap's: leave out fan-out, locality and engine, or set the engine to system"
+        )))
+    };
+    if options.monitor {
+        return only("monitor mode");
+    }
+    if options.protocol != 0 {
+        return only("capturing one protocol");
+    }
+    Ok(())
+}
+
+/// The link type of all devices of a handle: a program knows one.
+fn one_link(devices: &[Interface]) -> Result<LinkType, Refusal> {
+    let mut links = devices.iter().map(Interface::link);
+    let first = links.next().ok_or_else(|| Refusal::new("no device is named"))??;
+    for link in links {
+        if link? != first {
+            return Err(Refusal::new("the devices have different link types, of which a handle can have one"));
+        }
+    }
+    Ok(first)
+}
+
+fn settings(
+    plan: &Plan,
+    options: &Options,
+    asked: Option<&Asked>,
+    devices: &[Interface],
+) -> Result<LiveSettings, Refusal> {
+    let mut settings = LiveSettings::new(devices.iter().map(|device| device.name.clone()));
+    (settings.engine, settings.role) = match plan.engine {
+        // AF_XDP takes packets away from the machine, which somebody must have asked for.
+        Some(Engine::Live(engine @ (LiveEngine::Xdp | LiveEngine::XdpGeneric))) => (engine, Role::Tap),
+        _ => (LiveEngine::Packet, Role::Host),
+    };
+    settings.pin = false;
+    settings.refilter = true;
+    settings.promiscuous = options.promiscuous;
+    settings.snap_bytes = snap(plan, options);
+    settings.ring_bytes = ring_bytes(plan, options);
+    share(&mut settings, plan, asked, devices)?;
+    settings.retire = options.timeout().unwrap_or(RETIRE_MAX).clamp(RETIRE_MIN, RETIRE_MAX);
+    Ok(settings)
+}
+
+/// Bytes of a packet: what a variable says, the program, the configuration file; all of them where nobody does.
+fn snap(plan: &Plan, options: &Options) -> u32 {
+    let program = u32::try_from(options.snap).ok().filter(|snap| (1..=SNAP_MAX).contains(snap)).unwrap_or(SNAP_MAX);
+    match plan.caplen {
+        Some(caplen) if caplen.overrides || options.snap <= 0 => caplen.bytes.clamp(1, SNAP_MAX),
+        _ => program,
+    }
+}
+
+fn ring_bytes(plan: &Plan, options: &Options) -> usize {
+    let program = usize::try_from(options.buffer_bytes).ok().filter(|bytes| *bytes > 0);
+    plan.ring_bytes.or(program).unwrap_or(RING_BYTES).max(RING_BYTES_MIN)
+}
+
+/// The groups of all devices: what the program called for, or each device's own.
+fn share(
+    settings: &mut LiveSettings,
+    plan: &Plan,
+    asked: Option<&Asked>,
+    devices: &[Interface],
+) -> Result<(), Refusal> {
+    let of = |device: &Device| match asked {
+        Some(asked) => Some((asked.group, asked.fanout.clone())),
+        None => device.group.zip(device.fanout.clone()),
+    };
+    let Some((group, fanout)) = plan.devices.first().and_then(of) else { return Ok(()) };
+    let Some(device) = devices.first() else { return Ok(()) };
+    settings.fanout = Some(Fanout {
+        group: Some(number(group, device.index)),
+        mode: fanout.mode,
+        defrag: fanout.defrag,
+        rollover: fanout.rollover,
+    });
+    settings.steering = fanout.steering.map(|steering| (*steering).clone());
+    settings.fanout_program = fanout.classic;
+    Ok(())
+}
+
+/// The kernel's number of a group: each device has its own, so that one number can be used on several.
+fn number(group: u8, index: u32) -> u16 {
+    u16::from_be_bytes([index.to_le_bytes()[0], group])
+}

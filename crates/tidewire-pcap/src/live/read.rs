@@ -1,0 +1,385 @@
+//! Reading: pcap_dispatch(3PCAP), pcap_loop(3PCAP), pcap_next_ex(3PCAP).
+//!
+//! JUSTIFICATION: see [`super`].
+
+use std::{
+    ffi::c_int,
+    os::fd::{AsRawFd, RawFd},
+    ptr,
+    time::{Duration, Instant},
+};
+
+use libc::timeval;
+use tidewire_capture::Frame;
+
+use super::{Live, Locality, Reader};
+use crate::{
+    abi::types::{PacketHandler, PacketHeader, Pcap, status},
+    handle::Handle,
+    wake,
+};
+
+/// Frames that are gathered at once where nothing is sorted: few enough for their headers to be in the cache still when they
+/// are delivered, and for rings to get their memory back soon.
+const BATCH_FRAMES: usize = 1024;
+
+/// Packets of one `pcap_dispatch` without a count: "a buffer's worth" (pcap_dispatch(3PCAP)) of a ring that fills as fast as it
+/// is read.
+const DISPATCH_PACKETS: usize = 65_536;
+
+/// How long to wait at a time while a device is down.
+const DOWN_WAIT: Duration = Duration::from_millis(50);
+
+/// How long to wait at a time for packets of other devices, to be put in order with those that came.
+const MERGE_WAIT: Duration = Duration::from_millis(1);
+
+/// How much a read delivers.
+#[derive(Clone, Copy, Debug)]
+pub struct Amount {
+    /// Packets at most.
+    most: usize,
+    /// Until there were so many; else what there is.
+    all: bool,
+}
+
+impl Amount {
+    /// What there is, at most `count`; of 0 and less, a buffer's worth.
+    pub fn dispatch(count: c_int) -> Self {
+        let count = usize::try_from(count).ok().filter(|count| *count > 0);
+        Self { most: count.unwrap_or(DISPATCH_PACKETS), all: false }
+    }
+
+    /// Exactly `count`; of 0 and less, without end.
+    pub fn all(count: c_int) -> Self {
+        let count = usize::try_from(count).ok().filter(|count| *count > 0);
+        Self { most: count.unwrap_or(usize::MAX), all: true }
+    }
+}
+
+/// What gathering came to.
+enum Gathered {
+    /// A batch is ready.
+    Batch,
+    /// Some packets are there; look again after this time.
+    Some(Duration),
+    /// None are.
+    Nothing,
+}
+
+/// What waiting for packets came to.
+enum Waited {
+    Packets,
+    Nothing,
+    Stopped,
+    Failed(String),
+}
+
+impl Live {
+    /// Delivers packets to the program's callback.
+    ///
+    /// # Safety
+    /// `pcap` is `handle`; nobody else reads. The callback may do with the handle what the manual pages allow, and close it.
+    pub unsafe fn read(
+        pcap: *mut Pcap,
+        handle: &Handle,
+        live: &Self,
+        amount: Amount,
+        callback: Option<PacketHandler>,
+        user: *mut u8,
+    ) -> c_int {
+        let Some(callback) = callback else { return handle.failed("no callback was given") };
+        if !handle.begin_read() {
+            return handle.failed("the handle is being read already: a callback must not read from it");
+        }
+        let result = live.read_on(handle, amount, callback, user);
+        if handle.end_read() {
+            // SAFETY: the program closed it inside its callback, and does not use it any more.
+            unsafe { Handle::take(pcap) };
+        }
+        result
+    }
+
+    fn read_on(&self, handle: &Handle, amount: Amount, callback: PacketHandler, user: *mut u8) -> c_int {
+        let mut done = 0;
+        loop {
+            if handle.is_stopped() {
+                handle.take_break();
+                return status::BREAK;
+            }
+            done += self.deliver(handle, amount.most - done, callback, user);
+            if handle.is_stopped() {
+                continue;
+            }
+            self.finish();
+            if done >= amount.most {
+                return if amount.all { 0 } else { c_int::try_from(done).unwrap_or(c_int::MAX) };
+            }
+            // A read without a count goes on while there is something, without waiting.
+            let wait = amount.all || done == 0;
+            match self.fill(handle, wait, !amount.all) {
+                Waited::Packets | Waited::Stopped => {}
+                Waited::Nothing if amount.all => {}
+                Waited::Nothing => return c_int::try_from(done).unwrap_or(c_int::MAX),
+                Waited::Failed(message) if done > 0 && !amount.all => {
+                    // SAFETY: as in `deliver`.
+                    unsafe { (*self.reader.get()).trouble = Some(message) };
+                    return c_int::try_from(done).unwrap_or(c_int::MAX);
+                }
+                Waited::Failed(message) => return handle.failed(&message),
+            }
+        }
+    }
+
+    /// Delivers from the batch; how many.
+    fn deliver(&self, handle: &Handle, most: usize, callback: PacketHandler, user: *mut u8) -> usize {
+        let reader = self.reader.get();
+        let mut count = 0;
+        while count < most {
+            // SAFETY: this thread is the one that reads. What is borrowed is given up before the callback, which may change
+            // what is left of the batch (`pcap_setfilter`).
+            let Some(frame) = (unsafe { (*reader).next() }) else { break };
+            // SAFETY: as above.
+            if let Some(following) = unsafe { (*reader).following() } {
+                self.prefetch(&following);
+            }
+            let header = self.header(&frame);
+            // SAFETY: header and bytes are valid until the callback returns: the batch is given back later.
+            unsafe { callback(user, &raw const header, self.bytes(&frame)) };
+            count += 1;
+            if handle.is_stopped() {
+                break;
+            }
+        }
+        count
+    }
+
+    /// `pcap_next`
+    ///
+    /// # Safety
+    /// The header is one, or null; nobody else reads.
+    pub unsafe fn next(&self, handle: &Handle, header: *mut PacketHeader) -> *const u8 {
+        let Ok(frame) = self.one(handle) else { return ptr::null() };
+        if !header.is_null() {
+            // SAFETY: the caller's.
+            unsafe { header.write(self.header(&frame)) };
+        }
+        self.bytes(&frame)
+    }
+
+    /// `pcap_next_ex`
+    ///
+    /// # Safety
+    /// The pointers are to variables; nobody else reads.
+    pub unsafe fn next_ex(&self, handle: &Handle, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
+        let frame = match self.one(handle) {
+            Ok(frame) => frame,
+            Err(status) => return status,
+        };
+        let reader = self.reader.get();
+        // SAFETY: this thread is the one that reads, and the pointers are the caller's. The header stays until the next read.
+        unsafe {
+            (*reader).header = self.header(&frame);
+            *header = &raw mut (*reader).header;
+            *bytes = self.bytes(&frame);
+        }
+        1
+    }
+
+    /// The next packet, or what a read returns without one.
+    fn one(&self, handle: &Handle) -> Result<Frame, c_int> {
+        let reader = self.reader.get();
+        loop {
+            if handle.take_break() {
+                return Err(status::BREAK);
+            }
+            // SAFETY: this thread is the one that reads.
+            if let Some(frame) = unsafe { (*reader).next() } {
+                self.mark();
+                return Ok(frame);
+            }
+            // What the last call returned was to stay valid until now.
+            self.finish();
+            match self.fill(handle, true, true) {
+                Waited::Packets | Waited::Stopped => {}
+                Waited::Nothing => return Err(0),
+                Waited::Failed(message) => return Err(handle.failed(&message)),
+            }
+        }
+    }
+
+    /// The header of a packet.
+    #[inline]
+    fn header(&self, frame: &Frame) -> PacketHeader {
+        let part = (frame.timestamp_ns % 1_000_000_000) as libc::suseconds_t;
+        PacketHeader {
+            ts: timeval {
+                tv_sec: (frame.timestamp_ns / 1_000_000_000) as libc::time_t,
+                tv_usec: if self.settings.nanoseconds { part } else { part / 1000 },
+            },
+            caplen: frame.captured_bytes,
+            len: frame.wire_bytes,
+        }
+    }
+
+    /// Where its bytes are.
+    #[inline]
+    pub(super) fn bytes(&self, frame: &Frame) -> *const u8 {
+        // A frame of a ring lies inside the rings' memory.
+        self.arena.addresses().start.wrapping_add(frame.at as usize)
+    }
+
+    #[inline]
+    fn prefetch(&self, frame: &Frame) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let bytes = self.bytes(frame);
+            // SAFETY: an address that is not there is no error.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(bytes.cast());
+                _mm_prefetch::<_MM_HINT_T0>(bytes.wrapping_add(64).cast());
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = frame;
+    }
+
+    /// Gives the batch back if it was delivered to its end.
+    fn finish(&self) {
+        // SAFETY: this thread is the one that reads; no callback runs.
+        let reader = unsafe { &mut *self.reader.get() };
+        if reader.order.is_done(&reader.frames) && !reader.frames.is_empty() {
+            if let Some(locality) = &mut reader.locality {
+                locality.delivered(reader.frames.len());
+            }
+            reader.frames.clear();
+            reader.order.restart();
+            self.rings().worker.release();
+        }
+        self.mark();
+    }
+
+    /// Shows on [`Live::selectable`] whether a batch is left.
+    pub(super) fn mark(&self) {
+        if self.selectable.get().is_none() {
+            return;
+        }
+        // SAFETY: as in `finish`.
+        let reader = unsafe { &*self.reader.get() };
+        let is_left = !reader.order.is_done(&reader.frames) || reader.trouble.is_some();
+        if self.marked.replace(is_left) == is_left {
+            return;
+        }
+        if is_left {
+            self.left.set();
+        } else {
+            self.left.clear();
+        }
+    }
+
+    /// Gathers the next batch. Waits for it where that is wanted and allowed: until a packet comes, the timeout is over (if
+    /// `times_out`), or the read is to end.
+    fn fill(&self, handle: &Handle, wait: bool, times_out: bool) -> Waited {
+        // SAFETY: as in `finish`.
+        if let Some(trouble) = unsafe { (*self.reader.get()).trouble.take() } {
+            return Waited::Failed(trouble);
+        }
+        // A loop cannot do without waiting (pcap_loop(3PCAP)).
+        let wait = wait && !(times_out && self.nonblocking.get());
+        let timeout = self.settings.timeout.filter(|_| times_out);
+        let mut deadline = None;
+        loop {
+            let gathered = match self.gather(wait) {
+                Ok(Gathered::Batch) => return Waited::Packets,
+                Ok(_) if !wait => return Waited::Nothing,
+                Ok(gathered) => gathered,
+                Err(message) => return Waited::Failed(message),
+            };
+            let mut most = None;
+            if let Some(timeout) = timeout {
+                let until = *deadline.get_or_insert_with(|| Instant::now() + timeout);
+                most = Some(until.saturating_duration_since(Instant::now()));
+                if most == Some(Duration::ZERO) && !matches!(gathered, Gathered::Some(_)) {
+                    return Waited::Nothing;
+                }
+            }
+            match gathered {
+                // They are delivered soon, whatever the program's timeout is.
+                Gathered::Some(more) => wake::wait(&[handle.woken.as_raw_fd()], Some(more)),
+                _ => self.wait(handle, most),
+            }
+            if handle.is_stopped() {
+                return Waited::Stopped;
+            }
+        }
+    }
+
+    /// What is there now. With locality and time to wait, a batch is one when it is full or old enough.
+    fn gather(&self, wait: bool) -> Result<Gathered, String> {
+        // SAFETY: as in `finish`.
+        let reader = unsafe { &mut *self.reader.get() };
+        let mut rings = self.rings();
+        let held = rings.worker.batch().frames.len();
+        let wanted = reader.locality.as_ref().map_or(BATCH_FRAMES, Locality::wanted);
+        let found = rings.worker.gather(wanted.saturating_sub(held).max(1));
+        let all = held + found;
+        if all == 0 {
+            self.check(&mut rings)?;
+            return Ok(Gathered::Nothing);
+        }
+        if let Some(locality) = &mut reader.locality
+            && wait
+            && let Some(more) = locality.waits(all, &mut rings.worker)
+        {
+            return Ok(Gathered::Some(more));
+        }
+        reader.frames.clear();
+        reader.frames.extend_from_slice(rings.worker.batch().frames);
+        reader.order.restart();
+        if let Some(locality) = &mut reader.locality {
+            locality.sort(&rings.worker.batch(), &mut reader.order);
+        }
+        if let Some(sieve) = reader.sieve.take() {
+            sieve.apply(&rings.worker.batch(), &mut reader.order);
+        }
+        if reader.order.is_done(&reader.frames) {
+            // None of them passed the filter that was set since.
+            reader.frames.clear();
+            reader.order.restart();
+            rings.worker.release();
+            return Ok(Gathered::Nothing);
+        }
+        Ok(Gathered::Batch)
+    }
+
+    fn wait(&self, handle: &Handle, most: Option<Duration>) {
+        let mut most = most;
+        let mut descriptors: Vec<RawFd> = Vec::with_capacity(self.descriptors.len() + 1);
+        descriptors.push(handle.woken.as_raw_fd());
+        let mut rings = self.rings();
+        if !rings.worker.prepare_wait() {
+            return;
+        }
+        if rings.worker.is_troubled() || rings.worker.waits() {
+            // A ring in error is always readable, and one whose packets wait for another's.
+            let pause = if rings.worker.waits() { MERGE_WAIT } else { DOWN_WAIT };
+            most = Some(most.map_or(pause, |most| most.min(pause)));
+        } else {
+            descriptors.extend(&self.descriptors);
+        }
+        drop(rings);
+        wake::wait(&descriptors, most);
+    }
+}
+
+impl Reader {
+    #[inline]
+    fn next(&mut self) -> Option<Frame> {
+        self.order.next(&self.frames)
+    }
+
+    #[inline]
+    fn following(&self) -> Option<Frame> {
+        self.order.following(&self.frames)
+    }
+}
