@@ -7,6 +7,7 @@
 pub mod arena;
 #[cfg(test)]
 pub(crate) mod attempt;
+pub mod board;
 pub mod bpf;
 pub mod feature;
 pub mod mapped;
