@@ -11,5 +11,6 @@ mod error;
 mod fanout;
 mod handle;
 mod live;
+mod report;
 mod system;
 mod wake;

@@ -14,6 +14,7 @@ use crate::{
     asked, error,
     handle::{Handle, Options, State, Waiting},
     live::Live,
+    report::Report,
     system::{self, is_inside, system},
 };
 
@@ -165,6 +166,7 @@ pub unsafe extern "C" fn pcap_activate(pcap: *mut Pcap) -> c_int {
             0
         }
         Err(refusal) => {
+            Report::fail(plan.instance.as_ref(), &refusal.message);
             handle.fail(&refusal.message);
             refusal.status
         }

@@ -14,6 +14,7 @@ use super::{Live, Rings};
 use crate::{
     abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
     handle::Handle,
+    report::Counts,
     system::{self, system},
     wake::Gathered,
 };
@@ -47,15 +48,25 @@ impl Live {
     /// # Errors
     /// The kernel refuses to tell.
     pub fn statistics(&self) -> Result<Statistics, Error> {
-        let mut rings = self.rings();
-        let counts = rings.worker.counts()?;
-        let lost = counts.dropped + counts.failed;
+        let counts = self.counts(&mut self.rings())?;
         // The ABI has 32 bits, which go round.
         let wrapped = |count: u64| count as c_uint;
         Ok(Statistics {
-            received: wrapped(counts.received + lost),
-            dropped: wrapped(lost),
-            dropped_by_interface: wrapped(if self.settings.promiscuous { missed(&mut rings)? } else { 0 }),
+            received: wrapped(counts.received),
+            dropped: wrapped(counts.dropped),
+            dropped_by_interface: wrapped(counts.dropped_by_interface),
+        })
+    }
+
+    /// What was counted so far.
+    pub(super) fn counts(&self, rings: &mut Rings) -> Result<Counts, Error> {
+        let counts = rings.worker.counts()?;
+        let lost = counts.dropped + counts.failed;
+        Ok(Counts {
+            received: (counts.received + lost).saturating_sub(rings.left_out),
+            dropped: lost,
+            dropped_by_interface: if self.settings.promiscuous { missed(rings)? } else { 0 },
+            delivered: rings.delivered,
         })
     }
 

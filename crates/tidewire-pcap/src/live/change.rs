@@ -23,20 +23,24 @@ mod direction {
     pub const OUT: i32 = 2;
 }
 
-/// A filter that was set while packets were gathered already, in the words of the ABI.
-pub(super) struct Sieve(Vec<BpfInstruction>);
+/// A filter that packets are held against here, in the words of the ABI.
+pub(super) struct Sieve {
+    program: Vec<BpfInstruction>,
+    /// For all packets; else for those that were gathered when it was set.
+    pub(super) stays: bool,
+}
 
 impl Sieve {
-    /// Leaves out what does not pass.
-    pub(super) fn apply(&self, batch: &Batch<'_>, order: &mut Order) {
-        order.retain(batch.frames, |frame| self.passes(batch.bytes(frame), frame.wire_bytes));
+    /// Leaves out what does not pass; how many packets.
+    pub(super) fn apply(&self, batch: &Batch<'_>, order: &mut Order) -> usize {
+        order.retain(batch.frames, |frame| self.passes(batch.bytes(frame), frame.wire_bytes))
     }
 
     /// Whether a frame passes; the program was checked before.
     fn passes(&self, bytes: &[u8], wire: u32) -> bool {
         let Some(function) = system().bpf_filter else { return true };
         // SAFETY: the program was validated, ends, and reads inside of the bytes given.
-        unsafe { function(self.0.as_ptr(), bytes.as_ptr(), wire, bytes.len() as c_uint) != 0 }
+        unsafe { function(self.program.as_ptr(), bytes.as_ptr(), wire, bytes.len() as c_uint) != 0 }
     }
 }
 
@@ -52,18 +56,23 @@ impl Live {
         }
         let classic: Vec<_> = program.iter().map(instruction).collect();
         let mut rings = self.rings();
-        if let Err(error) = rings.worker.set_filter(Some(&classic)) {
-            return handle.failed(&error.to_string());
-        }
+        let in_kernel = match rings.worker.set_filter(Some(&classic)) {
+            Ok(()) => true,
+            // Packets are filtered here where the kernel cannot: the program has given up the right to load programs, or this
+            // one is too long. Not behind another filter, which could not be taken off either.
+            Err(_) if !rings.has_filter || rings.worker.set_filter(None).is_ok() => false,
+            Err(error) => return handle.failed(&error.to_string()),
+        };
+        rings.has_filter = in_kernel;
         // What the rings hold is held against it by the worker; what was gathered, here.
-        let sieve = Sieve(program.to_vec());
+        let sieve = Sieve { program: program.to_vec(), stays: !in_kernel };
         // SAFETY: the thread that reads calls this, at most inside a callback, where nothing of the reader is borrowed.
         let reader = unsafe { &mut *self.reader.get() };
         let memory = rings.worker.batch().memory;
-        sieve.apply(&Batch { memory, frames: &reader.frames }, &mut reader.order);
-        if rings.worker.batch().frames.len() > reader.frames.len() {
-            reader.sieve = Some(sieve);
-        }
+        // These passed the old filter, and count.
+        let _ = sieve.apply(&Batch { memory, frames: &reader.frames }, &mut reader.order);
+        let more = rings.worker.batch().frames.len() > reader.frames.len();
+        reader.sieve = (more || sieve.stays).then_some(sieve);
         0
     }
 

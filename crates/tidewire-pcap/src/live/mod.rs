@@ -29,6 +29,7 @@ use tidewire_capture::{
 
 use crate::{
     abi::types::{PacketHeader, Pcap},
+    report::Report,
     wake::{Event, Gathered},
 };
 use locality::Locality;
@@ -72,6 +73,13 @@ struct Settings {
 struct Rings {
     worker: Worker,
     monitor: Monitor,
+    /// Whether the program's filter is in the kernel.
+    has_filter: bool,
+    /// Packets that it left out here.
+    left_out: u64,
+    /// Packets of batches that were handed over.
+    delivered: u64,
+    report: Option<Report>,
 }
 
 /// The state of reading.
@@ -84,15 +92,34 @@ struct Reader {
     header: PacketHeader,
     /// Packets are gathered and sorted before they are delivered.
     locality: Option<Locality>,
-    /// A filter that was set while packets were gathered for the next batch.
+    /// A filter that the kernel did not take, or that was set while packets were gathered for the next batch.
     sieve: Option<change::Sieve>,
     /// What a read found wrong after it had delivered packets: the next one says it.
     trouble: Option<String>,
 }
 
+impl Drop for Live {
+    fn drop(&mut self) {
+        let taken = self.reader.get_mut().order.taken();
+        self.rings().delivered += taken as u64;
+        self.tell();
+    }
+}
+
 impl Live {
     fn rings(&self) -> MutexGuard<'_, Rings> {
         self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells how far it got, where somebody wants to know.
+    fn tell(&self) {
+        let mut rings = self.rings();
+        if rings.report.is_some()
+            && let Ok(counts) = self.counts(&mut rings)
+            && let Some(report) = &mut rings.report
+        {
+            report.tell(counts);
+        }
     }
 
     /// The system's handle that knows the link type and what follows from it.

@@ -22,6 +22,7 @@ use crate::{
     config::{Device, Engine, Plan},
     fanout::{self, Asked},
     handle::Options,
+    report::Report,
     wake::Event,
 };
 
@@ -82,11 +83,12 @@ impl Live {
         let live::Live { mut workers, monitor } = live::open(&settings)?;
         let Some(worker) = workers.pop() else { return Err(Refusal::new("the capture has no ring")) };
         let shadow = Shadow::new(ask::datalink(link), c_int::try_from(snap).unwrap_or(c_int::MAX), options.nanoseconds);
+        let report = Report::open(plan.instance.as_ref());
         let left = Event::new().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
         Ok(Self {
             arena: worker.arena(),
             descriptors: worker.descriptors().map(|descriptor| descriptor.as_raw_fd()).collect(),
-            rings: Mutex::new(Rings { worker, monitor }),
+            rings: Mutex::new(Rings { worker, monitor, has_filter: false, left_out: 0, delivered: 0, report }),
             reader: UnsafeCell::new(Reader {
                 frames: Vec::new(),
                 order: Order::default(),

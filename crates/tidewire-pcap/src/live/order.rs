@@ -11,6 +11,8 @@ pub struct Order {
     at: usize,
     /// Frames as they were gathered: no indexes are needed.
     is_listed: bool,
+    /// Frames that were taken before some were left out.
+    before: usize,
 }
 
 impl Order {
@@ -39,10 +41,21 @@ impl Order {
         self.at >= if self.is_listed { self.indexes.len() } else { frames.len() }
     }
 
+    /// How many frames were taken.
+    pub fn taken(&self) -> usize {
+        self.before + self.at
+    }
+
+    /// How many frames it delivers from beginning to end.
+    pub fn count(&self, frames: &[Frame]) -> usize {
+        self.before + if self.is_listed { self.indexes.len() } else { frames.len() }
+    }
+
     /// As gathered, from the beginning.
     pub fn restart(&mut self) {
         self.indexes.clear();
         self.at = 0;
+        self.before = 0;
         self.is_listed = false;
     }
 
@@ -53,16 +66,22 @@ impl Order {
         fill(&mut self.indexes);
     }
 
-    /// Leaves out frames that were not delivered yet and that `keep` does not want.
-    pub fn retain(&mut self, frames: &[Frame], mut keep: impl FnMut(&Frame) -> bool) {
+    /// Leaves out frames that were not delivered yet and that `keep` does not want; how many.
+    pub fn retain(&mut self, frames: &[Frame], mut keep: impl FnMut(&Frame) -> bool) -> usize {
         if !self.is_listed {
             let from = u32::try_from(self.at).unwrap_or(u32::MAX);
             let to = u32::try_from(frames.len()).unwrap_or(u32::MAX);
+            self.before += self.at;
+            let before = self.before;
             self.list(|indexes| indexes.extend(from..to));
+            self.before = before;
         }
         self.indexes.drain(..self.at);
+        self.before += self.at;
         self.at = 0;
+        let before = self.indexes.len();
         self.indexes.retain(|index| frames.get(*index as usize).is_some_and(&mut keep));
+        before - self.indexes.len()
     }
 }
 
@@ -99,8 +118,9 @@ mod tests {
         order.list(|indexes| indexes.extend([2, 0, 3, 1]));
         assert!(!order.is_done(&frames));
         assert_eq!(order.next(&frames).map(|frame| frame.at), Some(2));
-        order.retain(&frames, |frame| frame.at != 3);
+        assert_eq!(order.retain(&frames, |frame| frame.at != 3), 1);
         assert_eq!(rest(&mut order, &frames), [0, 1]);
+        assert_eq!(order.count(&frames), 3);
         order.restart();
         assert_eq!(order.next(&frames).map(|frame| frame.at), Some(0));
         order.retain(&frames, |frame| frame.at != 2);

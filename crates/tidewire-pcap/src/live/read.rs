@@ -16,6 +16,7 @@ use super::{Live, Locality, Reader};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, Pcap, status},
     handle::Handle,
+    report::Report,
     wake,
 };
 
@@ -114,6 +115,10 @@ impl Live {
             if done >= amount.most {
                 return if amount.all { 0 } else { c_int::try_from(done).unwrap_or(c_int::MAX) };
             }
+            // A batch that was gathered on purpose is the buffer's worth; another one would have to be waited for.
+            if done > 0 && !amount.all && self.gathers() {
+                return c_int::try_from(done).unwrap_or(c_int::MAX);
+            }
             // A read without a count goes on while there is something, without waiting.
             let wait = amount.all || done == 0;
             match self.fill(handle, wait, !amount.all) {
@@ -128,6 +133,12 @@ impl Live {
                 Waited::Failed(message) => return handle.failed(&message),
             }
         }
+    }
+
+    /// Whether packets are gathered before they are delivered.
+    fn gathers(&self) -> bool {
+        // SAFETY: this thread is the one that reads; no callback runs.
+        unsafe { (*self.reader.get()).locality.is_some() }
     }
 
     /// Delivers from the batch; how many.
@@ -252,9 +263,16 @@ impl Live {
             if let Some(locality) = &mut reader.locality {
                 locality.delivered(reader.frames.len());
             }
+            let mut rings = self.rings();
+            rings.delivered += reader.order.count(&reader.frames) as u64;
+            rings.worker.release();
+            let is_due = rings.report.as_ref().is_some_and(Report::is_due);
+            drop(rings);
             reader.frames.clear();
             reader.order.restart();
-            self.rings().worker.release();
+            if is_due {
+                self.tell();
+            }
         }
         self.mark();
     }
@@ -339,8 +357,13 @@ impl Live {
         if let Some(locality) = &mut reader.locality {
             locality.sort(&rings.worker.batch(), &mut reader.order);
         }
-        if let Some(sieve) = reader.sieve.take() {
-            sieve.apply(&rings.worker.batch(), &mut reader.order);
+        if let Some(sieve) = &reader.sieve {
+            let left_out = sieve.apply(&rings.worker.batch(), &mut reader.order);
+            if sieve.stays {
+                rings.left_out += left_out as u64;
+            } else {
+                reader.sieve = None;
+            }
         }
         if reader.order.is_done(&reader.frames) {
             // None of them passed the filter that was set since.

@@ -1,0 +1,87 @@
+//! What a handle tells `tidewire run`: its counts, in this instance's slot of the board.
+
+use std::{
+    process,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use tidewire_capture::sys::board::{Board, Count, Slot};
+
+use crate::config::Instance;
+
+/// Between two reports: often enough to watch, seldom enough to cost nothing.
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// The slot, and what of this handle is in it already.
+pub struct Report {
+    board: Board,
+    slot: usize,
+    told: Counts,
+    at: Instant,
+}
+
+/// What a handle counted since it was activated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that passed the filter, those that found no room included.
+    pub received: u64,
+    /// Packets that found no room.
+    pub dropped: u64,
+    /// Packets that the devices had no room for.
+    pub dropped_by_interface: u64,
+    /// Packets handed to the program.
+    pub delivered: u64,
+}
+
+impl Report {
+    /// For a handle that was just activated; none where nobody wants to know, or the board is gone.
+    pub fn open(instance: Option<&Instance>) -> Option<Self> {
+        let instance = instance?;
+        let board = Board::open(instance.counters.as_ref()?).ok()?;
+        let report =
+            Self { board, slot: usize::try_from(instance.number).ok()?, told: Counts::default(), at: Instant::now() };
+        let slot = report.board.slot(report.slot)?;
+        slot.add(Count::Handles, 1);
+        slot.store(Count::Process, process::id().into());
+        note_time(&slot);
+        Some(report)
+    }
+
+    /// Leaves word of what went wrong with a handle.
+    pub fn fail(instance: Option<&Instance>, message: &str) {
+        let Some(instance) = instance else { return };
+        let Some(board) = instance.counters.as_ref().and_then(|path| Board::open(path).ok()) else { return };
+        if let Some(slot) = usize::try_from(instance.number).ok().and_then(|number| board.slot(number)) {
+            slot.set_text(message);
+            note_time(&slot);
+        }
+    }
+
+    /// Whether it is time to tell again.
+    pub fn is_due(&self) -> bool {
+        self.at.elapsed() >= PERIOD
+    }
+
+    /// Tells.
+    pub fn tell(&mut self, counts: Counts) {
+        self.at = Instant::now();
+        let Some(slot) = self.board.slot(self.slot) else { return };
+        let told = self.told;
+        for (count, is, was) in [
+            (Count::Received, counts.received, told.received),
+            (Count::Dropped, counts.dropped, told.dropped),
+            (Count::InterfaceDropped, counts.dropped_by_interface, told.dropped_by_interface),
+            (Count::Delivered, counts.delivered, told.delivered),
+        ] {
+            // Several handles of a process share the slot.
+            slot.add(count, is.saturating_sub(was));
+        }
+        note_time(&slot);
+        self.told = counts;
+    }
+}
+
+fn note_time(slot: &Slot<'_>) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
+    slot.store(Count::UpdatedNs, now);
+}
