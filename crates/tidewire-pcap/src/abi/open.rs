@@ -11,7 +11,9 @@ use libc::FILE;
 
 use super::types::{ERROR_BYTES, Pcap, status};
 use crate::{
-    asked, error,
+    asked,
+    config::Source,
+    error,
     handle::{Handle, Options, State, Waiting},
     live::Live,
     report::Report,
@@ -140,7 +142,12 @@ pub unsafe extern "C" fn pcap_activate(pcap: *mut Pcap) -> c_int {
     handle.forget_error();
     let plan = match &waiting.plan {
         Ok(plan) => plan,
-        Err(error) => return handle.failed(&error.to_string()),
+        Err(error) => {
+            handle.fail(&error.to_string());
+            // What is no name of a device names none.
+            let is_name = matches!(*error.source, Source::Device(_));
+            return if is_name { status::NO_SUCH_DEVICE } else { status::ERROR };
+        }
     };
     let asked = waiting.fanout.borrow().clone();
     if let (Some(error), None) = (&plan.groupless, &asked) {

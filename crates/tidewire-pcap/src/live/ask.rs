@@ -94,14 +94,15 @@ impl Live {
         unsafe { give(handle, all, list) }
     }
 
-    /// `pcap_list_tstamp_types`: none but the kernel's own, which need not be asked for.
+    /// `pcap_list_tstamp_types`: that of the handle, which cannot be changed any more.
     ///
     /// # Safety
     /// The list is where to put one.
-    pub unsafe fn list_stamps(&self, _handle: &Handle, list: *mut *mut c_int) -> c_int {
+    pub unsafe fn list_stamps(&self, handle: &Handle, list: *mut *mut c_int) -> c_int {
+        /// `PCAP_TSTAMP_HOST`
+        const HOST: c_int = 0;
         // SAFETY: the caller's.
-        unsafe { *list = ptr::null_mut() };
-        0
+        unsafe { give(handle, &[HOST], list) }
     }
 
     /// `pcap_set_datalink`
