@@ -7,10 +7,13 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use tidewire_capture::{
-    live::split::{Split, SplitCounts, SplitSettings},
+    live::{
+        Interface, InterfaceCounts,
+        split::{Split, SplitCounts, SplitSettings},
+    },
     sys::bpf::XdpMode,
 };
-use tidewire_gen::net::{Link, LinkCounts};
+use tidewire_gen::net::has_address;
 use tidewire_steer::{Compiled, Fragments, Program, Settings};
 
 use crate::{
@@ -122,10 +125,10 @@ impl Options {
 }
 
 /// What outputs counted themselves.
-type Sent = Vec<LinkCounts>;
+type Sent = Vec<InterfaceCounts>;
 
 fn sent(outputs: &[String]) -> Result<Sent, Failure> {
-    outputs.iter().map(|name| Ok(Link::find(name).map_err(from_capture)?.counts)).collect()
+    outputs.iter().map(|name| Ok(Interface::find(name).map_err(from_capture)?.counts)).collect()
 }
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
@@ -136,8 +139,8 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     on_signal();
     let settings = options.settings()?;
-    let input = Link::find(&options.input).map_err(from_capture)?;
-    if !options.i_own_this_network && input.has_address().map_err(from_capture)? {
+    let input = Interface::find(&options.input).map_err(from_capture)?;
+    if !options.i_own_this_network && has_address(&input).map_err(from_capture)? {
         return Err(Failure::Usage(format!(
             "{} has an address, and this machine would lose what comes to it there; if that is meant, say \
              --i-own-this-network",

@@ -26,12 +26,22 @@ pub struct Interface {
     pub index: u32,
     /// Whether it is switched on (`IFF_UP`).
     pub up: bool,
+    /// Whether it is switched on and ready to carry frames (`IFF_RUNNING`): of a veth, its other end is, too.
+    pub running: bool,
     /// Whether it is connected (`IFF_LOWER_UP`).
     pub carrier: bool,
+    /// What it is, as `ip -d link` names it (`veth`); empty for a card.
+    pub kind: String,
+    /// What somebody wrote to it (`ip link set … alias`); empty where nobody did.
+    pub alias: String,
+    /// Its hardware's address: 6 bytes for Ethernet, none for interfaces of plain IP.
+    pub address: Vec<u8>,
     /// Largest packet that it sends, without its link-layer header, bytes.
     pub mtu: u32,
     /// Kind of hardware, `ARPHRD_…`.
     pub hardware: u16,
+    /// Transmit queues that the kernel has room for; 1 where it is not known.
+    pub tx_queues: u32,
     /// Receive queues in use; 1 where it is not known.
     pub rx_queues: u32,
     /// Whether an XDP program is attached to it.
@@ -55,9 +65,13 @@ pub struct InterfaceCounts {
     pub tx_bytes: u64,
     /// Frames that arrived damaged.
     pub rx_errors: u64,
+    /// Frames that could not be sent.
+    pub tx_errors: u64,
     /// Frames that arrived and were dropped by the driver or the kernel before anyone saw them. Some drivers count here
     /// what an XDP program drops.
     pub rx_dropped: u64,
+    /// Frames that were to be sent and were dropped, as where a queue has no room.
+    pub tx_dropped: u64,
     /// Frames for which the card had no room.
     pub rx_missed: u64,
 }
@@ -72,7 +86,9 @@ impl InterfaceCounts {
             rx_bytes: self.rx_bytes.saturating_sub(before.rx_bytes),
             tx_bytes: self.tx_bytes.saturating_sub(before.tx_bytes),
             rx_errors: self.rx_errors.saturating_sub(before.rx_errors),
+            tx_errors: self.tx_errors.saturating_sub(before.tx_errors),
             rx_dropped: self.rx_dropped.saturating_sub(before.rx_dropped),
+            tx_dropped: self.tx_dropped.saturating_sub(before.tx_dropped),
             rx_missed: self.rx_missed.saturating_sub(before.rx_missed),
         }
     }
@@ -113,10 +129,15 @@ impl Interface {
         Self {
             index: link.index,
             up: link.is_up(),
+            running: link.is_running(),
             carrier: link.has_carrier(),
+            kind: link.kind,
+            alias: link.alias,
+            address: link.address,
             mtu: link.mtu,
             hardware: link.hardware,
             has_xdp: link.has_xdp,
+            tx_queues: link.tx_queues.unwrap_or(1).max(1),
             rx_queues: queues.unwrap_or(1).max(1),
             driver: device.and_then(|device| device.driver(&link.name)),
             name: link.name,

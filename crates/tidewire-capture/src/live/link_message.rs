@@ -15,10 +15,16 @@ const DELETED_LINK: u16 = 17;
 const GET_LINK: u16 = 18;
 /// `NLM_F_REQUEST | NLM_F_DUMP`
 const DUMP: u16 = 0x301;
-/// `IFLA_IFNAME`, `IFLA_MTU`, `IFLA_NUM_RX_QUEUES`
+/// `IFLA_ADDRESS`, `IFLA_IFNAME`, `IFLA_MTU`, `IFLA_IFALIAS`, `IFLA_NUM_TX_QUEUES`, `IFLA_NUM_RX_QUEUES`
+const ADDRESS: u16 = 1;
 const NAME: u16 = 3;
 const MTU: u16 = 4;
+const ALIAS: u16 = 20;
+const TX_QUEUES: u16 = 31;
 const RX_QUEUES: u16 = 32;
+/// `IFLA_LINKINFO`, and in it `IFLA_INFO_KIND`
+const INFO: u16 = 18;
+const INFO_KIND: u16 = 1;
 /// `IFLA_XDP`, and in it `IFLA_XDP_ATTACHED`
 const XDP: u16 = 43;
 const XDP_ATTACHED: u16 = 2;
@@ -26,19 +32,25 @@ const XDP_ATTACHED: u16 = 2;
 const STATISTICS: u16 = 23;
 /// The attribute's type without its flags (`NLA_TYPE_MASK`).
 const TYPE_MASK: u16 = 0x3fff;
-/// `IFF_UP`, `IFF_LOWER_UP`
+/// `IFF_UP`, `IFF_RUNNING`, `IFF_LOWER_UP`
 const UP: u32 = 1;
+const RUNNING: u32 = 1 << 6;
 const LOWER_UP: u32 = 1 << 16;
 
 /// A link as a message describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Link {
     pub index: u32,
     pub name: String,
+    /// Its driver where it is made of software; empty for a card.
+    pub kind: String,
+    pub alias: String,
+    pub address: Vec<u8>,
     pub hardware: u16,
     pub flags: u32,
     pub mtu: u32,
-    /// Receive queues that the kernel has room for.
+    /// Queues that the kernel has room for.
+    pub tx_queues: Option<u32>,
     pub rx_queues: Option<u32>,
     /// Whether an XDP program is attached.
     pub has_xdp: bool,
@@ -48,6 +60,10 @@ pub(super) struct Link {
 impl Link {
     pub fn is_up(&self) -> bool {
         self.flags & UP != 0
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.is_up() && self.flags & RUNNING != 0
     }
 
     pub fn has_carrier(&self) -> bool {
@@ -130,16 +146,7 @@ fn parsed(message: &[u8]) -> Option<Message> {
             if kind == DELETED_LINK {
                 return Some(Message::Gone(index));
             }
-            let mut link = Link {
-                index,
-                name: String::new(),
-                hardware: u16_at(body, 2)?,
-                flags: u32_at(body, 8)?,
-                mtu: 0,
-                rx_queues: None,
-                has_xdp: false,
-                counts: InterfaceCounts::default(),
-            };
+            let mut link = Link { index, hardware: u16_at(body, 2)?, flags: u32_at(body, 8)?, ..Link::default() };
             describe(&mut link, body.get(INFO_BYTES..)?);
             Some(Message::Link(link))
         }
@@ -153,12 +160,20 @@ pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         .filter_map(|attribute| Some((u16_at(attribute, 2)? & TYPE_MASK, attribute.get(4..)?)))
 }
 
+/// Characters up to a zero.
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}
+
 fn describe(link: &mut Link, bytes: &[u8]) {
     for (kind, value) in attributes(bytes) {
         match kind {
-            NAME => {
-                let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
-                link.name = String::from_utf8_lossy(name).into_owned();
+            ADDRESS => link.address = value.to_vec(),
+            NAME => link.name = text(value),
+            ALIAS => link.alias = text(value),
+            INFO => {
+                let name = attributes(value).find(|(kind, _)| *kind == INFO_KIND);
+                link.kind = name.map_or_else(String::new, |(_, name)| text(name));
             }
             MTU => link.mtu = u32_at(value, 0).unwrap_or(0),
             // `struct rtnl_link_stats64`: words of 64 bits.
@@ -170,10 +185,13 @@ fn describe(link: &mut Link, bytes: &[u8]) {
                     rx_bytes: word(2),
                     tx_bytes: word(3),
                     rx_errors: word(4),
+                    tx_errors: word(5),
                     rx_dropped: word(6),
+                    tx_dropped: word(7),
                     rx_missed: word(15),
                 };
             }
+            TX_QUEUES => link.tx_queues = u32_at(value, 0),
             RX_QUEUES => link.rx_queues = u32_at(value, 0),
             XDP => {
                 let mode = attributes(value).find(|(kind, _)| *kind == XDP_ATTACHED);
@@ -200,7 +218,7 @@ mod tests {
     fn link(family: u8, index: u32) -> Vec<u8> {
         let mut body = vec![family, 0];
         body.extend(1_u16.to_ne_bytes());
-        body.extend([index, UP | LOWER_UP, 0].into_iter().flat_map(u32::to_ne_bytes));
+        body.extend([index, UP | RUNNING | LOWER_UP, 0].into_iter().flat_map(u32::to_ne_bytes));
         // An odd length, padded; then the MTU.
         body.extend([9_u16, NAME].into_iter().flat_map(u16::to_ne_bytes));
         body.extend(b"eth7\0\0\0\0");
@@ -217,6 +235,51 @@ mod tests {
         let [Message::Link(link), Message::Gone(6), Message::Done] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((link.index, link.name.as_str(), link.mtu, link.rx_queues), (5, "eth7", 1500, None));
         assert!(link.is_up() && link.has_carrier());
+    }
+
+    #[test]
+    fn attributes_are_read_each_to_its_place() {
+        let attribute = |kind: u16, value: &[u8]| {
+            let mut bytes = [(4 + value.len()) as u16, kind].into_iter().flat_map(u16::to_ne_bytes).collect::<Vec<_>>();
+            bytes.extend_from_slice(value);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        /// `NLA_F_NESTED`, which is not part of the kind.
+        const NESTED: u16 = 1 << 15;
+        let mut body = link(0, 5);
+        body.extend(attribute(ADDRESS, &[2, 0, 0, 0, 0, 9]));
+        body.extend(attribute(ALIAS, b"made here"));
+        body.extend(attribute(INFO | NESTED, &[attribute(7, &[1; 5]), attribute(INFO_KIND, b"veth\0")].concat()));
+        body.extend(attribute(TX_QUEUES, &3_u32.to_ne_bytes()));
+        body.extend(attribute(RX_QUEUES, &4_u32.to_ne_bytes()));
+        body.extend(attribute(STATISTICS, &(0..24_u64).flat_map(u64::to_ne_bytes).collect::<Vec<_>>()));
+        let bytes = message(NEW_LINK, &body);
+        let Some(Message::Link(link)) = messages(&bytes).next() else { panic!("no link") };
+        assert_eq!(
+            (link.kind.as_str(), link.alias.as_str(), link.address),
+            ("veth", "made here", vec![2, 0, 0, 0, 0, 9])
+        );
+        assert_eq!((link.tx_queues, link.rx_queues), (Some(3), Some(4)));
+        let counts = InterfaceCounts {
+            rx_packets: 0,
+            tx_packets: 1,
+            rx_bytes: 2,
+            tx_bytes: 3,
+            rx_errors: 4,
+            tx_errors: 5,
+            rx_dropped: 6,
+            tx_dropped: 7,
+            rx_missed: 15,
+        };
+        assert_eq!(link.counts, counts);
+    }
+
+    #[test]
+    fn running_needs_an_interface_that_is_on() {
+        let link = |flags| Link { flags, ..Link::default() };
+        assert!(link(UP | RUNNING).is_running());
+        assert!(!link(UP | LOWER_UP).is_running() && !link(RUNNING).is_running());
     }
 
     #[test]

@@ -170,8 +170,7 @@ mod tests {
 
     fn link(index: u32, name: &str, works: bool) -> Link {
         let flags = if works { 1 | 1 << 16 } else { 1 };
-        let counts = crate::live::InterfaceCounts::default();
-        Link { index, name: name.into(), hardware: 1, flags, mtu: 1500, rx_queues: None, has_xdp: false, counts }
+        Link { index, name: name.into(), flags, ..Link::default() }
     }
 
     fn watch(names: &[(u32, &str)]) -> Watch {

@@ -2,6 +2,7 @@ use std::{fs, io, process::Command, thread};
 
 use tidewire_capture::{
     Error,
+    live::Interface,
     sys::{
         feature::{Feature, set_feature},
         namespace::Sysfs,
@@ -9,10 +10,14 @@ use tidewire_capture::{
     },
 };
 
-use super::Link;
-
 /// How interfaces made here begin their alias, by which they are recognised.
 pub const ALIAS: &str = "tidewire-lab";
+
+/// Whether an interface was made here: a veth whose alias says so.
+#[must_use]
+pub fn is_ours(interface: &Interface) -> bool {
+    interface.kind == "veth" && interface.alias.starts_with(ALIAS)
+}
 
 /// What cables are like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +139,7 @@ fn thread_napi(name: &str) -> Result<(), Error> {
 /// Waits until links carry: that takes a moment on slow machines.
 pub(super) fn wait_for_carrier(names: &[String]) -> Result<(), Error> {
     for _ in 0..200 {
-        let carries = |name: &String| Link::find(name).map(|link| link.is_running);
+        let carries = |name: &String| Interface::find(name).map(|interface| interface.running);
         if names.iter().map(carries).collect::<Result<Vec<_>, _>>()?.into_iter().all(|carries| carries) {
             return Ok(());
         }

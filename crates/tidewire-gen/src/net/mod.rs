@@ -1,11 +1,11 @@
 //! Networks to send over: cables (veth pairs) in namespaces of their own, gone when nobody needs them.
 
+mod address;
 mod build;
-mod link;
 mod named;
 mod network;
 
-pub use build::{ALIAS, Cable, Layout, missing};
-pub use link::{Link, LinkCounts, all};
+pub use address::has_address;
+pub use build::{ALIAS, Cable, Layout, is_ours, missing};
 pub use named::Named;
 pub use network::Network;

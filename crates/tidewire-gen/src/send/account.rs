@@ -1,14 +1,12 @@
 use std::time::{Duration, Instant};
 
-use tidewire_capture::Error;
+use tidewire_capture::{
+    Error,
+    live::{Interface, InterfaceCounts},
+};
 
 use super::{Ended, Progress, Sender};
-use crate::{
-    net::{Link, LinkCounts},
-    rate::CABLE_BYTES,
-    size::FCS_BYTES,
-    traffic::Traffic,
-};
+use crate::{rate::CABLE_BYTES, size::FCS_BYTES, traffic::Traffic};
 
 /// What was sent, by our own account and by the interfaces'.
 #[derive(Clone, Debug)]
@@ -47,7 +45,7 @@ pub struct Sent {
     /// Frames handed to it.
     pub packets: u64,
     /// What it counted itself since then: everybody's frames.
-    pub counted: LinkCounts,
+    pub counted: InterfaceCounts,
 }
 
 impl Sent {
@@ -97,12 +95,12 @@ pub(super) struct Account {
     pub failed: u64,
     pub refused: u64,
     pub late: u64,
-    before: Vec<(String, LinkCounts)>,
+    before: Vec<(String, InterfaceCounts)>,
 }
 
 impl Account {
-    pub fn new(links: &[Link]) -> Result<Self, Error> {
-        let now = |link: &Link| Ok((link.name.clone(), Link::find(&link.name)?.counts));
+    pub fn new(links: &[Interface]) -> Result<Self, Error> {
+        let now = |link: &Interface| Ok((link.name.clone(), Interface::find(&link.name)?.counts));
         let before = links.iter().map(now).collect::<Result<_, Error>>()?;
         let began = Instant::now();
         Ok(Self {
@@ -136,15 +134,15 @@ impl Account {
     }
 
     /// What the interfaces have counted since.
-    pub fn counted(&self) -> Result<Vec<LinkCounts>, Error> {
-        self.before.iter().map(|(name, before)| Ok(Link::find(name)?.counts.since(before))).collect()
+    pub fn counted(&self) -> Result<Vec<InterfaceCounts>, Error> {
+        self.before.iter().map(|(name, before)| Ok(Interface::find(name)?.counts.since(before))).collect()
     }
 
     /// Waits until the interfaces have counted what was handed to them: a veth counts when its other end takes a frame.
-    fn settled(&self) -> Result<Vec<LinkCounts>, Error> {
+    fn settled(&self) -> Result<Vec<InterfaceCounts>, Error> {
         const TIMEOUT: Duration = Duration::from_millis(500);
         let began = Instant::now();
-        let all = |counts: &[LinkCounts]| {
+        let all = |counts: &[InterfaceCounts]| {
             let pairs = counts.iter().zip(self.shares());
             pairs.into_iter().all(|(counts, sent)| counts.tx_packets + counts.tx_dropped >= sent)
         };
@@ -170,7 +168,7 @@ impl Account {
         traffic: &dyn Traffic,
     ) -> Result<Report, Error> {
         // An interface that went away takes its counters with it; ours are still worth having.
-        let counted = self.settled().unwrap_or_else(|_| vec![LinkCounts::default(); self.before.len()]);
+        let counted = self.settled().unwrap_or_else(|_| vec![InterfaceCounts::default(); self.before.len()]);
         let interfaces = self.before.iter().zip(counted).zip(self.shares());
         let interfaces = interfaces
             .map(|(((name, _), counted), packets)| Sent { interface: name.clone(), packets, counted })

@@ -5,6 +5,7 @@ use std::{fs::File, io, os::fd::AsFd, thread, time::Duration};
 use aya::{Ebpf, EbpfLoader, maps::Map, programs::Xdp};
 use tidewire_capture::{
     Error,
+    live::Interface,
     sys::{
         bpf::{Link as Attachment, Live, Program, XdpMode},
         mapped::Mapped,
@@ -19,7 +20,6 @@ use super::{
 };
 use crate::{
     Rate,
-    net::Link,
     rate::TIME_SHIFT,
     traffic::{PATTERN, Traffic},
 };
@@ -104,7 +104,7 @@ fn map(object: &Ebpf, name: &str, bytes: usize) -> Result<Mapped, Error> {
 }
 
 impl Kernel {
-    pub fn open(traffic: &dyn Traffic, plan: &Plan, links: &[Link]) -> Result<Self, Refusal> {
+    pub fn open(traffic: &dyn Traffic, plan: &Plan, links: &[Interface]) -> Result<Self, Refusal> {
         let longest = traffic.bytes_max();
         if longest > SLOT_FRAME_BYTES {
             let text = format!(
@@ -359,7 +359,7 @@ impl Sink {
     /// # Errors
     /// There is no such interface, the kernel refuses, or privileges are missing.
     pub fn attach(interface: &str) -> Result<Self, Error> {
-        let link = Link::find(interface)?;
+        let link = Interface::find(interface)?;
         let (program, object) = load("sink")?;
         let attachment = Attachment::xdp(program.as_fd(), link.index, XdpMode::Native);
         let what = format!("{interface}: attaching an XDP program");

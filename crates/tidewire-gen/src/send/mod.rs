@@ -10,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{Error, sys::wait::pin};
+use tidewire_capture::{Error, live::Interface, sys::wait::pin};
 
-use crate::{Rate, net::Link, traffic::Traffic};
+use crate::{Rate, net::is_ours, traffic::Traffic};
 use account::Account;
 pub use account::{Report, Sent};
 pub use kernel::Sink;
@@ -142,29 +142,29 @@ pub fn run(
 }
 
 /// The plan's interfaces, if frames may be sent there.
-fn checked(traffic: &dyn Traffic, plan: &Plan) -> Result<Vec<Link>, Error> {
+fn checked(traffic: &dyn Traffic, plan: &Plan) -> Result<Vec<Interface>, Error> {
     if !(1..=2).contains(&plan.interfaces.len()) {
         return Err(Error::Setting(format!("{} interfaces: give one, or one for each end", plan.interfaces.len())));
     }
     if plan.interfaces.first() == plan.interfaces.get(1) {
         return Err(Error::Setting("the two ends' interfaces are the same: give it once".into()));
     }
-    plan.interfaces.iter().map(|name| fit(Link::find(name)?, traffic, plan)).collect()
+    plan.interfaces.iter().map(|name| fit(Interface::find(name)?, traffic, plan)).collect()
 }
 
-fn fit(link: Link, traffic: &dyn Traffic, plan: &Plan) -> Result<Link, Error> {
+fn fit(link: Interface, traffic: &dyn Traffic, plan: &Plan) -> Result<Interface, Error> {
     let name = &link.name;
-    if !link.is_ours() && !plan.own_network {
+    if !is_ours(&link) && !plan.own_network {
         return Err(Error::Setting(format!(
             "{name} was not made by 'tidewire lab net': frames sent there may reach others; if nobody is in the way, say \
              --i-own-this-network"
         )));
     }
     let failed = |what: String| Err(Error::Interface { interface: name.clone(), what });
-    if !link.is_up {
+    if !link.up {
         return failed(format!("is down; switch it on: ip link set {name} up"));
     }
-    if !link.is_running {
+    if !link.running {
         return failed("has no carrier; is the other end up?".into());
     }
     /// Ethernet's header, and a tag, which no MTU counts.

@@ -2,11 +2,10 @@
 
 use std::{io, time::Duration};
 
-use tidewire_capture::{Error, sys::transmit::Transmitter};
+use tidewire_capture::{Error, live::Interface, sys::transmit::Transmitter};
 
 use super::{Ended, Work};
 use crate::{
-    net::Link,
     number::{TRAILER_BYTES, trailer},
     rate::{Pacer, TIME_SHIFT},
     traffic::{Made, Traffic},
@@ -18,7 +17,7 @@ const FRAMES: usize = 64;
 /// Waiting for less than this is done awake: a sleep takes 50 microseconds longer than it was asked to.
 const NAP_NS: u64 = 100_000;
 
-pub(super) fn send(traffic: &mut dyn Traffic, links: &[Link], work: &mut Work<'_>) -> Result<Ended, Error> {
+pub(super) fn send(traffic: &mut dyn Traffic, links: &[Interface], work: &mut Work<'_>) -> Result<Ended, Error> {
     let sockets = links.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let burst_ns = burst_ns(work);
     let mut pacer = Pacer::new(work.plan.rate, burst_ns << TIME_SHIFT);
@@ -63,7 +62,7 @@ fn elapsed_ns(work: &Work<'_>) -> u64 {
     u64::try_from(work.account.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn open(link: &Link) -> Result<Transmitter, Error> {
+fn open(link: &Interface) -> Result<Transmitter, Error> {
     Transmitter::open(link.index).map_err(|source| match source.kind() {
         io::ErrorKind::PermissionDenied => {
             Error::Privilege { what: format!("sending on {}", link.name), capability: "cap_net_raw" }
@@ -133,7 +132,13 @@ impl Queue {
     }
 
     /// Sends the next `count` frames, to one end, however often that takes.
-    fn send(&mut self, count: usize, to: &[Transmitter], work: &mut Work<'_>, links: &[Link]) -> Result<(), Error> {
+    fn send(
+        &mut self,
+        count: usize,
+        to: &[Transmitter],
+        work: &mut Work<'_>,
+        links: &[Interface],
+    ) -> Result<(), Error> {
         let until = self.done + count;
         // Who wants to stop does not wait until there is room.
         let stopped = |work: &Work<'_>| work.stop.load(std::sync::atomic::Ordering::Relaxed);
@@ -168,7 +173,7 @@ impl Queue {
 }
 
 /// A frame found no room: it is offered again, unless somebody wants to stop.
-fn refused(error: io::Error, link: &Link, work: &mut Work<'_>) -> Result<(), Error> {
+fn refused(error: io::Error, link: &Interface, work: &mut Work<'_>) -> Result<(), Error> {
     /// `ENOBUFS`, `EAGAIN`, `EINTR`
     const AGAIN: [i32; 3] = [105, 11, 4];
     /// `ENETDOWN`, `ENXIO`, `ENODEV`

@@ -7,8 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{Error, sys::namespace::Sysfs};
-use tidewire_gen::net::{Layout, Link, LinkCounts, Network};
+use tidewire_capture::{
+    Error,
+    live::{Interface, InterfaceCounts},
+    sys::namespace::Sysfs,
+};
+use tidewire_gen::net::{Layout, Network};
 
 use super::cpu::kernel_threads;
 
@@ -124,9 +128,9 @@ impl Stage<'_> {
     ///
     /// # Errors
     /// It is gone.
-    pub fn received(&self) -> Result<LinkCounts, String> {
+    pub fn received(&self) -> Result<InterfaceCounts, String> {
         let name = self.receiver.clone();
-        self.on_receiver(move || Link::find(&name).map(|link| link.counts).map_err(words))
+        self.on_receiver(move || Interface::find(&name).map(|interface| interface.counts).map_err(words))
     }
 
     /// Whether a packet socket is open in the receiving namespace, or an XDP program attached.
