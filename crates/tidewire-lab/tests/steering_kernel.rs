@@ -164,6 +164,11 @@ fn every_output_is_taken_by_the_verifier() {
             (Hook::Socket, Output::Fanout { workers: 4, dropped: 4, copy: Copy::First }),
             (Hook::Socket, Output::Fanout { workers: 4, dropped: 4, copy: Copy::Second }),
             (Hook::Socket, Output::Filter { workers: 4, worker: 2 }),
+            (Hook::Socket, Output::Group { copy: Copy::First }),
+            (Hook::Socket, Output::Group { copy: Copy::Second }),
+            (Hook::Socket, Output::Kept { copy: Copy::First, members: None }),
+            (Hook::Socket, Output::Kept { copy: Copy::Second, members: Some(4) }),
+            (Hook::Socket, Output::Kept { copy: Copy::Second, members: None }),
             (Hook::Socket, Output::Worker { workers: 4, dropped: 4 }),
             (
                 Hook::Xdp,

@@ -113,6 +113,14 @@ fn outputs_are_the_verdict_s_workers() {
         let mut second = code(Hook::Socket, fanout(Copy::Second));
         let mut filters: Vec<_> =
             (0..WORKERS).map(|worker| code(Hook::Socket, Output::Filter { workers: WORKERS, worker })).collect();
+        let mut shared = [Copy::First, Copy::Second].map(|copy| {
+            [
+                Output::Group { copy },
+                Output::Kept { copy, members: Some(WORKERS) },
+                Output::Kept { copy, members: None },
+            ]
+            .map(|output| code(Hook::Socket, output))
+        });
         let mut redirect = code(
             Hook::Xdp,
             Output::Redirect { workers: WORKERS, dropped: Ending::Return(1), absent: Ending::Return(2), stamp: false },
@@ -133,6 +141,21 @@ fn outputs_are_the_verdict_s_workers() {
                 filter.linear_bytes = if random.once_in(4) { 20 } else { usize::MAX };
                 let takes = verdict.workers(WORKERS).any(|w| w == worker);
                 assert_eq!(filter.run(&made), if takes { u32::MAX } else { 0 }, "{text}");
+            }
+            // A group of any size agrees with one of this size, where its members' filters take what comes.
+            let copies = [(Copy::First, verdict.first(WORKERS)), (Copy::Second, verdict.second(WORKERS))];
+            for ((copy, worker), programs) in copies.into_iter().zip(&mut shared) {
+                let [group, kept, open] = programs;
+                [&mut *kept, &mut *open].into_iter().for_each(|filter| filter.data_at = 0);
+                let (number, takes, may_take) = (group.run(&made), kept.run(&made), open.run(&made));
+                assert!(takes == 0 || (may_take == u32::MAX && takes == u32::MAX), "{text}, {copy:?}");
+                if let Some(worker) = worker {
+                    assert_eq!((number % WORKERS, takes), (worker, u32::MAX), "{text}, {copy:?}");
+                } else if copy == Copy::Second {
+                    assert_eq!(takes, 0, "{text}");
+                } else if verdict.first(u32::MAX).is_none() {
+                    assert_eq!((number, takes), (0, 0), "{text}");
+                }
             }
             redirect.redirected = None;
             let action = redirect.run(&made);

@@ -23,6 +23,9 @@ pub use interface::{Interface, InterfaceCounts};
 pub use open::open;
 pub use ring::{Ring, RingCounts};
 pub use session::{InterfaceReport, Live, Monitor, TICK};
-pub use settings::{Direction, Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, RETIRE_MAX, Role};
+pub use settings::{
+    Direction, Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, RETIRE_MAX, Role,
+    Sharing,
+};
 pub use watch::{Change, InterfaceEvent, Watch};
 pub use worker::Worker;

@@ -2,7 +2,7 @@ use std::{collections::VecDeque, os::fd::BorrowedFd, time::Duration};
 
 use tidewire_core::Frame;
 
-use super::Direction;
+use super::{Direction, Membership};
 use crate::{ClassicInstruction, Error};
 
 /// One ring of one worker on one interface: memory that the kernel fills with frames.
@@ -70,6 +70,15 @@ pub trait Ring: Send {
     fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
         let _ = direction;
         Err(Error::Setting("the direction of this ring cannot be chosen".into()))
+    }
+
+    /// Joins a group: from now on, frames are shared with its other members. A ring cannot leave it.
+    ///
+    /// # Errors
+    /// There are no groups of this kind here, the group has other settings, or the kernel refuses; the ring is as it was.
+    fn join(&mut self, membership: &Membership) -> Result<(), Error> {
+        let _ = membership;
+        Err(Error::Setting("this ring cannot join a fan-out group; use packet sockets".into()))
     }
 
     /// No frame enters the ring from now on. What is in it can still be collected, the last of it after

@@ -93,6 +93,33 @@ pub struct Fanout {
     pub rollover: bool,
 }
 
+/// A fan-out group whose members belong to several processes, which know nothing of each other but the group's number.
+///
+/// That number, [`Fanout::group`], is 0 to 255 then; the kernel's is (interface's number mod 256) * 256 + group, so that one
+/// number can be used on several interfaces. A steering program that names two workers takes the group 255 - number besides.
+/// All members have the same mode, flags and program; the last one who joins sets the program, which hashes with a key that
+/// they all find (the machine's boot id and the group's number) and nobody outside does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sharing {
+    /// How many members there are, where that is known. A steering program that names two workers gives a packet once to a
+    /// member that is both; without this number, twice, unless both hashes are the same.
+    pub members: Option<u32>,
+}
+
+/// What is needed to join a group after a capture was opened ([`Worker::join`](super::Worker::join)); see [`LiveSettings`].
+#[derive(Clone, Debug)]
+pub struct Membership {
+    /// See [`LiveSettings::fanout`].
+    pub fanout: Fanout,
+    /// See [`LiveSettings::fanout_program`].
+    pub program: Vec<ClassicInstruction>,
+    /// See [`LiveSettings::steering`]. One that names two workers takes two rings, and has to be known when the capture is
+    /// opened.
+    pub steering: Option<Compiled>,
+    /// See [`LiveSettings::sharing`].
+    pub sharing: Option<Sharing>,
+}
+
 /// Whether programs in the kernel decide which packets come to us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InKernel {
@@ -181,6 +208,9 @@ pub struct LiveSettings {
     pub promiscuous: bool,
     /// The sockets' group where there are several workers, or other processes. Default: our own steering, by flow.
     pub fanout: Option<Fanout>,
+    /// Whether the group has members in other processes. With it, directions are chosen by each member's filter and not by
+    /// the group. Default: no, but for those who give a number to several processes.
+    pub sharing: Option<Sharing>,
     /// The program of a group of the mode `cbpf`. Its offsets count from the network header of frames that arrive; from
     /// the frame's beginning with `SKF_LL_OFF` added. Default: the one set by whoever made the group.
     pub fanout_program: Vec<ClassicInstruction>,
@@ -221,6 +251,7 @@ impl LiveSettings {
             snap_bytes: 262_144,
             promiscuous: true,
             fanout: None,
+            sharing: None,
             fanout_program: Vec::new(),
             steering: None,
             filter: None,

@@ -9,7 +9,7 @@ use std::{
 
 use tidewire_core::{Batch, Frame, Shunt};
 
-use super::{Direction, Ring, RingCounts};
+use super::{Direction, Membership, Ring, RingCounts};
 use crate::{
     ClassicInstruction, Error, filter,
     sys::{arena::Arena, wait},
@@ -223,6 +223,15 @@ impl Worker {
             Some(program) => Old::Asked(program),
         };
         Ok(())
+    }
+
+    /// Has all rings join a group, each on its interface: frames that arrive from now on are shared with its other members.
+    /// What was gathered, and what is in the rings, stays. A ring cannot leave its group.
+    ///
+    /// # Errors
+    /// A ring cannot join a group of this kind, or the group has other settings: the first one is as it was.
+    pub fn join(&mut self, membership: &Membership) -> Result<(), Error> {
+        self.lines.iter_mut().try_for_each(|line| line.ring.join(membership))
     }
 
     /// Chooses the direction of all rings. What was gathered stays.

@@ -55,9 +55,21 @@ impl LinkSocket {
     /// # Errors
     /// What the kernel says.
     pub fn generic() -> io::Result<Self> {
+        Self::of(libc::NETLINK_GENERIC)
+    }
+
+    /// Opens one that tells of sockets (sock_diag(7)), for requests.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn sockets() -> io::Result<Self> {
+        Self::of(libc::NETLINK_SOCK_DIAG)
+    }
+
+    fn of(kind: libc::c_int) -> io::Result<Self> {
         let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: takes no pointer.
-        let socket = check(unsafe { libc::socket(libc::AF_NETLINK, flags, libc::NETLINK_GENERIC) })?;
+        let socket = check(unsafe { libc::socket(libc::AF_NETLINK, flags, kind) })?;
         // SAFETY: the descriptor was just made and belongs to nobody else.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(socket) }))
     }

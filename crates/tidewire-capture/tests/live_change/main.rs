@@ -4,4 +4,5 @@
 
 mod filters;
 mod gather;
+mod groups;
 mod rig;

@@ -18,8 +18,8 @@ pub const FAR: &str = "tw1";
 
 /// What is waited for at most, where something must come.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// How long nothing comes when nothing comes any more: blocks are handed over after 5 ms.
-pub const SILENCE: Duration = Duration::from_millis(60);
+/// How often one looks and finds nothing, a millisecond apart, when nothing comes any more: blocks are handed over after 5 ms.
+pub const LOOKS: u32 = 50;
 
 pub fn ip(arguments: &str) {
     let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip");
@@ -83,11 +83,12 @@ impl Rig {
     /// So many frames at least, and until nothing more comes.
     pub fn take(&mut self, wanted: usize) -> Vec<Vec<u8>> {
         let worker = &mut self.live.workers[0];
-        let (start, mut quiet, mut got) = (Instant::now(), Instant::now(), Vec::new());
-        while (got.len() < wanted || quiet.elapsed() < SILENCE) && start.elapsed() < PATIENCE {
+        let (start, mut looks, mut got) = (Instant::now(), 0, Vec::new());
+        while (got.len() < wanted || looks < LOOKS) && start.elapsed() < PATIENCE {
             if worker.gather(256) > 0 {
-                quiet = Instant::now();
+                looks = 0;
             } else {
+                looks += 1;
                 thread::sleep(Duration::from_millis(1));
             }
             let batch = worker.batch();
@@ -118,4 +119,13 @@ pub fn compiled(expression: &str) -> Vec<ClassicInstruction> {
 
 pub fn step(code: u16, k: u32) -> ClassicInstruction {
     ClassicInstruction { code, jump_true: 0, jump_false: 0, k }
+}
+
+/// A datagram of UDP over IPv4 between two of 250 hosts.
+pub fn udp(from: u8, to: u8, ports: (u16, u16), number: u16) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0, 0];
+    frame.extend([10, 0, 0, from, 10, 0, 0, to]);
+    frame.extend([ports.0.to_be_bytes(), ports.1.to_be_bytes(), [0, 26], [0, 0], number.to_be_bytes()].concat());
+    frame.resize(64, 0);
+    frame
 }

@@ -163,7 +163,9 @@ fn rolling_over_uses_the_next_ring_when_one_is_full() {
     inside(|| {
         cable();
         let fanout = Fanout { rollover: true, ..group(FanoutMode::Hash) };
-        let small = LiveSettings { ring_bytes: 1 << 20, ..settings(WORKERS) };
+        // However long sending takes, no block is handed over before it is full.
+        let retire = std::time::Duration::from_secs(2);
+        let small = LiveSettings { ring_bytes: 1 << 20, retire, ..settings(WORKERS) };
         let sent: Vec<_> = (0..1500).map(|number| whole(7, false, 1400, number)).collect();
         let mut alone = Rig::open(&LiveSettings { fanout: Some(group(FanoutMode::Hash)), ..small.clone() }).unwrap();
         let mut together = Rig::open(&LiveSettings { fanout: Some(fanout), ..small }).unwrap();

@@ -24,13 +24,13 @@ fn groups_with_other_settings_are_refused_with_the_reason() {
         let with = |fanout| LiveSettings { fanout: Some(fanout), ..settings(1) };
         let _first = Rig::open(&with(fanout)).unwrap();
         drop(Rig::open(&with(fanout)).unwrap());
-        for other in [
-            Fanout { mode: FanoutMode::Cpu, ..fanout },
-            Fanout { defrag: true, ..fanout },
-            Fanout { rollover: true, ..fanout },
+        for (other, what) in [
+            (Fanout { mode: FanoutMode::Cpu, ..fanout }, "another mode, hash instead of cpu"),
+            (Fanout { defrag: true, ..fanout }, "other flags"),
+            (Fanout { rollover: true, ..fanout }, "other flags"),
         ] {
             let error = refused(&with(other)).to_string();
-            assert!(error.contains(FAR) && error.contains("group 5") && error.contains("another mode"), "{error}");
+            assert!(error.contains(FAR) && error.contains("group 5") && error.contains(what), "{error}");
         }
         let elsewhere = LiveSettings { interfaces: vec![NEAR.into()], ..with(fanout) };
         assert!(refused(&elsewhere).to_string().contains("on another interface"));

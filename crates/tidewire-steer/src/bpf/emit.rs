@@ -46,7 +46,7 @@ pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Resu
     let greatest =
         operations.iter().filter_map(|o| if let Operation::Label(Label(l)) = o { Some(*l) } else { None }).max();
     let labels = greatest.unwrap_or(0).max(labels as u32);
-    let is_filter = matches!(output, Output::Filter { .. });
+    let is_filter = matches!(output, Output::Filter { .. } | Output::Kept { .. });
     let mut emitter = Emitter { asm: Assembler::new(labels), hook, is_filter };
     emitter.begin(operations);
     for operation in operations {

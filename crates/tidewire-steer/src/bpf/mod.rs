@@ -56,6 +56,21 @@ pub enum Output {
         /// Which copy this group delivers.
         copy: Copy,
     },
+    /// For `PACKET_FANOUT_EBPF` where members come and go, so that nobody knows how many there are: a number that the
+    /// kernel takes modulo members, 0 for what is dropped. [`Output::Kept`] drops it.
+    Group {
+        /// Which copy this group delivers.
+        copy: Copy,
+    },
+    /// For the filter of a socket in a group with [`Output::Group`]: takes the whole packet where that means what it says,
+    /// and nothing of what is dropped.
+    Kept {
+        /// Which copy this group delivers.
+        copy: Copy,
+        /// How many members there are, where that is known: the second copy counts as dropped where it goes to the same
+        /// one as the first. Else only where both have the same number.
+        members: Option<u32>,
+    },
     /// For a socket's filter outside of a group: takes the whole packet where it goes to this worker, else nothing. The
     /// kernel charges a filter to its socket's option memory (net.core.optmem_max, 128 KiB: 16,384 instructions), which is
     /// enough for a walk through two tunnels. Fan-out programs and XDP have no such limit.

@@ -30,6 +30,17 @@ pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
             asm.exit();
             end(asm, dropped, number);
         }
+        Output::Group { copy } => {
+            group(asm, copy, dropped);
+            asm.exit();
+            end(asm, dropped, 0);
+        }
+        Output::Kept { copy, members } => {
+            kept(asm, copy, members, dropped);
+            asm.set(reg::R0, WHOLE_PACKET);
+            asm.exit();
+            end(asm, dropped, 0);
+        }
         Output::Filter { workers, worker } => filter(asm, workers, worker, dropped),
         Output::Redirect { workers, dropped: ending, absent, stamp } => {
             first(asm, workers, dropped);
@@ -135,6 +146,44 @@ fn second(asm: &mut Assembler, workers: u32, dropped: Label) {
     asm.alu32(code::MOD, reg::R0, workers.max(1));
     asm.alu32(code::MOD, reg::R1, workers.max(1));
     asm.jump_register(code::EQUAL, reg::R0, reg::R1, dropped);
+}
+
+/// Register 0 = a number for the first or the second worker, which is taken modulo workers elsewhere; jumps to `dropped` where
+/// there is none. What passes unsteered is for the first worker.
+fn group(asm: &mut Assembler, copy: Copy, dropped: Label) {
+    asm.load_slot(reg::R1, slot::TARGET);
+    if copy == Copy::Second {
+        asm.jump(code::NOT_EQUAL, reg::R1, target::BOTH, reg::R2, dropped);
+        asm.load_slot(reg::R0, slot::SECOND);
+        asm.truncate(reg::R0);
+        return;
+    }
+    let [pass, found] = [(); 2].map(|()| asm.label());
+    asm.load_slot(reg::R0, slot::FIRST);
+    asm.jump(code::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
+    asm.jump(code::EQUAL, reg::R1, target::PASS, reg::R2, pass);
+    asm.truncate(reg::R0);
+    asm.goto(found);
+    asm.place(pass);
+    asm.set(reg::R0, 0);
+    asm.place(found);
+}
+
+/// Jumps to `dropped` where the packet is not for who has it.
+fn kept(asm: &mut Assembler, copy: Copy, members: Option<u32>, dropped: Label) {
+    match (copy, members) {
+        (Copy::First, _) => {
+            asm.load_slot(reg::R1, slot::TARGET);
+            asm.jump(code::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
+        }
+        (Copy::Second, Some(members)) => second(asm, members, dropped),
+        (Copy::Second, None) => {
+            group(asm, copy, dropped);
+            asm.load_slot(reg::R1, slot::FIRST);
+            asm.truncate(reg::R1);
+            asm.jump_register(code::EQUAL, reg::R0, reg::R1, dropped);
+        }
+    }
 }
 
 /// Takes the packet where either worker is this one.

@@ -150,6 +150,39 @@ impl Compiled {
         self.check(Engine::Fanout { second_group: self.may_double() }, workers)?;
         self.code(Hook::Socket, Output::Fanout { workers, dropped: workers, copy })
     }
+
+    /// The same program with another seed: engines agree where their seeds do.
+    ///
+    /// # Errors
+    /// None that [`Compiled::new`] did not have.
+    pub fn with_seed(&self, seed: u64) -> Result<Self, Error> {
+        Self::new(&self.program, &Settings { seed, ..self.settings.clone() })
+    }
+
+    /// The program of a group whose members come and go; `members`: how many there are where that is known. What is dropped,
+    /// and a second copy for the first one's worker, is left to the members' filters ([`Compiled::kept`]).
+    ///
+    /// # Errors
+    /// As [`Compiled::check`] and [`Compiled::code`]; `sample` counts in the group and again in each filter, which would not
+    /// agree.
+    pub fn group(&self, members: Option<u32>, copy: Copy) -> Result<Code, Error> {
+        self.check(Engine::Fanout { second_group: self.may_double() }, members.unwrap_or(u32::MAX))?;
+        if self.needs.samples {
+            let why =
+                "`sample` cannot run in a group that several processes share: each of them would count for itself";
+            return Err(self.program.error_at("sample", why.to_owned(), "take it out, or capture with one process"));
+        }
+        self.code(Hook::Socket, Output::Group { copy })
+    }
+
+    /// The filter of that group's members, where they need one.
+    ///
+    /// # Errors
+    /// As [`Compiled::code`].
+    pub fn kept(&self, members: Option<u32>, copy: Copy) -> Result<Option<Code>, Error> {
+        let needs_one = self.may_drop() || copy == Copy::Second;
+        needs_one.then(|| self.code(Hook::Socket, Output::Kept { copy, members })).transpose()
+    }
 }
 
 #[cfg(test)]

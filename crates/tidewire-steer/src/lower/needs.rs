@@ -17,6 +17,8 @@ pub(crate) struct Needs {
     pub(crate) two_workers: Option<&'static str>,
     /// Name of a function that counts packets (`steer_rrobin`, `sample`, `inc`, `dec`).
     pub(crate) counts: Option<&'static str>,
+    /// `sample`
+    pub(crate) samples: bool,
     /// `steer_rss`
     pub(crate) rss: bool,
     /// `steer_rx_queue`
@@ -49,6 +51,7 @@ impl Needs {
             Group::Combinator => id == Id::Inv,
             _ => false,
         };
+        self.samples |= id == Id::Sample;
         match id {
             Id::SteerRrobin | Id::Sample | Id::Inc | Id::Dec => self.counts = self.counts.or(Some(term.builtin.name)),
             Id::SteerRss => self.rss = true,

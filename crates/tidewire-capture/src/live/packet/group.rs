@@ -1,10 +1,14 @@
 //! The sockets of an interface: opened together, because a member's place in its group is what steers to it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use super::{
     plan::SocketFilter,
-    recipe::{Join, Opened, Recipe},
+    recipe::{Join, Number, Opened, Recipe},
+    shared::Turn,
     sieve::{Kept, Sieve},
 };
 use crate::{
@@ -58,16 +62,16 @@ impl Members {
     pub fn open(recipe: Recipe, copies: Vec<Option<Join>>, sieves: Vec<Sieve>, index: u32) -> Result<Self, Error> {
         let device = DeviceSocket::open();
         let device = device.map_err(|source| recipe.failed("asking for the interface", source))?;
-        let opened = recipe.sockets(&copies)?;
-        let number = recipe.prepare(&opened, &copies, index)?;
+        let of_workers = |sieve: Sieve| (0..recipe.workers).map(move |_| (sieve.clone(), Kept::default()));
+        let mut sieves: Vec<_> = sieves.into_iter().flat_map(of_workers).collect();
+        let (opened, number) = open_all(&recipe, &copies, &mut sieves, None, index)?;
         let is_group = copies.iter().any(Option::is_some);
         let (spare, idle) =
             if is_group { (Some(recipe.sockets(&copies)?), Some(recipe.socket()?)) } else { (None, None) };
-        let of_workers = |sieve: Sieve| (0..recipe.workers).map(move |_| (sieve.clone(), Kept::default()));
         let state = State {
             slots: vec![Slot::Fresh; opened.sockets.len()],
             sockets: opened.sockets,
-            sieves: sieves.into_iter().flat_map(of_workers).collect(),
+            sieves,
             copies,
             out: opened.out,
             out_kept: Vec::new(),
@@ -98,8 +102,12 @@ impl Members {
             _ => Ok(Kept::default()),
         };
         state.out_kept = copies.map(counts).collect::<Result<_, _>>()?;
-        for (socket, (sieve, kept)) in state.sockets.iter().zip(&mut state.sieves) {
-            *kept = sieve.attach(socket)?;
+        for (at, (socket, (sieve, kept))) in state.sockets.iter().zip(&mut state.sieves).enumerate() {
+            // Those take frames since they joined.
+            let is_in = state.copies.get(at / workers).and_then(Option::as_ref).is_some_and(Join::is_shared);
+            if !is_in {
+                *kept = sieve.attach(socket)?;
+            }
         }
         Ok(())
     }
@@ -120,7 +128,8 @@ impl Members {
                 let done = socket.ignore_outgoing(changed.ignores_outgoing);
                 done.map_err(|source| self.recipe.failed("choosing the direction", source))?;
             }
-            *kept = changed.attach(socket)?;
+            let attached = changed.attach(socket)?;
+            kept.replace(attached);
         }
         let workers = self.recipe.workers.max(1);
         if let (Some(Some(out)), 0) = (state.out.get(member / workers), member % workers) {
@@ -147,15 +156,46 @@ impl Members {
 
     /// Replaces a member's direction.
     pub fn set_direction(&self, member: usize, direction: Direction) -> Result<(), Error> {
-        let flag = self.recipe.incoming && self.is_group();
+        let is_group = self.is_group();
         self.change(member, |sieve| {
-            if flag && direction != Direction::In && !(sieve.is_loopback && direction == Direction::Both) {
+            if is_group
+                && sieve.ignores_outgoing
+                && direction != Direction::In
+                && !(sieve.is_loopback && direction == Direction::Both)
+            {
                 let what = "its group was made for incoming frames: open it for both directions to choose later";
                 return Err(Error::Setting(format!("{}: {what}", sieve.name)));
             }
             sieve.direction = direction;
             Ok(())
         })
+    }
+
+    /// Lets a member join a group, with a filter behind its own for what the group cannot leave out.
+    pub fn join(&self, member: usize, join: &Join, last: Option<Arc<OwnedFd>>) -> Result<u16, Error> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let missing = || Error::Setting(format!("{}: the ring has no socket to join a group with", self.recipe.name));
+        let place = state.sieves.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
+        let (((sieve, kept), socket), slot) = place.ok_or_else(missing)?;
+        let index = socket.bound().map_err(|source| self.recipe.failed("asking for the interface", source))?;
+        let Some(index) = index.filter(|_| *slot != Slot::Released) else { return Err(missing()) };
+        // What is needed when the interface is gone and comes back; and what fails fails before frames are shared.
+        let copies = vec![Some(join.clone())];
+        let (spare, idle) = (self.recipe.sockets(&copies)?, self.recipe.socket()?);
+        let joined = Sieve { ignores_outgoing: false, last, ..sieve.clone() };
+        let ready = joined.ready()?;
+        let mut number = join.group.on(index);
+        let before = std::mem::replace(kept, ready.attach(socket, &joined)?);
+        if let Err(error) = self.recipe.join(socket, join, index, &mut number) {
+            *kept = sieve.attach(socket).unwrap_or(before);
+            return Err(error);
+        }
+        self.recipe.steer(socket, join)?;
+        (*sieve, state.copies) = (joined, copies);
+        (state.spare, state.idle) = (Some(spare), Some(idle));
+        state.number = state.number.or(number);
+        number.ok_or_else(missing)
     }
 
     /// Whether there is a group, which a socket cannot leave.
@@ -243,15 +283,38 @@ impl Members {
         }
         // The group ends with its last socket; only then its number is free.
         state.out.clear();
-        let spare = match state.spare.take() {
-            Some(spare) => spare,
-            None => self.recipe.sockets(&state.copies)?,
-        };
-        state.number = self.recipe.prepare(&spare, &state.copies, index)?;
-        (state.sockets, state.out) = (spare.sockets, spare.out);
+        let (opened, number) = open_all(&self.recipe, &state.copies, &mut state.sieves, state.spare.take(), index)?;
+        state.number = number;
+        (state.sockets, state.out) = (opened.sockets, opened.out);
         self.let_in(state)?;
         state.slots.fill(Slot::Fresh);
         state.spare = self.recipe.sockets(&state.copies).ok();
         Ok(())
     }
+}
+
+/// Sockets with rings, in their groups, and the number of the first; `spare` are those that were opened before.
+fn open_all(
+    recipe: &Recipe,
+    copies: &[Option<Join>],
+    sieves: &mut [(Sieve, Kept)],
+    spare: Option<Opened>,
+    index: u32,
+) -> Result<(Opened, Option<u16>), Error> {
+    let shared = copies.iter().flatten().map(|join| join.group).find(|group| matches!(group, Number::Shared(_)));
+    let ready = sieves.iter().map(|(sieve, _)| shared.map(|_| sieve.ready()).transpose());
+    let ready = ready.collect::<Result<Vec<_>, _>>()?;
+    // Where a member has two places, they have to be the same ones.
+    let turn = shared.filter(|_| copies.len() > 1).map(|group| Turn::take(index, group));
+    let opened = match spare {
+        Some(spare) if turn.is_none() => spare,
+        _ => recipe.sockets(copies)?,
+    };
+    let number = recipe.prepare(&opened, copies, index, |member, socket| {
+        if let Some((Some(ready), (sieve, kept))) = ready.get(member).zip(sieves.get_mut(member)) {
+            *kept = ready.attach(socket, sieve)?;
+        }
+        Ok(())
+    })?;
+    Ok((opened, number))
 }

@@ -8,10 +8,13 @@
 //! blocks and a quiet one deliver in time, whatever the rate is.
 
 mod group;
+mod neighbours;
 mod plan;
 mod recipe;
+mod refusal;
 mod ring;
 mod shape;
+mod shared;
 mod sieve;
 mod sift;
 mod steering;

@@ -11,15 +11,16 @@ use tidewire_wire::LinkType;
 use super::{
     PacketRing,
     group::Members,
-    recipe::{Join, Recipe, Steering},
+    recipe::{Join, Number, Recipe, Steering},
     ring::Marks,
     shape::Shape,
+    shared::{Part, parts},
     sieve::Sieve,
     steering::{HASH_GROUP, OWN_GROUP, flow_steering, kind, programs},
 };
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings, RETIRE_MAX, memory},
+    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings, Membership, RETIRE_MAX, memory},
     sys::{arena::Place, packet::Blocks},
 };
 
@@ -63,6 +64,8 @@ pub struct Plan {
     classic: Vec<ClassicInstruction>,
     /// A program for each copy; none where the kernel's own modes choose.
     steering: Vec<Steering>,
+    /// How each copy is shared with other processes, where the group is.
+    shared: Vec<Part>,
     /// Whether the program is our own, in whose stead the kernel's hash will do.
     own: bool,
     remark: Option<String>,
@@ -123,11 +126,21 @@ impl Plan {
             fanout: settings.fanout,
             classic: settings.fanout_program.clone(),
             steering: Vec::new(),
+            shared: Vec::new(),
             own: settings.steering.is_none() && settings.fanout.is_none() && workers > 1,
             remark: None,
         };
-        plan.check_modes(settings)?;
-        if let Some(compiled) = &settings.steering {
+        check_modes(&Membership {
+            fanout: settings.fanout.unwrap_or(OWN_GROUP),
+            program: settings.fanout_program.clone(),
+            steering: settings.steering.clone(),
+            sharing: settings.sharing,
+        })?;
+        if let Some(sharing) = settings.sharing {
+            let without = || Error::Setting("a group of several processes needs a fan-out mode and a number".into());
+            let fanout = settings.fanout.as_ref().ok_or_else(without)?;
+            plan.shared = parts(fanout, sharing, settings.steering.as_ref(), &settings.fanout_program)?;
+        } else if let Some(compiled) = &settings.steering {
             plan.fanout = Some(settings.fanout.unwrap_or(OWN_GROUP));
             plan.steering = programs(compiled, workers as u32)?;
         } else if plan.own {
@@ -162,25 +175,6 @@ impl Plan {
         self.remark.as_deref()
     }
 
-    fn check_modes(&self, settings: &LiveSettings) -> Result<(), Error> {
-        let mode = settings.fanout.map(|fanout| fanout.mode);
-        let error = |what: &str| Err(Error::Setting(what.into()));
-        if settings.steering.is_some() && mode.is_some_and(|mode| mode != FanoutMode::Ebpf) {
-            return error("a steering program runs in a fan-out group of the mode ebpf: choose that one, or none");
-        }
-        let rollover = settings.fanout.is_some_and(|fanout| fanout.rollover);
-        if rollover && settings.steering.as_ref().is_some_and(Compiled::may_drop) {
-            return error(
-                "rollover cannot be used with a steering program that drops frames: a full worker's frames would be \
-                 dropped as well; leave rollover out, or let the program pass what it drops",
-            );
-        }
-        if !self.classic.is_empty() && mode != Some(FanoutMode::Cbpf) {
-            return error("a classic program for fan-out needs the mode cbpf");
-        }
-        Ok(())
-    }
-
     /// Asks for no more memory than there is: the kernel would look for it until other programs have to go.
     fn check_memory(&self, interfaces: usize) -> Result<(), Error> {
         let rings = (self.rings() * self.workers * interfaces) as u64;
@@ -205,7 +199,7 @@ impl Plan {
     /// Rings that each worker has on an interface: one, or two where frames may be steered to two workers.
     #[must_use]
     pub fn rings(&self) -> usize {
-        self.steering.len().max(1)
+        self.steering.len().max(self.shared.len()).max(1)
     }
 
     /// Length of each ring's place, bytes: at most what the settings say.
@@ -237,7 +231,9 @@ impl Plan {
         places: Vec<Vec<Place>>,
     ) -> Result<Group, Error> {
         let link = interface.link()?;
-        if !self.steering.is_empty() && !self.own && link != LinkType::ETHERNET {
+        let is_steered = |part: &Part| matches!(part.join.steering, Some(Steering::Program { .. }));
+        let by_program = !self.steering.is_empty() || self.shared.iter().any(is_steered);
+        if by_program && !self.own && link != LinkType::ETHERNET {
             return Err(Error::Setting(format!(
                 "{}: steering programs need Ethernet frames, and this interface has none; choose another fan-out mode, such \
                  as hash",
@@ -280,10 +276,14 @@ impl Plan {
         // Programs know Ethernet only; the kernel's hash is the same for both directions, too.
         let by_hash = self.own && link != LinkType::ETHERNET;
         // Every frame of the loopback interface is seen as it leaves and as it arrives.
-        let incoming = self.direction == Direction::In || interface.is_loopback();
+        let by_us = self.direction == Direction::In || interface.is_loopback();
+        // A group of others is as they made it.
+        let incoming = by_us && self.shared.is_empty();
         let (mut copies, mut sieves) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));
         for copy in 0..self.rings() {
+            let part = self.shared.get(copy);
             copies.push(match &self.fanout {
+                Some(_) if part.is_some() => part.map(|part| part.join.clone()),
                 Some(_) if by_hash => Some(Join::alone(kind(&HASH_GROUP, incoming))),
                 Some(fanout) => Some(self.join(fanout, number, copy, incoming)?),
                 None => None,
@@ -296,7 +296,7 @@ impl Plan {
                 direction: self.direction,
                 ignores_outgoing: incoming,
                 filter: None,
-                last: None,
+                last: part.and_then(|part| part.kept.clone()),
                 is_fixed: self.is_fixed,
             };
             sieve.set_filter(if copy == 0 { filters.first.as_ref() } else { filters.second.as_ref() });
@@ -317,9 +317,9 @@ impl Plan {
     fn join(&self, fanout: &Fanout, interface: u16, copy: usize, incoming: bool) -> Result<Join, Error> {
         let after = usize::from(interface) * self.rings() + copy;
         let group = match fanout.group {
-            None => None,
+            None => Number::Free,
             Some(first) => match u16::try_from(usize::from(first) + after) {
-                Ok(group) => Some(group),
+                Ok(group) => Number::This(group),
                 Err(_) => {
                     let what = format!("fan-out group {first}: every interface takes a number more, up to 65535");
                     return Err(Error::Setting(what));
@@ -335,6 +335,25 @@ impl Plan {
             steering: steering.or(classic),
         })
     }
+}
+
+/// What goes together.
+pub(super) fn check_modes(membership: &Membership) -> Result<(), Error> {
+    let Membership { fanout, program, steering, sharing } = membership;
+    let error = |what: &str| Err(Error::Setting(what.into()));
+    if steering.is_some() && fanout.mode != FanoutMode::Ebpf {
+        return error("a steering program runs in a fan-out group of the mode ebpf: choose that one, or none");
+    }
+    if fanout.rollover && sharing.is_none() && steering.as_ref().is_some_and(Compiled::may_drop) {
+        return error(
+            "rollover cannot be used with a steering program that drops frames: a full worker's frames would be dropped as \
+             well; leave rollover out, or let the program pass what it drops",
+        );
+    }
+    if !program.is_empty() && fanout.mode != FanoutMode::Cbpf {
+        return error("a classic program for fan-out needs the mode cbpf");
+    }
+    Ok(())
 }
 
 /// The age at which blocks are handed over.

@@ -2,7 +2,7 @@
 
 use std::{io, os::fd::AsFd as _, sync::Arc};
 
-use super::shape::Shape;
+use super::{refusal::refusal, shape::Shape};
 use crate::{
     ClassicInstruction, Error,
     sys::{
@@ -18,11 +18,32 @@ pub(super) enum Steering {
     Classic(Vec<ClassicInstruction>),
 }
 
+/// A group's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    /// One that is free.
+    Free,
+    /// This one.
+    This(u16),
+    /// One that members in several processes use on every interface.
+    Shared(u8),
+}
+
+impl Number {
+    /// As the kernel has it on an interface.
+    pub fn on(self, index: u32) -> Option<u16> {
+        match self {
+            Self::Free => None,
+            Self::This(number) => Some(number),
+            Self::Shared(number) => Some(u16::from_be_bytes([index as u8, number])),
+        }
+    }
+}
+
 /// How sockets join a group.
 #[derive(Clone, Debug)]
 pub(super) struct Join {
-    /// Its number; none: one that is free.
-    pub group: Option<u16>,
+    pub group: Number,
     /// Mode and flags.
     pub kind: u16,
     pub steering: Option<Steering>,
@@ -31,9 +52,14 @@ pub(super) struct Join {
 }
 
 impl Join {
+    /// Whether other processes have members in the group.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.group, Number::Shared(_))
+    }
+
     /// A group of this kind that nobody else knows.
     pub fn alone(kind: u16) -> Self {
-        Self { group: None, kind, steering: None, may_drop: false }
+        Self { group: Number::Free, kind, steering: None, may_drop: false }
     }
 }
 
@@ -90,9 +116,16 @@ impl Recipe {
         Ok(opened)
     }
 
-    /// Gives the sockets their rings, binds them, lets them join their groups; with a filter that takes nothing. Returns the
-    /// number of the first group.
-    pub fn prepare(&self, opened: &Opened, copies: &[Option<Join>], index: u32) -> Result<Option<u16>, Error> {
+    /// Gives the sockets their rings, binds them, lets them join their groups; with a filter that takes nothing. In a group
+    /// that has members already, what comes to a new one and is not taken is lost: there `joined` is told of each one at
+    /// once. Returns the number of the first group.
+    pub fn prepare(
+        &self,
+        opened: &Opened,
+        copies: &[Option<Join>],
+        index: u32,
+        mut joined: impl FnMut(usize, &RingSocket) -> Result<(), Error>,
+    ) -> Result<Option<u16>, Error> {
         for socket in &opened.sockets {
             let made = socket.ring(self.shape.blocks, self.shape.block_bytes, self.retire_ms);
             made.map_err(|source| self.failed_ring(source))?;
@@ -103,12 +136,18 @@ impl Recipe {
             self.attach(socket, index)?;
         }
         let mut first = None;
-        let sockets = opened.sockets.chunks(self.workers.max(1)).zip(&opened.out);
-        for (join, (sockets, out)) in copies.iter().zip(sockets) {
+        let workers = self.workers.max(1);
+        let sockets = opened.sockets.chunks(workers).zip(&opened.out);
+        for (copy, (join, (sockets, out))) in copies.iter().zip(sockets).enumerate() {
             let Some(join) = join else { continue };
-            let mut number = join.group;
-            for socket in sockets.iter().chain(out) {
-                self.join(socket, join, &mut number)?;
+            let mut number = join.group.on(index);
+            for (worker, socket) in sockets.iter().chain(out).enumerate() {
+                self.join(socket, join, index, &mut number)?;
+                // Before the program is set, which waits for all processors.
+                if join.is_shared() && worker < workers {
+                    joined(copy * workers + worker, socket)?;
+                }
+                self.steer(socket, join)?;
             }
             first = first.or(number);
         }
@@ -131,37 +170,47 @@ impl Recipe {
         if self.promiscuous { socket.promiscuous(index) } else { Ok(()) }
     }
 
-    fn join(&self, socket: &RingSocket, join: &Join, number: &mut Option<u16>) -> Result<(), Error> {
-        // The first one finds a free number, the others are told.
+    /// Lets a bound socket join; the first one without a number finds one, and the others are told.
+    pub fn join(&self, socket: &RingSocket, join: &Join, index: u32, number: &mut Option<u16>) -> Result<(), Error> {
         let kind = match number {
             Some(_) => join.kind & !(libc::PACKET_FANOUT_FLAG_UNIQUEID as u16),
             None => join.kind,
         };
         socket.join(number.unwrap_or(0), kind).map_err(|source| {
             let hint = match source.raw_os_error() {
-                Some(libc::EINVAL) if number.is_some() => {
-                    "; the group exists with another mode, other flags, another direction or on another interface, or the \
-                     interface is down: use the same settings, or another number"
-                }
-                Some(libc::ENOSPC) => "; the group is full: use fewer workers, or another number",
+                Some(libc::EINVAL) if number.is_some() => refusal(number.unwrap_or(0), kind, index),
+                Some(libc::ENOSPC) => "; the group is full: use fewer workers, or another number".into(),
+                Some(libc::EALREADY) => "; it is a member of a group already, which it cannot leave".into(),
                 Some(libc::EINVAL) if self.incoming => {
-                    "; leaving out what the machine sends takes a later kernel in a group (5.16)"
+                    "; leaving out what the machine sends takes a later kernel in a group (5.16)".into()
                 }
-                _ => "",
+                _ => String::new(),
             };
-            let doing = number.map_or_else(|| "making a fan-out group".into(), |n| format!("joining fan-out group {n}"));
-            self.failed_hint(&doing, source, hint.into())
+            let doing =
+                number.map_or_else(|| "making a fan-out group".into(), |n| format!("joining fan-out group {n}"));
+            self.failed_hint(&doing, source, hint)
         })?;
         if number.is_none() {
             let found = socket.group();
             *number = Some(found.map_err(|source| self.failed("asking for the group's number", source))?);
         }
+        Ok(())
+    }
+
+    /// Gives the group that a socket joined its program.
+    pub fn steer(&self, socket: &RingSocket, join: &Join) -> Result<(), Error> {
         let done = match &join.steering {
             Some(Steering::Program { program, .. }) => socket.steer(program.as_fd()),
             Some(Steering::Classic(program)) => socket.steer_classic(program),
             None => Ok(()),
         };
-        done.map_err(|source| self.failed("giving the group its program", source))
+        done.map_err(|source| {
+            let hint = match source.raw_os_error() {
+                Some(libc::EINVAL) => "; the kernel does not take this program",
+                _ => "",
+            };
+            self.failed_hint("giving the group its program", source, hint.into())
+        })
     }
 
     fn failed_ring(&self, source: io::Error) -> Error {

@@ -12,11 +12,13 @@ use tidewire_wire::LinkType;
 
 use super::{
     group::Members,
+    recipe::Steering,
+    shared::membership_part,
     sift::{Sift, VLAN_TPID},
 };
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Ring, RingCounts},
+    live::{Direction, Membership, Ring, RingCounts},
     sys::packet::{Attach, Blocks, Header, RingSocket},
 };
 
@@ -285,6 +287,16 @@ impl Ring for PacketRing {
         }
         self.sift.set_direction(direction, self.blocks.count());
         Ok(())
+    }
+
+    fn join(&mut self, membership: &Membership) -> Result<(), Error> {
+        self.counts.calls += 3;
+        let part = membership_part(membership)?;
+        if matches!(part.join.steering, Some(Steering::Program { .. })) && self.marks.link != LinkType::ETHERNET {
+            let what = "steering programs need Ethernet frames, and this interface has none";
+            return Err(Error::Setting(format!("{}: {what}", self.marks.name)));
+        }
+        self.members.join(self.member, &part.join, part.kept).map(drop)
     }
 
     fn held_permille(&self) -> u32 {

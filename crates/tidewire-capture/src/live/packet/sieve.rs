@@ -13,7 +13,7 @@ use crate::{
     filter::load_program,
     live::Direction,
     sys::{
-        bpf::{Map, PROGRAM_ARRAY},
+        bpf::{Map, PROGRAM_ARRAY, Program, runs_ended},
         packet::{Attach, RingSocket},
     },
 };
@@ -53,7 +53,52 @@ pub(super) struct Sieve {
 
 /// What a socket's filter needs beside itself: the kernel empties an array of programs when its last descriptor goes away.
 #[derive(Debug, Default)]
-pub(super) struct Kept(#[expect(dead_code, reason = "kept open")] Option<Map>);
+pub(super) struct Kept(Option<Arc<Map>>);
+
+impl Kept {
+    /// The other one is needed from now on, and this one as long as packets are on their way through the old filter.
+    pub fn replace(&mut self, other: Self) {
+        if self.0.is_some() {
+            runs_ended();
+        }
+        *self = other;
+    }
+}
+
+/// What is to be attached to a socket, or to several.
+#[derive(Debug)]
+pub(super) enum Ready {
+    Nothing,
+    Everything,
+    Classic(Vec<ClassicInstruction>),
+    /// The user's filter, translated.
+    Loaded(Program),
+    /// The program that is asked last, alone.
+    Last(Arc<OwnedFd>),
+    /// The user's filter, and what leads on from it.
+    Chain(Program, Arc<Map>),
+}
+
+impl Ready {
+    /// Attaches it to a socket, in place of what was attached before. `sieve`: what it was made of.
+    pub fn attach(&self, socket: &RingSocket, sieve: &Sieve) -> Result<Kept, Error> {
+        let (attach, kept) = match self {
+            Self::Nothing => (Attach::Nothing, None),
+            Self::Everything => (Attach::Everything, None),
+            Self::Classic(program) => (Attach::Classic(program), None),
+            Self::Loaded(program) => (Attach::Program(program.as_fd()), None),
+            Self::Chain(program, programs) => (Attach::Program(program.as_fd()), Some(Arc::clone(programs))),
+            Self::Last(last) => match socket.filter(Attach::Program(last.as_fd())) {
+                // Larger than a socket's filter may be, which is not asked of what it calls.
+                Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
+                    return sieve.before(&[step(RETURN_CONSTANT, u32::MAX)], last)?.attach(socket, sieve);
+                }
+                result => return result.map(|()| Kept::default()).map_err(|source| sieve.failed(source)),
+            },
+        };
+        socket.filter(attach).map(|()| Kept(kept)).map_err(|source| sieve.failed(source))
+    }
+}
 
 fn step(code: u16, k: u32) -> ClassicInstruction {
     ClassicInstruction { code, jump_true: 0, jump_false: 0, k }
@@ -71,43 +116,37 @@ impl Sieve {
 
     /// Attaches it all, in place of what was attached before.
     pub fn attach(&self, socket: &RingSocket) -> Result<Kept, Error> {
+        self.ready()?.attach(socket, self)
+    }
+
+    /// Makes what is to be attached: loading programs takes milliseconds.
+    pub fn ready(&self) -> Result<Ready, Error> {
         if self.is_loopback && self.direction == Direction::Out {
-            return self.attached(socket, Attach::Nothing, None);
+            return Ok(Ready::Nothing);
         }
         let Some(last) = &self.last else {
             let program = self.classic()?;
-            if program.len() > INSTRUCTIONS_MAX {
-                return self.attach_loaded(socket);
-            }
-            let attach = if program.is_empty() { Attach::Everything } else { Attach::Classic(&program) };
-            return self.attached(socket, attach, None);
+            return match program.len() {
+                0 => Ok(Ready::Everything),
+                1..=INSTRUCTIONS_MAX => Ok(Ready::Classic(program)),
+                // In eBPF, which has no limit that programs of this kind reach.
+                _ => {
+                    let ending = FilterEnding::Return { matched: self.snap_bytes, refused: 0 };
+                    load_program(&self.unmoved(), FilterHook::Socket, ending).map(Ready::Loaded)
+                }
+            };
         };
         let before = self.unmoved();
-        if before.is_empty() {
-            match socket.filter(Attach::Program(last.as_fd())) {
-                // Larger than a socket's filter may be, which is not asked of what it calls.
-                Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {}
-                result => return result.map(|()| Kept::default()).map_err(|source| self.failed(source)),
-            }
-        }
+        if before.is_empty() { Ok(Ready::Last(Arc::clone(last))) } else { self.before(&before, last) }
+    }
+
+    /// A filter that goes on in another one.
+    fn before(&self, filter: &[ClassicInstruction], last: &OwnedFd) -> Result<Ready, Error> {
         let programs = Map::new(PROGRAM_ARRAY, 4, 4, 2).map_err(|source| self.failed(source))?;
         programs.set(0, last.as_raw_fd()).map_err(|source| self.failed(source))?;
         // Nothing is ever in the second place: what is refused is refused.
         let ending = FilterEnding::Jump { programs: programs.number(), matched: 0, refused: 1, otherwise: 0 };
-        let before = if before.is_empty() { vec![step(RETURN_CONSTANT, u32::MAX)] } else { before };
-        let first = load_program(&before, FilterHook::Socket, ending)?;
-        self.attached(socket, Attach::Program(first.as_fd()), Some(programs))
-    }
-
-    /// In eBPF, which has no limit that programs of this kind reach.
-    fn attach_loaded(&self, socket: &RingSocket) -> Result<Kept, Error> {
-        let ending = FilterEnding::Return { matched: self.snap_bytes, refused: 0 };
-        let program = load_program(&self.unmoved(), FilterHook::Socket, ending)?;
-        self.attached(socket, Attach::Program(program.as_fd()), None)
-    }
-
-    fn attached(&self, socket: &RingSocket, attach: Attach<'_>, programs: Option<Map>) -> Result<Kept, Error> {
-        socket.filter(attach).map(|()| Kept(programs)).map_err(|source| self.failed(source))
+        Ok(Ready::Chain(load_program(filter, FilterHook::Socket, ending)?, Arc::new(programs)))
     }
 
     /// The direction and the filter as a classic program for frames without their outermost tag, which returns how much of a

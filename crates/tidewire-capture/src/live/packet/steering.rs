@@ -8,7 +8,7 @@ use std::{
 
 use tidewire_steer::{
     Compiled, DATAGRAMS_MAX, Fragments, Program, STATE_BYTES, Settings,
-    bpf::{Copy, MapUse},
+    bpf::{Code, Copy, MapUse},
 };
 
 use super::recipe::Steering;
@@ -24,9 +24,9 @@ pub(super) const OWN_GROUP: Fanout = Fanout { group: None, mode: FanoutMode::Ebp
 /// The group where it cannot run.
 pub(super) const HASH_GROUP: Fanout = Fanout { mode: FanoutMode::Hash, defrag: true, ..OWN_GROUP };
 
-/// A group's mode and flags, as the kernel takes them.
-pub(super) fn kind(fanout: &Fanout, incoming: bool) -> u16 {
-    let mode = match fanout.mode {
+/// A mode's number in the kernel.
+pub(super) fn number_of(mode: FanoutMode) -> u16 {
+    let number = match mode {
         FanoutMode::Hash => libc::PACKET_FANOUT_HASH,
         FanoutMode::RoundRobin => libc::PACKET_FANOUT_LB,
         FanoutMode::Cpu => libc::PACKET_FANOUT_CPU,
@@ -36,14 +36,18 @@ pub(super) fn kind(fanout: &Fanout, incoming: bool) -> u16 {
         FanoutMode::Cbpf => libc::PACKET_FANOUT_CBPF,
         FanoutMode::Ebpf => libc::PACKET_FANOUT_EBPF,
     };
+    number as u16
+}
+
+/// A group's mode and flags, as the kernel takes them.
+pub(super) fn kind(fanout: &Fanout, incoming: bool) -> u16 {
     let flags = [
         (fanout.defrag, libc::PACKET_FANOUT_FLAG_DEFRAG),
         (fanout.rollover, libc::PACKET_FANOUT_FLAG_ROLLOVER),
         (incoming, libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING),
         (fanout.group.is_none(), libc::PACKET_FANOUT_FLAG_UNIQUEID),
     ];
-    let flags = flags.into_iter().filter(|flag| flag.0).fold(0, |all, flag| all | flag.1);
-    (mode | flags) as u16
+    flags.into_iter().filter(|flag| flag.0).fold(number_of(fanout.mode), |all, flag| all | flag.1 as u16)
 }
 
 /// Both directions and all fragments of a flow to one worker, everything else to the first.
@@ -64,7 +68,12 @@ pub(super) fn programs(compiled: &Compiled, workers: u32) -> Result<Vec<Steering
 }
 
 fn load(compiled: &Compiled, workers: u32, copy: Copy) -> Result<Steering, Error> {
-    let code = compiled.fanout(workers, copy)?;
+    let program = load_code(&compiled.fanout(workers, copy)?)?;
+    let may_drop = compiled.may_drop() || copy == Copy::Second;
+    Ok(Steering::Program { program: Arc::new(program), may_drop })
+}
+
+pub(super) fn load_code(code: &Code) -> Result<Loaded, Error> {
     let refused = |source: io::Error| match source.kind() {
         io::ErrorKind::PermissionDenied if source.raw_os_error().is_some() => Error::Privilege {
             what: "steering frames to workers by a program in the kernel".into(),
@@ -82,7 +91,5 @@ fn load(compiled: &Compiled, workers: u32, copy: Copy) -> Result<Steering, Error
         maps.push((usage, map.map_err(refused)?));
     }
     let number = |usage| maps.iter().find(|map| map.0 == usage).map_or(-1, |map| map.1.number());
-    let program = Loaded::load(SOCKET_FILTER, &code.bytes(number)).map_err(refused)?;
-    let may_drop = compiled.may_drop() || copy == Copy::Second;
-    Ok(Steering::Program { program: Arc::new(program), may_drop })
+    Loaded::load(SOCKET_FILTER, &code.bytes(number)).map_err(refused)
 }

@@ -70,6 +70,12 @@ impl XskPlan {
                 format!("{name}: AF_XDP is for Ethernet frames, and this interface has none; use packet sockets");
             return Err(Error::Setting(what));
         }
+        if settings.sharing.is_some() {
+            return Err(Error::Setting(format!(
+                "{name}: AF_XDP gives an interface's frames to one process; for a group of several use packet sockets, or one \
+                 process with several workers"
+            )));
+        }
         let mode = settings.fanout.map(|fanout| fanout.mode);
         let by_queue = match mode {
             None | Some(FanoutMode::Hash | FanoutMode::Ebpf) => false,
