@@ -8,6 +8,7 @@ pub mod count;
 pub mod evasion;
 pub mod generate;
 pub mod live;
+pub mod locality;
 pub mod oracle;
 pub mod pcapfile;
 pub mod sys;

@@ -5,12 +5,13 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use tidewire::ChecksumMode;
+use tidewire_capture::locality::Key;
 use tidewire_lab::{
     bench, concurrency,
     count::count,
     evasion,
     generate::{Worst, concurrent, impair, worst},
-    live,
+    live, locality,
 };
 
 /// Traffic to measure on, and figures. Real traffic: scripts/record.sh.
@@ -146,6 +147,29 @@ enum Command {
         #[arg(last = true)]
         command: Vec<String>,
     },
+    /// What the order of packets does to an application with large tables: one measurement, for profiling
+    Locality {
+        /// rules (patterns of each service), flows (a record for each) or ngrams (a Bloom filter for each service)
+        #[arg(value_parser = application)]
+        application: locality::apps::Kinds,
+        /// Patterns of a service, flows known already, or KiB of a service's filter
+        size: u64,
+        /// port, service or flow; without: as packets arrive
+        #[arg(long)]
+        key: Option<Key>,
+        /// Packets of a batch
+        #[arg(long, default_value_t = 4000)]
+        batch: usize,
+        /// Flows of the traffic
+        #[arg(long, default_value_t = 100_000)]
+        flows: u64,
+        /// Packets of the traffic
+        #[arg(long, default_value_t = 300_000)]
+        packets: u64,
+        /// A capture instead
+        #[arg(long)]
+        capture: Option<PathBuf>,
+    },
     /// Many connections at once, made in memory and fed to the engine directly: cost per packet, memory per connection
     Engine {
         /// Connections open at once
@@ -180,6 +204,12 @@ fn kind(name: &str) -> Result<Worst, String> {
         let names: Vec<_> = Worst::ALL.iter().map(|kind| kind.name()).collect();
         format!("one of {}", names.join(", "))
     })
+}
+
+fn application(name: &str) -> Result<locality::apps::Kinds, String> {
+    let all = locality::apps::Kinds::ALL;
+    let names = || all.map(locality::apps::Kinds::name).join(", ");
+    all.into_iter().find(|kind| kind.name() == name).ok_or_else(|| format!("one of {}", names()))
 }
 
 fn main() -> ExitCode {
@@ -234,6 +264,11 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
                 },
             };
             println!("{}", live::one(&command, &load, threaded)?);
+        }
+        Command::Locality { application, size, key, batch, flows, packets, capture } => {
+            let traffic = locality::traffic::Traffic { flows, packets, seed: 1 };
+            let one = locality::One { kind: application, size, capture, traffic, key, batch_frames: batch.max(1) };
+            println!("{}", serde_json::to_string(&locality::one(&one)?)?);
         }
         Command::Engine { connections, rounds, length } => {
             let figures = concurrency::run(connections, rounds, length)?;

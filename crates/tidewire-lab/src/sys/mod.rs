@@ -5,6 +5,7 @@
 
 #[cfg(feature = "nids")]
 pub mod nids;
+pub mod perf;
 
 use std::{io, mem::MaybeUninit, process::Child};
 
