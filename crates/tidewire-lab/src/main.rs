@@ -170,6 +170,17 @@ enum Command {
         #[arg(long)]
         capture: Option<PathBuf>,
     },
+    /// Tables and plots of that (a part of what `make bench-pcap` runs)
+    BenchLocality {
+        /// Where locality.md and the plots are written
+        #[arg(long)]
+        output: PathBuf,
+        /// Few and short measurements
+        #[arg(long)]
+        quick: bool,
+        /// Only rows whose names hold one of these: batch, tables, flows, misses, or an application's name
+        rows: Vec<String>,
+    },
     /// Many connections at once, made in memory and fed to the engine directly: cost per packet, memory per connection
     Engine {
         /// Connections open at once
@@ -270,6 +281,7 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let one = locality::One { kind: application, size, capture, traffic, key, batch_frames: batch.max(1) };
             println!("{}", serde_json::to_string(&locality::one(&one)?)?);
         }
+        Command::BenchLocality { output, quick, rows } => print!("{}", locality::run(&output, quick, &rows)?),
         Command::Engine { connections, rounds, length } => {
             let figures = concurrency::run(connections, rounds, length)?;
             println!("{}", serde_json::to_string(&figures)?);

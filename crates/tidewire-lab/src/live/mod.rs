@@ -1,10 +1,10 @@
 //! `make bench-live`: peers and Tidewire listening in turn to the same traffic, on one machine in one run.
 
 mod cpu;
-mod plot;
+pub(crate) mod plot;
 mod point;
 mod program;
-mod report;
+pub(crate) mod report;
 mod rows;
 mod said;
 mod stage;
@@ -99,7 +99,7 @@ pub fn one(words: &[String], load: &Load, threaded: bool) -> Result<String, Stri
     serde_json::to_string_pretty(&point).map_err(|error| error.to_string())
 }
 
-fn said(program: &str, words: &[&str]) -> String {
+pub(crate) fn said(program: &str, words: &[&str]) -> String {
     let output = Command::new(program).args(words).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }

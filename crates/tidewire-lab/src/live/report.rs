@@ -134,7 +134,7 @@ pub fn markdown(results: &Results) -> String {
     text
 }
 
-fn push_section(text: &mut String, section: &Section) {
+pub(crate) fn push_section(text: &mut String, section: &Section) {
     let _ = writeln!(text, "\n## {}\n\n{}\n", section.title, section.text);
     for (name, command) in &section.commands {
         let _ = writeln!(text, "- {name}: `{command}`");
