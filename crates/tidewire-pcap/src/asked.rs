@@ -10,6 +10,8 @@ use std::{
     ptr,
 };
 
+use tidewire_capture::locality::Settings as Locality;
+
 use crate::config::{self, Environment, Error, Plan, SYSTEM_FILE};
 
 unsafe extern "C" {
@@ -35,6 +37,14 @@ pub fn plan(name: &CStr) -> Result<Plan, Error> {
     // What is not UTF-8 is no name that we make anything of.
     let name = name.to_string_lossy();
     config::plan(&name, &Environment::new(&variable, Path::new(SYSTEM_FILE)), &exists)
+}
+
+/// What is asked of files: putting packets in order, or nothing.
+///
+/// # Errors
+/// What is wrong in the configuration, where.
+pub fn locality() -> Result<Option<Locality>, Error> {
+    config::locality(&Environment::new(&variable, Path::new(SYSTEM_FILE)))
 }
 
 /// Whether there is a network interface, or a label of one's address, of exactly this name.

@@ -59,6 +59,7 @@ unsafe fn choose(pcap: *mut Pcap, handle: Option<&Handle>, group: c_int, text: &
     match handle.map(Handle::state) {
         None => join(theirs(pcap)?, &by(&general()?)?),
         Some(State::System(system)) => join(theirs(*system)?, &by(&general()?)?),
+        Some(State::File(file)) => join(theirs(file.system())?, &by(&general()?)?),
         Some(State::Live(live)) => live.join(&by(&general()?)?),
         Some(State::Waiting(waiting)) => {
             let plan = waiting.plan.as_ref().map_err(ToString::to_string)?;

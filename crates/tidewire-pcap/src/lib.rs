@@ -11,6 +11,7 @@ mod error;
 mod fanout;
 mod handle;
 mod live;
+mod offline;
 mod report;
 mod system;
 mod wake;

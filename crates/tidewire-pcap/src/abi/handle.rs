@@ -14,24 +14,31 @@ use crate::{
     fanout,
     handle::{Handle, State},
     live::{Amount, Live},
+    offline::Offline,
     system::system,
 };
 
 /// Exports functions on handles: the system's for the system's handles, for ours what is said here.
 macro_rules! on {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $returned:ty, $absent:expr, |$pcap:ident, $handle:ident, $live:ident| $ours:expr;)*) => {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $returned:ty, $absent:expr, |$pcap:ident, $handle:ident, $live:ident| $ours:expr $(, |$file:ident| $files:expr)?;)*) => {
         $(
             #[doc = concat!("`", stringify!($name), "`")]
             ///
             /// # Safety
             /// As its manual page says.
             #[unsafe(no_mangle)]
+            #[allow(unreachable_code, reason = "what is ours of a file does not go on to the system's")]
             pub unsafe extern "C" fn $name($pcap: *mut Pcap, $($argument: $type),*) -> $returned {
                 // SAFETY: the caller's handle.
                 let theirs = match unsafe { Handle::of($pcap) } {
                     None => $pcap,
                     Some($handle) => match $handle.state() {
                         State::Live($live) => return $ours,
+                        State::File(file) => {
+                            $handle.forget_error();
+                            $(let $file = file; return $files;)?
+                            file.system()
+                        }
                         State::System(theirs) => { $handle.forget_error(); *theirs }
                         State::Waiting(waiting) => { $handle.forget_error(); waiting.system }
                     },
@@ -63,20 +70,24 @@ unsafe fn instructions<'a>(program: *const BpfProgram) -> Option<&'a [super::typ
 // SAFETY, of all blocks below: the pointers are the caller's, who keeps to the manual page.
 on! {
     pcap_dispatch(count: c_int, callback: Option<PacketHandler>, user: *mut u8) -> c_int, status::ERROR,
-        |pcap, handle, live| unsafe { Live::read(pcap, handle, live, Amount::dispatch(count), callback, user) };
+        |pcap, handle, live| unsafe { Live::read(pcap, handle, live, Amount::dispatch(count), callback, user) },
+        |file| unsafe { Offline::read(pcap, handle, file, (count, false), callback, user) };
     pcap_loop(count: c_int, callback: Option<PacketHandler>, user: *mut u8) -> c_int, status::ERROR,
-        |pcap, handle, live| unsafe { Live::read(pcap, handle, live, Amount::all(count), callback, user) };
+        |pcap, handle, live| unsafe { Live::read(pcap, handle, live, Amount::all(count), callback, user) },
+        |file| unsafe { Offline::read(pcap, handle, file, (count, true), callback, user) };
     pcap_next(header: *mut PacketHeader) -> *const u8, ptr::null(),
-        |pcap, handle, live| unsafe { live.next(handle, header) };
+        |pcap, handle, live| unsafe { live.next(handle, header) }, |file| unsafe { file.next(handle, header) };
     pcap_next_ex(header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int, status::ERROR,
-        |pcap, handle, live| unsafe { live.next_ex(handle, header, bytes) };
+        |pcap, handle, live| unsafe { live.next_ex(handle, header, bytes) },
+        |file| unsafe { file.next_ex(handle, header, bytes) };
     pcap_stats(statistics: *mut Statistics) -> c_int, status::ERROR,
         |pcap, handle, live| match live.statistics() {
             Ok(found) => { if !statistics.is_null() { unsafe { statistics.write(found) } } 0 }
             Err(error) => handle.failed(&error.to_string()),
         };
     pcap_setfilter(program: *mut BpfProgram) -> c_int, status::ERROR,
-        |pcap, handle, live| live.set_filter(handle, unsafe { instructions(program) });
+        |pcap, handle, live| live.set_filter(handle, unsafe { instructions(program) }),
+        |file| file.set_filter(handle, unsafe { instructions(program) });
     pcap_setdirection(direction: c_int) -> c_int, status::ERROR,
         |pcap, handle, live| live.set_direction(handle, direction);
     pcap_inject(bytes: *const c_void, length: usize) -> c_int, status::ERROR,
@@ -133,6 +144,7 @@ pub unsafe extern "C" fn pcap_setnonblock(pcap: *mut Pcap, nonblocking: c_int, e
                 return 0;
             }
             State::System(theirs) => *theirs,
+            State::File(file) => file.system(),
             State::Waiting(waiting) => {
                 waiting.options.borrow_mut().nonblocking = nonblocking != 0;
                 waiting.system
@@ -154,7 +166,7 @@ pub unsafe extern "C" fn pcap_breakloop(pcap: *mut Pcap) {
     let theirs = match unsafe { Handle::of(pcap) } {
         None => pcap,
         Some(handle) => match handle.state() {
-            State::Live(_) => return handle.break_loop(),
+            State::Live(_) | State::File(_) => return handle.break_loop(),
             State::System(theirs) => *theirs,
             State::Waiting(waiting) => waiting.system,
         },
@@ -179,6 +191,7 @@ pub unsafe extern "C" fn pcap_geterr(pcap: *mut Pcap) -> *mut c_char {
             // What we said of it, if that was the last.
             _ if handle.has_error() => return handle.error(),
             State::System(theirs) => *theirs,
+            State::File(file) => file.system(),
             State::Waiting(waiting) => waiting.system,
         },
     };

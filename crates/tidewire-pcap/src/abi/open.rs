@@ -16,6 +16,7 @@ use crate::{
     error,
     handle::{Handle, Options, State, Waiting},
     live::Live,
+    offline::Offline,
     report::Report,
     system::{self, is_inside, system},
 };
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn pcap_activate(pcap: *mut Pcap) -> c_int {
         State::Waiting(waiting) => waiting,
         // SAFETY: the handle is the system's.
         State::System(theirs) => return system::calling(|_| unsafe { activate(*theirs) }),
-        State::Live(_) => {
+        State::Live(_) | State::File(_) => {
             handle.fail("can't perform operation on activated capture");
             return status::ACTIVATED;
         }
@@ -228,7 +229,7 @@ macro_rules! set {
                         handle.forget_error();
                         waiting.set(function, $value, |$options: &mut Options| $note)
                     }
-                    State::Live(_) => {
+                    State::Live(_) | State::File(_) => {
                         handle.fail("can't perform operation on activated capture");
                         status::ACTIVATED
                     }
@@ -267,10 +268,45 @@ macro_rules! file {
                     return ptr::null_mut();
                 };
                 // SAFETY: as its manual page says.
-                system::calling(|_| unsafe { open($($argument,)* error) })
+                let pcap = system::calling(|_| unsafe { open($($argument,)* error) });
+                // SAFETY: the handle is new, the buffer the caller's.
+                if is_inside() { pcap } else { unsafe { read_ahead(pcap, error) } }
             }
         )*
     };
+}
+
+/// A file's handle, or one of ours around it where packets are to be put in order.
+///
+/// # Safety
+/// The handle is null, or the system's, of a file, and nobody else has it; the buffer has its length, or is null.
+unsafe fn read_ahead(pcap: *mut Pcap, error: *mut c_char) -> *mut Pcap {
+    if pcap.is_null() {
+        return pcap;
+    }
+    let opened = match asked::locality() {
+        Ok(None) => return pcap,
+        // SAFETY: as the caller promises.
+        Ok(Some(settings)) => unsafe { Offline::new(pcap, &settings) },
+        Err(error) => Err((pcap, Some(error.to_string()))),
+    };
+    let message = match opened {
+        Err((pcap, None)) => return pcap,
+        Err((pcap, Some(message))) => {
+            if let Some(close) = system().pcap_close {
+                // SAFETY: nobody else has it.
+                system::calling(|_| unsafe { close(pcap) });
+            }
+            message
+        }
+        Ok(file) => match Handle::give(State::File(Box::new(file))) {
+            Ok(ours) => return ours,
+            Err(source) => format!("making a handle: {source}"),
+        },
+    };
+    // SAFETY: as the caller promises.
+    unsafe { tell(error, &message) };
+    ptr::null_mut()
 }
 
 file! {

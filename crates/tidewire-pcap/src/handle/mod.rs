@@ -19,6 +19,7 @@ use crate::{
     abi::types::{ERROR_BYTES, Pcap},
     error,
     live::Live,
+    offline::Offline,
     wake::Event,
 };
 pub use waiting::{Options, Waiting};
@@ -49,6 +50,8 @@ pub enum State {
     System(*mut Pcap),
     /// Ours.
     Live(Box<Live>),
+    /// A file, which the system's library reads and we put in order.
+    File(Box<Offline>),
 }
 
 /// Why a read ends; bits.

@@ -62,11 +62,12 @@ impl Locality {
     /// Sorts a batch that is about to be delivered.
     pub fn sort(&mut self, batch: &Batch<'_>, order: &mut Order) {
         self.since = None;
-        if self.sorts() {
-            order.list(|indexes| self.sorter.order(batch, indexes));
-        }
+        // What sorting takes is a part of what it costs.
         if self.adaptive.is_some() {
             self.begun_ns = thread_ns();
+        }
+        if self.sorts() {
+            order.list(|indexes| self.sorter.order(batch, indexes));
         }
     }
 
@@ -81,7 +82,7 @@ impl Locality {
 }
 
 /// Processor time of this thread.
-fn thread_ns() -> u64 {
+pub fn thread_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a structure that lives throughout the call.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };

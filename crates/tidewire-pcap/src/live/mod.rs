@@ -33,6 +33,7 @@ use crate::{
     wake::{Event, Gathered},
 };
 use locality::Locality;
+pub use locality::thread_ns;
 use order::Order;
 pub use read::Amount;
 use shadow::Shadow;

@@ -1,0 +1,125 @@
+//! Packets that were read, and in which order they are delivered.
+
+use std::ffi::c_int;
+
+use libc::timeval;
+use tidewire_capture::{Frame, LinkType, locality::Sorter, sys::prefetch::prefetch};
+
+use crate::abi::types::PacketHeader;
+
+/// What came after a batch.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The file's end.
+    End,
+    /// An error: what a read returns, and its text.
+    Failed(c_int, String),
+}
+
+/// A batch; its memory is used again for the next.
+#[derive(Default)]
+pub struct Batch {
+    memory: Vec<u8>,
+    frames: Vec<Frame>,
+    /// When each was captured, in the handle's precision.
+    stamps: Vec<timeval>,
+    /// Indexes of frames in the order of delivery; empty where that is the file's.
+    order: Vec<u32>,
+    /// What came after it.
+    pub ending: Option<Ending>,
+    /// What sorting took of this thread's processor time, nanoseconds.
+    pub sorting_ns: u64,
+}
+
+impl Batch {
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.memory.clear();
+        self.frames.clear();
+        self.stamps.clear();
+        self.order.clear();
+        self.ending = None;
+        self.sorting_ns = 0;
+    }
+
+    /// Adds a packet.
+    pub fn push(&mut self, header: &PacketHeader, bytes: &[u8], link: LinkType) {
+        let frame = Frame {
+            // `is_full` keeps the memory far below what does not fit.
+            at: self.memory.len() as u32,
+            captured_bytes: bytes.len() as u32,
+            wire_bytes: header.len,
+            link,
+            interface: 0,
+            timestamp_ns: 0,
+            clock_ns: 0,
+            number: 0,
+            origin: 0,
+        };
+        self.frames.push(frame);
+        self.stamps.push(header.ts);
+        self.memory.extend_from_slice(bytes);
+    }
+
+    /// Whether there are so many packets, or so many bytes.
+    pub fn is_full(&self, frames: usize, bytes: usize) -> bool {
+        self.frames.len() >= frames || self.memory.len() >= bytes
+    }
+
+    /// Puts the packets in order.
+    pub fn sort(&mut self, sorter: &mut Sorter) {
+        sorter.order(&tidewire_capture::Batch { memory: &self.memory, frames: &self.frames }, &mut self.order);
+    }
+
+    /// Whether it was sorted.
+    pub fn is_sorted(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// The packet that is delivered as number `at`.
+    #[inline]
+    pub fn packet(&self, at: usize) -> Option<(PacketHeader, &[u8])> {
+        let index = if self.order.is_empty() { at } else { *self.order.get(at)? as usize };
+        let (frame, stamp) = (self.frames.get(index)?, self.stamps.get(index)?);
+        let from = frame.at as usize;
+        let bytes = self.memory.get(from..from + frame.captured_bytes as usize)?;
+        Some((PacketHeader { ts: *stamp, caplen: frame.captured_bytes, len: frame.wire_bytes }, bytes))
+    }
+
+    /// Asks for the headers of the packet that will be delivered as number `at`, where that is not the next in memory.
+    #[inline]
+    pub fn prefetch(&self, at: usize) {
+        if let Some(frame) = self.order.get(at).and_then(|index| self.frames.get(*index as usize)) {
+            prefetch(&self.memory, frame.at as usize);
+            prefetch(&self.memory, frame.at as usize + 64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidewire_capture::locality::Key;
+
+    #[test]
+    fn packets_are_delivered_as_read_or_sorted() {
+        let mut batch = Batch::default();
+        for port in [80_u16, 25] {
+            let mut packet = vec![0; 60];
+            packet[12..15].copy_from_slice(&[8, 0, 0x45]);
+            packet[23] = 17;
+            packet[36..38].copy_from_slice(&port.to_be_bytes());
+            let ts = timeval { tv_sec: port.into(), tv_usec: 1 };
+            batch.push(&PacketHeader { ts, caplen: 60, len: 61 }, &packet, LinkType::ETHERNET);
+        }
+        let seconds = |batch: &Batch| [0, 1, 2].map(|at| batch.packet(at).map(|(header, _)| header.ts.tv_sec));
+        assert_eq!((seconds(&batch), batch.is_sorted()), ([Some(80), Some(25), None], false));
+        batch.sort(&mut Sorter::new(Key::Port));
+        assert_eq!((seconds(&batch), batch.is_sorted()), ([Some(25), Some(80), None], true));
+        let (header, bytes) = batch.packet(0).unwrap();
+        assert_eq!((header.caplen, header.len, bytes.len(), bytes[37]), (60, 61, 60, 25));
+        assert!(batch.is_full(2, 1 << 20) && batch.is_full(3, 120) && !batch.is_full(3, 121));
+        batch.clear();
+        assert!(batch.packet(0).is_none());
+    }
+}

@@ -1,0 +1,211 @@
+//! Reading ahead: in the thread that delivers, or in one of its own.
+//!
+//! JUSTIFICATION: the system's handle is a pointer of the C ABI; a thread's signals are blocked by a call that has no wrapper in
+//! the standard library.
+
+use std::{
+    ffi::{CStr, c_int},
+    mem, ptr, slice,
+    sync::mpsc::{Receiver, Sender, channel},
+    thread::{self, JoinHandle},
+};
+
+use tidewire_capture::{
+    LinkType,
+    locality::{Settings, Sorter},
+};
+
+use super::batch::{Batch, Ending};
+use crate::{
+    abi::types::{Pcap, status},
+    live::thread_ns,
+    system::{self, system},
+};
+
+/// Bytes of packets in a batch, whatever their number: 16,000 large ones, or some hundred of the largest there are.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// Where batches come from.
+pub enum Feed {
+    /// This thread reads them.
+    Here(Box<Gatherer>),
+    /// Another one does, one batch ahead.
+    Thread(Box<Ahead>),
+}
+
+/// Reads from the system's handle.
+pub struct Gatherer {
+    system: *mut Pcap,
+    link: LinkType,
+    sorter: Sorter,
+    frames: usize,
+}
+
+// SAFETY: a handle of the system's may be used by any one thread. What the program calls on it meanwhile reads what does not
+// change (link type, snap length, precision), or leaves a message in its buffer.
+unsafe impl Send for Gatherer {}
+
+/// The thread that reads ahead.
+pub struct Ahead {
+    /// Batches to be filled, and whether to sort them; `None` once it is to end.
+    empty: Option<Sender<(Batch, bool)>>,
+    full: Receiver<Batch>,
+    /// Batches that are being filled, or are full.
+    under_way: usize,
+    spare: Option<Batch>,
+    thread: Option<JoinHandle<()>>,
+    /// The process that it belongs to: a child has no such thread.
+    process: u32,
+}
+
+impl Feed {
+    /// From a handle of the system's.
+    ///
+    /// # Errors
+    /// The process may have no more threads.
+    ///
+    /// # Safety
+    /// Nobody else reads from the handle, and it is not closed before this is stopped.
+    pub unsafe fn new(system: *mut Pcap, settings: &Settings) -> Result<Self, String> {
+        let frames = settings.batch_frames as usize;
+        // SAFETY: the handle is the system's.
+        let link = system::system().pcap_datalink.map_or(0, |function| unsafe { function(system) });
+        let gatherer = Gatherer { system, link: link_type(link), sorter: Sorter::new(settings.key), frames };
+        if !settings.thread {
+            return Ok(Self::Here(Box::new(gatherer)));
+        }
+        let (empty, to_fill) = channel();
+        let (filled, full) = channel();
+        let thread = spawn(move || work(gatherer, &to_fill, &filled)).map_err(|error| {
+            format!("locality: starting the thread that gathers packets: {error}; set locality_thread to off")
+        })?;
+        Ok(Self::Thread(Box::new(Ahead {
+            empty: Some(empty),
+            full,
+            under_way: 0,
+            spare: Some(Batch::default()),
+            thread: Some(thread),
+            process: std::process::id(),
+        })))
+    }
+
+    /// Replaces a batch that was delivered by the next one.
+    ///
+    /// # Errors
+    /// The thread is not there.
+    pub fn next(&mut self, batch: &mut Batch, sorts: bool) -> Result<(), String> {
+        match self {
+            Self::Here(gatherer) => gatherer.fill(batch, sorts),
+            Self::Thread(ahead) => ahead.next(batch, sorts)?,
+        }
+        Ok(())
+    }
+
+    /// Ends the thread, if there is one; whether the handle may be closed.
+    pub fn stop(&mut self) -> bool {
+        let Self::Thread(ahead) = self else { return true };
+        if ahead.process != std::process::id() {
+            // Neither the thread nor the locks that it held can be waited for.
+            mem::forget(ahead.thread.take());
+            return false;
+        }
+        ahead.empty = None;
+        ahead.thread.take().is_none_or(|thread| thread.join().is_ok())
+    }
+}
+
+impl Ahead {
+    fn next(&mut self, batch: &mut Batch, sorts: bool) -> Result<(), String> {
+        if self.process != std::process::id() {
+            return Err("locality: a file that a thread reads ahead cannot be read on by a child process (fork); open it there, or set locality_thread to off".into());
+        }
+        let gone = || "locality: the thread that gathers packets is gone".to_owned();
+        let empty = self.empty.as_ref().ok_or_else(gone)?;
+        if self.under_way == 0 {
+            empty.send((mem::take(batch), sorts)).map_err(|_| gone())?;
+            self.under_way += 1;
+        } else {
+            self.spare = Some(mem::take(batch));
+        }
+        *batch = self.full.recv().map_err(|_| gone())?;
+        self.under_way -= 1;
+        // What comes after the end is asked for only if the program reads on.
+        if batch.ending.is_none() {
+            empty.send((self.spare.take().unwrap_or_default(), sorts)).map_err(|_| gone())?;
+            self.under_way += 1;
+        }
+        Ok(())
+    }
+}
+
+fn work(mut gatherer: Gatherer, to_fill: &Receiver<(Batch, bool)>, filled: &Sender<Batch>) {
+    while let Ok((mut batch, sorts)) = to_fill.recv() {
+        gatherer.fill(&mut batch, sorts);
+        if filled.send(batch).is_err() {
+            return;
+        }
+    }
+}
+
+/// Starts a thread in which no signal is handled: they are the program's.
+fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    // SAFETY: sets of signals are integers, for which zeroes are valid.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (mem::zeroed(), mem::zeroed()) };
+    // SAFETY: the pointers are to locals that live throughout the calls.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+    }
+    let thread = thread::Builder::new().name("tidewire-gather".into()).spawn(work);
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    thread
+}
+
+impl Gatherer {
+    fn fill(&mut self, batch: &mut Batch, sorts: bool) {
+        batch.clear();
+        let Some(next_ex) = system().pcap_next_ex else {
+            batch.ending = Some(Ending::Failed(status::ERROR, crate::error::NO_SYSTEM.into()));
+            return;
+        };
+        system::calling(|_| {
+            while batch.ending.is_none() && !batch.is_full(self.frames, BATCH_BYTES) {
+                let (mut header, mut bytes) = (ptr::null_mut(), ptr::null());
+                // SAFETY: the handle is the system's and read by this thread alone; the pointers are to locals.
+                match unsafe { next_ex(self.system, &raw mut header, &raw mut bytes) } {
+                    // SAFETY: after a 1 both point to what stays until the next call, the bytes to as many as the header says.
+                    1 => unsafe {
+                        let captured = slice::from_raw_parts(bytes, (*header).caplen as usize);
+                        batch.push(&*header, captured, self.link);
+                    },
+                    status::BREAK => batch.ending = Some(Ending::End),
+                    other => batch.ending = Some(Ending::Failed(other, self.error())),
+                }
+            }
+        });
+        if sorts {
+            let begun = thread_ns();
+            batch.sort(&mut self.sorter);
+            batch.sorting_ns = thread_ns().saturating_sub(begun);
+        }
+    }
+
+    fn error(&self) -> String {
+        let Some(function) = system().pcap_geterr else { return crate::error::NO_SYSTEM.into() };
+        // SAFETY: the handle is the system's; its message ends with a zero.
+        unsafe { CStr::from_ptr(function(self.system)) }.to_string_lossy().into_owned()
+    }
+}
+
+/// A `DLT_…` as files number it: most are the same (pcap-common.c of the system's library).
+fn link_type(link: c_int) -> LinkType {
+    match link {
+        // DLT_ATM_RFC1483, DLT_SLIP_BSDOS, DLT_PPP_BSDOS, DLT_ATM_CLIP
+        11 => LinkType(100),
+        13 => LinkType(102),
+        14 => LinkType(103),
+        19 => LinkType(106),
+        other => LinkType(u16::try_from(other).unwrap_or(u16::MAX)),
+    }
+}

@@ -1,0 +1,285 @@
+//! A file that is read ahead and sorted: what the system's library reads, a batch at a time, delivered in another order.
+//!
+//! JUSTIFICATION: the program's callback and its buffers are pointers of the C ABI, and so is the system's handle; the state of
+//! a read must be reachable from inside that callback.
+//!
+//! The system's library reads every record, so that records, errors and their texts are its own; an error is told after
+//! everything before it was delivered. No filter is set on its handle: packets are held against the program's when they are
+//! delivered, so that a new one is good for everything that was not. Where the program stands in the file (`ftell` on
+//! `pcap_file`) is up to two batches ahead. Pipes are not read ahead: who writes to one may wait for an answer.
+
+mod batch;
+mod gatherer;
+
+use std::{
+    cell::UnsafeCell,
+    ffi::{c_int, c_uint},
+    ptr,
+    time::Instant,
+};
+
+use tidewire_capture::locality::{Adaptive, Settings};
+
+use crate::{
+    abi::types::{BpfInstruction, PacketHandler, PacketHeader, Pcap, status},
+    handle::Handle,
+    live::thread_ns,
+    system::{self, system},
+};
+use batch::{Batch, Ending};
+use gatherer::Feed;
+
+/// A file.
+pub struct Offline {
+    system: *mut Pcap,
+    reader: UnsafeCell<Reader>,
+}
+
+/// The state of reading.
+struct Reader {
+    /// What is being delivered.
+    batch: Batch,
+    /// How far that went.
+    at: usize,
+    feed: Feed,
+    filter: Option<Vec<BpfInstruction>>,
+    /// What `pcap_next_ex` points to.
+    header: PacketHeader,
+    adaptive: Option<Adaptive>,
+    /// Processor time of this thread when the batch was handed over, sorting included.
+    begun_ns: u64,
+    clock: Instant,
+}
+
+impl Offline {
+    /// Reads ahead on a handle of the system's; gives it back where that is no regular file.
+    ///
+    /// # Errors
+    /// The handle, and what went wrong, if something did.
+    ///
+    /// # Safety
+    /// The handle is the system's, of a file, and nobody else has it.
+    pub unsafe fn new(system: *mut Pcap, settings: &Settings) -> Result<Self, (*mut Pcap, Option<String>)> {
+        // SAFETY: as the caller promises.
+        if !unsafe { is_regular(system) } {
+            return Err((system, None));
+        }
+        // SAFETY: as above.
+        let feed = unsafe { Feed::new(system, settings) }.map_err(|message| (system, Some(message)))?;
+        let reader = Reader {
+            batch: Batch::default(),
+            at: 0,
+            feed,
+            filter: None,
+            header: PacketHeader { ts: libc::timeval { tv_sec: 0, tv_usec: 0 }, caplen: 0, len: 0 },
+            adaptive: settings.adaptive.then(Adaptive::new),
+            begun_ns: 0,
+            clock: Instant::now(),
+        };
+        Ok(Self { system, reader: UnsafeCell::new(reader) })
+    }
+
+    /// The system's handle, for everything but reading.
+    pub fn system(&self) -> *mut Pcap {
+        self.system
+    }
+
+    /// `pcap_dispatch` and, with `is_loop`, `pcap_loop`, as `pcap_offline_read` of the system's library goes about them.
+    ///
+    /// # Safety
+    /// `pcap` is `handle`; nobody else reads. The callback may do with the handle what the manual pages allow, and close it.
+    pub unsafe fn read(
+        pcap: *mut Pcap,
+        handle: &Handle,
+        file: &Self,
+        (count, is_loop): (c_int, bool),
+        callback: Option<PacketHandler>,
+        user: *mut u8,
+    ) -> c_int {
+        let Some(callback) = callback else { return handle.failed("no callback was given") };
+        let is_outermost = handle.begin_read();
+        let mut left = if count > 0 { count } else { c_int::MAX };
+        let result = loop {
+            let done = file.deliver(handle, left, callback, user);
+            if !is_loop || done <= 0 {
+                break done;
+            }
+            if count > 0 {
+                left -= done;
+            }
+            if left <= 0 {
+                break 0;
+            }
+        };
+        if is_outermost && handle.end_read() {
+            // SAFETY: the program closed it inside its callback, and does not use it any more.
+            unsafe { Handle::take(pcap) };
+        }
+        result
+    }
+
+    /// Packets until there were so many, the end, an error, or the read is stopped.
+    fn deliver(&self, handle: &Handle, most: c_int, callback: PacketHandler, user: *mut u8) -> c_int {
+        let mut done = 0;
+        while done < most {
+            if handle.is_stopped() {
+                // What was delivered is returned first; the next read says that it was stopped.
+                if done == 0 {
+                    handle.take_break();
+                    return status::BREAK;
+                }
+                break;
+            }
+            match self.one(handle) {
+                Ok(Some((header, bytes))) => {
+                    // SAFETY: the header is a local, and the bytes stay where they are until the batch is replaced, by a
+                    // later read.
+                    unsafe { callback(user, &raw const header, bytes) };
+                    done += 1;
+                }
+                Ok(None) => break,
+                Err(status) => return status,
+            }
+        }
+        done
+    }
+
+    /// `pcap_next`
+    ///
+    /// # Safety
+    /// The header is one, or null; nobody else reads.
+    pub unsafe fn next(&self, handle: &Handle, header: *mut PacketHeader) -> *const u8 {
+        if handle.take_break() {
+            return ptr::null();
+        }
+        let Ok(Some((found, bytes))) = self.one(handle) else { return ptr::null() };
+        if !header.is_null() {
+            // SAFETY: the caller's.
+            unsafe { header.write(found) };
+        }
+        bytes
+    }
+
+    /// `pcap_next_ex`
+    ///
+    /// # Safety
+    /// The pointers are to variables; nobody else reads.
+    pub unsafe fn next_ex(&self, handle: &Handle, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
+        // As the system's library does whatever comes of it.
+        // SAFETY: the pointer is the caller's; the header stays as long as the handle.
+        unsafe { *header = &raw mut (*self.reader.get()).header };
+        if handle.take_break() {
+            return status::BREAK;
+        }
+        let (found, packet) = match self.one(handle) {
+            Ok(Some(one)) => one,
+            // The end of a file (pcap_next_ex(3PCAP)).
+            Ok(None) => return status::BREAK,
+            Err(status) => return status,
+        };
+        let reader = self.reader.get();
+        // SAFETY: this thread is the one that reads, and the pointers are the caller's. The header stays until the next read.
+        unsafe {
+            (*reader).header = found;
+            *bytes = packet;
+        }
+        1
+    }
+
+    /// The next packet that passes the filter; none at the end.
+    fn one(&self, handle: &Handle) -> Result<Option<(PacketHeader, *const u8)>, c_int> {
+        // SAFETY: this thread is the one that reads; what is borrowed is given up before a callback runs.
+        let reader = unsafe { &mut *self.reader.get() };
+        loop {
+            while let Some((header, bytes)) = reader.batch.packet(reader.at) {
+                reader.at += 1;
+                reader.batch.prefetch(reader.at + 3);
+                if passes(reader.filter.as_deref(), &header, bytes) {
+                    return Ok(Some((header, bytes.as_ptr())));
+                }
+            }
+            match reader.batch.ending.take() {
+                None => reader.refill().map_err(|message| handle.failed(&message))?,
+                Some(Ending::End) => return Ok(None),
+                Some(Ending::Failed(status, message)) => {
+                    handle.fail(&message);
+                    return Err(status);
+                }
+            }
+        }
+    }
+
+    /// `pcap_setfilter`: good for all packets that were not delivered.
+    pub fn set_filter(&self, handle: &Handle, program: Option<&[BpfInstruction]>) -> c_int {
+        handle.forget_error();
+        let Some(program) = program else { return handle.failed("setfilter: No filter specified") };
+        let length = c_int::try_from(program.len()).unwrap_or(c_int::MAX);
+        // SAFETY: the pointer and the length are those of a slice.
+        let valid = system().bpf_validate.map(|validate| unsafe { validate(program.as_ptr(), length) });
+        if valid.is_none_or(|valid| valid == 0) {
+            return handle.failed("BPF program is not valid");
+        }
+        // SAFETY: as in `one`: at most this is called inside a callback.
+        unsafe { (*self.reader.get()).filter = Some(program.to_vec()) };
+        0
+    }
+}
+
+impl Drop for Offline {
+    fn drop(&mut self) {
+        // A thread that does not exist any more, in a child process, may have left the file locked.
+        if !self.reader.get_mut().feed.stop() {
+            return;
+        }
+        if let Some(close) = system().pcap_close {
+            // SAFETY: the handle is ours alone, and of the system's library.
+            system::calling(|_| unsafe { close(self.system) });
+        }
+    }
+}
+
+impl Reader {
+    /// The next batch in place of the one that was delivered.
+    fn refill(&mut self) -> Result<(), String> {
+        if let (Some(adaptive), true) = (&mut self.adaptive, self.at > 0) {
+            let spent = thread_ns().saturating_sub(self.begun_ns);
+            let now = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            // Which way the batch went is in the batch: with a thread, the one after it is gathered already.
+            if self.batch.is_sorted() == adaptive.sorts() {
+                adaptive.delivered(u32::try_from(self.at).unwrap_or(u32::MAX), spent, now);
+            }
+        }
+        self.at = 0;
+        let sorts = self.adaptive.as_ref().is_none_or(Adaptive::sorts);
+        self.feed.next(&mut self.batch, sorts)?;
+        if self.adaptive.is_some() {
+            self.begun_ns = thread_ns().saturating_sub(self.batch.sorting_ns);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a packet passes a filter that was checked before.
+fn passes(filter: Option<&[BpfInstruction]>, header: &PacketHeader, bytes: &[u8]) -> bool {
+    let (Some(filter), Some(function)) = (filter, system().bpf_filter) else { return true };
+    // SAFETY: the program was validated, ends, and reads inside of the bytes given.
+    unsafe { function(filter.as_ptr(), bytes.as_ptr(), header.len, bytes.len() as c_uint) != 0 }
+}
+
+/// Whether a handle's file is one on disk.
+///
+/// # Safety
+/// The handle is the system's.
+unsafe fn is_regular(system: *mut Pcap) -> bool {
+    let Some(function) = system::system().pcap_file else { return false };
+    // SAFETY: as the caller promises.
+    let file = unsafe { function(system) };
+    if file.is_null() {
+        return false;
+    }
+    // SAFETY: the structure is integers, for which zeroes are valid.
+    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the file is open, and the structure lives throughout the call.
+    let known = unsafe { libc::fstat(libc::fileno(file), &raw mut found) };
+    known == 0 && found.st_mode & libc::S_IFMT == libc::S_IFREG
+}
