@@ -1,5 +1,10 @@
 //! One measurement: an application over a trace, in the order of arrival or sorted.
 
+use std::{
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
 use serde::Serialize;
 use tidewire_capture::locality::{Key, Sorter};
 use tidewire_core::{Batch, Frame};
@@ -42,7 +47,7 @@ pub struct Cost {
     pub sort_ns: f64,
     /// The same for the application.
     pub application_ns: f64,
-    /// Cycles of the processor's clock for sorting and the application.
+    /// Cycles for sorting and the application: their CPU time at the processor's nominal rate.
     pub cycles: f64,
     /// Hardware counters over all three, for a packet.
     pub counters: Vec<(String, f64)>,
@@ -100,12 +105,23 @@ pub fn measure(application: &mut dyn Application, trace: &Trace, way: Way) -> Co
     let counted_events = counters.as_mut().map(Counters::read).unwrap_or_default();
     callgrind(Callgrind::Stop);
     let packets = cost.packets.max(1) as f64;
-    for figure in [&mut cost.gather_ns, &mut cost.sort_ns, &mut cost.application_ns, &mut cost.cycles] {
+    for figure in [&mut cost.gather_ns, &mut cost.sort_ns, &mut cost.application_ns] {
         *figure /= packets;
     }
+    cost.cycles = cost.ns() * nominal_rate();
     cost.counters = counted_events.into_iter().map(|(name, count)| (name.to_owned(), count as f64 / packets)).collect();
     cost.found = application.found();
     cost
+}
+
+/// Cycles of the processor's own clock in a nanosecond.
+fn nominal_rate() -> f64 {
+    static RATE: OnceLock<f64> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let (begun, cycles) = (Instant::now(), reference_cycles());
+        std::thread::sleep(Duration::from_millis(50));
+        reference_cycles().wrapping_sub(cycles) as f64 / begun.elapsed().as_nanos() as f64
+    })
 }
 
 fn run(
@@ -122,7 +138,6 @@ fn run(
         let begun = thread_cpu_ns();
         ring.gather(trace, arrived);
         let gathered = thread_cpu_ns();
-        let cycles = reference_cycles();
         let batch = Batch { memory: &ring.memory, frames: &ring.frames };
         let sorted;
         if let Some(sorter) = sorter {
@@ -137,7 +152,6 @@ fn run(
                 application.packet(frame, batch.bytes(frame));
             }
         }
-        cost.cycles += reference_cycles().wrapping_sub(cycles) as f64;
         cost.application_ns += thread_cpu_ns().saturating_sub(sorted) as f64;
         cost.gather_ns += gathered.saturating_sub(begun) as f64;
         cost.sort_ns += sorted.saturating_sub(gathered) as f64;

@@ -61,7 +61,7 @@ impl Flow {
         let even = (noise >> 11) as f64 / (1_u64 << 53) as f64;
         let service = ((SERVICES as f64 + 1.0).powf(even) - 1.0) as u64 % SERVICES;
         let client = (0x0a00_0000 | (mix(n) as u32 & 0x00ff_ffff), 32_768 + (noise % 28_000) as u16);
-        let server = (0xc0a8_0000 | (mix(service ^ n % 7) as u32 & 0xffff), port_of(service));
+        let server = (0xc0a8_0000 | (mix(service ^ (n % 7)) as u32 & 0xffff), port_of(service));
         Self { service, ends: [client, server] }
     }
 }
@@ -75,7 +75,7 @@ pub fn port_of(service: u64) -> u16 {
 
 /// The `n`th word of a service's language, 3 to 10 letters.
 pub fn push_word(service: u64, n: u64, into: &mut Vec<u8>) {
-    let mut letters = mix(service << 32 | n % WORDS);
+    let mut letters = mix((service << 32) | (n % WORDS));
     for _ in 0..3 + letters % 8 {
         letters = mix(letters);
         into.push(b'a' + (letters % 26) as u8);
