@@ -22,7 +22,7 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
     if plan.rings() > 1 && settings.kernel.needs_flows() {
         return Err(Error::Setting(
             "cutoffs in the kernel count each frame once, and this steering program delivers some twice: have the cutoffs \
-             done by the engine (--in-kernel never), or steer to one worker"
+             done by the engine (--kernel-flows 0), or steer to one worker"
                 .into(),
         ));
     }
@@ -69,7 +69,7 @@ impl Before {
         }
         if link != LinkType::ETHERNET {
             return Err(Error::Setting(format!(
-                "{}: cutoffs in the kernel are for Ethernet frames, and this interface has none; use --in-kernel never",
+                "{}: cutoffs in the kernel are for Ethernet frames, and this interface has none; use --kernel-flows 0",
                 interface.name
             )));
         }
