@@ -174,3 +174,30 @@ fn nothing_is_left_half_done() {
         }
     }
 }
+
+/// The names in the last column of SPECIFICATION.md's tables of tests: functions in files that have tests, or fuzz targets.
+#[test]
+fn tests_of_the_specification_exist() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let text = |path: &PathBuf| fs::read_to_string(path).expect("a source is UTF-8");
+    let tests: Vec<String> = files.iter().map(text).filter(|text| text.contains("#[test]")).collect();
+    let is_target = |name: &str| root().join("fuzz/fuzz_targets").join(name).with_extension("rs").exists();
+    let exists = |name: &str| tests.iter().any(|text| text.contains(&format!("fn {name}("))) || is_target(name);
+    let specification = fs::read_to_string(root().join("SPECIFICATION.md")).expect("the specification");
+    let (mut tells_tests, mut found) = (false, 0);
+    for (above, line) in std::iter::once("").chain(specification.lines()).zip(specification.lines()) {
+        // A cell ends at a bar that is not part of a command.
+        let column = line.trim_end().trim_end_matches('|').rsplit("| ").next().unwrap_or_default();
+        if !above.starts_with('|') {
+            tells_tests = column.trim() == "test";
+        } else if tells_tests {
+            let is_name = |code: &&str| code.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
+            for name in column.split('`').skip(1).step_by(2).filter(is_name) {
+                assert!(exists(name), "SPECIFICATION.md names {name}, which no test is called: {line}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 200, "only {found} names found");
+}
