@@ -91,8 +91,8 @@ fn theirs(pcap: *mut Pcap) -> Result<RawFd, String> {
     Ok(descriptor)
 }
 
-/// Joins a socket that is bound already to a group. What it received before stays with it, too.
-pub fn join(socket: RawFd, asked: &Asked) -> Result<(), String> {
+/// Joins a socket of the system's library to a group. What it received before stays with it, too.
+fn join(socket: RawFd, asked: &Asked) -> Result<(), String> {
     let Asked { group, fanout } = asked;
     if fanout.steering.is_some() {
         return Err("pcap_fanout: a steering program needs a ring of ours: call it before pcap_activate".into());

@@ -208,6 +208,9 @@ pub struct LiveSettings {
     pub promiscuous: bool,
     /// The sockets' group where there are several workers, or other processes. Default: our own steering, by flow.
     pub fanout: Option<Fanout>,
+    /// By interface, the group of its own that it shares frames in; `None`: none. Where this is empty, what stands in the
+    /// fields before is for all interfaces.
+    pub memberships: Vec<Option<Membership>>,
     /// Whether the group has members in other processes. With it, directions are chosen by each member's filter and not by
     /// the group. Default: no, but for those who give a number to several processes.
     pub sharing: Option<Sharing>,
@@ -238,6 +241,26 @@ pub struct LiveSettings {
 }
 
 impl LiveSettings {
+    /// Shares the frames of all interfaces in this way, or not at all.
+    pub fn share(&mut self, membership: Option<Membership>) {
+        match membership {
+            Some(Membership { fanout, program, steering, sharing }) => {
+                (self.fanout, self.fanout_program) = (Some(fanout), program);
+                (self.steering, self.sharing) = (steering, sharing);
+            }
+            None => (self.fanout, self.fanout_program, self.steering, self.sharing) = (None, Vec::new(), None, None),
+        }
+    }
+
+    /// What holds for the interface of this number.
+    pub(super) fn on(&self, number: usize) -> Self {
+        let mut settings = self.clone();
+        if let Some(membership) = self.memberships.get(number) {
+            settings.share(membership.clone());
+        }
+        settings
+    }
+
     /// The defaults, for these interfaces.
     pub fn new<S: Into<String>>(interfaces: impl IntoIterator<Item = S>) -> Self {
         Self {
@@ -252,6 +275,7 @@ impl LiveSettings {
             promiscuous: true,
             fanout: None,
             sharing: None,
+            memberships: Vec::new(),
             fanout_program: Vec::new(),
             steering: None,
             filter: None,

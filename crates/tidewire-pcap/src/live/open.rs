@@ -6,21 +6,21 @@ use std::{
     cell::{Cell, OnceCell, UnsafeCell},
     ffi::c_int,
     os::fd::AsRawFd,
-    sync::Mutex,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use libc::timeval;
 use tidewire_capture::{
     Error, LinkType,
-    live::{self, Fanout, Interface, LiveEngine, LiveSettings, Role},
+    live::{self, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing},
 };
 
 use super::{Live, Locality, Reader, Rings, Settings, ask, order::Order, shadow::Shadow};
 use crate::{
     abi::types::{PacketHeader, status},
-    config::{Device, Engine, Plan},
-    fanout::{self, Asked},
+    config::{self, Device, Engine, Plan},
+    fanout::Asked,
     handle::Options,
     report::Report,
     wake::Event,
@@ -77,7 +77,7 @@ impl Live {
         if let Some(down) = devices.iter().find(|device| !device.up) {
             return Err(Refusal { status: status::NOT_UP, message: format!("{} is not up", down.name) });
         }
-        let settings = settings(plan, options, asked, &devices)?;
+        let settings = settings(plan, options, asked, &devices);
         let snap = settings.snap_bytes;
         let link = one_link(&devices)?;
         let live::Live { mut workers, monitor } = live::open(&settings)?;
@@ -103,6 +103,7 @@ impl Live {
                 timeout: options.timeout(),
                 nanoseconds: options.nanoseconds,
                 promiscuous: options.promiscuous,
+                members: plan.instance.as_ref().map(|instance| instance.count),
                 devices,
             },
             nonblocking: Cell::new(options.nonblocking),
@@ -117,7 +118,8 @@ impl Live {
     /// # Errors
     /// What is wrong.
     pub fn join(&self, asked: &Asked) -> Result<(), String> {
-        self.descriptors.iter().try_for_each(|socket| fanout::join(*socket, asked))
+        let joined = self.rings().worker.join(&membership(asked.group, &asked.fanout, self.settings.members));
+        joined.map_err(|error| format!("pcap_fanout: {error}"))
     }
 }
 
@@ -149,12 +151,7 @@ fn one_link(devices: &[Interface]) -> Result<LinkType, Refusal> {
     Ok(first)
 }
 
-fn settings(
-    plan: &Plan,
-    options: &Options,
-    asked: Option<&Asked>,
-    devices: &[Interface],
-) -> Result<LiveSettings, Refusal> {
+fn settings(plan: &Plan, options: &Options, asked: Option<&Asked>, devices: &[Interface]) -> LiveSettings {
     let mut settings = LiveSettings::new(devices.iter().map(|device| device.name.clone()));
     (settings.engine, settings.role) = match plan.engine {
         // AF_XDP takes packets away from the machine, which somebody must have asked for.
@@ -166,9 +163,17 @@ fn settings(
     settings.promiscuous = options.promiscuous;
     settings.snap_bytes = snap(plan, options);
     settings.ring_bytes = ring_bytes(plan, options);
-    share(&mut settings, plan, asked, devices)?;
+    let mut memberships = memberships(plan, asked);
+    if are_alike(plan, asked)
+        && let Some(membership) = memberships.first_mut().map(Option::take)
+    {
+        // One program for all devices.
+        settings.share(membership);
+    } else {
+        settings.memberships = memberships;
+    }
     settings.retire = options.timeout().unwrap_or(RETIRE_MAX).clamp(RETIRE_MIN, RETIRE_MAX);
-    Ok(settings)
+    settings
 }
 
 /// Bytes of a packet: what a variable says, the program, the configuration file; all of them where nobody does.
@@ -185,31 +190,33 @@ fn ring_bytes(plan: &Plan, options: &Options) -> usize {
     plan.ring_bytes.or(program).unwrap_or(RING_BYTES).max(RING_BYTES_MIN)
 }
 
-/// The groups of all devices: what the program called for, or each device's own.
-fn share(
-    settings: &mut LiveSettings,
-    plan: &Plan,
-    asked: Option<&Asked>,
-    devices: &[Interface],
-) -> Result<(), Refusal> {
+/// The groups of the devices: the one that the program called for, or each device's own.
+fn memberships(plan: &Plan, asked: Option<&Asked>) -> Vec<Option<Membership>> {
+    let members = plan.instance.as_ref().map(|instance| instance.count);
     let of = |device: &Device| match asked {
-        Some(asked) => Some((asked.group, asked.fanout.clone())),
-        None => device.group.zip(device.fanout.clone()),
+        Some(asked) => Some(membership(asked.group, &asked.fanout, members)),
+        None => Some(membership(device.group?, device.fanout.as_ref()?, members)),
     };
-    let Some((group, fanout)) = plan.devices.first().and_then(of) else { return Ok(()) };
-    let Some(device) = devices.first() else { return Ok(()) };
-    settings.fanout = Some(Fanout {
-        group: Some(number(group, device.index)),
-        mode: fanout.mode,
-        defrag: fanout.defrag,
-        rollover: fanout.rollover,
-    });
-    settings.steering = fanout.steering.map(|steering| (*steering).clone());
-    settings.fanout_program = fanout.classic;
-    Ok(())
+    plan.devices.iter().map(of).collect()
 }
 
-/// The kernel's number of a group: each device has its own, so that one number can be used on several.
-fn number(group: u8, index: u32) -> u16 {
-    u16::from_be_bytes([index.to_le_bytes()[0], group])
+/// Whether all devices share in the same way.
+fn are_alike(plan: &Plan, asked: Option<&Asked>) -> bool {
+    let program = |device: &Device| {
+        let fanout = device.fanout.as_ref();
+        fanout.map(|fanout| (fanout.mode, fanout.steering.as_ref().map(Arc::as_ptr), fanout.classic.len()))
+    };
+    let mut others = plan.devices.iter().map(|device| (device.group, program(device)));
+    let first = others.next();
+    asked.is_some() || others.all(|other| Some(other) == first)
+}
+
+fn membership(group: u8, fanout: &config::Fanout, members: Option<u32>) -> Membership {
+    let config::Fanout { mode, defrag, rollover, .. } = *fanout;
+    Membership {
+        fanout: Fanout { group: Some(group.into()), mode, defrag, rollover },
+        program: fanout.classic.clone(),
+        steering: fanout.steering.as_ref().map(|steering| (**steering).clone()),
+        sharing: Some(Sharing { members }),
+    }
 }

@@ -18,17 +18,17 @@ use crate::{
 };
 
 pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &str) -> Result<Live, Error> {
-    let plan = Plan::new(settings)?;
-    if plan.rings() > 1 && settings.kernel.needs_flows() {
+    let plans = plans(settings, interfaces.len())?;
+    if plans.iter().any(|plan| plan.rings() > 1) && settings.kernel.needs_flows() {
         return Err(Error::Setting(
             "cutoffs in the kernel count each frame once, and this steering program delivers some twice: have the cutoffs \
              done by the engine (--kernel-flows 0), or steer to one worker"
                 .into(),
         ));
     }
-    let bytes = plan.rings() * plan.place_bytes();
-    let mut opening = Opening::new(&vec![bytes * interfaces.len(); plan.workers()])?;
-    for (number, interface) in interfaces.into_iter().enumerate() {
+    let bytes = plans.iter().map(|plan| plan.rings() * plan.place_bytes()).sum();
+    let mut opening = Opening::new(&vec![bytes; settings.workers.max(1)])?;
+    for (number, (interface, plan)) in interfaces.into_iter().zip(plans).enumerate() {
         let places = (0..plan.workers()).map(|worker| opening.places(worker, plan.rings(), plan.place_bytes()));
         let places = places.collect::<Result<Vec<_>, _>>()?;
         let before = Before::load(settings, &interface)?;
@@ -42,6 +42,15 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
         opening.add(rings, Connected { interface, engine, kernel: before.kernel, attached, steered_out });
     }
     Ok(opening.live(settings))
+}
+
+/// By interface. Their programs are loaded once where all share alike.
+fn plans(settings: &LiveSettings, interfaces: usize) -> Result<Vec<Arc<Plan>>, Error> {
+    if settings.memberships.is_empty() {
+        let plan = Arc::new(Plan::new(settings)?);
+        return Ok((0..interfaces).map(|_| Arc::clone(&plan)).collect());
+    }
+    (0..interfaces).map(|number| Plan::new(&settings.on(number)).map(Arc::new)).collect()
 }
 
 fn put(wanted: &Wanted, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {

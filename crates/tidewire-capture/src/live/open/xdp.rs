@@ -13,7 +13,8 @@ use crate::{
 };
 
 pub(super) fn open(settings: &LiveSettings, interfaces: &[Interface]) -> Result<Live, Error> {
-    let engines = interfaces.iter().map(|interface| XdpEngine::choose(settings, interface));
+    let choose = |(number, interface)| XdpEngine::choose(&settings.on(number), interface);
+    let engines = interfaces.iter().enumerate().map(choose);
     let engines = engines.collect::<Result<Vec<_>, _>>()?;
     let workers = settings.workers.max(1);
     let of_worker = |worker| -> usize {
