@@ -112,7 +112,7 @@ on! {
     pcap_file() -> *mut FILE, ptr::null_mut(), |pcap, _handle, _live| ptr::null_mut();
     pcap_fileno() -> c_int, -1, |pcap, _handle, live| live.descriptor();
     pcap_get_selectable_fd() -> c_int, -1, |pcap, _handle, live| live.selectable();
-    pcap_get_required_select_timeout() -> *const timeval, ptr::null(), |pcap, _handle, _live| ptr::null();
+    pcap_get_required_select_timeout() -> *const timeval, ptr::null(), |pcap, _handle, live| live.select_timeout();
     pcap_get_tstamp_precision() -> c_int, 0, |pcap, _handle, live| live.precision();
     pcap_can_set_rfmon() -> c_int, status::ERROR, |pcap, handle, _live| {
         handle.fail("can't perform operation on activated capture");

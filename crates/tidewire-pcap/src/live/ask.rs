@@ -8,9 +8,10 @@ use std::{
     ptr,
 };
 
+use libc::timeval;
 use tidewire_capture::{Error, LinkType};
 
-use super::{Live, Rings};
+use super::{Live, Rings, read::SILENT_WAIT};
 use crate::{
     abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
     handle::Handle,
@@ -178,6 +179,15 @@ impl Live {
             self.mark();
         }
         self.selectable.get().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// `pcap_get_required_select_timeout`: where the descriptor does not show everything.
+    pub fn select_timeout(&self) -> *const timeval {
+        static TIMEOUT: timeval = timeval {
+            tv_sec: SILENT_WAIT.as_secs() as libc::time_t,
+            tv_usec: SILENT_WAIT.subsec_micros() as libc::suseconds_t,
+        };
+        if self.settings.is_silent { &raw const TIMEOUT } else { ptr::null() }
     }
 
     /// Whether reads return at once.

@@ -10,7 +10,7 @@ use std::{
 
 use tidewire_capture::{
     Batch, ClassicInstruction, Error,
-    live::{Direction, Interface},
+    live::{Change, Direction, Interface},
 };
 
 use super::{Live, Rings, order::Order};
@@ -124,6 +124,14 @@ impl Live {
             };
             if !was.is_none_or(is_there) {
                 return Err(format!("The interface disappeared: {interface}"));
+            }
+        }
+        if !self.settings.is_silent {
+            return Ok(());
+        }
+        for event in rings.monitor.events().unwrap_or_default() {
+            if let Change::Gone = event.change {
+                return Err(format!("The interface disappeared: {}", event.name));
             }
         }
         Ok(())

@@ -66,6 +66,8 @@ struct Settings {
     timeout: Option<Duration>,
     nanoseconds: bool,
     promiscuous: bool,
+    /// Descriptors do not show that a device is gone (AF_XDP).
+    is_silent: bool,
     /// Members of the handle's groups, where that is known.
     members: Option<u32>,
     /// Devices, in the order of their numbers in [`Frame::interface`].

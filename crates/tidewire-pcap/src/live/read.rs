@@ -31,6 +31,9 @@ const DISPATCH_PACKETS: usize = 65_536;
 /// How long to wait at a time while a device is down.
 const DOWN_WAIT: Duration = Duration::from_millis(50);
 
+/// How long to wait at a time where descriptors do not show that a device is gone.
+pub(super) const SILENT_WAIT: Duration = Duration::from_millis(500);
+
 /// How long to wait at a time for packets of other devices, to be put in order with those that came.
 const MERGE_WAIT: Duration = Duration::from_millis(1);
 
@@ -391,6 +394,9 @@ impl Live {
             descriptors.extend(&self.descriptors);
         }
         drop(rings);
+        if self.settings.is_silent {
+            most = Some(most.map_or(SILENT_WAIT, |most| most.min(SILENT_WAIT)));
+        }
         wake::wait(&descriptors, most);
     }
 }
