@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds and installs the command, the drop-in libpcap with its header, and the manual pages.
+# PREFIX: where to (/usr/local); DESTDIR: put before it, for packages. UNINSTALL=1 takes the same files away.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+prefix=${PREFIX:-/usr/local}
+case "$prefix" in /*) ;; *) echo "install: PREFIX must be an absolute path, not '$prefix'" >&2; exit 2 ;; esac
+to=${DESTDIR:-}$prefix
+library=$to/lib/tidewire
+
+# What programs that are linked with libpcap ask the loader for: Debian's name, then everybody else's.
+names=(libpcap.so.0.8 libpcap.so.1)
+
+if [ "${UNINSTALL:-}" = 1 ]; then
+  rm -f "$to/bin/tidewire" "$library/libtidewire_pcap.so" "${names[@]/#/$library/}" \
+    "$to/include/tidewire/pcap-fanout.h" "$to/lib/pkgconfig/tidewire-pcap.pc"
+  for page in docs/man/*.[1-8]*; do section=${page##*.}; rm -f "$to/share/man/man${section:0:1}/$(basename "$page")"; done
+  rmdir "$library" "$to/include/tidewire" 2>/dev/null || true
+  echo "install: taken away from $to"
+  exit 0
+fi
+
+scripts/setup.sh build
+cargo build --locked --release -p tidewire-cli -p tidewire-pcap
+built=${CARGO_TARGET_DIR:-target}/release
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+install -D -m 755 "$built/tidewire" "$to/bin/tidewire"
+install -D -m 644 "$built/libtidewire_pcap.so" "$library/libtidewire_pcap.so"
+for name in "${names[@]}"; do ln -sf libtidewire_pcap.so "$library/$name"; done
+install -D -m 644 crates/tidewire-pcap/include/tidewire/pcap-fanout.h "$to/include/tidewire/pcap-fanout.h"
+mkdir -p "$to/lib/pkgconfig"
+sed -e "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" crates/tidewire-pcap/tidewire-pcap.pc.in > "$to/lib/pkgconfig/tidewire-pcap.pc"
+for page in docs/man/*.[1-8]*; do
+  section=${page##*.}
+  install -D -m 644 "$page" "$to/share/man/man${section:0:1}/$(basename "$page")"
+done
+echo "install: $to/bin/tidewire, $library, manual pages (UNINSTALL=1 make install takes them away)"
