@@ -25,7 +25,7 @@ pub use ring::{Ring, RingCounts};
 pub use session::{InterfaceReport, Live, Monitor, TICK};
 pub use settings::{
     Direction, Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, RETIRE_MAX, Role,
-    Sharing,
+    Sharing, Stamp,
 };
 pub use watch::{Change, InterfaceEvent, Watch};
 pub use worker::Worker;

@@ -120,6 +120,18 @@ pub struct Membership {
     pub sharing: Option<Sharing>,
 }
 
+/// Whose clock frames' timestamps are from (pcap-tstamp(7)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stamp {
+    /// The machine's, where the kernel gets a frame.
+    #[default]
+    Host,
+    /// The card's, which the driver turns into the machine's time.
+    Adapter,
+    /// The card's, as it is.
+    AdapterUnsynced,
+}
+
 /// Whether programs in the kernel decide which packets come to us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InKernel {
@@ -232,6 +244,13 @@ pub struct LiveSettings {
     /// promise is 10 ms from a frame to its delivery. Kernels with a timer wheel round up to their tick: 5 becomes 5, 8 and
     /// 10 ms at 1000, 250 and 100 Hz; kernels since 6.18 keep to it.
     pub retire: Duration,
+    /// Whether packet sockets hand every frame over at once, by a ring of slots (TPACKET_V2) instead of blocks. A slot has room
+    /// for the interface's longest frame, or for the snap length: where segments are put together that is 64 KiB, so that a
+    /// ring of 64 MiB has 960. A frame that is longer than its interface said is cut. Default: no. AF_XDP always does.
+    pub immediate: bool,
+    /// See [`Stamp`]. Those of a card take packet sockets and one interface: its clock is not the others'. Frames that it did
+    /// not stamp have the machine's time. The card goes on stamping when the capture ends, as other programs may want it.
+    pub stamp: Stamp,
     /// Busy polling of AF_XDP sockets, microseconds; 0: none.
     pub busy_poll_us: u32,
     /// What programs in the kernel are to do.
@@ -282,6 +301,8 @@ impl LiveSettings {
             program: None,
             refilter: false,
             retire: Duration::from_millis(5),
+            immediate: false,
+            stamp: Stamp::default(),
             busy_poll_us: 0,
             kernel: KernelNeeds::default(),
             merge_window: Duration::from_millis(10),

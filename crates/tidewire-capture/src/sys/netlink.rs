@@ -9,21 +9,13 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
 };
 
-/// `ETHTOOL_GDRVINFO` (include/uapi/linux/ethtool.h).
-const DRIVER: u32 = 3;
-/// `ETHTOOL_GCHANNELS`.
-const CHANNELS: u32 = 0x3c;
-/// Bytes of `struct ethtool_rxnfc` without a list of places.
-pub const RULE_BYTES: usize = 192;
-/// Where `struct ethtool_drvinfo` has the driver's name, and its lengths.
-const DRIVER_NAME: std::ops::Range<usize> = 4..36;
-const DRIVER_BYTES: usize = 196;
-/// `struct ethtool_channels`: a command, four greatest numbers, four current ones: receive, send, other, combined.
-const CHANNELS_BYTES: usize = 36;
-
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
+
+mod device;
+
+pub use device::{DeviceSocket, RULE_BYTES};
 
 /// A socket of rtnetlink(7) in the network namespace of the thread that opened it.
 #[derive(Debug)]
@@ -99,123 +91,4 @@ impl AsFd for LinkSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
-}
-
-/// A socket for requests about interfaces (netdevice(7), ethtool), in the network namespace of the thread that opened it.
-#[derive(Debug)]
-pub struct DeviceSocket(OwnedFd);
-
-impl DeviceSocket {
-    /// Opens one.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn open() -> io::Result<Self> {
-        // SAFETY: takes no pointer.
-        let socket = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(socket) }))
-    }
-
-    /// The name of an interface's driver, where it says one.
-    #[must_use]
-    pub fn driver(&self, interface: &str) -> Option<String> {
-        let answer = self.ethtool::<DRIVER_BYTES>(interface, DRIVER)?;
-        let name = answer.get(DRIVER_NAME)?.split(|byte| *byte == 0).next()?;
-        Some(String::from_utf8_lossy(name).into_owned()).filter(|name| !name.is_empty())
-    }
-
-    /// Whether the card takes VLAN tags out of frames that arrive, where its driver says.
-    #[must_use]
-    pub fn takes_tags_out(&self, interface: &str) -> Option<bool> {
-        /// `ETHTOOL_GFLAGS`, and in its answer `ETH_FLAG_RXVLAN`.
-        const FLAGS: u32 = 0x25;
-        const RX_VLAN: u32 = 1 << 8;
-        let answer = self.ethtool::<8>(interface, FLAGS)?;
-        Some(u32::from_ne_bytes(*answer.last_chunk()?) & RX_VLAN != 0)
-    }
-
-    /// How many receive queues an interface uses, where its driver says.
-    #[must_use]
-    pub fn receive_queues(&self, interface: &str) -> Option<u32> {
-        let answer = self.ethtool::<CHANNELS_BYTES>(interface, CHANNELS)?;
-        let number = |at: usize| Some(u32::from_ne_bytes(*answer.get(at..)?.first_chunk()?));
-        Some(number(20)?.saturating_add(number(32)?)).filter(|queues| *queues > 0)
-    }
-
-    /// Asks for, sets or deletes one of an interface's rules for what it receives (`struct ethtool_rxnfc`).
-    ///
-    /// # Errors
-    /// What the driver says; the request is another one.
-    pub fn receive_rules(&self, interface: &str, request: &mut [u8; RULE_BYTES]) -> io::Result<()> {
-        /// `ETHTOOL_GRXCLSRLCNT`, `ETHTOOL_GRXCLSRULE`, `ETHTOOL_SRXCLSRLDEL`, `ETHTOOL_SRXCLSRLINS`: the answer is as long
-        /// as the request.
-        const COMMANDS: [u32; 4] = [0x2e, 0x2f, 0x31, 0x32];
-        let command = request.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
-        if !command.is_some_and(|command| COMMANDS.contains(&command)) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut about = named(interface).ok_or(io::ErrorKind::InvalidInput)?;
-        about.ifr_ifru.ifru_data = request.as_mut_ptr().cast();
-        self.ask(libc::SIOCETHTOOL as _, &mut about)
-    }
-
-    /// The number of the interface of this name, where there is one.
-    #[must_use]
-    pub fn index(&self, interface: &str) -> Option<u32> {
-        let mut request = named(interface)?;
-        self.ask(libc::SIOCGIFINDEX as _, &mut request).ok()?;
-        // SAFETY: the request was answered with a number.
-        u32::try_from(unsafe { request.ifr_ifru.ifru_ifindex }).ok()
-    }
-
-    /// The kind of hardware (`ARPHRD_…`) of the interface of this name, where there is one.
-    #[must_use]
-    pub fn hardware(&self, interface: &str) -> Option<u16> {
-        let mut request = named(interface)?;
-        self.ask(libc::SIOCGIFHWADDR as _, &mut request).ok()?;
-        // SAFETY: the request was answered with an address.
-        Some(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
-    }
-
-    /// Whether the interface of this number is switched on (`IFF_UP`); `None` where there is none.
-    #[must_use]
-    pub fn is_up(&self, index: u32) -> Option<bool> {
-        // SAFETY: the structure is plain integers and a pointer, for which zeroes are valid.
-        let mut request: libc::ifreq = unsafe { zeroed() };
-        request.ifr_ifru.ifru_ifindex = index.try_into().ok()?;
-        self.ask(libc::SIOCGIFNAME as _, &mut request).ok()?;
-        self.ask(libc::SIOCGIFFLAGS as _, &mut request).ok()?;
-        // SAFETY: the request was answered with flags.
-        let flags = unsafe { request.ifr_ifru.ifru_flags };
-        Some(i32::from(flags) & libc::IFF_UP != 0)
-    }
-
-    fn ask(&self, request: libc::Ioctl, about: &mut libc::ifreq) -> io::Result<()> {
-        // SAFETY: the structure lives throughout the call, and what it points to as well.
-        check(unsafe { libc::ioctl(self.0.as_raw_fd(), request, &raw mut *about) }).map(drop)
-    }
-
-    /// Asks for the structure that begins with this command.
-    fn ethtool<const BYTES: usize>(&self, interface: &str, command: u32) -> Option<[u8; BYTES]> {
-        let mut answer = [0_u8; BYTES];
-        answer.first_chunk_mut::<4>()?.copy_from_slice(&command.to_ne_bytes());
-        let mut request = named(interface)?;
-        request.ifr_ifru.ifru_data = answer.as_mut_ptr().cast();
-        self.ask(libc::SIOCETHTOOL as _, &mut request).ok()?;
-        Some(answer)
-    }
-}
-
-/// A request about the interface of this name; `None` where no interface can have it.
-fn named(interface: &str) -> Option<libc::ifreq> {
-    // SAFETY: the structure is plain integers and a pointer, for which zeroes are valid.
-    let mut request: libc::ifreq = unsafe { zeroed() };
-    if interface.len() >= request.ifr_name.len() {
-        return None;
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *to = from as libc::c_char;
-    }
-    Some(request)
 }

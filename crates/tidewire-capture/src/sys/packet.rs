@@ -89,6 +89,31 @@ impl RingSocket {
         self.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
     }
 
+    /// Gives it a ring of slots, each for a frame that is handed over at once (TPACKET_V2): of so many blocks, with as many
+    /// slots as fit.
+    ///
+    /// # Errors
+    /// What the kernel says; `OutOfMemory` where the ring is too large.
+    pub fn ring_of_slots(&self, blocks: u32, block_bytes: u32, slot_bytes: u32) -> io::Result<()> {
+        self.set(libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))?;
+        self.set(libc::SOL_PACKET, libc::PACKET_RESERVE, &HEADROOM_BYTES)?;
+        let request = libc::tpacket_req {
+            tp_block_size: block_bytes,
+            tp_block_nr: blocks,
+            tp_frame_size: slot_bytes,
+            tp_frame_nr: blocks.saturating_mul(block_bytes / slot_bytes.max(1)),
+        };
+        self.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
+    }
+
+    /// Chooses whose clock frames are stamped by (`SOF_TIMESTAMPING_…`); those without such a stamp have the machine's time.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn stamp(&self, source: u32) -> io::Result<()> {
+        self.set(libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &source.cast_signed())
+    }
+
     /// Keeps as few frames as possible where there is no ring: they are counted, and that is all.
     ///
     /// # Errors

@@ -107,10 +107,9 @@ fn programs_may_ask_for_what_the_kernel_knows_of_a_packet() {
             let test = ClassicInstruction { code: 0x15, jump_true: 0, jump_false: 1, k: index };
             vec![step(0x20, KNOWN + 8), test, step(0x06, 65_535), step(0x06, 0)]
         };
-        let mut rig = Rig::open(&settings(LiveEngine::Packet)).unwrap();
         // Tagged, too: the program is there a second time for those.
         let (come, leave) = (vec![frame(0x88b5, 1), tagged(&frame(0x88b5, 2), 5)], vec![tagged(&frame(0x88b6, 3), 6)]);
-        for (program, wanted) in [
+        let cases = [
             (outgoing(0, 1), leave.clone()),
             (outgoing(1, 0), come.clone()),
             (here(number), [come.clone(), leave.clone()].concat()),
@@ -127,18 +126,22 @@ fn programs_may_ask_for_what_the_kernel_knows_of_a_packet() {
                 ],
                 come[1..].to_vec(),
             ),
-        ] {
-            rig.live.workers[0].set_filter(Some(&program)).unwrap();
+        ];
+        for (immediate, (program, wanted)) in
+            [false, true].into_iter().flat_map(|one| cases.iter().map(move |case| (one, case)))
+        {
+            let mut rig = Rig::open(&LiveSettings { immediate, ..settings(LiveEngine::Packet) }).unwrap();
+            rig.live.workers[0].set_filter(Some(program)).unwrap();
             rig.send(&come);
             leave.iter().for_each(|frame| rig.back.send(frame).unwrap());
-            assert_eq!(rig.take(wanted.len()), wanted, "{program:x?}");
+            assert_eq!(rig.take(wanted.len()), *wanted, "{program:x?}");
             // The same of those that wait when the filter is set.
             rig.live.workers[0].set_filter(None).unwrap();
             rig.send(&come);
             leave.iter().for_each(|frame| rig.back.send(frame).unwrap());
             thread::sleep(std::time::Duration::from_millis(30));
-            rig.live.workers[0].set_filter(Some(&program)).unwrap();
-            assert_eq!(rig.take(wanted.len()), wanted, "queued: {program:x?}");
+            rig.live.workers[0].set_filter(Some(program)).unwrap();
+            assert_eq!(rig.take(wanted.len()), *wanted, "queued: {program:x?}");
         }
     });
 }

@@ -5,4 +5,5 @@
 mod filters;
 mod gather;
 mod groups;
+mod immediate;
 mod rig;

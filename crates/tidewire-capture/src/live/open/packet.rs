@@ -37,7 +37,8 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
         let cuts = if before.kernel.is_some() { ", cut off in the kernel" } else { "" };
         let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
         let remark = plan.remark().map(|remark| format!("; {remark}")).unwrap_or_default();
-        let engine = format!("packet socket, TPACKET_V3{cuts}{why}{remark}");
+        let version = if settings.immediate { 2 } else { 3 };
+        let engine = format!("packet socket, TPACKET_V{version}{cuts}{why}{remark}");
         let steered_out = Some(steered_out);
         opening.add(rings, Connected { interface, engine, kernel: before.kernel, attached, steered_out });
     }

@@ -17,6 +17,7 @@ mod shape;
 mod shared;
 mod sieve;
 mod sift;
+mod stamps;
 mod steering;
 mod tagged;
 

@@ -2,7 +2,6 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     sync::Arc,
-    time::Duration,
 };
 
 use tidewire_steer::Compiled;
@@ -13,14 +12,15 @@ use super::{
     group::Members,
     recipe::{Join, Number, Recipe, Steering},
     ring::Marks,
-    shape::Shape,
+    shape::{Shape, retire_ms, slots},
     shared::{Part, parts},
     sieve::Sieve,
+    stamps,
     steering::{HASH_GROUP, OWN_GROUP, flow_steering, kind, programs},
 };
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings, Membership, RETIRE_MAX, memory},
+    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings, Membership, memory},
     sys::{arena::Place, packet::Blocks},
 };
 
@@ -29,6 +29,9 @@ const WORKERS_MAX: usize = 255;
 
 /// The coarsest tick of a kernel, in which ages are counted, milliseconds.
 const TICK_MS: u32 = 10;
+
+/// How long it may take to hand a frame over that waits for no others, nanoseconds.
+const AT_ONCE_NS: u64 = 1_000_000;
 
 /// A program that decides in the kernel which frames reach a ring.
 #[derive(Clone, Debug)]
@@ -58,6 +61,7 @@ pub struct Plan {
     promiscuous: bool,
     direction: Direction,
     retire_ms: u32,
+    stamp: Option<u32>,
     /// The user's filter is one of several programs before the sockets.
     is_fixed: bool,
     fanout: Option<Fanout>,
@@ -114,7 +118,7 @@ impl Plan {
         if workers > WORKERS_MAX {
             return Err(Error::Setting(format!("{workers} workers: a fan-out group has {WORKERS_MAX} at most")));
         }
-        let shape = Shape::of(settings.ring_bytes)?;
+        let shape = if settings.immediate { slots(settings)? } else { Shape::of(settings.ring_bytes)? };
         let mut plan = Self {
             workers,
             shape,
@@ -122,6 +126,7 @@ impl Plan {
             promiscuous: settings.promiscuous,
             direction: settings.direction,
             retire_ms: retire_ms(settings)?,
+            stamp: stamps::source(settings)?,
             is_fixed: settings.kernel.needs_flows(),
             fanout: settings.fanout,
             classic: settings.fanout_program.clone(),
@@ -246,7 +251,10 @@ impl Plan {
             link,
             number,
             snap_bytes: self.snap_bytes,
-            delay_ns: u64::from(self.retire_ms.next_multiple_of(TICK_MS)) * 1_000_000,
+            delay_ns: match self.shape.slot_bytes {
+                None => u64::from(self.retire_ms.next_multiple_of(TICK_MS)) * 1_000_000,
+                Some(_) => AT_ONCE_NS,
+            },
         };
         let failed = |source| Error::Kernel {
             what: format!("{}: mapping the ring", interface.name),
@@ -259,7 +267,12 @@ impl Plan {
             for (copy, place) in places.into_iter().enumerate() {
                 let member = copy * self.workers + worker;
                 let Some(socket) = members.again(member)? else { continue };
-                let blocks = Blocks::new(place, self.shape.blocks, self.shape.block_bytes).map_err(failed)?;
+                let Shape { blocks, block_bytes, slot_bytes } = self.shape;
+                let blocks = match slot_bytes {
+                    None => Blocks::new(place, blocks, block_bytes),
+                    Some(slot_bytes) => Blocks::of_slots(place, blocks, block_bytes, slot_bytes),
+                };
+                let blocks = blocks.map_err(failed)?;
                 let members = Arc::clone(&members);
                 mine.push(PacketRing::new(socket, blocks, marks.clone(), members, member).map_err(failed)?);
             }
@@ -310,6 +323,7 @@ impl Plan {
             hardware: interface.hardware,
             incoming,
             retire_ms: self.retire_ms,
+            stamp: self.stamp,
         };
         Members::open(recipe, copies, sieves, interface.index)
     }
@@ -354,17 +368,6 @@ pub(super) fn check_modes(membership: &Membership) -> Result<(), Error> {
         return error("a classic program for fan-out needs the mode cbpf");
     }
     Ok(())
-}
-
-/// The age at which blocks are handed over.
-fn retire_ms(settings: &LiveSettings) -> Result<u32, Error> {
-    if settings.retire < Duration::from_millis(1) || settings.retire > RETIRE_MAX {
-        return Err(Error::Setting(format!(
-            "blocks of frames cannot be handed over at an age of {:?}: it can be 1 ms to {RETIRE_MAX:?}",
-            settings.retire
-        )));
-    }
-    Ok(settings.retire.as_millis() as u32)
 }
 
 impl SocketFilter {

@@ -75,6 +75,8 @@ pub(super) struct Recipe {
     pub hardware: u16,
     /// Age at which a block is handed over, milliseconds.
     pub retire_ms: u32,
+    /// Whose clock frames are stamped by, where it is not the machine's.
+    pub stamp: Option<u32>,
 }
 
 /// Sockets in the order of their opening. When an interface is switched off and on the kernel lets them join again in this
@@ -127,8 +129,14 @@ impl Recipe {
         mut joined: impl FnMut(usize, &RingSocket) -> Result<(), Error>,
     ) -> Result<Option<u16>, Error> {
         for socket in &opened.sockets {
-            let made = socket.ring(self.shape.blocks, self.shape.block_bytes, self.retire_ms);
+            let Shape { blocks, block_bytes, slot_bytes } = self.shape;
+            let made = match slot_bytes {
+                None => socket.ring(blocks, block_bytes, self.retire_ms),
+                Some(slot_bytes) => socket.ring_of_slots(blocks, block_bytes, slot_bytes),
+            };
             made.map_err(|source| self.failed_ring(source))?;
+            let stamped = self.stamp.map_or(Ok(()), |source| socket.stamp(source));
+            stamped.map_err(|source| self.failed("choosing the clock of time stamps", source))?;
             self.attach(socket, index)?;
         }
         for socket in opened.out.iter().flatten() {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error,
-    live::{FanoutMode, Interface, LiveSettings, memory},
+    live::{FanoutMode, Interface, LiveSettings, Stamp, memory},
     sys::{
         arena::{Place, page_bytes},
         bpf::{Map, XdpMode},
@@ -69,6 +69,11 @@ impl XskPlan {
             let what =
                 format!("{name}: AF_XDP is for Ethernet frames, and this interface has none; use packet sockets");
             return Err(Error::Setting(what));
+        }
+        if settings.stamp != Stamp::Host {
+            return Err(Error::Setting(format!(
+                "{name}: AF_XDP does not see the card's time stamps; use packet sockets, or the host's time stamps"
+            )));
         }
         if settings.sharing.is_some() {
             return Err(Error::Setting(format!(

@@ -1,4 +1,4 @@
-//! The memory of a ring of the third version.
+//! The memory of a ring: of blocks (TPACKET_V3), or of slots for one frame each (TPACKET_V2), which are shown as blocks of one.
 //!
 //! JUSTIFICATION: it is shared with the kernel, which writes there.
 
@@ -34,12 +34,29 @@ pub struct Block {
 /// What a frame's header says.
 pub type Header = libc::tpacket3_hdr;
 
+/// From a slot's beginning to the end of the address behind its header (`TPACKET2_HDRLEN`).
+const SLOT_HEADER_BYTES: usize = libc::TPACKET2_HDRLEN;
+/// Where the address begins behind the header of a slot.
+const SLOT_ADDRESS_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
+
+/// How a ring's memory is divided.
+#[derive(Clone, Copy, Debug)]
+enum Layout {
+    Blocks,
+    /// So many in each piece of memory of this length.
+    Slots {
+        per_piece: u32,
+        piece_bytes: u32,
+    },
+}
+
 /// The memory of a ring, mapped into its place.
 #[derive(Debug)]
 pub struct Blocks {
     place: Place,
     count: u32,
     block_bytes: u32,
+    layout: Layout,
     mapped: bool,
 }
 
@@ -52,7 +69,22 @@ impl Blocks {
         if place.len() as u64 != u64::from(count) * u64::from(block_bytes) || count == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the place has another length than the ring"));
         }
-        Ok(Self { place, count, block_bytes, mapped: false })
+        Ok(Self { place, count, block_bytes, layout: Layout::Blocks, mapped: false })
+    }
+
+    /// The place of a ring of slots ([`RingSocket::ring_of_slots`]): each is shown as a block with one frame.
+    ///
+    /// # Errors
+    /// It does not have the length of so many pieces, or no slot fits into one.
+    pub fn of_slots(place: Place, pieces: u32, piece_bytes: u32, slot_bytes: u32) -> io::Result<Self> {
+        let mut ring = Self::new(place, pieces, piece_bytes)?;
+        let per_piece = piece_bytes.checked_div(slot_bytes).unwrap_or(0);
+        if per_piece == 0 || (slot_bytes as usize) < SLOT_HEADER_BYTES {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the slots of the ring have no place"));
+        }
+        ring.layout = Layout::Slots { per_piece, piece_bytes };
+        (ring.count, ring.block_bytes) = (pieces.saturating_mul(per_piece), slot_bytes);
+        Ok(ring)
     }
 
     /// Maps the ring of a socket that has one of this shape.
@@ -84,19 +116,40 @@ impl Blocks {
         self.place.at() + self.start(block)
     }
 
+    #[inline]
     fn start(&self, block: u32) -> usize {
-        (block % self.count) as usize * self.block_bytes as usize
+        let block = block % self.count;
+        match self.layout {
+            Layout::Blocks => block as usize * self.block_bytes as usize,
+            Layout::Slots { per_piece, piece_bytes } => {
+                (block / per_piece) as usize * piece_bytes as usize
+                    + (block % per_piece) as usize * self.block_bytes as usize
+            }
+        }
+    }
+
+    /// Bytes before a frame that are its header's.
+    #[inline]
+    fn header_bytes(&self) -> usize {
+        match self.layout {
+            Layout::Blocks => HEADER_BYTES,
+            Layout::Slots { .. } => SLOT_HEADER_BYTES,
+        }
     }
 
     fn status(&self, block: u32) -> Option<&AtomicU32> {
         if !self.mapped {
             return None;
         }
-        let at = self.start(block)
-            + offset_of!(libc::tpacket_block_desc, hdr)
-            + offset_of!(libc::tpacket_hdr_v1, block_status);
+        let in_block = match self.layout {
+            Layout::Blocks => {
+                offset_of!(libc::tpacket_block_desc, hdr) + offset_of!(libc::tpacket_hdr_v1, block_status)
+            }
+            Layout::Slots { .. } => offset_of!(libc::tpacket2_hdr, tp_status),
+        };
+        let at = self.start(block) + in_block;
         // SAFETY: the block is inside the mapping, which lives as long as `self` and changes only through `&mut self`. The
-        // kernel writes the word as a whole; blocks begin at pages, so it is aligned.
+        // kernel writes the word as a whole; blocks begin at pages and slots at multiples of 16, so it is aligned.
         Some(unsafe { &*self.place.address().add(at).cast::<AtomicU32>() })
     }
 
@@ -113,6 +166,9 @@ impl Blocks {
     pub fn ready(&self, block: u32) -> Option<Block> {
         if !self.is_ready(block) {
             return None;
+        }
+        if matches!(self.layout, Layout::Slots { .. }) {
+            return Some(Block { frames: 1, first: 0 });
         }
         let at = self.start(block) + offset_of!(libc::tpacket_block_desc, hdr);
         // SAFETY: as in `status`; the header is inside the block, and the kernel does not write to it before the block is
@@ -133,11 +189,16 @@ impl Blocks {
     #[must_use]
     #[inline]
     pub fn header(&self, block: u32, at: u32) -> Option<Header> {
-        let end = (at as usize).checked_add(HEADER_BYTES)?;
+        let end = (at as usize).checked_add(self.header_bytes())?;
         if !self.mapped || end > self.block_bytes as usize {
             return None;
         }
         let at = self.start(block) + at as usize;
+        if matches!(self.layout, Layout::Slots { .. }) {
+            // SAFETY: as below.
+            let slot = unsafe { ptr::read_unaligned(self.place.address().add(at).cast::<libc::tpacket2_hdr>()) };
+            return Some(shown(&slot));
+        }
         // SAFETY: inside the mapping. The kernel does not write to a block that it handed over; were it to, the values
         // would be wrong ones, which are checked. Every bit pattern is valid.
         Some(unsafe { ptr::read_unaligned(self.place.address().add(at).cast::<Header>()) })
@@ -148,7 +209,7 @@ impl Blocks {
     #[inline]
     pub fn holds(&self, header_at: u32, mac: u16, bytes: u32) -> bool {
         let start = header_at as usize + usize::from(mac);
-        usize::from(mac) >= HEADER_BYTES && start + bytes as usize <= self.block_bytes as usize
+        usize::from(mac) >= self.header_bytes() && start + bytes as usize <= self.block_bytes as usize
     }
 
     /// The captured bytes behind a header that was read there; `None` where they are not inside the block.
@@ -166,7 +227,11 @@ impl Blocks {
     /// What the kernel says of the frame behind the header at this offset: its address there.
     #[must_use]
     pub fn address(&self, block: u32, header_at: u32) -> Option<libc::sockaddr_ll> {
-        let at = (header_at as usize).checked_add(ADDRESS_AT)?;
+        let behind = match self.layout {
+            Layout::Blocks => ADDRESS_AT,
+            Layout::Slots { .. } => SLOT_ADDRESS_AT,
+        };
+        let at = (header_at as usize).checked_add(behind)?;
         if !self.mapped || at.checked_add(size_of::<libc::sockaddr_ll>())? > self.block_bytes as usize {
             return None;
         }
@@ -178,7 +243,7 @@ impl Blocks {
     #[inline]
     pub fn insert_tag(&mut self, block: u32, header_at: u32, mac: u16, tag: [u8; 4]) -> bool {
         if !self.mapped
-            || usize::from(mac) < HEADER_BYTES + tag.len()
+            || usize::from(mac) < self.header_bytes() + tag.len()
             || !self.holds(header_at, mac, ADDRESSES_BYTES as u32)
         {
             return false;
@@ -192,6 +257,27 @@ impl Blocks {
             ptr::copy_nonoverlapping(tag.as_ptr(), frame.add(ADDRESSES_BYTES - tag.len()), tag.len());
         }
         true
+    }
+}
+
+/// A slot's header in the other's words. Nothing follows in its block.
+fn shown(slot: &libc::tpacket2_hdr) -> Header {
+    Header {
+        tp_next_offset: 0,
+        tp_sec: slot.tp_sec,
+        tp_nsec: slot.tp_nsec,
+        tp_snaplen: slot.tp_snaplen,
+        tp_len: slot.tp_len,
+        tp_status: slot.tp_status,
+        tp_mac: slot.tp_mac,
+        tp_net: slot.tp_net,
+        hv1: libc::tpacket_hdr_variant1 {
+            tp_rxhash: 0,
+            tp_vlan_tci: slot.tp_vlan_tci.into(),
+            tp_vlan_tpid: slot.tp_vlan_tpid,
+            tp_padding: 0,
+        },
+        tp_padding: [0; 8],
     }
 }
 
