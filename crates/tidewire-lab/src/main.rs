@@ -170,6 +170,17 @@ enum Command {
         #[arg(long)]
         capture: Option<PathBuf>,
     },
+    /// Write the traffic of that to a capture
+    LocalityTraffic {
+        /// What to write
+        output: PathBuf,
+        /// Flows
+        #[arg(long, default_value_t = 100_000)]
+        flows: u64,
+        /// Packets
+        #[arg(long, default_value_t = 300_000)]
+        packets: u64,
+    },
     /// Tables and plots of that (a part of what `make bench-pcap` runs)
     BenchLocality {
         /// Where locality.md and the plots are written
@@ -280,6 +291,9 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let traffic = locality::traffic::Traffic { flows, packets, seed: 1 };
             let one = locality::One { kind: application, size, capture, traffic, key, batch_frames: batch.max(1) };
             println!("{}", serde_json::to_string(&locality::one(&one)?)?);
+        }
+        Command::LocalityTraffic { output, flows, packets } => {
+            locality::traffic::Traffic { flows, packets, seed: 1 }.make().write(&output)?;
         }
         Command::BenchLocality { output, quick, rows } => print!("{}", locality::run(&output, quick, &rows)?),
         Command::Engine { connections, rounds, length } => {

@@ -14,4 +14,5 @@ mod live;
 mod offline;
 mod report;
 mod system;
+mod thread;
 mod wake;

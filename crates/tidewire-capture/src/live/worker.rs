@@ -43,6 +43,8 @@ struct Line {
     waiting: VecDeque<Frame>,
     /// Of the batch under way, frames that are this ring's.
     taken: usize,
+    /// The same of each batch that was cut off.
+    cut: VecDeque<usize>,
     /// It was in error: tried again from then on.
     retry: Option<Instant>,
     /// Frames at the front of `waiting`, and behind it if there are more, that came before the filter was replaced.
@@ -79,7 +81,7 @@ impl Worker {
     /// time within `window`.
     #[must_use]
     pub fn new(arena: Arc<Arena>, rings: Vec<Box<dyn Ring>>, place: (usize, usize), window: Duration) -> Self {
-        let line = |ring| Line { ring, waiting: VecDeque::new(), taken: 0, retry: None, old: 0 };
+        let line = |ring| Line { ring, waiting: VecDeque::new(), taken: 0, cut: VecDeque::new(), retry: None, old: 0 };
         Self {
             arena,
             lines: rings.into_iter().map(line).collect(),
@@ -168,6 +170,32 @@ impl Worker {
                 taken => line.ring.give_back(taken),
             }
         }
+    }
+
+    /// Takes the batch away into `frames`, in place of what is there; the next one begins. To be given back by
+    /// [`release_cut`](Self::release_cut), before anything that was gathered later: rings get their memory back in order.
+    pub fn cut(&mut self, frames: &mut Vec<Frame>) {
+        frames.clear();
+        std::mem::swap(frames, &mut self.batch);
+        for line in &mut self.lines {
+            line.cut.push_back(std::mem::take(&mut line.taken));
+        }
+    }
+
+    /// Gives back the batch that was cut off first.
+    pub fn release_cut(&mut self) {
+        for line in &mut self.lines {
+            match line.cut.pop_front() {
+                None | Some(0) => {}
+                Some(taken) => line.ring.give_back(taken),
+            }
+        }
+    }
+
+    /// Whether batches that were cut off have not been given back.
+    #[must_use]
+    pub fn has_cuts(&self) -> bool {
+        self.lines.iter().any(|line| !line.cut.is_empty())
     }
 
     /// How much of the fullest ring is held by frames that were collected and not released, in thousandths. At 1000 nothing

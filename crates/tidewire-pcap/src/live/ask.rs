@@ -172,7 +172,16 @@ impl Live {
     /// `pcap_get_selectable_fd`: also readable while packets of a batch are left.
     pub fn selectable(&self) -> c_int {
         if self.selectable.get().is_none() {
-            let mut all = self.descriptors.clone();
+            // SAFETY: the program knows that nobody reads meanwhile.
+            let ahead = unsafe { &mut (*self.reader.get()).ahead };
+            let mut all = match ahead {
+                None => self.descriptors.clone(),
+                // Readable when a batch is ready, for which the thread has to run.
+                Some(ahead) => match ahead.start() {
+                    Ok(()) => vec![ahead.descriptor()],
+                    Err(_) => return -1,
+                },
+            };
             all.push(self.left.as_raw_fd());
             let Ok(gathered) = Gathered::new(&all) else { return -1 };
             let _ = self.selectable.set(gathered);

@@ -28,6 +28,8 @@ pub(super) struct Sieve {
     program: Vec<BpfInstruction>,
     /// For all packets; else for those that were gathered when it was set.
     pub(super) stays: bool,
+    /// The last batch that it is for, where a thread gathers them.
+    pub(super) until: u64,
 }
 
 impl Sieve {
@@ -65,13 +67,19 @@ impl Live {
         };
         rings.has_filter = in_kernel;
         // What the rings hold is held against it by the worker; what was gathered, here.
-        let sieve = Sieve { program: program.to_vec(), stays: !in_kernel };
+        let mut sieve = Sieve { program: program.to_vec(), stays: !in_kernel, until: 0 };
         // SAFETY: the thread that reads calls this, at most inside a callback, where nothing of the reader is borrowed.
         let reader = unsafe { &mut *self.reader.get() };
         let memory = rings.worker.batch().memory;
         // These passed the old filter, and count.
         let _ = sieve.apply(&Batch { memory, frames: &reader.frames }, &mut reader.order);
-        let more = rings.worker.batch().frames.len() > reader.frames.len();
+        let more = match &reader.ahead {
+            None => rings.worker.batch().frames.len() > reader.frames.len(),
+            Some(ahead) => {
+                sieve.until = ahead.gathered();
+                true
+            }
+        };
         reader.sieve = (more || sieve.stays).then_some(sieve);
         0
     }

@@ -14,11 +14,11 @@ use super::order::Order;
 
 /// Between two looks at a ring while a batch is gathered. The ring's descriptor cannot be waited for meanwhile: it is readable
 /// as long as packets are held.
-const LOOK: Duration = Duration::from_millis(2);
+pub const LOOK: Duration = Duration::from_millis(2);
 
 /// How much of a ring a batch may hold while it is gathered, thousandths: the other half is for what comes while the batch
 /// is delivered.
-const HELD_PERMILLE_MAX: u32 = 500;
+pub const HELD_PERMILLE_MAX: u32 = 500;
 
 /// How batches are gathered and sorted.
 pub struct Locality {
@@ -30,6 +30,8 @@ pub struct Locality {
     /// Processor time of this thread when the batch was handed over.
     begun_ns: u64,
     clock: Instant,
+    /// Whether sorting is judged by the batch.
+    is_judged: bool,
 }
 
 impl Locality {
@@ -37,10 +39,11 @@ impl Locality {
     pub fn new(settings: Settings) -> Self {
         let adaptive = settings.adaptive.then(Adaptive::new);
         let sorter = Sorter::new(settings.key);
-        Self { settings, sorter, adaptive, since: None, begun_ns: 0, clock: Instant::now() }
+        Self { settings, sorter, adaptive, since: None, begun_ns: 0, clock: Instant::now(), is_judged: true }
     }
 
-    fn sorts(&self) -> bool {
+    /// Whether the next batch is to be sorted.
+    pub fn sorts(&self) -> bool {
         self.adaptive.as_ref().is_none_or(Adaptive::sorts)
     }
 
@@ -59,9 +62,19 @@ impl Locality {
         (!left.is_zero()).then(|| left.min(LOOK))
     }
 
+    /// A batch that another thread gathered is about to be delivered. One that was begun before sorting was turned on or off
+    /// says nothing of either.
+    pub fn begin(&mut self, is_sorted: bool) {
+        self.is_judged = is_sorted == self.sorts();
+        if self.adaptive.is_some() {
+            self.begun_ns = thread_ns();
+        }
+    }
+
     /// Sorts a batch that is about to be delivered.
     pub fn sort(&mut self, batch: &Batch<'_>, order: &mut Order) {
         self.since = None;
+        self.is_judged = true;
         // What sorting takes is a part of what it costs.
         if self.adaptive.is_some() {
             self.begun_ns = thread_ns();
@@ -73,7 +86,7 @@ impl Locality {
 
     /// The batch was delivered: what the program took for it is what sorting is judged by.
     pub fn delivered(&mut self, frames: usize) {
-        if let Some(adaptive) = &mut self.adaptive {
+        if let Some(adaptive) = self.adaptive.as_mut().filter(|_| self.is_judged) {
             let spent = thread_ns().saturating_sub(self.begun_ns);
             let now = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
             adaptive.delivered(u32::try_from(frames).unwrap_or(u32::MAX), spent, now);

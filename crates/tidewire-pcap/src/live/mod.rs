@@ -6,6 +6,7 @@
 //! What the reading thread works on ([`Reader`]) is its own; rings are behind a lock that is taken once a batch, so that
 //! statistics and filters can be asked for by another thread. Packets lie where the kernel put them until the read after.
 
+mod ahead;
 mod ask;
 mod change;
 mod locality;
@@ -32,6 +33,7 @@ use crate::{
     report::Report,
     wake::{Event, Gathered},
 };
+use ahead::Ahead;
 use locality::Locality;
 pub use locality::thread_ns;
 use order::Order;
@@ -40,7 +42,7 @@ use shadow::Shadow;
 
 /// A capture.
 pub struct Live {
-    rings: Mutex<Rings>,
+    rings: Arc<Mutex<Rings>>,
     /// The rings' memory.
     arena: Arc<Arena>,
     /// What only the thread that reads touches, and what is called inside its callbacks.
@@ -97,6 +99,8 @@ struct Reader {
     header: PacketHeader,
     /// Packets are gathered and sorted before they are delivered.
     locality: Option<Locality>,
+    /// A thread gathers and sorts them.
+    ahead: Option<Ahead>,
     /// A filter that the kernel did not take, or that was set while packets were gathered for the next batch.
     sieve: Option<change::Sieve>,
     /// What a read found wrong after it had delivered packets: the next one says it.
@@ -105,7 +109,14 @@ struct Reader {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        let taken = self.reader.get_mut().order.taken();
+        let reader = self.reader.get_mut();
+        if reader.ahead.as_ref().is_some_and(Ahead::is_lost) {
+            return;
+        }
+        if let Some(ahead) = &mut reader.ahead {
+            ahead.stop();
+        }
+        let taken = reader.order.taken();
         self.rings().delivered += taken as u64;
         self.tell();
     }

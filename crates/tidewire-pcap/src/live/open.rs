@@ -16,7 +16,7 @@ use tidewire_capture::{
     live::{self, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing},
 };
 
-use super::{Live, Locality, Reader, Rings, Settings, ask, order::Order, shadow::Shadow};
+use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, shadow::Shadow};
 use crate::{
     abi::types::{PacketHeader, status},
     config::{self, Device, Engine, Plan},
@@ -85,15 +85,23 @@ impl Live {
         let shadow = Shadow::new(ask::datalink(link), c_int::try_from(snap).unwrap_or(c_int::MAX), options.nanoseconds);
         let report = Report::open(plan.instance.as_ref());
         let left = Event::new().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
+        let arena = worker.arena();
+        let descriptors: Vec<_> = worker.descriptors().map(|descriptor| descriptor.as_raw_fd()).collect();
+        let rings = Rings { worker, monitor, has_filter: false, left_out: 0, delivered: 0, report };
+        let rings = Arc::new(Mutex::new(rings));
+        let with_thread = plan.locality.as_ref().filter(|locality| locality.thread);
+        let ahead = with_thread.map(|locality| Ahead::new(Arc::clone(&rings), descriptors.clone(), locality));
+        let ahead = ahead.transpose().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
         Ok(Self {
-            arena: worker.arena(),
-            descriptors: worker.descriptors().map(|descriptor| descriptor.as_raw_fd()).collect(),
-            rings: Mutex::new(Rings { worker, monitor, has_filter: false, left_out: 0, delivered: 0, report }),
+            arena,
+            descriptors,
+            rings,
             reader: UnsafeCell::new(Reader {
                 frames: Vec::new(),
                 order: Order::default(),
                 header: PacketHeader { ts: timeval { tv_sec: 0, tv_usec: 0 }, caplen: 0, len: 0 },
                 locality: plan.locality.clone().map(Locality::new),
+                ahead,
                 sieve: None,
                 trouble: None,
             }),

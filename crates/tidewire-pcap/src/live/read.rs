@@ -10,9 +10,9 @@ use std::{
 };
 
 use libc::timeval;
-use tidewire_capture::Frame;
+use tidewire_capture::{Batch, Frame};
 
-use super::{Live, Locality, Reader};
+use super::{Live, Locality, Reader, Rings, ahead::LOOK_AFTER};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, Pcap, status},
     handle::Handle,
@@ -29,7 +29,7 @@ const BATCH_FRAMES: usize = 1024;
 const DISPATCH_PACKETS: usize = 65_536;
 
 /// How long to wait at a time while a device is down.
-const DOWN_WAIT: Duration = Duration::from_millis(50);
+pub(super) const DOWN_WAIT: Duration = Duration::from_millis(50);
 
 /// How long to wait at a time where descriptors do not show that a device is gone.
 pub(super) const SILENT_WAIT: Duration = Duration::from_millis(500);
@@ -268,7 +268,7 @@ impl Live {
             }
             let mut rings = self.rings();
             rings.delivered += reader.order.count(&reader.frames) as u64;
-            rings.worker.release();
+            reader.release(&mut rings);
             let is_due = rings.report.as_ref().is_some_and(Report::is_due);
             drop(rings);
             reader.frames.clear();
@@ -339,6 +339,9 @@ impl Live {
     fn gather(&self, wait: bool) -> Result<Gathered, String> {
         // SAFETY: as in `finish`.
         let reader = unsafe { &mut *self.reader.get() };
+        if reader.ahead.is_some() {
+            return self.pick_up(reader);
+        }
         let mut rings = self.rings();
         let held = rings.worker.batch().frames.len();
         let wanted = reader.locality.as_ref().map_or(BATCH_FRAMES, Locality::wanted);
@@ -360,11 +363,35 @@ impl Live {
         if let Some(locality) = &mut reader.locality {
             locality.sort(&rings.worker.batch(), &mut reader.order);
         }
+        self.sift(reader, &mut rings, 0)
+    }
+
+    /// The batch that the other thread gathered, if one is ready.
+    fn pick_up(&self, reader: &mut Reader) -> Result<Gathered, String> {
+        let (Some(ahead), Some(locality)) = (&mut reader.ahead, &mut reader.locality) else {
+            return Ok(Gathered::Nothing);
+        };
+        ahead.start()?;
+        let Some(ready) = ahead.take(locality.sorts(), &mut reader.frames) else {
+            self.check(&mut self.rings())?;
+            return Ok(Gathered::Nothing);
+        };
+        locality.begin(ready.order.is_some());
+        match ready.order {
+            None => reader.order.restart(),
+            Some(order) => reader.order.list(|indexes| *indexes = order),
+        }
+        self.sift(reader, &mut self.rings(), ready.number)
+    }
+
+    /// Leaves out of a batch what a filter does not want that the kernel has not, or not yet.
+    fn sift(&self, reader: &mut Reader, rings: &mut Rings, number: u64) -> Result<Gathered, String> {
         if let Some(sieve) = &reader.sieve {
-            let left_out = sieve.apply(&rings.worker.batch(), &mut reader.order);
+            let batch = Batch { memory: rings.worker.batch().memory, frames: &reader.frames };
+            let left_out = sieve.apply(&batch, &mut reader.order);
             if sieve.stays {
                 rings.left_out += left_out as u64;
-            } else {
+            } else if number >= sieve.until {
                 reader.sieve = None;
             }
         }
@@ -372,7 +399,7 @@ impl Live {
             // None of them passed the filter that was set since.
             reader.frames.clear();
             reader.order.restart();
-            rings.worker.release();
+            reader.release(rings);
             return Ok(Gathered::Nothing);
         }
         Ok(Gathered::Batch)
@@ -382,6 +409,12 @@ impl Live {
         let mut most = most;
         let mut descriptors: Vec<RawFd> = Vec::with_capacity(self.descriptors.len() + 1);
         descriptors.push(handle.woken.as_raw_fd());
+        // SAFETY: as in `finish`.
+        if let Some(ahead) = unsafe { &(*self.reader.get()).ahead } {
+            descriptors.push(ahead.descriptor());
+            wake::wait(&descriptors, Some(most.map_or(LOOK_AFTER, |most| most.min(LOOK_AFTER))));
+            return;
+        }
         let mut rings = self.rings();
         if !rings.worker.prepare_wait() {
             return;
@@ -402,6 +435,15 @@ impl Live {
 }
 
 impl Reader {
+    /// Gives the batch back that was delivered.
+    fn release(&self, rings: &mut Rings) {
+        if self.ahead.is_some() {
+            rings.worker.release_cut();
+        } else {
+            rings.worker.release();
+        }
+    }
+
     #[inline]
     fn next(&mut self) -> Option<Frame> {
         self.order.next(&self.frames)

@@ -1,13 +1,12 @@
 //! Reading ahead: in the thread that delivers, or in one of its own.
 //!
-//! JUSTIFICATION: the system's handle is a pointer of the C ABI; a thread's signals are blocked by a call that has no wrapper in
-//! the standard library.
+//! JUSTIFICATION: the system's handle is a pointer of the C ABI.
 
 use std::{
     ffi::{CStr, c_int},
     mem, ptr, slice,
     sync::mpsc::{Receiver, Sender, channel},
-    thread::{self, JoinHandle},
+    thread::JoinHandle,
 };
 
 use tidewire_capture::{
@@ -20,6 +19,7 @@ use crate::{
     abi::types::{Pcap, status},
     live::thread_ns,
     system::{self, system},
+    thread,
 };
 
 /// Bytes of packets in a batch, whatever their number: 16,000 large ones, or some hundred of the largest there are.
@@ -76,7 +76,7 @@ impl Feed {
         }
         let (empty, to_fill) = channel();
         let (filled, full) = channel();
-        let thread = spawn(move || work(gatherer, &to_fill, &filled)).map_err(|error| {
+        let thread = thread::spawn(move || work(gatherer, &to_fill, &filled)).map_err(|error| {
             format!("locality: starting the thread that gathers packets: {error}; set locality_thread to off")
         })?;
         Ok(Self::Thread(Box::new(Ahead {
@@ -145,21 +145,6 @@ fn work(mut gatherer: Gatherer, to_fill: &Receiver<(Batch, bool)>, filled: &Send
             return;
         }
     }
-}
-
-/// Starts a thread in which no signal is handled: they are the program's.
-fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
-    // SAFETY: sets of signals are integers, for which zeroes are valid.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (mem::zeroed(), mem::zeroed()) };
-    // SAFETY: the pointers are to locals that live throughout the calls.
-    unsafe {
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-    }
-    let thread = thread::Builder::new().name("tidewire-gather".into()).spawn(work);
-    // SAFETY: as above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
-    thread
 }
 
 impl Gatherer {

@@ -211,3 +211,28 @@ fn frames_that_came_before_a_filter_are_asked_of_it_and_given_back_in_order() {
     worker.release();
     assert_eq!(scripts.iter().map(|script| script.lock().unwrap().given_back).collect::<Vec<_>>(), [4, 2]);
 }
+
+#[test]
+fn batches_that_are_cut_off_are_given_back_in_their_order() {
+    let (mut worker, scripts) = worker(1, (0, 1));
+    scripts[0].lock().unwrap().coming.extend([10, 20, 30]);
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    assert_eq!(worker.gather(2), 2);
+    worker.cut(&mut first);
+    assert!(worker.has_cuts() && worker.batch().frames.is_empty());
+    worker.gather(2);
+    worker.cut(&mut second);
+    let times = |frames: &[Frame]| frames.iter().map(|frame| frame.timestamp_ns).collect::<Vec<_>>();
+    assert_eq!((times(&first), times(&second)), (vec![10, 20], vec![30]));
+    let given_back = || scripts[0].lock().unwrap().given_back;
+    assert_eq!(given_back(), 0);
+    worker.release_cut();
+    assert_eq!(given_back(), 2);
+    worker.release_cut();
+    assert_eq!((given_back(), worker.has_cuts()), (3, false));
+    worker.release_cut();
+    worker.cut(&mut first);
+    assert!(first.is_empty());
+    worker.release_cut();
+    assert_eq!(given_back(), 3);
+}

@@ -1,0 +1,102 @@
+//! The peer for locality: an application with large tables that takes its packets by libpcap, from an interface or a file.
+//!
+//! `locality-loop rules 300 (--file FILE | --interface IFACE)`; at the end of the file, on SIGTERM or Ctrl-C it prints what
+//! it found and what that cost. Run it with LD_PRELOAD and TIDEWIRE_LOCALITY to have its packets sorted.
+#![forbid(unsafe_code)]
+
+use std::{path::PathBuf, process::ExitCode, time::Instant};
+
+use clap::Parser;
+use pcap::{Activated, Capture, Error};
+use tidewire_core::{Frame, wire::LinkType};
+use tidewire_lab::{
+    locality::apps::{Application, Kinds},
+    sys::thread_cpu_ns,
+};
+
+/// An application with large tables over libpcap
+#[derive(Parser)]
+struct Arguments {
+    /// rules, flows or ngrams
+    application: String,
+    /// Patterns of a service, flows known already, or KiB of a service's filter
+    size: u64,
+    /// A capture
+    #[arg(long, required_unless_present = "interface")]
+    file: Option<PathBuf>,
+    /// An interface
+    #[arg(long, conflicts_with = "file")]
+    interface: Option<String>,
+    /// The ring, bytes
+    #[arg(long, default_value_t = 16 << 20)]
+    buffer: i32,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("locality-loop: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    let say = |error: Error| error.to_string();
+    let kind = Kinds::ALL.into_iter().find(|kind| kind.name() == arguments.application);
+    let mut application = kind.ok_or("the application is rules, flows or ngrams")?.build(arguments.size);
+    let mut capture: Capture<dyn Activated> = match (&arguments.file, &arguments.interface) {
+        (Some(file), _) => Capture::from_file(file).map_err(say)?.into(),
+        (None, interface) => {
+            let inactive = Capture::from_device(interface.as_deref().unwrap_or_default()).map_err(say)?;
+            let inactive = inactive.promisc(true).snaplen(65_535).buffer_size(arguments.buffer).timeout(100);
+            inactive.open().map_err(say)?.into()
+        }
+    };
+    let stop = capture.breakloop_handle();
+    ctrlc::set_handler(move || stop.breakloop()).map_err(|error| error.to_string())?;
+    eprintln!("locality-loop: ready");
+    let (begun, cpu) = (Instant::now(), thread_cpu_ns());
+    let (ended, packets) = deliver(&mut capture, &mut *application);
+    let cpu_ns = thread_cpu_ns() - cpu;
+    match ended {
+        Ok(()) | Err(Error::TimeoutExpired | Error::NoMorePackets) => {}
+        // That the loop was broken is an error without a text.
+        Err(Error::PcapError(text)) if text.is_empty() => {}
+        Err(error) => return Err(error.to_string()),
+    }
+    let stats = capture.stats().ok().map_or([0; 2], |stats| [stats.received, stats.dropped]);
+    println!(
+        "{{\"packets\":{packets},\"found\":{},\"table_bytes\":{},\"cpu_ns\":{cpu_ns},\"ns_per_packet\":{:.1},\"wall_s\":{:.3},\"received\":{},\"dropped\":{}}}",
+        application.found(),
+        application.table_bytes(),
+        cpu_ns as f64 / packets.max(1) as f64,
+        begun.elapsed().as_secs_f64(),
+        stats[0],
+        stats[1]
+    );
+    Ok(())
+}
+
+fn deliver(capture: &mut Capture<dyn Activated>, application: &mut dyn Application) -> (Result<(), Error>, u64) {
+    let mut packets = 0_u64;
+    let ended = capture.for_each(None, |packet| {
+        packets += 1;
+        let time = packet.header.ts;
+        let time_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        let frame = Frame {
+            at: 0,
+            captured_bytes: packet.header.caplen,
+            wire_bytes: packet.header.len,
+            link: LinkType::ETHERNET,
+            interface: 0,
+            timestamp_ns: time_ns,
+            clock_ns: time_ns,
+            number: packets,
+            origin: 0,
+        };
+        application.packet(&frame, packet.data);
+    });
+    (ended, packets)
+}

@@ -1,0 +1,224 @@
+//! The thread that gathers and sorts the next batch while one is delivered.
+//!
+//! JUSTIFICATION: see [`super`].
+//!
+//! Two batches are under way, as in the locality buffering paper: one that the program is given, and one that is gathered; it
+//! waits in a place of its own once it is full or old enough. The thread begins with the first read, because programs become
+//! daemons before that, and `fork(2)` copies no threads; it ends with the handle.
+
+use std::{
+    os::fd::{AsRawFd, RawFd},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use tidewire_capture::{
+    Frame,
+    locality::{Settings, Sorter},
+};
+
+use super::{Rings, read::DOWN_WAIT};
+use crate::{
+    live::locality::{HELD_PERMILLE_MAX, LOOK},
+    thread,
+    wake::{self, Event},
+};
+
+/// A batch that waits for the program.
+#[derive(Default)]
+pub struct Ready {
+    /// Its frames.
+    frames: Vec<Frame>,
+    /// Their order; none where it is that of arrival.
+    pub order: Option<Vec<u32>>,
+    /// Batches are numbered from 0.
+    pub number: u64,
+}
+
+/// What both threads know.
+struct Shared {
+    rings: Arc<Mutex<Rings>>,
+    settings: Settings,
+    descriptors: Vec<RawFd>,
+    ready: Mutex<Option<Ready>>,
+    /// Memory for frames: asked of the system for each batch it would cost more than sorting.
+    spare: Mutex<Vec<Frame>>,
+    /// Set while a batch is ready.
+    full: Event,
+    /// Wakes the thread: there is room, or it is to end.
+    room: Event,
+    ends: AtomicBool,
+    sorts: AtomicBool,
+    /// The number of the batch that is gathered; changes under the rings' lock.
+    number: AtomicU64,
+}
+
+/// The thread.
+pub struct Ahead {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// The process that it was started in.
+    process: u32,
+}
+
+impl Ahead {
+    /// To be started by [`Ahead::start`].
+    ///
+    /// # Errors
+    /// The process has no room for more descriptors.
+    pub fn new(rings: Arc<Mutex<Rings>>, descriptors: Vec<RawFd>, settings: &Settings) -> std::io::Result<Self> {
+        let shared = Shared {
+            rings,
+            settings: settings.clone(),
+            descriptors,
+            ready: Mutex::new(None),
+            spare: Mutex::default(),
+            full: Event::new()?,
+            room: Event::new()?,
+            ends: AtomicBool::new(false),
+            sorts: AtomicBool::new(true),
+            number: AtomicU64::new(0),
+        };
+        Ok(Self { shared: Arc::new(shared), thread: None, process: 0 })
+    }
+
+    /// Starts it, if it does not run.
+    ///
+    /// # Errors
+    /// It ran in the parent of this process, or cannot be started.
+    pub fn start(&mut self) -> Result<(), String> {
+        if self.thread.is_some() {
+            let is_here = self.process == std::process::id();
+            let gone = "locality: packets are gathered by a thread, which fork does not copy; read from the handle after the fork \
+                        only, or set locality_thread to off";
+            return if is_here { Ok(()) } else { Err(gone.into()) };
+        }
+        let shared = Arc::clone(&self.shared);
+        let thread = thread::spawn(move || shared.work());
+        let off = "set locality_thread to off";
+        self.thread =
+            Some(thread.map_err(|error| format!("locality: starting the thread that gathers: {error}; {off}"))?);
+        self.process = std::process::id();
+        Ok(())
+    }
+
+    /// Whether the process that it runs in is this one's parent: then nothing that it may have locked can be used.
+    pub fn is_lost(&self) -> bool {
+        self.thread.is_some() && self.process != std::process::id()
+    }
+
+    /// The batch that is ready, if one is, in place of `frames`, whose memory is used again.
+    pub fn take(&self, sorts: bool, frames: &mut Vec<Frame>) -> Option<Ready> {
+        self.shared.sorts.store(sorts, Ordering::Relaxed);
+        let mut taken = self.shared.ready().take()?;
+        std::mem::swap(&mut taken.frames, frames);
+        *self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut taken.frames);
+        self.shared.full.clear();
+        self.shared.room.set();
+        Some(taken)
+    }
+
+    /// Readable while a batch is ready.
+    pub fn descriptor(&self) -> RawFd {
+        self.shared.full.as_raw_fd()
+    }
+
+    /// The number of the batch that is gathered; the rings are locked.
+    pub fn gathered(&self) -> u64 {
+        self.shared.number.load(Ordering::Relaxed)
+    }
+
+    /// Ends it.
+    pub fn stop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        if self.process != std::process::id() {
+            // There is nothing to wait for.
+            std::mem::forget(thread);
+            return;
+        }
+        self.shared.ends.store(true, Ordering::SeqCst);
+        self.shared.room.set();
+        let _ = thread.join();
+    }
+}
+
+impl Shared {
+    fn rings(&self) -> MutexGuard<'_, Rings> {
+        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ready(&self) -> MutexGuard<'_, Option<Ready>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        let mut sorter = Sorter::new(self.settings.key);
+        let mut since = None;
+        loop {
+            // In this order: who ends it says so before it sets the event.
+            self.room.clear();
+            if self.ends.load(Ordering::SeqCst) {
+                return;
+            }
+            if self.ready().is_some() {
+                // What comes meanwhile stays in the rings.
+                wake::wait(&[self.room.as_raw_fd()], None);
+            } else if let Some(ready) = self.gather(&mut sorter, &mut since) {
+                *self.ready() = Some(ready);
+                self.full.set();
+            }
+        }
+    }
+
+    /// A batch, or none after a wait for packets.
+    fn gather(&self, sorter: &mut Sorter, since: &mut Option<Instant>) -> Option<Ready> {
+        let mut rings = self.rings();
+        let worker = &mut rings.worker;
+        let wanted = self.settings.batch_frames as usize;
+        let held = worker.batch().frames.len();
+        worker.gather(wanted.saturating_sub(held).max(1));
+        let all = worker.batch().frames.len();
+        if all == 0 {
+            *since = None;
+            let mut most = None;
+            let mut descriptors = vec![self.room.as_raw_fd()];
+            if !worker.prepare_wait() {
+                return None;
+            }
+            if worker.is_troubled() {
+                most = Some(DOWN_WAIT);
+            } else if worker.waits() || worker.has_cuts() {
+                // The descriptors are readable as long as packets are held.
+                most = Some(LOOK);
+            } else {
+                descriptors.extend(&self.descriptors);
+            }
+            drop(rings);
+            wake::wait(&descriptors, most);
+            return None;
+        }
+        let sorts = self.sorts.load(Ordering::Relaxed);
+        let left = self.settings.timeout.saturating_sub(since.get_or_insert_with(Instant::now).elapsed());
+        if sorts && all < wanted && !left.is_zero() && worker.held_permille() <= HELD_PERMILLE_MAX {
+            drop(rings);
+            wake::wait(&[self.room.as_raw_fd()], Some(left.min(LOOK)));
+            return None;
+        }
+        *since = None;
+        let order = sorts.then(|| {
+            let mut order = Vec::new();
+            sorter.order(&worker.batch(), &mut order);
+            order
+        });
+        let mut frames = std::mem::take(&mut *self.spare.lock().unwrap_or_else(PoisonError::into_inner));
+        worker.cut(&mut frames);
+        Some(Ready { frames, order, number: self.number.fetch_add(1, Ordering::Relaxed) })
+    }
+}
+
+/// How long the reading thread waits for a batch before it looks after the devices.
+pub const LOOK_AFTER: Duration = Duration::from_millis(200);

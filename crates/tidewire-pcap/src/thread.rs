@@ -1,0 +1,23 @@
+//! Threads beside a program's own.
+//!
+//! JUSTIFICATION: a thread's signals are blocked by a call that has no wrapper in the standard library.
+
+use std::{
+    mem, ptr,
+    thread::{Builder, JoinHandle},
+};
+
+/// Starts a thread in which no signal is handled: they are the program's.
+pub fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    // SAFETY: sets of signals are integers, for which zeroes are valid.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (mem::zeroed(), mem::zeroed()) };
+    // SAFETY: the pointers are to locals that live throughout the calls.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+    }
+    let thread = Builder::new().name("tidewire-gather".into()).spawn(work);
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    thread
+}

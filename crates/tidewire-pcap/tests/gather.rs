@@ -1,0 +1,159 @@
+//! Live handles with locality, gathered by the thread that reads and by one of its own: a C program reads in every way what
+//! another one sends over a cable in a namespace of the test's own.
+
+use std::{
+    collections::HashSet,
+    env,
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+    thread,
+};
+
+use tidewire_capture::sys::net::own_namespace;
+
+/// Packets that are sent; fewer than a batch, so that a batch ends by its age.
+const PACKETS: usize = 3000;
+/// Ports that they go to, in turns.
+const PORTS: usize = 50;
+
+/// The library as this build makes it: no test links it, so that cargo does not build it for them.
+fn library() -> PathBuf {
+    if let Some(path) = env::var_os("TIDEWIRE_PCAP_LIBRARY") {
+        return path.into();
+    }
+    let own = env::current_exe().expect("a path");
+    // target/PROFILE/deps/NAME
+    let folder = own.parent().and_then(Path::parent).expect("a folder");
+    let profile = folder.file_name().and_then(|name| name.to_str()).expect("a name");
+    let profile = if profile == "debug" { "dev" } else { profile };
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--locked", "--offline", "-p", "tidewire-pcap", "--lib", "--profile", profile]);
+    cargo.arg("--target-dir").arg(folder.parent().expect("a folder"));
+    let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    folder.join("libtidewire_pcap.so")
+}
+
+struct Bench {
+    _folder: tempfile::TempDir,
+    program: PathBuf,
+    library: PathBuf,
+}
+
+/// None where there can be no cable, or no C program.
+fn bench() -> Option<&'static Bench> {
+    static MADE: OnceLock<Option<Bench>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        if let Err(error) = thread::spawn(own_namespace).join().expect("a thread") {
+            eprintln!("skipped: no network namespace of our own: {error}");
+            return None;
+        }
+        if !Command::new("ip").arg("-V").output().is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: there is no `ip`");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("gather");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/gather.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-o"]).arg(&program).arg(source).args(["-lpcap", "-lpthread"]);
+        if !compiler.output().is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: no C compiler, or no pcap.h");
+            return None;
+        }
+        Some(Bench { _folder: folder, program, library: library() })
+    });
+    made.as_ref()
+}
+
+/// Runs a way of reading while packets are sent; what it printed after it was ready.
+fn read(bench: &Bench, way: &str, variables: &[(&str, &str)]) -> Vec<String> {
+    thread::scope(|scope| scope.spawn(|| read_on_a_cable(bench, way, variables)).join().expect("a thread"))
+}
+
+fn read_on_a_cable(bench: &Bench, way: &str, variables: &[(&str, &str)]) -> Vec<String> {
+    own_namespace().expect("a namespace");
+    for words in ["link add tx0 type veth peer name rx0", "link set tx0 up", "link set rx0 up"] {
+        let done = Command::new("ip").args(words.split(' ')).status().expect("ip");
+        assert!(done.success(), "ip {words}");
+    }
+    let mut command = Command::new("timeout");
+    command.arg("60").arg(&bench.program).args([way, "rx0", &PACKETS.to_string()]).stdout(Stdio::piped());
+    command.env("PCAP_CONFIG", "/dev/null").env("LD_PRELOAD", &bench.library).envs(variables.iter().copied());
+    let mut child = command.spawn().expect("timeout");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while line != "ready\n" {
+        line.clear();
+        assert!(output.read_line(&mut line).expect("text") > 0, "{way}: it ended before it was ready");
+        assert!(!line.starts_with("open") && !line.starts_with("filter"), "{way}: {line}");
+    }
+    let sent = Command::new(&bench.program).args(["send", "tx0", &PACKETS.to_string()]).status().expect("it runs");
+    assert!(sent.success());
+    let mut text = String::new();
+    output.read_to_string(&mut text).expect("text");
+    assert!(child.wait().expect("it ends").success(), "{way} {variables:?}: {text}");
+    text.lines().map(str::to_owned).collect()
+}
+
+fn packets(lines: &[String]) -> Vec<(u32, u32)> {
+    let words = lines.iter().filter_map(|line| line.strip_prefix("packet ")?.split_once(' '));
+    words.map(|(port, number)| (port.parse().expect("a port"), number.parse().expect("a number"))).collect()
+}
+
+fn settings(batch: &'static str) -> [[(&'static str, &'static str); 3]; 2] {
+    ["off", "on"].map(|thread| {
+        [("TIDEWIRE_LOCALITY", "port"), ("TIDEWIRE_LOCALITY_BATCH", batch), ("TIDEWIRE_LOCALITY_THREAD", thread)]
+    })
+}
+
+#[test]
+fn every_packet_comes_once_and_ports_together() {
+    let Some(bench) = bench() else { return };
+    for way in ["loop", "select", "next", "daemon"] {
+        for variables in settings("4000") {
+            let packets = packets(&read(bench, way, &variables));
+            let unique: HashSet<_> = packets.iter().collect();
+            assert_eq!((packets.len(), unique.len()), (PACKETS, PACKETS), "{way} {variables:?}");
+            let runs = packets.chunk_by(|a, b| a.0 == b.0).count();
+            // Batches by age: a slow machine may need several for what is sent in some milliseconds.
+            assert!(runs < PORTS * 20, "{runs} runs of ports: {way} {variables:?}");
+            for port in 1000..1000 + PORTS as u32 {
+                let numbers = packets.iter().filter(|packet| packet.0 == port).map(|packet| packet.1);
+                assert!(numbers.is_sorted(), "order within a port: {way} {variables:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn small_batches_are_full_and_follow_each_other() {
+    let Some(bench) = bench() else { return };
+    for variables in settings("100") {
+        let packets = packets(&read(bench, "loop", &variables));
+        assert_eq!(packets.iter().collect::<HashSet<_>>().len(), PACKETS, "{variables:?}");
+        let numbers: Vec<_> = packets.iter().map(|packet| packet.1).collect();
+        let far = numbers.iter().enumerate().filter(|(at, number)| at.abs_diff(**number as usize) > 100).count();
+        assert_eq!(far, 0, "no packet is further from its place than a batch is long: {variables:?}");
+    }
+}
+
+#[test]
+fn signals_are_the_programs_and_threads_their_processs() {
+    let Some(bench) = bench() else { return };
+    for variables in settings("100") {
+        let lines = read(bench, "signal", &variables);
+        let handled: Vec<_> = lines.iter().filter(|line| line.starts_with("signal")).collect();
+        assert!(!handled.is_empty() && handled.iter().all(|line| line.ends_with(" 1")), "{handled:?}");
+        read(bench, "close", &variables);
+    }
+    let [_, with_thread] = settings("100");
+    let lines = read(bench, "fork", &with_thread);
+    let said = lines.iter().find(|line| line.starts_with("child")).expect("what the child said");
+    assert!(
+        said.starts_with("child -1 locality: packets are gathered by a thread, which fork does not copy"),
+        "{said}"
+    );
+}
