@@ -3,7 +3,7 @@
 # Where privileges lack, each says so and passes; REQUIRE=1 makes that a failure.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-scripts/setup.sh build live
+scripts/setup.sh build live programs
 if ! unshare -n true 2>/dev/null; then
   echo "live: no network namespace of our own (root is needed): the tests below are skipped" >&2
   [ "${REQUIRE:-}" != 1 ] || exit 1
@@ -13,5 +13,6 @@ cargo test --locked --profile quick -p tidewire --test 'live*'
 cargo test --locked --profile quick -p tidewire-gen
 cargo test --locked --profile quick -p tidewire-lab --test 'kernel*' --test 'live*' --test applications \
   --test steering_kernel --test steering_live
+cargo test --locked --profile quick -p tidewire-pcap
 cargo test --locked --profile quick -p tidewire-cli --test 'live*' --test beside
 echo "live: passed"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, live, lab, bpf, bench); says what it does.
+# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, programs, live, lab, bpf, bench); says what it does.
 # The only place where packages are installed. Debian 12 (and what is derived from it); elsewhere it names what is needed.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -8,11 +8,12 @@ packages_for() {
   case "$1" in
     build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, zstd's C sources, filter expressions
     test) echo tshark tcpdump iproute2 python3 ;;                   # oracles, network namespaces
+    programs) echo softflowd fprobe nfdump p0f ngrep argus-server argus-client ssldump nmap libndpi-bin libnids-dev python3-scapy openssl ;; # what runs over the drop-in libpcap
     live) echo iproute2 tcpdump nginx-light curl iperf3 bind9-dnsutils util-linux ;; # namespaces, and what talks in them
     lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 iputils-ping python3 curl ;; # real traffic
     bpf) echo clang llvm linux-libc-dev ;;                          # the kernel programs (bpf/)
-    bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace ;;
-    *) echo "setup.sh: unknown purpose '$1' (build, test, live, lab, bpf, bench)" >&2; return 2 ;;
+    bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace libndpi-bin libndpi-dev valgrind ;;
+    *) echo "setup.sh: unknown purpose '$1' (build, test, programs, live, lab, bpf, bench)" >&2; return 2 ;;
   esac
 }
 
@@ -51,13 +52,18 @@ check_toolchain() {
   fi
 }
 
-wanted=()
+wanted=() others=()
 for purpose in "$@"; do
   [ "$purpose" != build ] || check_toolchain
+  # Tests of a program that cannot be installed say so: none of these is needed for the others.
+  if [ "$purpose" = programs ]; then read -ra others <<<"$(packages_for "$purpose")"; continue; fi
   read -ra names <<<"$(packages_for "$purpose")"
   wanted+=("${names[@]}")
 done
 if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
-  echo "setup: not a Debian system, so nothing is installed; needed (Debian's names): ${wanted[*]}" >&2; exit 0
+  echo "setup: not a Debian system, so nothing is installed; needed (Debian's names): ${wanted[*]} ${others[*]}" >&2; exit 0
 fi
 install_missing "${wanted[@]}"
+for package in "${others[@]}"; do
+  install_missing "$package" 2>/dev/null || echo "setup: $package cannot be installed; what needs it is skipped" >&2
+done

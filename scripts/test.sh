@@ -3,7 +3,7 @@
 # Profile `quick`: optimised, with debug assertions and overflow checks, so that whole captures can be run.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
-scripts/setup.sh build test live
+scripts/setup.sh build test live programs
 cargo test --locked --workspace --profile quick
 FUZZ_SECONDS=${TEST_FUZZ_SECONDS:-5} scripts/fuzz.sh --if-possible
 echo "test: passed"
