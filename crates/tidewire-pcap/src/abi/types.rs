@@ -19,6 +19,8 @@ pub mod status {
     pub const NO_SUCH_DEVICE: i32 = -5;
     /// `PCAP_ERROR_PERM_DENIED`
     pub const PERMISSION: i32 = -8;
+    /// `PCAP_ERROR_RFMON_NOTSUP`
+    pub const NO_MONITOR_MODE: i32 = -6;
     /// `PCAP_ERROR_IFACE_NOT_UP`
     pub const NOT_UP: i32 = -9;
     /// `PCAP_ERROR_PROMISC_PERM_DENIED`

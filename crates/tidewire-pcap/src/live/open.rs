@@ -36,6 +36,8 @@ const RING_BYTES_MIN: usize = 1 << 20;
 /// somebody who watches would notice.
 const RETIRE_MIN: Duration = Duration::from_millis(5);
 const RETIRE_MAX: Duration = Duration::from_millis(100);
+/// The same in immediate mode: the shortest that there is.
+const RETIRE_IMMEDIATE: Duration = Duration::from_millis(1);
 
 /// Bytes of a packet where all are wanted (`MAXIMUM_SNAPLEN` of the system's library).
 const SNAP_MAX: u32 = 262_144;
@@ -140,7 +142,7 @@ fn refuse(options: &Options) -> Result<(), Refusal> {
         )))
     };
     if options.monitor {
-        return only("monitor mode");
+        return only("monitor mode").map_err(|refusal| Refusal { status: status::NO_MONITOR_MODE, ..refusal });
     }
     if options.protocol != 0 {
         return only("capturing one protocol");
@@ -181,7 +183,10 @@ fn settings(plan: &Plan, options: &Options, asked: Option<&Asked>, devices: &[In
     } else {
         settings.memberships = memberships;
     }
-    settings.retire = options.timeout().unwrap_or(RETIRE_MAX).clamp(RETIRE_MIN, RETIRE_MAX);
+    settings.retire = match options.immediate {
+        true => RETIRE_IMMEDIATE,
+        false => options.timeout().unwrap_or(RETIRE_MAX).clamp(RETIRE_MIN, RETIRE_MAX),
+    };
     settings
 }
 

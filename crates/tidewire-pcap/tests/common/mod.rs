@@ -11,8 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::sys::net::own_namespace;
-use tidewire_gen::net::Link;
+use tidewire_capture::{live::Interface, sys::net::own_namespace};
 
 /// The link's ends: what is sent at the far end arrives at the near one.
 pub const NEAR: &str = "tw0";
@@ -120,7 +119,7 @@ pub fn on_a_link<T: Send>(work: impl FnOnce() -> T + Send) -> T {
             ip(&format!("link set {NEAR} up"));
             ip(&format!("link set {FAR} up"));
             // What is sent before the carrier is there is lost without a word.
-            let carries = |name: &str| Link::find(name).is_ok_and(|link| link.is_running);
+            let carries = |name: &str| Interface::find(name).is_ok_and(|link| link.running);
             assert!(wait_until(Duration::from_secs(10), || carries(NEAR) && carries(FAR)), "the link has no carrier");
             work()
         });
