@@ -207,8 +207,14 @@ impl Library {
 static SYSTEM: OnceLock<System> = OnceLock::new();
 
 /// The system's library; an empty one where there is none.
+#[inline]
 pub fn system() -> &'static System {
-    SYSTEM.get_or_init(|| find().map_or_else(System::default, System::of))
+    #[cold]
+    #[inline(never)]
+    fn first() -> &'static System {
+        SYSTEM.get_or_init(|| find().map_or_else(System::default, System::of))
+    }
+    SYSTEM.get().unwrap_or_else(first)
 }
 
 /// The system's library, if it is loaded already.

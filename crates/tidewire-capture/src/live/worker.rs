@@ -369,7 +369,10 @@ impl Worker {
             && line.old == 0
         {
             line.taken += line.waiting.len();
-            self.batch.extend(line.waiting.drain(..));
+            let (first, second) = line.waiting.as_slices();
+            self.batch.extend_from_slice(first);
+            self.batch.extend_from_slice(second);
+            line.waiting.clear();
         } else {
             let horizon = if self.lines.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
             while self.batch.len() - before < most {

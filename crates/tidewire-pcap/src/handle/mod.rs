@@ -94,9 +94,10 @@ impl Handle {
         }
         let words = pcap.cast::<u64>();
         // SAFETY: both kinds are longer than two words, and aligned for them.
-        let (magic, place) = unsafe { (words.read(), words.add(1).read()) };
-        if magic != MAGIC || place != pcap as u64 ^ TURN {
-            return None;
+        unsafe {
+            if words.read() != MAGIC || words.add(1).read() != pcap as u64 ^ TURN {
+                return None;
+            }
         }
         // SAFETY: the words say that it is one of ours. It is only ever shared: what changes is in cells.
         Some(unsafe { &*pcap.cast::<Self>() })

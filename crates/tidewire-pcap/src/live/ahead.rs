@@ -21,7 +21,7 @@ use tidewire_capture::{
     locality::{Settings, Sorter},
 };
 
-use super::{Rings, read::DOWN_WAIT};
+use super::{Packet, Rings, read::DOWN_WAIT};
 use crate::{
     live::locality::{HELD_PERMILLE_MAX, LOOK},
     thread,
@@ -31,8 +31,7 @@ use crate::{
 /// A batch that waits for the program.
 #[derive(Default)]
 pub struct Ready {
-    /// Its frames.
-    frames: Vec<Frame>,
+    packets: Vec<Packet>,
     /// Their order; none where it is that of arrival.
     pub order: Option<Vec<u32>>,
     /// Batches are numbered from 0.
@@ -45,8 +44,8 @@ struct Shared {
     settings: Settings,
     descriptors: Vec<RawFd>,
     ready: Mutex<Option<Ready>>,
-    /// Memory for frames: asked of the system for each batch it would cost more than sorting.
-    spare: Mutex<Vec<Frame>>,
+    /// Memory for packets: asked of the system for each batch it would cost more than sorting.
+    spare: Mutex<Vec<Packet>>,
     /// Set while a batch is ready.
     full: Event,
     /// Wakes the thread: there is room, or it is to end.
@@ -111,12 +110,12 @@ impl Ahead {
         self.thread.is_some() && self.process != std::process::id()
     }
 
-    /// The batch that is ready, if one is, in place of `frames`, whose memory is used again.
-    pub fn take(&self, sorts: bool, frames: &mut Vec<Frame>) -> Option<Ready> {
+    /// The batch that is ready, if one is, in place of `packets`, whose memory is used again.
+    pub fn take(&self, sorts: bool, packets: &mut Vec<Packet>) -> Option<Ready> {
         self.shared.sorts.store(sorts, Ordering::Relaxed);
         let mut taken = self.shared.ready().take()?;
-        std::mem::swap(&mut taken.frames, frames);
-        *self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut taken.frames);
+        std::mem::swap(&mut taken.packets, packets);
+        *self.shared.spare.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut taken.packets);
         self.shared.full.clear();
         self.shared.room.set();
         Some(taken)
@@ -158,6 +157,7 @@ impl Shared {
     fn work(&self) {
         let mut sorter = Sorter::new(self.settings.key);
         let mut since = None;
+        let mut frames = Vec::new();
         loop {
             // In this order: who ends it says so before it sets the event.
             self.room.clear();
@@ -167,15 +167,15 @@ impl Shared {
             if self.ready().is_some() {
                 // What comes meanwhile stays in the rings.
                 wake::wait(&[self.room.as_raw_fd()], None);
-            } else if let Some(ready) = self.gather(&mut sorter, &mut since) {
+            } else if let Some(ready) = self.gather(&mut sorter, &mut since, &mut frames) {
                 *self.ready() = Some(ready);
                 self.full.set();
             }
         }
     }
 
-    /// A batch, or none after a wait for packets.
-    fn gather(&self, sorter: &mut Sorter, since: &mut Option<Instant>) -> Option<Ready> {
+    /// A batch, or none after a wait for packets; `frames` is memory.
+    fn gather(&self, sorter: &mut Sorter, since: &mut Option<Instant>, frames: &mut Vec<Frame>) -> Option<Ready> {
         let mut rings = self.rings();
         let worker = &mut rings.worker;
         let wanted = self.settings.batch_frames as usize;
@@ -214,9 +214,11 @@ impl Shared {
             sorter.order(&worker.batch(), &mut order);
             order
         });
-        let mut frames = std::mem::take(&mut *self.spare.lock().unwrap_or_else(PoisonError::into_inner));
-        worker.cut(&mut frames);
-        Some(Ready { frames, order, number: self.number.fetch_add(1, Ordering::Relaxed) })
+        worker.cut(frames);
+        let mut packets = std::mem::take(&mut *self.spare.lock().unwrap_or_else(PoisonError::into_inner));
+        packets.clear();
+        packets.extend(frames.iter().map(Packet::from));
+        Some(Ready { packets, order, number: self.number.fetch_add(1, Ordering::Relaxed) })
     }
 }
 

@@ -9,11 +9,11 @@ use std::{
 };
 
 use tidewire_capture::{
-    Batch, ClassicInstruction, Error,
+    ClassicInstruction, Error,
     live::{Change, Direction, Interface},
 };
 
-use super::{Live, Rings, order::Order};
+use super::{Live, Packet, Rings, order::Order};
 use crate::{abi::types::BpfInstruction, handle::Handle, system::system};
 
 /// `pcap_direction_t`
@@ -34,8 +34,12 @@ pub(super) struct Sieve {
 
 impl Sieve {
     /// Leaves out what does not pass; how many packets.
-    pub(super) fn apply(&self, batch: &Batch<'_>, order: &mut Order) -> usize {
-        order.retain(batch.frames, |frame| self.passes(batch.bytes(frame), frame.wire_bytes))
+    pub(super) fn apply(&self, memory: &[u8], packets: &[Packet], order: &mut Order) -> usize {
+        order.retain(packets, |packet| {
+            let at = packet.at as usize;
+            let bytes = memory.get(at..at + packet.captured_bytes as usize).unwrap_or_default();
+            self.passes(bytes, packet.wire_bytes)
+        })
     }
 
     /// Whether a frame passes; the program was checked before.
@@ -72,9 +76,9 @@ impl Live {
         let reader = unsafe { &mut *self.reader.get() };
         let memory = rings.worker.batch().memory;
         // These passed the old filter, and count.
-        let _ = sieve.apply(&Batch { memory, frames: &reader.frames }, &mut reader.order);
+        let _ = sieve.apply(memory, &reader.packets, &mut reader.order);
         let more = match &reader.ahead {
-            None => rings.worker.batch().frames.len() > reader.frames.len(),
+            None => rings.worker.batch().frames.len() > reader.packets.len(),
             Some(ahead) => {
                 sieve.until = ahead.gathered();
                 true

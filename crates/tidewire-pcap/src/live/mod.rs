@@ -23,7 +23,6 @@ use std::{
 };
 
 use tidewire_capture::{
-    Frame,
     live::{Interface, Monitor, Worker},
     sys::arena::Arena,
 };
@@ -36,7 +35,7 @@ use crate::{
 use ahead::Ahead;
 use locality::Locality;
 pub use locality::thread_ns;
-use order::Order;
+use order::{Order, Packet};
 pub use read::Amount;
 use shadow::Shadow;
 
@@ -91,8 +90,8 @@ struct Rings {
 
 /// The state of reading.
 struct Reader {
-    /// Frames of the batch, as they were gathered.
-    frames: Vec<Frame>,
+    /// Packets of the batch, as they were gathered.
+    packets: Vec<Packet>,
     /// In which order they are delivered, and how far that went.
     order: Order,
     /// What `pcap_next_ex` points to.

@@ -99,7 +99,7 @@ impl Live {
             descriptors,
             rings,
             reader: UnsafeCell::new(Reader {
-                frames: Vec::new(),
+                packets: Vec::new(),
                 order: Order::default(),
                 header: PacketHeader { ts: timeval { tv_sec: 0, tv_usec: 0 }, caplen: 0, len: 0 },
                 locality: plan.locality.clone().map(Locality::new),

@@ -2,6 +2,27 @@
 
 use tidewire_capture::Frame;
 
+/// What is delivered of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Nanoseconds since the epoch.
+    pub timestamp_ns: u64,
+    /// Where it lies in the rings' memory.
+    pub at: u32,
+    /// Bytes there.
+    pub captured_bytes: u32,
+    /// Bytes on the wire.
+    pub wire_bytes: u32,
+}
+
+impl From<&Frame> for Packet {
+    #[inline]
+    fn from(frame: &Frame) -> Self {
+        let Frame { timestamp_ns, at, captured_bytes, wire_bytes, .. } = *frame;
+        Self { timestamp_ns, at, captured_bytes, wire_bytes }
+    }
+}
+
 /// As the frames were gathered, or another order; some may be left out.
 #[derive(Default)]
 pub struct Order {
@@ -16,39 +37,39 @@ pub struct Order {
 }
 
 impl Order {
-    /// The next frame.
+    /// The next packet.
     #[inline]
-    pub fn next(&mut self, frames: &[Frame]) -> Option<Frame> {
+    pub fn next(&mut self, packets: &[Packet]) -> Option<Packet> {
         let index = if self.is_listed { *self.indexes.get(self.at)? as usize } else { self.at };
-        let frame = *frames.get(index)?;
+        let packet = *packets.get(index)?;
         self.at += 1;
-        Some(frame)
+        Some(packet)
     }
 
-    /// The frame after the next one, which may be looked for in memory beforehand. Only where frames are not in the order of
+    /// The packet after the next ones, which may be looked for in memory beforehand. Only where packets are not in the order of
     /// memory.
     #[inline]
-    pub fn following(&self, frames: &[Frame]) -> Option<Frame> {
+    pub fn following(&self, packets: &[Packet]) -> Option<Packet> {
         if !self.is_listed {
             return None;
         }
-        frames.get(*self.indexes.get(self.at + 3)? as usize).copied()
+        packets.get(*self.indexes.get(self.at + 3)? as usize).copied()
     }
 
     /// Whether there is nothing more.
     #[inline]
-    pub fn is_done(&self, frames: &[Frame]) -> bool {
-        self.at >= if self.is_listed { self.indexes.len() } else { frames.len() }
+    pub fn is_done(&self, packets: &[Packet]) -> bool {
+        self.at >= if self.is_listed { self.indexes.len() } else { packets.len() }
     }
 
-    /// How many frames were taken.
+    /// How many packets were taken.
     pub fn taken(&self) -> usize {
         self.before + self.at
     }
 
-    /// How many frames it delivers from beginning to end.
-    pub fn count(&self, frames: &[Frame]) -> usize {
-        self.before + if self.is_listed { self.indexes.len() } else { frames.len() }
+    /// How many packets it delivers from beginning to end.
+    pub fn count(&self, packets: &[Packet]) -> usize {
+        self.before + if self.is_listed { self.indexes.len() } else { packets.len() }
     }
 
     /// As gathered, from the beginning.
@@ -66,11 +87,11 @@ impl Order {
         fill(&mut self.indexes);
     }
 
-    /// Leaves out frames that were not delivered yet and that `keep` does not want; how many.
-    pub fn retain(&mut self, frames: &[Frame], mut keep: impl FnMut(&Frame) -> bool) -> usize {
+    /// Leaves out packets that were not delivered yet and that `keep` does not want; how many.
+    pub fn retain(&mut self, packets: &[Packet], mut keep: impl FnMut(&Packet) -> bool) -> usize {
         if !self.is_listed {
             let from = u32::try_from(self.at).unwrap_or(u32::MAX);
-            let to = u32::try_from(frames.len()).unwrap_or(u32::MAX);
+            let to = u32::try_from(packets.len()).unwrap_or(u32::MAX);
             self.before += self.at;
             let before = self.before;
             self.list(|indexes| indexes.extend(from..to));
@@ -80,7 +101,7 @@ impl Order {
         self.before += self.at;
         self.at = 0;
         let before = self.indexes.len();
-        self.indexes.retain(|index| frames.get(*index as usize).is_some_and(&mut keep));
+        self.indexes.retain(|index| packets.get(*index as usize).is_some_and(&mut keep));
         before - self.indexes.len()
     }
 }
@@ -88,42 +109,30 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidewire_capture::LinkType;
 
-    fn frames(count: u32) -> Vec<Frame> {
-        let frame = |at| Frame {
-            at,
-            captured_bytes: 1,
-            wire_bytes: 1,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: 0,
-            clock_ns: 0,
-            number: 0,
-            origin: 0,
-        };
-        (0..count).map(frame).collect()
+    fn packets(count: u32) -> Vec<Packet> {
+        (0..count).map(|at| Packet { timestamp_ns: 0, at, captured_bytes: 1, wire_bytes: 1 }).collect()
     }
 
-    fn rest(order: &mut Order, frames: &[Frame]) -> Vec<u32> {
-        let taken = std::iter::from_fn(|| order.next(frames).map(|frame| frame.at)).collect();
-        assert!(order.is_done(frames));
+    fn rest(order: &mut Order, packets: &[Packet]) -> Vec<u32> {
+        let taken = std::iter::from_fn(|| order.next(packets).map(|packet| packet.at)).collect();
+        assert!(order.is_done(packets));
         taken
     }
 
     #[test]
     fn batches_are_delivered_as_gathered_or_listed() {
-        let (frames, mut order) = (frames(4), Order::default());
-        assert_eq!(rest(&mut order, &frames), [0, 1, 2, 3]);
+        let (packets, mut order) = (packets(4), Order::default());
+        assert_eq!(rest(&mut order, &packets), [0, 1, 2, 3]);
         order.list(|indexes| indexes.extend([2, 0, 3, 1]));
-        assert!(!order.is_done(&frames));
-        assert_eq!(order.next(&frames).map(|frame| frame.at), Some(2));
-        assert_eq!(order.retain(&frames, |frame| frame.at != 3), 1);
-        assert_eq!(rest(&mut order, &frames), [0, 1]);
-        assert_eq!(order.count(&frames), 3);
+        assert!(!order.is_done(&packets));
+        assert_eq!(order.next(&packets).map(|packet| packet.at), Some(2));
+        assert_eq!(order.retain(&packets, |packet| packet.at != 3), 1);
+        assert_eq!(rest(&mut order, &packets), [0, 1]);
+        assert_eq!(order.count(&packets), 3);
         order.restart();
-        assert_eq!(order.next(&frames).map(|frame| frame.at), Some(0));
-        order.retain(&frames, |frame| frame.at != 2);
-        assert_eq!(rest(&mut order, &frames), [1, 3]);
+        assert_eq!(order.next(&packets).map(|packet| packet.at), Some(0));
+        order.retain(&packets, |packet| packet.at != 2);
+        assert_eq!(rest(&mut order, &packets), [1, 3]);
     }
 }

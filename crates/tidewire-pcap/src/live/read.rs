@@ -10,9 +10,8 @@ use std::{
 };
 
 use libc::timeval;
-use tidewire_capture::{Batch, Frame};
 
-use super::{Live, Locality, Reader, Rings, ahead::LOOK_AFTER};
+use super::{Live, Locality, Packet, Reader, Rings, ahead::LOOK_AFTER};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, Pcap, status},
     handle::Handle,
@@ -151,14 +150,14 @@ impl Live {
         while count < most {
             // SAFETY: this thread is the one that reads. What is borrowed is given up before the callback, which may change
             // what is left of the batch (`pcap_setfilter`).
-            let Some(frame) = (unsafe { (*reader).next() }) else { break };
+            let Some(packet) = (unsafe { (*reader).next() }) else { break };
             // SAFETY: as above.
             if let Some(following) = unsafe { (*reader).following() } {
                 self.prefetch(&following);
             }
-            let header = self.header(&frame);
+            let header = self.header(&packet);
             // SAFETY: header and bytes are valid until the callback returns: the batch is given back later.
-            unsafe { callback(user, &raw const header, self.bytes(&frame)) };
+            unsafe { callback(user, &raw const header, self.bytes(&packet)) };
             count += 1;
             if handle.is_stopped() {
                 break;
@@ -172,12 +171,12 @@ impl Live {
     /// # Safety
     /// The header is one, or null; nobody else reads.
     pub unsafe fn next(&self, handle: &Handle, header: *mut PacketHeader) -> *const u8 {
-        let Ok(frame) = self.one(handle) else { return ptr::null() };
+        let Ok(packet) = self.one(handle) else { return ptr::null() };
         if !header.is_null() {
             // SAFETY: the caller's.
-            unsafe { header.write(self.header(&frame)) };
+            unsafe { header.write(self.header(&packet)) };
         }
-        self.bytes(&frame)
+        self.bytes(&packet)
     }
 
     /// `pcap_next_ex`
@@ -185,31 +184,31 @@ impl Live {
     /// # Safety
     /// The pointers are to variables; nobody else reads.
     pub unsafe fn next_ex(&self, handle: &Handle, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
-        let frame = match self.one(handle) {
-            Ok(frame) => frame,
+        let packet = match self.one(handle) {
+            Ok(packet) => packet,
             Err(status) => return status,
         };
         let reader = self.reader.get();
         // SAFETY: this thread is the one that reads, and the pointers are the caller's. The header stays until the next read.
         unsafe {
-            (*reader).header = self.header(&frame);
+            (*reader).header = self.header(&packet);
             *header = &raw mut (*reader).header;
-            *bytes = self.bytes(&frame);
+            *bytes = self.bytes(&packet);
         }
         1
     }
 
     /// The next packet, or what a read returns without one.
-    fn one(&self, handle: &Handle) -> Result<Frame, c_int> {
+    fn one(&self, handle: &Handle) -> Result<Packet, c_int> {
         let reader = self.reader.get();
         loop {
             if handle.take_break() {
                 return Err(status::BREAK);
             }
             // SAFETY: this thread is the one that reads.
-            if let Some(frame) = unsafe { (*reader).next() } {
+            if let Some(packet) = unsafe { (*reader).next() } {
                 self.mark();
-                return Ok(frame);
+                return Ok(packet);
             }
             // What the last call returned was to stay valid until now.
             self.finish();
@@ -223,31 +222,31 @@ impl Live {
 
     /// The header of a packet.
     #[inline]
-    fn header(&self, frame: &Frame) -> PacketHeader {
-        let part = (frame.timestamp_ns % 1_000_000_000) as libc::suseconds_t;
+    fn header(&self, packet: &Packet) -> PacketHeader {
+        let part = (packet.timestamp_ns % 1_000_000_000) as libc::suseconds_t;
         PacketHeader {
             ts: timeval {
-                tv_sec: (frame.timestamp_ns / 1_000_000_000) as libc::time_t,
+                tv_sec: (packet.timestamp_ns / 1_000_000_000) as libc::time_t,
                 tv_usec: if self.settings.nanoseconds { part } else { part / 1000 },
             },
-            caplen: frame.captured_bytes,
-            len: frame.wire_bytes,
+            caplen: packet.captured_bytes,
+            len: packet.wire_bytes,
         }
     }
 
     /// Where its bytes are.
     #[inline]
-    pub(super) fn bytes(&self, frame: &Frame) -> *const u8 {
+    pub(super) fn bytes(&self, packet: &Packet) -> *const u8 {
         // A frame of a ring lies inside the rings' memory.
-        self.arena.addresses().start.wrapping_add(frame.at as usize)
+        self.arena.addresses().start.wrapping_add(packet.at as usize)
     }
 
     #[inline]
-    fn prefetch(&self, frame: &Frame) {
+    fn prefetch(&self, packet: &Packet) {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let bytes = self.bytes(frame);
+            let bytes = self.bytes(packet);
             // SAFETY: an address that is not there is no error.
             unsafe {
                 _mm_prefetch::<_MM_HINT_T0>(bytes.cast());
@@ -255,23 +254,23 @@ impl Live {
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let _ = frame;
+        let _ = packet;
     }
 
     /// Gives the batch back if it was delivered to its end.
     fn finish(&self) {
         // SAFETY: this thread is the one that reads; no callback runs.
         let reader = unsafe { &mut *self.reader.get() };
-        if reader.order.is_done(&reader.frames) && !reader.frames.is_empty() {
+        if reader.order.is_done(&reader.packets) && !reader.packets.is_empty() {
             if let Some(locality) = &mut reader.locality {
-                locality.delivered(reader.frames.len());
+                locality.delivered(reader.packets.len());
             }
             let mut rings = self.rings();
-            rings.delivered += reader.order.count(&reader.frames) as u64;
+            rings.delivered += reader.order.count(&reader.packets) as u64;
             reader.release(&mut rings);
             let is_due = rings.report.as_ref().is_some_and(Report::is_due);
             drop(rings);
-            reader.frames.clear();
+            reader.packets.clear();
             reader.order.restart();
             if is_due {
                 self.tell();
@@ -287,7 +286,7 @@ impl Live {
         }
         // SAFETY: as in `finish`.
         let reader = unsafe { &*self.reader.get() };
-        let is_left = !reader.order.is_done(&reader.frames) || reader.trouble.is_some();
+        let is_left = !reader.order.is_done(&reader.packets) || reader.trouble.is_some();
         if self.marked.replace(is_left) == is_left {
             return;
         }
@@ -357,8 +356,8 @@ impl Live {
         {
             return Ok(Gathered::Some(more));
         }
-        reader.frames.clear();
-        reader.frames.extend_from_slice(rings.worker.batch().frames);
+        reader.packets.clear();
+        reader.packets.extend(rings.worker.batch().frames.iter().map(Packet::from));
         reader.order.restart();
         if let Some(locality) = &mut reader.locality {
             locality.sort(&rings.worker.batch(), &mut reader.order);
@@ -372,7 +371,7 @@ impl Live {
             return Ok(Gathered::Nothing);
         };
         ahead.start()?;
-        let Some(ready) = ahead.take(locality.sorts(), &mut reader.frames) else {
+        let Some(ready) = ahead.take(locality.sorts(), &mut reader.packets) else {
             self.check(&mut self.rings())?;
             return Ok(Gathered::Nothing);
         };
@@ -387,17 +386,16 @@ impl Live {
     /// Leaves out of a batch what a filter does not want that the kernel has not, or not yet.
     fn sift(&self, reader: &mut Reader, rings: &mut Rings, number: u64) -> Result<Gathered, String> {
         if let Some(sieve) = &reader.sieve {
-            let batch = Batch { memory: rings.worker.batch().memory, frames: &reader.frames };
-            let left_out = sieve.apply(&batch, &mut reader.order);
+            let left_out = sieve.apply(rings.worker.batch().memory, &reader.packets, &mut reader.order);
             if sieve.stays {
                 rings.left_out += left_out as u64;
             } else if number >= sieve.until {
                 reader.sieve = None;
             }
         }
-        if reader.order.is_done(&reader.frames) {
+        if reader.order.is_done(&reader.packets) {
             // None of them passed the filter that was set since.
-            reader.frames.clear();
+            reader.packets.clear();
             reader.order.restart();
             reader.release(rings);
             return Ok(Gathered::Nothing);
@@ -445,12 +443,12 @@ impl Reader {
     }
 
     #[inline]
-    fn next(&mut self) -> Option<Frame> {
-        self.order.next(&self.frames)
+    fn next(&mut self) -> Option<Packet> {
+        self.order.next(&self.packets)
     }
 
     #[inline]
-    fn following(&self) -> Option<Frame> {
-        self.order.following(&self.frames)
+    fn following(&self) -> Option<Packet> {
+        self.order.following(&self.packets)
     }
 }
