@@ -10,6 +10,7 @@ pub mod generate;
 pub mod live;
 pub mod locality;
 pub mod oracle;
+pub mod pcap;
 pub mod pcapfile;
 pub mod sys;
 

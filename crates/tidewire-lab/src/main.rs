@@ -11,7 +11,7 @@ use tidewire_lab::{
     count::count,
     evasion,
     generate::{Worst, concurrent, impair, worst},
-    live, locality,
+    live, locality, pcap,
 };
 
 /// Traffic to measure on, and figures. Real traffic: scripts/record.sh.
@@ -120,6 +120,23 @@ enum Command {
         /// Receive in a thread of the kernel on the program's core, not on the generator's
         #[arg(long)]
         threaded: bool,
+        /// Only rows whose names hold one of these
+        rows: Vec<String>,
+    },
+    /// Programs over the system's libpcap and over the drop-in one, alone and as several instances (what `make bench-pcap` runs)
+    BenchPcap {
+        /// Where bench-pcap.md and the plots are written
+        #[arg(long)]
+        output: PathBuf,
+        /// Few and short measurements
+        #[arg(long)]
+        quick: bool,
+        /// Folder of the release build
+        #[arg(long)]
+        programs: PathBuf,
+        /// The classifier over nDPI, compiled
+        #[arg(long)]
+        ndpi: PathBuf,
         /// Only rows whose names hold one of these
         rows: Vec<String>,
     },
@@ -275,6 +292,10 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::BenchLive { output, quick, programs, threaded, rows } => {
             let options = live::Options { output, quick, programs, threaded, only: rows };
             print!("{}", live::run(&options)?);
+        }
+        Command::BenchPcap { output, quick, programs, ndpi, rows } => {
+            let options = pcap::Options { output, quick, programs, ndpi, only: rows };
+            print!("{}", pcap::run(&options)?);
         }
         Command::Listen { rate, seconds, size, flows, connections, threaded, command } => {
             let rate = if rate > 0.0 { rate } else { f64::INFINITY };

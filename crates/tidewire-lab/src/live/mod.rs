@@ -1,15 +1,15 @@
 //! `make bench-live`: peers and Tidewire listening in turn to the same traffic, on one machine in one run.
 
-mod cpu;
+pub(crate) mod cpu;
 pub(crate) mod plot;
-mod point;
-mod program;
+pub(crate) mod point;
+pub(crate) mod program;
 pub(crate) mod report;
 mod rows;
-mod said;
-mod stage;
+pub(crate) mod said;
+pub(crate) mod stage;
 mod sweep;
-mod tools;
+pub(crate) mod tools;
 
 use std::{path::PathBuf, process::Command};
 

@@ -275,7 +275,7 @@ fn greet(stage: &Stage<'_>, load: &Load) -> Result<Option<Report>, String> {
     Ok(Some(report))
 }
 
-fn offer(stage: &Stage<'_>, traffic: &mut dyn Traffic, load: &Load) -> Result<Report, String> {
+pub(crate) fn offer(stage: &Stage<'_>, traffic: &mut dyn Traffic, load: &Load) -> Result<Report, String> {
     send(traffic, &load.plan(&stage.sender))
 }
 

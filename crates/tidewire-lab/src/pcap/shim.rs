@@ -1,0 +1,180 @@
+//! What the library costs where nothing is asked of it: the same program over the system's library and over ours, in turn.
+
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use tidewire_gen::{
+    Sizes,
+    traffic::{Flows, Traffic as _},
+};
+
+use super::{Options, group::measure, rows::Way};
+use crate::{
+    live::{
+        Load,
+        report::{Goal, Section, Table},
+        said::Speech,
+        stage::{Receiving, Stage},
+        tools::RING_BYTES,
+    },
+    pcapfile::Writer,
+    sys,
+};
+
+/// What differs by less than what the same thing differs from itself is not measurable.
+fn verdict(what: &str, with: &[f64], without: &[f64], unit: &str) -> (Goal, Vec<String>) {
+    let middle = |values: &[f64]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    };
+    let differences: Vec<f64> = with.iter().zip(without).map(|(a, b)| a - b).collect();
+    let difference = middle(&differences);
+    let spread = middle(&without.iter().map(|value| (value - middle(without)).abs()).collect::<Vec<_>>());
+    let line = vec![
+        what.to_owned(),
+        format!("{:.4} {unit}", middle(without)),
+        format!("{:.4} {unit}", middle(with)),
+        format!("{difference:+.4}"),
+        format!("{spread:.4}"),
+        with.len().to_string(),
+    ];
+    let goal = Goal {
+        wanted: format!("{what}: the library costs nothing measurable"),
+        figure: format!(
+            "{difference:+.4} {unit}, median of {} pairs; the same differs from itself by {spread:.4}",
+            with.len()
+        ),
+        met: Some(difference <= spread.max(middle(without) * 0.01)),
+    };
+    (goal, line)
+}
+
+const COLUMNS: [&str; 6] =
+    ["what", "system's library", "ours", "difference, median of pairs", "spread of the same", "pairs"];
+
+fn capture_file(path: &Path, packets: u64) -> Result<(), String> {
+    let words = |error: std::io::Error| error.to_string();
+    let mut writer = Writer::create(path).map_err(words)?;
+    let mut flows = Flows::udp(1000, Sizes::fixed(200)?)?;
+    let mut frame = vec![0; flows.bytes_max()];
+    for number in 0..packets {
+        let made = flows.next(number, &mut frame).ok_or("the flows ended")?;
+        writer.write(number, frame.get(..made.bytes).unwrap_or_default()).map_err(words)?;
+    }
+    writer.finish().map(drop).map_err(words)
+}
+
+/// tcpdump over a file.
+fn tcpdump(options: &Options, ours: bool, before: &[&str], path: &Path) -> Command {
+    let way = if ours { Way::ours(options, "", &[], 1) } else { Way::stock() };
+    let name = path.display().to_string();
+    let words = [before, &["tcpdump", "-Z", "root", "-r", &name, "-w", "/dev/null"]].concat();
+    let all = way.command(&words);
+    let mut command = Command::new(all.first().map_or("", String::as_str));
+    command.args(all.get(1..).unwrap_or_default()).stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+/// Instructions of a run, counted by callgrind.
+fn instructions(options: &Options, ours: bool, path: &Path) -> Result<f64, String> {
+    let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
+    let output = tcpdump(options, ours, &valgrind, path).output().map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = text.lines().find(|line| line.contains("Collected :")).ok_or("callgrind counted nothing")?;
+    line.rsplit(' ').next().and_then(|word| word.parse().ok()).ok_or_else(|| format!("not a number: {line}"))
+}
+
+/// `tcpdump -r FILE -w /dev/null`: CPU time, and instructions a packet.
+pub(super) fn files(options: &Options) -> Result<Section, String> {
+    let mut section = Section {
+        title: "Nothing asked: a file".into(),
+        text:
+            "`tcpdump -r FILE -w /dev/null` over 200-byte frames, in turn over the system's library and over ours by \
+               LD_PRELOAD. Instructions are callgrind's: those of 30,000 packets less those of 10,000, so that loading \
+               the library does not count."
+                .into(),
+        ..Section::default()
+    };
+    let folder = options.output.join("traces");
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let [large, more, less] = [("large", 1_000_000), ("more", 30_000), ("less", 10_000)].map(|(name, packets)| {
+        let path = folder.join(format!("{name}.pcap"));
+        capture_file(&path, packets).map(|()| path)
+    });
+    let (large, more, less) = (large?, more?, less?);
+    let mut table = Table::new("", &COLUMNS);
+    let pairs = if options.quick { 5 } else { 15 };
+    let mut seconds = [Vec::new(), Vec::new()];
+    for _ in 0..pairs {
+        for (index, ours) in [false, true].into_iter().enumerate() {
+            let child =
+                tcpdump(options, ours, &[], &large).stderr(Stdio::null()).spawn().map_err(|error| error.to_string())?;
+            let usage = sys::wait(&child).map_err(|error| error.to_string())?;
+            if let Some(seconds) = seconds.get_mut(index) {
+                seconds.push((usage.user_s + usage.system_s) * 1e3);
+            }
+        }
+    }
+    let [without, with] = &seconds;
+    let (goal, line) = verdict("a million packets of a file, CPU", with, without, "ms");
+    section.goals.push(goal);
+    table.lines.push(line);
+    match each(options, &more, &less) {
+        Err(why) => section.skipped.push(format!("instructions: {why}")),
+        Ok([without, with]) => {
+            let (goal, line) = verdict("instructions a packet of a file", &[with], &[without], "");
+            section.goals.push(goal);
+            table.lines.push(line);
+        }
+    }
+    section.tables.push(table);
+    std::fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
+    Ok(section)
+}
+
+fn each(options: &Options, more: &Path, less: &Path) -> Result<[f64; 2], String> {
+    let of =
+        |ours| Ok::<_, String>((instructions(options, ours, more)? - instructions(options, ours, less)?) / 20_000.0);
+    Ok([of(false)?, of(true)?])
+}
+
+/// A counting loop over an interface.
+pub(super) fn live(options: &Options) -> Result<Section, String> {
+    let mut section = Section {
+        title: "Nothing asked: an interface".into(),
+        text:
+            "`pcap-loop` without work over 300,000 packets of 64 bytes a second, in turn over the system's library and \
+               over ours by LD_PRELOAD."
+                .into(),
+        ..Section::default()
+    };
+    let path = options.programs.join("pcap-loop").display().to_string();
+    let words = |_| {
+        let words = [path.as_str(), "IFACE", "--buffer", &RING_BYTES.to_string()].map(str::to_owned);
+        (words.to_vec(), Speech::Loop)
+    };
+    let pairs = if options.quick { 3 } else { 9 };
+    let load = Load::udp(1000, 64, 300e3, 1.0);
+    let mut costs = [Vec::new(), Vec::new()];
+    Stage::inside(Receiving::Sender, |stage| {
+        for _ in 0..pairs {
+            for (index, way) in [Way::stock(), Way::ours(options, "ours", &[], 1)].iter().enumerate() {
+                let group = measure(stage, &way.programs(&words), &load)?;
+                if let Some(costs) = costs.get_mut(index) {
+                    costs.push(group.ns_per_packet());
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let [without, with] = &costs;
+    let (goal, line) = verdict("CPU a packet, live", with, without, "ns");
+    section.goals.push(goal);
+    let mut table = Table::new("", &COLUMNS);
+    table.lines.push(line);
+    section.tables.push(table);
+    Ok(section)
+}
