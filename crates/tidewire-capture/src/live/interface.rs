@@ -109,6 +109,23 @@ impl Interface {
         Ok(links.into_iter().map(|link| Self::new(link, device.as_ref())).collect())
     }
 
+    /// Gives the interface of this name so many receive and combined channels; `None` leaves a kind as it is. The setting
+    /// stays when the capture ends, as that of ethtool(8) does.
+    ///
+    /// # Errors
+    /// The driver has fewer, or cannot change them; the capability is missing.
+    pub fn set_channels(name: &str, receive: Option<u32>, combined: Option<u32>) -> Result<(), Error> {
+        let set = DeviceSocket::open().and_then(|device| device.set_channels(name, receive, combined));
+        set.map_err(|source| {
+            let hint = match source.raw_os_error() {
+                Some(libc::EPERM) => "; it needs cap_net_admin".to_owned(),
+                Some(libc::EINVAL) => format!("; ethtool -l {name} shows how many there can be"),
+                _ => String::new(),
+            };
+            Error::Kernel { what: format!("{name}: setting its channels"), source, hint }
+        })
+    }
+
     /// The interface of this name.
     ///
     /// # Errors

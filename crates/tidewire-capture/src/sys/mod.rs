@@ -16,6 +16,7 @@ pub mod net;
 pub mod netlink;
 pub mod packet;
 pub mod prefetch;
+pub mod process;
 pub mod transmit;
 pub mod wait;
 pub(crate) mod xsk;

@@ -8,5 +8,6 @@ mod craft;
 mod delivery;
 mod directions;
 mod fanout;
+mod machine;
 mod refusals;
 mod rig;

@@ -8,6 +8,7 @@
 //! blocks and a quiet one deliver in time, whatever the rate is.
 
 mod group;
+mod groups;
 mod neighbours;
 mod plan;
 mod recipe;
@@ -21,5 +22,6 @@ mod stamps;
 mod steering;
 mod tagged;
 
+pub use groups::groups_in_use;
 pub use plan::{Filters, Group, Plan, SocketFilter, SteeredOut};
 pub use ring::PacketRing;

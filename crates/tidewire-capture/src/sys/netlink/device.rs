@@ -117,6 +117,25 @@ impl DeviceSocket {
         Some(number(20)?.saturating_add(number(32)?)).filter(|queues| *queues > 0)
     }
 
+    /// Sets how many receive and combined channels an interface has (`ETHTOOL_SCHANNELS`); `None` leaves them.
+    ///
+    /// # Errors
+    /// What the driver says: it has fewer, or cannot change them.
+    pub fn set_channels(&self, interface: &str, receive: Option<u32>, combined: Option<u32>) -> io::Result<()> {
+        const SET_CHANNELS: u32 = 0x3d;
+        let now = self.ethtool::<CHANNELS_BYTES>(interface, CHANNELS);
+        let mut wanted = now.ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))?;
+        for (at, number) in [(0, Some(SET_CHANNELS)), (20, receive), (32, combined)] {
+            let place = wanted.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<4>);
+            if let (Some(place), Some(number)) = (place, number) {
+                *place = number.to_ne_bytes();
+            }
+        }
+        let mut request = named(interface).ok_or(io::ErrorKind::InvalidInput)?;
+        request.ifr_ifru.ifru_data = wanted.as_mut_ptr().cast();
+        self.ask(libc::SIOCETHTOOL as _, &mut request)
+    }
+
     /// Asks for, sets or deletes one of an interface's rules for what it receives (`struct ethtool_rxnfc`).
     ///
     /// # Errors

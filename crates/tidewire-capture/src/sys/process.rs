@@ -1,0 +1,230 @@
+//! Processes that belong together: started so that none outlives the one that started them, each on its processor, and the
+//! signals that they are to get.
+//!
+//! JUSTIFICATION: what a child does before it becomes another program, and signals as things to read, have no safe wrapper
+//! in the standard library.
+#![allow(unsafe_code)]
+
+use std::{
+    io,
+    mem::{size_of, zeroed},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        unix::process::CommandExt,
+    },
+    process::{Child, Command},
+};
+
+/// `SIGCHLD`: a process that was started changed its state.
+pub const CHILD_CHANGED: i32 = libc::SIGCHLD;
+/// `SIGTSTP`: Ctrl-Z.
+pub const STOP_ASKED: i32 = libc::SIGTSTP;
+/// `SIGCONT`: go on after a stop.
+pub const GO_ON: i32 = libc::SIGCONT;
+/// `SIGTERM`.
+pub const TERMINATE: i32 = libc::SIGTERM;
+/// `SIGINT`: Ctrl-C.
+pub const INTERRUPT: i32 = libc::SIGINT;
+
+/// Signals that a process group gets from a terminal or a user, and that its leader passes on.
+pub const PASSED_ON: &[i32] = &[
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGALRM,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+];
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Starts a program in a process group of its own (`group` 0) or in that of another one; where `cpu` is given, on that
+/// processor only. It is killed when the calling thread ends, whatever the reason (`PR_SET_PDEATHSIG`).
+///
+/// # Errors
+/// What the system says: the program cannot be started, there is no such processor or group.
+pub fn start(command: &mut Command, group: i32, cpu: Option<usize>) -> io::Result<Child> {
+    // SAFETY: takes nothing and cannot fail.
+    let parent = unsafe { libc::getpid() };
+    command.process_group(group);
+    let prepare = move || {
+        // SAFETY: takes no pointer.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        // SAFETY: takes nothing and cannot fail.
+        if unsafe { libc::getppid() } != parent {
+            // It ended before we asked to be told.
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        // What we read ourselves is the program's own affair.
+        mask(libc::SIG_UNBLOCK)?;
+        cpu.map_or(Ok(()), stay_on)
+    };
+    // SAFETY: the closure makes system calls only; it takes no lock and no memory, so that it may run between fork and exec.
+    unsafe { command.pre_exec(prepare) }.spawn()
+}
+
+/// Blocks or unblocks the signals that are passed on, and says which these are: those that this process does not ignore.
+fn mask(how: libc::c_int) -> io::Result<libc::sigset_t> {
+    // SAFETY: the structure is plain integers, for which zeroes are valid.
+    let mut set: libc::sigset_t = unsafe { zeroed() };
+    // SAFETY: the pointer is to a set, which is initialised.
+    check(unsafe { libc::sigemptyset(&raw mut set) })?;
+    for signal in PASSED_ON.iter().chain(&[CHILD_CHANGED]).filter(|signal| !is_ignored(**signal)) {
+        // SAFETY: the pointer is to an initialised set.
+        check(unsafe { libc::sigaddset(&raw mut set, *signal) })?;
+    }
+    // SAFETY: the pointer is to an initialised set; where the old one goes is not asked for.
+    let failed = unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
+    if failed == 0 { Ok(set) } else { Err(io::Error::from_raw_os_error(failed)) }
+}
+
+/// Keeps the calling thread on one processor.
+fn stay_on(cpu: usize) -> io::Result<()> {
+    // SAFETY: the structure is plain integers, for which zeroes are valid.
+    let mut set: libc::cpu_set_t = unsafe { zeroed() };
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: the processor's number is within the set.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: the pointer is to a set of the size given.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }).map(drop)
+}
+
+/// The processors that the calling thread may use, ascending.
+///
+/// # Errors
+/// What the kernel says; more than 1,024 processors.
+pub fn processors() -> io::Result<Vec<usize>> {
+    // SAFETY: the structure is plain integers, for which zeroes are valid.
+    let mut set: libc::cpu_set_t = unsafe { zeroed() };
+    // SAFETY: the pointer is to a set of the size given.
+    check(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) })?;
+    // SAFETY: each number is within the set.
+    Ok((0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
+}
+
+/// Sends a signal to a child. Once it was waited for nothing is sent: the number may be somebody else's.
+///
+/// # Errors
+/// What the kernel says.
+pub fn send(child: &mut Child, signal: i32) -> io::Result<()> {
+    if child.try_wait()?.is_some() {
+        return Ok(());
+    }
+    // SAFETY: takes no pointer; the process was not waited for, so that its number is still its own.
+    check(unsafe { libc::kill(child.id() as libc::pid_t, signal) }).map(drop)
+}
+
+/// Stops the calling process, as Ctrl-Z would have, until somebody continues it.
+///
+/// # Errors
+/// What the kernel says.
+pub fn stop_myself() -> io::Result<()> {
+    // SAFETY: takes no pointer.
+    check(unsafe { libc::raise(libc::SIGSTOP) }).map(drop)
+}
+
+/// Signals as something to read. Threads that are started later do not get them either; programs that are started do.
+#[derive(Debug)]
+pub struct Signals(OwnedFd);
+
+impl Signals {
+    /// From now on [`PASSED_ON`] and [`CHILD_CHANGED`] are read here and do nothing else. Those that the process ignores
+    /// (`nohup`) stay ignored.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn take() -> io::Result<Self> {
+        let set = mask(libc::SIG_BLOCK)?;
+        // SAFETY: the pointer is to an initialised set.
+        let made = check(unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) })?;
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(made) }))
+    }
+
+    /// The next signal that arrived, if any.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn next(&self) -> io::Result<Option<i32>> {
+        // SAFETY: the structure is plain integers, for which zeroes are valid.
+        let mut info: libc::signalfd_siginfo = unsafe { zeroed() };
+        let bytes = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the pointer is to a structure of the size given.
+        let got = unsafe { libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), bytes) };
+        match usize::try_from(got) {
+            Ok(got) if got == bytes => Ok(Some(info.ssi_signo as i32)),
+            Ok(_) => Ok(None),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+                error => Err(error),
+            },
+        }
+    }
+}
+
+/// Whether whoever started this process made it ignore a signal.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: the structure is plain integers and a function that is not called, for which zeroes are valid.
+    let mut action: libc::sigaction = unsafe { zeroed() };
+    // SAFETY: nothing is set; the pointer is to a structure for the answer.
+    let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+    asked == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{process::Stdio, thread, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn a_child_is_pinned_and_gets_its_signal() {
+        let cpu = *processors().unwrap().last().unwrap();
+        let mut command = Command::new("sh");
+        let script =
+            "grep Cpus_allowed_list /proc/self/status; trap 'echo got; exit 7' USR1; while :; do sleep 0.05; done";
+        let mut child = start(command.args(["-c", script]).stdout(Stdio::piped()), 0, Some(cpu)).unwrap();
+        let mut out = io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        io::BufRead::read_line(&mut out, &mut line).unwrap();
+        assert_eq!(line.trim(), format!("Cpus_allowed_list:\t{cpu}"));
+        thread::sleep(Duration::from_millis(100));
+        send(&mut child, libc::SIGUSR1).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(7));
+        send(&mut child, libc::SIGUSR1).unwrap();
+    }
+
+    #[test]
+    fn signals_that_are_read_here_still_reach_children() {
+        let signals = Signals::take().unwrap();
+        let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+        let mut child = start(Command::new("sh").args(["-c", script]).stdout(Stdio::piped()), 0, None).unwrap();
+        let mut line = String::new();
+        io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        send(&mut child, TERMINATE).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+        assert!(matches!(signals.next(), Ok(None | Some(CHILD_CHANGED))));
+    }
+
+    #[test]
+    fn a_child_goes_with_the_thread_that_started_it() {
+        let begin = || start(Command::new("sleep").arg("60"), 0, None).unwrap();
+        let mut child = thread::spawn(begin).join().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(libc::SIGKILL));
+        assert!(start(&mut Command::new("true"), 0, Some(1 << 20)).is_err());
+    }
+}
