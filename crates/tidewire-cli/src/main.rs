@@ -20,8 +20,13 @@ mod metrics;
 mod options;
 mod output;
 mod patterns;
+// What the drop-in library would read, to find mistakes before it is loaded. A library of its own cannot be linked: its
+// symbols are those of the libpcap that this command compiles filters with.
+#[path = "../../tidewire-pcap/src/config/mod.rs"]
+mod pcap_config;
 mod record;
 mod rows;
+mod run;
 mod session;
 mod sink;
 mod split;
@@ -62,6 +67,9 @@ enum Command {
     Gen(generate::Options),
     Lab(lab::Options),
     Split(split::Options),
+    Run(run::Options),
+    #[command(hide = true)]
+    RunGuard(run::guard::Options),
     #[command(hide = true)]
     Man(manual::Options),
 }
@@ -86,6 +94,8 @@ fn main() -> ExitCode {
         Command::Gen(options) => generate::run(options),
         Command::Lab(options) => lab::run(options),
         Command::Split(options) => split::run(options),
+        Command::Run(options) => run::run(options),
+        Command::RunGuard(options) => run::guard::run(options),
         Command::Man(options) => manual::run(options, Program::command()),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))

@@ -1,0 +1,268 @@
+//! Whether a program can be helped: found, executable, loaded dynamically, and without more rights than its caller.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs::{self, File},
+    io::Read as _,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::failure::Failure;
+
+/// Interpreters of scripts that are looked at, one behind the other (Linux allows five).
+const SCRIPTS_MAX: usize = 5;
+/// Of a program, this much is read: headers, and the path of its loader.
+const HEAD_BYTES: u64 = 64 << 10;
+/// `PT_DYNAMIC`, `PT_INTERP` (elf(5)).
+const DYNAMIC: u32 = 2;
+const INTERPRETER: u32 = 3;
+
+/// A program that can be run.
+#[derive(Debug)]
+pub struct Program {
+    pub path: PathBuf,
+    pub warnings: Vec<String>,
+}
+
+/// Finds a program as a shell does, and checks it and whatever interprets it.
+pub fn check(name: &OsStr, library: &Path) -> Result<Program, Failure> {
+    let path = find(name)?;
+    let mut warnings = Vec::new();
+    let mut current = path.clone();
+    for depth in 0..=SCRIPTS_MAX {
+        rights(&current)?;
+        let head = head(&current)?;
+        if let Some(line) = head.strip_prefix(b"#!") {
+            let Some(next) = interpreter(line, &current)? else { break };
+            current = next;
+            continue;
+        }
+        loaded(&head, &current, library)?;
+        if depth == 0 && !loads_libpcap(&current) {
+            warnings.push(format!(
+                "{} does not load libpcap at its start: unless it does later, its instances share nothing",
+                path.display()
+            ));
+        }
+        return Ok(Program { path, warnings });
+    }
+    Ok(Program { path, warnings })
+}
+
+fn refuse<T>(path: &Path, why: impl std::fmt::Display) -> Result<T, Failure> {
+    Err(Failure::Usage(format!("{}: {why}", path.display())))
+}
+
+fn find(name: &OsStr) -> Result<PathBuf, Failure> {
+    if name.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(name);
+        return match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => refuse(&path, "is a directory"),
+            Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
+                refuse(&path, "is not executable; chmod +x makes it so")
+            }
+            Ok(_) => Ok(path),
+            Err(error) => refuse(&path, format_args!("cannot be run: {error}")),
+        };
+    }
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let is_program = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    let found = env::split_paths(&paths).map(|folder| folder.join(name)).find(is_program);
+    found.ok_or_else(|| Failure::Usage(format!("{}: no such program in PATH", name.to_string_lossy())))
+}
+
+/// A program with more rights than its caller ignores LD_PRELOAD (ld.so(8), secure-execution mode).
+fn rights(path: &Path) -> Result<(), Failure> {
+    let metadata = fs::metadata(path).or_else(|error| refuse(path, format_args!("cannot be looked at: {error}")))?;
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let why = "the dynamic loader lets nothing be loaded before such a program's libraries. Run tidewire run as root, or a \
+               copy of the program without it";
+    let mode = metadata.permissions().mode();
+    if mode & 0o4000 != 0 && metadata.uid() != user {
+        return refuse(path, format_args!("is set-user-ID: {why}"));
+    }
+    if mode & 0o2000 != 0 && metadata.gid() != group {
+        return refuse(path, format_args!("is set-group-ID: {why}"));
+    }
+    let mut value = [0_u8; 64];
+    let has_capabilities = rustix::fs::getxattr(path, "security.capability", &mut value[..]).is_ok();
+    if has_capabilities && user != 0 {
+        return refuse(path, format_args!("has file capabilities (getcap shows them): {why}"));
+    }
+    Ok(())
+}
+
+fn head(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => {
+            refuse(path, format_args!("cannot be read, so that it cannot be said whether it is dynamic: {error}"))
+        }
+    }
+}
+
+/// The program that a script's first line names; behind `env`, the one that it looks for.
+fn interpreter(line: &[u8], script: &Path) -> Result<Option<PathBuf>, Failure> {
+    let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t' | b'\r')).filter(|word| !word.is_empty());
+    let Some(first) = words.next() else { return refuse(script, "its first line names no interpreter") };
+    let first = Path::new(OsStr::from_bytes(first));
+    if first.file_name() == Some(OsStr::new("env")) {
+        // Options and variables of env come before the program.
+        let named = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
+        return named.map(|word| find(OsStr::from_bytes(word))).transpose();
+    }
+    if !first.exists() {
+        return refuse(script, format_args!("its interpreter {} does not exist", first.display()));
+    }
+    Ok(Some(first.to_owned()))
+}
+
+/// An executable's headers, as far as they matter.
+struct Elf<'a> {
+    bytes: &'a [u8],
+    is_64: bool,
+    is_little: bool,
+}
+
+impl<'a> Elf<'a> {
+    fn new(bytes: &'a [u8]) -> Option<Self> {
+        let (class, data) = (*bytes.get(4)?, *bytes.get(5)?);
+        let known = bytes.starts_with(b"\x7fELF") && matches!(class, 1 | 2) && matches!(data, 1 | 2);
+        known.then_some(Self { bytes, is_64: class == 2, is_little: data == 1 })
+    }
+
+    fn number(&self, at: usize, bytes: usize) -> Option<u64> {
+        let field = self.bytes.get(at..at.checked_add(bytes)?)?;
+        let add = |sum: u64, byte: &u8| (sum << 8) | u64::from(*byte);
+        Some(if self.is_little { field.iter().rev().fold(0, add) } else { field.iter().fold(0, add) })
+    }
+
+    /// Width, byte order and processor.
+    fn machine(&self) -> Option<(bool, bool, u64)> {
+        Some((self.is_64, self.is_little, self.number(18, 2)?))
+    }
+
+    /// Where a segment of this kind is in the file, and its length.
+    fn segment(&self, kind: u32) -> Option<(usize, usize)> {
+        let (table, entry, count) = if self.is_64 {
+            (self.number(32, 8)?, self.number(54, 2)?, self.number(56, 2)?)
+        } else {
+            (self.number(28, 4)?, self.number(42, 2)?, self.number(44, 2)?)
+        };
+        (0..count).find_map(|index| {
+            let at = usize::try_from(table.checked_add(index * entry)?).ok()?;
+            let (offset, length) = if self.is_64 {
+                (self.number(at + 8, 8)?, self.number(at + 32, 8)?)
+            } else {
+                (self.number(at + 4, 4)?, self.number(at + 16, 4)?)
+            };
+            let found = self.number(at, 4)? == u64::from(kind);
+            found.then_some((usize::try_from(offset).ok()?, usize::try_from(length).ok()?))
+        })
+    }
+
+    /// The loader that it asks for.
+    fn loader(&self) -> Option<String> {
+        let (offset, length) = self.segment(INTERPRETER)?;
+        let text = self.bytes.get(offset..offset.checked_add(length)?)?;
+        Some(String::from_utf8_lossy(text.strip_suffix(b"\0").unwrap_or(text)).into_owned())
+    }
+}
+
+/// Whether the loader of a program takes our library.
+fn loaded(head: &[u8], path: &Path, library: &Path) -> Result<(), Failure> {
+    let Some(elf) = Elf::new(head) else {
+        return refuse(path, "is neither an ELF program nor a script that begins with #!");
+    };
+    let ours = self::head(library)?;
+    let machine = Elf::new(&ours).and_then(|elf| elf.machine());
+    if machine.is_none() {
+        return refuse(library, "is no library");
+    }
+    if elf.machine() != machine {
+        return refuse(path, "is for another kind of processor than the drop-in library, and cannot load it");
+    }
+    match elf.loader() {
+        Some(loader) if loader.contains("ld-musl") => {
+            refuse(path, "is linked with musl, and cannot load the drop-in library, which is linked with glibc")
+        }
+        Some(_) => Ok(()),
+        None => {
+            let kind = if elf.segment(DYNAMIC).is_some() { " (static-pie)" } else { "" };
+            refuse(
+                path,
+                format_args!(
+                    "is linked statically{kind}: its libpcap is a part of it and cannot be replaced. Take a build that loads \
+                     libpcap.so"
+                ),
+            )
+        }
+    }
+}
+
+/// Whether the loader would load libpcap for a program, which it says itself (ld.so(8), LD_TRACE_LOADED_OBJECTS) without
+/// running it. Where it does not say, nothing is claimed.
+fn loads_libpcap(path: &Path) -> bool {
+    let mut command = Command::new(path);
+    command.env("LD_TRACE_LOADED_OBJECTS", "1").env_remove("LD_PRELOAD");
+    match command.stdin(Stdio::null()).stderr(Stdio::null()).output() {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).contains("libpcap.so"),
+        _ => true,
+    }
+}
+
+/// The library before what is to be loaded anyway.
+pub fn preload(library: &Path) -> OsString {
+    let mut value = library.as_os_str().to_owned();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        value.push(":");
+        value.push(others);
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_however_they_are_cut() {
+        let own = fs::read("/proc/self/exe").unwrap();
+        let elf = Elf::new(&own).unwrap();
+        assert!(elf.loader().unwrap().contains("ld-"));
+        assert!(elf.segment(DYNAMIC).is_some());
+        for length in 0..2048 {
+            if let Some(elf) = Elf::new(&own[..length]) {
+                let _ = (elf.loader(), elf.machine(), elf.segment(DYNAMIC));
+            }
+        }
+        let mut changed = own[..4096].to_vec();
+        for at in 0..512 {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let before = std::mem::replace(&mut changed[at], value);
+                let _ = Elf::new(&changed).and_then(|elf| elf.loader());
+                changed[at] = before;
+            }
+        }
+    }
+
+    #[test]
+    fn interpreters_of_scripts() {
+        let of = |line: &[u8]| interpreter(line, Path::new("script"));
+        assert_eq!(of(b" /bin/sh -e\nx").unwrap().unwrap(), Path::new("/bin/sh"));
+        assert!(of(b"/usr/bin/env -S sh -e\n").unwrap().unwrap().ends_with("sh"));
+        assert!(of(b"/usr/bin/env A=1 no-such-program\n").is_err());
+        assert!(of(b"\n").is_err() && of(b"/nonexistent\n").is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! What the instances counted, as a table or JSON.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    os::unix::process::ExitStatusExt as _,
+    process::ExitStatus,
+};
+
+use tidewire_capture::sys::board::Count;
+
+use super::{Options, instances::Instances};
+use crate::{
+    failure::{Failure, say},
+    output::{Object, push_number},
+};
+
+/// An instance's line.
+pub struct Row {
+    process: u32,
+    processor: Option<usize>,
+    handles: u64,
+    received: u64,
+    delivered: u64,
+    dropped: u64,
+    interface_dropped: u64,
+    ended: Option<ExitStatus>,
+    text: Option<String>,
+}
+
+/// Everything that is reported.
+pub struct Report {
+    rows: Vec<Row>,
+    /// Whether the instances have ended.
+    is_last: bool,
+    code: u8,
+}
+
+/// What the instances counted by now.
+pub fn rows(instances: &Instances, is_last: bool) -> Report {
+    let row = |(number, instance): (usize, &super::instances::Instance)| {
+        let slot = instances.slot(number);
+        let load = |count| slot.map_or(0, |slot| slot.load(count));
+        Row {
+            process: instance.number(),
+            processor: instance.processor,
+            handles: load(Count::Handles),
+            received: load(Count::Received),
+            delivered: load(Count::Delivered),
+            dropped: load(Count::Dropped),
+            interface_dropped: load(Count::InterfaceDropped),
+            ended: instance.ended,
+            text: slot.and_then(|slot| slot.text()),
+        }
+    };
+    Report { rows: instances.all.iter().enumerate().map(row).collect(), is_last, code: instances.code() }
+}
+
+/// Writes it where it is wanted. On standard error it is lost where that is closed, as messages are.
+pub fn write(options: &Options, report: &Report) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    if options.json {
+        report.json(&mut text);
+    } else {
+        report.table(&mut text);
+    }
+    match &options.report {
+        Some(path) => fs::write(path, text)
+            .map_err(|error| Failure::Output(format!("{}: cannot be written: {error}", path.display()))),
+        None => {
+            let _ = io::stderr().write_all(&text);
+            Ok(())
+        }
+    }
+}
+
+/// What somebody should know beside the figures.
+pub fn remarks(instances: &Instances) {
+    if let Some(number) = instances.failed()
+        && let Some(status) = instances.all.get(number).and_then(|instance| instance.ended)
+    {
+        say(format_args!("instance {number} {}", ending(status)));
+    }
+    let idle: Vec<_> = (0..instances.all.len())
+        .filter(|number| instances.slot(*number).is_none_or(|slot| slot.load(Count::Handles) == 0))
+        .map(|number| number.to_string())
+        .collect();
+    if !idle.is_empty() {
+        say(format_args!(
+            "no packets were shared by instance {}: it opened no network interface through libpcap",
+            idle.join(", ")
+        ));
+    }
+}
+
+fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with code {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".into(),
+    }
+}
+
+impl Row {
+    fn figures(&self) -> [u64; 4] {
+        [self.received, self.delivered, self.dropped, self.interface_dropped]
+    }
+}
+
+/// Titles of the figures; what the interface dropped is counted by each of its captures, so that it has no sum.
+const TITLES: [&str; 4] = ["received", "delivered", "dropped", "by interface"];
+
+impl Report {
+    /// The figures of all: sums, and the greatest of what each counts whole.
+    fn total(&self) -> [u64; 4] {
+        let mut total = [0; 4];
+        for row in &self.rows {
+            for (at, (sum, figure)) in total.iter_mut().zip(row.figures()).enumerate() {
+                *sum = if at == 3 { (*sum).max(figure) } else { u64::saturating_add(*sum, figure) };
+            }
+        }
+        total
+    }
+
+    fn table(&self, out: &mut Vec<u8>) {
+        let mut lines = vec![["instance", "process", "cpu", "", "", "", "", ""].map(str::to_owned)];
+        let figures = |line: &mut [String; 8], values: [String; 4]| {
+            line.iter_mut().skip(3).zip(values).for_each(|(cell, value)| *cell = value);
+        };
+        figures(&mut lines[0], TITLES.map(str::to_owned));
+        for (number, row) in self.rows.iter().enumerate() {
+            let cpu = row.processor.map_or("any".into(), |cpu| cpu.to_string());
+            let state = row.ended.map_or("runs".into(), ending);
+            let none = String::new;
+            let mut line = [number.to_string(), row.process.to_string(), cpu, none(), none(), none(), none(), state];
+            let values = row.figures().map(|value| if row.handles == 0 { "-".into() } else { value.to_string() });
+            figures(&mut line, values);
+            lines.push(line);
+        }
+        let mut last = [const { String::new() }; 8];
+        last[0] = "all".into();
+        figures(&mut last, self.total().map(|value| value.to_string()));
+        lines.push(last);
+        let mut widths = [0; 8];
+        for line in &lines {
+            widths.iter_mut().zip(line).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
+        }
+        for line in &lines {
+            let cells: Vec<_> =
+                line.iter().zip(widths).take(7).map(|(cell, width)| format!("{cell:>width$}")).collect();
+            let text = format!("{}  {}", cells.join("  "), line[7]);
+            out.extend_from_slice(text.trim_end().as_bytes());
+            out.push(b'\n');
+        }
+        for (number, text) in
+            self.rows.iter().enumerate().filter_map(|(number, row)| Some((number, row.text.as_ref()?)))
+        {
+            out.extend_from_slice(format!("instance {number}: {text}\n").as_bytes());
+        }
+    }
+
+    fn json(&self, out: &mut Vec<u8>) {
+        let mut object = Object::open(out);
+        object.array("instances", self.rows.iter().enumerate(), |out, (number, row)| {
+            let mut object = Object::open(out);
+            object.number("instance", number as u64);
+            object.number("process", row.process.into());
+            match row.processor {
+                Some(cpu) => object.number("cpu", cpu as u64),
+                None => object.null("cpu"),
+            }
+            object.number("handles", row.handles);
+            push_figures(&mut object, row.figures());
+            match row.ended.map(|status| (status.code(), status.signal())) {
+                Some((Some(code), _)) => push_number(object.key("code"), code.unsigned_abs().into()),
+                Some((None, Some(signal))) => push_number(object.key("signal"), signal.unsigned_abs().into()),
+                _ => object.truth("runs", true),
+            }
+            if let Some(text) = &row.text {
+                object.text("message", text);
+            }
+            object.close();
+        });
+        object.object("all", |all| push_figures(all, self.total()));
+        object.truth("ended", self.is_last);
+        object.number("code", self.code.into());
+        object.close();
+        out.push(b'\n');
+    }
+}
+
+fn push_figures(object: &mut Object<'_>, figures: [u64; 4]) {
+    for (name, value) in ["received", "delivered", "dropped", "interface_dropped"].into_iter().zip(figures) {
+        object.number(name, value);
+    }
+}

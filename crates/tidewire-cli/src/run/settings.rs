@@ -1,0 +1,116 @@
+//! What the instances are told, checked before any of them starts.
+
+use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
+
+use tidewire_capture::live::packet::groups_in_use;
+
+use super::Options;
+use crate::{
+    check_steering::program_text,
+    failure::Failure,
+    pcap_config::{self, Environment, Plan, SYSTEM_FILE},
+};
+
+/// Variables that instances get, and those that they must not have.
+pub type Variables = BTreeMap<String, Option<OsString>>;
+
+/// Names behind which a steering program may stand.
+const PROGRAMS: &[&str] = &["TIDEWIRE_STEERING", "PFQ_LANG_LIT", "PFQ_LANG_SRC"];
+
+/// The variables of all instances.
+pub fn variables(options: &Options, count: u32) -> Result<Variables, Failure> {
+    let mut variables = Variables::new();
+    let mut set = |name: &str, value: OsString| drop(variables.insert(name.into(), Some(value)));
+    set("TIDEWIRE_INSTANCES", count.to_string().into());
+    if let Some(path) = &options.config {
+        let path = std::path::absolute(path).map_err(|error| Failure::Usage(format!("--config: {error}")))?;
+        set("PCAP_CONFIG", path.into());
+    }
+    if let Some(engine) = &options.engine {
+        set("TIDEWIRE_ENGINE", engine.into());
+    }
+    if let Some(locality) = &options.locality {
+        for (name, value) in locality_of(locality)? {
+            set(&name, value.into());
+        }
+    }
+    if let Some(group) = options.group {
+        set("PCAP_GROUP", group.to_string().into());
+    }
+    if let Some(mode) = &options.fanout {
+        set("PCAP_FANOUT", mode.into());
+    }
+    if let Some(program) = &options.steer {
+        set("TIDEWIRE_STEERING", program_text(program)?.into());
+    }
+    // What is given here is meant instead of what the environment has, not beside it.
+    if options.fanout.is_some() || options.steer.is_some() {
+        for name in PROGRAMS.iter().chain(&["PCAP_FANOUT", "PCAP_CBPF"]) {
+            let keep = *name == "PCAP_CBPF" && options.fanout.as_deref().is_some_and(|mode| mode.starts_with("cbpf"));
+            if !keep {
+                variables.entry((*name).into()).or_insert(None);
+            }
+        }
+    }
+    let checked = plan(&variables)?;
+    if checked.devices.iter().all(|device| device.group.is_none()) {
+        variables.insert("PCAP_DEF_GROUP".into(), Some(free_group().to_string().into()));
+        plan(&variables)?;
+    }
+    Ok(variables)
+}
+
+/// What the drop-in library would make of these variables, for a device of no particular name.
+fn plan(variables: &Variables) -> Result<Plan, Failure> {
+    let lookup = |name: &str| match (name, variables.get(name)) {
+        ("TIDEWIRE_INSTANCE", _) => Some("0".into()),
+        ("TIDEWIRE_COUNTERS", _) => None,
+        (_, Some(value)) => value.clone(),
+        (name, None) => env::var_os(name),
+    };
+    let environment = Environment::new(&lookup, Path::new(SYSTEM_FILE));
+    let told = |error: pcap_config::Error| Failure::Usage(named_as_given(&error.to_string()));
+    pcap_config::plan("device", &environment, &|_| true).map_err(told)
+}
+
+/// Names of variables as the options that set them.
+fn named_as_given(error: &str) -> String {
+    let options = [
+        ("PCAP_FANOUT", "--fanout"),
+        ("TIDEWIRE_STEERING", "--steer"),
+        ("TIDEWIRE_ENGINE", "--engine"),
+        ("TIDEWIRE_LOCALITY", "--locality"),
+        ("PCAP_GROUP", "--group"),
+    ];
+    let rest = |variable: &str| {
+        let rest = error.strip_prefix(variable)?;
+        rest.starts_with([':', ',']).then_some(rest)
+    };
+    let found = options.iter().find_map(|(variable, option)| Some(format!("{option}{}", rest(variable)?)));
+    found.unwrap_or_else(|| error.to_owned())
+}
+
+/// `port,batch=8000,timeout=50ms,thread` as variables.
+fn locality_of(text: &str) -> Result<Vec<(String, String)>, Failure> {
+    let mut words = text.split(',').map(str::trim);
+    let mut variables = vec![("TIDEWIRE_LOCALITY".to_owned(), words.next().unwrap_or_default().to_owned())];
+    for word in words {
+        let (name, value) = word.split_once('=').unwrap_or((word, "on"));
+        if !matches!(name, "key" | "batch" | "timeout" | "thread") {
+            let message = format!("--locality: there is no '{name}': there are key, batch, timeout and thread");
+            return Err(Failure::Usage(message));
+        }
+        variables.push((format!("TIDEWIRE_LOCALITY_{}", name.to_ascii_uppercase()), value.to_owned()));
+    }
+    Ok(variables)
+}
+
+/// A group that no packet socket of this network namespace is in, on any interface. Where the kernel does not tell, one by
+/// this process's number: two runs seldom have the same.
+fn free_group() -> u8 {
+    let used = groups_in_use().unwrap_or_default();
+    let first = std::process::id() as u8;
+    let mut groups = (0..=u8::MAX).map(|step| first.wrapping_add(step));
+    // A group's number in the kernel has that of the interface above it.
+    groups.find(|group| used.iter().all(|number| number.to_le_bytes().first() != Some(group))).unwrap_or(first)
+}
