@@ -74,6 +74,11 @@ impl Live {
     /// What `pcap_activate` is to return, and what is wrong.
     pub fn open(plan: &Plan, options: &Options, asked: Option<&Asked>) -> Result<Self, Refusal> {
         refuse(options)?;
+        for device in &plan.devices {
+            if device.rx_channels.is_some() || device.combined_channels.is_some() {
+                Interface::set_channels(&device.name, device.rx_channels, device.combined_channels)?;
+            }
+        }
         let devices = plan.devices.iter().map(|device| Interface::find(&device.name));
         let devices = devices.collect::<Result<Vec<_>, _>>()?;
         if let Some(down) = devices.iter().find(|device| !device.up) {
