@@ -1,4 +1,5 @@
-//! The manual's pages in docs/man are those of today's definitions. With TIDEWIRE_BLESS=1 they are written anew.
+//! The manual's pages of commands in docs/man are those of today's definitions. With TIDEWIRE_BLESS=1 they are written
+//! anew. Those of other sections are written by hand.
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
@@ -8,7 +9,7 @@ fn pages(folder: &Path) -> BTreeMap<String, String> {
     let page = |entry: fs::DirEntry| {
         (entry.file_name().to_string_lossy().into_owned(), fs::read_to_string(entry.path()).expect("a page"))
     };
-    entries.into_iter().map(page).collect()
+    entries.into_iter().map(page).filter(|(name, _)| name.ends_with(".1")).collect()
 }
 
 #[test]
@@ -23,8 +24,7 @@ fn the_pages_are_fresh() {
         assert!(page.contains(".SH NAME") && page.contains(".SH OPTIONS"), "{page}");
     }
     if std::env::var_os("TIDEWIRE_BLESS").is_some() {
-        let _ = fs::remove_dir_all(&kept);
-        fs::create_dir_all(&kept).expect("a directory");
+        pages(&kept).keys().for_each(|name| fs::remove_file(kept.join(name)).expect("removed"));
         fresh.iter().for_each(|(name, page)| fs::write(kept.join(name), page).expect("written"));
     }
     let kept = pages(&kept);
