@@ -122,7 +122,11 @@ on! {
     pcap_is_swapped() -> c_int, status::ERROR, |pcap, _handle, _live| 0;
     pcap_major_version() -> c_int, status::ERROR, |pcap, _handle, _live| 0;
     pcap_minor_version() -> c_int, status::ERROR, |pcap, _handle, _live| 0;
-    pcap_file() -> *mut FILE, ptr::null_mut(), |pcap, _handle, _live| ptr::null_mut();
+    pcap_file() -> *mut FILE, ptr::null_mut(), |pcap, _handle, _live| ptr::null_mut(),
+        |file| {
+            file.read_singly();
+            system().pcap_file.map_or(ptr::null_mut(), |function| unsafe { function(file.system()) })
+        };
     pcap_fileno() -> c_int, -1, |pcap, _handle, live| live.descriptor();
     pcap_get_selectable_fd() -> c_int, -1, |pcap, _handle, live| live.selectable();
     pcap_get_required_select_timeout() -> *const timeval, ptr::null(), |pcap, _handle, live| live.select_timeout();

@@ -6,7 +6,7 @@
 //! The system's library reads every record, so that records, errors and their texts are its own; an error is told after
 //! everything before it was delivered. No filter is set on its handle: packets are held against the program's when they are
 //! delivered, so that a new one is good for everything that was not. Where the program stands in the file (`ftell` on
-//! `pcap_file`) is up to two batches ahead. Pipes are not read ahead: who writes to one may wait for an answer.
+//! `pcap_file`) is up to two batches ahead, unless it asks for that before it reads: then nothing is read ahead. Pipes are not read ahead: who writes to one may wait for an answer.
 
 mod batch;
 mod gatherer;
@@ -77,6 +77,20 @@ impl Offline {
             clock: Instant::now(),
         };
         Ok(Self { system, reader: UnsafeCell::new(reader) })
+    }
+
+    /// `pcap_file`: who asks for it before it reads may be about to go to another place in the file, as nfpcapd does. Packets
+    /// are read one by one then.
+    pub fn read_singly(&self) {
+        // SAFETY: the thread that reads calls this, and no callback runs: nothing was read.
+        let reader = unsafe { &mut *self.reader.get() };
+        if reader.at > 0 || reader.batch.packet(0).is_some() || !reader.feed.stop() {
+            return;
+        }
+        // SAFETY: the handle is the system's, of a file, and the thread that read from it is gone.
+        if let Ok(feed) = unsafe { Feed::new(self.system, &Settings { batch_frames: 1, ..Settings::default() }) } {
+            reader.feed = feed;
+        }
     }
 
     /// The system's handle, for everything but reading.
