@@ -17,7 +17,7 @@ use tidewire_capture::{
     sys::{arena::Arena, wait},
 };
 
-/// Bytes of a block, as long as the ring has 2 MiB.
+/// Bytes of a block, as long as the ring has 64 MiB.
 const BLOCK_BYTES: u32 = 256 << 10;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -118,7 +118,8 @@ impl Plan {
         if workers > WORKERS_MAX {
             return Err(Error::Setting(format!("{workers} workers: a fan-out group has {WORKERS_MAX} at most")));
         }
-        let shape = if settings.immediate { slots(settings)? } else { Shape::of(settings.ring_bytes)? };
+        let shape =
+            if settings.immediate { slots(settings)? } else { Shape::of(settings.ring_bytes, settings.snap_bytes)? };
         let mut plan = Self {
             workers,
             shape,

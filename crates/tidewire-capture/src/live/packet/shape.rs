@@ -9,13 +9,19 @@ use crate::{
 /// Bytes of a block where the ring is large enough.
 ///
 /// Large ones wake the worker seldom: 1,700 frames of 64 bytes fit, and a wakeup costs one system call. Small ones are many:
-/// a quiet link uses one up every 5 ms, however little is in it, so that a worker may be away for
-/// blocks times that (1.3 s with a ring of 64 MiB) before frames are lost.
+/// a quiet link uses one up every 5 ms, however little is in it, so that a worker may be away for blocks times that (1.3 s
+/// with a ring of 64 MiB) before frames are lost.
 const BLOCK_BYTES: u32 = 256 << 10;
 /// Bytes of the smallest block: a frame of 64 KiB fits, with its headers.
 const BLOCK_BYTES_MIN: u32 = 128 << 10;
-/// Blocks that a ring should have: the kernel fills one while others are being read.
-const BLOCKS_MIN: usize = 8;
+/// The same where frames are cut to [`SNAP_SHORT`] at most, so that none is long.
+const BLOCK_BYTES_SHORT: u32 = 32 << 10;
+/// Captured bytes of which several fit into the smallest block.
+const SNAP_SHORT: u32 = 4 << 10;
+/// Blocks that a ring should have, so that a worker may be away for a second.
+const BLOCKS_MIN: usize = 256;
+/// Pieces that a ring of slots should have.
+const PIECES_MIN: usize = 4;
 /// Blocks that a ring must have.
 const BLOCKS_LEAST: usize = 2;
 
@@ -54,7 +60,7 @@ impl Shape {
         let slot_bytes = frame_bytes.saturating_add(SLOT_EXTRA_BYTES).next_multiple_of(SLOT_ALIGNMENT);
         // The largest pieces of which there are several: less is left over in each.
         let fits = |piece: &&u32| bytes / **piece as usize >= BLOCKS_LEAST && **piece >= slot_bytes;
-        let piece = PIECE_BYTES.iter().find(|piece| fits(piece) && bytes / **piece as usize >= BLOCKS_MIN / 2);
+        let piece = PIECE_BYTES.iter().find(|piece| fits(piece) && bytes / **piece as usize >= PIECES_MIN);
         let piece = piece.or_else(|| PIECE_BYTES.iter().rev().find(fits));
         let counted = piece.and_then(|piece| Some((*piece, u32::try_from(bytes / *piece as usize).ok()?)));
         match counted.filter(|(piece, blocks)| piece.checked_mul(*blocks).is_some()) {
@@ -67,13 +73,14 @@ impl Shape {
         }
     }
 
-    /// The shape of a ring of blocks, of at most `bytes`.
+    /// The shape of a ring of blocks, of at most `bytes`, for frames of which so much is captured.
     ///
     /// # Errors
     /// [`Error::Setting`] where that is too little, or more than a ring can have.
-    pub fn of(bytes: usize) -> Result<Self, Error> {
+    pub fn of(bytes: usize, snap_bytes: u32) -> Result<Self, Error> {
+        let least = if snap_bytes <= SNAP_SHORT { BLOCK_BYTES_SHORT } else { BLOCK_BYTES_MIN };
         let mut block_bytes = BLOCK_BYTES;
-        while block_bytes > BLOCK_BYTES_MIN && bytes / (block_bytes as usize) < BLOCKS_MIN {
+        while block_bytes > least && bytes / (block_bytes as usize) < BLOCKS_MIN {
             block_bytes /= 2;
         }
         let blocks = bytes / block_bytes as usize;
@@ -83,7 +90,7 @@ impl Shape {
             Some(blocks) if blocks as usize >= BLOCKS_LEAST => Ok(Self { blocks, block_bytes, slot_bytes: None }),
             Some(_) => Err(Error::Setting(format!(
                 "a ring of {bytes} bytes is too small: it needs {} KiB",
-                (BLOCKS_LEAST * BLOCK_BYTES_MIN as usize) >> 10
+                (BLOCKS_LEAST * least as usize) >> 10
             ))),
             None => Err(Error::Setting(format!("a ring of {bytes} bytes is too large: it can have less than 4 GiB"))),
         }
@@ -124,15 +131,23 @@ mod tests {
 
     #[test]
     fn rings_fit_what_they_are_given() {
-        for (bytes, blocks, block_bytes) in
-            [(64 << 20, 256, 256 << 10), (2 << 20, 8, 256 << 10), (1 << 20, 8, 128 << 10), (300 << 10, 2, 128 << 10)]
-        {
-            let shape = Shape::of(bytes).unwrap();
-            assert_eq!(shape, Shape { blocks, block_bytes, slot_bytes: None });
+        const WHOLE: u32 = 262_144;
+        for (bytes, snap, blocks, block_kib) in [
+            (64 << 20, WHOLE, 256, 256),
+            (32 << 20, WHOLE, 256, 128),
+            (2 << 20, WHOLE, 16, 128),
+            (300 << 10, WHOLE, 2, 128),
+            (64 << 20, 96, 256, 256),
+            (16 << 20, 96, 256, 64),
+            (2 << 20, SNAP_SHORT, 64, 32),
+            (2 << 20, SNAP_SHORT + 1, 16, 128),
+        ] {
+            let shape = Shape::of(bytes, snap).unwrap();
+            assert_eq!(shape, Shape { blocks, block_bytes: block_kib << 10, slot_bytes: None });
             assert!(shape.bytes() <= bytes);
         }
         for bytes in [0, 255 << 10, 4 << 30, usize::MAX] {
-            assert!(Shape::of(bytes).is_err(), "{bytes}");
+            assert!(Shape::of(bytes, WHOLE).is_err(), "{bytes}");
         }
     }
 
