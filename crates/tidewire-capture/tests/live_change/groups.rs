@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tidewire_capture::{
@@ -13,7 +13,7 @@ use tidewire_capture::{
 };
 use tidewire_steer::{Compiled, Program, Settings};
 
-use super::rig::{FAR, NEAR, Rig, compiled, frame, inside, settings, step, udp};
+use super::rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, settings, step, udp};
 
 /// Blocks are handed over when they are full: nobody reads them meanwhile.
 const LONG: Duration = Duration::from_secs(30);
@@ -193,10 +193,14 @@ fn members_come_while_frames_do_and_no_frame_comes_twice() {
                     }
                 });
                 for _ in 0..10 {
-                    rigs.push(
-                        Rig::open(&LiveSettings { ring_bytes: 16 << 20, retire: LONG, ..settings.clone() }).unwrap(),
-                    );
-                    thread::sleep(Duration::from_millis(10));
+                    let mut rig =
+                        Rig::open(&LiveSettings { ring_bytes: 16 << 20, retire: LONG, ..settings.clone() }).unwrap();
+                    let begun = Instant::now();
+                    while rig.live.workers[0].counts().unwrap().received == 0 {
+                        assert!(begun.elapsed() < PATIENCE, "{name}: nothing comes to a new member");
+                        thread::sleep(Duration::from_millis(2));
+                    }
+                    rigs.push(rig);
                 }
                 stop.store(true, Ordering::Relaxed);
                 sender.join().unwrap();
@@ -212,8 +216,7 @@ fn members_come_while_frames_do_and_no_frame_comes_twice() {
             assert_eq!(dropped, 0);
             // What comes to a member before its filter lets frames in is lost: its share of microseconds, ten times. Loading
             // its programs, or telling the group of one, takes a thousand times as long.
-            assert!(received <= sent && received + sent / 500 + 40 >= sent, "{name}: {received} of {sent}");
-            assert!(counts.iter().all(|one| one.received > 0));
+            assert!(received <= sent && received + sent / 100 + 100 >= sent, "{name}: {received} of {sent}");
         }
     });
 }

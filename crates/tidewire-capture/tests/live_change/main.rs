@@ -6,4 +6,5 @@ mod filters;
 mod gather;
 mod groups;
 mod immediate;
+mod renewed;
 mod rig;

@@ -10,7 +10,7 @@ use tidewire_steer::{
     bpf::{Ending, Hook, MapUse, Output},
 };
 
-use super::{XskPlan, XskRing, probe, slot::FilterSlot};
+use super::{XdpAttachment, XskPlan, XskRing, home::Home, probe, slot::FilterSlot};
 use crate::{
     Error,
     live::{
@@ -20,8 +20,7 @@ use crate::{
     },
     sys::{
         arena::Place,
-        bpf::{ARRAY, LRU_HASH, Link, Load, Map, Program, XDP, XdpMode},
-        packet::RingSocket,
+        bpf::{ARRAY, LRU_HASH, Load, Map, Program, XDP, XdpMode},
     },
 };
 
@@ -55,14 +54,6 @@ pub struct XdpCapture {
     pub attachment: XdpAttachment,
     /// How frames are got, and why so.
     pub engine: String,
-}
-
-/// An attached program. When this is dropped, or the process ends, however it ends, it is taken off.
-#[derive(Debug)]
-pub struct XdpAttachment {
-    _link: Link,
-    /// Keeps the interface taking frames for other machines.
-    _promiscuous: Option<RingSocket>,
 }
 
 impl XdpEngine {
@@ -154,10 +145,11 @@ impl XdpEngine {
         kernel.set_jump(Jump::Steer, self.steer(workers, &sockets, programs)?.as_fd())?;
         let mut rings = self.plan.open(number, self.mode, places, &sockets)?;
         rings.iter_mut().flatten().for_each(|ring| ring.slot.clone_from(&slot));
-        let promiscuous = self.promiscuous.then(|| self.promiscuous()).transpose()?;
-        let link = kernel.attach(self.interface.index, self.mode)?;
+        let attachment = Home::attach(&self.plan, self.mode, &kernel, self.promiscuous)?;
+        if !self.plan.is_shared() {
+            rings.iter_mut().flatten().for_each(|ring| ring.home = Some(Arc::clone(attachment.home())));
+        }
         let engine = self.describe(&rings)?;
-        let attachment = XdpAttachment { _link: link, _promiscuous: promiscuous };
         Ok(XdpCapture { kernel, rings, attachment, engine })
     }
 
@@ -177,15 +169,6 @@ impl XdpEngine {
         });
         Program::load_with(XDP, &code, Load { frags: true, attach: ATTACH_XDP })
             .map_err(|source| self.failed("loading the steering program", source))
-    }
-
-    fn promiscuous(&self) -> Result<RingSocket, Error> {
-        let on = || {
-            let socket = RingSocket::open()?;
-            socket.promiscuous(self.interface.index)?;
-            Ok(socket)
-        };
-        on().map_err(|source| self.failed("taking frames for other machines", source))
     }
 
     fn describe(&self, rings: &[Vec<XskRing>]) -> Result<String, Error> {

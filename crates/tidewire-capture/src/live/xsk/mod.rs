@@ -9,11 +9,19 @@
 //!
 //! What AF_XDP does not do. Outgoing frames are not seen. A tag that the card takes out of frames is not seen either, nor by
 //! the filter, natively or generically (tried on a veth; `ethtool -K … rxvlan off` keeps the card from it). Frames for the
-//! host are taken away from it. An interface that is removed ends its rings: new ones need the capabilities that were given
-//! up. Switched off and on, or renamed, it goes on.
+//! host are taken away from it. Switched off and on, or renamed, an interface goes on. One that is removed and made anew goes
+//! on, too, where each receive queue has one worker and the process still has the capabilities; where workers share a queue,
+//! its rings end with it.
+//!
+//! Nor can processes share an interface. A queue's sockets share one piece of memory (XDP_SHARED_UMEM), which is a process's
+//! own. Queues could belong to several processes, but the program that redirects, and its map of sockets, belong to the
+//! attachment: whoever comes later would have to find the map (by its number, which takes CAP_SYS_ADMIN, or pinned in a
+//! mounted file system, where it stays behind when processes are killed), the attachment would have to outlive the one who
+//! made it, and frames of a queue whose process is gone would go nowhere. Packet sockets' groups have none of these troubles.
 
 mod engine;
 mod features;
+mod home;
 mod plan;
 mod probe;
 mod refusal;
@@ -23,7 +31,8 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub use engine::{XdpAttachment, XdpCapture, XdpEngine};
+pub use engine::{XdpCapture, XdpEngine};
+pub use home::XdpAttachment;
 pub use plan::XskPlan;
 pub use probe::{Support, probe};
 pub use ring::XskRing;

@@ -276,10 +276,34 @@ impl XskPlan {
             side: Side::new(side),
             sockets: Arc::clone(sockets),
             slot: None,
+            home: None,
             marks,
             returned: Vec::new(),
-            state: State::default(),
+            state: State::on(self.interface.index),
         })
+    }
+
+    /// Gives a ring that is alone on its queue, and of which nothing is held, a new socket there; this is the plan for the
+    /// interface that it goes on with.
+    pub(super) fn open_again(&self, ring: &mut XskRing, mode: XdpMode) -> Result<(), Error> {
+        let at = |what: &'static str| move |source| self.failed(what, source);
+        let queue = ring.marks.slot / self.workers as u32;
+        let socket = XskSocket::open().map_err(|source| self.no_socket(source))?;
+        let shared = self.shared(&socket, &ring.memory)?;
+        let rx = socket.rx_ring(self.entries() as u32).map_err(at("making the receive ring"))?;
+        self.bind(&socket, queue, mode)?;
+        if self.busy_poll_us > 0 {
+            socket.busy_poll(self.busy_poll_us).map_err(at("switching busy polling on (Linux 5.11, cap_net_admin)"))?;
+        }
+        ring.returned.clear();
+        (ring.socket, ring.rx, ring.fill) = (Arc::new(socket), rx, shared.fill);
+        let set = ring.sockets.set(ring.marks.slot, std::os::fd::AsRawFd::as_raw_fd(&ring.socket.as_fd()));
+        set.map_err(|source| self.failed("giving the XDP program its sockets", source))
+    }
+
+    /// Whether several workers share a queue's memory.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_steered && self.workers > 1
     }
 
     /// A queue's memory and fill ring, with all buffers in it.

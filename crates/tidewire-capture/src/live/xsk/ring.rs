@@ -9,7 +9,7 @@ use std::{
 use tidewire_core::Frame;
 use tidewire_wire::LinkType;
 
-use super::{side::Side, slot::FilterSlot};
+use super::{home::Home, side::Side, slot::FilterSlot};
 use crate::{
     ClassicInstruction, Error,
     live::{Direction, Ring, RingCounts},
@@ -76,6 +76,8 @@ pub struct XskRing {
     pub(super) sockets: Arc<Map>,
     /// Where the filter can be replaced.
     pub(super) slot: Option<Arc<FilterSlot>>,
+    /// By which it goes on with an interface that was made anew.
+    pub(super) home: Option<Arc<Home>>,
     pub(super) marks: Marks,
     /// Buffers that are not yet in the fill ring.
     pub(super) returned: Vec<u64>,
@@ -90,12 +92,24 @@ pub(super) struct State {
     /// The latest timestamp given.
     latest_ns: u64,
     /// Calls of `collect` in a row that found nothing.
-    empty: u32,
+    pub(super) empty: u32,
     /// What was noted when it was last waited, and when it was last rested.
     waited_at: u64,
     rested_at: u64,
     calls: u64,
-    gone: bool,
+    pub(super) gone: bool,
+    pub(super) stopped: bool,
+    /// The interface's number.
+    pub(super) index: u32,
+    /// What was counted on the interfaces before this one.
+    pub(super) before: RingCounts,
+}
+
+impl State {
+    /// Of a ring on the interface of this number.
+    pub(super) fn on(index: u32) -> Self {
+        Self { index, ..Self::default() }
+    }
 }
 
 impl XskRing {
@@ -123,8 +137,13 @@ impl XskRing {
     }
 
     fn gone(&self) -> Error {
-        let what = "the interface is gone, and its AF_XDP socket with it: what it had received was delivered; start again when \
-                    it is back";
+        let what = if self.home.is_some() {
+            "the interface is gone, and its AF_XDP socket with it: what it had received was delivered; capture goes on when one \
+             of this name appears"
+        } else {
+            "the interface is gone, and its AF_XDP sockets with it: what they had received was delivered; start again when it \
+             is back"
+        };
         Error::Interface { interface: self.marks.interface.clone(), what: what.into() }
     }
 
@@ -230,6 +249,19 @@ impl XskRing {
         self.state.noted += noted as u64;
     }
 
+    /// What the kernel counted, on earlier interfaces as well; not what was received.
+    pub(super) fn counted(&mut self) -> Result<RingCounts, Error> {
+        self.state.calls += 1;
+        let kernel = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
+        let before = self.state.before;
+        Ok(RingCounts {
+            dropped: before.dropped + kernel.ring_full,
+            failed: before.failed + kernel.dropped + kernel.invalid,
+            calls: self.state.calls,
+            ..RingCounts::default()
+        })
+    }
+
     /// Frames that the kernel put into the ring and that were not noted.
     fn waiting(&mut self) -> u64 {
         let available = self.rx.available();
@@ -259,7 +291,7 @@ impl Ring for XskRing {
             return Ok(());
         }
         if self.state.gone {
-            return Err(self.gone());
+            return if self.come_back()? { Ok(()) } else { Err(self.gone()) };
         }
         if self.state.empty >= EMPTY_MAX {
             self.state.empty = 0;
@@ -355,6 +387,7 @@ impl Ring for XskRing {
     }
 
     fn stop(&mut self) -> Result<(), Error> {
+        self.state.stopped = true;
         self.state.calls += 2;
         let removed = self.sockets.delete(&self.marks.slot.to_ne_bytes());
         removed.map_err(|source| self.failed("taking the socket off the XDP program", source))?;
@@ -364,15 +397,8 @@ impl Ring for XskRing {
     }
 
     fn counts(&mut self) -> Result<RingCounts, Error> {
-        self.state.calls += 1;
-        let kernel = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
-        Ok(RingCounts {
-            received: self.state.noted + self.waiting(),
-            dropped: kernel.ring_full,
-            failed: kernel.dropped + kernel.invalid,
-            sifted: 0,
-            calls: self.state.calls,
-        })
+        let counted = self.counted()?;
+        Ok(RingCounts { received: self.state.noted + self.waiting(), ..counted })
     }
 }
 
