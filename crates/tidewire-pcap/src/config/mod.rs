@@ -4,7 +4,7 @@
 //! where, and what to do. It reads one file and nothing else; it prints nothing and changes nothing. The manual is
 //! docs/pcap.md.
 
-// Until the calls use all of it.
+// The command reads with this source, too, and each of both leaves some of it unused.
 #![allow(dead_code, unused_imports)]
 
 mod device;
