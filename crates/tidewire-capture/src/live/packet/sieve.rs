@@ -205,3 +205,6 @@ impl Sieve {
         Error::Kernel { what: format!("{}: attaching the filter", self.name), source, hint: hint.into() }
     }
 }
+
+#[cfg(test)]
+mod tests;
