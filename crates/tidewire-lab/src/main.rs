@@ -197,6 +197,12 @@ enum Command {
         /// Packets
         #[arg(long, default_value_t = 300_000)]
         packets: u64,
+        /// Instead: the captures below this folder mixed, as if all had been seen at the same time
+        #[arg(long)]
+        mix: Option<PathBuf>,
+        /// How many of each
+        #[arg(long, default_value_t = 1)]
+        copies: u32,
     },
     /// Tables and plots of that (a part of what `make bench-pcap` runs)
     BenchLocality {
@@ -313,8 +319,12 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let one = locality::One { kind: application, size, capture, traffic, key, batch_frames: batch.max(1) };
             println!("{}", serde_json::to_string(&locality::one(&one)?)?);
         }
-        Command::LocalityTraffic { output, flows, packets } => {
-            locality::traffic::Traffic { flows, packets, seed: 1 }.make().write(&output)?;
+        Command::LocalityTraffic { output, flows, packets, mix, copies } => {
+            let trace = match mix {
+                Some(folder) => locality::mixture::mix(&folder, copies)?.0,
+                None => locality::traffic::Traffic { flows, packets, seed: 1 }.make(),
+            };
+            trace.write(&output)?;
         }
         Command::BenchLocality { output, quick, rows } => print!("{}", locality::run(&output, quick, &rows)?),
         Command::Engine { connections, rounds, length } => {

@@ -2,6 +2,7 @@
 
 pub mod apps;
 pub mod measure;
+pub mod mixture;
 mod report;
 mod rows;
 pub mod traffic;
