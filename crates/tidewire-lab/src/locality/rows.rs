@@ -10,7 +10,7 @@ use super::{
     traffic::Traffic,
 };
 use crate::live::{
-    plot::Plot,
+    plot::{Curve, Plot},
     report::{Section, Table},
 };
 
@@ -83,6 +83,13 @@ fn way_name(way: Way) -> String {
     way.key.map_or_else(|| "off".into(), |key| format!("{key}, {}", way.batch_frames))
 }
 
+/// A diagram with room for the legend above the curves.
+fn plot(file: String, title: String, axes: [&str; 2], curves: Vec<Curve>) -> Plot {
+    const ROOM: f64 = 1.4;
+    let greatest = curves.iter().flat_map(|curve| &curve.1).map(|point| point.1).fold(0.0, f64::max);
+    Plot { file, title, axes: axes.map(str::to_owned), x_by_factors: true, y_max: Some(greatest * ROOM), curves }
+}
+
 /// Against the number of packets of a batch: figures 3, 5, 7 and 8 of the paper.
 pub(super) fn batches(kind: Kinds, effort: Effort) -> Section {
     let (size, of) = usual(kind);
@@ -114,14 +121,12 @@ pub(super) fn batches(kind: Kinds, effort: Effort) -> Section {
         let of_key = ways.iter().zip(&costs).filter(|(way, _)| way.key == Some(key));
         curves.push((key.to_string(), of_key.map(|(way, cost)| (way.batch_frames as f64, cost.ns())).collect()));
     }
-    let plot = Plot {
-        file: format!("locality-batch-{}", kind.name()),
-        title: format!("{}, {of}: time for a packet", kind.name()),
-        axes: ["packets of a batch".into(), "application and order, ns".into()],
-        x_by_factors: true,
-        y_max: None,
+    let plot = plot(
+        format!("locality-batch-{}", kind.name()),
+        format!("{}, {of}: time for a packet", kind.name()),
+        ["packets of a batch", "application and order, ns"],
         curves,
-    };
+    );
     Section {
         title: format!("{}: packets of a batch", kind.name()),
         text: format!("{of} ({} MB of tables), traffic of {flows} flows.", megabytes(bytes)),
@@ -139,18 +144,18 @@ fn few_ways(batch: usize) -> Vec<Way> {
 const FEW_COLUMNS: [&str; 6] = ["tables, MB", "off, ns", "port, %", "service, %", "flow, %", "order by service, ns"];
 
 /// One line of a table of [`FEW_COLUMNS`], and a point for each key's curve.
-fn few(bytes: u64, costs: &[Cost], x: f64, curves: &mut [crate::live::plot::Curve]) -> Vec<String> {
+fn few(bytes: u64, costs: &[Cost], x: f64, curves: &mut [Curve]) -> Vec<String> {
     let [off, keys @ ..] = costs else { return Vec::new() };
     let mut line = vec![megabytes(bytes), format!("{:.0}", off.ns())];
     for (cost, curve) in keys.iter().zip(curves) {
         line.push(format!("{:.1}", saved(cost, off)));
-        curve.1.push((x, saved(cost, off)));
+        curve.1.push((x, 100.0 - saved(cost, off)));
     }
     line.push(keys.get(1).map_or(String::new(), |cost| format!("{:.0}", cost.sort_ns)));
     line
 }
 
-fn key_curves() -> Vec<crate::live::plot::Curve> {
+fn key_curves() -> Vec<Curve> {
     Key::ALL.map(|key| (key.to_string(), Vec::new())).to_vec()
 }
 
@@ -171,14 +176,12 @@ pub(super) fn tables(kind: Kinds, effort: Effort) -> Section {
         line.extend(few(bytes, &costs, bytes as f64 / 1e6, &mut curves));
         table.lines.push(line);
     }
-    let plot = Plot {
-        file: format!("locality-tables-{}", kind.name()),
-        title: format!("{}: time saved by sorting {BATCH} packets", kind.name()),
-        axes: ["tables, MB".into(), "saved, %".into()],
-        x_by_factors: true,
-        y_max: Some(100.0),
+    let plot = plot(
+        format!("locality-tables-{}", kind.name()),
+        format!("{}: time for a packet, {BATCH} sorted", kind.name()),
+        ["tables, MB", "% of unsorted"],
         curves,
-    };
+    );
     Section {
         title: format!("{}: size of the tables", kind.name()),
         text: format!("Traffic of {FLOWS} flows of 100 services."),
@@ -203,14 +206,12 @@ pub(super) fn flows(kind: Kinds, effort: Effort) -> Section {
         line.extend(few(bytes, &costs, count as f64, &mut curves));
         table.lines.push(line);
     }
-    let plot = Plot {
-        file: format!("locality-flows-{}", kind.name()),
-        title: format!("{}: time saved by sorting {batch} packets", kind.name()),
-        axes: ["flows".into(), "saved, % (what is not shown is below 0)".into()],
-        x_by_factors: true,
-        y_max: Some(100.0),
+    let plot = plot(
+        format!("locality-flows-{}", kind.name()),
+        format!("{}: time for a packet, {batch} sorted", kind.name()),
+        ["flows", "% of unsorted"],
         curves,
-    };
+    );
     Section {
         title: format!("{}: number of flows", kind.name()),
         text:
@@ -253,14 +254,12 @@ pub(super) fn misses(kind: Kinds, effort: Effort) -> Result<Section, String> {
         }
         table.lines.push(line);
     }
-    let plot = Plot {
-        file: format!("locality-misses-{}", kind.name()),
-        title: format!("{}, {of}: misses for a packet, by service", kind.name()),
-        axes: ["packets of a batch (10: off)".into(), "misses of a cache of this size".into()],
-        x_by_factors: true,
-        y_max: None,
+    let plot = plot(
+        format!("locality-misses-{}", kind.name()),
+        format!("{}, {of}: misses for a packet, by service", kind.name()),
+        ["packets of a batch (10: off)", "misses of a cache of this size"],
         curves,
-    };
+    );
     Ok(Section {
         title: format!("{}: misses", kind.name()),
         text: format!(
