@@ -192,3 +192,10 @@ fn alone_in_a_group() {
 fn in_the_order_of_flows() {
     check(Over::Preloaded, &[("TIDEWIRE_LOCALITY", "flow")], WITHOUT_LOCALITY, OTHER);
 }
+
+/// The same, gathered by a thread of its own.
+#[test]
+fn gathered_by_a_thread() {
+    let variables = [("TIDEWIRE_LOCALITY", "flow"), ("TIDEWIRE_LOCALITY_THREAD", "on")];
+    check(Over::Preloaded, &variables, WITHOUT_LOCALITY, OTHER);
+}
