@@ -193,9 +193,11 @@ fn in_the_order_of_flows() {
     check(Over::Preloaded, &[("TIDEWIRE_LOCALITY", "flow")], WITHOUT_LOCALITY, OTHER);
 }
 
-/// The same, gathered by a thread of its own.
+/// The same, gathered by a thread of its own. A read that does not wait is given whole batches there, which the case left out
+/// does not always wait for.
 #[test]
 fn gathered_by_a_thread() {
     let variables = [("TIDEWIRE_LOCALITY", "flow"), ("TIDEWIRE_LOCALITY_THREAD", "on")];
-    check(Over::Preloaded, &variables, WITHOUT_LOCALITY, OTHER);
+    let without = [WITHOUT_LOCALITY, &["stats_slow_reader"]].concat();
+    check(Over::Preloaded, &variables, &without, OTHER);
 }

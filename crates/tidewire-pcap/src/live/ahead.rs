@@ -52,6 +52,8 @@ struct Shared {
     room: Event,
     ends: AtomicBool,
     sorts: AtomicBool,
+    /// Whether some packets of the next batch are there.
+    has_some: AtomicBool,
     /// The number of the batch that is gathered; changes under the rings' lock.
     number: AtomicU64,
 }
@@ -80,6 +82,7 @@ impl Ahead {
             room: Event::new()?,
             ends: AtomicBool::new(false),
             sorts: AtomicBool::new(true),
+            has_some: AtomicBool::new(false),
             number: AtomicU64::new(0),
         };
         Ok(Self { shared: Arc::new(shared), thread: None, process: 0 })
@@ -126,6 +129,11 @@ impl Ahead {
         self.shared.full.as_raw_fd()
     }
 
+    /// Where no batch is ready: whether one will be soon, because some of its packets are there.
+    pub fn has_some(&self) -> bool {
+        self.shared.has_some.load(Ordering::SeqCst) || self.shared.ready().is_some()
+    }
+
     /// The number of the batch that is gathered; the rings are locked.
     pub fn gathered(&self) -> u64 {
         self.shared.number.load(Ordering::Relaxed)
@@ -169,6 +177,7 @@ impl Shared {
                 wake::wait(&[self.room.as_raw_fd()], None);
             } else if let Some(ready) = self.gather(&mut sorter, &mut since, &mut frames) {
                 *self.ready() = Some(ready);
+                self.has_some.store(false, Ordering::SeqCst);
                 self.full.set();
             }
         }
@@ -201,6 +210,7 @@ impl Shared {
             wake::wait(&descriptors, most);
             return None;
         }
+        self.has_some.store(true, Ordering::SeqCst);
         let sorts = self.sorts.load(Ordering::Relaxed);
         let left = self.settings.timeout.saturating_sub(since.get_or_insert_with(Instant::now).elapsed());
         if sorts && all < wanted && !left.is_zero() && worker.held_permille() <= HELD_PERMILLE_MAX {

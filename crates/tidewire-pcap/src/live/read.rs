@@ -11,7 +11,7 @@ use std::{
 
 use libc::timeval;
 
-use super::{Live, Locality, Packet, Reader, Rings, ahead::LOOK_AFTER};
+use super::{Live, Locality, Packet, Reader, Rings, ahead::LOOK_AFTER, locality::LOOK};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, Pcap, status},
     handle::Handle,
@@ -372,6 +372,9 @@ impl Live {
         };
         ahead.start()?;
         let Some(ready) = ahead.take(locality.sorts(), &mut reader.packets) else {
+            if ahead.has_some() {
+                return Ok(Gathered::Some(LOOK));
+            }
             self.check(&mut self.rings())?;
             return Ok(Gathered::Nothing);
         };
