@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Programs as they are over the system's libpcap and over the drop-in one, alone and as 1, 2 and 4 instances that share their
 # packets: loss by place and CPU; and what the library costs where nothing is asked of it. Writes
-# target/bench-pcap/bench-pcap.md and .svg plots. QUICK=1: few and short measurements. ROWS="capture shim": only these rows.
+# target/bench-pcap/bench-pcap.md and .svg plots. Then what the order of packets does to applications with large tables:
+# locality.md there. QUICK=1: few and short measurements. ROWS="capture shim misses": only these rows.
 # Needs root and two cores.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -23,4 +24,7 @@ options=(--output "$target/bench-pcap" --programs "$target/release" --ndpi "$tar
 [ "${QUICK:-0}" = 0 ] || options+=(--quick)
 read -ra rows <<<"${ROWS:-}"
 "$target/release/tidewire-lab" bench-pcap "${options[@]}" "${rows[@]}"
-echo "written: $target/bench-pcap/bench-pcap.md and plots"
+options=(--output "$target/bench-pcap")
+[ "${QUICK:-0}" = 0 ] || options+=(--quick)
+taskset -c 1 "$target/release/tidewire-lab" bench-locality "${options[@]}" "${rows[@]}"
+echo "written: $target/bench-pcap/bench-pcap.md, locality.md and plots"
