@@ -261,6 +261,7 @@ fn mistakes_are_found_before_anything_starts() {
         (&["--group", "256"], "256"),
         (&["--engine", "dpdk"], "--engine: 'dpdk' is not an engine"),
         (&["--engine", "system"], "the engine system cannot have groups"),
+        (&["--engine", "xdp"], "--engine: AF_XDP has no groups of several processes"),
         (&["--locality", "prot"], "did you mean port?"),
         (&["--locality", "port,batch=1"], "locality_batch: '1' is out of range"),
         (&["--locality", "port,size=1"], "there is no 'size'"),

@@ -53,7 +53,9 @@ pub fn variables(options: &Options, count: u32) -> Result<Variables, Failure> {
         }
     }
     let checked = plan(&variables)?;
-    if checked.devices.iter().all(|device| device.group.is_none()) {
+    // One process alone may have AF_XDP, which knows no groups.
+    let is_alone = count == 1 && options.engine.as_deref().is_some_and(|engine| engine.starts_with("xdp"));
+    if !is_alone && checked.devices.iter().all(|device| device.group.is_none()) {
         variables.insert("PCAP_DEF_GROUP".into(), Some(free_group().to_string().into()));
         plan(&variables)?;
     }

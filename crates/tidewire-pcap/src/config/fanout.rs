@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use tidewire_capture::{
-    ClassicInstruction,
-    live::{FanoutMode, LiveEngine},
-};
+use tidewire_capture::{ClassicInstruction, live::FanoutMode};
 use tidewire_steer::{
     Compiled, Engine, Program, Settings,
     language::{BUILTINS, Builtin, Kind},
@@ -230,15 +227,11 @@ fn restricted(fanout: Fanout, vlan: Option<&At<Vec<u64>>>) -> Result<Fanout, Err
     Ok(Fanout { mode: FanoutMode::Ebpf, steering: Some(program(&text)?), ..fanout })
 }
 
-/// Whether the engine can run the steering program with so many members.
-pub fn check_engine(fanout: &Fanout, engine: LiveEngine, members: Option<u32>, source: &Source) -> Result<(), Error> {
+/// Whether a group of so many members can run the steering program.
+pub fn check_members(fanout: &Fanout, members: Option<u32>, source: &Source) -> Result<(), Error> {
     let Some(steering) = &fanout.steering else { return Ok(()) };
-    let on = match engine {
-        LiveEngine::Xdp | LiveEngine::XdpGeneric => Engine::Xdp,
-        LiveEngine::Auto | LiveEngine::Packet => Engine::Fanout { second_group: true },
-    };
     let members = members.unwrap_or(u32::MAX);
-    steering.check(on, members).map_err(|error| {
+    steering.check(Engine::Fanout { second_group: true }, members).map_err(|error| {
         let message =
             format!("steering program, line {}, column {}: {}", error.at.line, error.at.column, error.message);
         Error::whole(source.clone(), message, error.hint)

@@ -114,9 +114,11 @@ impl Plan {
         let mut levels = vec![&call, &self.variables];
         levels.extend([Some(group), None].iter().filter_map(|key| self.file.levels.get(key)));
         let fanout = fanout::resolve(&levels)?;
-        let engine = live_engine(self.engine);
+        if is_xdp(self.engine) {
+            return Err(Error::whole(Source::Call(CALL), NO_XDP_GROUPS, "open the device with another engine"));
+        }
         let members = self.instance.as_ref().map(|instance| instance.count);
-        fanout::check_engine(&fanout, engine, members, &Source::Call(CALL))?;
+        fanout::check_members(&fanout, members, &Source::Call(CALL))?;
         Ok((group, fanout))
     }
 
@@ -209,7 +211,7 @@ pub fn plan(name: &str, environment: &Environment<'_>, exists: &dyn Fn(&str) -> 
     let mut groupless = None;
     let mut devices = Vec::new();
     for part in &parsed.parts {
-        let (device, error) = asked.device(part, engine.as_ref().map(|at| at.value))?;
+        let (device, error) = asked.device(part)?;
         groupless = groupless.or(error);
         devices.push(device);
     }
@@ -227,6 +229,11 @@ pub fn plan(name: &str, environment: &Environment<'_>, exists: &dyn Fn(&str) -> 
         return Err(at
             .text
             .error(format!("the engine system cannot have {what}"), "choose auto or packet, or unset one"));
+    }
+    if let Some(at) = engine.as_ref().filter(|at| is_xdp(Some(at.value)))
+        && devices.iter().any(|device| device.group.is_some())
+    {
+        return Err(at.text.error(NO_XDP_GROUPS, "choose packet or auto, or take the group away"));
     }
     let caplen = variables.caplen.map(|bytes| Caplen { bytes, overrides: true });
     let caplen = caplen.or(file.caplen.map(|bytes| Caplen { bytes, overrides: false }));
@@ -252,11 +259,11 @@ fn ring_bytes(slots: u64, caplen: Option<Caplen>) -> usize {
     (slots * slot).max(RING_BYTES_MIN) as usize
 }
 
-fn live_engine(engine: Option<Engine>) -> LiveEngine {
-    match engine {
-        Some(Engine::Live(engine)) => engine,
-        Some(Engine::System) | None => LiveEngine::Auto,
-    }
+/// AF_XDP gives a queue's packets to one process.
+const NO_XDP_GROUPS: &str = "AF_XDP has no groups of several processes";
+
+fn is_xdp(engine: Option<Engine>) -> bool {
+    matches!(engine, Some(Engine::Live(LiveEngine::Xdp | LiveEngine::XdpGeneric)))
 }
 
 /// What everything but the name says.
@@ -310,7 +317,7 @@ impl Asked<'_> {
     }
 
     /// A device with its group, or why sharing was asked for and cannot be had.
-    fn device(&self, part: &Part, engine: Option<Engine>) -> Result<(Device, Option<Error>), Error> {
+    fn device(&self, part: &Part) -> Result<(Device, Option<Error>), Error> {
         let (variables, file) = (&self.variables.level, self.file);
         let group = self.group(&part.asked)?;
         let level = |key: Option<u8>| file.levels.get(&key);
@@ -325,7 +332,7 @@ impl Asked<'_> {
                 let fanout = fanout::resolve(&levels)?;
                 let members = self.variables.instance.as_ref().map(|instance| instance.count);
                 let said = levels.iter().find_map(|level| level.said()).unwrap_or(&at.text);
-                fanout::check_engine(&fanout, live_engine(engine), members, &said.source)?;
+                fanout::check_members(&fanout, members, &said.source)?;
                 Some(fanout)
             }
             None => {

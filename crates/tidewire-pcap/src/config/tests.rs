@@ -318,6 +318,11 @@ fn mistakes_in_variables_are_named() {
     assert!(with(None, &engines, "eth0^eth1").unwrap_err().contains("eth1 has another engine"));
     let system = [("TIDEWIRE_ENGINE", "system"), ("PCAP_GROUP", "1")];
     assert!(with(None, &system, "eth0").unwrap_err().contains("the engine system cannot have groups"));
+    for (name, engine) in [("eth0", "xdp"), ("xdp-generic:eth0", "auto")] {
+        let error = with(None, &[("TIDEWIRE_ENGINE", engine), ("PCAP_GROUP", "1")], name).unwrap_err();
+        assert!(error.contains("AF_XDP has no groups of several processes"), "{error}");
+    }
+    assert!(with(None, &[], "xdp:eth0").unwrap().choose(1, "hash").is_err());
     let beside = [("PFQ_LANG_LIT", "steer_flow"), ("PCAP_FANOUT", "lb"), ("PCAP_GROUP", "1")];
     assert!(with(None, &beside, "eth0").unwrap_err().contains("beside another way to share"));
     let members =
