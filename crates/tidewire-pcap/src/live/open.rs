@@ -13,7 +13,7 @@ use std::{
 use libc::timeval;
 use tidewire_capture::{
     Error, LinkType,
-    live::{self, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing},
+    live::{self, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing, Stamp},
 };
 
 use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, shadow::Shadow};
@@ -36,11 +36,23 @@ const RING_BYTES_MIN: usize = 1 << 20;
 /// somebody who watches would notice.
 const RETIRE_MIN: Duration = Duration::from_millis(5);
 const RETIRE_MAX: Duration = Duration::from_millis(100);
-/// The same in immediate mode: the shortest that there is.
+/// The same in immediate mode where blocks are used: the shortest that there is.
 const RETIRE_IMMEDIATE: Duration = Duration::from_millis(1);
+
+/// Slots that a ring must have for packets to be handed over one by one in immediate mode. With fewer, which is so where slots
+/// have room for 64 KiB, packets would be lost that come in trains: blocks wait for a millisecond.
+const SLOTS_MIN: usize = 2048;
+/// Bytes of a slot beside those of its packet, more or less.
+const SLOT_HEADER_BYTES: usize = 256;
 
 /// Bytes of a packet where all are wanted (`MAXIMUM_SNAPLEN` of the system's library).
 const SNAP_MAX: u32 = 262_144;
+
+/// `PCAP_TSTAMP_…`
+mod stamp {
+    pub const ADAPTER: i32 = 3;
+    pub const ADAPTER_UNSYNCED: i32 = 4;
+}
 
 /// Why a handle was not activated.
 pub struct Refusal {
@@ -188,6 +200,13 @@ fn settings(plan: &Plan, options: &Options, asked: Option<&Asked>, devices: &[In
     } else {
         settings.memberships = memberships;
     }
+    let slots = settings.ring_bytes / (settings.snap_bytes as usize + SLOT_HEADER_BYTES);
+    settings.immediate = options.immediate && plan.locality.is_none() && slots >= SLOTS_MIN;
+    settings.stamp = match options.stamp {
+        stamp::ADAPTER => Stamp::Adapter,
+        stamp::ADAPTER_UNSYNCED => Stamp::AdapterUnsynced,
+        _ => Stamp::Host,
+    };
     settings.retire = match options.immediate {
         true => RETIRE_IMMEDIATE,
         false => options.timeout().unwrap_or(RETIRE_MAX).clamp(RETIRE_MIN, RETIRE_MAX),
