@@ -53,6 +53,22 @@ const WITHOUT_GROUP: &[&str] = &["many_handles", "threads", "two_handles_two_fil
 const WITHOUT_LOCALITY: &[&str] =
     &["immediate", "timeout_10", "filter_from_a_callback", "filter_in_the_middle_of_a_batch"];
 
+/// What AF_XDP does not do: frames that the machine sends are not seen, a device has one handle, the loopback interface has
+/// no driver for it, and frames are received as they are on the cable, before any aggregation. Two do not hold for another
+/// reason: nothing can be sent on such a handle, and one that is used across a fork receives nothing more.
+const WITHOUT_XDP: &[&str] = &[
+    "direction_out",
+    "direction_both",
+    "two_handles_two_filters",
+    "many_handles",
+    "threads",
+    "two_descriptors",
+    "loopback",
+    "aggregated",
+    "inject",
+    "forked",
+];
+
 /// One after the other: each of the tests below uses both cores.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
@@ -200,4 +216,9 @@ fn gathered_by_a_thread() {
     let variables = [("TIDEWIRE_LOCALITY", "flow"), ("TIDEWIRE_LOCALITY_THREAD", "on")];
     let without = [WITHOUT_LOCALITY, &["stats_slow_reader"]].concat();
     check(Over::Preloaded, &variables, &without, OTHER);
+}
+
+#[test]
+fn through_af_xdp() {
+    check(Over::Preloaded, &[("TIDEWIRE_ENGINE", "xdp")], WITHOUT_XDP, OTHER);
 }

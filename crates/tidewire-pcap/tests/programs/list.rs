@@ -240,6 +240,7 @@ pub static PROGRAMS: &[Program] = &[
         // It is slow.
         settle: Some(Duration::from_millis(5000)),
         prints_bytes: true,
+        ready: Some("listening"),
         ..PLAIN
     },
 ];
