@@ -5,7 +5,6 @@
 use std::{
     ffi::{c_int, c_uint, c_void},
     io,
-    os::fd::RawFd,
 };
 
 use tidewire_capture::{
@@ -110,17 +109,19 @@ impl Live {
         if self.descriptors.len() > 1 {
             return handle.failed("send: the handle has several devices; open the one to send on alone");
         }
-        // A packet socket does not see what it sends itself, as with the system's library.
+        let socket = self.descriptors.first().copied().unwrap_or(-1);
         // SAFETY: the bytes are the caller's.
-        let sent = unsafe { libc::send(self.sender(), bytes, length, 0) };
+        let sent = unsafe {
+            match &self.sender {
+                Some(sender) => sender.send(bytes, length),
+                // A packet socket does not see what it sends itself, as with the system's library.
+                None => libc::send(socket, bytes, length, 0),
+            }
+        };
         if sent < 0 {
             return handle.failed(&format!("send: {}", io::Error::last_os_error()));
         }
         c_int::try_from(sent).unwrap_or(c_int::MAX)
-    }
-
-    fn sender(&self) -> RawFd {
-        self.descriptors.first().copied().unwrap_or(-1)
     }
 
     /// What went wrong with a device for good. One that is down may come up again; one that is gone does not come back for this

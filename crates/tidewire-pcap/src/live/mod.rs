@@ -13,6 +13,7 @@ mod locality;
 mod open;
 mod order;
 mod read;
+mod sender;
 mod shadow;
 
 use std::{
@@ -37,6 +38,7 @@ use locality::Locality;
 pub use locality::thread_ns;
 use order::{Order, Packet};
 pub use read::Amount;
+use sender::Sender;
 use shadow::Shadow;
 
 /// A capture.
@@ -51,6 +53,10 @@ pub struct Live {
     nonblocking: Cell<bool>,
     /// The rings' descriptors, in the devices' order.
     descriptors: Vec<RawFd>,
+    /// Sends, where the rings' sockets cannot.
+    sender: Option<Sender>,
+    /// The process that opened it: another one, its child, must not take off what both use.
+    process: u32,
     /// Set while a batch is not delivered to its end, so that who waits for [`Live::selectable`] comes back.
     left: Event,
     marked: Cell<bool>,
@@ -108,6 +114,11 @@ struct Reader {
 
 impl Drop for Live {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Closed in a child: sockets and programs stay as they are for the parent.
+            std::mem::forget(Arc::clone(&self.rings));
+            return;
+        }
         let reader = self.reader.get_mut();
         if reader.ahead.as_ref().is_some_and(Ahead::is_lost) {
             return;

@@ -16,7 +16,7 @@ use tidewire_capture::{
     live::{self, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing, Stamp},
 };
 
-use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, shadow::Shadow};
+use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, sender::Sender, shadow::Shadow};
 use crate::{
     abi::types::{PacketHeader, status},
     config::{self, Device, Engine, Plan},
@@ -102,6 +102,10 @@ impl Live {
         let live::Live { mut workers, monitor } = live::open(&settings)?;
         let Some(worker) = workers.pop() else { return Err(Refusal::new("the capture has no ring")) };
         let shadow = Shadow::new(ask::datalink(link), c_int::try_from(snap).unwrap_or(c_int::MAX), options.nanoseconds);
+        let sender = match devices.first().filter(|_| settings.engine != LiveEngine::Packet) {
+            Some(device) => Some(sender(device)?),
+            None => None,
+        };
         let report = Report::open(plan.instance.as_ref());
         let left = Event::new().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
         let arena = worker.arena();
@@ -112,6 +116,8 @@ impl Live {
         let ahead = with_thread.map(|locality| Ahead::new(Arc::clone(&rings), descriptors.clone(), locality));
         let ahead = ahead.transpose().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
         Ok(Self {
+            sender,
+            process: std::process::id(),
             arena,
             descriptors,
             rings,
@@ -149,6 +155,11 @@ impl Live {
         let joined = self.rings().worker.join(&membership(asked.group, &asked.fanout, self.settings.members));
         joined.map_err(|error| format!("pcap_fanout: {error}"))
     }
+}
+
+fn sender(device: &Interface) -> Result<Sender, Refusal> {
+    Sender::open(device.index)
+        .map_err(|source| Refusal::new(format!("{}: a socket to send with: {source}", device.name)))
 }
 
 /// What only the system's library can do.
