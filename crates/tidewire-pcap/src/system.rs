@@ -217,6 +217,12 @@ pub fn system() -> &'static System {
     SYSTEM.get().unwrap_or_else(first)
 }
 
+/// The system's library, if it was looked for already: for what is called for every packet.
+#[inline(always)]
+pub fn ready() -> Option<&'static System> {
+    SYSTEM.get()
+}
+
 /// The system's library, if it is loaded already.
 pub fn loaded() -> Option<&'static System> {
     loaded_library()?;

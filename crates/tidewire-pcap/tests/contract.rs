@@ -40,11 +40,10 @@ const TIMED: &[&str] = &[
 ];
 
 /// What a ring of ours prints otherwise: filters are compiled for frames with their tags in place, which is how it keeps them.
-/// Types of time stamps: the host's alone, which is an empty list.
-const OTHER: &[&str] = &["print_programs", "print_times"];
+const OTHER: &[&str] = &["print_programs"];
 
 /// Besides: why a device that is not there cannot be shared.
-const OTHER_IN_A_GROUP: &[&str] = &["print_programs", "print_times", "print_codes"];
+const OTHER_IN_A_GROUP: &[&str] = &["print_programs", "print_codes"];
 
 /// Cases with several handles that each are to get everything: in a group they share it.
 const WITHOUT_GROUP: &[&str] = &["many_handles", "threads", "two_handles_two_filters"];
@@ -54,8 +53,7 @@ const WITHOUT_LOCALITY: &[&str] =
     &["immediate", "timeout_10", "filter_from_a_callback", "filter_in_the_middle_of_a_batch"];
 
 /// What AF_XDP does not do: frames that the machine sends are not seen, a device has one handle, the loopback interface has
-/// no driver for it, and frames are received as they are on the cable, before any aggregation. Two do not hold for another
-/// reason: nothing can be sent on such a handle, and one that is used across a fork receives nothing more.
+/// no driver for it, and frames are received as they are on the cable, before any aggregation.
 const WITHOUT_XDP: &[&str] = &[
     "direction_out",
     "direction_both",
@@ -65,8 +63,6 @@ const WITHOUT_XDP: &[&str] = &[
     "two_descriptors",
     "loopback",
     "aggregated",
-    "inject",
-    "forked",
 ];
 
 /// One after the other: each of the tests below uses both cores.

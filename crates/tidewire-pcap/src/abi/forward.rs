@@ -88,10 +88,22 @@ macro_rules! straight {
             /// As its manual page says.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $returned)? {
-                match system().$name {
-                    // SAFETY: the caller keeps to the manual page, and the type is that of the function.
-                    Some(function) => unsafe { function($($argument),*) },
-                    None => $absent,
+                #[cold]
+                #[inline(never)]
+                unsafe extern "C" fn first($($argument: $type),*) $(-> $returned)? {
+                    match system().$name {
+                        // SAFETY: the caller keeps to the manual page, and the type is that of the function.
+                        Some(function) => unsafe { function($($argument),*) },
+                        None => $absent,
+                    }
+                }
+                // Either way a jump.
+                // SAFETY: as above.
+                unsafe {
+                    match system::ready().and_then(|system| system.$name) {
+                        Some(function) => function($($argument),*),
+                        None => first($($argument),*),
+                    }
                 }
             }
         )*

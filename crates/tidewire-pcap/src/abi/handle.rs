@@ -15,7 +15,7 @@ use crate::{
     handle::{Handle, State},
     live::{Amount, Live},
     offline::Offline,
-    system::system,
+    system::{self, system},
 };
 
 /// Exports functions on handles: the system's for the system's handles, for ours what is said here.
@@ -28,15 +28,26 @@ macro_rules! on {
             /// As its manual page says.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($pcap: *mut Pcap, $($argument: $type),*) -> $returned {
-                #[inline(always)]
-                unsafe fn theirs(theirs: *mut Pcap, $($argument: $type),*) -> $returned {
+                #[cold]
+                #[inline(never)]
+                unsafe extern "C" fn first(theirs: *mut Pcap, $($argument: $type),*) -> $returned {
                     match system().$name {
                         // SAFETY: the handle is the system's; the rest is the caller's.
                         Some(function) => unsafe { function(theirs, $($argument),*) },
                         None => $absent,
                     }
                 }
-                // Apart, so that calls for the system's handles are no more than two comparisons and a jump.
+                #[inline(always)]
+                unsafe fn theirs(theirs: *mut Pcap, $($argument: $type),*) -> $returned {
+                    // SAFETY: as in `first`.
+                    unsafe {
+                        match system::ready().and_then(|system| system.$name) {
+                            Some(function) => function(theirs, $($argument),*),
+                            None => first(theirs, $($argument),*),
+                        }
+                    }
+                }
+                // Apart, so that calls for the system's handles are no more than a few comparisons and a jump.
                 #[inline(never)]
                 #[allow(unreachable_code, reason = "what is ours of a file does not go on to the system's")]
                 unsafe fn ours($pcap: *mut Pcap, $handle: &Handle, $($argument: $type),*) -> $returned {

@@ -26,7 +26,7 @@ impl From<&Frame> for Packet {
 /// As the frames were gathered, or another order; some may be left out.
 #[derive(Default)]
 pub struct Order {
-    /// Indexes of frames; empty where [`Order::is_gathered`].
+    /// Indexes of frames; empty unless `is_listed`.
     indexes: Vec<u32>,
     /// How many of the indexes, or of the frames, were taken.
     at: usize,
