@@ -149,6 +149,12 @@ impl Worker {
         Batch { memory: self.arena.bytes(), frames: &self.batch }
     }
 
+    /// How long to sleep before asking to be woken up, as the rings see it ([`Ring::rest`]): where frames come fast but one by
+    /// one, waking up for each few costs more than they do.
+    pub fn rest(&mut self) -> Duration {
+        self.lines.iter_mut().map(|line| line.ring.rest()).max().unwrap_or_default()
+    }
+
     /// The memory that batches lie in.
     #[must_use]
     pub fn arena(&self) -> Arc<Arena> {
@@ -417,7 +423,7 @@ impl Worker {
 
     fn wait(&mut self, most: Duration) {
         let mut most = most;
-        let rest = self.lines.iter_mut().map(|line| line.ring.rest()).max().unwrap_or_default().min(most);
+        let rest = self.rest().min(most);
         if !rest.is_zero() {
             self.calls += 1;
             std::thread::sleep(rest);

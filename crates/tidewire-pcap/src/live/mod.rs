@@ -73,6 +73,8 @@ struct Settings {
     timeout: Option<Duration>,
     nanoseconds: bool,
     promiscuous: bool,
+    /// Packets are wanted at once, whatever that costs.
+    is_immediate: bool,
     /// Descriptors do not show that a device is gone (AF_XDP).
     is_silent: bool,
     /// Members of the handle's groups, where that is known.

@@ -136,6 +136,7 @@ impl Live {
                 timeout: options.timeout(),
                 nanoseconds: options.nanoseconds,
                 promiscuous: options.promiscuous,
+                is_immediate: options.immediate,
                 is_silent: settings.engine != LiveEngine::Packet,
                 members: plan.instance.as_ref().map(|instance| instance.count),
                 devices,

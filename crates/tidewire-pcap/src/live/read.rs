@@ -417,6 +417,12 @@ impl Live {
             return;
         }
         let mut rings = self.rings();
+        let rest = if self.settings.is_immediate { Duration::ZERO } else { rings.worker.rest() };
+        if !rest.is_zero() {
+            drop(rings);
+            wake::wait(&descriptors, Some(most.map_or(rest, |most| most.min(rest))));
+            return;
+        }
         if !rings.worker.prepare_wait() {
             return;
         }
