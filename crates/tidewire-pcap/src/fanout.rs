@@ -98,10 +98,11 @@ fn join(socket: RawFd, asked: &Asked) -> Result<(), String> {
         return Err("pcap_fanout: a steering program needs a ring of ours: call it before pcap_activate".into());
     }
     let index = interface(socket)?;
-    let (mode, name) = mode(fanout.mode);
+    let name = FanoutMode::ALL.iter().find(|entry| entry.1 == fanout.mode).map_or("", |entry| entry.0);
     let flags =
         [(fanout.defrag, libc::PACKET_FANOUT_FLAG_DEFRAG), (fanout.rollover, libc::PACKET_FANOUT_FLAG_ROLLOVER)];
-    let kind = flags.into_iter().filter(|flag| flag.0).fold(mode, |kind, flag| kind | flag.1);
+    let kind =
+        flags.into_iter().filter(|flag| flag.0).fold(fanout.mode.number().into(), |kind: u32, flag| kind | flag.1);
     let number = (index % 256) << 8 | u32::from(*group);
     set(socket, libc::PACKET_FANOUT, &(number | kind << 16)).map_err(|source| {
         let hint = match source.raw_os_error() {
@@ -148,20 +149,4 @@ fn interface(socket: RawFd) -> Result<u32, String> {
         return Err("pcap_fanout: the handle is not live, or its device has no packets to share".into());
     }
     Ok(u32::try_from(address.sll_ifindex).unwrap_or(0))
-}
-
-/// The kernel's number for a mode, and its name.
-fn mode(mode: FanoutMode) -> (u32, &'static str) {
-    let number = match mode {
-        FanoutMode::Hash => libc::PACKET_FANOUT_HASH,
-        FanoutMode::RoundRobin => libc::PACKET_FANOUT_LB,
-        FanoutMode::Cpu => libc::PACKET_FANOUT_CPU,
-        FanoutMode::Rollover => libc::PACKET_FANOUT_ROLLOVER,
-        FanoutMode::Random => libc::PACKET_FANOUT_RND,
-        FanoutMode::Queue => libc::PACKET_FANOUT_QM,
-        FanoutMode::Cbpf => libc::PACKET_FANOUT_CBPF,
-        FanoutMode::Ebpf => libc::PACKET_FANOUT_EBPF,
-    };
-    let name = FanoutMode::ALL.iter().find(|entry| entry.1 == mode).map_or("", |entry| entry.0);
-    (number, name)
 }

@@ -1,6 +1,8 @@
 //! Live handles with locality, gathered by the thread that reads and by one of its own: a C program reads in every way what
 //! another one sends over a cable in a namespace of the test's own.
 
+mod common;
+
 use std::{
     collections::HashSet,
     env,
@@ -11,6 +13,7 @@ use std::{
     thread,
 };
 
+use common::library;
 use tidewire_capture::sys::net::own_namespace;
 
 /// Packets that are sent; fewer than a batch, so that a batch ends by its age.
@@ -18,28 +21,10 @@ const PACKETS: usize = 3000;
 /// Ports that they go to, in turns.
 const PORTS: usize = 50;
 
-/// The library as this build makes it: no test links it, so that cargo does not build it for them.
-fn library() -> PathBuf {
-    if let Some(path) = env::var_os("TIDEWIRE_PCAP_LIBRARY") {
-        return path.into();
-    }
-    let own = env::current_exe().expect("a path");
-    // target/PROFILE/deps/NAME
-    let folder = own.parent().and_then(Path::parent).expect("a folder");
-    let profile = folder.file_name().and_then(|name| name.to_str()).expect("a name");
-    let profile = if profile == "debug" { "dev" } else { profile };
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--locked", "--offline", "-p", "tidewire-pcap", "--lib", "--profile", profile]);
-    cargo.arg("--target-dir").arg(folder.parent().expect("a folder"));
-    let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    folder.join("libtidewire_pcap.so")
-}
-
 struct Bench {
     _folder: tempfile::TempDir,
     program: PathBuf,
-    library: PathBuf,
+    library: &'static Path,
 }
 
 /// None where there can be no cable, or no C program.
@@ -81,7 +66,7 @@ fn read_on_a_cable(bench: &Bench, way: &str, variables: &[(&str, &str)]) -> Vec<
     }
     let mut command = Command::new("timeout");
     command.arg("60").arg(&bench.program).args([way, "rx0", &PACKETS.to_string()]).stdout(Stdio::piped());
-    command.env("PCAP_CONFIG", "/dev/null").env("LD_PRELOAD", &bench.library).envs(variables.iter().copied());
+    command.env("PCAP_CONFIG", "/dev/null").env("LD_PRELOAD", bench.library).envs(variables.iter().copied());
     let mut child = command.spawn().expect("timeout");
     let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut line = String::new();

@@ -1,37 +1,14 @@
 //! Files with locality: a C program reads them in every way over the system's library, and over ours in each order; what
 //! the calls return and the packets must be the same, and the order what was asked for.
 
-use std::{
-    collections::HashMap,
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::OnceLock,
-};
+mod common;
+
+use std::{collections::HashMap, env, fs, path::Path, process::Command, sync::OnceLock};
+
+use common::library;
 
 /// Packets of the file; several batches of the smallest that are used here.
 const PACKETS: u32 = 1500;
-
-/// The library as this build makes it: no test links it, so that cargo does not build it for them.
-fn library() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        if let Some(path) = env::var_os("TIDEWIRE_PCAP_LIBRARY") {
-            return path.into();
-        }
-        let own = env::current_exe().expect("a path");
-        // target/PROFILE/deps/NAME
-        let folder = own.parent().and_then(Path::parent).expect("a folder");
-        let profile = folder.file_name().and_then(|name| name.to_str()).expect("a name");
-        let profile = if profile == "debug" { "dev" } else { profile };
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--locked", "--offline", "-p", "tidewire-pcap", "--lib", "--profile", profile]);
-        cargo.arg("--target-dir").arg(folder.parent().expect("a folder"));
-        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        folder.join("libtidewire_pcap.so")
-    })
-}
 
 /// The folder with the C program and the file; none where there is no compiler or no libpcap to build with.
 fn folder() -> Option<&'static Path> {

@@ -77,6 +77,22 @@ impl FanoutMode {
         ("cbpf", Self::Cbpf),
         ("ebpf", Self::Ebpf),
     ];
+
+    /// Its number in the kernel (`PACKET_FANOUT_…`).
+    #[must_use]
+    pub fn number(self) -> u16 {
+        let number = match self {
+            Self::Hash => libc::PACKET_FANOUT_HASH,
+            Self::RoundRobin => libc::PACKET_FANOUT_LB,
+            Self::Cpu => libc::PACKET_FANOUT_CPU,
+            Self::Rollover => libc::PACKET_FANOUT_ROLLOVER,
+            Self::Random => libc::PACKET_FANOUT_RND,
+            Self::Queue => libc::PACKET_FANOUT_QM,
+            Self::Cbpf => libc::PACKET_FANOUT_CBPF,
+            Self::Ebpf => libc::PACKET_FANOUT_EBPF,
+        };
+        number as u16
+    }
 }
 
 /// A fan-out group of packet sockets.

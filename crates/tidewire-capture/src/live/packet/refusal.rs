@@ -5,10 +5,7 @@ use crate::{
     sys::netlink::LinkSocket,
 };
 
-use super::{
-    neighbours::{Neighbour, neighbours},
-    steering::number_of,
-};
+use super::neighbours::{Neighbour, neighbours};
 
 /// What is wrong with a socket of this kind for the group of this number, as far as can be found out: after `; `.
 pub(super) fn refusal(group: u16, kind: u16, index: u32) -> String {
@@ -48,6 +45,6 @@ pub(super) fn refusal(group: u16, kind: u16, index: u32) -> String {
 }
 
 fn name(mode: u16) -> String {
-    let known = FanoutMode::ALL.iter().find(|entry| number_of(entry.1) == mode);
+    let known = FanoutMode::ALL.iter().find(|entry| entry.1.number() == mode);
     known.map_or_else(|| format!("number {mode}"), |entry| entry.0.to_owned())
 }

@@ -24,21 +24,6 @@ pub(super) const OWN_GROUP: Fanout = Fanout { group: None, mode: FanoutMode::Ebp
 /// The group where it cannot run.
 pub(super) const HASH_GROUP: Fanout = Fanout { mode: FanoutMode::Hash, defrag: true, ..OWN_GROUP };
 
-/// A mode's number in the kernel.
-pub(super) fn number_of(mode: FanoutMode) -> u16 {
-    let number = match mode {
-        FanoutMode::Hash => libc::PACKET_FANOUT_HASH,
-        FanoutMode::RoundRobin => libc::PACKET_FANOUT_LB,
-        FanoutMode::Cpu => libc::PACKET_FANOUT_CPU,
-        FanoutMode::Rollover => libc::PACKET_FANOUT_ROLLOVER,
-        FanoutMode::Random => libc::PACKET_FANOUT_RND,
-        FanoutMode::Queue => libc::PACKET_FANOUT_QM,
-        FanoutMode::Cbpf => libc::PACKET_FANOUT_CBPF,
-        FanoutMode::Ebpf => libc::PACKET_FANOUT_EBPF,
-    };
-    number as u16
-}
-
 /// A group's mode and flags, as the kernel takes them.
 pub(super) fn kind(fanout: &Fanout, incoming: bool) -> u16 {
     let flags = [
@@ -47,7 +32,7 @@ pub(super) fn kind(fanout: &Fanout, incoming: bool) -> u16 {
         (incoming, libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING),
         (fanout.group.is_none(), libc::PACKET_FANOUT_FLAG_UNIQUEID),
     ];
-    flags.into_iter().filter(|flag| flag.0).fold(number_of(fanout.mode), |all, flag| all | flag.1 as u16)
+    flags.into_iter().filter(|flag| flag.0).fold(fanout.mode.number(), |all, flag| all | flag.1 as u16)
 }
 
 /// Both directions and all fragments of a flow to one worker, everything else to the first.
