@@ -107,7 +107,7 @@ on! {
     pcap_stats(statistics: *mut Statistics) -> c_int, status::ERROR,
         |pcap, handle, live| match live.statistics() {
             Ok(found) => { if !statistics.is_null() { unsafe { statistics.write(found) } } 0 }
-            Err(error) => handle.failed(&error.to_string()),
+            Err(message) => handle.failed(&message),
         };
     pcap_setfilter(program: *mut BpfProgram) -> c_int, status::ERROR,
         |pcap, handle, live| live.set_filter(handle, unsafe { instructions(program) }),

@@ -10,7 +10,7 @@ use std::{
     os::fd::{AsRawFd, RawFd},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -61,9 +61,9 @@ struct Shared {
 /// The thread.
 pub struct Ahead {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
-    /// The process that it was started in.
-    process: u32,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// The process that it was started in; 0 before that.
+    process: AtomicU32,
 }
 
 impl Ahead {
@@ -85,32 +85,42 @@ impl Ahead {
             has_some: AtomicBool::new(false),
             number: AtomicU64::new(0),
         };
-        Ok(Self { shared: Arc::new(shared), thread: None, process: 0 })
+        Ok(Self { shared: Arc::new(shared), thread: Mutex::default(), process: AtomicU32::new(0) })
     }
 
     /// Starts it, if it does not run.
     ///
     /// # Errors
     /// It ran in the parent of this process, or cannot be started.
-    pub fn start(&mut self) -> Result<(), String> {
-        if self.thread.is_some() {
-            let is_here = self.process == std::process::id();
-            let gone = "locality: packets are gathered by a thread, which fork does not copy; read from the handle after the fork \
-                        only, or set locality_thread to off";
-            return if is_here { Ok(()) } else { Err(gone.into()) };
+    pub fn start(&self) -> Result<(), String> {
+        if self.process.load(Ordering::Relaxed) != 0 {
+            return self.check();
         }
         let shared = Arc::clone(&self.shared);
         let thread = thread::spawn(move || shared.work());
         let off = "set locality_thread to off";
-        self.thread =
-            Some(thread.map_err(|error| format!("locality: starting the thread that gathers: {error}; {off}"))?);
-        self.process = std::process::id();
+        let thread = thread.map_err(|error| format!("locality: starting the thread that gathers: {error}; {off}"))?;
+        *self.thread() = Some(thread);
+        self.process.store(std::process::id(), Ordering::Relaxed);
         Ok(())
     }
 
-    /// Whether the process that it runs in is this one's parent: then nothing that it may have locked can be used.
-    pub fn is_lost(&self) -> bool {
-        self.thread.is_some() && self.process != std::process::id()
+    /// Whether what it works on can be used.
+    ///
+    /// # Errors
+    /// The process that it runs in is this one's parent: what it had locked at the fork stays locked here.
+    pub fn check(&self) -> Result<(), String> {
+        let process = self.process.load(Ordering::Relaxed);
+        if process == 0 || process == std::process::id() {
+            return Ok(());
+        }
+        Err("locality: packets are gathered by a thread, which fork does not copy; read from the handle after the fork only, or \
+             set locality_thread to off"
+            .into())
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The batch that is ready, if one is, in place of `packets`, whose memory is used again.
@@ -139,14 +149,14 @@ impl Ahead {
         self.shared.number.load(Ordering::Relaxed)
     }
 
-    /// Ends it.
-    pub fn stop(&mut self) {
-        let Some(thread) = self.thread.take() else { return };
-        if self.process != std::process::id() {
-            // There is nothing to wait for.
-            std::mem::forget(thread);
-            return;
-        }
+    /// In a child of the process that it was started in there is nothing to wait for.
+    pub fn forget(&self) {
+        std::mem::forget(self.thread().take());
+    }
+
+    /// Ends it; in the process that it was started in.
+    pub fn stop(&self) {
+        let Some(thread) = self.thread().take() else { return };
         self.shared.ends.store(true, Ordering::SeqCst);
         self.shared.room.set();
         let _ = thread.join();

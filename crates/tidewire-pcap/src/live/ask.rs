@@ -47,9 +47,9 @@ impl Live {
     /// activated.
     ///
     /// # Errors
-    /// The kernel refuses to tell.
-    pub fn statistics(&self) -> Result<Statistics, Error> {
-        let counts = self.counts(&mut self.rings())?;
+    /// The kernel refuses to tell; a child asks about what its parent's thread gathers.
+    pub fn statistics(&self) -> Result<Statistics, String> {
+        let counts = self.counts(&mut *self.rings()?).map_err(|error| error.to_string())?;
         // The ABI has 32 bits, which go round.
         let wrapped = |count: u64| count as c_uint;
         Ok(Statistics {
@@ -172,9 +172,7 @@ impl Live {
     /// `pcap_get_selectable_fd`: also readable while packets of a batch are left.
     pub fn selectable(&self) -> c_int {
         if self.selectable.get().is_none() {
-            // SAFETY: the program knows that nobody reads meanwhile.
-            let ahead = unsafe { &mut (*self.reader.get()).ahead };
-            let mut all = match ahead {
+            let mut all = match &self.ahead {
                 None => self.descriptors.clone(),
                 // Readable when a batch is ready, for which the thread has to run.
                 Some(ahead) => match ahead.start() {

@@ -60,7 +60,10 @@ impl Live {
             return handle.failed("BPF program is not valid");
         }
         let classic: Vec<_> = program.iter().map(instruction).collect();
-        let mut rings = self.rings();
+        let mut rings = match self.rings() {
+            Ok(rings) => rings,
+            Err(message) => return handle.failed(&message),
+        };
         let in_kernel = match rings.worker.set_filter(Some(&classic)) {
             Ok(()) => true,
             // Packets are filtered here where the kernel cannot: the program has given up the right to load programs, or this
@@ -76,7 +79,7 @@ impl Live {
         let memory = rings.worker.batch().memory;
         // These passed the old filter, and count.
         let _ = sieve.apply(memory, &reader.packets, &mut reader.order);
-        let more = match &reader.ahead {
+        let more = match &self.ahead {
             None => rings.worker.batch().frames.len() > reader.packets.len(),
             Some(ahead) => {
                 sieve.until = ahead.gathered();
@@ -95,9 +98,11 @@ impl Live {
             direction::OUT => Direction::Out,
             _ => return handle.failed("Invalid direction"),
         };
-        match self.rings().worker.set_direction(wanted) {
+        let set =
+            self.rings().and_then(|mut rings| rings.worker.set_direction(wanted).map_err(|error| error.to_string()));
+        match set {
             Ok(()) => 0,
-            Err(error) => handle.failed(&error.to_string()),
+            Err(message) => handle.failed(&message),
         }
     }
 

@@ -46,6 +46,8 @@ pub struct Live {
     rings: Arc<Mutex<Rings>>,
     /// The rings' memory.
     arena: Arc<Arena>,
+    /// A thread gathers and sorts packets.
+    ahead: Option<Ahead>,
     /// What only the thread that reads touches, and what is called inside its callbacks.
     reader: UnsafeCell<Reader>,
     shadow: Shadow,
@@ -106,8 +108,6 @@ struct Reader {
     header: PacketHeader,
     /// Packets are gathered and sorted before they are delivered.
     locality: Option<Locality>,
-    /// A thread gathers and sorts them.
-    ahead: Option<Ahead>,
     /// A filter that the kernel did not take, or that was set while packets were gathered for the next batch.
     sieve: Option<change::Sieve>,
     /// What a read found wrong after it had delivered packets: the next one says it.
@@ -119,31 +119,34 @@ impl Drop for Live {
         if self.process != std::process::id() {
             // Closed in a child: sockets and programs stay as they are for the parent.
             std::mem::forget(Arc::clone(&self.rings));
+            if let Some(ahead) = &self.ahead {
+                ahead.forget();
+            }
             return;
         }
-        let reader = self.reader.get_mut();
-        if reader.ahead.as_ref().is_some_and(Ahead::is_lost) {
-            return;
-        }
-        if let Some(ahead) = &mut reader.ahead {
+        if let Some(ahead) = &self.ahead {
             ahead.stop();
         }
-        let taken = reader.order.taken();
-        self.rings().delivered += taken as u64;
-        self.tell();
+        let taken = self.reader.get_mut().order.taken();
+        if let Ok(mut rings) = self.rings() {
+            rings.delivered += taken as u64;
+            self.tell(&mut rings);
+        }
     }
 }
 
 impl Live {
-    fn rings(&self) -> MutexGuard<'_, Rings> {
-        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    /// # Errors
+    /// In a child of the process whose thread gathers.
+    fn rings(&self) -> Result<MutexGuard<'_, Rings>, String> {
+        self.ahead.as_ref().map_or(Ok(()), Ahead::check)?;
+        Ok(self.rings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Tells how far it got, where somebody wants to know.
-    fn tell(&self) {
-        let mut rings = self.rings();
+    fn tell(&self, rings: &mut Rings) {
         if rings.report.is_some()
-            && let Ok(counts) = self.counts(&mut rings)
+            && let Ok(counts) = self.counts(rings)
             && let Some(report) = &mut rings.report
         {
             report.tell(counts);

@@ -119,6 +119,7 @@ impl Live {
             sender,
             process: std::process::id(),
             arena,
+            ahead,
             descriptors,
             rings,
             reader: UnsafeCell::new(Reader {
@@ -126,7 +127,6 @@ impl Live {
                 order: Order::default(),
                 header: PacketHeader { ts: timeval { tv_sec: 0, tv_usec: 0 }, caplen: 0, len: 0 },
                 locality: plan.locality.clone().map(Locality::new),
-                ahead,
                 sieve: None,
                 trouble: None,
             }),
@@ -153,7 +153,7 @@ impl Live {
     /// # Errors
     /// What is wrong.
     pub fn join(&self, asked: &Asked) -> Result<(), String> {
-        let joined = self.rings().worker.join(&membership(asked.group, &asked.fanout, self.settings.members));
+        let joined = self.rings()?.worker.join(&membership(asked.group, &asked.fanout, self.settings.members));
         joined.map_err(|error| format!("pcap_fanout: {error}"))
     }
 }

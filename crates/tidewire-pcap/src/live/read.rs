@@ -11,7 +11,11 @@ use std::{
 
 use libc::timeval;
 
-use super::{Live, Locality, Packet, Reader, Rings, ahead::LOOK_AFTER, locality::LOOK};
+use super::{
+    Live, Locality, Packet, Reader, Rings,
+    ahead::{Ahead, LOOK_AFTER},
+    locality::LOOK,
+};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, Pcap, status},
     handle::Handle,
@@ -265,16 +269,16 @@ impl Live {
             if let Some(locality) = &mut reader.locality {
                 locality.delivered(reader.packets.len());
             }
-            let mut rings = self.rings();
-            rings.delivered += reader.order.count(&reader.packets) as u64;
-            reader.release(&mut rings);
-            let is_due = rings.report.as_ref().is_some_and(Report::is_due);
-            drop(rings);
+            // Where they cannot be had, the next batch cannot either, which says so.
+            if let Ok(mut rings) = self.rings() {
+                rings.delivered += reader.order.count(&reader.packets) as u64;
+                self.release(&mut rings);
+                if rings.report.as_ref().is_some_and(Report::is_due) {
+                    self.tell(&mut rings);
+                }
+            }
             reader.packets.clear();
             reader.order.restart();
-            if is_due {
-                self.tell();
-            }
         }
         self.mark();
     }
@@ -338,10 +342,10 @@ impl Live {
     fn gather(&self, wait: bool) -> Result<Gathered, String> {
         // SAFETY: as in `finish`.
         let reader = unsafe { &mut *self.reader.get() };
-        if reader.ahead.is_some() {
-            return self.pick_up(reader);
+        if let Some(ahead) = &self.ahead {
+            return self.pick_up(ahead, reader);
         }
-        let mut rings = self.rings();
+        let mut rings = self.rings()?;
         let held = rings.worker.batch().frames.len();
         let wanted = reader.locality.as_ref().map_or(BATCH_FRAMES, Locality::wanted);
         let found = rings.worker.gather(wanted.saturating_sub(held).max(1));
@@ -366,16 +370,14 @@ impl Live {
     }
 
     /// The batch that the other thread gathered, if one is ready.
-    fn pick_up(&self, reader: &mut Reader) -> Result<Gathered, String> {
-        let (Some(ahead), Some(locality)) = (&mut reader.ahead, &mut reader.locality) else {
-            return Ok(Gathered::Nothing);
-        };
+    fn pick_up(&self, ahead: &Ahead, reader: &mut Reader) -> Result<Gathered, String> {
+        let Some(locality) = &mut reader.locality else { return Ok(Gathered::Nothing) };
         ahead.start()?;
         let Some(ready) = ahead.take(locality.sorts(), &mut reader.packets) else {
             if ahead.has_some() {
                 return Ok(Gathered::Some(LOOK));
             }
-            self.check(&mut self.rings())?;
+            self.check(&mut *self.rings()?)?;
             return Ok(Gathered::Nothing);
         };
         locality.begin(ready.order.is_some());
@@ -383,7 +385,7 @@ impl Live {
             None => reader.order.restart(),
             Some(order) => reader.order.list(|indexes| *indexes = order),
         }
-        self.sift(reader, &mut self.rings(), ready.number)
+        self.sift(reader, &mut *self.rings()?, ready.number)
     }
 
     /// Leaves out of a batch what a filter does not want that the kernel has not, or not yet.
@@ -400,7 +402,7 @@ impl Live {
             // None of them passed the filter that was set since.
             reader.packets.clear();
             reader.order.restart();
-            reader.release(rings);
+            self.release(rings);
             return Ok(Gathered::Nothing);
         }
         Ok(Gathered::Batch)
@@ -410,13 +412,13 @@ impl Live {
         let mut most = most;
         let mut descriptors: Vec<RawFd> = Vec::with_capacity(self.descriptors.len() + 1);
         descriptors.push(handle.woken.as_raw_fd());
-        // SAFETY: as in `finish`.
-        if let Some(ahead) = unsafe { &(*self.reader.get()).ahead } {
+        if let Some(ahead) = &self.ahead {
             descriptors.push(ahead.descriptor());
             wake::wait(&descriptors, Some(most.map_or(LOOK_AFTER, |most| most.min(LOOK_AFTER))));
             return;
         }
-        let mut rings = self.rings();
+        // Where they cannot be had, the next look says so.
+        let Ok(mut rings) = self.rings() else { return };
         let rest = if self.settings.is_immediate { Duration::ZERO } else { rings.worker.rest() };
         if !rest.is_zero() {
             drop(rings);
@@ -439,9 +441,7 @@ impl Live {
         }
         wake::wait(&descriptors, most);
     }
-}
 
-impl Reader {
     /// Gives the batch back that was delivered.
     fn release(&self, rings: &mut Rings) {
         if self.ahead.is_some() {
@@ -450,7 +450,9 @@ impl Reader {
             rings.worker.release();
         }
     }
+}
 
+impl Reader {
     #[inline]
     fn next(&mut self) -> Option<Packet> {
         self.order.next(&self.packets)

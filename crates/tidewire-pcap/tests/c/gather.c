@@ -91,17 +91,21 @@ int main(int argc, char **argv)
 		filter("udp dst port 1001");
 		returned = pcap_loop(pcap, -1, each, NULL);
 	} else if (!strcmp(way, "fork")) {
-		returned = pcap_loop(pcap, 1, each, NULL);
-		fflush(stdout);
-		if (fork() == 0) {
-			alarm(20);
-			while ((returned = pcap_dispatch(pcap, -1, each, NULL)) >= 0)
-				;
-			printf("child %d %s\n", returned, pcap_geterr(pcap));
-			pcap_close(pcap);
-			return 0;
+		/* Whatever the gathering thread is at: a lock that it holds stays locked in the child. */
+		for (int turn = 0; turn < 50; turn++) {
+			struct pcap_stat statistics;
+			returned = pcap_loop(pcap, 50, each, NULL);
+			fflush(stdout);
+			if (fork() == 0) {
+				alarm(20);
+				while ((returned = pcap_dispatch(pcap, -1, each, NULL)) >= 0)
+					;
+				printf("child %d %d %s\n", returned, pcap_stats(pcap, &statistics), pcap_geterr(pcap));
+				pcap_close(pcap);
+				return 0;
+			}
+			wait(NULL);
 		}
-		wait(NULL);
 	} else if (!strcmp(way, "signal")) {
 		first = pthread_self();
 		signal(SIGUSR1, here);
