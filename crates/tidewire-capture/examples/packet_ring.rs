@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::{
-    collections::VecDeque,
     error::Error,
     time::{Duration, Instant},
 };
@@ -30,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let place = arena.place(0, plan.place_bytes())?;
     let group = plan.open(&Interface::find(&interface)?, 0, &Filters::default(), vec![vec![place]])?;
     let mut ring = group.rings.into_iter().flatten().next().ok_or("a ring")?;
-    let (mut frames, mut waits) = (VecDeque::<Frame>::new(), 0_u64);
+    let (mut frames, mut waits) = (Vec::<Frame>::new(), 0_u64);
     let (mut count, mut bytes, mut blocks, mut block) = (0_u64, 0_u64, 0_u64, u32::MAX);
     let mut delays = Vec::new();
     let start = Instant::now();

@@ -1,4 +1,4 @@
-use std::{collections::VecDeque, os::fd::BorrowedFd, time::Duration};
+use std::{os::fd::BorrowedFd, time::Duration};
 
 use tidewire_core::Frame;
 
@@ -17,7 +17,7 @@ pub trait Ring: Send {
     /// # Errors
     /// The interface is gone or down, or the kernel refuses; frames noted before stay valid. Called again later, a ring
     /// tries to go on.
-    fn collect(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> Result<(), Error>;
+    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error>;
 
     /// The oldest `count` frames that were noted are done with; their memory may be filled again.
     fn give_back(&mut self, count: usize);

@@ -51,12 +51,32 @@ struct Line {
     old: usize,
 }
 
+impl Line {
+    /// Notes about `most` frames that arrived, at the end of `frames`.
+    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize, troubles: &mut Vec<Error>) {
+        if most == 0 || self.retry.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        match self.ring.collect(frames, most) {
+            Ok(()) => self.retry = None,
+            Err(error) => {
+                if self.retry.is_none() {
+                    troubles.push(error);
+                }
+                self.retry = Some(Instant::now() + RETRY);
+            }
+        }
+    }
+}
+
 /// The rings of one worker.
 pub struct Worker {
     arena: Arc<Arena>,
     lines: Vec<Line>,
     /// Handed over and not released.
     batch: Vec<Frame>,
+    /// Memory for frames that a ring notes.
+    fresh: Vec<Frame>,
     /// Frames that one ring may add in the next round.
     round_frames: usize,
     /// This worker's index and how many there are: numbers of frames are unique among them.
@@ -86,6 +106,7 @@ impl Worker {
             arena,
             lines: rings.into_iter().map(line).collect(),
             batch: Vec::new(),
+            fresh: Vec::new(),
             round_frames: ROUND_FRAMES,
             place: (place.0 as u64, place.1.max(1) as u64),
             frames: 0,
@@ -114,8 +135,7 @@ impl Worker {
     /// Hands over what has arrived, as one batch, and gives its memory back. Where nothing has, waits for it, at most
     /// `most`. Returns how many frames there were.
     pub fn poll(&mut self, most: Duration, take: impl FnOnce(&Batch<'_>)) -> usize {
-        self.collect(self.round_frames);
-        self.merge(wait::now_ns(), self.round_frames * self.lines.len());
+        self.take_in(self.round_frames, self.round_frames * self.lines.len());
         if self.batch.is_empty() {
             if !most.is_zero() {
                 self.wait(most);
@@ -138,8 +158,7 @@ impl Worker {
     /// this adds nothing to a batch that has some, it may be for that: release it before waiting for more.
     pub fn gather(&mut self, most: usize) -> usize {
         let before = self.batch.len();
-        self.collect(most.div_ceil(self.lines.len().max(1)));
-        self.merge(wait::now_ns(), most);
+        self.take_in(most.div_ceil(self.lines.len().max(1)), most);
         self.batch.len() - before
     }
 
@@ -343,60 +362,19 @@ impl Worker {
         self.late
     }
 
-    /// Each ring gets the same share of a round, whatever the others have.
-    fn collect(&mut self, most: usize) {
-        let several = self.lines.len() > 1;
-        for line in &mut self.lines {
-            if line.retry.is_some_and(|at| Instant::now() < at) {
-                continue;
-            }
-            let room = if several { WAITING_FRAMES_MAX.saturating_sub(line.waiting.len()) } else { most };
-            let most = most.min(room);
-            if most == 0 {
-                continue;
-            }
-            match line.ring.collect(&mut line.waiting, most) {
-                Ok(()) => line.retry = None,
-                Err(error) => {
-                    if line.retry.is_none() {
-                        self.troubles.push(error);
-                    }
-                    line.retry = Some(Instant::now() + RETRY);
-                }
-            }
-        }
-    }
-
-    /// Moves to the batch what may go, at most so many: the earliest first, up to the time until which every ring's frames
-    /// are known.
-    fn merge(&mut self, now_ns: u64, most: usize) {
+    /// Adds to the batch what may go, at most `most`; each ring gets the same share of a round, whatever the others have.
+    fn take_in(&mut self, each: usize, most: usize) {
         let before = self.batch.len();
         if let [line] = &mut self.lines[..]
             && line.old == 0
+            && line.waiting.is_empty()
         {
-            line.taken += line.waiting.len();
-            let (first, second) = line.waiting.as_slices();
-            self.batch.extend_from_slice(first);
-            self.batch.extend_from_slice(second);
-            line.waiting.clear();
+            // Nothing to be put in order, or asked.
+            line.collect(&mut self.batch, each, &mut self.troubles);
+            line.taken += self.batch.len() - before;
         } else {
-            let horizon = if self.lines.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
-            while self.batch.len() - before < most {
-                let heads = self.lines.iter_mut().filter(|line| !line.waiting.is_empty());
-                let earliest = heads.min_by_key(|line| line.waiting.front().map(|frame| frame.timestamp_ns));
-                let Some(line) = earliest else { break };
-                let is_full = line.waiting.len() >= WAITING_FRAMES_MAX;
-                let Some(frame) = line.waiting.front() else { break };
-                if frame.timestamp_ns > horizon && !is_full {
-                    break;
-                }
-                let is_wanted = line.old == 0 || self.old.takes(&self.arena, frame);
-                let frame = line.waiting.pop_front().filter(|_| is_wanted);
-                self.batch.extend(frame);
-                line.old = line.old.saturating_sub(1);
-                line.taken += 1;
-                self.sifted += u64::from(!is_wanted);
-            }
+            self.collect(each);
+            self.merge(wait::now_ns(), most);
         }
         let (index, count) = self.place;
         for frame in self.batch.iter_mut().skip(before) {
@@ -405,6 +383,38 @@ impl Worker {
             frame.clock_ns = self.clock_ns;
             frame.number = self.frames * count + index + 1;
             self.frames += 1;
+        }
+    }
+
+    fn collect(&mut self, each: usize) {
+        let room = if self.lines.len() > 1 { WAITING_FRAMES_MAX } else { each };
+        for line in &mut self.lines {
+            let most = each.min(room.saturating_sub(line.waiting.len()));
+            line.collect(&mut self.fresh, most, &mut self.troubles);
+            line.waiting.extend(self.fresh.drain(..));
+        }
+    }
+
+    /// Moves to the batch what may go, at most so many: the earliest first, up to the time until which every ring's frames
+    /// are known.
+    fn merge(&mut self, now_ns: u64, most: usize) {
+        let before = self.batch.len();
+        let horizon = if self.lines.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
+        while self.batch.len() - before < most {
+            let heads = self.lines.iter_mut().filter(|line| !line.waiting.is_empty());
+            let earliest = heads.min_by_key(|line| line.waiting.front().map(|frame| frame.timestamp_ns));
+            let Some(line) = earliest else { break };
+            let is_full = line.waiting.len() >= WAITING_FRAMES_MAX;
+            let Some(frame) = line.waiting.front() else { break };
+            if frame.timestamp_ns > horizon && !is_full {
+                break;
+            }
+            let is_wanted = line.old == 0 || self.old.takes(&self.arena, frame);
+            let frame = line.waiting.pop_front().filter(|_| is_wanted);
+            self.batch.extend(frame);
+            line.old = line.old.saturating_sub(1);
+            line.taken += 1;
+            self.sifted += u64::from(!is_wanted);
         }
     }
 

@@ -25,7 +25,7 @@ use crate::{
 
 /// Frames that are gathered at once where nothing is sorted: few enough for their headers to be in the cache still when they
 /// are delivered, and for rings to get their memory back soon.
-const BATCH_FRAMES: usize = 1024;
+const BATCH_FRAMES: usize = 256;
 
 /// Packets of one `pcap_dispatch` without a count: "a buffer's worth" (pcap_dispatch(3PCAP)) of a ring that fills as fast as it
 /// is read.

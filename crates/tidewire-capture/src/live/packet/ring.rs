@@ -19,7 +19,7 @@ use super::{
 use crate::{
     ClassicInstruction, Error,
     live::{Direction, Membership, Ring, RingCounts},
-    sys::packet::{Attach, Blocks, Header, RingSocket},
+    sys::packet::{Attach, Block, Blocks, Header, RingSocket},
 };
 
 mod trouble;
@@ -64,7 +64,8 @@ pub struct PacketRing {
     /// Blocks of which frames were noted and not all given back, in order; the first one's index.
     held: VecDeque<Held>,
     oldest: u32,
-    /// Of the last block: frames to be noted, and where the next one's header is.
+    /// The last one; of it, frames to be noted, and where the next one's header is.
+    block: Block,
     left: u32,
     at: u32,
     /// Blocks behind these that are known to be full.
@@ -96,6 +97,7 @@ impl PacketRing {
             member,
             held: VecDeque::new(),
             oldest: 0,
+            block: Block::EMPTY,
             left: 0,
             at: 0,
             ahead: Cell::new(0),
@@ -113,71 +115,90 @@ impl PacketRing {
         (self.oldest + self.held.len() as u32) % self.blocks.count()
     }
 
-    /// The block that is being read, or the next one if there is one.
-    fn block(&mut self) -> Option<u32> {
+    /// Goes on to the next block where the last one is read; whether there is a frame to note.
+    fn has_frame(&mut self) -> bool {
         while self.left == 0 {
             // All blocks held: the next one is the oldest, which was read before.
             if self.held.len() >= self.blocks.count() as usize {
-                return None;
+                return false;
             }
-            let block = self.blocks.ready(self.next())?;
-            (self.left, self.at) = (block.frames, block.first);
+            let Some(block) = self.blocks.ready(self.next()) else { return false };
+            (self.block, self.left, self.at) = (block, block.frames, block.first);
             self.ahead.set(self.ahead.get().saturating_sub(1));
             self.sift.begin_block();
             self.held.push_back(Held { frames: 0, complete: block.frames == 0 });
         }
-        Some((self.oldest + self.held.len() as u32 - 1) % self.blocks.count())
+        true
     }
 
     /// Notes frames; how many.
-    fn note(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> usize {
-        let mut noted = 0;
-        while noted < most {
-            let Some(block) = self.block() else { break };
-            let header = self.blocks.header(block, self.at);
-            if !self.sift.is_over() && header.is_some_and(|header| !self.is_wanted(block, &header)) {
-                self.counts.sifted += 1;
-            } else if let Some(frame) = header.and_then(|header| self.frame(block, &header))
-                && let Some(held) = self.held.back_mut()
-            {
-                frames.push_back(frame);
-                held.frames += 1;
-                noted += 1;
-            } else {
-                self.counts.failed += 1;
-            }
-            self.left -= 1;
-            match header.map_or(0, |header| header.tp_next_offset) {
-                // A chain that ends early: what the block still promises cannot be found.
-                0 => {
-                    self.counts.failed += u64::from(self.left);
-                    self.left = 0;
-                }
-                next => self.at = self.at.saturating_add(next),
-            }
-            if self.left == 0
-                && let Some(held) = self.held.back_mut()
-            {
-                held.complete = true;
+    fn note(&mut self, frames: &mut Vec<Frame>, most: usize) -> usize {
+        let before = frames.len();
+        while frames.len() - before < most && self.has_frame() {
+            let noted = frames.len();
+            self.note_of_block(frames, before + most);
+            if let Some(held) = self.held.back_mut() {
+                held.frames += frames.len() - noted;
+                held.complete = self.left == 0;
             }
         }
         self.release();
-        noted
+        frames.len() - before
     }
 
-    fn is_wanted(&self, block: u32, header: &Header) -> bool {
-        self.sift.takes(&self.blocks, block, self.at, header, self.marks.link)
+    /// Notes frames of the last block until there are so many, or it is read.
+    fn note_of_block(&mut self, frames: &mut Vec<Frame>, most: usize) {
+        let (block, is_sifted) = (self.block, !self.sift.is_over());
+        let (mut at, mut left) = (self.at, self.left);
+        while left > 0 && frames.len() < most {
+            left -= 1;
+            let Some(header) = self.blocks.header(&block, at) else {
+                self.counts.failed += 1 + u64::from(std::mem::take(&mut left));
+                break;
+            };
+            if is_sifted && !self.is_wanted(at) {
+                self.counts.sifted += 1;
+            } else if let Some(frame) = self.frame(&block, at, header) {
+                frames.push(frame);
+            } else {
+                self.counts.failed += 1;
+            }
+            match header.tp_next_offset {
+                // A chain that ends early: what the block still promises cannot be found.
+                0 => self.counts.failed += u64::from(std::mem::take(&mut left)),
+                next => at = at.saturating_add(next),
+            }
+        }
+        (self.at, self.left) = (at, left);
+    }
+
+    // Both read the header themselves: one that others borrow is kept in memory for every frame.
+    #[cold]
+    fn is_wanted(&self, at: u32) -> bool {
+        let Some(header) = self.blocks.header(&self.block, at) else { return true };
+        self.sift.takes(&self.blocks, &self.block, at, &header, self.marks.link)
+    }
+
+    #[cold]
+    fn restore(&mut self, at: u32) -> bool {
+        let block = self.block;
+        let Some(header) = self.blocks.header(&block, at) else { return false };
+        let says_which = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+        let tpid = if says_which { header.hv1.tp_vlan_tpid } else { VLAN_TPID };
+        let ([a, b], [.., c, d]) = (tpid.to_be_bytes(), header.hv1.tp_vlan_tci.to_be_bytes());
+        // The addresses must have been captured, without which there is no place for a tag.
+        header.tp_snaplen >= 12 && self.blocks.insert_tag(&block, at, header.tp_mac, [a, b, c, d])
     }
 
     /// The frame behind a header, with the tag that the kernel took out.
     #[inline]
-    fn frame(&mut self, block: u32, header: &Header) -> Option<Frame> {
-        if !self.blocks.holds(self.at, header.tp_mac, header.tp_snaplen) {
+    fn frame(&mut self, block: &Block, at: u32, header: Header) -> Option<Frame> {
+        if !self.blocks.holds(at, header.tp_mac, header.tp_snaplen) {
             return None;
         }
-        let mut start = self.blocks.at(block) + self.at as usize + usize::from(header.tp_mac);
+        let mut start = self.blocks.at(block) + at as usize + usize::from(header.tp_mac);
         let (mut captured, mut wire) = (header.tp_snaplen, header.tp_len);
-        if header.tp_status & libc::TP_STATUS_VLAN_VALID != 0 && self.restore(block, header) {
+        if header.tp_status & libc::TP_STATUS_VLAN_VALID != 0 && self.restore(at) {
             start -= 4;
             captured += 4;
             wire += 4;
@@ -193,15 +214,6 @@ impl PacketRing {
             number: 0,
             origin: 0,
         })
-    }
-
-    #[cold]
-    fn restore(&mut self, block: u32, header: &Header) -> bool {
-        let says_which = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-        let tpid = if says_which { header.hv1.tp_vlan_tpid } else { VLAN_TPID };
-        let ([a, b], [.., c, d]) = (tpid.to_be_bytes(), header.hv1.tp_vlan_tci.to_be_bytes());
-        // The addresses must have been captured, without which there is no place for a tag.
-        header.tp_snaplen >= 12 && self.blocks.insert_tag(block, self.at, header.tp_mac, [a, b, c, d])
     }
 
     /// Gives back the blocks in front that are done with.
@@ -228,7 +240,7 @@ impl PacketRing {
 }
 
 impl Ring for PacketRing {
-    fn collect(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> Result<(), Error> {
+    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error> {
         if self.note(frames, most) > 0 {
             self.empty = 0;
             return Ok(());

@@ -6,7 +6,7 @@ use crate::{
     Error,
     filter::bpf::{Facts, Instruction, Program},
     live::Direction,
-    sys::packet::{Blocks, Header},
+    sys::packet::{Block, Blocks, Header},
 };
 
 /// `PACKET_OUTGOING`
@@ -49,7 +49,7 @@ impl Sift {
 
     /// Whether a frame is wanted that lies in its block without the tag that the kernel took out.
     #[cold]
-    pub fn takes(&self, blocks: &Blocks, block: u32, at: u32, header: &Header, link: LinkType) -> bool {
+    pub fn takes(&self, blocks: &Blocks, block: &Block, at: u32, header: &Header, link: LinkType) -> bool {
         let Some(address) = blocks.address(block, at) else { return true };
         let tpid = match header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID {
             0 => VLAN_TPID,

@@ -24,14 +24,14 @@ struct Fake {
 }
 
 impl Ring for Fake {
-    fn collect(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> Result<(), Error> {
+    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error> {
         let mut script = self.script.lock().unwrap();
         if script.fails {
             return Err(Error::Interface { interface: "fake0".into(), what: "is down".into() });
         }
         for _ in 0..most {
             let Some(timestamp_ns) = script.coming.pop_front() else { break };
-            frames.push_back(Frame {
+            frames.push(Frame {
                 at: 0,
                 captured_bytes: 0,
                 wire_bytes: 60,

@@ -1,5 +1,4 @@
 use std::{
-    collections::VecDeque,
     io,
     os::fd::{AsFd, BorrowedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -219,7 +218,7 @@ impl XskRing {
         self.state.latest_ns
     }
 
-    fn note(&mut self, frames: &mut VecDeque<Frame>, most: usize) {
+    fn note(&mut self, frames: &mut Vec<Frame>, most: usize) {
         let mut noted = 0;
         let mut now = None;
         while noted < most {
@@ -232,7 +231,7 @@ impl XskRing {
             };
             let now = *now.get_or_insert_with(|| Now { real_ns: wait::now_ns(), monotonic_ns: wait::monotonic_ns() });
             let timestamp_ns = self.timestamp(first.at as usize, now);
-            frames.push_back(Frame {
+            frames.push(Frame {
                 at: at as u32,
                 captured_bytes: captured as u32,
                 wire_bytes: bytes as u32,
@@ -271,7 +270,7 @@ impl XskRing {
 }
 
 impl Ring for XskRing {
-    fn collect(&mut self, frames: &mut VecDeque<Frame>, most: usize) -> Result<(), Error> {
+    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error> {
         let mut wants_wakeup = self.refill(false);
         let mut available = self.rx.available();
         if available == 0 {

@@ -1,5 +1,4 @@
 use std::{
-    collections::VecDeque,
     os::fd::AsFd,
     process::Command,
     sync::Arc,
@@ -183,7 +182,7 @@ impl Opened {
         let mut taken = Vec::new();
         for ring in &mut self.rings[worker] {
             loop {
-                let mut frames = VecDeque::new();
+                let mut frames = Vec::new();
                 ring.collect(&mut frames, 64.min(most - taken.len())).unwrap();
                 if frames.is_empty() {
                     break;
@@ -474,7 +473,7 @@ fn an_interface_that_goes_away_is_an_error_behind_its_frames() {
                 }
             };
             assert!(matches!(&error, Error::Interface { interface, .. } if interface == "tw1"), "{error}");
-            assert!(ring.collect(&mut VecDeque::new(), 10).is_err(), "and it stays one");
+            assert!(ring.collect(&mut Vec::new(), 10).is_err(), "and it stays one");
             assert_eq!(ring.counts().unwrap().received, 10);
             drop(opened);
             ip("link add tw0 type veth peer name tw1");

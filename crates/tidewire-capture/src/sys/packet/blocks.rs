@@ -22,13 +22,20 @@ const ADDRESS_AT: usize = size_of::<Header>().next_multiple_of(libc::TPACKET_ALI
 /// A hardware address, twice: what stands before a VLAN tag.
 const ADDRESSES_BYTES: usize = 12;
 
-/// A block that the kernel handed over.
+/// A block that the kernel handed over, of the ring that showed it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     /// How many frames it has.
     pub frames: u32,
     /// Where the first one's header is, from the block's beginning.
     pub first: u32,
+    /// Where it begins in the ring's memory.
+    start: usize,
+}
+
+impl Block {
+    /// One that has no frame.
+    pub const EMPTY: Self = Self { frames: 0, first: 0, start: 0 };
 }
 
 /// What a frame's header says.
@@ -57,7 +64,8 @@ pub struct Blocks {
     count: u32,
     block_bytes: u32,
     layout: Layout,
-    mapped: bool,
+    /// Bytes that are mapped.
+    mapped: usize,
 }
 
 impl Blocks {
@@ -69,7 +77,7 @@ impl Blocks {
         if place.len() as u64 != u64::from(count) * u64::from(block_bytes) || count == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the place has another length than the ring"));
         }
-        Ok(Self { place, count, block_bytes, layout: Layout::Blocks, mapped: false })
+        Ok(Self { place, count, block_bytes, layout: Layout::Blocks, mapped: 0 })
     }
 
     /// The place of a ring of slots ([`RingSocket::ring_of_slots`]): each is shown as a block with one frame.
@@ -93,14 +101,14 @@ impl Blocks {
     /// What the kernel says.
     pub fn map(&mut self, socket: &RingSocket) -> io::Result<()> {
         self.place.map(socket.as_fd(), 0)?;
-        self.mapped = true;
+        self.mapped = self.place.len();
         Ok(())
     }
 
     /// Takes the mapping away, without which the kernel keeps socket and memory. No frame may be in use.
     pub fn unmap(&mut self) {
-        if self.mapped {
-            self.mapped = self.place.unmap().is_err();
+        if self.mapped > 0 && self.place.unmap().is_ok() {
+            self.mapped = 0;
         }
     }
 
@@ -112,8 +120,9 @@ impl Blocks {
 
     /// Where a block begins in the arena.
     #[must_use]
-    pub fn at(&self, block: u32) -> usize {
-        self.place.at() + self.start(block)
+    #[inline]
+    pub fn at(&self, block: &Block) -> usize {
+        self.place.at() + block.start
     }
 
     #[inline]
@@ -138,7 +147,7 @@ impl Blocks {
     }
 
     fn status(&self, block: u32) -> Option<&AtomicU32> {
-        if !self.mapped {
+        if self.mapped == 0 {
             return None;
         }
         let in_block = match self.layout {
@@ -167,14 +176,15 @@ impl Blocks {
         if !self.is_ready(block) {
             return None;
         }
+        let start = self.start(block);
         if matches!(self.layout, Layout::Slots { .. }) {
-            return Some(Block { frames: 1, first: 0 });
+            return Some(Block { frames: 1, first: 0, start });
         }
-        let at = self.start(block) + offset_of!(libc::tpacket_block_desc, hdr);
+        let at = start + offset_of!(libc::tpacket_block_desc, hdr);
         // SAFETY: as in `status`; the header is inside the block, and the kernel does not write to it before the block is
         // given back. Every bit pattern is valid.
         let header = unsafe { ptr::read(self.place.address().add(at).cast::<libc::tpacket_hdr_v1>()) };
-        Some(Block { frames: header.num_pkts, first: header.offset_to_first_pkt })
+        Some(Block { frames: header.num_pkts, first: header.offset_to_first_pkt, start })
     }
 
     /// Gives a block back.
@@ -188,12 +198,8 @@ impl Blocks {
     /// The header at this offset of a block that the kernel handed over; `None` outside of it.
     #[must_use]
     #[inline]
-    pub fn header(&self, block: u32, at: u32) -> Option<Header> {
-        let end = (at as usize).checked_add(self.header_bytes())?;
-        if !self.mapped || end > self.block_bytes as usize {
-            return None;
-        }
-        let at = self.start(block) + at as usize;
+    pub fn header(&self, block: &Block, at: u32) -> Option<Header> {
+        let at = self.inside(block, at, self.header_bytes())?;
         if matches!(self.layout, Layout::Slots { .. }) {
             // SAFETY: as below.
             let slot = unsafe { ptr::read_unaligned(self.place.address().add(at).cast::<libc::tpacket2_hdr>()) };
@@ -202,6 +208,14 @@ impl Blocks {
         // SAFETY: inside the mapping. The kernel does not write to a block that it handed over; were it to, the values
         // would be wrong ones, which are checked. Every bit pattern is valid.
         Some(unsafe { ptr::read_unaligned(self.place.address().add(at).cast::<Header>()) })
+    }
+
+    /// Where these bytes of a block are in the ring's memory, if they are inside the block, and mapped.
+    #[inline]
+    fn inside(&self, block: &Block, at: u32, bytes: usize) -> Option<usize> {
+        let (at, start) = (at as usize, block.start);
+        let is_inside = at + bytes <= self.block_bytes as usize && start + self.block_bytes as usize <= self.mapped;
+        is_inside.then_some(start + at)
     }
 
     /// Whether these bytes are inside a block, behind a header there.
@@ -214,11 +228,11 @@ impl Blocks {
 
     /// The captured bytes behind a header that was read there; `None` where they are not inside the block.
     #[must_use]
-    pub fn bytes(&self, block: u32, header_at: u32, header: &Header) -> Option<&[u8]> {
-        if !self.mapped || !self.holds(header_at, header.tp_mac, header.tp_snaplen) {
+    pub fn bytes(&self, block: &Block, header_at: u32, header: &Header) -> Option<&[u8]> {
+        if !self.holds(header_at, header.tp_mac, header.tp_snaplen) {
             return None;
         }
-        let at = self.start(block) + header_at as usize + usize::from(header.tp_mac);
+        let at = self.inside(block, header_at, 0)? + usize::from(header.tp_mac);
         // SAFETY: inside the mapping, as was checked, which changes only through `&mut self`. The kernel does not write to a
         // block that it handed over, and this one is not given back while it is borrowed.
         Some(unsafe { slice::from_raw_parts(self.place.address().add(at), header.tp_snaplen as usize) })
@@ -226,29 +240,24 @@ impl Blocks {
 
     /// What the kernel says of the frame behind the header at this offset: its address there.
     #[must_use]
-    pub fn address(&self, block: u32, header_at: u32) -> Option<libc::sockaddr_ll> {
+    pub fn address(&self, block: &Block, header_at: u32) -> Option<libc::sockaddr_ll> {
         let behind = match self.layout {
             Layout::Blocks => ADDRESS_AT,
             Layout::Slots { .. } => SLOT_ADDRESS_AT,
         };
-        let at = (header_at as usize).checked_add(behind)?;
-        if !self.mapped || at.checked_add(size_of::<libc::sockaddr_ll>())? > self.block_bytes as usize {
-            return None;
-        }
+        let at = self.inside(block, header_at, behind + size_of::<libc::sockaddr_ll>())? + behind;
         // SAFETY: as in `header`; every bit pattern is valid.
-        Some(unsafe { ptr::read_unaligned(self.place.address().add(self.start(block) + at).cast()) })
+        Some(unsafe { ptr::read_unaligned(self.place.address().add(at).cast()) })
     }
 
     /// Puts a VLAN tag back where the kernel took it out, into the free bytes before the frame. False where there are none.
     #[inline]
-    pub fn insert_tag(&mut self, block: u32, header_at: u32, mac: u16, tag: [u8; 4]) -> bool {
-        if !self.mapped
-            || usize::from(mac) < self.header_bytes() + tag.len()
-            || !self.holds(header_at, mac, ADDRESSES_BYTES as u32)
-        {
+    pub fn insert_tag(&mut self, block: &Block, header_at: u32, mac: u16, tag: [u8; 4]) -> bool {
+        let Some(at) = self.inside(block, header_at, 0) else { return false };
+        if usize::from(mac) < self.header_bytes() + tag.len() || !self.holds(header_at, mac, ADDRESSES_BYTES as u32) {
             return false;
         }
-        let at = self.start(block) + header_at as usize + usize::from(mac);
+        let at = at + usize::from(mac);
         // SAFETY: from the tag's room to the end of the addresses is inside the block, as was checked, behind the header.
         // The block is ours until it is given back, and nobody has been told of this frame yet.
         unsafe {
