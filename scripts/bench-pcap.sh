@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Programs as they are over the system's libpcap and over the drop-in one, alone and as 1, 2 and 4 instances that share their
-# packets: loss by place and CPU; and what the library costs where nothing is asked of it. Writes
+# packets: loss by place and CPU; what the library costs where nothing is asked of it; and what locality saves them. Writes
 # target/bench-pcap/bench-pcap.md and .svg plots. Then what the order of packets does to applications with large tables:
 # locality.md there. QUICK=1: few and short measurements. ROWS="capture shim misses": only these rows.
 # Needs root and two cores.
@@ -22,6 +22,8 @@ gcc -O2 -Wall -o "$target/bench-pcap/ndpi-loop" crates/tidewire-lab/peers/ndpi.c
 
 options=(--output "$target/bench-pcap" --programs "$target/release" --ndpi "$target/bench-pcap/ndpi-loop")
 [ "${QUICK:-0}" = 0 ] || options+=(--quick)
+captures=../shared/corpus/captures
+[ ! -d "$captures" ] || options+=(--captures "$captures")
 read -ra rows <<<"${ROWS:-}"
 "$target/release/tidewire-lab" bench-pcap "${options[@]}" "${rows[@]}"
 options=(--output "$target/bench-pcap")

@@ -137,6 +137,9 @@ enum Command {
         /// The classifier over nDPI, compiled
         #[arg(long)]
         ndpi: PathBuf,
+        /// Folder of real captures, which are mixed for real programs; without it they get made traffic
+        #[arg(long)]
+        captures: Option<PathBuf>,
         /// Only rows whose names hold one of these
         rows: Vec<String>,
     },
@@ -299,8 +302,8 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let options = live::Options { output, quick, programs, threaded, only: rows };
             print!("{}", live::run(&options)?);
         }
-        Command::BenchPcap { output, quick, programs, ndpi, rows } => {
-            let options = pcap::Options { output, quick, programs, ndpi, only: rows };
+        Command::BenchPcap { output, quick, programs, ndpi, captures, rows } => {
+            let options = pcap::Options { output, quick, programs, ndpi, captures, only: rows };
             print!("{}", pcap::run(&options)?);
         }
         Command::Listen { rate, seconds, size, flows, connections, threaded, command } => {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tidewire_gen::traffic::Traffic;
+
 use crate::live::{
     Load, cpu,
     point::offer,
@@ -74,12 +76,24 @@ impl Group {
 /// # Errors
 /// One of them does not start, or does not say what it got; the stage or the generator fails.
 pub fn measure(stage: &Stage<'_>, programs: &[Program], load: &Load) -> Result<Group, String> {
+    measure_of(stage, programs, load.traffic()?.as_mut(), load)
+}
+
+/// The same of other packets, at the load's rate and for its time.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_of(
+    stage: &Stage<'_>,
+    programs: &[Program],
+    traffic: &mut dyn Traffic,
+    load: &Load,
+) -> Result<Group, String> {
     let running = programs.iter().map(|program| program.start(stage)).collect::<Result<Vec<_>, _>>()?;
     let dropped = stage.received()?.rx_dropped;
     let used = |running: &[Running]| running.iter().map(Running::cpu_ns).sum::<u64>();
     let (cpu_before, soft_before) = (used(&running), cpu::core(SENDING_CORE).softirq_ns);
-    let mut traffic = load.traffic()?;
-    let report = offer(stage, traffic.as_mut(), load)?;
+    let report = offer(stage, traffic, load)?;
     for one in &running {
         let _ = one.wait_until_idle(Duration::from_secs(5));
     }

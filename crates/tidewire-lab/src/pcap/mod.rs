@@ -2,6 +2,7 @@
 //! that share their packets; and what the library costs where nothing is asked of it.
 
 mod group;
+mod locality;
 mod rows;
 mod shim;
 
@@ -29,6 +30,8 @@ pub struct Options {
     pub programs: PathBuf,
     /// The classifier over nDPI, compiled.
     pub ndpi: PathBuf,
+    /// Folder of real captures, where there is one.
+    pub captures: Option<PathBuf>,
     /// Only rows whose names hold one of these; none: all.
     pub only: Vec<String>,
 }
@@ -43,6 +46,9 @@ const ROWS: &[(&str, Row)] = &[
     ("ndpi", rows::ndpi),
     ("shim-files", shim::files),
     ("shim-live", shim::live),
+    ("locality-files", locality::files),
+    ("locality-loss", locality::loss),
+    ("locality-programs", locality::programs),
 ];
 
 /// How it was measured.
