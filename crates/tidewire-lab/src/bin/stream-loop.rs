@@ -143,16 +143,19 @@ fn run(arguments: &Arguments) -> Result<(), String> {
 fn print(outcome: &Outcome<Loop<'_>>) {
     let (ledger, handler) = (&outcome.ledger, outcome.handler());
     let rings = outcome.live.as_ref().map(tidewire::live::LiveReport::rings).unwrap_or_default();
-    let mut kernel_shed = [0; 8];
+    let (mut kernel_shed, mut kernel_cut) = ([0; 8], 0);
     let interfaces = outcome.live.iter().flat_map(|report| &report.interfaces);
     for counters in interfaces.filter_map(|interface| interface.kernel.as_ref()) {
         kernel_shed.iter_mut().zip(counters.shed).for_each(|(sum, count)| *sum += count);
+        kernel_cut += counters.cut;
     }
+    // Not all of it is some stream's: whose first packets found no room is not known to the engine.
+    let in_kernel = (kernel_shed.iter().sum::<u64>() + kernel_cut).max(ledger.shunted_packets);
     println!(
         "{{\"packets\":{},\"connections\":{},\"closed\":{},\"delivered_bytes\":{},\"gap_bytes\":{},\"matches\":{},\
          \"high_packets\":{},\"high_shed\":{},\"shed_by_priority\":{:?},\"kernel_shed\":{kernel_shed:?},\"shunted\":{},\"dropped\":{},\"calls\":{},\
          \"evicted\":{}}}",
-        ledger.received + ledger.shunted_packets,
+        ledger.received + in_kernel,
         ledger.streams_opened,
         handler.closed,
         handler.delivered_bytes,

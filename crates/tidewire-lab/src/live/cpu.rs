@@ -10,6 +10,26 @@ pub fn process_ns(process: u32) -> u64 {
     names.filter_map(|path| fs::read_to_string(path).ok()).filter_map(|text| first(&text)).sum()
 }
 
+/// Whether a process waits for something to happen: none of its threads runs, wants to, or is held up. One that does not get
+/// the processor uses no time either, which is not the same.
+#[must_use]
+pub fn waits(process: u32) -> bool {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return true };
+    let names = tasks.flatten().map(|task| task.path().join("stat"));
+    // A thread that ended meanwhile waits for nothing.
+    names.filter_map(|path| fs::read_to_string(path).ok()).all(|text| state(&text).is_none_or(is_waiting))
+}
+
+/// The state of a thread, behind its name in parentheses, which may hold anything.
+fn state(stat: &str) -> Option<char> {
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+/// Sleeping, idle, dead. All else is running or wanting to (R), held up in the kernel (D), stopped or traced (T, t): proc(5).
+fn is_waiting(state: char) -> bool {
+    matches!(state, 'S' | 'I' | 'Z' | 'X')
+}
+
 fn first(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
@@ -71,6 +91,13 @@ mod tests {
         let text = "cpu  9 9 9 9 9 9 9 9\ncpu1 1 2 3 4 5 6 7 8 0 0\ncpu10 1 1 1 1 1 1 1 1\n";
         assert_eq!(core_of(text, 1), Core { busy_ns: 190_000_000, softirq_ns: 70_000_000 });
         assert_eq!(core_of(text, 2), Core::default());
+    }
+
+    #[test]
+    fn a_state_is_behind_the_name() {
+        assert_eq!(state("7 (a) R (b) S 1 7 7"), Some('S'));
+        assert_eq!(state("7"), None);
+        assert!(!waits(std::process::id()), "this very thread runs");
     }
 
     #[test]

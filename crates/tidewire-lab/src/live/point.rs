@@ -128,6 +128,8 @@ pub struct Point {
     pub lost_interface: u64,
     /// Packets for which the program's ring had no room, by its statement.
     pub lost_ring: u64,
+    /// Packets that were in the program's ring when it ended, by its statement: it never looked at them.
+    pub left_unread: u64,
     /// Packets that the program got, by its statement.
     pub got: Option<u64>,
     /// Offered packets that the program did not get, as a share of all.
@@ -308,11 +310,13 @@ impl Point {
     fn hear(&mut self, said: Said) {
         self.got = said.packets;
         self.lost_ring = said.ring_lost.unwrap_or(0);
+        self.left_unread = said.left_unread.unwrap_or(0);
         if let Some(got) = said.packets {
             self.loss = self.offered.saturating_sub(got) as f64 / self.offered.max(1) as f64;
             // A frame that an AF_XDP ring has no room for counts as dropped by the interface as well.
-            self.lost_interface = self.lost_interface.min(self.offered.saturating_sub(got + self.lost_ring));
-            let explained = got + self.lost_interface + self.lost_ring + said.shed.unwrap_or(0);
+            let known = got + self.lost_ring + self.left_unread;
+            self.lost_interface = self.lost_interface.min(self.offered.saturating_sub(known));
+            let explained = known + self.lost_interface;
             self.unexplained = self.offered.cast_signed() - explained.cast_signed();
         } else {
             self.failed = Some("said nothing of what it received".into());

@@ -78,8 +78,10 @@ impl Program {
         let child = stage.spawn(command)?;
         let mut running = Running { child, output, errors, speech: self.speech.clone(), ended: false };
         let listening = stage.wait_for_listener(Duration::from_secs(10))?;
-        // What it opened is set up, too, by then.
-        thread::sleep(Duration::from_millis(250));
+        // What it opened is set up, too, when it waits for packets. On a busy machine that takes its time, and packets that
+        // come before are nobody's.
+        thread::sleep(SETTLED);
+        let _ = running.wait_until_idle(Duration::from_secs(10));
         if !listening || running.has_ended() {
             let said = running.kill();
             return Err(format!("{} did not listen: {}", self.name, said.trim()));
@@ -143,7 +145,8 @@ impl Running {
         cpu::user_and_system_ns(self.child.id())
     }
 
-    /// Waits until it does next to nothing; how long that took, `most` at most.
+    /// Waits until it does next to nothing because nothing is left to do, not because others have the processor; how long
+    /// that took, `most` at most.
     #[must_use]
     pub fn wait_until_idle(&self, most: Duration) -> Duration {
         const SLICE: Duration = Duration::from_millis(20);
@@ -153,7 +156,8 @@ impl Running {
             thread::sleep(SLICE);
             let now = self.cpu_ns();
             let slice_end = begun.elapsed();
-            if now.saturating_sub(before) < SLICE.as_nanos() as u64 / 10 || slice_end >= most {
+            let used = now.saturating_sub(before);
+            if used < SLICE.as_nanos() as u64 / 10 && cpu::waits(self.child.id()) || slice_end >= most {
                 return slice_end.saturating_sub(SLICE);
             }
             before = now;
@@ -235,6 +239,9 @@ impl Drop for Running {
     }
 }
 
+/// How long a program that listens is left alone, at least, to set up the rest.
+const SETTLED: Duration = Duration::from_millis(250);
+
 /// How long a program may take to print what it knows.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -254,4 +261,49 @@ fn text(file: &mut File) -> String {
         return String::new();
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use tidewire_capture::sys::packet::RingSocket;
+
+    use super::*;
+    use crate::live::stage::Receiving;
+
+    fn running(line: &str) -> Running {
+        let child = Command::new("sh").args(["-c", line]).spawn().expect("a shell");
+        let file = || temporary_file().expect("a file");
+        Running { child, output: file(), errors: file(), speech: Speech::Loop, ended: false }
+    }
+
+    #[test]
+    fn who_is_held_up_is_not_idle() {
+        let busy = running("while :; do :; done");
+        // It uses no time from now on, as if others had the processor.
+        kill_process(Pid::from_child(&busy.child), Signal::STOP).expect("a signal");
+        let most = Duration::from_millis(200);
+        assert!(busy.wait_until_idle(most) >= most - Duration::from_millis(20));
+        let most = Duration::from_secs(20);
+        assert!(running("exec sleep 60").wait_until_idle(most) < most / 2);
+    }
+
+    /// Packets that come before a program is ready are nobody's.
+    #[test]
+    fn a_program_has_started_when_it_waits() {
+        if let Some(why) = tidewire_gen::net::missing() {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        // Somebody listens at once; the program has something to do before it waits.
+        let line = "now() { read up idle < /proc/uptime; centis=${up%.*}${up#*.}; }; now; end=$((centis + 80)); \
+            while [ $centis -lt $end ]; do now; done; exec sleep 60";
+        let took = Stage::inside(Receiving::Sender, |stage| {
+            let listener = stage.on_receiver(|| RingSocket::open().map_err(|error| error.to_string()))?;
+            let begun = std::time::Instant::now();
+            let running = Program::new("late", &["sh", "-c", line], Speech::Loop).start(stage)?;
+            drop((running, listener));
+            Ok(begun.elapsed())
+        });
+        assert!(took.expect("a stage") >= Duration::from_millis(790));
+    }
 }

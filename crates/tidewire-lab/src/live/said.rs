@@ -23,7 +23,9 @@ pub struct Said {
     pub packets: Option<u64>,
     /// Packets for which its ring had no room.
     pub ring_lost: Option<u64>,
-    /// Packets that it threw away itself, overloaded.
+    /// Packets that its ring had taken and that it never looked at, because it ended.
+    pub left_unread: Option<u64>,
+    /// Of `packets`, those that it threw away itself, overloaded.
     pub shed: Option<u64>,
     /// Flows, or connections.
     pub flows: Option<u64>,
@@ -72,6 +74,7 @@ fn of_loop(output: &str) -> Said {
     Said {
         packets: number("packets").or(received),
         ring_lost: dropped,
+        left_unread: left(received, number("packets")),
         flows: number("flows").or(number("connections")),
         flow_packets: number("flow_packets"),
         flow_bytes: number("flow_bytes"),
@@ -85,6 +88,11 @@ fn of_loop(output: &str) -> Said {
     }
 }
 
+/// What was received and never read.
+fn left(received: Option<u64>, read: Option<u64>) -> Option<u64> {
+    received.zip(read).map(|(received, read)| received.saturating_sub(read))
+}
+
 /// The number at the beginning of the line that ends so.
 fn before(text: &str, end: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.trim_end().ends_with(end))?;
@@ -92,9 +100,12 @@ fn before(text: &str, end: &str) -> Option<u64> {
 }
 
 fn of_tcpdump(errors: &str) -> Said {
+    let (packets, ring_lost) = (before(errors, "captured"), before(errors, "dropped by kernel"));
+    let received = before(errors, "received by filter").map(|all| all.saturating_sub(ring_lost.unwrap_or(0)));
     Said {
-        packets: before(errors, "captured"),
-        ring_lost: before(errors, "dropped by kernel"),
+        packets,
+        ring_lost,
+        left_unread: left(received, packets),
         all: Value::String(errors.trim().into()),
         ..Said::default()
     }
@@ -107,9 +118,12 @@ fn behind(text: &str, label: &str) -> Option<u64> {
 }
 
 fn of_softflowd(output: &str) -> Said {
+    let (packets, ring_lost) = (behind(output, "Packets processed:"), behind(output, "Packets dropped by libpcap:"));
+    let received = behind(output, "Packets received by libpcap:").map(|all| all.saturating_sub(ring_lost.unwrap_or(0)));
     Said {
-        packets: behind(output, "Packets processed:"),
-        ring_lost: behind(output, "dropped by libpcap:").or_else(|| behind(output, "Packets dropped by libpcap:")),
+        packets,
+        ring_lost,
+        left_unread: left(received, packets),
         flows: behind(output, "Number of active flows:"),
         all: Value::String(output.trim().into()),
         ..Said::default()
@@ -120,17 +134,31 @@ fn of_tidewire(output: &str) -> Said {
     let all = last_json(output);
     let mut said = Said { all: all.clone(), ..Said::default() };
     let at = |path: &str| all.pointer(path).and_then(Value::as_u64);
-    // What was counted in the kernel never came this far, and is part of the flows all the same.
+    // What was counted in the kernel never came this far. Not all of it is some flow's: whose first packets found no room is
+    // not known.
     let shunted = at("/detail/live/shunted_packets").unwrap_or(0);
-    let received = at("/received").map(|received| received + shunted);
+    let received = at("/received").map(|received| received + shunted.max(counted_in_kernel(&all)));
     // `count` has no ledger, and says it at the top.
     said.packets = received.or(at("/packets"));
     said.ring_lost = at("/detail/live/rings/no_room").or(at("/live/rings/no_room"));
+    said.left_unread = at("/detail/live/left_unread").or(at("/live/left_unread"));
     said.calls = at("/detail/live/rings/calls").or(at("/live/rings/calls"));
     said.shed = at("/shed");
     said.delivered_bytes = at("/detail/delivered_bytes");
     sum_flows(output, &mut said);
     said
+}
+
+/// Packets that programs in the kernel counted and dropped, because of a cutoff or overload.
+fn counted_in_kernel(all: &Value) -> u64 {
+    let interfaces = all.pointer("/detail/live/interfaces").and_then(Value::as_array);
+    let kernels = interfaces.into_iter().flatten().filter_map(|interface| interface.get("kernel"));
+    let counted = |kernel: &Value| {
+        let shed = kernel.get("shed").and_then(Value::as_array);
+        let shed: u64 = shed.into_iter().flatten().filter_map(Value::as_u64).sum();
+        shed + kernel.get("cut").and_then(Value::as_u64).unwrap_or(0)
+    };
+    kernels.map(counted).sum()
 }
 
 /// Sums flows printed as CSV: the columns' names are on the first line.
@@ -172,6 +200,26 @@ mod tests {
         let said = Speech::Tcpdump.read("", text);
         assert_eq!((said.packets, said.ring_lost), (Some(12), Some(3)));
         assert_eq!(Speech::Tcpdump.read("", "").packets, None);
+    }
+
+    #[test]
+    fn what_is_left_in_a_ring_has_its_place() {
+        let text = "{\"packets\":7,\"bytes\":420,\"received\":15,\"dropped\":3,\"if_dropped\":0}\n";
+        assert_eq!(Speech::Loop.read(text, "").left_unread, Some(5));
+        let text = "12 packets captured\n20 packets received by filter\n3 packets dropped by kernel\n";
+        assert_eq!(Speech::Tcpdump.read("", text).left_unread, Some(5));
+        let text = "Packets processed: 144816\nFragments: 0\nPackets received by libpcap: 145374\nPackets dropped by libpcap: 0\n";
+        assert_eq!(Speech::Softflowd(String::new()).read(text, "").left_unread, Some(558));
+        let text = "{\"packets\":4,\"live\":{\"left_unread\":2,\"rings\":{\"received\":6,\"no_room\":0}}}\n";
+        assert_eq!(Speech::Tidewire.read(text, "").left_unread, Some(2));
+    }
+
+    /// As a run under overload had it: all packets of some flows were shed before the first one came to the engine.
+    #[test]
+    fn what_the_kernel_dropped_counts_whether_it_is_a_flows_or_not() {
+        let text = "{\"received\":22497,\"detail\":{\"live\":{\"shunted_packets\":202720,\"interfaces\":[{\"kernel\":{\"cut\":4,\
+            \"shed\":[202900,2,0,0,0,0,0,0]}},{\"kernel\":null}],\"rings\":{\"no_room\":0,\"calls\":1}}}}\n";
+        assert_eq!(Speech::Tidewire.read(text, "").packets, Some(22_497 + 202_906));
     }
 
     #[test]

@@ -124,13 +124,14 @@ fn line(point: &Point) -> String {
         return format!("{program}: {why}");
     }
     format!(
-        "{program}: {} of {} bytes, {} flows: lost {} % (interface {}, ring {}, unexplained {}), CPU {} + {} %, backlog {:.2} s{}",
+        "{program}: {} of {} bytes, {} flows: lost {} % (interface {}, ring {}, left unread {}, unexplained {}), CPU {} + {} %, backlog {:.2} s{}",
         rate(*offered_pps),
         point.size,
         point.flows,
         percent(*loss),
         point.lost_interface,
         point.lost_ring,
+        point.left_unread,
         point.unexplained,
         percent(*cpu),
         percent(*softirq),
