@@ -21,7 +21,7 @@ use tidewire_capture::{
     locality::{Settings, Sorter},
 };
 
-use super::{Packet, Rings, read::DOWN_WAIT};
+use super::{Packet, Rings, fill::DOWN_WAIT};
 use crate::{
     live::locality::{HELD_PERMILLE_MAX, LOOK},
     thread,

@@ -11,7 +11,7 @@ use std::{
 use libc::timeval;
 use tidewire_capture::{Error, LinkType};
 
-use super::{Live, Rings, read::SILENT_WAIT};
+use super::{Live, Rings, fill::SILENT_WAIT};
 use crate::{
     abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
     handle::Handle,

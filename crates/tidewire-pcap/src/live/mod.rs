@@ -9,6 +9,7 @@
 mod ahead;
 mod ask;
 mod change;
+mod fill;
 mod locality;
 mod open;
 mod order;

@@ -1,4 +1,5 @@
 use std::{
+    collections::VecDeque,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Arc, Mutex},
 };
