@@ -375,8 +375,8 @@ fn numbers(path: &Path) -> (Vec<u32>, usize) {
 }
 
 /// tcpdump three times over one interface: every packet in one of its files, a flow's packets in the same, and the report
-/// says how many.
-fn tcpdump_shares(words: &[&str]) {
+/// says how many; of those between them that are not of UDP, which nobody is to get, it counts `steered_out`.
+fn tcpdump_shares(words: &[&str], filter: &[&str], steered_out: u32) {
     const FRAMES: u32 = 3000;
     let library = drop_in();
     ip("link set lo up");
@@ -387,8 +387,8 @@ fn tcpdump_shares(words: &[&str]) {
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let (files, report) = (place.path().join("out-%i.pcap"), place.path().join("report"));
     let own = ["-n", "3", "--json", "--report", report.to_str().unwrap()];
-    let program = ["--", "tcpdump", "-i", "tw1", "-w", files.to_str().unwrap(), "-U", "udp"];
-    let mut command = command(&[&own, words, &program].concat());
+    let program = ["--", "tcpdump", "-i", "tw1", "-w", files.to_str().unwrap(), "-U"];
+    let mut command = command(&[&own, words, &program, filter].concat());
     let mut child =
         command.env("TIDEWIRE_PCAP_LIBRARY", library).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
@@ -401,6 +401,9 @@ fn tcpdump_shares(words: &[&str]) {
     }
     let wire = tidewire_capture::sys::net::PacketSocket::open("tw0").unwrap();
     for number in 0..FRAMES {
+        if number % 4 == 0 {
+            wire.send(&[&frame(number)[..12], &[0x88, 0xb5], &[0; 46]].concat()).unwrap();
+        }
         wire.send(&frame(number)).unwrap();
     }
     let all = || (0..3).map(|i| numbers(&place.path().join(format!("out-{i}.pcap")))).collect::<Vec<_>>();
@@ -422,12 +425,25 @@ fn tcpdump_shares(words: &[&str]) {
         assert_eq!(instance["received"], numbers.len(), "{report}");
         assert_eq!((&instance["handles"], &instance["dropped"]), (&Value::from(1), &Value::from(0)), "{report}");
     }
-    assert_eq!(report["all"]["received"], FRAMES);
+    assert_eq!((&report["all"]["received"], &report["all"]["steered_out"]), (&FRAMES.into(), &steered_out.into()));
+    // Several write to the same line.
+    let said = said.join("\n");
+    let figures =
+        said.split(" packets received by filter").map(|text| text.rsplit(|c: char| !c.is_ascii_digit()).next());
+    let received = figures.take(3).map(|figure| figure.unwrap_or_default().parse::<u32>().unwrap_or(0));
+    assert_eq!(received.sum::<u32>(), FRAMES, "pcap_stats: {said}");
 }
 
 #[test]
 fn tcpdump_over_one_interface() {
-    for words in [&["--fanout", "hash"][..], &["--steer", "main = do\n  udp\n  steer_flow"], &["--locality", "port"]] {
+    let steer = ["--steer", "main = do\n  udp\n  steer_flow"];
+    for (words, filter, steered_out) in [
+        (["--fanout", "hash"], &["udp"][..], 0),
+        (steer, &["udp"], 0),
+        // Dropped by the program, where no filter was asked before.
+        (steer, &[], 750),
+        (["--locality", "port"], &["udp"], 0),
+    ] {
         if let Some(reason) = tidewire_gen::net::missing() {
             return println!("skipped: {reason}");
         }
@@ -436,7 +452,7 @@ fn tcpdump_over_one_interface() {
         }
         let inside = thread::spawn(move || {
             tidewire_capture::sys::net::own_namespace().unwrap();
-            tcpdump_shares(words);
+            tcpdump_shares(&words, filter, steered_out);
         });
         if let Err(panic) = inside.join() {
             std::panic::resume_unwind(panic);

@@ -7,14 +7,17 @@
 #[path = "../../tidewire-steer/tests/common/mod.rs"]
 mod common;
 
-use std::io;
+use std::{io, os::fd::AsFd as _, sync::atomic::Ordering};
 
 use common::{Random, packets, packets::frame, programs};
-use tidewire_capture::sys::bpf::{ARRAY, LRU_HASH, Map, PROGRAM_ARRAY, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP};
+use tidewire_capture::sys::{
+    bpf::{ARRAY, LRU_HASH, Map, PROGRAM_ARRAY, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP},
+    mapped::Mapped,
+};
 use tidewire_core::wire::LinkType;
 use tidewire_steer::{
-    Compiled, DATAGRAMS_MAX, Fragments, Packet, Program, STATE_BYTES, Settings, State,
-    bpf::{Code, Copy, Ending, Hook, MapUse, Output},
+    Compiled, DATAGRAMS_MAX, Fragments, Packet, Program, STATE_BYTES, Settings, State, Target,
+    bpf::{Code, Copy, DROPPED_BYTES, Ending, Hook, MapUse, Output, dropped},
     language::{BUILTINS, Kind},
 };
 
@@ -27,6 +30,7 @@ struct Maps {
     datagrams: Map,
     sockets: Map,
     programs: Map,
+    dropped: Map,
 }
 
 impl Maps {
@@ -36,6 +40,7 @@ impl Maps {
             datagrams: Map::new(LRU_HASH, 8, 8, DATAGRAMS_MAX as u32)?,
             sockets: Map::new(XSK_MAP, 4, 4, 64)?,
             programs: Map::new(PROGRAM_ARRAY, 4, 4, 8)?,
+            dropped: Map::new_mappable(DROPPED_BYTES as u32, 1)?,
         })
     }
 
@@ -46,6 +51,7 @@ impl Maps {
             MapUse::Datagrams => self.datagrams.number(),
             MapUse::Sockets => self.sockets.number(),
             MapUse::Programs => self.programs.number(),
+            MapUse::Dropped => self.dropped.number(),
         });
         Loaded::load(kind, &bytes)
     }
@@ -140,6 +146,42 @@ fn random_programs_say_the_same_in_the_kernel() {
         let settings = settings(&mut random);
         let frames = frames(&mut random, 20);
         agrees(&text, &settings, &frames);
+    }
+}
+
+/// The filter of a shared group's members takes what the evaluator does not drop, and counts what it does; that of the
+/// second copy counts nothing.
+#[test]
+fn what_a_shared_group_drops_is_counted_once() {
+    let Some(maps) = maps() else { return };
+    let mapped = Mapped::new(maps.dropped.as_fd(), DROPPED_BYTES).expect("the map's memory");
+    let counted = || dropped(mapped.words().iter().map(|word| word.load(Ordering::Acquire)));
+    let mut random = Random(13);
+    for text in ["steer_flow", "double_steer_ip", "tcp", "udp >-> double_steer_ip", "drop", "steer_to 1"] {
+        let compiled = Compiled::new(&Program::parse(text).unwrap(), &settings(&mut random)).unwrap();
+        let load = |copy, members| {
+            maps.load(Hook::Socket, &compiled.code(Hook::Socket, Output::Kept { copy, members }).unwrap()).unwrap()
+        };
+        let first = [load(Copy::First, None), load(Copy::First, Some(3))];
+        let second = [load(Copy::Second, None), load(Copy::Second, Some(3))];
+        let (mut state, mut nowhere) = (State::default(), 0);
+        for frame in frames(&mut random, 400).into_iter().filter(|frame| frame.len() >= SHORT_BYTES) {
+            let verdict = compiled.evaluate(&Packet::new(LinkType::ETHERNET, &frame), &mut state);
+            let is_dropped = verdict.target == Target::Drop;
+            nowhere += u64::from(is_dropped);
+            for kept in &first {
+                let before = counted();
+                assert_eq!(kept.run(&frame).unwrap() == 0, is_dropped, "{text}: {frame:x?}");
+                assert_eq!(counted() - before, u64::from(is_dropped), "{text}: {frame:x?}");
+            }
+            for kept in &second {
+                let before = counted();
+                let took = kept.run(&frame).unwrap() != 0;
+                assert!(!took || matches!(verdict.target, Target::Both(..)), "{text}: {frame:x?}");
+                assert_eq!(counted(), before, "{text}: {frame:x?}");
+            }
+        }
+        assert_eq!(nowhere > 0, compiled.may_drop(), "{text}");
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Counts {
     pub dropped: u64,
     /// Packets that the devices had no room for.
     pub dropped_by_interface: u64,
+    /// Packets that a steering program dropped: none of the others.
+    pub steered_out: u64,
     /// Packets handed to the program.
     pub delivered: u64,
 }
@@ -71,6 +73,7 @@ impl Report {
             (Count::Received, counts.received, told.received),
             (Count::Dropped, counts.dropped, told.dropped),
             (Count::InterfaceDropped, counts.dropped_by_interface, told.dropped_by_interface),
+            (Count::SteeredOut, counts.steered_out, told.steered_out),
             (Count::Delivered, counts.delivered, told.delivered),
         ] {
             // Several handles of a process share the slot.

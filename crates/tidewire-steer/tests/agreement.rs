@@ -9,7 +9,7 @@ use common::programs::{Allowed, applied, program};
 use common::{Random, packets};
 use tidewire_steer::bpf::{Copy, Ending, Hook, Output};
 use tidewire_steer::language::{BUILTINS, Kind};
-use tidewire_steer::{Compiled, Fragments, Packet, Program, Settings, State, Unsteered, Verdict};
+use tidewire_steer::{Compiled, Fragments, Packet, Program, Settings, State, Target, Unsteered, Verdict};
 use tidewire_wire::LinkType;
 
 const WORKERS: u32 = 4;
@@ -102,7 +102,7 @@ fn random_programs() {
 /// What a fan-out group, a filter and a redirect make of verdicts.
 #[test]
 fn outputs_are_the_verdict_s_workers() {
-    let mut random = Random(3);
+    let (mut random, mut all) = (Random(3), 0);
     for text in
         ["steer_flow", "double_steer_ip", "double_steer_mac", "tcp", "par (tcp >-> steer_to 3) drop", "steer_rrobin"]
     {
@@ -130,7 +130,7 @@ fn outputs_are_the_verdict_s_workers() {
             || code(Hook::Xdp, Output::Redirect { workers: WORKERS, dropped: jump(4), absent: jump(5), stamp: true });
         // Each counts for itself.
         let mut counting = [(true, counted()), (false, counted())];
-        let mut state = State::default();
+        let (mut state, mut nowhere) = (State::default(), 0);
         for _ in 0..packets(3000) {
             let made = made(&mut random);
             let verdict: Verdict = compiled.evaluate(&packet(&made), &mut state);
@@ -146,7 +146,10 @@ fn outputs_are_the_verdict_s_workers() {
             let copies = [(Copy::First, verdict.first(WORKERS)), (Copy::Second, verdict.second(WORKERS))];
             for ((copy, worker), programs) in copies.into_iter().zip(&mut shared) {
                 let [group, kept, open] = programs;
-                [&mut *kept, &mut *open].into_iter().for_each(|filter| filter.data_at = 0);
+                let processor = random.below(300) as u32;
+                [&mut *kept, &mut *open]
+                    .into_iter()
+                    .for_each(|filter| (filter.data_at, filter.processor) = (0, processor));
                 let (number, takes, may_take) = (group.run(&made), kept.run(&made), open.run(&made));
                 assert!(takes == 0 || (may_take == u32::MAX && takes == u32::MAX), "{text}, {copy:?}");
                 if let Some(worker) = worker {
@@ -157,6 +160,7 @@ fn outputs_are_the_verdict_s_workers() {
                     assert_eq!((number, takes), (0, 0), "{text}");
                 }
             }
+            nowhere += u64::from(verdict.target == Target::Drop);
             redirect.redirected = None;
             let action = redirect.run(&made);
             let queue = u64::from(made.rx_queue.unwrap_or(0));
@@ -175,7 +179,11 @@ fn outputs_are_the_verdict_s_workers() {
                 assert_eq!(counted.stamp, (expected.is_some() && counted.has_metadata).then_some(TIME), "{text}");
             }
         }
+        let [of_first, of_second] = shared.map(|[_, kept, open]| [kept.dropped(), open.dropped()]);
+        assert_eq!((of_first, of_second), ([nowhere; 2], [0; 2]), "{text}");
+        all += nowhere;
     }
+    assert!(all > 0, "nothing was dropped");
 }
 
 /// Packet sockets see frames without their outermost tag. Nothing changes by that.

@@ -29,7 +29,8 @@ pub struct InterfaceReport {
     pub counts: Option<InterfaceCounts>,
     /// What the programs in the kernel counted for it, where there are some.
     pub kernel: Option<KernelCounters>,
-    /// Frames that a steering program dropped among packet sockets; those of AF_XDP are in `kernel`.
+    /// Frames that a steering program dropped among packet sockets, as [`Monitor::steered_out`] says; those of AF_XDP are in
+    /// `kernel`.
     pub steered_out: u64,
 }
 
@@ -105,6 +106,22 @@ impl Monitor {
             // What the interfaces count from now on is nobody's.
             self.last = Interface::all().ok();
         }
+    }
+
+    /// Frames that a steering program dropped among packet sockets, on all interfaces, since the capture was opened: those
+    /// that had passed the filter and the direction. They are in no ring, and in no ring's counts.
+    ///
+    /// Among the members of a group of several processes, each frame that the program drops comes to one member, any one,
+    /// and is held against that one's direction and filter first: what these leave out is counted nowhere, as all that
+    /// filters leave out. Where all have the same, what came is what the members received, had no room for, and counted
+    /// here. A member that joins later counts from the moment before it joins, when it still gets all frames for itself.
+    /// What comes in the microseconds until a new member's filter lets frames in is lost, and is not counted.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn steered_out(&self) -> Result<u64, Error> {
+        let of = |watched: &Watched| watched.steered_out.as_ref().map_or(Ok(0), SteeredOut::frames);
+        self.interfaces.iter().map(of).sum()
     }
 
     /// What each interface counted so far.

@@ -257,6 +257,8 @@ fn steer(steering: &Compiled, outputs: u32, devices: &Map, jump: &Map) -> Result
         // Interfaces in the place of sockets: redirecting is the same.
         MapUse::Sockets => devices.number(),
         MapUse::Programs => jump.number(),
+        // The program counts that it goes on in.
+        MapUse::Dropped => -1,
     });
     let program = Program::load_with(XDP, &code, Load { frags: true, attach: ATTACH_XDP });
     Ok((program.map_err(|e| failed("loading the steering program", e))?, vec![state, datagrams]))

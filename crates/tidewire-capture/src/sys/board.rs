@@ -28,11 +28,11 @@ pub const SLOTS_MAX: usize = 256;
 pub const TEXT_BYTES_MAX: usize = 256;
 
 /// What the file begins with: a name and the version of its layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"TWboard1");
+const MAGIC: u64 = u64::from_le_bytes(*b"TWboard2");
 /// Words before the slots, a cache line: the magic number, how many slots, and nothing.
 const HEADER_WORDS: usize = 8;
-/// Words of a slot that are counted, a cache line.
-const COUNT_WORDS: usize = 8;
+/// Words of a slot that are counted, two cache lines.
+const COUNT_WORDS: usize = 16;
 /// Words of a slot: the counted ones, then its text.
 const SLOT_WORDS: usize = COUNT_WORDS + TEXT_BYTES_MAX / 8;
 
@@ -55,6 +55,8 @@ pub enum Count {
     UpdatedNs,
     /// Bytes of the text, 0: none. Written by [`Slot::set_text`].
     TextBytes,
+    /// Packets that a steering program dropped (not in `ps_recv` nor in `ps_drop`).
+    SteeredOut,
 }
 
 /// A board, mapped.

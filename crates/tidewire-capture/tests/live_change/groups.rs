@@ -18,7 +18,7 @@ use super::rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, settings, st
 /// Blocks are handed over when they are full: nobody reads them meanwhile.
 const LONG: Duration = Duration::from_secs(30);
 
-fn fanout(group: u16, mode: FanoutMode) -> Fanout {
+pub fn fanout(group: u16, mode: FanoutMode) -> Fanout {
     Fanout { group: Some(group), mode, defrag: false, rollover: false }
 }
 
@@ -27,20 +27,20 @@ fn member(group: u16, mode: FanoutMode) -> LiveSettings {
     LiveSettings { fanout: Some(fanout(group, mode)), sharing, ..settings(LiveEngine::Packet) }
 }
 
-fn steering(text: &str) -> Option<Compiled> {
+pub fn steering(text: &str) -> Option<Compiled> {
     Some(Compiled::new(&Program::parse(text).unwrap(), &Settings::default()).unwrap())
 }
 
-fn steered(group: u16, text: &str) -> LiveSettings {
+pub fn steered(group: u16, text: &str) -> LiveSettings {
     LiveSettings { steering: steering(text), ..member(group, FanoutMode::Ebpf) }
 }
 
-fn members(count: usize, settings: &LiveSettings) -> Vec<Rig> {
+pub fn members(count: usize, settings: &LiveSettings) -> Vec<Rig> {
     (0..count).map(|_| Rig::open(settings).unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
 /// Both directions of many flows, and frames without one.
-fn play() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+pub fn play() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let mut flows = Vec::new();
     for round in 0..4 {
         for flow in 0..60_u8 {
@@ -65,7 +65,7 @@ fn got(rigs: &mut [Rig], wanted: usize) -> Vec<Vec<Vec<u8>>> {
     all
 }
 
-fn sorted(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+pub fn sorted(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut frames = frames.to_vec();
     frames.sort();
     frames

@@ -8,3 +8,4 @@ mod groups;
 mod immediate;
 mod renewed;
 mod rig;
+mod steered;

@@ -23,6 +23,7 @@ pub struct Row {
     received: u64,
     delivered: u64,
     dropped: u64,
+    steered_out: u64,
     interface_dropped: u64,
     ended: Option<ExitStatus>,
     text: Option<String>,
@@ -48,6 +49,7 @@ pub fn rows(instances: &Instances, is_last: bool) -> Report {
             received: load(Count::Received),
             delivered: load(Count::Delivered),
             dropped: load(Count::Dropped),
+            steered_out: load(Count::SteeredOut),
             interface_dropped: load(Count::InterfaceDropped),
             ended: instance.ended,
             text: slot.and_then(|slot| slot.text()),
@@ -102,53 +104,57 @@ fn ending(status: ExitStatus) -> String {
 }
 
 impl Row {
-    fn figures(&self) -> [u64; 4] {
-        [self.received, self.delivered, self.dropped, self.interface_dropped]
+    fn figures(&self) -> [u64; FIGURES] {
+        [self.received, self.delivered, self.dropped, self.steered_out, self.interface_dropped]
     }
 }
 
+/// An instance's figures, and the cells of its line.
+const FIGURES: usize = 5;
+const CELLS: usize = FIGURES + 4;
+
 /// Titles of the figures; what the interface dropped is counted by each of its captures, so that it has no sum.
-const TITLES: [&str; 4] = ["received", "delivered", "dropped", "by interface"];
+const TITLES: [&str; FIGURES] = ["received", "delivered", "dropped", "steered out", "by interface"];
 
 impl Report {
     /// The figures of all: sums, and the greatest of what each counts whole.
-    fn total(&self) -> [u64; 4] {
-        let mut total = [0; 4];
+    fn total(&self) -> [u64; FIGURES] {
+        let mut total = [0; FIGURES];
         for row in &self.rows {
             for (at, (sum, figure)) in total.iter_mut().zip(row.figures()).enumerate() {
-                *sum = if at == 3 { (*sum).max(figure) } else { u64::saturating_add(*sum, figure) };
+                *sum = if at == FIGURES - 1 { (*sum).max(figure) } else { u64::saturating_add(*sum, figure) };
             }
         }
         total
     }
 
     fn table(&self, out: &mut Vec<u8>) {
-        let mut lines = vec![["instance", "process", "cpu", "", "", "", "", ""].map(str::to_owned)];
-        let figures = |line: &mut [String; 8], values: [String; 4]| {
+        let mut lines = vec![["instance", "process", "cpu", "", "", "", "", "", ""].map(str::to_owned)];
+        let figures = |line: &mut [String; CELLS], values: [String; FIGURES]| {
             line.iter_mut().skip(3).zip(values).for_each(|(cell, value)| *cell = value);
         };
         figures(&mut lines[0], TITLES.map(str::to_owned));
         for (number, row) in self.rows.iter().enumerate() {
             let cpu = row.processor.map_or("any".into(), |cpu| cpu.to_string());
             let state = row.ended.map_or("runs".into(), ending);
-            let none = String::new;
-            let mut line = [number.to_string(), row.process.to_string(), cpu, none(), none(), none(), none(), state];
+            let mut line = [const { String::new() }; CELLS];
+            (line[0], line[1], line[2], line[CELLS - 1]) = (number.to_string(), row.process.to_string(), cpu, state);
             let values = row.figures().map(|value| if row.handles == 0 { "-".into() } else { value.to_string() });
             figures(&mut line, values);
             lines.push(line);
         }
-        let mut last = [const { String::new() }; 8];
+        let mut last = [const { String::new() }; CELLS];
         last[0] = "all".into();
         figures(&mut last, self.total().map(|value| value.to_string()));
         lines.push(last);
-        let mut widths = [0; 8];
+        let mut widths = [0; CELLS];
         for line in &lines {
             widths.iter_mut().zip(line).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
         }
         for line in &lines {
             let cells: Vec<_> =
-                line.iter().zip(widths).take(7).map(|(cell, width)| format!("{cell:>width$}")).collect();
-            let text = format!("{}  {}", cells.join("  "), line[7]);
+                line.iter().zip(widths).take(CELLS - 1).map(|(cell, width)| format!("{cell:>width$}")).collect();
+            let text = format!("{}  {}", cells.join("  "), line[CELLS - 1]);
             out.extend_from_slice(text.trim_end().as_bytes());
             out.push(b'\n');
         }
@@ -189,8 +195,9 @@ impl Report {
     }
 }
 
-fn push_figures(object: &mut Object<'_>, figures: [u64; 4]) {
-    for (name, value) in ["received", "delivered", "dropped", "interface_dropped"].into_iter().zip(figures) {
+fn push_figures(object: &mut Object<'_>, figures: [u64; FIGURES]) {
+    let names = ["received", "delivered", "dropped", "steered_out", "interface_dropped"];
+    for (name, value) in names.into_iter().zip(figures) {
         object.number(name, value);
     }
 }

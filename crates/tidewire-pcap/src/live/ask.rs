@@ -44,7 +44,7 @@ fn missed(rings: &mut Rings) -> Result<u64, Error> {
 
 impl Live {
     /// `pcap_stats`: what passed the filter, what of it found no room, and what the cards had no room for since the handle was
-    /// activated.
+    /// activated. What a steering program dropped is none of the program's packets, as what its filter left out.
     ///
     /// # Errors
     /// The kernel refuses to tell; a child asks about what its parent's thread gathers.
@@ -67,6 +67,7 @@ impl Live {
             received: (counts.received + lost).saturating_sub(rings.left_out),
             dropped: lost,
             dropped_by_interface: if self.settings.promiscuous { missed(rings)? } else { 0 },
+            steered_out: rings.monitor.steered_out()?,
             delivered: rings.delivered,
         })
     }

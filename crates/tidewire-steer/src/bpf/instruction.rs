@@ -104,6 +104,7 @@ pub(crate) mod helper {
     pub(crate) const MAP_LOOKUP: i32 = 1;
     pub(crate) const MAP_UPDATE: i32 = 2;
     pub(crate) const KTIME: i32 = 5;
+    pub(crate) const PROCESSOR: i32 = 8;
     pub(crate) const TAIL_CALL: i32 = 12;
     pub(crate) const SKB_LOAD_BYTES: i32 = 26;
     pub(crate) const REDIRECT_MAP: i32 = 51;

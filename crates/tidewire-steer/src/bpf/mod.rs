@@ -1,7 +1,8 @@
 //! The program for the kernel: eBPF for packet sockets' fan-out and filters, and for XDP.
 //!
 //! Programs only jump forwards, keep their variables on the stack, and touch packets within checked bounds, so that the
-//! verifier takes them. They need a kernel of 5.12 (atomic additions that return) where they count, else of 5.2.
+//! verifier takes them. They need a kernel of 5.12 (atomic additions that return) where they count for themselves, of 5.5 where
+//! what they drop is counted ([`MapUse::Dropped`]), else of 5.2.
 
 mod assembler;
 mod emit;
@@ -63,7 +64,8 @@ pub enum Output {
         copy: Copy,
     },
     /// For the filter of a socket in a group with [`Output::Group`]: takes the whole packet where that means what it says,
-    /// and nothing of what is dropped.
+    /// and nothing of what is dropped. The first copy's counts what the program dropped in [`MapUse::Dropped`]; the second
+    /// copy's counts nothing, so that a packet counts once, and one for which no second worker is named does not.
     Kept {
         /// Which copy this group delivers.
         copy: Copy,
@@ -115,6 +117,22 @@ pub enum MapUse {
     Sockets,
     /// `BPF_MAP_TYPE_PROG_ARRAY`: programs of the same kind to go on in.
     Programs,
+    /// `BPF_MAP_TYPE_ARRAY`: key of 4 bytes, one value of [`DROPPED_BYTES`]. Where it is made with `BPF_F_MMAPABLE`
+    /// (Linux 5.5), it can be read without a system call; see [`dropped`].
+    Dropped,
+}
+
+/// Bytes of the value of [`MapUse::Dropped`]: a count in a cache line of its own for each of [`DROPPED_PLACES`].
+pub const DROPPED_BYTES: usize = DROPPED_PLACES << DROPPED_SHIFT;
+
+/// Places that count what is dropped: a processor's number, modulo this. A power of two.
+pub(crate) const DROPPED_PLACES: usize = 64;
+/// Bytes from one to the next are 2 to the power of this.
+pub(crate) const DROPPED_SHIFT: usize = 6;
+
+/// How many packets were dropped, by the words of [`MapUse::Dropped`]'s value, in their order.
+pub fn dropped(words: impl IntoIterator<Item = u64>) -> u64 {
+    words.into_iter().take(DROPPED_BYTES / 8).step_by((1 << DROPPED_SHIFT) / 8).fold(0, u64::wrapping_add)
 }
 
 /// A program whose maps have no descriptors yet.

@@ -3,7 +3,7 @@
 use super::assembler::Assembler;
 use super::emit::{mix, xdp};
 use super::instruction::{code, helper, reg};
-use super::{Copy, Ending, Hook, MapUse, Output};
+use super::{Copy, DROPPED_PLACES, DROPPED_SHIFT, Ending, Hook, MapUse, Output};
 use crate::ir::Label;
 use crate::lower::target;
 use crate::walk::slot;
@@ -39,7 +39,12 @@ pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
             kept(asm, copy, members, dropped);
             asm.set(reg::R0, WHOLE_PACKET);
             asm.exit();
-            end(asm, dropped, 0);
+            asm.place(dropped);
+            if copy == Copy::First {
+                count_dropped(asm);
+            }
+            asm.set(reg::R0, 0);
+            asm.exit();
         }
         Output::Filter { workers, worker } => filter(asm, workers, worker, dropped),
         Output::Redirect { workers, dropped: ending, absent, stamp } => {
@@ -184,6 +189,17 @@ fn kept(asm: &mut Assembler, copy: Copy, members: Option<u32>, dropped: Label) {
             asm.jump_register(code::EQUAL, reg::R0, reg::R1, dropped);
         }
     }
+}
+
+/// Counts a packet, in a cache line that this processor shares with few others.
+fn count_dropped(asm: &mut Assembler) {
+    asm.call(helper::PROCESSOR);
+    asm.alu(code::AND, reg::R0, DROPPED_PLACES as u64 - 1, reg::R2);
+    asm.alu(code::SHL, reg::R0, DROPPED_SHIFT as u64, reg::R2);
+    asm.map_value(reg::R1, MapUse::Dropped, 0);
+    asm.alu_register(code::ADD, reg::R1, reg::R0);
+    asm.set(reg::R2, 1);
+    asm.atomic_add(reg::R1, reg::R2, false);
 }
 
 /// Takes the packet where either worker is this one.

@@ -175,7 +175,7 @@ impl Compiled {
         self.code(Hook::Socket, Output::Group { copy })
     }
 
-    /// The filter of that group's members, where they need one.
+    /// The filter of that group's members, where they need one. The first copy's counts what is dropped.
     ///
     /// # Errors
     /// As [`Compiled::code`].

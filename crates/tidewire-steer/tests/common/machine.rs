@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tidewire_steer::STATE_BYTES;
-use tidewire_steer::bpf::{Code, Hook, Instruction, MapUse};
+use tidewire_steer::bpf::{Code, DROPPED_BYTES, Hook, Instruction, MapUse, dropped};
 
 use super::packets::Made;
 
@@ -12,6 +12,7 @@ const STACK: u64 = 2 << 40;
 const PACKET: u64 = 3 << 40;
 const STATE: u64 = 4 << 40;
 const REMEMBERED: u64 = 5 << 40;
+const DROPPED: u64 = 6 << 40;
 /// 8 bytes before the packet.
 const META: u64 = PACKET - 8;
 /// What the clock shows.
@@ -26,6 +27,9 @@ pub struct Machine {
     instructions: Vec<Instruction>,
     pub state: Vec<u8>,
     pub datagrams: HashMap<u64, u64>,
+    dropped: Vec<u8>,
+    /// The processor that it runs on.
+    pub processor: u32,
     /// The last lookup's value.
     remembered: [u8; 8],
     /// The last redirect: index and flags.
@@ -54,12 +58,15 @@ impl Machine {
             MapUse::Datagrams => 4,
             MapUse::Sockets => 5,
             MapUse::Programs => 6,
+            MapUse::Dropped => 7,
         });
         Self {
             hook,
             instructions,
             state: vec![0; STATE_BYTES],
             datagrams: HashMap::new(),
+            dropped: vec![0; DROPPED_BYTES],
+            processor: 0,
             remembered: [0; 8],
             redirected: None,
             has_metadata: true,
@@ -93,19 +100,23 @@ impl Machine {
                     r[to] = match i.from {
                         0 => u64::from(i.number as u32) | u64::from(high) << 32,
                         1 => number,
-                        2 => {
-                            assert_eq!(i.number, 3, "only the state has one value");
-                            STATE + u64::from(high)
-                        }
+                        2 => match i.number {
+                            3 => STATE + u64::from(high),
+                            7 => DROPPED + u64::from(high),
+                            other => panic!("map {other} has not one value"),
+                        },
                         kind => panic!("a load of kind {kind}"),
                     };
                 }
                 1 => r[to] = self.load(r[from].wrapping_add(i.offset as u64), size(i.code), packet, &stack),
                 3 if i.code == 0xdb => {
-                    let at = usize::try_from(r[to].wrapping_add(i.offset as u64) - STATE).unwrap();
-                    let cell: [u8; 8] = self.state[at..at + 8].try_into().unwrap();
+                    let address = r[to].wrapping_add(i.offset as u64);
+                    let (map, base) =
+                        if address >= DROPPED { (&mut self.dropped, DROPPED) } else { (&mut self.state, STATE) };
+                    let at = usize::try_from(address - base).unwrap();
+                    let cell: [u8; 8] = map[at..at + 8].try_into().unwrap();
                     let was = u64::from_ne_bytes(cell);
-                    self.state[at..at + 8].copy_from_slice(&was.wrapping_add(r[from]).to_ne_bytes());
+                    map[at..at + 8].copy_from_slice(&was.wrapping_add(r[from]).to_ne_bytes());
                     match i.number {
                         0 => {}
                         1 => r[from] = was,
@@ -153,6 +164,11 @@ impl Machine {
                 other => panic!("class {other}"),
             }
         }
+    }
+
+    /// What the program counted as dropped.
+    pub fn dropped(&self) -> u64 {
+        dropped(self.dropped.chunks(8).map(number))
     }
 
     fn load(&self, address: u64, bytes: usize, packet: &Made, stack: &[u8; STACK_BYTES]) -> u64 {
@@ -218,6 +234,7 @@ impl Machine {
                 if self.has_socket { 4 } else { r[3] }
             }
             (5, Hook::Xdp) => TIME,
+            (8, Hook::Socket) => self.processor.into(),
             (54, Hook::Xdp) => {
                 assert_eq!((r[1], r[2] as i64), (CONTEXT, -8));
                 if self.has_metadata { 0 } else { u64::MAX }

@@ -1,15 +1,13 @@
 //! The sockets of an interface: opened together, because a member's place in its group is what steers to it.
 
-use std::{
-    os::fd::OwnedFd,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
     plan::SocketFilter,
     recipe::{Join, Number, Opened, Recipe},
-    shared::Turn,
+    shared::{Last, Turn},
     sieve::{Kept, Sieve},
+    steering::Tally,
 };
 use crate::{
     Error,
@@ -46,7 +44,10 @@ struct State {
     /// Likewise; what rings have in the meantime.
     idle: Option<Arc<RingSocket>>,
     number: Option<u16>,
+    /// What the sockets that took it counted.
     steered_out: u64,
+    /// What filters of a shared group count.
+    tallies: Vec<Tally>,
 }
 
 /// All sockets of an interface.
@@ -58,8 +59,15 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Opens them, takes nothing yet. `sieves`: of each copy; `copies`: how they join.
-    pub fn open(recipe: Recipe, copies: Vec<Option<Join>>, sieves: Vec<Sieve>, index: u32) -> Result<Self, Error> {
+    /// Opens them, takes nothing yet. `sieves`: of each copy; `copies`: how they join; `tallies`: what programs behind the
+    /// sieves count.
+    pub fn open(
+        recipe: Recipe,
+        copies: Vec<Option<Join>>,
+        sieves: Vec<Sieve>,
+        tallies: Vec<Tally>,
+        index: u32,
+    ) -> Result<Self, Error> {
         let device = DeviceSocket::open();
         let device = device.map_err(|source| recipe.failed("asking for the interface", source))?;
         let of_workers = |sieve: Sieve| (0..recipe.workers).map(move |_| (sieve.clone(), Kept::default()));
@@ -79,6 +87,7 @@ impl Members {
             idle,
             number,
             steered_out: 0,
+            tallies,
         };
         Ok(Self { recipe, device, state: Mutex::new(state) })
     }
@@ -172,7 +181,7 @@ impl Members {
     }
 
     /// Lets a member join a group, with a filter behind its own for what the group cannot leave out.
-    pub fn join(&self, member: usize, join: &Join, last: Option<Arc<OwnedFd>>) -> Result<u16, Error> {
+    pub fn join(&self, member: usize, join: &Join, last: Last) -> Result<u16, Error> {
         let mut state = self.state();
         let state = &mut *state;
         let missing = || Error::Setting(format!("{}: the ring has no socket to join a group with", self.recipe.name));
@@ -183,9 +192,11 @@ impl Members {
         // What is needed when the interface is gone and comes back; and what fails fails before frames are shared.
         let copies = vec![Some(join.clone())];
         let (spare, idle) = (self.recipe.sockets(&copies)?, self.recipe.socket()?);
-        let joined = Sieve { ignores_outgoing: false, last, ..sieve.clone() };
+        let joined = Sieve { ignores_outgoing: false, last: last.program, ..sieve.clone() };
         let ready = joined.ready()?;
         let mut number = join.group.on(index);
+        // Also where joining fails: what it keeps away meanwhile.
+        state.tallies.extend(last.tally);
         let before = std::mem::replace(kept, ready.attach(socket, &joined)?);
         if let Err(error) = self.recipe.join(socket, join, index, &mut number) {
             *kept = sieve.attach(socket).unwrap_or(before);
@@ -237,11 +248,12 @@ impl Members {
     /// Frames that steering dropped.
     pub fn steered_out(&self) -> Result<u64, Error> {
         let mut state = self.state();
-        let Some(Some(out)) = state.out.first() else { return Ok(state.steered_out) };
-        let counted = out.statistics();
-        let (frames, _) = counted.map_err(|source| self.recipe.failed("reading the socket's counts", source))?;
-        state.steered_out += u64::from(frames);
-        Ok(state.steered_out)
+        if let Some(Some(out)) = state.out.first() {
+            let counted = out.statistics();
+            let (frames, _) = counted.map_err(|source| self.recipe.failed("reading the socket's counts", source))?;
+            state.steered_out += u64::from(frames);
+        }
+        Ok(state.tallies.iter().map(Tally::frames).sum::<u64>() + state.steered_out)
     }
 
     /// A ring gives its socket up, and gets one that receives nothing.

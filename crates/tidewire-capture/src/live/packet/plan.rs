@@ -98,7 +98,8 @@ impl Group {
 pub struct SteeredOut(Arc<Members>);
 
 impl SteeredOut {
-    /// Frames since the rings were opened.
+    /// Frames since the rings were opened, of those that passed the filter and direction of the worker that they came to.
+    /// Among the members of a group of several processes each such frame is counted by one, which may be any.
     ///
     /// # Errors
     /// The kernel refuses to tell.
@@ -294,8 +295,11 @@ impl Plan {
         // A group of others is as they made it.
         let incoming = by_us && self.shared.is_empty();
         let (mut copies, mut sieves) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));
+        let mut tallies = Vec::new();
         for copy in 0..self.rings() {
             let part = self.shared.get(copy);
+            let last = part.map(Part::last).transpose()?.unwrap_or_default();
+            tallies.extend(last.tally);
             copies.push(match &self.fanout {
                 Some(_) if part.is_some() => part.map(|part| part.join.clone()),
                 Some(_) if by_hash => Some(Join::alone(kind(&HASH_GROUP, incoming))),
@@ -310,7 +314,7 @@ impl Plan {
                 direction: self.direction,
                 ignores_outgoing: incoming,
                 filter: None,
-                last: part.and_then(|part| part.kept.clone()),
+                last: last.program,
                 is_fixed: self.is_fixed,
             };
             sieve.set_filter(if copy == 0 { filters.first.as_ref() } else { filters.second.as_ref() });
@@ -326,7 +330,7 @@ impl Plan {
             retire_ms: self.retire_ms,
             stamp: self.stamp,
         };
-        Members::open(recipe, copies, sieves, interface.index)
+        Members::open(recipe, copies, sieves, tallies, interface.index)
     }
 
     fn join(&self, fanout: &Fanout, interface: u16, copy: usize, incoming: bool) -> Result<Join, Error> {

@@ -308,7 +308,7 @@ impl Ring for PacketRing {
             let what = "steering programs need Ethernet frames, and this interface has none";
             return Err(Error::Setting(format!("{}: {what}", self.marks.name)));
         }
-        self.members.join(self.member, &part.join, part.kept).map(drop)
+        self.members.join(self.member, &part.join, part.last()?).map(drop)
     }
 
     fn held_permille(&self) -> u32 {

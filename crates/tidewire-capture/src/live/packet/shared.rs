@@ -12,12 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_steer::{Compiled, bpf::Copy};
+use tidewire_steer::{
+    Compiled,
+    bpf::{Code, Copy},
+};
 
 use super::{
-    plan::{SocketFilter, check_modes},
+    plan::check_modes,
     recipe::{Join, Number, Steering},
-    steering::{kind, load_code},
+    steering::{Tally, kind, load_code, load_kept},
 };
 use crate::{
     ClassicInstruction, Error,
@@ -34,7 +37,24 @@ const TURN_LOOK: Duration = Duration::from_millis(2);
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub join: Join,
-    pub kept: Option<Arc<OwnedFd>>,
+    kept: Option<Code>,
+}
+
+/// A member's filter behind its own.
+#[derive(Debug, Default)]
+pub(super) struct Last {
+    pub program: Option<Arc<OwnedFd>>,
+    /// What it counts.
+    pub tally: Option<Tally>,
+}
+
+impl Part {
+    /// Loads the filter: one for each interface, which counts for itself.
+    pub fn last(&self) -> Result<Last, Error> {
+        let Some(code) = &self.kept else { return Ok(Last::default()) };
+        let (program, tally) = load_kept(code)?;
+        Ok(Last { program: Some(program), tally })
+    }
 }
 
 /// The parts of a group: one, or two where a program names two workers.
@@ -59,17 +79,7 @@ pub(super) fn parts(
     let copies: &[Copy] = if compiled.may_double() { &[Copy::First, Copy::Second] } else { &[Copy::First] };
     let part = |copy: &Copy| {
         let program = Arc::new(load_code(&compiled.group(sharing.members, *copy)?)?);
-        let kept = match compiled.kept(sharing.members, *copy)? {
-            Some(code) => match SocketFilter::program(&load_code(&code)?).map_err(|source| Error::Kernel {
-                what: "using the steering program".into(),
-                source,
-                hint: String::new(),
-            })? {
-                SocketFilter::Program(program) => Some(program),
-                SocketFilter::Classic(_) => None,
-            },
-            None => None,
-        };
+        let kept = compiled.kept(sharing.members, *copy)?;
         Ok(Part { join: join(*copy, Some(Steering::Program { program, may_drop: false })), kept })
     };
     copies.iter().map(part).collect()

@@ -3,19 +3,23 @@
 use std::{
     fs::File,
     io::{self, Read as _},
-    sync::Arc,
+    os::fd::{AsFd as _, OwnedFd},
+    sync::{Arc, atomic::Ordering},
 };
 
 use tidewire_steer::{
     Compiled, DATAGRAMS_MAX, Fragments, Program, STATE_BYTES, Settings,
-    bpf::{Code, Copy, MapUse},
+    bpf::{Code, Copy, DROPPED_BYTES, MapUse, dropped},
 };
 
 use super::recipe::Steering;
 use crate::{
     Error,
     live::{Fanout, FanoutMode},
-    sys::bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER},
+    sys::{
+        bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER},
+        mapped::Mapped,
+    },
 };
 
 /// The group of our own steering.
@@ -58,20 +62,52 @@ fn load(compiled: &Compiled, workers: u32, copy: Copy) -> Result<Steering, Error
     Ok(Steering::Program { program: Arc::new(program), may_drop })
 }
 
+/// What a program dropped, counted by the kernel; read without a system call, which a program that shut itself in may not be
+/// allowed to make.
+#[derive(Debug)]
+pub(super) struct Tally(Mapped);
+
+impl Tally {
+    /// Frames so far.
+    pub fn frames(&self) -> u64 {
+        dropped(self.0.words().iter().map(|word| word.load(Ordering::Acquire)))
+    }
+}
+
+/// The filter of a shared group's members, and what it counts, where it counts.
+pub(super) fn load_kept(code: &Code) -> Result<(Arc<OwnedFd>, Option<Tally>), Error> {
+    let (map, tally) = if code.maps().contains(&MapUse::Dropped) {
+        let map = Map::new_mappable(DROPPED_BYTES as u32, 1).map_err(refused)?;
+        let memory = Mapped::new(map.as_fd(), DROPPED_BYTES).map_err(refused)?;
+        (Some(map), Some(Tally(memory)))
+    } else {
+        (None, None)
+    };
+    let program = load_with(code, map)?.as_fd().try_clone_to_owned().map_err(refused)?;
+    Ok((Arc::new(program), tally))
+}
+
 pub(super) fn load_code(code: &Code) -> Result<Loaded, Error> {
-    let refused = |source: io::Error| match source.kind() {
+    load_with(code, None)
+}
+
+fn refused(source: io::Error) -> Error {
+    match source.kind() {
         io::ErrorKind::PermissionDenied if source.raw_os_error().is_some() => Error::Privilege {
             what: "steering frames to workers by a program in the kernel".into(),
             capability: "cap_net_raw,cap_bpf",
         },
         _ => Error::Kernel { what: "loading the steering program".into(), source, hint: String::new() },
-    };
-    let mut maps = Vec::new();
-    for usage in code.maps() {
+    }
+}
+
+fn load_with(code: &Code, dropped: Option<Map>) -> Result<Loaded, Error> {
+    let mut maps: Vec<_> = dropped.map(|map| (MapUse::Dropped, map)).into_iter().collect();
+    for usage in code.maps().into_iter().filter(|usage| *usage != MapUse::Dropped) {
         let map = match usage {
             MapUse::State => Map::new(ARRAY, 4, STATE_BYTES as u32, 1),
             MapUse::Datagrams => Map::new(LRU_HASH, 8, 8, DATAGRAMS_MAX as u32),
-            MapUse::Sockets | MapUse::Programs => Err(io::ErrorKind::Unsupported.into()),
+            MapUse::Sockets | MapUse::Programs | MapUse::Dropped => Err(io::ErrorKind::Unsupported.into()),
         };
         maps.push((usage, map.map_err(refused)?));
     }

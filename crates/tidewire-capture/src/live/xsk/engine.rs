@@ -166,6 +166,8 @@ impl XdpEngine {
             MapUse::Datagrams => datagrams.number(),
             MapUse::Sockets => sockets.number(),
             MapUse::Programs => programs,
+            // The programs count that it goes on in.
+            MapUse::Dropped => -1,
         });
         Program::load_with(XDP, &code, Load { frags: true, attach: ATTACH_XDP })
             .map_err(|source| self.failed("loading the steering program", source))

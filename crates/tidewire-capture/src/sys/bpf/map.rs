@@ -3,10 +3,15 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
 };
 
-use super::{Attributes, PERCPU_ARRAY, PERCPU_HASH, address, address_mut, bpf, command, first, owned, pair, second};
+use super::{
+    ARRAY, Attributes, PERCPU_ARRAY, PERCPU_HASH, address, address_mut, bpf, command, first, owned, pair, second,
+};
 
 /// `BPF_MAP_TYPE_LRU_PERCPU_HASH`, `BPF_MAP_TYPE_PERCPU_CGROUP_STORAGE`: the other kinds with a value for each processor.
 const OTHER_PERCPU: [u32; 2] = [10, 21];
+
+/// `BPF_F_MMAPABLE`
+const MMAPABLE: u32 = 1 << 10;
 
 /// A map; it goes away with its last descriptor and the last program that uses it.
 #[derive(Debug)]
@@ -24,8 +29,21 @@ impl Map {
     /// # Errors
     /// What the kernel says: privileges are needed.
     pub fn new(kind: u32, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Self> {
+        Self::make(kind, [key_bytes, value_bytes, entries], 0)
+    }
+
+    /// Makes an array that can be [mapped](crate::sys::mapped::Mapped), with keys of 4 bytes.
+    ///
+    /// # Errors
+    /// What the kernel says: privileges are needed, and Linux 5.5.
+    pub fn new_mappable(value_bytes: u32, entries: u32) -> io::Result<Self> {
+        Self::make(ARRAY, [4, value_bytes, entries], MMAPABLE)
+    }
+
+    fn make(kind: u32, [key_bytes, value_bytes, entries]: [u32; 3], flags: u32) -> io::Result<Self> {
         let mut attributes = [0; 18];
         (attributes[0], attributes[1]) = (pair(kind, key_bytes), pair(value_bytes, entries));
+        attributes[2] = pair(flags, 0);
         let descriptor = owned(bpf(command::MAP_CREATE, &mut attributes)?);
         Self::of(descriptor, kind, [key_bytes, value_bytes, entries])
     }
