@@ -57,6 +57,16 @@ impl LiveReport {
         sum
     }
 
+    /// Packets that programs in the kernel counted and dropped, and that are in no stream's figures: under overload all
+    /// packets of a stream may be shed before one of them comes out, and what goes on after its stream's end is nobody's.
+    /// `ledger` is that of all workers. Of a capture that has ended; before, streams have not taken in what is theirs.
+    #[must_use]
+    pub fn of_no_stream(&self, ledger: &Ledger) -> u64 {
+        let kernels = self.interfaces.iter().filter_map(|interface| interface.kernel.as_ref());
+        let counted: u64 = kernels.map(|kernel| kernel.cut + kernel.shed.iter().sum::<u64>()).sum();
+        counted.saturating_sub(ledger.shunted_packets)
+    }
+
     /// Frames taken out of the rings.
     #[must_use]
     pub fn frames(&self) -> u64 {
