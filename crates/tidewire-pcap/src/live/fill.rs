@@ -10,13 +10,9 @@ use std::{
 use super::{
     Live, Locality, Packet, Reader, Rings,
     ahead::{Ahead, LOOK_AFTER},
-    locality::LOOK,
+    locality::{LOOK, UNSORTED_FRAMES},
 };
 use crate::{handle::Handle, wake};
-
-/// Frames that are gathered at once where nothing is sorted: few enough for their headers to be in the cache still when they
-/// are delivered, and for rings to get their memory back soon.
-const BATCH_FRAMES: usize = 256;
 
 /// How long to wait at a time while a device is down.
 pub(super) const DOWN_WAIT: Duration = Duration::from_millis(50);
@@ -92,7 +88,7 @@ impl Live {
         }
         let mut rings = self.rings()?;
         let held = rings.worker.batch().frames.len();
-        let wanted = reader.locality.as_ref().map_or(BATCH_FRAMES, Locality::wanted);
+        let wanted = reader.locality.as_ref().map_or(UNSORTED_FRAMES, Locality::wanted);
         let found = rings.worker.gather(wanted.saturating_sub(held).max(1));
         let all = held + found;
         if all == 0 {

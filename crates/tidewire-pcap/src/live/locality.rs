@@ -16,6 +16,10 @@ use super::order::Order;
 /// as long as packets are held.
 pub const LOOK: Duration = Duration::from_millis(2);
 
+/// Frames that are gathered at once where nothing is sorted: few enough for their headers to be in the cache still when they
+/// are delivered, and for rings to get their memory back soon.
+pub const UNSORTED_FRAMES: usize = 256;
+
 /// How much of a ring a batch may hold while it is gathered, thousandths: the other half is for what comes while the batch
 /// is delivered.
 pub const HELD_PERMILLE_MAX: u32 = 500;
@@ -47,9 +51,9 @@ impl Locality {
         self.adaptive.as_ref().is_none_or(Adaptive::sorts)
     }
 
-    /// Frames of a batch.
+    /// Frames of the next batch.
     pub fn wanted(&self) -> usize {
-        self.settings.batch_frames as usize
+        wanted(&self.settings, self.sorts())
     }
 
     /// How long to wait for more where `all` are there: if the batch is not full, not old, and there is room for more.
@@ -92,6 +96,13 @@ impl Locality {
             adaptive.delivered(u32::try_from(frames).unwrap_or(u32::MAX), spent, now);
         }
     }
+}
+
+/// Frames of a batch that is sorted, or not. One from a thread is always large: each costs a wake-up, and what it holds is in
+/// the other core's cache.
+pub fn wanted(settings: &Settings, sorts: bool) -> usize {
+    let frames = settings.batch_frames as usize;
+    if sorts || settings.thread { frames } else { frames.min(UNSORTED_FRAMES) }
 }
 
 /// Processor time of this thread.

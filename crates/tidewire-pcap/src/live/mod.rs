@@ -36,7 +36,7 @@ use crate::{
 };
 use ahead::Ahead;
 use locality::Locality;
-pub use locality::thread_ns;
+pub use locality::{thread_ns, wanted};
 use order::{Order, Packet};
 pub use read::Amount;
 use sender::Sender;

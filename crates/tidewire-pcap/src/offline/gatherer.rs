@@ -17,7 +17,7 @@ use tidewire_capture::{
 use super::batch::{Batch, Ending};
 use crate::{
     abi::types::{Pcap, status},
-    live::thread_ns,
+    live::{thread_ns, wanted},
     system::{self, system},
     thread,
 };
@@ -38,7 +38,7 @@ pub struct Gatherer {
     system: *mut Pcap,
     link: LinkType,
     sorter: Sorter,
-    frames: usize,
+    settings: Settings,
 }
 
 // SAFETY: a handle of the system's may be used by any one thread. What the program calls on it meanwhile reads what does not
@@ -67,10 +67,10 @@ impl Feed {
     /// # Safety
     /// Nobody else reads from the handle, and it is not closed before this is stopped.
     pub unsafe fn new(system: *mut Pcap, settings: &Settings) -> Result<Self, String> {
-        let frames = settings.batch_frames as usize;
         // SAFETY: the handle is the system's.
         let link = system::system().pcap_datalink.map_or(0, |function| unsafe { function(system) });
-        let gatherer = Gatherer { system, link: link_type(link), sorter: Sorter::new(settings.key), frames };
+        let gatherer =
+            Gatherer { system, link: link_type(link), sorter: Sorter::new(settings.key), settings: settings.clone() };
         if !settings.thread {
             return Ok(Self::Here(Box::new(gatherer)));
         }
@@ -155,7 +155,8 @@ impl Gatherer {
             return;
         };
         system::calling(|_| {
-            while batch.ending.is_none() && !batch.is_full(self.frames, BATCH_BYTES) {
+            let frames = wanted(&self.settings, sorts);
+            while batch.ending.is_none() && !batch.is_full(frames, BATCH_BYTES) {
                 let (mut header, mut bytes) = (ptr::null_mut(), ptr::null());
                 // SAFETY: the handle is the system's and read by this thread alone; the pointers are to locals.
                 match unsafe { next_ex(self.system, &raw mut header, &raw mut bytes) } {
