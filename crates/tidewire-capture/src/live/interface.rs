@@ -162,6 +162,11 @@ impl Interface {
         }
     }
 
+    /// What it counted until now; until it was looked up, where it is gone.
+    pub(super) fn counts_now(&self) -> InterfaceCounts {
+        Self::find(&self.name).map_or(self.counts, |now| now.counts)
+    }
+
     /// Whether this is a loopback interface, on which every frame is seen twice: as it leaves and as it arrives.
     #[must_use]
     pub fn is_loopback(&self) -> bool {

@@ -32,7 +32,9 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
         let places = (0..plan.workers()).map(|worker| opening.places(worker, plan.rings(), plan.place_bytes()));
         let places = places.collect::<Result<Vec<_>, _>>()?;
         let before = Before::load(settings, &interface)?;
-        let (rings, steered_out) = plan.open(&interface, number as u16, &before.filters, places)?.split();
+        let group = plan.open(&interface, number as u16, &before.filters, places)?;
+        let interface = Interface { counts: group.before, ..interface };
+        let (rings, steered_out) = group.split();
         let attached = before.attach(&interface)?.map(|link| Attached::Link { _link: link });
         let cuts = if before.kernel.is_some() { ", cut off in the kernel" } else { "" };
         let why = if why.is_empty() { String::new() } else { format!(" ({why})") };

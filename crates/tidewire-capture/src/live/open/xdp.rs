@@ -27,7 +27,7 @@ pub(super) fn open(settings: &LiveSettings, interfaces: &[Interface]) -> Result<
         let places = (0..workers).map(|worker| opening.places(worker, plan.rings(worker), plan.place_bytes()));
         let capture = engine.open(kernel_settings(settings), number as u16, places.collect::<Result<Vec<_>, _>>()?)?;
         let connected = Connected {
-            interface: interface.clone(),
+            interface: Interface { counts: capture.before, ..interface.clone() },
             engine: capture.engine,
             kernel: Some(Arc::clone(capture.kernel.kernel())),
             // Its programs count that.

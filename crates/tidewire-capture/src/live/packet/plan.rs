@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Fanout, FanoutMode, Interface, LiveSettings, Membership, memory},
+    live::{Direction, Fanout, FanoutMode, Interface, InterfaceCounts, LiveSettings, Membership, memory},
     sys::{arena::Place, packet::Blocks},
 };
 
@@ -82,6 +82,8 @@ pub struct Group {
     pub rings: Vec<Vec<PacketRing>>,
     /// The group's number, where there is one.
     pub number: Option<u16>,
+    /// What the interface had counted before frames were let in.
+    pub before: InterfaceCounts,
     members: Arc<Members>,
 }
 
@@ -283,8 +285,11 @@ impl Plan {
         if rings.len() != self.workers || rings.iter().any(|mine| mine.len() != self.rings()) {
             return Err(Error::Setting(format!("{}: another number of places than of rings", interface.name)));
         }
+        // Opening takes its time: what came meanwhile passed no filter. Members of a group of others take frames since they
+        // joined it.
+        let before = if self.shared.is_empty() { interface.counts_now() } else { interface.counts };
         members.begin()?;
-        Ok(Group { rings, number: members.number(), members })
+        Ok(Group { rings, number: members.number(), before, members })
     }
 
     fn members(&self, interface: &Interface, link: LinkType, number: u16, filters: &Filters) -> Result<Members, Error> {

@@ -14,7 +14,7 @@ use super::{XdpAttachment, XskPlan, XskRing, home::Home, probe, slot::FilterSlot
 use crate::{
     Error,
     live::{
-        Direction, Interface, LiveEngine, LiveSettings, Role,
+        Direction, Interface, InterfaceCounts, LiveEngine, LiveSettings, Role,
         kernel::{Jump, KernelSettings, KernelXdp},
         wanted::Wanted,
     },
@@ -54,6 +54,8 @@ pub struct XdpCapture {
     pub attachment: XdpAttachment,
     /// How frames are got, and why so.
     pub engine: String,
+    /// What the interface had counted before frames were let in.
+    pub before: InterfaceCounts,
 }
 
 impl XdpEngine {
@@ -145,12 +147,13 @@ impl XdpEngine {
         kernel.set_jump(Jump::Steer, self.steer(workers, &sockets, programs)?.as_fd())?;
         let mut rings = self.plan.open(number, self.mode, places, &sockets)?;
         rings.iter_mut().flatten().for_each(|ring| ring.slot.clone_from(&slot));
+        let before = self.interface.counts_now();
         let attachment = Home::attach(&self.plan, self.mode, &kernel, self.promiscuous)?;
         if !self.plan.is_shared() {
             rings.iter_mut().flatten().for_each(|ring| ring.home = Some(Arc::clone(attachment.home())));
         }
         let engine = self.describe(&rings)?;
-        Ok(XdpCapture { kernel, rings, attachment, engine })
+        Ok(XdpCapture { kernel, rings, attachment, engine, before })
     }
 
     /// The steering program in eBPF; what it drops, or has no socket for, is counted.
