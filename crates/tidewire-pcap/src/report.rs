@@ -9,8 +9,11 @@ use tidewire_capture::sys::board::{Board, Count, Slot};
 
 use crate::config::Instance;
 
-/// Between two reports: often enough to watch, seldom enough to cost nothing.
-const PERIOD: Duration = Duration::from_millis(200);
+/// Between two reports while packets come: a program may end without a word, and one costs a system call.
+pub const PERIOD: Duration = Duration::from_millis(1);
+
+/// Between two questions to the devices, which cost more.
+const DEVICES_PERIOD: Duration = Duration::from_millis(200);
 
 /// The slot, and what of this handle is in it already.
 pub struct Report {
@@ -18,6 +21,10 @@ pub struct Report {
     slot: usize,
     told: Counts,
     at: Instant,
+    /// When the devices were asked last.
+    devices_at: Instant,
+    /// The process that read last: a daemon's is not the one that opened the handle.
+    reader: u32,
 }
 
 /// What a handle counted since it was activated.
@@ -40,8 +47,9 @@ impl Report {
     pub fn open(instance: Option<&Instance>) -> Option<Self> {
         let instance = instance?;
         let board = Board::open(instance.counters.as_ref()?).ok()?;
-        let report =
-            Self { board, slot: usize::try_from(instance.number).ok()?, told: Counts::default(), at: Instant::now() };
+        let (slot, told) = (usize::try_from(instance.number).ok()?, Counts::default());
+        let now = Instant::now();
+        let report = Self { board, slot, told, at: now, devices_at: now, reader: 0 };
         let slot = report.board.slot(report.slot)?;
         slot.add(Count::Handles, 1);
         slot.store(Count::Process, process::id().into());
@@ -64,6 +72,30 @@ impl Report {
         self.at.elapsed() >= PERIOD
     }
 
+    /// Whether it is time to ask the devices again; they are then.
+    pub fn asks_devices(&mut self) -> bool {
+        let is_due = self.devices_at.elapsed() >= DEVICES_PERIOD;
+        if is_due {
+            self.devices_at = Instant::now();
+        }
+        is_due
+    }
+
+    /// Whether it was told that so many packets were delivered.
+    pub fn knows(&self, delivered: u64) -> bool {
+        delivered == self.told.delivered
+    }
+
+    /// The calling process reads.
+    pub fn note_reader(&mut self) {
+        self.reader = process::id();
+    }
+
+    /// The process that read last; 0: none.
+    pub fn reader(&self) -> u32 {
+        self.reader
+    }
+
     /// Tells.
     pub fn tell(&mut self, counts: Counts) {
         self.at = Instant::now();
@@ -78,6 +110,9 @@ impl Report {
         ] {
             // Several handles of a process share the slot.
             slot.add(count, is.saturating_sub(was));
+        }
+        if self.reader != 0 {
+            slot.store(Count::Process, self.reader.into());
         }
         note_time(&slot);
         self.told = counts;

@@ -9,13 +9,12 @@ use std::{
 };
 
 use libc::timeval;
-use tidewire_capture::{Error, LinkType};
+use tidewire_capture::LinkType;
 
-use super::{Live, Rings, fill::SILENT_WAIT};
+use super::{Live, fill::SILENT_WAIT};
 use crate::{
     abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
     handle::Handle,
-    report::Counts,
     system::{self, system},
     wake::Gathered,
 };
@@ -36,12 +35,6 @@ pub(super) fn datalink(link: LinkType) -> c_int {
     }
 }
 
-/// Frames for which the cards had no room.
-fn missed(rings: &mut Rings) -> Result<u64, Error> {
-    let reports = rings.monitor.report()?;
-    Ok(reports.iter().filter_map(|report| report.counts).map(|counts| counts.rx_missed).sum())
-}
-
 impl Live {
     /// `pcap_stats`: what passed the filter, what of it found no room, and what the cards had no room for since the handle was
     /// activated. What a steering program dropped is none of the program's packets, as what its filter left out.
@@ -49,26 +42,13 @@ impl Live {
     /// # Errors
     /// The kernel refuses to tell; a child asks about what its parent's thread gathers.
     pub fn statistics(&self) -> Result<Statistics, String> {
-        let counts = self.counts(&mut *self.rings()?).map_err(|error| error.to_string())?;
+        let counts = self.rings()?.counts(true).map_err(|error| error.to_string())?;
         // The ABI has 32 bits, which go round.
         let wrapped = |count: u64| count as c_uint;
         Ok(Statistics {
             received: wrapped(counts.received),
             dropped: wrapped(counts.dropped),
             dropped_by_interface: wrapped(counts.dropped_by_interface),
-        })
-    }
-
-    /// What was counted so far.
-    pub(super) fn counts(&self, rings: &mut Rings) -> Result<Counts, Error> {
-        let counts = rings.worker.counts()?;
-        let lost = counts.dropped + counts.failed;
-        Ok(Counts {
-            received: (counts.received + lost).saturating_sub(rings.left_out),
-            dropped: lost,
-            dropped_by_interface: if self.settings.promiscuous { missed(rings)? } else { 0 },
-            steered_out: rings.monitor.steered_out()?,
-            delivered: rings.delivered,
         })
     }
 

@@ -56,10 +56,15 @@ impl Live {
         loop {
             let gathered = match self.gather(wait) {
                 Ok(Gathered::Batch) => return Waited::Packets,
-                Ok(_) if !wait => return Waited::Nothing,
                 Ok(gathered) => gathered,
                 Err(message) => return Waited::Failed(message),
             };
+            if matches!(gathered, Gathered::Nothing) {
+                self.tell_when_quiet();
+            }
+            if !wait {
+                return Waited::Nothing;
+            }
             let mut most = None;
             if let Some(timeout) = timeout {
                 let until = *deadline.get_or_insert_with(|| Instant::now() + timeout);

@@ -16,6 +16,7 @@ mod order;
 mod read;
 mod sender;
 mod shadow;
+mod told;
 
 use std::{
     cell::{Cell, OnceCell, UnsafeCell},
@@ -75,7 +76,8 @@ struct Settings {
     snap: u32,
     timeout: Option<Duration>,
     nanoseconds: bool,
-    promiscuous: bool,
+    /// Somebody wants to know its counts.
+    tells: bool,
     /// Packets are wanted at once, whatever that costs.
     is_immediate: bool,
     /// Descriptors do not show that a device is gone (AF_XDP).
@@ -96,6 +98,10 @@ struct Rings {
     left_out: u64,
     /// Packets of batches that were handed over.
     delivered: u64,
+    /// Whether what the devices had no room for is counted: the handle wants all that arrives.
+    is_promiscuous: bool,
+    /// What they had no room for, as they said last.
+    missed: u64,
     report: Option<Report>,
 }
 
@@ -117,7 +123,9 @@ struct Reader {
 
 impl Drop for Live {
     fn drop(&mut self) {
+        let taken = self.reader.get_mut().order.taken();
         if self.process != std::process::id() {
+            self.tell_last(taken);
             // Closed in a child: sockets and programs stay as they are for the parent.
             std::mem::forget(Arc::clone(&self.rings));
             if let Some(ahead) = &self.ahead {
@@ -128,11 +136,7 @@ impl Drop for Live {
         if let Some(ahead) = &self.ahead {
             ahead.stop();
         }
-        let taken = self.reader.get_mut().order.taken();
-        if let Ok(mut rings) = self.rings() {
-            rings.delivered += taken as u64;
-            self.tell(&mut rings);
-        }
+        self.tell_last(taken);
     }
 }
 
@@ -142,16 +146,6 @@ impl Live {
     fn rings(&self) -> Result<MutexGuard<'_, Rings>, String> {
         self.ahead.as_ref().map_or(Ok(()), Ahead::check)?;
         Ok(self.rings.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Tells how far it got, where somebody wants to know.
-    fn tell(&self, rings: &mut Rings) {
-        if rings.report.is_some()
-            && let Ok(counts) = self.counts(rings)
-            && let Some(report) = &mut rings.report
-        {
-            report.tell(counts);
-        }
     }
 
     /// The system's handle that knows the link type and what follows from it.

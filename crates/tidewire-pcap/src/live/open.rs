@@ -16,7 +16,7 @@ use tidewire_capture::{
     live::{self, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing, Stamp},
 };
 
-use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, sender::Sender, shadow::Shadow};
+use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, sender::Sender, shadow::Shadow, told};
 use crate::{
     abi::types::{PacketHeader, status},
     config::{self, Device, Engine, Plan},
@@ -110,8 +110,21 @@ impl Live {
         let left = Event::new().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
         let arena = worker.arena();
         let descriptors: Vec<_> = worker.descriptors().map(|descriptor| descriptor.as_raw_fd()).collect();
-        let rings = Rings { worker, monitor, has_filter: false, left_out: 0, delivered: 0, report };
+        let rings = Rings {
+            worker,
+            monitor,
+            has_filter: false,
+            left_out: 0,
+            delivered: 0,
+            is_promiscuous: options.promiscuous,
+            missed: 0,
+            report,
+        };
+        let tells = rings.report.is_some();
         let rings = Arc::new(Mutex::new(rings));
+        if tells {
+            told::remember(&rings);
+        }
         let with_thread = plan.locality.as_ref().filter(|locality| locality.thread);
         let ahead = with_thread.map(|locality| Ahead::new(Arc::clone(&rings), descriptors.clone(), locality));
         let ahead = ahead.transpose().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
@@ -135,7 +148,7 @@ impl Live {
                 snap,
                 timeout: options.timeout(),
                 nanoseconds: options.nanoseconds,
-                promiscuous: options.promiscuous,
+                tells,
                 is_immediate: options.immediate,
                 is_silent: settings.engine != LiveEngine::Packet,
                 members: plan.instance.as_ref().map(|instance| instance.count),

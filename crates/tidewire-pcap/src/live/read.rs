@@ -10,7 +10,6 @@ use super::{Live, Packet, Reader, fill::Waited};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, Pcap, status},
     handle::Handle,
-    report::Report,
 };
 
 /// Packets of one `pcap_dispatch` without a count: "a buffer's worth" (pcap_dispatch(3PCAP)) of a ring that fills as fast as it
@@ -230,11 +229,8 @@ impl Live {
             }
             // Where they cannot be had, the next batch cannot either, which says so.
             if let Ok(mut rings) = self.rings() {
-                rings.delivered += reader.order.count(&reader.packets) as u64;
+                rings.count(reader.order.count(&reader.packets) as u64);
                 self.release(&mut rings);
-                if rings.report.as_ref().is_some_and(Report::is_due) {
-                    self.tell(&mut rings);
-                }
             }
             reader.packets.clear();
             reader.order.restart();
