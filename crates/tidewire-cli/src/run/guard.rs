@@ -57,6 +57,11 @@ impl Guard {
         Ok(Self { input: child.stdin.take(), child })
     }
 
+    /// Its own process.
+    pub fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     /// An instance that is not to outlive this process.
     pub fn watch(&mut self, number: u32) -> io::Result<()> {
         self.input.as_mut().map_or(Ok(()), |input| writeln!(input, "{number}"))

@@ -1,15 +1,17 @@
 //! The instances: started together, told every signal once, waited for.
 
 use std::{
+    collections::BTreeMap,
     env,
     ffi::{OsStr, OsString},
-    fs, io,
+    fs, io, mem,
     os::unix::{
         ffi::{OsStrExt as _, OsStringExt as _},
         process::{CommandExt as _, ExitStatusExt as _},
     },
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Command, ExitStatus, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -19,7 +21,14 @@ use tidewire_capture::sys::{
     process::{self, CHILD_CHANGED, STOP_ASKED, Signals, TERMINATE},
 };
 
-use super::{guard::Guard, program::preload, settings::Variables};
+use super::{
+    guard::Guard,
+    heirs::{self, Of},
+    instance::Instance,
+    library::Folder,
+    program::before,
+    settings::Variables,
+};
 use crate::failure::{Failure, say};
 
 /// What is started, and how.
@@ -34,28 +43,30 @@ pub struct Recipe<'a> {
     /// Instance i stays on the i-th of these; empty: anywhere.
     pub processors: &'a [usize],
     pub library: &'a Path,
+    /// Whether the program may ask for libpcap by name while it runs.
+    pub by_name: bool,
     pub variables: &'a Variables,
 }
 
-/// One of them.
-pub struct Instance {
-    child: Child,
-    pub processor: Option<usize>,
-    pub ended: Option<ExitStatus>,
-}
-
-impl Instance {
-    pub fn number(&self) -> u32 {
-        self.child.id()
-    }
-}
+/// When to look again at a child that is becoming another program.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How often that is done before a signal is passed on.
+const TELL_TRIES: u32 = 100;
+/// A child whose environment stays empty for so long has none, and is none of the instances'.
+const UNKNOWN_MAX: Duration = Duration::from_secs(5);
 
 /// All of them.
 pub struct Instances {
     board: Board,
+    /// Goes away with the instances.
+    names: Option<Folder>,
     pub all: Vec<Instance>,
     signals: Signals,
     guard: Guard,
+    /// Children that are no instances: from before this process became this program, or the guard.
+    strangers: Vec<u32>,
+    /// Children of which it cannot be said yet whose they are, and since when.
+    unknown: BTreeMap<u32, Instant>,
     /// The first that failed, and its code.
     failed: Option<(usize, u8)>,
 }
@@ -65,18 +76,32 @@ impl Instances {
     pub fn start(recipe: &Recipe<'_>) -> Result<Self, Failure> {
         let input = |what: &str, error: io::Error| Failure::Input(format!("{what}: {error}"));
         let (board, path) = board(recipe.count as usize).map_err(|error| input("no place for counters", error))?;
+        let names = recipe.by_name.then(|| Folder::find(recipe.library, path.with_extension("lib"))).transpose();
+        let names = names.map_err(|error| input("no place for the library's names", error))?;
         // Before anything is started: no signal is lost in between.
         let signals = Signals::take().map_err(|error| input("no signals", error))?;
+        let mut strangers = heirs::children();
         let guard = Guard::start().map_err(|error| input("no process to watch over the instances", error))?;
-        let mut instances = Self { board, all: Vec::new(), signals, guard, failed: None };
+        strangers.push(guard.number());
+        heirs::adopt().map_err(|error| input("programs that become daemons would be lost", error))?;
+        let mut instances = Self {
+            board,
+            names: names,
+            all: Vec::new(),
+            signals,
+            guard,
+            strangers,
+            unknown: BTreeMap::new(),
+            failed: None,
+        };
         for number in 0..recipe.count as usize {
             let processor = recipe.processors.get(number % recipe.processors.len().max(1)).copied();
-            let started = process::start(&mut recipe.command(number, &path), 0, processor);
+            let started = process::start(&mut recipe.command(number, &path, instances.names.as_ref()), 0, processor);
             match started {
                 Ok(child) => {
                     // Without a guard the kernel still ends what keeps its rights.
                     let _ = instances.guard.watch(child.id());
-                    instances.all.push(Instance { child, processor, ended: None });
+                    instances.all.push(Instance::new(child, processor));
                 }
                 Err(error) => {
                     instances.tell(TERMINATE);
@@ -121,7 +146,8 @@ impl Instances {
     /// Waits for a signal, the end of an instance being one.
     fn wait(&self, most: Option<Duration>) {
         // Should a signal be missed, the instances are looked at anyway.
-        let most = most.unwrap_or(Duration::from_secs(1)).min(Duration::from_secs(1));
+        let limit = if self.unknown.is_empty() { Duration::from_secs(1) } else { LOOK_AGAIN };
+        let most = most.unwrap_or(limit).min(limit);
         let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
         // Interrupted, or nothing came: either way the caller looks.
         let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&most));
@@ -141,8 +167,15 @@ impl Instances {
 
     /// Sends a signal to all that run.
     fn tell(&mut self, signal: i32) {
+        for _ in 0..TELL_TRIES {
+            self.adopt();
+            if self.unknown.is_empty() {
+                break;
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
         for (number, instance) in self.all.iter_mut().enumerate().filter(|(_, instance)| instance.ended.is_none()) {
-            if let Err(error) = process::send(&mut instance.child, signal) {
+            if let Err(error) = instance.tell(signal) {
                 say(format_args!("instance {number} did not get signal {signal}: {error}"));
             }
         }
@@ -150,13 +183,63 @@ impl Instances {
 
     /// Whether any has ended since.
     fn gather(&mut self) -> bool {
+        // What ends leaves others behind, which may have ended as well.
+        loop {
+            let reaped = self.all.iter_mut().fold(false, |any, instance| instance.reap() | any);
+            if !self.adopt() && !reaped {
+                break;
+            }
+        }
         let mut any = false;
         for (number, instance) in self.all.iter_mut().enumerate().filter(|(_, instance)| instance.ended.is_none()) {
-            let Ok(Some(status)) = instance.child.try_wait() else { continue };
+            if instance.own.is_some() && !instance.heirs.is_empty() && !instance.is_known_to_go_on {
+                instance.is_known_to_go_on = true;
+                say(format_args!("instance {number} goes on in the background, as process {}", instance.number()));
+            }
+            let Some(status) = instance.conclude().filter(|_| self.unknown.is_empty()) else { continue };
             (any, instance.ended) = (true, Some(status));
             let code = code(status);
             if code != 0 && self.failed.is_none() {
                 self.failed = Some((number, code));
+            }
+        }
+        any
+    }
+
+    /// Takes in processes whose parent has ended; whether there were any.
+    fn adopt(&mut self) -> bool {
+        let mut any = false;
+        let before = mem::take(&mut self.unknown);
+        for number in heirs::children() {
+            let is_known = |instance: &Instance| instance.child.id() == number || instance.heirs.contains(&number);
+            if self.strangers.contains(&number) || self.all.iter().any(is_known) {
+                continue;
+            }
+            let heir_of = match heirs::whose(number) {
+                Of::Instance(instance) => Some(instance),
+                Of::Nobody => None,
+                Of::Ended => {
+                    any = true;
+                    continue;
+                }
+                Of::Unknown => {
+                    let since = before.get(&number).copied().unwrap_or_else(Instant::now);
+                    if since.elapsed() < UNKNOWN_MAX {
+                        self.unknown.insert(number, since);
+                        continue;
+                    }
+                    None
+                }
+                Of::Hidden => self.all.iter().position(|one| one.own.is_some() && one.heirs.is_empty()),
+            };
+            match heir_of.and_then(|instance| self.all.get_mut(instance)) {
+                Some(instance) => {
+                    // It is not told by the kernel when we are killed.
+                    let _ = self.guard.watch(number);
+                    instance.heirs.push(number);
+                    any = true;
+                }
+                None => self.strangers.push(number),
             }
         }
         any
@@ -214,17 +297,22 @@ const PREFIX: &str = "tidewire-run-";
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let number =
-            name.to_str().and_then(|name| name.strip_prefix(PREFIX)).and_then(|number| number.parse::<u32>().ok());
-        if number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
-            // Somebody else's stays.
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
+        let (number, is_folder) = rest.strip_suffix(".lib").map_or((rest, false), |number| (number, true));
+        if !number.parse::<u32>().is_ok_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
+            continue;
+        }
+        // Somebody else's stays.
+        if is_folder {
+            Folder::remove(&entry.path());
+        } else {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
 impl Recipe<'_> {
-    fn command(&self, number: usize, board: &Path) -> Command {
+    fn command(&self, number: usize, board: &Path, names: Option<&Folder>) -> Command {
         let mut command = Command::new(self.program);
         let arguments = self
             .arguments
@@ -237,7 +325,10 @@ impl Recipe<'_> {
                 None => command.env_remove(name),
             };
         }
-        command.env("LD_PRELOAD", preload(self.library));
+        command.env("LD_PRELOAD", before("LD_PRELOAD", self.library));
+        if let Some(names) = names {
+            command.env("LD_LIBRARY_PATH", before("LD_LIBRARY_PATH", &names.path));
+        }
         command.env("TIDEWIRE_INSTANCE", number.to_string()).env("TIDEWIRE_COUNTERS", board);
         command
     }

@@ -1,6 +1,8 @@
 //! `tidewire run`: instances of a program that uses libpcap, each with its share of the packets.
 
 pub mod guard;
+mod heirs;
+mod instance;
 mod instances;
 mod library;
 mod program;
@@ -23,8 +25,8 @@ const SHARING: &str = "Sharing";
 ///
 /// The program is started as it is: the drop-in library is loaded before the system's (LD_PRELOAD), and the instances
 /// find each other by their environment. `%i` in an argument is the instance's number, from 0, and `%%` a percent sign.
-/// Signals go to every instance once. The exit status is that of the first instance that failed, 128 and the number of
-/// the signal where one ended it, or 0. Standard input is empty.
+/// Signals go to every instance once; programs that become daemons are told and waited for, too. The exit status is that
+/// of the first instance that failed, 128 and the number of the signal where one ended it, or 0. Standard input is empty.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Instances, 1 to 256 [default: as many as there are processors]
@@ -107,6 +109,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         count,
         processors: if options.no_pin { &[] } else { &processors },
         library: &library,
+        by_name: !program.loads_libpcap,
         variables: &variables,
     })?;
     let every = options.every.map(|span| std::time::Duration::from_nanos(span.0));

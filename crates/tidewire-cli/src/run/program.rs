@@ -27,6 +27,8 @@ const INTERPRETER: u32 = 3;
 #[derive(Debug)]
 pub struct Program {
     pub path: PathBuf,
+    /// Whether libpcap is loaded when it starts, as far as the loader knows.
+    pub loads_libpcap: bool,
     pub warnings: Vec<String>,
 }
 
@@ -44,15 +46,16 @@ pub fn check(name: &OsStr, library: &Path) -> Result<Program, Failure> {
             continue;
         }
         loaded(&head, &current, library)?;
-        if depth == 0 && !loads_libpcap(&current) {
+        let loads_libpcap = depth == 0 && loads_libpcap(&current);
+        if depth == 0 && !loads_libpcap {
             warnings.push(format!(
                 "{} does not load libpcap at its start: unless it does later, its instances share nothing",
                 path.display()
             ));
         }
-        return Ok(Program { path, warnings });
+        return Ok(Program { path, loads_libpcap, warnings });
     }
-    Ok(Program { path, warnings })
+    Ok(Program { path, loads_libpcap: false, warnings })
 }
 
 fn refuse<T>(path: &Path, why: impl std::fmt::Display) -> Result<T, Failure> {
@@ -222,10 +225,10 @@ fn loads_libpcap(path: &Path) -> bool {
     }
 }
 
-/// The library before what is to be loaded anyway.
-pub fn preload(library: &Path) -> OsString {
-    let mut value = library.as_os_str().to_owned();
-    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+/// A variable of the loader, which has a list, with this before what it has already.
+pub fn before(variable: &str, path: &Path) -> OsString {
+    let mut value = path.as_os_str().to_owned();
+    if let Some(others) = env::var_os(variable).filter(|others| !others.is_empty()) {
         value.push(":");
         value.push(others);
     }

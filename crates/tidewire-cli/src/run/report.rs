@@ -9,7 +9,7 @@ use std::{
 
 use tidewire_capture::sys::board::Count;
 
-use super::{Options, instances::Instances};
+use super::{Options, instance::Instance, instances::Instances};
 use crate::{
     failure::{Failure, say},
     output::{Object, push_number},
@@ -39,7 +39,7 @@ pub struct Report {
 
 /// What the instances counted by now.
 pub fn rows(instances: &Instances, is_last: bool) -> Report {
-    let row = |(number, instance): (usize, &super::instances::Instance)| {
+    let row = |(number, instance): (usize, &Instance)| {
         let slot = instances.slot(number);
         let load = |count| slot.map_or(0, |slot| slot.load(count));
         Row {

@@ -1,7 +1,10 @@
-//! `tidewire run`: what instances are told, how they end, what is refused, and tcpdump with its packets shared.
+//! `tidewire run`: what instances are told, how they end, what is refused, and programs with their packets shared.
 #![forbid(unsafe_code)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod daemons;
+mod programs;
 
 use std::{
     env, fs,
@@ -357,6 +360,7 @@ fn frame(number: u32) -> Vec<u8> {
     frame[34..36].copy_from_slice(&(1000 + (number % 64) as u16).to_be_bytes());
     frame[36..42].copy_from_slice(&[0, 53, 0, 26, 0, 0]);
     frame[42..46].copy_from_slice(&number.to_be_bytes());
+    frame[46..55].copy_from_slice(format!("tide{number:05}").as_bytes());
     frame
 }
 

@@ -1,0 +1,132 @@
+//! Processes that outlive the one that an instance began with: a daemon's, or what a program leaves behind when it ends.
+//!
+//! Linux gives a process without a parent to the nearest ancestor that asked for such (`PR_SET_CHILD_SUBREAPER`, prctl(2)),
+//! so that they become children of `tidewire run`, which waits for them and tells them signals as it does with those that
+//! it started. Whose they are is in their environment.
+
+use std::{fs, io, os::unix::process::ExitStatusExt as _, process::ExitStatus};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
+
+/// What an instance is told its number by.
+pub const INSTANCE: &str = "TIDEWIRE_INSTANCE";
+
+/// From now on orphans among this process's descendants become its children.
+pub fn adopt() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// The children of this process, ended ones too that nobody waited for.
+pub fn children() -> Vec<u32> {
+    let mut found = Vec::new();
+    for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        match fs::read_to_string(task.path().join("children")) {
+            Ok(list) => found.extend(list.split_whitespace().filter_map(|word| word.parse::<u32>().ok())),
+            // A kernel without CONFIG_PROC_CHILDREN.
+            Err(_) => return looked_for(),
+        }
+    }
+    found
+}
+
+/// The same, of all processes those whose parent this one is.
+fn looked_for() -> Vec<u32> {
+    let own = std::process::id().to_string();
+    let is_child = |number: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
+        // Behind the name, which may hold anything: the state and the parent.
+        stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)) == Some(own.as_str())
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_child).collect()
+}
+
+/// Whose a process is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Of {
+    /// The instance of this number.
+    Instance(usize),
+    /// Nobody's here: it was not started by an instance.
+    Nobody,
+    /// Its environment may not be read.
+    Hidden,
+    /// Its environment is empty, as it is for a moment while a process becomes another program: ask again.
+    Unknown,
+    /// It has ended, and was waited for: nobody can say whose it was.
+    Ended,
+}
+
+/// Whose a child is, by the environment that it was started with.
+pub fn whose(number: u32) -> Of {
+    if ended(number).is_some() {
+        return Of::Ended;
+    }
+    match fs::read(format!("/proc/{number}/environ")) {
+        Ok(bytes) if bytes.is_empty() => Of::Unknown,
+        Ok(bytes) => of(&bytes),
+        Err(_) => Of::Hidden,
+    }
+}
+
+fn of(environment: &[u8]) -> Of {
+    let mut entries = environment.split(|byte| *byte == 0);
+    let value = entries.find_map(|entry| entry.strip_prefix(INSTANCE.as_bytes())?.strip_prefix(b"="));
+    let number = value.and_then(|value| std::str::from_utf8(value).ok()?.parse().ok());
+    number.map_or(Of::Nobody, Of::Instance)
+}
+
+/// How a child ended, if it has; it is no child any more then.
+pub fn ended(number: u32) -> Option<ExitStatus> {
+    let pid = Pid::from_raw(i32::try_from(number).ok()?)?;
+    match waitpid(Some(pid), WaitOptions::NOHANG) {
+        Ok(None) => None,
+        Ok(Some((_, status))) => Some(ExitStatus::from_raw(status.as_raw())),
+        // Nobody's child: somebody else's affair.
+        Err(_) => Some(ExitStatus::default()),
+    }
+}
+
+/// Sends a signal to a child that was not waited for.
+pub fn send(number: u32, signal: i32) -> io::Result<()> {
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+    match (pid, Signal::from_named_raw(signal)) {
+        (Some(pid), Some(signal)) => Ok(kill_process(pid, signal)?),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn environments_name_the_instance() {
+        assert_eq!(of(b"A=1\0TIDEWIRE_INSTANCE=12\0B=2\0"), Of::Instance(12));
+        for none in
+            [&b""[..], b"TIDEWIRE_INSTANCES=3\0", b"XTIDEWIRE_INSTANCE=3\0", b"TIDEWIRE_INSTANCE=x\0", b"\xff\0"]
+        {
+            assert_eq!(of(none), Of::Nobody);
+        }
+        assert_eq!(whose(u32::MAX >> 1), Of::Ended, "no child");
+    }
+
+    #[test]
+    fn children_are_found_in_two_ways() {
+        let mut child = Command::new("sleep").arg("60").env(INSTANCE, "7").spawn().unwrap();
+        assert!(children().contains(&child.id()));
+        assert!(looked_for().contains(&child.id()));
+        // Between fork and exec it has our environment.
+        let told = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            whose(child.id()) == Of::Instance(7)
+        });
+        assert!(told);
+        assert_eq!(ended(child.id()), None);
+        send(child.id(), 9).unwrap();
+        assert!(send(child.id(), 0).is_err());
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        assert_eq!(whose(child.id()), Of::Ended);
+    }
+}
