@@ -13,7 +13,7 @@ use tidewire_capture::{
 
 use super::{
     groups::{fanout, members, play, sorted, steered, steering},
-    rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, settings, udp},
+    rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, ip, settings, udp},
 };
 
 /// By member.
@@ -138,6 +138,47 @@ fn members_come_and_go_and_each_interface_counts_for_itself() {
             assert_eq!(rigs.iter_mut().map(of).sum::<u64>(), rest.len() as u64);
         }
         assert_eq!(sum(&rigs), 2 * rest.len() as u64);
+    });
+}
+
+/// Lets all look for what to gather until they are, or are not, in error.
+fn until_troubled(rigs: &mut [Rig], troubled: bool) {
+    let begun = Instant::now();
+    loop {
+        for rig in &mut *rigs {
+            let worker = &mut rig.live.workers[0];
+            worker.gather(8);
+            worker.prepare_wait();
+            worker.release();
+        }
+        if rigs.iter().all(|rig| rig.live.workers[0].is_troubled() == troubled) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "not troubled = {troubled}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn counting_goes_on_with_an_interface_that_is_made_anew() {
+    inside(|| {
+        let (flows, rest) = play();
+        let all = [flows.clone(), rest.clone()].concat();
+        let mut rigs = members(2, &steered(35, "steer_flow"));
+        for round in 1..=3 {
+            rigs[0].send(&all);
+            assert_eq!((taken(&mut rigs).len(), sum(&rigs)), (flows.len(), round * rest.len() as u64));
+            ip(&format!("link del {FAR}"));
+            until_troubled(&mut rigs, true);
+            ip(&format!("link add {NEAR} type veth peer name {FAR}"));
+            for interface in [NEAR, FAR] {
+                ip(&format!("link set {interface} addrgenmode none up"));
+            }
+            for rig in &mut rigs {
+                (rig.wire, rig.back) = (PacketSocket::open(NEAR).unwrap(), PacketSocket::open(FAR).unwrap());
+            }
+            until_troubled(&mut rigs, false);
+        }
     });
 }
 

@@ -364,13 +364,13 @@ fn frame(number: u32) -> Vec<u8> {
     frame
 }
 
-/// The numbers in the frames of a capture file, and of how many ports they are.
+/// The numbers in the frames of a capture file, as far as it is written, and of how many ports they are.
 fn numbers(path: &Path) -> (Vec<u32>, usize) {
     let bytes = fs::read(path).unwrap();
     let (mut at, mut found, mut ports) = (24, Vec::new(), std::collections::BTreeSet::new());
     while let Some(header) = bytes.get(at..at + 16) {
         let length = u32::from_le_bytes(header[8..12].try_into().unwrap()) as usize;
-        let frame = &bytes[at + 16..at + 16 + length];
+        let Some(frame) = bytes.get(at + 16..at + 16 + length) else { break };
         found.push(u32::from_be_bytes(frame[42..46].try_into().unwrap()));
         ports.insert(frame[34..36].to_vec());
         at += 16 + length;
