@@ -18,7 +18,7 @@ pub const LOOK: Duration = Duration::from_millis(2);
 
 /// Frames that are gathered at once where nothing is sorted: few enough for their headers to be in the cache still when they
 /// are delivered, and for rings to get their memory back soon.
-pub const UNSORTED_FRAMES: usize = 256;
+pub const UNSORTED_FRAMES: usize = 64;
 
 /// How much of a ring a batch may hold while it is gathered, thousandths: the other half is for what comes while the batch
 /// is delivered.
