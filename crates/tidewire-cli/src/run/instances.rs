@@ -86,7 +86,7 @@ impl Instances {
         heirs::adopt().map_err(|error| input("programs that become daemons would be lost", error))?;
         let mut instances = Self {
             board,
-            names: names,
+            names,
             all: Vec::new(),
             signals,
             guard,
