@@ -84,16 +84,8 @@ impl Instances {
         let guard = Guard::start().map_err(|error| input("no process to watch over the instances", error))?;
         strangers.push(guard.number());
         heirs::adopt().map_err(|error| input("programs that become daemons would be lost", error))?;
-        let mut instances = Self {
-            board,
-            names,
-            all: Vec::new(),
-            signals,
-            guard,
-            strangers,
-            unknown: BTreeMap::new(),
-            failed: None,
-        };
+        let mut instances =
+            Self { board, names, all: Vec::new(), signals, guard, strangers, unknown: BTreeMap::new(), failed: None };
         for number in 0..recipe.count as usize {
             let processor = recipe.processors.get(number % recipe.processors.len().max(1)).copied();
             let started = process::start(&mut recipe.command(number, &path, instances.names.as_ref()), 0, processor);
