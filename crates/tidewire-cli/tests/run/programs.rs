@@ -189,7 +189,7 @@ fn link() {
     for words in ["link set lo up", "link add tw0 type veth peer name tw1", "link set tw0 up", "link set tw1 up"] {
         ip(words);
     }
-    let carries = |name: &str| text(Path::new(&format!("/proc/thread-self/net/dev"))).contains(name);
+    let carries = |name: &str| text(Path::new("/proc/thread-self/net/dev")).contains(name);
     wait_until("the link is up", || carries("tw0") && carries("tw1"));
     thread::sleep(Duration::from_millis(100));
 }
