@@ -63,7 +63,7 @@ impl Folder {
     pub fn find(library: &Path, path: PathBuf) -> io::Result<Self> {
         let own = library.parent().unwrap_or(Path::new("/"));
         let is_library = |name: &&str| own.join(name).canonicalize().is_ok_and(|found| found == library);
-        if NAMES.iter().all(|name| is_library(name)) {
+        if NAMES.iter().all(is_library) {
             return Ok(Self { path: own.to_owned(), is_made: false });
         }
         // Others may look into it: programs change their user before they load what they need.
