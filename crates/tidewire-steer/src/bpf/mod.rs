@@ -122,7 +122,7 @@ pub enum MapUse {
     Dropped,
 }
 
-/// Bytes of the value of [`MapUse::Dropped`]: a count in a cache line of its own for each of [`DROPPED_PLACES`].
+/// Bytes of the value of [`MapUse::Dropped`]: a count in a cache line of its own for each of 64 processors.
 pub const DROPPED_BYTES: usize = DROPPED_PLACES << DROPPED_SHIFT;
 
 /// Places that count what is dropped: a processor's number, modulo this. A power of two.
