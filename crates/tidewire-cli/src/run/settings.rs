@@ -71,7 +71,15 @@ fn plan(variables: &Variables) -> Result<Plan, Failure> {
         (name, None) => env::var_os(name),
     };
     let environment = Environment::new(&lookup, Path::new(SYSTEM_FILE));
-    let told = |error: pcap_config::Error| Failure::Usage(named_as_given(&error.to_string()));
+    let told = |error: pcap_config::Error| {
+        let error = named_as_given(&error.to_string());
+        let by_option = variables.contains_key("PCAP_CONFIG");
+        Failure::Usage(if by_option {
+            error.replace("PCAP_CONFIG, or unset it", "--config").replace("PCAP_CONFIG", "--config")
+        } else {
+            error
+        })
+    };
     pcap_config::plan("device", &environment, &|_| true).map_err(told)
 }
 

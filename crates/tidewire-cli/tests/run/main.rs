@@ -269,7 +269,8 @@ fn mistakes_are_found_before_anything_starts() {
         (&["--locality", "port,batch=1"], "locality_batch: '1' is out of range"),
         (&["--locality", "port,size=1"], "there is no 'size'"),
         (&["--config", file], "pcap.conf:3:3: there is no key 'fanuot'; did you mean fanout?"),
-        (&["--config", "/nonexistent"], "no such configuration file"),
+        (&["--config", "/nonexistent"], "no such configuration file; correct --config"),
+        (&["--config", "/dev"], "/dev: the configuration file is a directory; name a text file in --config"),
         (&["-n", "0"], "0"),
         (&["-n", "257"], "257"),
     ] {

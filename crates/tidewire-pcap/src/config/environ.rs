@@ -84,7 +84,7 @@ impl Variables {
         // Of no effect, and still not anything.
         text(&["PFQ_TX_SLOTS"])?.map(|text| slots(&text)).transpose()?;
         let force = text(&["PFQ_FORCE_ALL"])?;
-        let forced = force.map(|text| Ok(text.switch("PFQ_FORCE_ALL")?.then(|| accelerated(&text)))).transpose()?;
+        let forced = force.map(|text| Ok(text.switch("all devices")?.then(|| accelerated(&text)))).transpose()?;
         let named = text(&["TIDEWIRE_ENGINE"])?.map(|text| Ok(text.at(engine(&text)?))).transpose()?;
         Ok(Self {
             group: grouped(text(&["PCAP_GROUP", "PFQ_GROUP"])?)?,
@@ -122,7 +122,7 @@ pub fn engine_of(environment: &Environment<'_>, asked: &str, interface: &str) ->
             continue;
         }
         if let Some(text) = environment.text(&old)?
-            && text.switch(&old)?
+            && text.switch("this device")?
         {
             return Ok(Some(accelerated(&text)));
         }
@@ -153,7 +153,7 @@ fn instance(environment: &Environment<'_>) -> Result<Option<Instance>, Error> {
     let this = number.number("instance", 0..=many - 1)?;
     let counters = counters.map(|text| {
         let path = Path::new(&text.text);
-        let relative = || text.error("is not an absolute path", "tidewire run sets it");
+        let relative = || text.error(format!("'{}' is not an absolute path", text.shown()), "tidewire run sets it");
         if path.is_absolute() { Ok(path.to_owned()) } else { Err(relative()) }
     });
     Ok(Some(Instance { number: this as u32, count: many as u32, counters: counters.transpose()? }))

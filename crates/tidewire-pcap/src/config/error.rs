@@ -78,8 +78,13 @@ pub fn word(text: &str) -> String {
     shown
 }
 
+/// Control characters, and those that a terminal does not show or that turn the direction of writing, as a sign for them.
 fn visible(character: char) -> char {
-    if character.is_control() { '?' } else { character }
+    let is_hidden = matches!(
+        character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    );
+    if character.is_control() || is_hidden { '?' } else { character }
 }
 
 /// A text's last characters.
@@ -126,6 +131,7 @@ mod tests {
         assert_eq!(error(Source::Variable("PCAP_FANOUT".into()), 1, 6), "PCAP_FANOUT, column 6: wrong");
         assert_eq!(error(Source::Variable("PFQ_LANG_LIT".into()), 2, 3), "PFQ_LANG_LIT, line 2, column 3: wrong");
         assert_eq!(error(Source::Device("a\nb".into()), 0, 0), "device a?b: wrong");
+        assert_eq!(error(Source::Device("a\u{200b}\u{202e}é".into()), 0, 0), "device a??é: wrong");
         assert_eq!(error(Source::Call("pcap_fanout"), 1, 5), "pcap_fanout, column 5: wrong");
         assert_eq!(error(Source::File("/etc/pcap.conf".into()), 0, 0), "/etc/pcap.conf: wrong");
     }

@@ -7,7 +7,7 @@ use super::{
     error::{Error, Source, word},
     fanout::{GROUP_MAX, Level},
     locality::Given,
-    read::read,
+    read::{CONFIGURATION, PROGRAM, read},
     text::{At, Text, suggestion},
 };
 
@@ -64,7 +64,7 @@ pub struct File {
 impl File {
     /// Reads and checks a file; nothing of it is used where anything is wrong.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let (source, text) = read(path)?;
+        let (source, text) = read(path, &CONFIGURATION)?;
         Self::parse(source, &text)
     }
 
@@ -258,9 +258,10 @@ fn channels(text: &Text) -> Result<u32, Error> {
 pub fn program_file(path: &Text) -> Result<Text, Error> {
     let named = Path::new(&path.text);
     if !named.is_absolute() {
-        return Err(path.error(format!("'{}' is not an absolute path", path.shown()), "write it from the root on"));
+        let hint = "write it from the root on, without ~ and variables";
+        return Err(path.error(format!("'{}' is not an absolute path", path.shown()), hint));
     }
-    let (source, text) = read(named).map_err(|error| {
+    let (source, text) = read(named, &PROGRAM).map_err(|error| {
         if error.line == 0 { path.error(format!("{}: {}", path.shown(), error.message), error.hint) } else { error }
     })?;
     Ok(Text { source, line: 1, column: 1, text })

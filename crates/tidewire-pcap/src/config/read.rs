@@ -1,4 +1,4 @@
-//! The configuration file's bytes: read with a bound, and only where they are a file's.
+//! Bytes of the configuration file, and of files that it names: read with a bound, and only where they are a file's.
 
 use std::{
     fs::OpenOptions,
@@ -13,8 +13,28 @@ use super::error::{Error, Source};
 /// Bytes of a configuration file, at most: thousands of lines, and what a steering program may have.
 pub const FILE_BYTES_MAX: usize = 64 << 10;
 
+/// What a file is for, as errors say it.
+pub struct Purpose {
+    noun: &'static str,
+    /// What to do where there is none.
+    missing: &'static str,
+    /// What to do where it is something else.
+    other: &'static str,
+}
+
+/// The file that `PCAP_CONFIG` names, or one of the usual ones.
+pub const CONFIGURATION: Purpose = Purpose {
+    noun: "configuration file",
+    missing: "correct PCAP_CONFIG, or unset it",
+    other: "name a text file in PCAP_CONFIG",
+};
+
+/// One with a steering program.
+pub const PROGRAM: Purpose =
+    Purpose { noun: "program file", missing: "correct the path", other: "name a text file with a steering program" };
+
 /// The whole text of a file, and who says it.
-pub fn read(path: &Path) -> Result<(Arc<Source>, String), Error> {
+pub fn read(path: &Path, purpose: &Purpose) -> Result<(Arc<Source>, String), Error> {
     let source = Arc::new(Source::File(path.display().to_string()));
     let fail = |message: String, hint: &str| Error {
         source: Arc::clone(&source),
@@ -23,23 +43,29 @@ pub fn read(path: &Path) -> Result<(Arc<Source>, String), Error> {
         message,
         hint: hint.into(),
     };
+    let noun = purpose.noun;
     // Opening a FIFO without this waits until somebody writes.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
     let file = opened.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => fail("there is no such configuration file".into(), "correct PCAP_CONFIG, or unset it"),
-        _ => fail(format!("the configuration file cannot be opened: {error}"), "check its permissions"),
+        ErrorKind::NotFound if path.starts_with("~") => {
+            fail(format!("there is no such {noun}"), "write the home directory's path: ~ means nothing here")
+        }
+        ErrorKind::NotFound => fail(format!("there is no such {noun}"), purpose.missing),
+        ErrorKind::PermissionDenied => {
+            fail(format!("the {noun} cannot be opened: {error}"), "check its permissions, and its folders'")
+        }
+        _ => fail(format!("the {noun} cannot be opened: {error}"), purpose.other),
     })?;
     let metadata = file.metadata().map_err(|error| fail(format!("cannot be looked at: {error}"), ""))?;
     if !metadata.is_file() {
         let kind = if metadata.is_dir() { "a directory" } else { "no regular file" };
-        return Err(fail(format!("the configuration file is {kind}"), "name a text file in PCAP_CONFIG"));
+        return Err(fail(format!("the {noun} is {kind}"), purpose.other));
     }
     let mut bytes = Vec::new();
     let read = file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| fail(format!("the configuration file cannot be read: {error}"), ""))?;
+    read.map_err(|error| fail(format!("the {noun} cannot be read: {error}"), purpose.other))?;
     if bytes.len() > FILE_BYTES_MAX {
-        let message = format!("the configuration file has more than {} KiB", FILE_BYTES_MAX >> 10);
-        return Err(fail(message, "is it the right one?"));
+        return Err(fail(format!("the {noun} has more than {} KiB", FILE_BYTES_MAX >> 10), "is it the right one?"));
     }
     text(source, bytes)
 }

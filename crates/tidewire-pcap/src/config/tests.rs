@@ -447,6 +447,28 @@ fn files_that_are_none_are_refused_at_once() {
         let error = with(Some(bytes), &[], "eth0").unwrap_err();
         assert!(error.starts_with(said), "{error}");
     }
+    let (one, other) = (place.path().join("one"), place.path().join("other"));
+    std::os::unix::fs::symlink(&one, &other).unwrap();
+    std::os::unix::fs::symlink(&other, &one).unwrap();
+    for (path, said) in [
+        ("~/pcap.conf", "~/pcap.conf: there is no such configuration file; write the home directory's path"),
+        (one.to_str().unwrap(), "name a text file in PCAP_CONFIG"),
+    ] {
+        let error = with(None, &[("PCAP_CONFIG", path)], "eth0").unwrap_err();
+        assert!(error.contains(said), "{error}");
+    }
+    // Files that the file names are not the configuration.
+    for (path, said) in [
+        ("/nonexistent/program", "FILE:2:8: /nonexistent/program: there is no such program file; correct the path"),
+        (
+            "/dev/zero",
+            "FILE:2:8: /dev/zero: the program file is no regular file; name a text file with a steering program",
+        ),
+        ("~/program", "FILE:2:8: '~/program' is not an absolute path; write it from the root on, without ~"),
+    ] {
+        let error = with(Some(format!("group = 1\nlang = {path}\n").as_bytes()), &[], "eth0").unwrap_err();
+        assert!(error.starts_with(said), "{error}");
+    }
     for nothing in ["", "/dev/null"] {
         assert!(with(None, &[("PCAP_CONFIG", nothing), ("PFQ_CONFIG", "/nonexistent")], "eth0").unwrap().is_plain());
     }
