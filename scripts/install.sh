@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds and installs the command, the drop-in libpcap with its header, and the manual pages.
 # PREFIX: where to (/usr/local); DESTDIR: put before it, for packages. UNINSTALL=1 takes the same files away.
+# BUILT: a folder with what was built before; then nothing is built.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 prefix=${PREFIX:-/usr/local}
@@ -20,9 +21,14 @@ if [ "${UNINSTALL:-}" = 1 ]; then
   exit 0
 fi
 
-scripts/setup.sh build
-cargo build --locked --release -p tidewire-cli -p tidewire-pcap
-built=${CARGO_TARGET_DIR:-target}/release
+built=${BUILT:-${CARGO_TARGET_DIR:-target}/release}
+if [ -z "${BUILT:-}" ]; then
+  scripts/setup.sh build
+  cargo build --locked --release -p tidewire-cli -p tidewire-pcap
+fi
+for name in tidewire libtidewire_pcap.so; do
+  [ -f "$built/$name" ] || { echo "install: $name is not in $built: build it, or unset BUILT" >&2; exit 2; }
+done
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 install -D -m 755 "$built/tidewire" "$to/bin/tidewire"

@@ -5,8 +5,7 @@
 use std::{ffi::c_char, ptr};
 
 /// What is said where there is no system's library.
-pub const NO_SYSTEM: &str =
-    "the system's libpcap was not found: install it (Debian: libpcap0.8), or name the file in TIDEWIRE_LIBPCAP";
+pub const NO_SYSTEM: &str = "the system's libpcap was not found: install it (Debian: libpcap0.8); TIDEWIRE_LIBPCAP, where it is set, must name its file";
 
 /// Writes a message, cut where it is too long; zeroes in it become spaces.
 ///

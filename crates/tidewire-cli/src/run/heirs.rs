@@ -50,7 +50,7 @@ pub enum Of {
     Nobody,
     /// Its environment may not be read.
     Hidden,
-    /// Its environment is empty, as it is for a moment while a process becomes another program: ask again.
+    /// It has no environment, as for a moment while a process becomes another program, or ends: ask again.
     Unknown,
     /// It has ended, and was waited for: nobody can say whose it was.
     Ended,
@@ -64,7 +64,9 @@ pub fn whose(number: u32) -> Of {
     match fs::read(format!("/proc/{number}/environ")) {
         Ok(bytes) if bytes.is_empty() => Of::Unknown,
         Ok(bytes) => of(&bytes),
-        Err(_) => Of::Hidden,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Of::Hidden,
+        // It is about to end, and may have children that are ours when it has.
+        Err(_) => Of::Unknown,
     }
 }
 

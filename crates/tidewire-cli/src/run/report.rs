@@ -88,8 +88,9 @@ pub fn remarks(instances: &Instances) {
         .map(|number| number.to_string())
         .collect();
     if !idle.is_empty() {
+        let (instances, they) = if idle.len() == 1 { ("instance", "it") } else { ("instances", "they") };
         say(format_args!(
-            "no packets were shared by instance {}: it opened no network interface through libpcap",
+            "no packets were shared by {instances} {}: {they} opened no network interface through libpcap",
             idle.join(", ")
         ));
     }
@@ -103,6 +104,13 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
+/// The same for a table, which is to fit a terminal of 80 columns.
+fn short_ending(status: ExitStatus) -> String {
+    let code = status.code().map(|code| format!("code {code}"));
+    let signal = status.signal().map(|signal| format!("signal {signal}"));
+    code.or(signal).unwrap_or("ended".into())
+}
+
 impl Row {
     fn figures(&self) -> [u64; FIGURES] {
         [self.received, self.delivered, self.dropped, self.steered_out, self.interface_dropped]
@@ -112,6 +120,9 @@ impl Row {
 /// An instance's figures, and the cells of its line.
 const FIGURES: usize = 5;
 const CELLS: usize = FIGURES + 4;
+
+/// Which of them is shown only where there are any.
+const STEERED_OUT: usize = 3;
 
 /// Titles of the figures; what the interface dropped is counted by each of its captures, so that it has no sum.
 const TITLES: [&str; FIGURES] = ["received", "delivered", "dropped", "steered out", "by interface"];
@@ -136,7 +147,7 @@ impl Report {
         figures(&mut lines[0], TITLES.map(str::to_owned));
         for (number, row) in self.rows.iter().enumerate() {
             let cpu = row.processor.map_or("any".into(), |cpu| cpu.to_string());
-            let state = row.ended.map_or("runs".into(), ending);
+            let state = row.ended.map_or("runs".into(), short_ending);
             let mut line = [const { String::new() }; CELLS];
             (line[0], line[1], line[2], line[CELLS - 1]) = (number.to_string(), row.process.to_string(), cpu, state);
             let values = row.figures().map(|value| if row.handles == 0 { "-".into() } else { value.to_string() });
@@ -151,9 +162,12 @@ impl Report {
         for line in &lines {
             widths.iter_mut().zip(line).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
         }
+        // Of no interest where nothing is.
+        let hidden = (self.total()[STEERED_OUT] == 0).then_some(STEERED_OUT + 3);
         for line in &lines {
-            let cells: Vec<_> =
-                line.iter().zip(widths).take(CELLS - 1).map(|(cell, width)| format!("{cell:>width$}")).collect();
+            let cells = line.iter().zip(widths).take(CELLS - 1).enumerate();
+            let cells = cells.filter(|(at, _)| Some(*at) != hidden);
+            let cells: Vec<_> = cells.map(|(_, (cell, width))| format!("{cell:>width$}")).collect();
             let text = format!("{}  {}", cells.join("  "), line[CELLS - 1]);
             out.extend_from_slice(text.trim_end().as_bytes());
             out.push(b'\n');

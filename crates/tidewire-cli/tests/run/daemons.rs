@@ -49,9 +49,10 @@ fn no_daemon_outlives_a_run_that_is_killed() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().to_str().unwrap();
     let mut child = leaving(place.path(), "0");
+    // It, and the daemons: those between have ended.
+    wait_until("the daemons are orphans", || processes(folder) == 3);
     // So long until it knows of them: it looks once a second.
-    thread::sleep(Duration::from_millis(1500));
-    assert!(processes(folder) >= 2);
+    thread::sleep(Duration::from_millis(2000));
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until("the daemons go", || processes(folder) == 0);

@@ -47,7 +47,12 @@ struct Program {
     seen: fn(&Place<'_>, usize, &str) -> Seen,
 }
 
-const SNIFF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tidewire-pcap/tests/programs/sniff.py");
+/// Each instance has a file for what it prints: Python's lines are not written as one.
+const SNIFF: &str = concat!(
+    "exec /usr/bin/python3 '",
+    env!("CARGO_MANIFEST_DIR"),
+    "/../tidewire-pcap/tests/programs/sniff.py' tw1 > FOLDER/lines-%i"
+);
 
 const PROGRAMS: &[Program] = &[
     // Gives up all rights but those to capture.
@@ -135,12 +140,14 @@ const PROGRAMS: &[Program] = &[
     Program {
         needs: &["/usr/bin/python3", "/usr/lib/python3/dist-packages/scapy/config.py"],
         own: &[],
-        words: &["/usr/bin/python3", SNIFF, "tw1"],
+        words: &["sh", "-c", SNIFF],
         instances: 2,
         signal: Signal::TERM,
         wanted: FRAMES + CONNECTIONS,
-        seen: |_, _, out| {
-            let frames = out.lines().filter_map(|line| hexadecimal(line, 84));
+        seen: |place, instances, _| {
+            let files = (0..instances).map(|i| text(&place.folder.join(format!("lines-{i}"))));
+            let lines = files.flat_map(|lines| lines.lines().map(str::to_owned).collect::<Vec<_>>());
+            let frames = lines.filter_map(|line| hexadecimal(&line, 84));
             Seen::Frames(frames.filter(|number| *number < FRAMES).collect())
         },
     },

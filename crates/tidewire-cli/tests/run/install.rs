@@ -1,0 +1,113 @@
+//! `scripts/install.sh`: what it puts somewhere works there, and goes again.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use super::{drop_in, printed, said};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Installs what this build made.
+fn install(variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(Path::new(ROOT).join("scripts/install.sh"));
+    command.env_remove("DESTDIR").env("BUILT", drop_in().parent().unwrap());
+    command.envs(variables.iter().copied()).current_dir("/").output().unwrap()
+}
+
+/// A program with nothing in its environment but where programs are.
+fn clean(prefix: &Path, words: &[&str]) -> Output {
+    let path = format!("{}:/usr/bin:/bin", prefix.join("bin").display());
+    Command::new("env").args(["-i", &format!("PATH={path}")]).args(words).output().unwrap()
+}
+
+fn is_there(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|folder| folder.join(program).exists())
+}
+
+/// Every file below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// A program that is linked with the library, as pkg-config says, and makes a mistake.
+fn calls_fanout(prefix: &Path, place: &Path) {
+    if let Some(missing) = ["cc", "pkg-config"].iter().find(|program| !is_there(program)) {
+        return println!("skipped: there is no {missing}");
+    }
+    let flags = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "tidewire-pcap"])
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .output()
+        .unwrap();
+    if said(&flags).contains("libpcap") {
+        return println!("skipped: {}", said(&flags));
+    }
+    assert!(flags.status.success(), "{}", said(&flags));
+    let (source, program) = (place.join("f.c"), place.join("f"));
+    let text = "#include <stdio.h>\n#include <pcap/pcap.h>\n#include <tidewire/pcap-fanout.h>\nint main(void) {\n\
+                char error[PCAP_ERRBUF_SIZE];\npcap_t *handle = pcap_create(\"lo\", error);\n\
+                if (handle == NULL) return 1;\nif (pcap_fanout(handle, 3, \"hsah\") == 0) return 2;\n\
+                puts(pcap_geterr(handle));\nreturn 0; }\n";
+    fs::write(&source, text).unwrap();
+    let flags = String::from_utf8(flags.stdout).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-Wall", "-Werror", "-o"]).arg(&program).arg(&source).args(flags.split_whitespace());
+    let built = compiler.output().unwrap();
+    assert!(built.status.success(), "{}", said(&built));
+    let output = clean(prefix, &[program.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    assert!(printed(&output)[0].contains("did you mean hash?"), "{output:?}");
+}
+
+#[test]
+fn what_is_installed_works_there_and_goes_again() {
+    let place = tempfile::tempdir().unwrap();
+    let prefix = place.path().join("opt/tide");
+    let to = ("PREFIX", prefix.to_str().unwrap());
+    let output = install(&[to]);
+    assert!(output.status.success(), "{}", said(&output));
+    // Names for those that ask for libpcap are there already: no folder has to be made for a shell.
+    let output = clean(&prefix, &["tidewire", "run", "-n", "1", "sh", "-c", "echo $LD_PRELOAD $LD_LIBRARY_PATH"]);
+    let library = prefix.canonicalize().unwrap().join("lib/tidewire");
+    assert_eq!(printed(&output), [format!("{0}/libtidewire_pcap.so {0}", library.display())], "{}", said(&output));
+    for name in ["libpcap.so.0.8", "libpcap.so.1"] {
+        assert_eq!(library.join(name).canonicalize().unwrap(), library.join("libtidewire_pcap.so"));
+    }
+    calls_fanout(&prefix, place.path());
+    for page in ["man1/tidewire-run.1", "man7/tidewire-pcap.7", "man3/pcap_fanout.3pcap"] {
+        let page = prefix.join("share/man").join(page);
+        if is_there("man") {
+            let shown = clean(&prefix, &["man", "-l", page.to_str().unwrap()]);
+            assert!(shown.status.success() && printed(&shown).len() > 20, "{}: {}", page.display(), said(&shown));
+        }
+        assert!(page.exists(), "{}", page.display());
+    }
+    let other = prefix.join("bin/other");
+    fs::write(&other, "").unwrap();
+    let output = install(&[to, ("UNINSTALL", "1")]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(files(&prefix), [other]);
+}
+
+#[test]
+fn packages_are_made_for_a_place_that_is_not_there_yet() {
+    let place = tempfile::tempdir().unwrap();
+    let to = place.path().to_str().unwrap();
+    let output = install(&[("DESTDIR", to), ("PREFIX", "/usr")]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(place.path().join("usr/bin/tidewire").exists());
+    let package = fs::read_to_string(place.path().join("usr/lib/pkgconfig/tidewire-pcap.pc")).unwrap();
+    assert!(package.starts_with("prefix=/usr\n") && !package.contains('@'), "{package}");
+    for (variables, why) in [
+        ([("PREFIX", "usr"), ("DESTDIR", to)], "PREFIX must be an absolute path"),
+        ([("PREFIX", "/usr"), ("BUILT", to)], "tidewire is not in"),
+    ] {
+        let output = install(&variables);
+        assert_eq!((output.status.code(), said(&output).contains(why)), (Some(2), true), "{}", said(&output));
+    }
+}
