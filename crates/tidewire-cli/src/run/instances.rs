@@ -54,6 +54,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const TELL_TRIES: u32 = 100;
 /// A child whose environment stays empty for so long has none, and is none of the instances'.
 const UNKNOWN_MAX: Duration = Duration::from_secs(5);
+/// One that does not name an instance is read again for so long: of a process that becomes another program while it is read,
+/// only the beginning comes.
+const NOBODY_MAX: Duration = Duration::from_millis(200);
 
 /// All of them.
 pub struct Instances {
@@ -209,14 +212,13 @@ impl Instances {
             }
             let heir_of = match heirs::whose(number) {
                 Of::Instance(instance) => Some(instance),
-                Of::Nobody => None,
                 Of::Ended => {
                     any = true;
                     continue;
                 }
-                Of::Unknown => {
+                of @ (Of::Unknown | Of::Nobody) => {
                     let since = before.get(&number).copied().unwrap_or_else(Instant::now);
-                    if since.elapsed() < UNKNOWN_MAX {
+                    if since.elapsed() < if of == Of::Nobody { NOBODY_MAX } else { UNKNOWN_MAX } {
                         self.unknown.insert(number, since);
                         continue;
                     }

@@ -15,7 +15,7 @@ use super::{PATIENCE, command, processes, said, text, wait_until};
 fn leaving(folder: &std::path::Path, end: &str) -> Child {
     let file = format!("{}/%i", folder.display());
     let daemon = format!(
-        "trap 'echo HUP >> {file}' HUP; trap 'echo TERM >> {file}; exit {end}' TERM; echo ready >> {file}; \
+        "trap 'echo USR1 >> {file}' USR1; trap 'echo TERM >> {file}; exit {end}' TERM; echo ready >> {file}; \
          while :; do sleep 0.05; done"
     );
     // Twice, as daemons do: the one in between ends as well.
@@ -34,12 +34,12 @@ fn daemons_are_told_and_waited_for() {
     assert!(child.try_wait().unwrap().is_none(), "it waits for the daemons");
     let process = Pid::from_child(&child);
     let notes = || [0, 1].map(|i| text(&place.path().join(i.to_string())));
-    kill_process(process, Signal::HUP).unwrap();
-    wait_until("HUP", || notes().iter().all(|notes| notes == "ready\nHUP\n"));
+    kill_process(process, Signal::USR1).unwrap();
+    wait_until("USR1", || notes().iter().all(|notes| notes == "ready\nUSR1\n"));
     kill_process(process, Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
-    assert!(notes().iter().all(|notes| notes == "ready\nHUP\nTERM\n"), "{:?}", notes());
+    assert!(notes().iter().all(|notes| notes == "ready\nUSR1\nTERM\n"), "{:?}", notes());
     assert!(said(&output).contains("instance 1 goes on in the background, as process "), "{}", said(&output));
     assert!(said(&output).contains("ended with code 6"), "{}", said(&output));
 }

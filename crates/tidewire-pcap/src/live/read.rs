@@ -6,7 +6,7 @@ use std::{ffi::c_int, ptr};
 
 use libc::timeval;
 
-use super::{Live, Packet, Reader, fill::Waited};
+use super::{Live, Packet, Reader, fill::Waited, locality::UNSORTED_FRAMES};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, Pcap, status},
     handle::Handle,
@@ -229,7 +229,8 @@ impl Live {
             }
             // Where they cannot be had, the next batch cannot either, which says so.
             if let Ok(mut rings) = self.rings() {
-                rings.count(reader.order.count(&reader.packets) as u64);
+                let is_last = reader.packets.len() < UNSORTED_FRAMES;
+                rings.count(reader.order.count(&reader.packets) as u64, is_last);
                 self.release(&mut rings);
             }
             reader.packets.clear();

@@ -86,12 +86,13 @@ impl Rings {
         }
     }
 
-    /// A batch was delivered to its end.
-    pub(super) fn count(&mut self, packets: u64) {
+    /// A batch was delivered to its end; `is_last`: there were no more packets when it was gathered, so that the program may not
+    /// come back for long.
+    pub(super) fn count(&mut self, packets: u64, is_last: bool) {
         self.delivered += packets;
         if let Some(report) = &mut self.report {
             report.note_reader();
-            if report.is_due() {
+            if is_last || report.is_due() {
                 let with_devices = report.asks_devices();
                 self.tell(with_devices);
             }
