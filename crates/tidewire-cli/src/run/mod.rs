@@ -93,6 +93,11 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let Some((name, arguments)) = options.command.split_first() else {
         return Err(Failure::Usage("name a program".into()));
     };
+    // Programs may have such names behind a path.
+    if name.as_encoded_bytes().starts_with(b"-") {
+        let message = format!("there is no option '{}'; tidewire run --help lists them", name.to_string_lossy());
+        return Err(Failure::Usage(message));
+    }
     let library = library::find()?;
     let program = program::check(name, &library)?;
     let processors = tidewire_capture::sys::process::processors().unwrap_or_default();

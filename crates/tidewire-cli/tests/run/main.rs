@@ -272,6 +272,7 @@ fn mistakes_are_found_before_anything_starts() {
         (&["--config", file], "pcap.conf:3:3: there is no key 'fanuot'; did you mean fanout?"),
         (&["--config", "/nonexistent"], "no such configuration file; correct --config"),
         (&["--config", "/dev"], "/dev: the configuration file is a directory; name a text file in --config"),
+        (&["--fan", "hash"], "there is no option '--fan'"),
         (&["-n", "0"], "0"),
         (&["-n", "257"], "257"),
     ] {
