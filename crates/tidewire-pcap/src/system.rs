@@ -11,7 +11,10 @@ use std::{
     mem,
     os::unix::ffi::OsStrExt,
     ptr,
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use libc::{FILE, timeval};
@@ -229,7 +232,25 @@ pub fn loaded() -> Option<&'static System> {
     Some(system())
 }
 
+/// No libpcap was there when the program began, and another one was when ours was first called.
+static CAME_LATER: AtomicBool = AtomicBool::new(false);
+/// Whether the program began with one.
+static AT_START: AtomicBool = AtomicBool::new(false);
+
+/// To be called when we are loaded.
+pub fn note_start() {
+    AT_START.store(is_in_its_place() || loaded_library().is_some(), Ordering::Relaxed);
+}
+
+/// Whether the system's library was loaded by name while the program ran: its functions may be called past us then, with
+/// handles of ours that it made us make by a jump of its own, which no address gives away.
+pub fn came_later() -> bool {
+    let _ = system();
+    CAME_LATER.load(Ordering::Relaxed)
+}
+
 fn find() -> Option<Library> {
+    CAME_LATER.store(!AT_START.load(Ordering::Relaxed) && loaded_library().is_some(), Ordering::Relaxed);
     if let Some(named) = asked::variable(VARIABLE) {
         return Library::open(&CString::new(named.as_bytes()).ok()?, 0);
     }
@@ -274,6 +295,20 @@ pub fn own_path() -> Option<CString> {
     }
     // SAFETY: an object's name ends with a zero and lives as long as the object.
     Some(unsafe { CStr::from_ptr(info.dli_fname) }.to_owned())
+}
+
+/// Whether code at this address is the system library's: a program that looked its functions up by name calls them past us,
+/// and handles of ours must not come to such a program by the calls that they make themselves.
+pub fn holds(address: *const c_void) -> bool {
+    let object = |address: *const c_void| {
+        // SAFETY: the structure is pointers and integers, for which zeroes are valid.
+        let mut info: libc::Dl_info = unsafe { mem::zeroed() };
+        // SAFETY: any address may be asked for; the structure lives throughout the call.
+        let known = unsafe { libc::dladdr(address, &raw mut info) };
+        (known != 0 && !address.is_null()).then_some(info.dli_fbase)
+    };
+    let theirs = system().pcap_create.and_then(|function| object(function as *const c_void));
+    theirs.is_some() && object(address) == theirs
 }
 
 /// Whether we were loaded in the system library's place, and not beside it.

@@ -10,17 +10,19 @@ use common::library;
 /// Packets of the file; several batches of the smallest that are used here.
 const PACKETS: u32 = 1500;
 
-/// The folder with the C program and the file; none where there is no compiler or no libpcap to build with.
+/// The folder with the C programs and the file; none where there is no compiler or no libpcap to build with.
 fn folder() -> Option<&'static Path> {
     static MADE: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a folder");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/offline.c");
-        let mut compiler = Command::new("cc");
-        compiler.args(["-O1", "-o"]).arg(folder.path().join("offline")).arg(source).arg("-lpcap");
-        if !compiler.output().is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: no C compiler, or no pcap.h");
-            return None;
+        for (name, library) in [("offline", "-lpcap"), ("byname", "-ldl")] {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/c/{name}.c"));
+            let mut compiler = Command::new("cc");
+            compiler.args(["-O1", "-o"]).arg(folder.path().join(name)).arg(source).arg(library);
+            if !compiler.output().is_ok_and(|output| output.status.success()) {
+                eprintln!("skipped: no C compiler, or no pcap.h");
+                return None;
+            }
         }
         fs::write(folder.path().join("a.pcap"), capture()).expect("a file");
         Some(folder)
@@ -199,4 +201,24 @@ fn mistakes_are_told_by_the_call_that_opens() {
     }
     let off = [("TIDEWIRE_LOCALITY", "off")];
     assert_eq!(read("all", &file, &off), read("all", &file, &[]));
+}
+
+/// What asks for the system's library by name gets it, unharmed by ours; `lo` needs privileges, without which both say no.
+#[test]
+fn the_systems_library_called_by_name_is_left_alone() {
+    let Some(folder) = folder() else { return };
+    let run = |variables: &[(&str, &str)]| {
+        let mut command = Command::new("timeout");
+        command.arg("20").arg(folder.join("byname")).arg(folder.join("a.pcap")).arg("lo");
+        command.env("PCAP_CONFIG", "/dev/null").envs(variables.iter().copied());
+        let output = command.output().expect("timeout");
+        assert!(output.status.success(), "{variables:?}: {:?}", output.status);
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let alone = run(&[]);
+    assert!(alone.starts_with("file 1 1500\nlive "), "{alone}");
+    let preload = ("LD_PRELOAD", library().to_str().expect("a path"));
+    for more in [("A", "1"), ("TIDEWIRE_LOCALITY", "port"), ("TIDEWIRE_ENGINE", "packet")] {
+        assert_eq!(run(&[preload, more]), alone, "{more:?}");
+    }
 }

@@ -146,7 +146,17 @@ fn noting(folder: &Path, prefix: &[&str]) -> Child {
         "for s in INT HUP USR1 USR2 WINCH CONT; do trap \"echo $s >> {file}\" $s; done; trap 'echo TERM >> {file}; exit 5' TERM; \
          echo ready >> {file}; while :; do sleep 0.05; done"
     );
-    let mut command = command(&[prefix, &["-n", "2", "sh", "-c", &script]].concat());
+    let words = [prefix, &["-n", "2", "sh", "-c", &script]].concat();
+    let of = command(&words);
+    // What runs the tests may ignore SIGHUP, which its children then do as well.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=HUP").arg(of.get_program()).args(of.get_args());
+    for (name, value) in of.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the instances begin", || (0..2).all(|i| text(&folder.join(i.to_string())).contains("ready")));

@@ -3,6 +3,7 @@
 //! Each function finds out whose a handle is and passes the call on; none of them holds anything while a program's callback
 //! runs. Nothing is ever printed.
 
+mod caller;
 mod forward;
 mod handle;
 mod open;

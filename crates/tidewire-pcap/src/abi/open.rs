@@ -3,13 +3,16 @@
 //! JUSTIFICATION: exported functions of the C ABI take pointers.
 
 use std::{
-    ffi::{CStr, CString, c_char, c_int, c_uint},
+    ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
     ptr,
 };
 
 use libc::FILE;
 
-use super::types::{ERROR_BYTES, Pcap, status};
+use super::{
+    caller::told_caller,
+    types::{ERROR_BYTES, Pcap, status},
+};
 use crate::{
     asked,
     config::Source,
@@ -30,18 +33,18 @@ unsafe fn tell(buffer: *mut c_char, message: &str) {
     unsafe { error::write(buffer, ERROR_BYTES, message) };
 }
 
-/// `pcap_create`
-///
-/// # Safety
-/// As its manual page says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pcap_create(device: *const c_char, error: *mut c_char) -> *mut Pcap {
+told_caller! {
+    /// `pcap_create`
+    pcap_create(device: *const c_char, error: *mut c_char) = create_for, "rdx", "x2"
+}
+
+unsafe extern "C" fn create_for(device: *const c_char, error: *mut c_char, caller: *const c_void) -> *mut Pcap {
     let Some(create) = system().pcap_create else {
         // SAFETY: the caller's buffer.
         unsafe { tell(error, error::NO_SYSTEM) };
         return ptr::null_mut();
     };
-    if device.is_null() || is_inside() {
+    if device.is_null() || is_inside() || system::holds(caller) {
         // SAFETY: as its manual page says.
         return system::calling(|_| unsafe { create(device, error) });
     }
@@ -254,14 +257,14 @@ set! {
 
 /// Exports functions that open files.
 macro_rules! file {
-    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+    ($($name:ident($($argument:ident: $type:ty),*) = $inner:ident, $x86_64:literal, $aarch64:literal;)*) => {
         $(
-            #[doc = concat!("`", stringify!($name), "`")]
-            ///
-            /// # Safety
-            /// As its manual page says.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type,)* error: *mut c_char) -> *mut Pcap {
+            told_caller! {
+                #[doc = concat!("`", stringify!($name), "`")]
+                $name($($argument: $type,)* error: *mut c_char) = $inner, $x86_64, $aarch64
+            }
+
+            unsafe extern "C" fn $inner($($argument: $type,)* error: *mut c_char, caller: *const c_void) -> *mut Pcap {
                 let Some(open) = system().$name else {
                     // SAFETY: the caller's buffer.
                     unsafe { tell(error, error::NO_SYSTEM) };
@@ -270,7 +273,7 @@ macro_rules! file {
                 // SAFETY: as its manual page says.
                 let pcap = system::calling(|_| unsafe { open($($argument,)* error) });
                 // SAFETY: the handle is new, the buffer the caller's.
-                if is_inside() { pcap } else { unsafe { read_ahead(pcap, error) } }
+                if is_inside() || system::holds(caller) || system::came_later() { pcap } else { unsafe { read_ahead(pcap, error) } }
             }
         )*
     };
@@ -310,8 +313,8 @@ unsafe fn read_ahead(pcap: *mut Pcap, error: *mut c_char) -> *mut Pcap {
 }
 
 file! {
-    pcap_fopen_offline(file: *mut FILE);
-    pcap_fopen_offline_with_tstamp_precision(file: *mut FILE, precision: c_uint);
-    pcap_open_offline(path: *const c_char);
-    pcap_open_offline_with_tstamp_precision(path: *const c_char, precision: c_uint);
+    pcap_fopen_offline(file: *mut FILE) = fopen_for, "rdx", "x2";
+    pcap_fopen_offline_with_tstamp_precision(file: *mut FILE, precision: c_uint) = fopen_precisely_for, "rcx", "x3";
+    pcap_open_offline(path: *const c_char) = open_for, "rdx", "x2";
+    pcap_open_offline_with_tstamp_precision(path: *const c_char, precision: c_uint) = open_precisely_for, "rcx", "x3";
 }

@@ -26,8 +26,9 @@ pub static EPROTO_DB: Variable<208> = Variable(UnsafeCell::new([0; 208]));
 #[unsafe(link_section = ".init_array")]
 static FILL: extern "C" fn() = fill;
 
-/// Copies the variables where the system's library is loaded, or has to be because the program knows no other one.
+/// Notes how the program begins, and copies the variables where the system's library is loaded, or has to be because the program knows no other one.
 extern "C" fn fill() {
+    system::note_start();
     let system = if system::is_in_its_place() { Some(system::system()) } else { system::loaded() };
     let Some(system) = system else { return };
     copy(system, c"pcap_version", &PCAP_VERSION);
