@@ -299,7 +299,7 @@ fn mistakes_in_variables_are_named() {
             "PCAP_FANOUT: this says how to share packets, and no group says with whom; set PCAP_GROUP",
         ),
         ("PCAP_CAPLEN", "9999999", "PCAP_CAPLEN: caplen: '9999999' is out of range"),
-        ("PFQ_eth0", "maybe", "PFQ_eth0: PFQ_eth0: 'maybe' is not one of"),
+        ("PFQ_eth0", "maybe", "PFQ_eth0: this device: 'maybe' is not one of"),
         ("PFQ_LANG_LIT", "tcp >-> steer_flwo", "PFQ_LANG_LIT, column 9: `steer_flwo`"),
         ("PFQ_LANG_LIT", "main = do\n  steer_flwo", "PFQ_LANG_LIT, line 2, column 3: `steer_flwo`"),
         ("TIDEWIRE_ENGINE", "dpdk", "TIDEWIRE_ENGINE: 'dpdk' is not an engine"),
