@@ -32,7 +32,10 @@ fn any_library() -> PathBuf {
 
 /// `tidewire run` with words behind it.
 fn command(words: &[&str]) -> Command {
-    let mut command = common::command(&[&["run"], words].concat());
+    // What runs the tests may ignore signals (nohup, a job in the background), which its children then do as well.
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_tidewire"), "run"]).args(words);
+    command.env_remove("COLUMNS").stdin(Stdio::null());
     command.env("TIDEWIRE_PCAP_LIBRARY", any_library()).env_remove("LD_PRELOAD").env("PCAP_CONFIG", "");
     command
 }
@@ -146,17 +149,7 @@ fn noting(folder: &Path, prefix: &[&str]) -> Child {
         "for s in INT HUP USR1 USR2 WINCH CONT; do trap \"echo $s >> {file}\" $s; done; trap 'echo TERM >> {file}; exit 5' TERM; \
          echo ready >> {file}; while :; do sleep 0.05; done"
     );
-    let words = [prefix, &["-n", "2", "sh", "-c", &script]].concat();
-    let of = command(&words);
-    // What runs the tests may ignore SIGHUP, which its children then do as well.
-    let mut command = Command::new("env");
-    command.arg("--default-signal=HUP").arg(of.get_program()).args(of.get_args());
-    for (name, value) in of.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    let mut command = command(&[prefix, &["-n", "2", "sh", "-c", &script]].concat());
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the instances begin", || (0..2).all(|i| text(&folder.join(i.to_string())).contains("ready")));
