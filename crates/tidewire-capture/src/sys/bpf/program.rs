@@ -7,6 +7,8 @@ use super::{address, address_mut, bpf, command, first, owned, pair, second};
 
 /// Of the verifier's log, its end is shown, this many bytes.
 const LOG_TAIL_BYTES: usize = 1500;
+/// How often a program is loaded until signals leave the verifier alone.
+const TRIES: u32 = 10;
 /// `BPF_F_XDP_HAS_FRAGS`
 const HAS_FRAGS: u32 = 1 << 5;
 /// `BPF_F_TEST_XDP_LIVE_FRAMES`
@@ -83,20 +85,31 @@ impl Program {
                 pair(0, if settings.frags { HAS_FRAGS } else { 0 }),
             ]);
             attributes[8] = pair(0, settings.attach);
-            bpf(command::PROGRAM_LOAD, &mut attributes)
+            // The verifier gives up where a signal arrives (bpf_check in kernel/bpf/verifier.c).
+            let mut tries = TRIES;
+            loop {
+                match bpf(command::PROGRAM_LOAD, &mut attributes) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock && tries > 1 => tries -= 1,
+                    result => return result,
+                }
+            }
+        };
+        let loaded = |descriptor, log: &[u8]| {
+            let log = text(log);
+            let verified = log.split("processed ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+            Self { descriptor: owned(descriptor), verified: verified.unwrap_or(0) }
         };
         let mut log = vec![0; 1 << 12];
         match load(STATISTICS, &mut log) {
-            Ok(descriptor) => {
-                let log = text(&log);
-                let verified = log.split("processed ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
-                Ok(Self { descriptor: owned(descriptor), verified: verified.unwrap_or(0) })
-            }
+            Ok(descriptor) => Ok(loaded(descriptor, &log)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && text(&log).is_empty() => Err(error),
             Err(_) => {
                 let mut log = vec![0; 16 << 20];
-                let error = load(WAY, &mut log).err().unwrap_or_else(|| io::ErrorKind::Other.into());
-                Err(refused(&error, &text(&log)))
+                match load(WAY, &mut log) {
+                    // What was in the way has gone.
+                    Ok(descriptor) => Ok(loaded(descriptor, &log)),
+                    Err(error) => Err(refused(&error, &text(&log))),
+                }
             }
         }
     }
