@@ -169,7 +169,8 @@ impl Running {
         match self.speech {
             // Their time is a second, and what they have not seen by the end they do not count.
             Speech::Tcpdump | Speech::Softflowd(_) => Duration::from_millis(1100),
-            Speech::Loop => Duration::from_millis(150),
+            // Twice 100 ms where packets are gathered for locality.
+            Speech::Loop => Duration::from_millis(350),
             Speech::Tidewire => Duration::from_millis(20),
         }
     }
