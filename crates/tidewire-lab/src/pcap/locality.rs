@@ -2,13 +2,18 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 use serde_json::Value;
 use tidewire_gen::traffic::{Replay, ReplaySettings};
 
-use super::{Options, group::measure_of, rows::Way};
+use super::{
+    Options,
+    group::measure_of,
+    rows::Way,
+    tools::{Traces, command, middle},
+};
 use crate::{
     live::{
         Load,
@@ -54,37 +59,15 @@ fn ways(options: &Options) -> Vec<Way> {
     ways
 }
 
-/// The middle of some figures.
-fn middle(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
 fn saved(now: f64, off: f64) -> String {
     format!("{:.1}", (1.0 - now / off) * 100.0)
 }
 
-/// A folder for captures that goes away with it.
-struct Traces(PathBuf);
-
-impl Traces {
-    fn new(options: &Options) -> Result<Self, String> {
-        let folder = options.output.join("traces");
-        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        Ok(Self(folder))
-    }
-
-    fn make(&self, traffic: &Traffic) -> Result<PathBuf, String> {
-        let path = self.0.join(format!("{}-{}.pcap", traffic.flows, traffic.packets));
-        traffic.make().write(&path).map_err(|error| error.to_string())?;
-        Ok(path)
-    }
-}
-
-impl Drop for Traces {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// Made traffic as a capture.
+fn capture(traces: &Traces, traffic: &Traffic) -> Result<PathBuf, String> {
+    let path = traces.path(&format!("{}-{}.pcap", traffic.flows, traffic.packets));
+    traffic.make().write(&path).map_err(|error| error.to_string())?;
+    Ok(path)
 }
 
 /// `locality-loop` over a file, pinned: nanoseconds a packet, and what it found.
@@ -103,12 +86,6 @@ fn over_file(options: &Options, way: &Way, kind: Kinds, path: &Path) -> Result<(
     Ok((number("ns_per_packet")?.as_f64().unwrap_or(f64::NAN), number("found")?.as_u64().unwrap_or(0)))
 }
 
-fn command(words: &[String]) -> Command {
-    let mut command = Command::new(words.first().map_or("", String::as_str));
-    command.args(words.get(1..).unwrap_or_default()).stdin(Stdio::null());
-    command
-}
-
 /// Applications with large tables that read a file.
 pub(super) fn files(options: &Options) -> Result<Section, String> {
     let mut section = Section {
@@ -123,7 +100,7 @@ pub(super) fn files(options: &Options) -> Result<Section, String> {
     let mut table = Table::new("", &["application", "library", "ns", "saved, %"]);
     for kind in Kinds::ALL {
         let packets = if kind == Kinds::Flows { 1_200_000 } else { 300_000 } / if options.quick { 8 } else { 1 };
-        let path = traces.make(&Traffic { flows: of(kind).0, packets, seed: 1 })?;
+        let path = capture(&traces, &Traffic { flows: of(kind).0, packets, seed: 1 })?;
         let ways = ways(options);
         let mut all = vec![Vec::new(); ways.len()];
         let mut finds = None;
@@ -136,7 +113,7 @@ pub(super) fn files(options: &Options) -> Result<Section, String> {
                 }
             }
         }
-        let all: Vec<f64> = all.into_iter().map(middle).collect();
+        let all: Vec<f64> = all.iter().map(|times| middle(times)).collect();
         let off = all.first().copied().unwrap_or(f64::NAN);
         for (way, ns) in ways.iter().zip(all) {
             eprintln!("bench-pcap:   {}, {}: {ns:.0} ns", kind.name(), way.name);
@@ -157,7 +134,7 @@ pub(super) fn loss(options: &Options) -> Result<Section, String> {
         ..Section::default()
     };
     let traces = Traces::new(options)?;
-    let path = traces.make(&Traffic { flows: 100_000, packets: 120_000, seed: 1 })?;
+    let path = capture(&traces, &Traffic { flows: 100_000, packets: 120_000, seed: 1 })?;
     let program = options.programs.join("locality-loop").display().to_string();
     let words = |_| {
         let words = [&program, "rules", "300", "--interface", "IFACE", "--buffer", RING_BYTES];
@@ -240,7 +217,7 @@ const PROGRAMS: [(&str, &[&str]); 4] = [
 /// Real programs over a capture.
 pub(super) fn programs(options: &Options) -> Result<Section, String> {
     let traces = Traces::new(options)?;
-    let path = traces.0.join("mix.pcap");
+    let path = traces.path("mix.pcap");
     let (what, copies) = match &options.captures {
         None => (None, 0),
         Some(folder) => {
@@ -259,7 +236,7 @@ pub(super) fn programs(options: &Options) -> Result<Section, String> {
         ),
         None => {
             let traffic = Traffic { flows: 100_000, packets: 400_000, seed: 1 };
-            (traces.make(&traffic)?, format!("{} packets of made traffic (no `--captures`)", traffic.packets))
+            (capture(&traces, &traffic)?, format!("{} packets of made traffic (no `--captures`)", traffic.packets))
         }
     };
     let mut section = Section {
@@ -295,9 +272,9 @@ pub(super) fn programs(options: &Options) -> Result<Section, String> {
         let spread = |times: &[f64]| {
             times.iter().fold(f64::MIN, |a, b| a.max(*b)) - times.iter().fold(f64::MAX, |a, b| a.min(*b))
         };
-        let off = all.first().map_or(f64::NAN, |times| middle(times.clone()));
+        let off = all.first().map_or(f64::NAN, |times| middle(times));
         for (way, times) in ways.iter().zip(all) {
-            let (spread, seconds) = (spread(&times), middle(times));
+            let (spread, seconds) = (spread(&times), middle(&times));
             eprintln!("bench-pcap:   {program}, {}: {seconds:.2} s", way.name);
             table.lines.push(vec![
                 program.into(),

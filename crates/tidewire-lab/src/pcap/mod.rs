@@ -5,6 +5,7 @@ mod group;
 mod locality;
 mod rows;
 mod shim;
+mod tools;
 
 use std::{
     fmt::Write as _,

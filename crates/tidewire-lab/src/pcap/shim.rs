@@ -10,7 +10,12 @@ use tidewire_gen::{
     traffic::{Flows, Traffic as _},
 };
 
-use super::{Options, group::measure, rows::Way};
+use super::{
+    Options,
+    group::measure,
+    rows::Way,
+    tools::{Traces, command, middle},
+};
 use crate::{
     live::{
         Load,
@@ -25,11 +30,6 @@ use crate::{
 
 /// What differs by less than what the same thing differs from itself is not measurable.
 fn verdict(what: &str, with: &[f64], without: &[f64], unit: &str) -> (Goal, Vec<String>) {
-    let middle = |values: &[f64]| {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-    };
     let differences: Vec<f64> = with.iter().zip(without).map(|(a, b)| a - b).collect();
     let difference = middle(&differences);
     let spread = middle(&without.iter().map(|value| (value - middle(without)).abs()).collect::<Vec<_>>());
@@ -73,8 +73,8 @@ fn tcpdump(options: &Options, ours: bool, before: &[&str], path: &Path) -> Comma
     let name = path.display().to_string();
     let words = [before, &["tcpdump", "-Z", "root", "-r", &name, "-w", "/dev/null"]].concat();
     let all = way.command(&words);
-    let mut command = Command::new(all.first().map_or("", String::as_str));
-    command.args(all.get(1..).unwrap_or_default()).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut command = command(&all);
+    command.stdout(Stdio::null());
     command
 }
 
@@ -98,10 +98,9 @@ pub(super) fn files(options: &Options) -> Result<Section, String> {
                 .into(),
         ..Section::default()
     };
-    let folder = options.output.join("traces");
-    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let traces = Traces::new(options)?;
     let [large, more, less] = [("large", 1_000_000), ("more", 30_000), ("less", 10_000)].map(|(name, packets)| {
-        let path = folder.join(format!("{name}.pcap"));
+        let path = traces.path(&format!("{name}.pcap"));
         capture_file(&path, packets).map(|()| path)
     });
     let (large, more, less) = (large?, more?, less?);
@@ -131,7 +130,6 @@ pub(super) fn files(options: &Options) -> Result<Section, String> {
         }
     }
     section.tables.push(table);
-    std::fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
     Ok(section)
 }
 

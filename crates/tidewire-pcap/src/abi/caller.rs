@@ -10,22 +10,14 @@ macro_rules! told_caller {
         ///
         /// # Safety
         /// As its manual page says.
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> *mut Pcap {
-            std::arch::naked_asm!(concat!("mov ", $x86_64, ", [rsp]"), "jmp {}", sym $inner)
-        }
-
-        $(#[$meta])*
-        ///
-        /// # Safety
-        /// As its manual page says.
-        #[cfg(target_arch = "aarch64")]
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> *mut Pcap {
-            std::arch::naked_asm!(concat!("mov ", $aarch64, ", x30"), "b {}", sym $inner)
+            #[cfg(target_arch = "x86_64")]
+            std::arch::naked_asm!(concat!("mov ", $x86_64, ", [rsp]"), "jmp {}", sym $inner);
+            #[cfg(target_arch = "aarch64")]
+            std::arch::naked_asm!(concat!("mov ", $aarch64, ", x30"), "b {}", sym $inner);
         }
 
         $(#[$meta])*
