@@ -173,6 +173,60 @@ pub fn assert_used(used: &[usize]) {
     assert!(unused.is_empty(), "these doubts explain nothing: {unused:#?}");
 }
 
+/// With the defaults: capture, the oracle's number of the stream, the checksum mode (empty: both), and why ours stands.
+const DEFAULTS: &[Doubt] = &[
+    (
+        "geneve/06_geneve_invalid_version.pcap",
+        0,
+        "",
+        "GENEVE version 1: to be dropped (RFC 8926 section 3.4), not a tunnel",
+    ),
+    ("bug-76/input.pcap", 2, "", TOTAL_LENGTH),
+    ("bug-76/input.pcap", 6, "", TOTAL_LENGTH),
+    ("PacketExamples/tcp-malformed.pcap", 0, "", DATA_OFFSET),
+    (
+        "firewall/tcp-session-decode-malformed-ipv4/input.pcap",
+        0,
+        "",
+        "a security option of two bytes: Linux does not look into it and accepts the packet; tshark stops there",
+    ),
+    (
+        "appneta+tcpreplay/test/test.rewrite_layer2",
+        2,
+        "",
+        "IPv6 under the EtherType of IPv4: hosts drop it; tshark goes by the version",
+    ),
+    (
+        "filter/AH-IPcomp-IPv4.pcap",
+        0,
+        "",
+        "tshark inflates IPComp (RFC 3173); to us compressed packets are flows of protocol 108",
+    ),
+    ("tests/sflow_expanded.pcap", 0, "", "the header that an sFlow sample quotes is no packet of this link"),
+    (
+        "tests/test5-lines-randomized.pcap",
+        1,
+        "",
+        "shuffled packets: the SYN comes after both FINs and joins its connection; tshark starts another",
+    ),
+];
+
+/// The entry of [`DEFAULTS`] that explains a stream that the defaults do not deliver as the oracle has it.
+pub fn find_default(capture: &str, stream: u64, mode: &str) -> Option<usize> {
+    DEFAULTS.iter().position(|(name, number, only, _)| {
+        capture.ends_with(name) && *number == stream && (only.is_empty() || *only == mode)
+    })
+}
+
+/// An entry that explains nothing any more must go.
+pub fn assert_defaults_used(mode: &str, used: &[usize]) {
+    let all = std::env::var_os("TIDEWIRE_CORPUS_ONLY").is_none();
+    for (index, (capture, number, only, _)) in DEFAULTS.iter().enumerate() {
+        let applies = all && (only.is_empty() || *only == mode);
+        assert!(!applies || used.contains(&index), "this explains no difference any more: {capture}, stream {number}");
+    }
+}
+
 /// Streams that the oracle does not have, by capture and the first packet's number.
 pub const OURS_ALONE: &[(&str, u64, &str)] = &[
     (

@@ -9,6 +9,7 @@ mod conversations;
 mod corpus;
 mod damage;
 mod datagrams;
+mod defaults;
 mod doubts;
 mod expectations;
 mod matching;

@@ -8,7 +8,7 @@
 use crate::{
     corpus::{self, Entry},
     doubts,
-    matching::{TCP, by_pair, endpoint, ours, pair},
+    matching::{TCP, by_pair, endpoint, pair},
     record::{self, DirectionRecord, StreamRecord},
 };
 use serde_json::Value;
@@ -179,42 +179,4 @@ fn holes(ours: &DirectionRecord) -> u64 {
     }
     let total = ours.delivered_bytes + ours.gaps.iter().map(|gap| gap.bytes).sum::<u64>();
     holes - u64::from(end == Some(total))
-}
-
-#[test]
-fn plain_streams_come_out_alike_with_the_defaults() {
-    // Grade A needs no special settings: SYN seen, nothing missing, nothing in two versions, checksums right.
-    let Some(entries) = corpus::entries() else { return };
-    let entries: Vec<Entry> = entries.into_iter().filter(|entry| entry.oracle.is_some()).collect();
-    let differences = corpus::each(
-        &entries,
-        |entry| &entry.name,
-        |entry| {
-            let oracle = entry.oracle();
-            let config = Config { key_vlan: false, key_tunnel: false, ..Config::default() };
-            let Ok(record) = record::run(&entry.path, 1, config) else { return vec!["not read".into()] };
-            let mine = by_pair(&record.streams, &[TCP]);
-            let mut differences = Vec::new();
-            for stream in oracle["streams"].as_array().expect("streams").iter().filter(|stream| stream["grade"] == "A")
-            {
-                let ends = ["client", "server"].map(|end| endpoint(stream[end].as_str().expect("text")));
-                let group = mine.get(&pair(ends[0], ends[1])).map_or(&[][..], Vec::as_slice);
-                let found = group.iter().any(|candidate| {
-                    let swapped = ours(candidate.key.client) != ends[0];
-                    ["c2s", "s2c"].iter().enumerate().all(|(index, name)| {
-                        let direction = &candidate.directions[index ^ usize::from(swapped)];
-                        direction.sha256 == stream[name]["sha256"].as_str().unwrap_or_default()
-                    })
-                });
-                if !found
-                    && doubts::find(&entry.name, stream["stream"].as_u64().unwrap_or_default(), "defaults").is_none()
-                {
-                    differences
-                        .push(format!("stream {}: the bytes differ with the default settings", stream["stream"]));
-                }
-            }
-            differences
-        },
-    );
-    differences.conclude();
 }
