@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::sent::Sent;
 use tidewire_core::{
-    Config, DefragPolicy, Frame,
+    ChecksumStatus, Config, DefragPolicy, Frame,
     defrag::{Defragmenter, Outcome},
     wire::{Kind, LinkType, decode},
 };
@@ -87,6 +87,7 @@ impl Driver {
             clock_ns: self.clock_ns,
             number,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         };
         let versions = self.sent.entry((is_ipv6, decoded.fragment.id)).or_default();
         versions.add(u64::from(offset) * 8, &data);

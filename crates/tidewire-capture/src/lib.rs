@@ -39,7 +39,7 @@ pub use filter::{Filter, FilterEnding, FilterHook, Instruction as ClassicInstruc
 pub use filtered::Filtered;
 pub use merge::Merge;
 pub use reader::Reader;
-pub use tidewire_core::{Batch, Frame};
+pub use tidewire_core::{Batch, ChecksumStatus, Frame};
 pub use tidewire_wire::LinkType;
 
 use std::path::PathBuf;

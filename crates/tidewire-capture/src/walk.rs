@@ -1,4 +1,4 @@
-use tidewire_core::Frame;
+use tidewire_core::{ChecksumStatus, Frame};
 use tidewire_wire::LinkType;
 
 /// What a walk over the bytes at hand came to.
@@ -56,6 +56,7 @@ impl Count {
             clock_ns: self.clock_ns,
             number: self.number,
             origin: place.origin,
+            checksum: ChecksumStatus::Unknown,
         }
     }
 }

@@ -1,5 +1,20 @@
 use tidewire_wire::LinkType;
 
+/// What the source of a frame knows of its transport checksum, beside the bytes.
+///
+/// Between a sender's stack and its network card a checksum is not computed yet, so its bytes say nothing; the same holds
+/// for segments that a receiving host has merged. Linux reports both to packet sockets (`linux/if_packet.h`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ChecksumStatus {
+    /// Nothing: the bytes have to say (files, AF_XDP).
+    #[default]
+    Unknown,
+    /// Not computed yet, and taken for right by every receiver (`TP_STATUS_CSUMNOTREADY`).
+    NotReady,
+    /// Found right by the network card or the kernel (`TP_STATUS_CSUM_VALID`).
+    Verified,
+}
+
 /// Where one frame lies in a batch's memory, and what was noted when it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -21,6 +36,8 @@ pub struct Frame {
     pub number: u64,
     /// Where the frame's bytes can be read again (an offset in a plain file, plus one), or 0 where they cannot.
     pub origin: u64,
+    /// What is known of its transport checksum.
+    pub checksum: ChecksumStatus,
 }
 
 /// Frames that lie in one borrowed piece of memory: a block of a ring, or of a file.

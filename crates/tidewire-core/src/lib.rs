@@ -18,7 +18,7 @@ mod shunt;
 mod stats;
 pub mod tcp;
 
-pub use batch::{Batch, Frame};
+pub use batch::{Batch, ChecksumStatus, Frame};
 pub use config::{ChecksumMode, Config, DirectionCutoff, Mode, Share, TargetPolicies};
 pub use engine::{Class, Classify, Engine, History, Join, Outlet, Stream};
 pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};

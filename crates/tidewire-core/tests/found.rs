@@ -5,8 +5,8 @@ mod common;
 
 use common::*;
 use tidewire_core::{
-    Batch, Chunk, Config, Direction, DirectionCutoff, Engine, Frame, Gap, GapCause, Handler, Share, Stream,
-    wire::LinkType,
+    Batch, ChecksumStatus, Chunk, Config, Direction, DirectionCutoff, Engine, Frame, Gap, GapCause, Handler, Share,
+    Stream, wire::LinkType,
 };
 
 /// Flows that were silent for too long when the input ended have timed out, whether or not the sweep, which takes its
@@ -102,6 +102,7 @@ fn waver(config: Config, cutoffs: [u64; 2], more: Vec<Seg>) -> Wavering {
             clock_ns: 1,
             number,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         });
         memory.extend(bytes);
     }

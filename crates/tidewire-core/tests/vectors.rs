@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 use tidewire_core::{
-    Batch, ChecksumMode, Chunk, Config, Datagram, DefragPolicy, Direction, Engine, Frame, Gap, Handler, Share, Stream,
-    TcpPolicy, wire::LinkType,
+    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, Engine, Frame, Gap, Handler,
+    Share, Stream, TcpPolicy, wire::LinkType,
 };
 
 /// The client's bytes, with dots for what is missing, and the payloads of rebuilt datagrams.
@@ -56,6 +56,7 @@ fn run(capture: &[u8], config: Config) -> Collector {
             clock_ns: number,
             number,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         };
         engine.process(&Batch { memory: capture, frames: &[frame] });
         at += 16 + length as usize;

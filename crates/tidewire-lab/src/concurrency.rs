@@ -4,7 +4,9 @@
 use std::fs;
 
 use serde::{Deserialize, Serialize};
-use tidewire_core::{Batch, ChecksumMode, Chunk, Config, Engine, Frame, Handler, Share, Stream, wire::LinkType};
+use tidewire_core::{
+    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Engine, Frame, Handler, Share, Stream, wire::LinkType,
+};
 
 use crate::{
     craft::{ACK, FIN, PSH, SYN},
@@ -226,6 +228,7 @@ impl Feed {
             clock_ns: self.clock_ns,
             number: self.packets,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         });
         self.at += frame_bytes;
     }

@@ -4,8 +4,8 @@
 use std::{collections::HashMap, net::IpAddr};
 
 use tidewire_core::{
-    Batch, ChecksumMode, Chunk, Config, Datagram, DefragPolicy, Direction, Engine, Frame, Handler, Share, Stream,
-    TcpPolicy,
+    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, Engine, Frame, Handler,
+    Share, Stream, TcpPolicy,
     defrag::{Defragmenter, Outcome},
     tcp::queue::{Incoming, Queue},
     wire,
@@ -61,6 +61,7 @@ fn frame_of(at: usize, bytes: &[u8], number: u64) -> Frame {
         clock_ns: number,
         number,
         origin: 0,
+        checksum: ChecksumStatus::Unknown,
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use tidewire::{
-    Application, Applications, Capture, Chunk, EndReason, Handler, Outcome, Stop, Stream,
+    Application, Applications, Capture, ChecksumMode, Chunk, EndReason, Fate, Handler, Outcome, Stop, Stream,
     live::{LiveEngine, LiveReport, LiveSettings, Role},
 };
 use tidewire_capture::sys::net::{own_namespace, thread_number};
@@ -214,6 +214,44 @@ fn alone(test: impl FnOnce() + Send + 'static) {
 #[test]
 fn streams_come_from_an_interface() {
     alone(|| over_a_cable(1, LiveSettings::new(["tw0"]), "tcp port 80"));
+}
+
+/// The anomalies of all streams.
+#[derive(Default)]
+struct Anomalies(Vec<&'static str>, u64);
+
+impl Handler for Anomalies {
+    type Data = ();
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+        self.0.extend(stream.anomalies().iter().map(|anomaly| anomaly.kind.name()));
+        self.1 += 1;
+    }
+}
+
+/// The kernel leaves checksums of both hosts to a card that a cable of this kind does not have.
+#[test]
+fn checksums_that_are_not_computed_yet_are_no_anomaly() {
+    for mode in [ChecksumMode::Auto, ChecksumMode::Verify] {
+        alone(move || {
+            let host = opposite(serve(3));
+            let settings = LiveSettings { engine: LiveEngine::Packet, ..LiveSettings::new(["tw0"]) };
+            let describe = move || Capture::live(settings).filter("tcp port 80").checksum(mode);
+            let (outcome, _) = capture_with(
+                describe,
+                |_| Anomalies::default(),
+                || {
+                    for number in 0..3 {
+                        ask(&format!("what is {number}? "));
+                    }
+                },
+            );
+            host.join().expect("the host");
+            assert_eq!(outcome.handler().0, Vec::<&str>::new(), "{mode:?}");
+            assert!(outcome.handler().1 >= 3 && outcome.ledger.closes());
+            assert_eq!(outcome.ledger.fates[Fate::BadChecksum as usize], 0, "{mode:?}");
+        });
+    }
 }
 
 #[test]

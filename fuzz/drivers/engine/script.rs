@@ -4,7 +4,7 @@ use super::{
     input::Input,
     packets::{ACK, FIN, PSH, Path, RST, SYN, Segment, URG, framed, stream_byte},
 };
-use tidewire_core::{Frame, wire::LinkType};
+use tidewire_core::{ChecksumStatus, Frame, wire::LinkType};
 
 /// More frames teach nothing that fewer do not.
 const FRAMES_MAX: usize = 600;
@@ -120,6 +120,7 @@ impl Script {
             clock_ns: self.clock_ns,
             number: self.frames.len() as u64 + 1,
             origin: self.memory.len() as u64 + 1,
+            checksum: ChecksumStatus::Unknown,
         });
         self.memory.extend(&bytes[..captured]);
     }

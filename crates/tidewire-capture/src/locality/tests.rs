@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidewire_core::{Batch, Frame};
+use tidewire_core::{Batch, ChecksumStatus, Frame};
 use tidewire_wire::{Kind, LinkType, Settings as Walk, addresses, decode, ports};
 
 use super::*;
@@ -26,6 +26,7 @@ impl Pile {
             clock_ns: number,
             number,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         });
         self.memory.extend_from_slice(bytes);
     }

@@ -21,7 +21,7 @@ pub use rejection::Rejection;
 use table::{NIL, Table};
 
 use crate::{
-    Config, DefragPolicy, Frame,
+    ChecksumStatus, Config, DefragPolicy, Frame,
     wire::{Decoded, Tunnel},
 };
 
@@ -143,6 +143,8 @@ pub struct Rebuilt<'a> {
     pub conflict_bytes: u64,
     /// The policy that decided overlaps.
     pub policy: DefragPolicy,
+    /// [`ChecksumStatus::NotReady`] where all fragments are that, else [`ChecksumStatus::Unknown`].
+    pub checksum: ChecksumStatus,
 }
 
 impl<'a> Rebuilt<'a> {

@@ -6,7 +6,7 @@ use super::{
     table::{Links, NIL},
 };
 use crate::{
-    DefragPolicy, Frame,
+    ChecksumStatus, DefragPolicy, Frame,
     wire::{Decoded, Tunnel},
 };
 
@@ -47,6 +47,8 @@ pub(super) struct Datagram {
     pub frame_bytes: u64,
     pub ip_bytes: u64,
     pub last_number: u64,
+    /// `NotReady` while all fragments are: the kernel verifies a datagram whose fragments differ (`inet_frag_reasm_finish`).
+    pub checksum: ChecksumStatus,
 }
 
 impl Datagram {
@@ -82,11 +84,18 @@ impl Datagram {
             frame_bytes: 0,
             ip_bytes: 0,
             last_number: 0,
+            checksum: ChecksumStatus::Unknown,
         }
     }
 
     /// Counts a fragment.
     pub fn note(&mut self, frame: &Frame, decoded: &Decoded) {
+        let is_ready = frame.checksum != ChecksumStatus::NotReady;
+        if self.fragments == 0 && !is_ready {
+            self.checksum = ChecksumStatus::NotReady;
+        } else if is_ready {
+            self.checksum = ChecksumStatus::Unknown;
+        }
         self.fragments += 1;
         self.frame_bytes += u64::from(frame.wire_bytes);
         self.ip_bytes += u64::from(decoded.ip_bytes);
@@ -200,6 +209,7 @@ impl Datagram {
             overlaps: self.assembly.overlaps,
             conflict_bytes: self.assembly.conflict_bytes,
             policy: self.policy,
+            checksum: self.checksum,
         }
     }
 }

@@ -5,7 +5,10 @@ mod model;
 mod vectors;
 
 use super::*;
-use crate::wire::{Kind, LinkType};
+use crate::{
+    ChecksumStatus,
+    wire::{Kind, LinkType},
+};
 
 /// A fragment as the tests write it.
 #[derive(Clone, Debug)]
@@ -58,6 +61,7 @@ pub(super) fn frame(bytes: &[u8], number: u64, clock_ns: u64) -> Frame {
         clock_ns,
         number,
         origin: 0,
+        checksum: ChecksumStatus::Unknown,
     }
 }
 

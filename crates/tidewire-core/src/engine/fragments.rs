@@ -76,7 +76,14 @@ impl<H: Handler> Engine<H> {
         if decoded.vlan[0] == 0xffff {
             decoded.vlan = rebuilt.vlan;
         }
-        let inner = Frame { link: LinkType::RAW, captured_bytes: length, wire_bytes: length, origin: 0, ..*frame };
+        let inner = Frame {
+            link: LinkType::RAW,
+            captured_bytes: length,
+            wire_bytes: length,
+            origin: 0,
+            checksum: rebuilt.checksum,
+            ..*frame
+        };
         if decoded.kind == Kind::Fragment {
             // The outer fragments have their fate; the inner datagram is told of when it is whole.
             if nesting < NESTING_MAX {

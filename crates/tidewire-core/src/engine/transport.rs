@@ -2,11 +2,12 @@
 
 use super::{Engine, Prepared, core::Core};
 use crate::{
-    AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket, TcpState,
+    AnomalyKind, ChecksumMode, ChecksumStatus, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket,
+    TcpState,
     flow::{Flow, Found, HalfOpen, Key, NO_SLOT, PendingSyn, bits, half},
     tcp::{Payload, Segment, flag},
     wire::{
-        Decoded, Kind,
+        Decoded, Kind, TunnelKind,
         checksum::{self, Checksum},
     },
 };
@@ -209,7 +210,9 @@ impl<H: Handler> Engine<H> {
             client_is_a: from_a,
             scale: segment.scale.unwrap_or(0),
             tcp_flags: segment.flags,
-            good_checksum: self.core.config.checksum != ChecksumMode::Ignore && !is_bad(packet),
+            good_checksum: self.core.config.checksum != ChecksumMode::Ignore
+                && packet.frame.checksum != ChecksumStatus::NotReady
+                && !is_bad(packet),
             signed: segment.signed,
             ..HalfOpen::default()
         };
@@ -621,7 +624,7 @@ impl<H: Handler> Core<H> {
         let half = &mut flow.halves[direction as usize];
         if !is_bad(packet) {
             // Hosts compute some packets without payload in software even where the rest is offloaded.
-            if packet.decoded.payload_bytes > 0 {
+            if packet.decoded.payload_bytes > 0 && packet.frame.checksum != ChecksumStatus::NotReady {
                 half.flags |= half::GOOD_CHECKSUM;
             }
             return None;
@@ -639,8 +642,22 @@ impl<H: Handler> Core<H> {
 /// Whether a receiving host would drop the packet for a checksum (or it is one that only offloading explains).
 #[inline]
 fn is_bad(packet: &Packet<'_>) -> bool {
-    let wrong = |found| matches!(found, Checksum::Bad | Checksum::Offloaded);
-    wrong(checksum::transport_checksum(packet.bytes, packet.decoded))
+    is_transport_bad(packet)
         || packet.decoded.ip_version == 4
             && checksum::ipv4_header_checksum(packet.bytes, packet.decoded) == Checksum::Bad
+}
+
+/// The same of the transport's checksum alone, with what the frame's source knows of it.
+#[inline]
+fn is_transport_bad(packet: &Packet<'_>) -> bool {
+    let status = packet.frame.checksum;
+    // In a tunnel the kernel may have meant the outer checksum.
+    if status != ChecksumStatus::Unknown && packet.decoded.tunnel.kind == TunnelKind::None {
+        return false;
+    }
+    match checksum::transport_checksum(packet.bytes, packet.decoded) {
+        Checksum::Bad => true,
+        Checksum::Offloaded => status != ChecksumStatus::NotReady,
+        _ => false,
+    }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use tidewire_core::{
-    Batch, ChecksumMode, Chunk, Config, Direction, EndReason, Engine, Fate, Frame, Gap, Handler, Ledger, Share, Stream,
-    wire::LinkType,
+    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Direction, EndReason, Engine, Fate, Frame, Gap, Handler,
+    Ledger, Share, Stream, wire::LinkType,
 };
 
 // Not every test uses all of them.
@@ -159,12 +159,15 @@ impl Handler for Witness {
 /// An engine that is given one packet after the other.
 pub struct Feed<H: Handler> {
     pub engine: Engine<H>,
+    /// What is known of the checksums of the packets to come.
+    pub checksum: ChecksumStatus,
     number: u64,
 }
 
 impl<H: Handler> Feed<H> {
     pub fn new(config: &Config, handler: H) -> Self {
-        Self { engine: Engine::new(config.clone(), Share::ALL, handler), number: 0 }
+        let engine = Engine::new(config.clone(), Share::ALL, handler);
+        Self { engine, checksum: ChecksumStatus::Unknown, number: 0 }
     }
 
     /// A packet of a link type, of which `cut` bytes were not captured.
@@ -181,6 +184,7 @@ impl<H: Handler> Feed<H> {
             clock_ns: time_ns,
             number: self.number,
             origin: 0,
+            checksum: self.checksum,
         };
         self.engine.process(&Batch { memory: &bytes[..captured], frames: &[frame] });
     }
@@ -248,6 +252,7 @@ pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<
             clock_ns: time,
             number: number as u64 + 1,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         });
         memory.extend(&bytes[..captured]);
     }

@@ -8,7 +8,7 @@ use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use clap::Parser;
 use pcap::{Activated, Capture, Error};
-use tidewire_core::{Frame, wire::LinkType};
+use tidewire_core::{ChecksumStatus, Frame, wire::LinkType};
 use tidewire_lab::{
     locality::apps::{Application, Kinds},
     sys::thread_cpu_ns,
@@ -95,6 +95,7 @@ fn deliver(capture: &mut Capture<dyn Activated>, application: &mut dyn Applicati
             clock_ns: time_ns,
             number: packets,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         };
         application.packet(&frame, packet.data);
     });

@@ -3,7 +3,7 @@
 use std::{io, path::Path};
 
 use tidewire_capture::{Block, Error, LinkType, Source};
-use tidewire_core::Frame;
+use tidewire_core::{ChecksumStatus, Frame};
 
 use crate::{
     pcapfile::Writer,
@@ -155,6 +155,7 @@ impl Trace {
             clock_ns: time_ns,
             number: number + 1,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         });
         self.memory.extend_from_slice(&header);
         self.memory.extend_from_slice(payload);

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use libc::timeval;
-use tidewire_capture::{Frame, LinkType, locality::Sorter, sys::prefetch::prefetch};
+use tidewire_capture::{ChecksumStatus, Frame, LinkType, locality::Sorter, sys::prefetch::prefetch};
 
 use crate::abi::types::PacketHeader;
 
@@ -55,6 +55,7 @@ impl Batch {
             clock_ns: 0,
             number: 0,
             origin: 0,
+            checksum: ChecksumStatus::Unknown,
         };
         self.frames.push(frame);
         self.stamps.push(header.ts);

@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use tidewire_core::Frame;
+use tidewire_core::{ChecksumStatus, Frame};
 use tidewire_wire::LinkType;
 
 use super::{
@@ -213,6 +213,7 @@ impl PacketRing {
             clock_ns: 0,
             number: 0,
             origin: 0,
+            checksum: checksum_status(header.tp_status),
         })
     }
 
@@ -236,6 +237,18 @@ impl PacketRing {
         self.counts.received += u64::from(all.saturating_sub(dropped));
         self.counts.dropped += u64::from(dropped);
         Ok(())
+    }
+}
+
+/// What the kernel says of a frame's checksum in its status (`tpacket_rcv`, net/packet/af_packet.c).
+#[inline]
+fn checksum_status(status: u32) -> ChecksumStatus {
+    if status & libc::TP_STATUS_CSUMNOTREADY != 0 {
+        ChecksumStatus::NotReady
+    } else if status & libc::TP_STATUS_CSUM_VALID != 0 {
+        ChecksumStatus::Verified
+    } else {
+        ChecksumStatus::Unknown
     }
 }
 

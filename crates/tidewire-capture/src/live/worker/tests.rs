@@ -4,6 +4,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use tidewire_core::ChecksumStatus;
 use tidewire_wire::LinkType;
 
 use super::*;
@@ -42,6 +43,7 @@ impl Ring for Fake {
                 clock_ns: 0,
                 number: 0,
                 origin: 0,
+                checksum: ChecksumStatus::Unknown,
             });
         }
         Ok(())

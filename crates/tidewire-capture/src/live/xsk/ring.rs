@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_core::Frame;
+use tidewire_core::{ChecksumStatus, Frame};
 use tidewire_wire::LinkType;
 
 use super::{home::Home, side::Side, slot::FilterSlot};
@@ -241,6 +241,7 @@ impl XskRing {
                 clock_ns: 0,
                 number: 0,
                 origin: 0,
+                checksum: ChecksumStatus::Unknown,
             });
             self.rx.advance(parts);
             noted += 1;

@@ -1,0 +1,131 @@
+//! What a frame's source knows of its checksum: what a host would accept is no anomaly and is delivered, in every mode.
+
+mod common;
+
+use common::{ACK, Feed, Seg, Told, Witness, config, fate, handshake, udp};
+use tidewire_core::{ChecksumMode, ChecksumStatus, Config, Fate, Ledger, wire::LinkType};
+
+const MODES: [ChecksumMode; 2] = [ChecksumMode::Auto, ChecksumMode::Verify];
+
+fn with(checksum: ChecksumMode) -> Config {
+    Config { checksum, ..config() }
+}
+
+/// The only stream of packets that have a status each.
+fn only(config: &Config, packets: &[(ChecksumStatus, Vec<u8>)]) -> (Option<Told>, Ledger) {
+    let mut feed = Feed::new(config, Witness::default());
+    for (status, bytes) in packets {
+        feed.checksum = *status;
+        feed.packet(LinkType::RAW, bytes, 0, 1_000_000_000);
+    }
+    let (witness, ledger) = feed.finish();
+    assert!(witness.streams.len() <= 1);
+    (witness.streams.into_values().next(), ledger)
+}
+
+fn tcp_payload() -> Vec<Seg> {
+    let mut segments = handshake(100, 500);
+    segments.push(Seg::new(true, 101, 501, ACK, b"request"));
+    segments.push(Seg::new(false, 501, 108, ACK, b"answer"));
+    segments
+}
+
+/// The segments' checksums are all zero, which is wrong.
+fn tcp(status: ChecksumStatus) -> Vec<(ChecksumStatus, Vec<u8>)> {
+    tcp_payload().iter().map(|segment| (status, segment.bytes())).collect()
+}
+
+#[test]
+fn checksums_that_are_not_ready_or_verified_are_no_anomaly() {
+    for mode in MODES {
+        for status in [ChecksumStatus::NotReady, ChecksumStatus::Verified] {
+            let (told, ledger) = only(&with(mode), &tcp(status));
+            let told = told.expect("a stream");
+            assert_eq!(told.bytes, [b"request".to_vec(), b"answer".to_vec()], "{mode:?} {status:?}");
+            assert_eq!(told.anomalies, Vec::<String>::new(), "{mode:?} {status:?}");
+            assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
+        }
+        let (told, ledger) = only(&with(mode), &tcp(ChecksumStatus::Unknown));
+        let noted = told.is_some_and(|told| told.anomalies.iter().any(|kind| kind == "bad_checksum"));
+        assert!(noted || fate(&ledger, Fate::BadChecksum) > 0, "the bytes alone say that they are wrong: {mode:?}");
+    }
+}
+
+#[test]
+fn merged_segments_behind_verified_ones_are_delivered() {
+    for mode in MODES {
+        let mut packets = tcp(ChecksumStatus::Verified);
+        packets.push((ChecksumStatus::NotReady, Seg::new(true, 108, 507, ACK, &[b'm'; 4000]).bytes()));
+        let (told, _) = only(&with(mode), &packets);
+        let told = told.expect("a stream");
+        assert_eq!(told.bytes[0].len(), 7 + 4000);
+        assert!(told.anomalies.is_empty() && told.gaps.iter().all(Vec::is_empty), "{told:?}");
+    }
+}
+
+#[test]
+fn a_wrong_ipv4_header_stays_wrong() {
+    for status in [ChecksumStatus::NotReady, ChecksumStatus::Verified] {
+        let mut packets = tcp(status);
+        // (Zero stands for one that the card fills in.)
+        packets[3].1[10..12].copy_from_slice(&[0xde, 0xad]);
+        let (told, ledger) = only(&with(ChecksumMode::Verify), &packets);
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 1, "{status:?}");
+        assert_eq!(told.expect("a stream").bytes[0], b"");
+    }
+}
+
+/// IPv4 with GRE before a packet.
+fn in_gre(inner: &[u8]) -> Vec<u8> {
+    let total = (24 + inner.len()) as u16;
+    let mut bytes = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 47, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0, 0, 8, 0];
+    bytes[2..4].copy_from_slice(&total.to_be_bytes());
+    bytes.extend(inner);
+    bytes
+}
+
+#[test]
+fn in_a_tunnel_the_status_may_be_the_outer_checksums() {
+    for status in [ChecksumStatus::NotReady, ChecksumStatus::Verified] {
+        let packets: Vec<_> = tcp(status).into_iter().map(|(status, bytes)| (status, in_gre(&bytes))).collect();
+        let (_, ledger) = only(&with(ChecksumMode::Verify), &packets);
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 5, "{status:?}");
+    }
+    // What only an unfinished checksum looks like: the sum of the pseudo-header.
+    let partial = |segment: &Seg| {
+        let mut bytes = segment.bytes();
+        let length = bytes.len() - 20;
+        let mut sum = bytes[12..20].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+        sum += 6 + length as u32;
+        sum = (sum & 0xffff) + (sum >> 16);
+        bytes[36..38].copy_from_slice(&(sum as u16).to_be_bytes());
+        (ChecksumStatus::NotReady, in_gre(&bytes))
+    };
+    let packets: Vec<_> = tcp_payload().iter().map(partial).collect();
+    let (told, ledger) = only(&with(ChecksumMode::Verify), &packets);
+    assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
+    assert_eq!(told.expect("a stream").bytes[1], b"answer");
+}
+
+#[test]
+fn a_datagram_is_not_ready_where_all_fragments_are() {
+    use ChecksumStatus::{NotReady, Unknown, Verified};
+    let mut whole = udp(4000, &[b'u'; 40]);
+    whole[26..28].copy_from_slice(&[0xde, 0xad]);
+    let fragment = |from: usize, to: usize, more: bool| {
+        let mut bytes = whole[..20].to_vec();
+        bytes[2..4].copy_from_slice(&((20 + to - from) as u16).to_be_bytes());
+        let place = (from / 8) as u16 | if more { 0x2000 } else { 0 };
+        bytes[6..8].copy_from_slice(&place.to_be_bytes());
+        bytes.extend(&whole[20 + from..20 + to]);
+        bytes
+    };
+    let cases = [([NotReady; 2], true), ([NotReady, Unknown], false), ([Unknown, NotReady], false)];
+    for (statuses, is_taken) in cases.into_iter().chain([([Verified; 2], false), ([Unknown; 2], false)]) {
+        let fragments = [fragment(24, 48, false), fragment(0, 24, true)];
+        let packets: Vec<_> = statuses.into_iter().zip(fragments).collect();
+        let (told, _) = only(&with(ChecksumMode::Verify), &packets);
+        let delivered = told.map_or(0, |told| told.bytes[0].len());
+        assert_eq!(delivered, if is_taken { 40 } else { 0 }, "{statuses:?}");
+    }
+}
