@@ -6,6 +6,7 @@ scripts/setup.sh build
 cargo fmt --all --check
 scripts/bpf.sh --check
 cargo clippy --locked --workspace --all-targets --profile quick -- -D warnings
+cargo clippy --locked -p tidewire-cli --no-default-features --profile quick -- -D warnings # what `make demo` builds
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --profile quick
 cargo test --locked --profile quick -p tidewire-lab --test house
 echo "lint: passed"

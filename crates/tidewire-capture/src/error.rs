@@ -146,6 +146,7 @@ pub enum Error {
     #[error("{0}")]
     Setting(String),
     /// The caller's: a steering program that cannot run here.
+    #[cfg(feature = "live")]
     #[error("{0}")]
     Steering(#[from] tidewire_steer::Error),
 }

@@ -15,7 +15,11 @@
 //! }
 //! # Ok::<(), tidewire_capture::Error>(())
 //! ```
+//!
+//! The feature `live` (on by default) is all that has to do with interfaces; without it there are files, merging and
+//! filters only, and no system calls beyond the standard library's.
 #![deny(unsafe_code)]
+#![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
 mod block;
 mod error;
@@ -23,19 +27,25 @@ mod filter;
 mod filtered;
 mod input;
 mod limits;
+#[cfg(feature = "live")]
 pub mod live;
+#[cfg(feature = "live")]
 pub mod locality;
 mod merge;
 mod pcap;
 mod pcapng;
+#[cfg(feature = "live")]
 pub mod privilege;
 mod reader;
+#[cfg(feature = "live")]
 pub mod sys;
 mod walk;
 
 pub use block::{Block, Source};
 pub use error::{Damage, Error};
-pub use filter::{Filter, FilterEnding, FilterHook, Instruction as ClassicInstruction};
+pub use filter::{Filter, Instruction as ClassicInstruction};
+#[cfg(feature = "live")]
+pub use filter::{FilterEnding, FilterHook};
 pub use filtered::Filtered;
 pub use merge::Merge;
 pub use reader::Reader;

@@ -256,7 +256,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let mut is_closed = false;
     let ending = stop.clone();
     let look = |report: &LiveReport| counts.look(report, &ending);
-    let capture = session::watched(capture, &options.live, &stop, look, &mut is_closed, &[])?;
+    let capture = live::watched(capture, &options.live, &stop, look, &mut is_closed, &[])?;
     let outcome = capture.count(Duration::from_nanos(options.work.0));
     session::DONE.store(true, Ordering::Relaxed);
     let outcome = outcome?;

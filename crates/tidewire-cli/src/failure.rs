@@ -83,12 +83,11 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
             Error::Capture(
-                CaptureError::Filter { .. }
-                | CaptureError::NoInterface { .. }
-                | CaptureError::Setting(_)
-                | CaptureError::Steering(_),
+                CaptureError::Filter { .. } | CaptureError::NoInterface { .. } | CaptureError::Setting(_),
             )
             | Error::Setting { .. } => Self::Usage(error.to_string()),
+            #[cfg(feature = "live")]
+            Error::Capture(CaptureError::Steering(_)) => Self::Usage(error.to_string()),
             _ => Self::Input(error.to_string()),
         }
     }

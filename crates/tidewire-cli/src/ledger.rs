@@ -2,10 +2,10 @@
 
 use std::{fmt::Write, time::Duration};
 
-use tidewire::{AnomalyKind, Fate, Ledger, Malformation, live::LiveReport};
+use tidewire::{AnomalyKind, Fate, Ledger, Malformation};
 
 use crate::{
-    live,
+    live::{self, LiveReport},
     output::{Object, push_number},
     units::{Bytes, Count},
 };

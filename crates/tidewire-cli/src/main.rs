@@ -1,37 +1,51 @@
 //! The `tidewire` command: flows and streams from capture files and interfaces.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
+#[cfg(feature = "live")]
 mod check_steering;
 mod config_file;
+#[cfg(feature = "live")]
 mod count;
 mod datagrams;
 mod extract;
 mod failure;
 mod flows;
 mod follow;
+#[cfg(feature = "live")]
 mod generate;
 mod kept;
+#[cfg(feature = "live")]
 mod lab;
 mod ledger;
+#[cfg(not(feature = "live"))]
+#[path = "files_only.rs"]
+mod live;
+#[cfg(feature = "live")]
 mod live;
 mod manual;
 mod matching;
+#[cfg(feature = "live")]
 mod metrics;
 mod options;
 mod output;
 mod patterns;
 // What the drop-in library would read, to find mistakes before it is loaded. A library of its own cannot be linked: its
 // symbols are those of the libpcap that this command compiles filters with.
+#[cfg(feature = "live")]
 #[path = "../../tidewire-pcap/src/config/mod.rs"]
 mod pcap_config;
 mod record;
 mod rows;
+#[cfg(feature = "live")]
 mod run;
 mod session;
 mod sink;
+#[cfg(feature = "live")]
 mod split;
 mod streams;
 mod table;
+#[cfg(feature = "live")]
 mod top;
 mod units;
 mod values;
@@ -61,13 +75,21 @@ enum Command {
     Follow(follow::Options),
     Match(matching::Options),
     Datagrams(datagrams::Options),
+    #[cfg(feature = "live")]
     Count(count::Options),
+    #[cfg(feature = "live")]
     Top(top::Options),
+    #[cfg(feature = "live")]
     CheckSteering(check_steering::Options),
+    #[cfg(feature = "live")]
     Gen(generate::Options),
+    #[cfg(feature = "live")]
     Lab(lab::Options),
+    #[cfg(feature = "live")]
     Split(split::Options),
+    #[cfg(feature = "live")]
     Run(run::Options),
+    #[cfg(feature = "live")]
     #[command(hide = true)]
     RunGuard(run::guard::Options),
     #[command(hide = true)]
@@ -88,13 +110,21 @@ fn main() -> ExitCode {
         Command::Extract(options) => extract::run(options),
         Command::Follow(options) => follow::run(options),
         Command::Datagrams(options) => datagrams::run(options),
+        #[cfg(feature = "live")]
         Command::Count(options) => count::run(options),
+        #[cfg(feature = "live")]
         Command::Top(options) => top::run(options),
+        #[cfg(feature = "live")]
         Command::CheckSteering(options) => check_steering::run(options),
+        #[cfg(feature = "live")]
         Command::Gen(options) => generate::run(options),
+        #[cfg(feature = "live")]
         Command::Lab(options) => lab::run(options),
+        #[cfg(feature = "live")]
         Command::Split(options) => split::run(options),
+        #[cfg(feature = "live")]
         Command::Run(options) => run::run(options),
+        #[cfg(feature = "live")]
         Command::RunGuard(options) => run::guard::run(options),
         Command::Man(options) => manual::run(options, Program::command()),
     };

@@ -1,26 +1,22 @@
 //! One run: Ctrl-C, the progress bar, what is said at the end.
 
 use std::{
-    cell::RefCell,
     io::{IsTerminal, Write as _},
     path::{Path, PathBuf},
-    rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tidewire::{Capture, CaptureError, Handler, Ledger, Mode, Outcome, Progress, Stop, live::LiveReport};
+use tidewire::{Capture, CaptureError, Handler, Ledger, Mode, Outcome, Progress, Stop};
 
 use crate::{
     failure::{self, Failure},
     ledger,
-    live::{self, Live},
-    metrics::Metrics,
+    live::{self, LiveReport},
     options::Common,
-    output::{self, Out},
+    output::Out,
     sink::Sink,
-    top,
     units::Bytes,
     values::StatsFormat,
 };
@@ -86,23 +82,12 @@ impl<'a> Session<'a> {
     ) -> Result<(Vec<H>, Closing), Failure> {
         let capture = self.common.capture(mode)?.stop_when(&self.stop);
         let outcome = if self.common.live.is_on() {
-            let mut is_closed = false;
-            let live = &self.common.live;
-            let flush = |_: &LiveReport| sinks.iter().for_each(|sink| sink.flush());
-            let capture = watched(capture, live, &self.stop, flush, &mut is_closed, &self.writable)?;
-            let outcome = capture.run(make);
-            DONE.store(true, Ordering::Relaxed);
-            for sink in sinks {
-                sink.finish()?;
-            }
-            if is_closed {
-                return Err(Failure::ClosedPipe);
-            }
-            outcome?
+            live::run(capture, &self.common.live, &self.stop, sinks, &self.writable, make)?
         } else {
             read(capture, &mut make)?
         };
-        let Outcome { handlers, ledger, damages, elapsed, interrupted, live, .. } = outcome;
+        let live = live::report_of(&outcome);
+        let Outcome { handlers, ledger, damages, elapsed, interrupted, .. } = outcome;
         let signal = INTERRUPTED.load(Ordering::Relaxed);
         let stopped = interrupted && !signal;
         // A signal that came while the last read was waiting counts, too. It is how a capture from interfaces ends.
@@ -124,65 +109,14 @@ fn read<H: Handler + Send>(
     outcome
 }
 
-/// What goes on beside a capture from interfaces: privileges are given up before it begins, signals end it, what is to be
-/// said is said, figures are shown, and `look` is called with reports. Files may be written below `writable` only.
-pub fn watched<'a>(
-    capture: Capture<'a>,
-    live: &'a Live,
-    stop: &'a Stop,
-    mut look: impl FnMut(&LiveReport) + 'a,
-    is_closed: &'a mut bool,
-    writable: &[PathBuf],
-) -> Result<Capture<'a>, Failure> {
-    // Bound with the privileges that there still are; the thread begins without them.
-    let metrics = live.metrics.as_deref().map(Metrics::bind).transpose()?;
-    let metrics = Rc::new(RefCell::new(metrics));
-    let shown = Rc::clone(&metrics);
-    let confinement = live.confinement(writable);
-    let capture = capture.before_start(move |interfaces| {
-        if !live.quiet {
-            live::say_engines(interfaces);
-        }
-        live::say_down(interfaces);
-        // Before any thread is started, that of signals too: what a thread has, it keeps.
-        if let Some(confinement) = confinement {
-            confinement.confine()?.missing.iter().for_each(failure::say);
-        }
-        begin(stop, metrics.borrow_mut().as_mut(), live.quiet)
-            .map_err(|failure| CaptureError::Setting(failure.to_string()))
-    });
-    let capture = capture.on_trouble(live::say_trouble).on_event(live::say_event);
-    Ok(capture.on_report(move |report| {
-        if let Some(metrics) = &*shown.borrow() {
-            metrics.publish(report);
-        }
-        look(report);
-        // Nothing may be printed for long: whoever has seen enough is noticed all the same.
-        if output::is_closed() {
-            *is_closed = true;
-            stop.raise();
-        }
-    }))
-}
-
-/// Starts the threads that stand beside a capture. Until now a signal ended the program: nothing had been gathered.
-fn begin(stop: &Stop, metrics: Option<&mut Metrics>, quiet: bool) -> Result<(), Failure> {
-    on_interrupt(stop, true)?;
-    let Some(metrics) = metrics else { return Ok(()) };
-    metrics.start()?;
-    if !quiet {
-        failure::say(format_args!("figures are at http://{}/metrics", metrics.address()));
-    }
-    Ok(())
-}
-
 /// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is
 /// told. A second one ends everything. SIGTERM and SIGHUP do the same.
-fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
+pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
     let stop = stop.clone();
     let handler = move || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            top::give_back();
+            #[cfg(feature = "live")]
+            crate::top::give_back();
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
         stop.raise();

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -118,6 +118,27 @@ fn crates_depend_downwards_only() {
             let theirs = floor(&edge).unwrap_or_else(|| panic!("{edge} has no floor"));
             assert!(theirs < mine, "{name} (floor {mine}) must not depend on {edge} (floor {theirs})");
         }
+    }
+}
+
+/// What `make demo` builds is what a newcomer waits for.
+#[test]
+fn the_demo_builds_few_crates() {
+    let script = fs::read_to_string(root().join("scripts/demo.sh")).expect("the script");
+    let what = ["-p", "tidewire-cli", "--no-default-features"];
+    assert!(script.contains(&what.join(" ")), "the demo does not build {what:?}: this test looks at something else");
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
+        .args(what)
+        .current_dir(root())
+        .output()
+        .expect("cargo tree");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let crates: BTreeSet<&str> = text.lines().filter_map(|line| line.split(" (").next()).collect();
+    assert!((10..100).contains(&crates.len()), "{} crates: {crates:#?}", crates.len());
+    for live in ["aya v", "landlock v", "seccompiler v", "ratatui v", "tidewire-gen v"] {
+        assert!(!crates.iter().any(|name| name.starts_with(live)), "{live} belongs to the feature `live`");
     }
 }
 

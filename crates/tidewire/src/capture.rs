@@ -2,18 +2,18 @@
 
 use std::{io::Read, path::PathBuf, time::Duration};
 
-use tidewire_capture::{
-    Error as CaptureError, Filter, Reader, Source,
-    live::{self, InKernel, InterfaceEvent, LiveSettings, kernel::Shed},
-};
+#[cfg(feature = "live")]
+use tidewire_capture::live::LiveSettings;
+use tidewire_capture::{Error as CaptureError, Filter, Reader, Source};
 use tidewire_core::{ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, Ledger, Mode, TcpPolicy};
 
+#[cfg(feature = "live")]
+use crate::live::{Beside, LiveReport};
 use crate::{
     Error,
     classify::{Rule, Rules},
     control::{Progress, Stop},
     history::rereadable,
-    live::{BeforeStart, Beside, InterfaceReport, LiveReport, OnEvent, OnReport, OnTrouble},
     reading::{OnProgress, Reading},
     run,
 };
@@ -24,19 +24,11 @@ pub const WORKERS_MAX: usize = 64;
 /// Largest chunk, in bytes.
 pub const CHUNK_BYTES_MAX: u32 = 16 << 20;
 
-/// Silence after which a stream of a live capture ends.
-pub const LIVE_INACTIVITY: Duration = Duration::from_secs(600);
-
-/// How long a hole of a live capture is waited for that the receiver has acknowledged.
-pub const LIVE_HOLE: Duration = Duration::from_secs(5);
-
-/// How long a connection that is over is kept, in a live capture, for packets that come late.
-pub const LIVE_CLOSED: Duration = Duration::from_secs(10);
-
-enum Input {
+pub(crate) enum Input {
     Files(Vec<PathBuf>),
     Reader(Box<dyn Read + Send>),
     Source(Box<dyn Source>),
+    #[cfg(feature = "live")]
     Live(Box<LiveSettings>),
 }
 
@@ -45,20 +37,16 @@ enum Input {
 /// Build one with [`files`](Self::files), [`reader`](Self::reader) or [`source`](Self::source), set what differs from
 /// the defaults, and end with [`run_with`](Self::run_with) (one worker, on this thread) or [`run`](Self::run).
 pub struct Capture<'a> {
-    input: Input,
-    filter: Option<String>,
-    workers: usize,
-    config: Config,
+    pub(crate) input: Input,
+    pub(crate) filter: Option<String>,
+    pub(crate) workers: usize,
+    pub(crate) config: Config,
     key_is_set: bool,
-    rules: Vec<Rule>,
+    pub(crate) rules: Vec<Rule>,
     progress: OnProgress<'a>,
-    stop: Stop,
-    duration: Option<Duration>,
-    most: Option<u64>,
-    before_start: BeforeStart<'a>,
-    on_report: OnReport<'a>,
-    on_trouble: OnTrouble<'a>,
-    on_event: OnEvent<'a>,
+    pub(crate) stop: Stop,
+    #[cfg(feature = "live")]
+    pub(crate) beside: Beside<'a>,
 }
 
 /// What a run came to.
@@ -76,6 +64,7 @@ pub struct Outcome<H> {
     /// Whether [`Stop`] was raised before the input ended.
     pub interrupted: bool,
     /// Of a live capture, the last report: from the interface to the handler.
+    #[cfg(feature = "live")]
     pub live: Option<LiveReport>,
 }
 
@@ -107,64 +96,7 @@ impl<'a> Capture<'a> {
         Self::new(Input::Source(Box::new(source)))
     }
 
-    /// Captures from interfaces, until [`Stop`] is raised or after a [`duration`](Self::duration) or a number of
-    /// [`packets`](Self::packets). [`workers`](Self::workers) and [`filter`](Self::filter) are taken from here, not from
-    /// `settings`. Timeouts that files do not have are set: silence of [`LIVE_INACTIVITY`], holes of [`LIVE_HOLE`],
-    /// and connections that are over are told of after [`LIVE_CLOSED`].
-    #[must_use]
-    pub fn live(settings: LiveSettings) -> Self {
-        let mut capture = Self::new(Input::Live(Box::new(settings)));
-        capture.config.inactivity_timeout_ns = nanoseconds(LIVE_INACTIVITY);
-        capture.config.hole_timeout_ns = nanoseconds(LIVE_HOLE);
-        capture.config.closed_timeout_ns = nanoseconds(LIVE_CLOSED);
-        capture
-    }
-
-    /// Ends a live capture after this long.
-    #[must_use]
-    pub fn duration(mut self, most: Duration) -> Self {
-        self.duration = Some(most);
-        self
-    }
-
-    /// Ends a live capture after so many packets.
-    #[must_use]
-    pub fn packets(mut self, most: u64) -> Self {
-        self.most = Some(most);
-        self
-    }
-
-    /// Called when every ring of a live capture is open, before a worker begins: with the interfaces, and how their frames
-    /// are got. An error ends the run there. The place to give up privileges.
-    #[must_use]
-    pub fn before_start(mut self, call: impl FnOnce(&[InterfaceReport]) -> Result<(), CaptureError> + 'a) -> Self {
-        self.before_start = Some(Box::new(call));
-        self
-    }
-
-    /// Called about five times a second with where the packets of a live capture are; last when it has ended.
-    #[must_use]
-    pub fn on_report(mut self, call: impl FnMut(&LiveReport) + 'a) -> Self {
-        self.on_report = Some(Box::new(call));
-        self
-    }
-
-    /// Called when an interface of a live capture goes down, comes up, goes, comes back or is renamed: none of these ends
-    /// the capture.
-    #[must_use]
-    pub fn on_event(mut self, call: impl FnMut(&InterfaceEvent) + 'a) -> Self {
-        self.on_event = Some(Box::new(call));
-        self
-    }
-
-    /// Called with what goes wrong with an interface without ending a live capture: it is down, or gone.
-    #[must_use]
-    pub fn on_trouble(mut self, call: impl FnMut(&CaptureError) + 'a) -> Self {
-        self.on_trouble = Some(Box::new(call));
-        self
-    }
-
-    fn new(input: Input) -> Self {
+    pub(crate) fn new(input: Input) -> Self {
         Self {
             input,
             filter: None,
@@ -174,12 +106,8 @@ impl<'a> Capture<'a> {
             rules: Vec::new(),
             progress: None,
             stop: Stop::new(),
-            duration: None,
-            most: None,
-            before_start: None,
-            on_report: None,
-            on_trouble: None,
-            on_event: None,
+            #[cfg(feature = "live")]
+            beside: Beside::default(),
         }
     }
 
@@ -320,10 +248,9 @@ impl<'a> Capture<'a> {
     pub fn run_with<H: Handler>(mut self, handler: H) -> Result<Outcome<H>, Error> {
         self.settle()?;
         let worker = (handler, self.classifier()?);
-        if let Some(settings) = self.live_settings().map(|settings| self.in_kernel(settings, &worker.0)) {
-            let opened = live::open(&LiveSettings { workers: 1, ..settings })?;
-            let (config, beside) = self.beside(false);
-            return crate::live::alone(opened, config, worker, beside);
+        #[cfg(feature = "live")]
+        if self.is_live() {
+            return self.run_live_alone(worker);
         }
         let (reading, config) = self.open()?;
         Ok(run::alone(reading, config, worker))
@@ -341,29 +268,12 @@ impl<'a> Capture<'a> {
         }
         let workers = (0..self.workers).map(|index| Ok((handler(index), self.classifier()?)));
         let workers = workers.collect::<Result<Vec<_>, Error>>()?;
-        if let (Some(settings), Some(first)) = (self.live_settings(), workers.first()) {
-            let settings = self.in_kernel(settings, &first.0);
-            let opened = live::open(&settings)?;
-            let (config, beside) = self.beside(settings.pin);
-            return crate::live::together(opened, &config, workers, beside);
+        #[cfg(feature = "live")]
+        if self.is_live() {
+            return self.run_live_together(workers);
         }
         let (reading, config) = self.open()?;
         run::together(reading, &config, workers)
-    }
-
-    /// Counts the frames of a live capture without looking into them, with as many workers as set, and spends `busy` on
-    /// each. In the outcome and its reports the ledger has what was received, and bytes on the wire.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run); [`Error::Setting`] where this is no live capture.
-    pub fn count(self, busy: Duration) -> Result<Outcome<()>, Error> {
-        self.check()?;
-        let Some(settings) = self.live_settings() else {
-            return Err(Error::Setting { what: "only frames of interfaces are counted".into() });
-        };
-        let opened = live::open(&settings)?;
-        let (_, beside) = self.beside(settings.pin);
-        crate::live::count(opened, busy, beside)
     }
 
     /// Checks the settings and draws a key.
@@ -377,46 +287,6 @@ impl<'a> Capture<'a> {
         Ok(())
     }
 
-    /// The settings of a live capture, with what is set here.
-    fn live_settings(&self) -> Option<LiveSettings> {
-        let Input::Live(settings) = &self.input else { return None };
-        let filter = self.filter.clone().or_else(|| settings.filter.clone());
-        Some(LiveSettings { workers: self.workers, filter, ..(**settings).clone() })
-    }
-
-    /// What follows from the engine's settings, and from those of the applications that `handler` stands for, for
-    /// programs in the kernel.
-    fn in_kernel<H: Handler>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
-        let (config, needs) = (&self.config, &mut settings.kernel);
-        let outlets = if H::OUTLETS { handler.outlets() } else { Vec::new() };
-        if H::PACKETS {
-            // Packets beyond a cutoff are wanted, too.
-            needs.use_it = InKernel::Never;
-        }
-        let is_cut = |rule: &Rule| rule.cutoff.is_some();
-        needs.cuts = config.cutoff.0 != [u64::MAX; 2] || self.rules.iter().any(is_cut);
-        needs.cuts_all = config.cutoff.0 == [0; 2] && !self.rules.iter().any(is_cut);
-        if H::OUTLETS {
-            needs.cuts = outlets.iter().any(|outlet| outlet.cutoff.0 != [u64::MAX; 2] || outlet.exceptions);
-            needs.cuts_all = outlets.iter().all(|outlet| outlet.cutoff.0 == [0; 2] && !outlet.exceptions);
-        }
-        let priorities = outlets.iter().map(|outlet| outlet.priorities).fold(config.priorities, u8::max);
-        (needs.key_vlan, needs.wire) = (config.key_vlan, config.wire.clone());
-        needs.shed = config.shed.then(|| Shed {
-            base_threshold_permille: config.base_threshold_permille,
-            priorities,
-            overload_cutoff_bytes: config.overload_cutoff_bytes,
-            priority: 0,
-            ports: self.rules.iter().filter(|_| !H::OUTLETS).filter_map(Rule::port_priority).collect(),
-        });
-        settings
-    }
-
-    fn beside(self, pin: bool) -> (Config, Beside<'a>) {
-        let Self { stop, duration, most, before_start, on_report, on_trouble, on_event, config, .. } = self;
-        (config, Beside { stop, duration, most, pin, before_start, on_report, on_trouble, on_event })
-    }
-
     fn open(self) -> Result<(Reading<'a>, Config), Error> {
         let filter = self.filter.as_deref().map(Filter::new).transpose()?;
         let mut again = None;
@@ -428,6 +298,7 @@ impl<'a> Capture<'a> {
             Input::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
             Input::Source(source) => source,
             // Taken care of before.
+            #[cfg(feature = "live")]
             Input::Live(_) => return Err(Error::Setting { what: "interfaces are not read like files".into() }),
         };
         Ok((Reading::new(source, filter, self.progress, self.stop, again), self.config))
@@ -440,7 +311,7 @@ impl<'a> Capture<'a> {
         Ok(Some(Box::new(Rules::compile(&self.rules)?)))
     }
 
-    fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let config = &self.config;
         let refuse = |what: String| Err(Error::Setting { what });
         if self.workers == 0 || self.workers > WORKERS_MAX {

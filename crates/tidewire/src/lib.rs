@@ -147,7 +147,13 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Features
+//!
+//! `live` (on by default): captures from interfaces. Without it, `Capture::live` and the module `live` are not there,
+//! fewer crates are built, and only files and readers are captured from.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
 mod applications;
 mod capture;
@@ -156,16 +162,19 @@ mod community;
 mod control;
 mod error;
 mod history;
+#[cfg(feature = "live")]
 pub mod live;
 mod reading;
 mod run;
 mod timed;
 
 pub use applications::{APPLICATIONS_MAX, Application, Applications, Delivered, Id};
-pub use capture::{CHUNK_BYTES_MAX, Capture, LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, Outcome, WORKERS_MAX};
+pub use capture::{CHUNK_BYTES_MAX, Capture, Outcome, WORKERS_MAX};
 pub use community::community_id;
 pub use control::{Progress, Stop};
 pub use error::Error;
+#[cfg(feature = "live")]
+pub use live::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY};
 pub use tidewire_capture::{Block, Damage, Error as CaptureError, Source};
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,

@@ -119,6 +119,14 @@ impl<'a> Reading<'a> {
         ledger.received_bytes += bytes;
         ledger.settle_many(Fate::Filtered, packets);
         let elapsed = self.begun.elapsed();
-        Outcome { handlers, ledger, damages: self.damages, elapsed, interrupted: self.interrupted, live: None }
+        Outcome {
+            handlers,
+            ledger,
+            damages: self.damages,
+            elapsed,
+            interrupted: self.interrupted,
+            #[cfg(feature = "live")]
+            live: None,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Filter expressions in libpcap's language (pcap-filter(7)).
 
 pub(crate) mod bpf;
+#[cfg(feature = "live")]
 mod ebpf;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -8,7 +9,9 @@ pub(crate) mod tests;
 use crate::Error;
 pub use bpf::Instruction;
 use bpf::Program;
+#[cfg(feature = "live")]
 pub(crate) use ebpf::load_program;
+#[cfg(feature = "live")]
 pub use ebpf::{FilterEnding, FilterHook};
 use pcap::{BpfProgram, Capture, Linktype};
 use std::sync::{Arc, Mutex, PoisonError};

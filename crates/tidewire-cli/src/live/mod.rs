@@ -2,6 +2,7 @@
 
 mod report;
 mod values;
+mod watched;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -18,8 +19,10 @@ use crate::{
     units::{Size, Span},
     values::whole,
 };
-pub use report::{lost, push_json, say_down, say_engines, say_event, say_trouble, text};
+pub use report::{lost, push_json, text};
+pub use tidewire::live::LiveReport;
 use values::{EngineName, fanout};
+pub use watched::{report_of, run, watched};
 
 /// Heading of the help.
 const LIVE: &str = "Live";

@@ -20,6 +20,7 @@ use tidewire::{
 
 use crate::{
     failure::{self, Failure},
+    live,
     options::Common,
     output, session,
     units::Share,
@@ -117,7 +118,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let top = RefCell::new(Top { model, shared: shared.clone(), screen: None, failure: None });
     let mut is_closed = false;
     let look = |report: &LiveReport| top.borrow_mut().look(report, &stop);
-    let capture = session::watched(capture, &common.live, &stop, look, &mut is_closed, &[])?;
+    let capture = live::watched(capture, &common.live, &stop, look, &mut is_closed, &[])?;
     // On standard error it would stand across the tables.
     let capture = capture.on_trouble(|trouble| {
         top.borrow_mut().model.snapshot.trouble = Some(trouble.to_string());

@@ -1,12 +1,14 @@
 //! Runs over interfaces: each worker polls its own rings and has an engine of its own.
 
+mod builder;
 mod count;
 mod report;
 mod run;
 mod work;
 
+pub use builder::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY};
 pub use report::{LiveReport, WorkerReport};
-pub(crate) use run::{BeforeStart, Beside, OnEvent, OnReport, OnTrouble, alone, count, together};
+pub(crate) use run::{Beside, alone, count, together};
 
 pub use tidewire_capture::live::{
     Change, Direction, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport,

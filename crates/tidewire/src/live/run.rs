@@ -37,6 +37,7 @@ pub(crate) type OnEvent<'a> = Option<Box<dyn FnMut(&InterfaceEvent) + 'a>>;
 pub(crate) type BeforeStart<'a> = Option<Box<dyn FnOnce(&[InterfaceReport]) -> Result<(), CaptureError> + 'a>>;
 
 /// What goes on beside the workers: reports, troubles, the wish to stop.
+#[derive(Default)]
 pub(crate) struct Beside<'a> {
     pub stop: Stop,
     pub duration: Option<Duration>,

@@ -1,0 +1,65 @@
+//! In the place of `live`, where the command was built without that feature: capture files only.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tidewire::{Capture, Handler, Ledger, Outcome, Stop};
+
+use crate::{failure::Failure, output::Object, sink::Sink};
+
+/// Where packets come from files, there is nothing to report of what lies before the engine.
+pub enum LiveReport {}
+
+/// What names an interface all the same gets to know what is missing.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Live {
+    #[arg(short = 'i', long, value_name = "NAME", hide = true)]
+    pub interface: Vec<String>,
+}
+
+impl Live {
+    pub fn is_on(&self) -> bool {
+        !self.interface.is_empty()
+    }
+
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `live`")]
+    pub fn need_none(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, reason = "as in `live`")]
+    pub fn capture<'a>(&self) -> Result<Capture<'a>, Failure> {
+        Err(missing())
+    }
+}
+
+fn missing() -> Failure {
+    Failure::Usage(
+        "this tidewire was built to read capture files only (make demo); for interfaces build the whole: \
+         cargo build --release -p tidewire-cli"
+            .into(),
+    )
+}
+
+pub fn run<H: Handler + Send>(
+    _: Capture<'_>,
+    _: &Live,
+    _: &Stop,
+    _: &[&Sink],
+    _: &[PathBuf],
+    _: impl FnMut(usize) -> H,
+) -> Result<Outcome<H>, Failure> {
+    Err(missing())
+}
+
+pub fn report_of<H>(_: &Outcome<H>) -> Option<LiveReport> {
+    None
+}
+
+pub fn push_json(_: &mut Object<'_>, report: &LiveReport, _: &Ledger) {
+    match *report {}
+}
+
+pub fn text(report: &LiveReport, _: &Ledger) -> String {
+    match *report {}
+}
