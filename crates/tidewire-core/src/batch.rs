@@ -16,7 +16,7 @@ pub enum ChecksumStatus {
 }
 
 /// Where one frame lies in a batch's memory, and what was noted when it arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// Offset of the frame's first byte in [`Batch::memory`].
     pub at: u32,

@@ -29,7 +29,7 @@ pub enum ChecksumMode {
 }
 
 /// A cutoff for each direction: bytes of the stream that are delivered; `u64::MAX`: all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct DirectionCutoff(pub [u64; 2]);
 
 /// Policies by receiver's network: the longest prefix that holds the destination decides.

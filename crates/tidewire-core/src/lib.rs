@@ -7,6 +7,7 @@ mod batch;
 mod budget;
 mod config;
 pub mod defrag;
+mod display;
 pub mod engine;
 mod flow;
 mod handler;

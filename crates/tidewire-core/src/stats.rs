@@ -31,7 +31,7 @@ impl Direction {
 }
 
 /// An address and a port (0 for protocols without ports).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Endpoint {
     /// The IP address.
     pub address: IpAddr,
@@ -45,7 +45,7 @@ impl Endpoint {
 }
 
 /// What a flow is known by, client first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     /// Who opened it, or is taken to have.
     pub client: Endpoint,
@@ -134,7 +134,7 @@ impl EndReason {
 }
 
 /// One direction's figures. Bytes of payload are transport payload; packets are transport packets (a rebuilt datagram is one).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct DirectionStats {
     /// Transport packets seen.
     pub packets: u64,

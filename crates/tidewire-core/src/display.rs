@@ -1,0 +1,210 @@
+//! How keys and figures are printed: for people, and for `{:?}` without numbers that stand for "none".
+
+use std::{
+    borrow::Cow,
+    fmt::{self, Debug, Display, Formatter},
+    net::IpAddr,
+};
+
+use tidewire_wire::{Tunnel, TunnelKind};
+
+use crate::{DirectionCutoff, DirectionStats, Endpoint, FlowKey, Frame};
+
+/// VLAN id that stands for no tag in [`FlowKey::vlan`].
+const NO_TAG: u16 = 0xffff;
+
+impl Endpoint {
+    /// With its port, whatever that is, in the form of URIs (RFC 3986 section 3.2): `10.0.0.1:80`, `[2001:db8::1]:80`.
+    fn with_port(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.address {
+            IpAddr::V4(address) => write!(f, "{address}:{}", self.port),
+            IpAddr::V6(address) => write!(f, "[{address}]:{}", self.port),
+        }
+    }
+}
+
+/// `10.0.0.1:80`, `[2001:db8::1]:80`; the address alone where there is no port.
+impl Display for Endpoint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.port {
+            0 => Display::fmt(&self.address, f),
+            _ if f.width().is_some() => f.pad(&self.to_string()),
+            _ => self.with_port(f),
+        }
+    }
+}
+
+/// As [`Display`].
+impl Debug for Endpoint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+impl FlowKey {
+    /// The protocol's name (`tcp`, `udp`, `icmp6`), or its number.
+    #[must_use]
+    pub fn proto_name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self.proto {
+            1 => "icmp",
+            2 => "igmp",
+            6 => "tcp",
+            17 => "udp",
+            47 => "gre",
+            50 => "esp",
+            51 => "ah",
+            58 => "icmp6",
+            89 => "ospf",
+            103 => "pim",
+            112 => "vrrp",
+            132 => "sctp",
+            136 => "udplite",
+            other => return Cow::Owned(other.to_string()),
+        })
+    }
+
+    /// Whether the protocol has ports: TCP, UDP, SCTP, UDP-Lite.
+    #[must_use]
+    pub fn has_ports(&self) -> bool {
+        matches!(self.proto, 6 | 17 | 132 | 136)
+    }
+
+    /// The VLAN ids that there are, from the outside in.
+    pub fn vlans(&self) -> impl Iterator<Item = u16> + use<> {
+        self.vlan.into_iter().filter(|&id| id != NO_TAG)
+    }
+
+    /// The innermost tunnel, if there is one.
+    #[must_use]
+    pub fn in_tunnel(&self) -> Option<Tunnel> {
+        (self.tunnel.kind != TunnelKind::None).then_some(self.tunnel)
+    }
+}
+
+/// `tcp 10.0.0.1:40000 > 10.0.0.2:80`, and after it what it was found in: `vlan 5`, `vxlan 7`.
+impl Display for FlowKey {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.proto_name())?;
+        if self.has_ports() {
+            self.client.with_port(f)?;
+            f.write_str(" > ")?;
+            self.server.with_port(f)?;
+        } else {
+            write!(f, "{} > {}", self.client.address, self.server.address)?;
+        }
+        for (at, id) in self.vlans().enumerate() {
+            write!(f, "{}{id}", if at == 0 { " vlan " } else { "." })?;
+        }
+        match self.in_tunnel() {
+            Some(tunnel) => write!(f, " {} {}", format!("{:?}", tunnel.kind).to_lowercase(), tunnel.id),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Debug for FlowKey {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let icmp = matches!(self.proto, 1 | 58).then_some(self.icmp);
+        f.debug_struct("FlowKey")
+            .field("client", &self.client)
+            .field("server", &self.server)
+            .field("proto", &self.proto)
+            .field("vlan", &self.vlans().collect::<Vec<_>>())
+            .field("tunnel", &self.in_tunnel())
+            .field("icmp", &icmp)
+            .finish()
+    }
+}
+
+/// A number that may stand for "none".
+fn unless<T: PartialEq>(value: T, none: T) -> Option<T> {
+    (value != none).then_some(value)
+}
+
+impl Debug for DirectionCutoff {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DirectionCutoff").field(&self.0.map(|bytes| unless(bytes, u64::MAX))).finish()
+    }
+}
+
+impl Debug for DirectionStats {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let seen = |time_ns| (self.packets > 0).then_some(time_ns);
+        f.debug_struct("DirectionStats")
+            .field("packets", &self.packets)
+            .field("frames", &self.frames)
+            .field("frame_bytes", &self.frame_bytes)
+            .field("ip_bytes", &self.ip_bytes)
+            .field("payload_wire_bytes", &self.payload_wire_bytes)
+            .field("reassembled_bytes", &self.reassembled_bytes)
+            .field("delivered_bytes", &self.delivered_bytes)
+            .field("retransmitted_bytes", &self.retransmitted_bytes)
+            .field("out_of_order_packets", &self.out_of_order_packets)
+            .field("missing_bytes", &self.missing_bytes)
+            .field("cutoff_bytes", &self.cutoff_bytes)
+            .field("shed_packets", &self.shed_packets)
+            .field("shed_bytes", &self.shed_bytes)
+            .field("chunks", &self.chunks)
+            .field("start_ns", &seen(self.start_ns))
+            .field("end_ns", &seen(self.end_ns))
+            .field("tcp_flags", &self.tcp_flags)
+            .finish()
+    }
+}
+
+impl Debug for Frame {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("at", &self.at)
+            .field("captured_bytes", &self.captured_bytes)
+            .field("wire_bytes", &self.wire_bytes)
+            .field("link", &self.link)
+            .field("interface", &self.interface)
+            .field("timestamp_ns", &self.timestamp_ns)
+            .field("clock_ns", &self.clock_ns)
+            .field("number", &self.number)
+            .field("origin", &unless(self.origin, 0))
+            .field("checksum", &self.checksum)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(proto: u8, tunnel: Tunnel, vlan: [u16; 2]) -> FlowKey {
+        let end = |text: &str, port| Endpoint { address: text.parse().unwrap(), port };
+        let (client, server) = (end("10.0.0.1", 40_000), end("2001:db8::2", 0));
+        FlowKey { client, server, proto, vlan, tunnel, icmp: [8, 0] }
+    }
+
+    const NONE: Tunnel = Tunnel { kind: TunnelKind::None, id: 0 };
+
+    #[test]
+    fn keys_as_people_write_them() {
+        assert_eq!(key(6, NONE, [NO_TAG; 2]).to_string(), "tcp 10.0.0.1:40000 > [2001:db8::2]:0");
+        let vxlan = Tunnel { kind: TunnelKind::Vxlan, id: 7 };
+        assert_eq!(key(17, vxlan, [5, 6]).to_string(), "udp 10.0.0.1:40000 > [2001:db8::2]:0 vlan 5.6 vxlan 7");
+        assert_eq!(key(1, NONE, [5, NO_TAG]).to_string(), "icmp 10.0.0.1 > 2001:db8::2 vlan 5");
+        assert_eq!(key(200, NONE, [NO_TAG; 2]).to_string(), "200 10.0.0.1 > 2001:db8::2");
+        let ends = key(6, NONE, [NO_TAG; 2]);
+        assert_eq!((ends.client.to_string(), ends.server.to_string()), ("10.0.0.1:40000".into(), "2001:db8::2".into()));
+        assert_eq!(format!("{:>16}|", Endpoint { port: 0, ..ends.client }), "        10.0.0.1|");
+        assert_eq!(format!("{:<16}|", ends.client), "10.0.0.1:40000  |");
+    }
+
+    #[test]
+    fn no_number_stands_for_none() {
+        let all = [
+            format!("{:?}", key(6, NONE, [NO_TAG; 2])),
+            format!("{:?}", DirectionStats::default()),
+            format!("{:?}", DirectionCutoff([u64::MAX, 9])),
+        ];
+        assert!(all[0].ends_with("vlan: [], tunnel: None, icmp: None }"), "{}", all[0]);
+        assert!(all[1].contains("start_ns: None, end_ns: None"), "{}", all[1]);
+        assert_eq!(all[2], "DirectionCutoff([None, Some(9)])");
+        let icmp = format!("{:?}", key(58, Tunnel { kind: TunnelKind::Gre, id: 0 }, [0, NO_TAG]));
+        assert!(icmp.ends_with("vlan: [0], tunnel: Some(Tunnel { kind: Gre, id: 0 }), icmp: Some([8, 0]) }"), "{icmp}");
+    }
+}
