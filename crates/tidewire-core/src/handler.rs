@@ -58,7 +58,8 @@ pub struct Chunk<'a> {
     pub direction: Direction,
     /// Offset of `bytes[0]` in the direction's stream.
     pub offset: u64,
-    /// The bytes. The first `repeated_bytes` of them were delivered before (overlap, or a chunk that was kept).
+    /// The bytes, without a hole. The first `repeated_bytes` of them were delivered before: overlap, or a chunk that was
+    /// kept. Neither reaches across a gap.
     pub bytes: &'a [u8],
     /// See `bytes`.
     pub repeated_bytes: usize,
@@ -151,7 +152,10 @@ pub trait Handler {
         let _ = (stream, gap);
     }
 
-    /// A packet of the stream, before what it changes.
+    /// A packet of the stream, before what it changes: each that its statistics count, once, in the order of capture.
+    ///
+    /// One exception: a SYN with a new number in an open connection (anomaly `blind_syn`) comes when it is clear whose it
+    /// is. The stream that it opens sees it first; the stream that it attacked sees it later than the packets behind it.
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
         let _ = (stream, packet);
     }

@@ -58,6 +58,21 @@ fn a_kept_chunk_comes_again_with_the_next() {
     assert_eq!(overlapping.chunks[2], chunk(7, "hijk", 1));
 }
 
+/// Chunks are pieces of a stream without holes: what was kept ends at a gap, as overlap does.
+#[test]
+fn a_kept_chunk_is_gone_after_a_gap() {
+    let chunk = |offset, text: &str, repeated| (offset, text.to_owned(), repeated);
+    for (keep, overlap_bytes) in [(usize::MAX, 0), (0, 2)] {
+        let config = Config { chunk_bytes: 4, overlap_bytes, ..config() };
+        let mut feed = Feed::new(&config, Keeper { keep, ..Keeper::default() });
+        feed.segments(&handshake(100, 500));
+        let segment = |seq: u32, payload: &[u8]| Seg::new(true, seq, 501, ACK, payload);
+        feed.segments(&[segment(101, b"abcd"), segment(115, b"opqr")]);
+        let keeper = feed.finish().0;
+        assert_eq!(keeper.chunks, [chunk(0, "abcd", 0), chunk(14, "opqr", 0)]);
+    }
+}
+
 #[test]
 fn a_chunk_that_is_always_kept_is_let_go_at_its_bound() {
     let config = Config { chunk_bytes: 1 << 20, ..config() };

@@ -132,6 +132,7 @@ impl Handler for Witness {
         let id = stream.id();
         let told = stream.data();
         assert!(told.opened);
+        assert_eq!(told.packets, end.stats.iter().map(|stats| stats.packets).sum::<u64>(), "every packet is shown");
         for (at, stats) in end.stats.iter().enumerate() {
             assert_eq!(stats.delivered_bytes, told.bytes[at].len() as u64);
             assert_eq!(stats.chunks, told.chunks[at]);

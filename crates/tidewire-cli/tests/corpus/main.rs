@@ -13,6 +13,7 @@ mod defaults;
 mod doubts;
 mod expectations;
 mod matching;
+mod merged;
 mod oracle;
 mod own;
 mod record;

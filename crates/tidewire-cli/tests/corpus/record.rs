@@ -3,8 +3,8 @@
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use tidewire::{
-    Anomaly, Capture, Chunk, Config, Conflict, Datagram, Direction, DirectionStats, EndReason, Error, FlowKey, Gap,
-    GapCause, Handler, Ledger, Stream, StreamPacket, TcpState,
+    Anomaly, AnomalyKind, Capture, Chunk, Config, Conflict, Datagram, Direction, DirectionStats, EndReason, Error,
+    FlowKey, Gap, GapCause, Handler, Ledger, Stream, StreamPacket, TcpState,
 };
 
 /// One direction of a stream, when it had ended.
@@ -94,6 +94,8 @@ pub struct Progress {
     prefix: Option<(u64, String)>,
     gaps: Vec<Gap>,
     packets: u64,
+    last_packet: u64,
+    opened_ns: u64,
     cut: bool,
 }
 
@@ -104,7 +106,6 @@ pub struct Recorder {
     datagrams: Vec<DatagramRecord>,
     open: i64,
     broken: Vec<String>,
-    last_packet: u64,
 }
 
 impl Recorder {
@@ -124,14 +125,25 @@ impl Handler for Recorder {
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
         self.open += 1;
         let id = stream.id();
+        stream.data()[0].opened_ns = stream.start_ns();
+        let times = [stream.start_ns(), stream.end_ns()];
+        self.hold(times[0] <= times[1], || format!("{id} opens with the times {times:?}"));
         self.hold(id > 0, || format!("a stream opened with id {id}"));
     }
 
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
-        stream.data()[packet.direction as usize].packets += 1;
-        let (last, number) = (self.last_packet, packet.number);
-        self.last_packet = number;
-        self.hold(last < number, || format!("packet {number} after packet {last}"));
+        let (number, time_ns) = (packet.number, packet.timestamp_ns);
+        let [client, server] = stream.data();
+        let (last, opened_ns) = (client.last_packet.max(server.last_packet), client.opened_ns);
+        let is_first = client.packets + server.packets == 0;
+        let progress = &mut stream.data()[packet.direction as usize];
+        progress.packets += 1;
+        progress.last_packet = number;
+        // A SYN in an open connection comes when it is clear whose it is: in the old one it may be late.
+        let blind = |anomaly: &Anomaly| anomaly.kind == AnomalyKind::BlindSyn && anomaly.packet == number;
+        let late = stream.anomalies().iter().any(blind);
+        self.hold(last < number || late, || format!("packet {number} after packet {last}"));
+        self.hold(!is_first || opened_ns == time_ns, || format!("opened at {opened_ns} ns with a packet of {time_ns}"));
         let payload_end = packet.payload_at as usize + packet.payload_captured_bytes as usize;
         let bytes = packet.bytes.len();
         self.hold(payload_end <= bytes, || format!("packet {number}: payload ends at {payload_end} of {bytes} bytes"));
@@ -175,6 +187,8 @@ impl Handler for Recorder {
             let stats = stream.stats(direction);
             let conflicts = stream.conflicts(direction).to_vec();
             let name = direction.name();
+            let (shown, counted) = (progress.packets, stats.packets);
+            self.hold(shown == counted, || format!("{id} {name}: {shown} packets shown, {counted} counted"));
             let delivered = progress.delivered_bytes;
             let missing: u64 = progress.gaps.iter().map(|gap| gap.bytes).sum();
             self.hold(stats.delivered_bytes == delivered, || {

@@ -3,7 +3,7 @@
 use super::{Engine, core::Core};
 use crate::{
     EndReason, GapCause, Handler, TcpState,
-    flow::{Flow, HalfOpen, bits},
+    flow::{Flow, HalfOpen, Key, PendingSyn, bits},
 };
 
 /// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
@@ -58,14 +58,10 @@ impl<H: Handler> Core<H> {
 
 /// A SYN in an open connection that nobody answered, when nothing of that connection came after it: an attempt at
 /// another one, and not an attack on the old. It stands for itself.
-fn take_last_word(flow: &mut Flow) -> Option<HalfOpen> {
+fn is_last_word(flow: &Flow) -> bool {
     let last_ns = flow.last_ns[0].max(flow.last_ns[1]);
-    let pending = &mut flow.extra.as_mut()?.pending_syn;
-    let pending = if pending.as_ref()?.timestamp_ns > last_ns { pending.take()? } else { return None };
-    let client_is_a = flow.has(bits::CLIENT_IS_A) == pending.from_client;
-    let mut entry = pending.half_open(flow.key, client_is_a);
-    entry.seen_clock_ns = flow.seen_clock_ns;
-    Some(entry)
+    let pending = flow.extra.as_ref().and_then(|extra| extra.pending_syn.as_ref());
+    pending.is_some_and(|pending| pending.timestamp_ns > last_ns)
 }
 
 impl<H: Handler> Engine<H> {
@@ -81,9 +77,11 @@ impl<H: Handler> Engine<H> {
         let number = self.core.number;
         let last_odd = flow.extra.as_ref().and_then(|extra| extra.anomalies.last()).map_or(0, |odd| odd.packet);
         self.core.number = last_odd.max(flow.id);
-        let alone = take_last_word(flow);
-        if let Some(pending) = flow.extra.as_mut().and_then(|extra| extra.pending_syn.take()) {
-            self.core.absorb(flow, &pending);
+        let alone = is_last_word(flow);
+        let pending = self.core.take_pending(flow);
+        let (key, client_is_a, seen_clock_ns) = (flow.key, flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
+        if let Some(pending) = pending.as_ref().filter(|_| !alone) {
+            self.core.absorb(flow, data, pending);
         }
         self.core.complete(flow, data);
         // What was doubtful until the end may have closed it.
@@ -95,13 +93,14 @@ impl<H: Handler> Engine<H> {
         self.core.slot = before;
         self.core.number = number;
         self.table.remove(slot);
-        if let Some(entry) = alone {
-            self.add_half_open(entry);
+        if let Some(pending) = pending.filter(|_| alone) {
+            self.add_pending(&pending, key, client_is_a, seen_clock_ns);
         }
     }
 
-    /// Adds a half-open connection that was pending in a flow that is over.
-    fn add_half_open(&mut self, entry: HalfOpen) {
+    /// Adds the half-open connection that was pending in a flow of this key.
+    fn add_pending(&mut self, pending: &PendingSyn, key: Key, client_is_a: bool, seen_clock_ns: u64) {
+        let entry = HalfOpen { seen_clock_ns, ..pending.half_open(key, client_is_a == pending.from_client) };
         if self.table.half_open.live() >= self.core.config.half_open_max
             && let Some(oldest) = self.table.oldest_half_open()
         {
@@ -109,7 +108,13 @@ impl<H: Handler> Engine<H> {
             self.end_half_open(oldest, EndReason::Evicted);
         }
         let hash = entry.key.hash(self.core.config.hash_key).max(1) as u32;
-        self.table.add_half_open(HalfOpen { hash, ..entry });
+        let half_open = self.table.add_half_open(HalfOpen { hash, ..entry });
+        if H::PACKETS {
+            let before = self.core.slot;
+            let slot = self.promote_pending(half_open, pending);
+            self.table.flows.get_mut(slot).seen_clock_ns = seen_clock_ns;
+            self.core.slot = before;
+        }
     }
 
     /// Ends a half-open connection: opened and closed at once.
@@ -186,13 +191,13 @@ impl<H: Handler> Engine<H> {
 
     /// Makes room for one more flow. `false`: there is none.
     pub(crate) fn make_room(&mut self) -> bool {
-        if self.table.flows.live() < self.core.config.flows_max {
-            return true;
+        // One that ends may leave another behind: a SYN that was pending, for a handler that wants packets.
+        while self.table.flows.live() >= self.core.config.flows_max {
+            let Some(victim) = self.table.victim() else { return false };
+            self.core.ledger.evicted += 1;
+            let reason = self.table.flows.get(victim).reason_over().unwrap_or(EndReason::Evicted);
+            self.end(victim, reason);
         }
-        let Some(victim) = self.table.victim() else { return false };
-        self.core.ledger.evicted += 1;
-        let reason = self.table.flows.get(victim).reason_over().unwrap_or(EndReason::Evicted);
-        self.end(victim, reason);
         true
     }
 
@@ -223,6 +228,11 @@ impl<H: Handler> Engine<H> {
                 self.core.empty(flow, data, direction, GapCause::Memory);
                 self.core.flush(flow, data, direction);
                 self.core.drop_gathered(flow, direction);
+            }
+            if H::PACKETS
+                && let Some(pending) = self.core.take_pending(flow)
+            {
+                self.core.absorb(flow, data, &pending);
             }
         }
     }
@@ -258,10 +268,13 @@ impl<H: Handler> Engine<H> {
     pub fn finish(&mut self) {
         for slot in 0..self.table.flows.used() {
             let flow = self.table.flows.get_mut(slot);
+            self.core.slot = slot;
             if flow.has(bits::LIVE)
-                && let Some(entry) = take_last_word(flow)
+                && is_last_word(flow)
+                && let Some(pending) = self.core.take_pending(flow)
             {
-                self.add_half_open(entry);
+                let (key, client_is_a, seen_clock_ns) = (flow.key, flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
+                self.add_pending(&pending, key, client_is_a, seen_clock_ns);
             }
         }
         let flows = &self.table.flows;

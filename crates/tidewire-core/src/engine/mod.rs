@@ -5,6 +5,7 @@ mod fragments;
 mod gather;
 mod lifetime;
 mod outlets;
+mod pending;
 mod shed;
 mod shunted;
 mod stream;
@@ -15,6 +16,7 @@ use std::collections::VecDeque;
 pub use self::core::History;
 pub(crate) use outlets::Branch;
 pub use outlets::{Join, Outlet};
+pub(crate) use pending::KeptPacket;
 pub use stream::Stream;
 
 use self::core::Core;

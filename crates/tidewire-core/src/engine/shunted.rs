@@ -188,10 +188,10 @@ impl<H: Handler> Core<H> {
         half.packets += counted.packets;
         half.payload_wire_bytes += counted.payload_bytes;
         half.tcp_flags |= counted.tcp_flags;
-        flow.last_ns[at] = flow.last_ns[at].max(counted.last_ns);
         if is_first {
-            flow.first_ns[at] = counted.last_ns;
+            (flow.first_ns[at], flow.last_ns[at]) = (counted.last_ns, counted.last_ns);
         }
+        flow.last_ns[at] = flow.last_ns[at].max(counted.last_ns);
         flow.seen_clock_ns = flow.seen_clock_ns.max(counted.last_ns);
     }
 

@@ -62,8 +62,8 @@ impl<D> Stream<'_, D> {
             payload_wire_bytes: half.payload_wire_bytes,
             delivered_bytes: flow.delivered[at],
             chunks: u64::from(half.chunks),
-            start_ns: flow.first_ns[at],
-            end_ns: flow.last_ns[at],
+            start_ns: if half.packets == 0 { 0 } else { flow.first_ns[at] },
+            end_ns: if half.packets == 0 { 0 } else { flow.last_ns[at] },
             tcp_flags: half.tcp_flags,
             ..DirectionStats::default()
         };
@@ -144,7 +144,12 @@ impl<D> Stream<'_, D> {
         self.set_cutoff(Direction::ServerToClient, 0);
     }
 
-    /// Within `data`: the chunk is delivered once more with what comes next (S7). Only where chunks are gathered.
+    /// Within `data`: the chunk is delivered once more together with the bytes that follow it (S7). Only where chunks are
+    /// gathered.
+    ///
+    /// A kept chunk is dropped without another call where nothing follows it directly: at a gap (its bytes and those
+    /// behind the gap are never in one chunk), at the end of the stream, when memory runs short, and when it would exceed
+    /// 16 MiB.
     pub fn keep_chunk(&mut self) {
         self.flow.extra().keep = true;
     }

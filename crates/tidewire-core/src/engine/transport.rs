@@ -4,7 +4,7 @@ use super::{Engine, Prepared, core::Core};
 use crate::{
     AnomalyKind, ChecksumMode, ChecksumStatus, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket,
     TcpState,
-    flow::{Flow, Found, HalfOpen, Key, NO_SLOT, PendingSyn, bits, half},
+    flow::{Flow, Found, HalfOpen, Key, NO_SLOT, bits, half},
     tcp::{Payload, Segment, flag},
     wire::{
         Decoded, Kind, TunnelKind,
@@ -38,6 +38,19 @@ impl<'a> Packet<'a> {
     pub(crate) fn payload(&self) -> &'a [u8] {
         let at = self.decoded.payload_at as usize;
         self.bytes.get(at..at + self.decoded.payload_captured_bytes as usize).unwrap_or_default()
+    }
+
+    /// As a handler sees it.
+    pub(crate) fn shown(&self, direction: Direction) -> StreamPacket<'a> {
+        StreamPacket {
+            direction,
+            number: self.frame.number,
+            timestamp_ns: self.frame.timestamp_ns,
+            bytes: self.bytes,
+            wire_bytes: self.frame.wire_bytes,
+            payload_at: self.decoded.payload_at.min(self.bytes.len() as u32),
+            payload_captured_bytes: self.decoded.payload_captured_bytes,
+        }
     }
 }
 
@@ -121,7 +134,7 @@ impl<H: Handler> Engine<H> {
     }
 
     #[cold]
-    fn transport_new(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64) -> Fate {
+    pub(crate) fn transport_new(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64) -> Fate {
         match self.flow_for(packet, key, from_a, hash) {
             Err(fate) => fate,
             Ok(slot) => {
@@ -219,7 +232,7 @@ impl<H: Handler> Engine<H> {
         self.table.add_half_open(entry);
     }
 
-    fn classify(&mut self, packet: &Packet<'_>) -> crate::Class {
+    pub(crate) fn classify(&mut self, packet: &Packet<'_>) -> crate::Class {
         let mut class = match &mut self.classifier {
             Some(classifier) => classifier.classify(packet.frame, packet.bytes),
             None => crate::Class::NONE,
@@ -261,6 +274,8 @@ impl<H: Handler> Engine<H> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.id = packet.frame.number;
         flow.seen_clock_ns = self.core.clock_ns;
+        // Both: it is not counted yet, and whoever is told of the stream's opening may ask for its times.
+        (flow.first_ns, flow.last_ns) = ([packet.frame.timestamp_ns; 2], [packet.frame.timestamp_ns; 2]);
         let mut client_sends = true;
         match segment {
             None => {
@@ -363,88 +378,6 @@ impl<H: Handler> Engine<H> {
         flow.state = TcpState::SynSent;
         true
     }
-
-    /// A SYN with a new number in an open connection: the other side's answer will tell (RFC 5961 section 4).
-    fn pend(&mut self, packet: &Packet<'_>, slot: u32, direction: Direction, segment: &Segment) {
-        // The first packet of the connection that it may be.
-        let class = self.classify(packet);
-        let flow = self.table.flows.get_mut(slot);
-        let fresh = PendingSyn {
-            class,
-            number: packet.frame.number,
-            timestamp_ns: packet.frame.timestamp_ns,
-            isn: segment.seq,
-            scale: segment.scale.unwrap_or(0),
-            signed: segment.signed,
-            from_client: direction == Direction::ClientToServer,
-            packets: 0,
-            ip_bytes: 0,
-            frame_bytes: 0,
-        };
-        self.core.slot = slot;
-        self.core.odd(flow, AnomalyKind::BlindSyn);
-        let clock_ns = self.core.clock_ns;
-        flow.seen_clock_ns = clock_ns;
-        let pending = flow.extra().pending_syn.take();
-        let mut pending = match pending {
-            Some(pending) if pending.isn == segment.seq && pending.from_client == fresh.from_client => pending,
-            Some(other) => {
-                self.core.absorb(flow, &other);
-                Box::new(fresh)
-            }
-            None => Box::new(fresh),
-        };
-        pending.packets += 1;
-        pending.ip_bytes += packet.ip_bytes;
-        pending.frame_bytes += packet.frame_bytes;
-        flow.extra().pending_syn = Some(pending);
-    }
-
-    /// A SYN-ACK that answers a pending SYN: the old connection is over, the new one began with that SYN.
-    fn answered(
-        &mut self,
-        packet: &Packet<'_>,
-        key: &Key,
-        from_a: bool,
-        hash: u64,
-        slot: u32,
-        segment: &Segment,
-    ) -> Option<Fate> {
-        let flow = self.table.flows.get_mut(slot);
-        let from_client = flow.direction(from_a) == Direction::ClientToServer;
-        let pending = flow.extra.as_ref()?.pending_syn.as_ref()?;
-        if pending.from_client == from_client || segment.ack != pending.isn.wrapping_add(1) {
-            return None;
-        }
-        let pending = flow.extra().pending_syn.take()?;
-        self.end(slot, EndReason::Reused);
-        let entry =
-            HalfOpen { hash: hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(*key, !from_a) };
-        self.table.add_half_open(entry);
-        Some(self.transport_new(packet, key, from_a, hash))
-    }
-}
-
-impl PendingSyn {
-    /// The half-open connection that it is when it stands for itself.
-    pub(crate) fn half_open(&self, key: Key, client_is_a: bool) -> HalfOpen {
-        HalfOpen {
-            key,
-            class: self.class,
-            isn: self.isn,
-            id: self.number,
-            first_ns: self.timestamp_ns,
-            last_ns: self.timestamp_ns,
-            ip_bytes: self.ip_bytes,
-            frame_bytes: self.frame_bytes,
-            packets: self.packets,
-            client_is_a,
-            scale: self.scale,
-            signed: self.signed,
-            tcp_flags: flag::SYN,
-            ..HalfOpen::default()
-        }
-    }
 }
 
 impl HalfOpen {
@@ -489,13 +422,6 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// Counts the packets of a SYN that began nothing.
-    pub(crate) fn absorb(&mut self, flow: &mut Flow, pending: &PendingSyn) {
-        let at = usize::from(!pending.from_client);
-        flow.halves[at].packets += u64::from(pending.packets);
-        flow.count_frames(at, pending.frame_bytes, pending.ip_bytes);
-    }
-
     /// Whether the checksum is wrong and that counts, without regard to what else is known of the flow.
     pub(crate) fn has_bad_checksum(&self, packet: &Packet<'_>) -> bool {
         self.config.checksum == ChecksumMode::Verify && is_bad(packet)
@@ -537,7 +463,7 @@ impl<H: Handler> Core<H> {
             flow.extra().more_frames[direction as usize] += u64::from(packet.frames - 1);
         }
         if H::PACKETS {
-            self.show(flow, data, packet, direction);
+            self.show(flow, data, packet.shown(direction));
         }
         if self.config.flush_timeout_ns != 0 && flow.extra.is_some() {
             self.flush_due(flow, data);
@@ -603,16 +529,8 @@ impl<H: Handler> Core<H> {
         Fate::Tracked
     }
 
-    fn show(&mut self, flow: &mut Flow, data: &mut H::Data, packet: &Packet<'_>, direction: Direction) {
-        let shown = StreamPacket {
-            direction,
-            number: packet.frame.number,
-            timestamp_ns: packet.frame.timestamp_ns,
-            bytes: packet.bytes,
-            wire_bytes: packet.frame.wire_bytes,
-            payload_at: packet.decoded.payload_at.min(packet.bytes.len() as u32),
-            payload_captured_bytes: packet.decoded.payload_captured_bytes,
-        };
+    /// Shows a packet to those who want packets.
+    pub(crate) fn show(&mut self, flow: &mut Flow, data: &mut H::Data, shown: StreamPacket<'_>) {
         if H::OUTLETS {
             return self.show_each(flow, data, shown);
         }

@@ -1,9 +1,12 @@
 use crate::{
-    Anomaly, AnomalyKind, Class, Conflict, Gap, GapCause, engine::Branch, prefetch::prefetch_all, tcp::queue::Queue,
+    Anomaly, AnomalyKind, Class, Conflict, Gap, GapCause,
+    engine::{Branch, KeptPacket},
+    prefetch::prefetch_all,
+    tcp::queue::Queue,
 };
 
 /// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PendingSyn {
     pub class: Class,
     pub number: u64,
@@ -16,6 +19,8 @@ pub(crate) struct PendingSyn {
     pub packets: u32,
     pub ip_bytes: u64,
     pub frame_bytes: u64,
+    /// Its packets, for a handler that wants packets.
+    pub kept: Vec<KeptPacket>,
 }
 
 /// A chunk being gathered.

@@ -1,0 +1,203 @@
+//! A SYN with a new number in an open connection (RFC 5961 section 4): whose it is, the other side's answer tells. Until
+//! then it is counted in neither stream, and its packets are kept for a handler that wants packets.
+
+use super::{Engine, core::Core, transport::Packet};
+use crate::{
+    Direction, EndReason, Fate, Handler, StreamPacket,
+    flow::{Flow, HalfOpen, Key, PendingSyn},
+    tcp::{Segment, flag},
+};
+
+/// Copies of one SYN that wait, at most: hosts send it about seven times (`tcp_syn_retries`). What comes beyond them is
+/// taken for the old connection's.
+const COPIES_MAX: u32 = 16;
+
+/// A packet that is shown once it is clear whose it is.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptPacket {
+    bytes: Box<[u8]>,
+    number: u64,
+    timestamp_ns: u64,
+    wire_bytes: u32,
+    payload_at: u32,
+    payload_captured_bytes: u32,
+}
+
+impl KeptPacket {
+    /// Memory that it takes, with what an allocator adds.
+    fn charge(&self) -> u64 {
+        (self.bytes.len() + size_of::<Self>() + 16) as u64
+    }
+
+    fn of(packet: &Packet<'_>) -> Self {
+        let shown = packet.shown(Direction::ClientToServer);
+        Self {
+            bytes: shown.bytes.into(),
+            number: shown.number,
+            timestamp_ns: shown.timestamp_ns,
+            wire_bytes: shown.wire_bytes,
+            payload_at: shown.payload_at,
+            payload_captured_bytes: shown.payload_captured_bytes,
+        }
+    }
+
+    fn shown(&self, direction: Direction) -> StreamPacket<'_> {
+        StreamPacket {
+            direction,
+            number: self.number,
+            timestamp_ns: self.timestamp_ns,
+            bytes: &self.bytes,
+            wire_bytes: self.wire_bytes,
+            payload_at: self.payload_at,
+            payload_captured_bytes: self.payload_captured_bytes,
+        }
+    }
+}
+
+impl PendingSyn {
+    /// The half-open connection that it is when it stands for itself.
+    pub(crate) fn half_open(&self, key: Key, client_is_a: bool) -> HalfOpen {
+        HalfOpen {
+            key,
+            class: self.class,
+            isn: self.isn,
+            id: self.number,
+            first_ns: self.timestamp_ns,
+            last_ns: self.timestamp_ns,
+            ip_bytes: self.ip_bytes,
+            frame_bytes: self.frame_bytes,
+            packets: self.packets,
+            client_is_a,
+            scale: self.scale,
+            signed: self.signed,
+            tcp_flags: flag::SYN,
+            ..HalfOpen::default()
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        if self.from_client { Direction::ClientToServer } else { Direction::ServerToClient }
+    }
+
+    fn charge(&self) -> u64 {
+        self.kept.iter().map(KeptPacket::charge).sum()
+    }
+}
+
+impl<H: Handler> Engine<H> {
+    /// A SYN with a new number in an open connection: the other side's answer will tell.
+    pub(crate) fn pend(&mut self, packet: &Packet<'_>, slot: u32, direction: Direction, segment: &Segment) {
+        // The first packet of the connection that it may be.
+        let class = self.classify(packet);
+        let fresh = PendingSyn {
+            class,
+            number: packet.frame.number,
+            timestamp_ns: packet.frame.timestamp_ns,
+            isn: segment.seq,
+            scale: segment.scale.unwrap_or(0),
+            signed: segment.signed,
+            from_client: direction == Direction::ClientToServer,
+            packets: 0,
+            ip_bytes: 0,
+            frame_bytes: 0,
+            kept: Vec::new(),
+        };
+        self.core.slot = slot;
+        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+        self.core.odd(flow, crate::AnomalyKind::BlindSyn);
+        flow.seen_clock_ns = self.core.clock_ns;
+        let mut pending = match self.core.take_pending(flow) {
+            Some(pending) if pending.isn == segment.seq && pending.from_client == fresh.from_client => pending,
+            Some(other) => {
+                self.core.absorb(flow, data, &other);
+                Box::new(fresh)
+            }
+            None => Box::new(fresh),
+        };
+        if pending.packets >= COPIES_MAX {
+            flow.halves[direction as usize].packets += 1;
+            flow.count_frames(direction as usize, packet.frame_bytes, packet.ip_bytes);
+            if H::PACKETS {
+                self.core.show(flow, data, packet.shown(direction));
+            }
+        } else {
+            pending.packets += 1;
+            pending.ip_bytes += packet.ip_bytes;
+            pending.frame_bytes += packet.frame_bytes;
+            if H::PACKETS {
+                pending.kept.push(KeptPacket::of(packet));
+            }
+        }
+        self.core.hold_pending(flow, pending);
+        if self.core.budget.is_over() {
+            self.relieve();
+        }
+    }
+
+    /// A SYN-ACK that answers a pending SYN: the old connection is over, the new one began with that SYN.
+    pub(crate) fn answered(
+        &mut self,
+        packet: &Packet<'_>,
+        key: &Key,
+        from_a: bool,
+        hash: u64,
+        slot: u32,
+        segment: &Segment,
+    ) -> Option<Fate> {
+        let flow = self.table.flows.get_mut(slot);
+        let from_client = flow.direction(from_a) == Direction::ClientToServer;
+        let pending = flow.extra.as_ref()?.pending_syn.as_ref()?;
+        if pending.from_client == from_client || segment.ack != pending.isn.wrapping_add(1) {
+            return None;
+        }
+        self.core.slot = slot;
+        let pending = self.core.take_pending(flow)?;
+        self.end(slot, EndReason::Reused);
+        let entry =
+            HalfOpen { hash: hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(*key, !from_a) };
+        let half_open = self.table.add_half_open(entry);
+        if H::PACKETS {
+            let slot = self.promote_pending(half_open, &pending);
+            return Some(self.transport(packet, key, from_a, hash, slot));
+        }
+        Some(self.transport_new(packet, key, from_a, hash))
+    }
+
+    /// For a handler that wants packets: opens the connection that a pending SYN began, and shows it the SYN.
+    pub(crate) fn promote_pending(&mut self, half_open: u32, pending: &PendingSyn) -> u32 {
+        let slot = self.promote(half_open);
+        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+        for kept in &pending.kept {
+            self.core.show(flow, data, kept.shown(Direction::ClientToServer));
+        }
+        slot
+    }
+}
+
+impl<H: Handler> Core<H> {
+    /// The SYN that waits in a flow, whose packets the memory is no longer charged for.
+    pub(crate) fn take_pending(&mut self, flow: &mut Flow) -> Option<Box<PendingSyn>> {
+        let pending = flow.extra.as_mut()?.pending_syn.take()?;
+        self.recharge(flow, pending.direction(), pending.charge(), 0);
+        Some(pending)
+    }
+
+    fn hold_pending(&mut self, flow: &mut Flow, pending: Box<PendingSyn>) {
+        let charge = pending.charge();
+        if charge > 0 {
+            self.recharge(flow, pending.direction(), 0, charge);
+            self.list_holder(flow);
+        }
+        flow.extra().pending_syn = Some(pending);
+    }
+
+    /// Counts the packets of a SYN that began nothing, and shows them.
+    pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &PendingSyn) {
+        let direction = pending.direction();
+        flow.halves[direction as usize].packets += u64::from(pending.packets);
+        flow.count_frames(direction as usize, pending.frame_bytes, pending.ip_bytes);
+        for kept in &pending.kept {
+            self.show(flow, data, kept.shown(direction));
+        }
+    }
+}
