@@ -274,6 +274,15 @@ INLINE int parse(struct cursor *cursor, u32 frame_bytes, u32 outer, struct packe
             at += TAG_BYTES;
         }
     }
+    if (key_vlan) {
+        /* Id 0 names no VLAN: the tag only carries a priority. */
+        if (second == 0)
+            second = NO_TAG;
+        if (first == 0) {
+            first = second;
+            second = NO_TAG;
+        }
+    }
     u64 vlan = key_vlan ? first << 12 | second : 0xffffff;
     if (type == NETWORK16(0x0800))
         return ipv4(cursor, at, vlan, packet);

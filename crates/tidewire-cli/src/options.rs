@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, Mode};
+use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, KeyIds, Mode};
 
 use crate::{
     failure::Failure,
@@ -97,13 +97,10 @@ pub struct Common {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u8>, help_heading = STREAMS)]
     pub tunnel_depth: u8,
 
-    /// Packets of different VLANs may belong to one flow
-    #[arg(long, help_heading = STREAMS)]
-    pub ignore_vlan: bool,
-
-    /// Packets in different tunnels may belong to one flow
-    #[arg(long, help_heading = STREAMS)]
-    pub ignore_tunnel: bool,
+    /// What tells flows apart. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: also these
+    /// ids, which then have to be the same in both directions
+    #[arg(long, value_name = "IDS", default_value = "5tuple", help_heading = STREAMS)]
+    pub key: KeyIds,
 
     /// Reject a datagram with a smaller fragment, in bytes of data, that is not its last
     #[arg(long, value_name = "SIZE", default_value = "8", help_heading = FRAGMENTS)]
@@ -267,8 +264,7 @@ impl Common {
             config.closed_timeout_ns = ns;
         }
         config.wire.tunnel_depth = if self.outer { 0 } else { self.tunnel_depth };
-        config.key_vlan = !self.ignore_vlan;
-        config.key_tunnel = !self.ignore_tunnel;
+        config.key_ids = self.key;
         self.apply_fragments(config)?;
         self.apply_delivery(config)?;
         self.apply_memory(config)

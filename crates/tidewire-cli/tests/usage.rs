@@ -110,7 +110,7 @@ fn an_interrupt_is_noticed_while_the_input_waits() {
 fn wrong_values_are_explained() {
     let bench = Bench::new();
     let capture = bench.file("mixed.pcap", mixed().bytes());
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 22] = [
         (&["--limit", "-1"], "'-1' is not a whole number"),
         (&["--limit", "1.5"], "'1.5' is not a whole number"),
         (&["--limit", "99999999999999999999"], "is too large"),
@@ -129,6 +129,8 @@ fn wrong_values_are_explained() {
         (&["--policy", "beos"], "no policy is called 'beos'"),
         (&["--target-policy", "10.0.0.0/33=linux"], "not a prefix length"),
         (&["--target-policy", "10.0.0.0/8=beos"], "no policy is called 'beos'"),
+        (&["--key", "vlan,teid"], "'teid' is no part of a key: 5tuple, vlan, tunnel, or vlan,tunnel"),
+        (&["--key", ""], "'' is no part of a key"),
         (&["--workers", "65"], "1 to 64"),
         (&["--sort", "color"], "invalid value"),
     ];
@@ -248,8 +250,8 @@ fn every_option_can_be_given() {
         "--outer",
         "--tunnel-depth",
         "2",
-        "--ignore-vlan",
-        "--ignore-tunnel",
+        "--key",
+        "vlan,tunnel",
         "--fragment-min",
         "16",
         "--fragments-max",

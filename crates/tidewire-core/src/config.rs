@@ -28,6 +28,39 @@ pub enum ChecksumMode {
     Ignore,
 }
 
+/// Ids that are part of a flow's key, beside the innermost addresses, ports and protocol (the 5-tuple).
+///
+/// Default: none. Most ids belong to one direction: each end of a GTP-U tunnel chooses the TEID that it receives with
+/// (3GPP TS 29.281 section 5.1), GRE keys are set for each direction, ERSPAN's sessions are often one for each direction
+/// of a mirrored port, and VXLAN and GENEVE carry the receiver's network id wherever the sender's side routes (RFC 9135).
+/// VLANs are the same: ports mirrored on both sides of a router, private VLANs and asymmetric routing show each direction
+/// in a VLAN of its own. With an id in the key, both directions have to have the same, or they are two flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct KeyIds {
+    /// Both VLAN ids. Priority tags (id 0) count as no tag.
+    pub vlan: bool,
+    /// Kind and id of the innermost tunnel.
+    pub tunnel: bool,
+}
+
+impl std::str::FromStr for KeyIds {
+    type Err = String;
+
+    /// `5tuple`, or a list of `vlan` and `tunnel` with commas.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut ids = Self::default();
+        for part in text.split(',').map(str::trim) {
+            match part {
+                "5tuple" => {}
+                "vlan" => ids.vlan = true,
+                "tunnel" => ids.tunnel = true,
+                other => return Err(format!("'{other}' is no part of a key: 5tuple, vlan, tunnel, or vlan,tunnel")),
+            }
+        }
+        Ok(ids)
+    }
+}
+
 /// A cutoff for each direction: bytes of the stream that are delivered; `u64::MAX`: all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct DirectionCutoff(pub [u64; 2]);
@@ -95,10 +128,8 @@ pub struct Config {
     pub wire: wire::Settings,
     /// Key of the hashes of everything that a sender chooses. Set it from a random source; the same key gives the same run.
     pub hash_key: [u64; 2],
-    /// Whether VLAN ids are part of a flow's key. Default: yes.
-    pub key_vlan: bool,
-    /// Whether tunnel ids are part of a flow's key. Default: yes.
-    pub key_tunnel: bool,
+    /// What tells flows apart besides the innermost addresses, ports and protocol. Default: nothing.
+    pub key_ids: KeyIds,
 
     /// Reassembly mode.
     pub mode: Mode,
@@ -195,8 +226,7 @@ impl Default for Config {
         Self {
             wire: wire::Settings::default(),
             hash_key: [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908],
-            key_vlan: true,
-            key_tunnel: true,
+            key_ids: KeyIds::default(),
             mode: Mode::Strict,
             tcp_policy: TcpPolicy::Linux,
             defrag_policy: DefragPolicy::Linux,

@@ -20,7 +20,7 @@ mod stats;
 pub mod tcp;
 
 pub use batch::{Batch, ChecksumStatus, Frame};
-pub use config::{ChecksumMode, Config, DirectionCutoff, Mode, Share, TargetPolicies};
+pub use config::{ChecksumMode, Config, DirectionCutoff, KeyIds, Mode, Share, TargetPolicies};
 pub use engine::{Class, Classify, Engine, History, Join, Outlet, Stream};
 pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};
 pub use ledger::{Fate, Ledger};

@@ -53,9 +53,9 @@ pub struct FlowKey {
     pub server: Endpoint,
     /// IP protocol number.
     pub proto: u8,
-    /// VLAN ids from the outside in; 0xffff: no tag.
+    /// VLAN ids of the first packet from the outside in, without priority tags (id 0); 0xffff: none.
     pub vlan: [u16; 2],
-    /// The innermost tunnel.
+    /// The innermost tunnel of the first packet.
     pub tunnel: tidewire_wire::Tunnel,
     /// ICMP and ICMPv6: type and code of the first packet; 0 elsewhere.
     pub icmp: [u8; 2],

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use common::*;
 use tidewire_core::{
-    Config, Datagram, DefragPolicy, Handler, Stream, TargetPolicies, TcpPolicy,
+    Config, Datagram, DefragPolicy, Handler, KeyIds, Share, Stream, TargetPolicies, TcpPolicy,
     wire::{LinkType, TunnelKind},
 };
 
@@ -49,15 +49,18 @@ fn vlan_ids_are_part_of_the_key_by_setting() {
     let packet = udp(7, b"x");
     let tags: [&[u16]; 5] = [&[], &[10], &[20], &[10, 20], &[20, 10]];
     let frames: Vec<Vec<u8>> = tags.iter().chain(&tags).map(|tags| ethernet(tags, &packet)).collect();
-    let with = keys(&Config { key_vlan: true, ..config() }, &frames);
+    let vlan = KeyIds { vlan: true, tunnel: false };
+    let with = keys(&Config { key_ids: vlan, ..config() }, &frames);
     let none = 0xffff;
     let vlans: Vec<[u16; 2]> = with.iter().map(|key| key.0).collect();
     assert_eq!(vlans, [[none, none], [10, none], [20, none], [10, 20], [20, 10]]);
-    let without = keys(&Config { key_vlan: false, ..config() }, &frames);
-    assert_eq!(without, [([none, none], TunnelKind::None, 0, 7)], "one flow, of no VLAN");
-    // Priority bits are no part of the id.
-    let marked = [ethernet(&[10], &packet), ethernet(&[0xe00a], &packet)];
-    assert_eq!(keys(&config(), &marked).len(), 1);
+    let without = keys(&config(), &frames[1..]);
+    assert_eq!(without, [([10, none], TunnelKind::None, 0, 7)], "one flow, shown with the ids of its first packet");
+    // Priority bits are no part of the id, and a tag with id 0 is no VLAN's.
+    let marked = [ethernet(&[10], &packet), ethernet(&[0xe00a], &packet), ethernet(&[0x6000, 10], &packet)];
+    assert_eq!(keys(&Config { key_ids: vlan, ..config() }, &marked).len(), 1);
+    let untagged = [ethernet(&[], &packet), ethernet(&[0xe000], &packet)];
+    assert_eq!(keys(&Config { key_ids: vlan, ..config() }, &untagged), [([none, none], TunnelKind::None, 0, 7)]);
 }
 
 /// A frame in VXLAN with a network identifier.
@@ -93,7 +96,8 @@ fn tunnel_ids_are_part_of_the_key_by_setting() {
         gre(Some(2), &packet),
     ];
     let frames: Vec<Vec<u8>> = outers.iter().chain(&outers).map(|outer| ethernet(&[], outer)).collect();
-    let with = keys(&Config { key_tunnel: true, ..config() }, &frames);
+    let tunnel = KeyIds { vlan: false, tunnel: true };
+    let with = keys(&Config { key_ids: tunnel, ..config() }, &frames);
     let tunnels: Vec<(TunnelKind, u32)> = with.iter().map(|key| (key.1, key.2)).collect();
     assert_eq!(
         tunnels,
@@ -106,8 +110,44 @@ fn tunnel_ids_are_part_of_the_key_by_setting() {
             (TunnelKind::Gre, 2)
         ]
     );
-    let without = keys(&Config { key_tunnel: false, ..config() }, &frames);
-    assert_eq!(without, [([0xffff; 2], TunnelKind::None, 0, 7)], "the innermost, wherever it was");
+    let without = keys(&config(), &frames[1..]);
+    assert_eq!(without, [([0xffff; 2], TunnelKind::Vxlan, 1, 7)], "the innermost, wherever it was");
+}
+
+#[test]
+fn directions_with_ids_of_their_own_are_one_flow() {
+    // A connection: the client's packets in one network, the server's in another.
+    let (c, s) = (1000, 5000);
+    let mut segments = handshake(c, s);
+    segments.push(Seg::new(true, c + 1, s + 1, ACK, b"question"));
+    segments.push(Seg::new(false, s + 1, c + 9, ACK, b"answer"));
+    let ways: [[&dyn Fn(&[u8]) -> Vec<u8>; 2]; 5] = [
+        [&|packet| ethernet(&[10], packet), &|packet| ethernet(&[20], packet)],
+        [&|packet| ethernet(&[100, 10], packet), &|packet| ethernet(&[200, 10], packet)],
+        [&|packet| ethernet(&[], &vxlan(1, packet)), &|packet| ethernet(&[], &vxlan(2, packet))],
+        [&|packet| ethernet(&[], &gre(Some(1), packet)), &|packet| ethernet(&[], &gre(Some(2), packet))],
+        [&|packet| ethernet(&[], &gre(None, packet)), &|packet| ethernet(&[], packet)],
+    ];
+    for (at, [client, server]) in ways.iter().enumerate() {
+        let of = |segment: &Seg| if segment.from_client { client } else { server }(&segment.bytes());
+        let frames: Vec<Vec<u8>> = segments.iter().map(of).collect();
+        for workers in [1, 2, 3, 8] {
+            let mut streams = Vec::new();
+            for index in 0..workers {
+                let share = Share { index, count: workers };
+                let mut feed = Feed::shared(&config(), share, Witness::default());
+                for frame in &frames {
+                    feed.packet(LinkType::ETHERNET, frame, 0, 0);
+                }
+                feed.engine.finish();
+                streams.extend(feed.engine.into_parts().0.streams.into_values());
+            }
+            let [stream] = &streams[..] else { panic!("way {at}, {workers} workers: {} streams", streams.len()) };
+            assert_eq!(stream.bytes, [b"question".to_vec(), b"answer".to_vec()], "way {at}, {workers} workers");
+        }
+        let strict = Config { key_ids: KeyIds { vlan: true, tunnel: true }, ..config() };
+        assert_eq!(keys(&strict, &frames).len(), 2, "way {at}: the stricter key divides them");
+    }
 }
 
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));

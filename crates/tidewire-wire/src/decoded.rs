@@ -109,7 +109,7 @@ pub struct Decoded {
     pub payload_bytes: u32,
     /// How many of these were captured, in bytes; never more than `payload_bytes`, and `payload_at` + this never beyond the frame.
     pub payload_captured_bytes: u32,
-    /// VLAN ids from the outside in, 12 bits each; 0xffff: no tag.
+    /// VLAN ids from the outside in, 12 bits each, without priority tags (id 0); 0xffff: none.
     pub vlan: [u16; 2],
     /// The innermost tunnel walked through.
     pub tunnel: Tunnel,

@@ -78,11 +78,15 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
     })
 }
 
-/// A VLAN tag: 3 bits of priority, 1 of drop eligibility, 12 of id; then the next type.
+/// A VLAN tag: 3 bits of priority, 1 of drop eligibility, 12 of id; then the next type. Id 0 names no VLAN, the tag only
+/// carries the priority (IEEE 802.1Q, table 9-2).
 fn vlan(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let tag = walk.header::<4>(at, LinkShort, LinkCut)?;
-    if let Some(free) = walk.out.vlan.iter_mut().find(|slot| **slot == 0xffff) {
-        *free = be16(tag, 0) & 0x0fff;
+    let id = be16(tag, 0) & 0x0fff;
+    if id != 0
+        && let Some(free) = walk.out.vlan.iter_mut().find(|slot| **slot == 0xffff)
+    {
+        *free = id;
     }
     Ok(type_or_length(walk, be16(tag, 2), at + 4))
 }
@@ -110,6 +114,8 @@ mod tests {
         let tagged = |tags: &[u8]| decoded(LinkType::ETHERNET, &ethernet(0x88a8, &join(&[tags, &segment])));
         assert_eq!(tagged(&[0xe0, 5, 8, 0]).vlan, [5, 0xffff], "priority is not part of the id");
         assert_eq!(tagged(&[0, 5, 0x91, 0, 0x0f, 0xff, 8, 0]).vlan, [5, 0xfff]);
+        assert_eq!(tagged(&[0xe0, 0, 8, 0]).vlan, [0xffff; 2], "a priority tag names no VLAN");
+        assert_eq!(tagged(&[0xe0, 0, 0x81, 0, 0, 6, 8, 0]).vlan, [6, 0xffff]);
         let third = tagged(&[0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0]);
         assert_eq!((third.vlan, third.kind), ([5, 6], Kind::Tcp), "a third is walked, not noted");
     }

@@ -49,6 +49,10 @@ pub(crate) fn tagged(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Opti
         }
         let tag: &[u8; 4] = frame.get(at..)?.first_chunk()?;
         *id = be16(tag, 0) & 0x0fff;
+        if *id == 0 {
+            // A priority tag, which names no VLAN: rare.
+            return None;
+        }
         ether_type = be16(tag, 2);
         at += 4;
     }

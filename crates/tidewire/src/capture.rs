@@ -5,7 +5,9 @@ use std::{io::Read, path::PathBuf, time::Duration};
 #[cfg(feature = "live")]
 use tidewire_capture::live::LiveSettings;
 use tidewire_capture::{Error as CaptureError, Filter, Reader, Source};
-use tidewire_core::{ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, Ledger, Mode, TcpPolicy};
+use tidewire_core::{
+    ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, Mode, TcpPolicy,
+};
 
 #[cfg(feature = "live")]
 use crate::live::{Beside, LiveReport};
@@ -138,6 +140,13 @@ impl<'a> Capture<'a> {
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
+        self
+    }
+
+    /// What tells flows apart besides the innermost addresses, ports and protocol. Default: nothing, see [`KeyIds`].
+    #[must_use]
+    pub fn key_ids(mut self, ids: KeyIds) -> Self {
+        self.config.key_ids = ids;
         self
     }
 

@@ -1,7 +1,7 @@
 //! The engine's settings as the fuzz input chooses them: defaults, and bounds small enough to be reached.
 
 use super::input::Input;
-use tidewire_core::{ChecksumMode, Config, DefragPolicy, DirectionCutoff, Mode, TcpPolicy};
+use tidewire_core::{ChecksumMode, Config, DefragPolicy, DirectionCutoff, KeyIds, Mode, TcpPolicy};
 
 const MS: u64 = 1_000_000;
 
@@ -24,8 +24,7 @@ pub fn read(input: &mut Input<'_>) -> Settings {
     config.checksum = input.pick(&[ChecksumMode::Auto, ChecksumMode::Verify, ChecksumMode::Ignore]);
     config.tcp_policy = policy(input.byte());
     config.defrag_policy = defrag_policy(input.byte());
-    config.key_vlan = general & 1 == 0;
-    config.key_tunnel = general & 2 == 0;
+    config.key_ids = KeyIds { vlan: general & 1 != 0, tunnel: general & 2 != 0 };
     config.urgent_inline = general & 4 == 0;
     if general & 8 != 0 {
         (config.history_segments, config.history_copy_bytes) = (64, 1 << 12);

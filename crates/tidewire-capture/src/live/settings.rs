@@ -172,7 +172,7 @@ pub struct KernelNeeds {
     pub cuts_all: bool,
     /// Prioritized loss.
     pub shed: Option<Shed>,
-    /// Whether VLAN ids are part of a flow's key.
+    /// Whether VLAN ids are part of a flow's key. Default: no.
     pub key_vlan: bool,
     /// Where the engine looks for tunnels.
     pub wire: Wire,
@@ -190,7 +190,7 @@ impl Default for KernelNeeds {
             cuts: false,
             cuts_all: false,
             shed: None,
-            key_vlan: defaults.key_vlan,
+            key_vlan: false,
             wire: defaults.wire,
             flows_v4: defaults.flows_v4,
             flows_v6: defaults.flows_v6,

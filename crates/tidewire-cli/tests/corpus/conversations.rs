@@ -1,14 +1,15 @@
 //! Every TCP and UDP flow of the corpus against tshark's conversations: packets and bytes of frames a direction.
 //!
 //! `tests/corpus/tshark-conversations.json.zst` holds tshark 4.0.17's figures, as numbers, keyed by the capture's
-//! SHA-256; `scripts/tshark-conversations.py` says how they come about and makes them anew. Three things are counted
+//! SHA-256; `scripts/tshark-conversations.py` says how they come about and makes them anew. Two things are counted
 //! in another way, on purpose, and taken into account here:
 //!
 //! - Fragments. tshark counts the frame that completed a datagram, and the other fragments nowhere; we count every
 //!   frame that the datagram came in (the fixture has their number and bytes beside the conversation's).
 //! - Tunnels. `tshark -z conv` counts a frame in the outer conversation and in the inner one; a flow of ours is the
 //!   innermost, and so are the fixture's.
-//! - A VLAN or tunnel id is part of a flow's key for us by default, and not for tshark: compared without.
+//!
+//! Flows' keys are the default ones: VLAN and tunnel ids divide no conversation for tshark either.
 
 use crate::{
     corpus::{self, Entry},

@@ -18,12 +18,10 @@ use tidewire::{ChecksumMode, Config, TcpPolicy};
 /// Longer than any capture.
 const FOREVER_NS: u64 = 1 << 62;
 
-/// What the oracle's reading amounts to: nothing times out, VLAN and tunnel do not tell streams apart, bad checksums
+/// What the oracle's reading amounts to: nothing times out, bad checksums
 /// do not matter, and the byte that came first stays.
 pub fn config() -> Config {
     Config {
-        key_vlan: false,
-        key_tunnel: false,
         checksum: ChecksumMode::Ignore,
         tcp_policy: TcpPolicy::First,
         closed_timeout_ns: FOREVER_NS,

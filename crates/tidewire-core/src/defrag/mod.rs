@@ -27,13 +27,14 @@ use crate::{
 
 /// IPv4's total length and IPv6's payload length have 16 bits.
 const IP_LENGTH_MAX: u32 = 65_535;
-/// What fragments of a datagram have in common: addresses, identification, protocol (IPv4) and, if they are part of
-/// keys, VLAN and tunnel.
+/// What fragments of a datagram have in common: addresses, identification, protocol (IPv4), VLAN and tunnel. These two
+/// tell networks with equal addresses apart whatever flows' keys are made of: fragments of a datagram go one way, so
+/// that ids that belong to a direction do not divide them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key([u64; 7]);
 
 impl Key {
-    fn of(config: &Bounds, bytes: &[u8], decoded: &Decoded) -> Option<Self> {
+    fn of(bytes: &[u8], decoded: &Decoded) -> Option<Self> {
         let header = bytes.get(decoded.ip_at as usize..)?;
         let word = |at: usize| Some(u64::from_be_bytes(*header.get(at..at + 8)?.first_chunk()?));
         let mut words = [0; 7];
@@ -47,12 +48,8 @@ impl Key {
             kind |= u64::from(decoded.fragment.proto) << 32;
         }
         words[4] = kind | u64::from(decoded.fragment.id);
-        if config.key_vlan {
-            words[5] = u64::from(decoded.vlan[0]) << 16 | u64::from(decoded.vlan[1]);
-        }
-        if config.key_tunnel {
-            words[6] = (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
-        }
+        words[5] = u64::from(decoded.vlan[0]) << 16 | u64::from(decoded.vlan[1]);
+        words[6] = (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
         Some(Self(words))
     }
 
@@ -73,8 +70,6 @@ impl Key {
 /// The settings that bound the table; see [`Config`] for each.
 #[derive(Clone, Debug)]
 struct Bounds {
-    key_vlan: bool,
-    key_tunnel: bool,
     fragment_bytes_min: u32,
     fragments_max: u32,
     datagram_bytes_max: u32,
@@ -180,8 +175,6 @@ impl Defragmenter {
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let bounds = Bounds {
-            key_vlan: config.key_vlan,
-            key_tunnel: config.key_tunnel,
             fragment_bytes_min: config.fragment_bytes_min,
             fragments_max: config.fragments_max,
             datagram_bytes_max: config.datagram_bytes_max,
@@ -216,7 +209,7 @@ impl Defragmenter {
         on_end: &mut dyn FnMut(&Ended),
     ) -> Outcome<'_> {
         self.expire(frame.clock_ns, on_end);
-        let Some(key) = Key::of(&self.bounds, bytes, decoded) else {
+        let Some(key) = Key::of(bytes, decoded) else {
             return Outcome::Rejected(Rejection::Snapped);
         };
         let hash = self.table.hash(&key);

@@ -7,7 +7,7 @@ use super::{Engine, transport::Packet};
 use crate::{
     Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
     defrag::{Defragmenter, Ended, Outcome, Rebuilt},
-    flow::Key,
+    flow::{Key, KeyMask},
     wire::{self, Decoded, Kind, LinkType},
 };
 
@@ -98,9 +98,8 @@ impl<H: Handler> Engine<H> {
             }
             return;
         }
-        let crate::Config { key_vlan, key_tunnel, hash_key, .. } = self.core.config;
-        let Some((key, from_a)) = Key::of(bytes, &decoded, key_vlan, key_tunnel) else { return };
-        let hash = key.hash(hash_key).max(1);
+        let Some((key, from_a)) = Key::of(bytes, &decoded) else { return };
+        let hash = key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1);
         if !self.is_mine(hash) {
             return;
         }

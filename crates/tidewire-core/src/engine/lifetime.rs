@@ -3,7 +3,7 @@
 use super::{Engine, core::Core};
 use crate::{
     EndReason, GapCause, Handler, TcpState,
-    flow::{Flow, HalfOpen, Key, PendingSyn, bits},
+    flow::{Flow, HalfOpen, Key, KeyMask, PendingSyn, bits},
 };
 
 /// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
@@ -107,7 +107,7 @@ impl<H: Handler> Engine<H> {
             self.core.ledger.evicted_half_open += 1;
             self.end_half_open(oldest, EndReason::Evicted);
         }
-        let hash = entry.key.hash(self.core.config.hash_key).max(1) as u32;
+        let hash = entry.key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1) as u32;
         let half_open = self.table.add_half_open(HalfOpen { hash, ..entry });
         if H::PACKETS {
             let before = self.core.slot;

@@ -24,7 +24,7 @@ use crate::{
     Batch, Config, Fate, Frame, Handler, Ledger, Mode, Share, Shunt,
     budget::Budget,
     defrag::Defragmenter,
-    flow::{Key, NO_SLOT, Near, OneWay, Table},
+    flow::{Key, KeyMask, NO_SLOT, Near, OneWay, Table},
     tcp::history::Past,
     wire::{self, Decoded, Kind},
 };
@@ -125,7 +125,7 @@ impl<H: Handler> Engine<H> {
             config,
         };
         let mut engine = Self {
-            table: Table::new(),
+            table: Table::new(KeyMask::of(core.config.key_ids)),
             core,
             share,
             has_short_way: false,
@@ -219,7 +219,7 @@ impl<H: Handler> Engine<H> {
     /// Decodes and hashes a group. Bit i of the answer: it is not known where frame i's flow is.
     #[inline(always)]
     fn prepare(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) -> u32 {
-        let Config { key_vlan, key_tunnel, hash_key, .. } = self.core.config;
+        let (hash_key, mask) = (self.core.config.hash_key, KeyMask::of(self.core.config.key_ids));
         let mut unknown = 0;
         for (at, (frame, one)) in group.iter().zip(prepared.iter_mut()).enumerate() {
             let bytes = batch.bytes(frame);
@@ -229,14 +229,14 @@ impl<H: Handler> Engine<H> {
             if brief.kind as u8 > Kind::OtherIp as u8 {
                 continue;
             }
-            let Some(words) = OneWay::of(bytes, brief, &one.decoded, key_vlan, key_tunnel) else { continue };
+            let Some(words) = OneWay::of(bytes, brief, &one.decoded) else { continue };
             one.place = Near::place(&words);
             if let Some(known) = self.near.get(one.place, &words) {
                 (one.hash, one.key, one.from_a, one.slot) = (known.hash, known.key, known.from_a, known.slot);
             } else {
                 let (key, from_a) = words.key();
                 // 0 stands for no flow: one hash in 2^64 moves by one.
-                let hash = key.hash(hash_key).max(1);
+                let hash = key.hash(hash_key, mask).max(1);
                 let slot = if self.is_mine(hash) { NO_SLOT } else { NOT_MINE };
                 self.table.prefetch_index(hash);
                 (one.hash, one.key, one.from_a, one.slot) = (hash, key, from_a, slot);

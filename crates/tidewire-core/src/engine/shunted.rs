@@ -3,7 +3,7 @@
 
 use super::{Engine, core::Core};
 use crate::{
-    Counted, Direction, FlowKey, Handler,
+    Counted, Direction, FlowKey, Handler, KeyIds,
     flow::{Flow, bits, half},
     tcp::{Segment, flag},
     wire::TunnelKind,
@@ -17,9 +17,12 @@ const SILENT_NS: u64 = 2_000_000_000;
 /// Protocols whose packets a shunt can tell apart by ports.
 const PROTOCOLS: [u8; 3] = [6, 17, 132];
 
-/// The flow's key, where a shunt can know it.
-fn known(flow: &Flow) -> Option<FlowKey> {
-    let key = flow.key.describe(flow.has(bits::CLIENT_IS_A), [0; 2]);
+/// The flow's key, where a shunt can know it: without ids that do not tell flows apart.
+fn known(flow: &Flow, ids: KeyIds) -> Option<FlowKey> {
+    let mut key = flow.key.describe(flow.has(bits::CLIENT_IS_A), [0; 2]);
+    if !ids.vlan {
+        key.vlan = [0xffff; 2];
+    }
     (key.tunnel.kind == TunnelKind::None && PROTOCOLS.contains(&key.proto)).then_some(key)
 }
 
@@ -46,7 +49,7 @@ impl<H: Handler> Core<H> {
         if !cuts && flow.priority == 0 {
             return;
         }
-        let Some(key) = known(flow) else { return };
+        let Some(key) = known(flow, self.config.key_ids) else { return };
         for direction in BOTH {
             if flow.priority != 0 {
                 shunt.prioritize(&key, direction, flow.priority);
@@ -83,7 +86,7 @@ impl<H: Handler> Core<H> {
 
     #[cold]
     fn cut_before(&mut self, flow: &mut Flow, direction: Direction) {
-        let cut = match (&mut self.shunt, known(flow)) {
+        let cut = match (&mut self.shunt, known(flow, self.config.key_ids)) {
             (Some(shunt), Some(key)) => shunt.cut(&key, direction),
             _ => false,
         };
@@ -94,7 +97,7 @@ impl<H: Handler> Core<H> {
     /// Takes in what was counted so far, before a segment that ends the direction is looked at.
     #[cold]
     pub(crate) fn catch_up(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, segment: &Segment) {
-        let Some(key) = known(flow) else { return };
+        let Some(key) = known(flow, self.config.key_ids) else { return };
         let counted = self.shunt.as_mut().and_then(|shunt| shunt.counted(&key, direction));
         if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
             self.count_shunted(flow, direction, &counted);
@@ -115,7 +118,7 @@ impl<H: Handler> Core<H> {
         if (flow.halves[0].flags | flow.halves[1].flags) & half::SHUNTED == 0 {
             return false;
         }
-        let Some(key) = known(flow) else { return false };
+        let Some(key) = known(flow, self.config.key_ids) else { return false };
         for direction in BOTH {
             let counted = self.shunt.as_mut().and_then(|shunt| shunt.counted(&key, direction));
             if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
@@ -137,7 +140,7 @@ impl<H: Handler> Core<H> {
         if flags & half::SHUNTED == 0 || flags & WAITS != 0 {
             return;
         }
-        let Some(key) = known(flow) else { return };
+        let Some(key) = known(flow, self.config.key_ids) else { return };
         let heard_ns = flow.seen_clock_ns;
         self.was_heard_meanwhile(flow);
         if flow.seen_clock_ns != heard_ns || self.clock_ns < heard_ns.saturating_add(SILENT_NS) {
@@ -165,7 +168,7 @@ impl<H: Handler> Core<H> {
         if !all && (flow.halves[0].flags | flow.halves[1].flags) & half::SHUNTED == 0 {
             return;
         }
-        let Some(key) = known(flow) else { return };
+        let Some(key) = known(flow, self.config.key_ids) else { return };
         for direction in BOTH {
             if !all && !flow.halves[direction as usize].has(half::SHUNTED) {
                 continue;

@@ -2,9 +2,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind};
 
-use crate::{Endpoint, FlowKey, hash};
+use crate::{Endpoint, FlowKey, KeyIds, hash};
 
-/// A flow's key: the same for both directions. Endpoint `a` is the lower one.
+/// A flow's key, with endpoint `a` the lower one, and the ids of the flow's first packet, which are compared only as
+/// far as [`KeyMask`] says: the rest of the key is the same for both directions, ids need not be.
 ///
 /// Words: address of `a` (high half, low half; IPv4 in the low one), address of `b`, then port of `a` << 48, port of
 /// `b` << 32, protocol << 24, VLAN ids of 12 bits each; and version << 56, tunnel kind << 32, tunnel id.
@@ -15,23 +16,26 @@ pub(crate) struct Key([u64; 6]);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OneWay([u64; 6]);
 
-/// Most comparisons are of equals: all words at once, with one branch.
-#[inline(always)]
-fn are_equal(a: &[u64; 6], b: &[u64; 6]) -> bool {
-    (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5]) == 0
+/// Which bits of a key's last two words tell flows apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyMask {
+    ports: u64,
+    tunnel: u64,
 }
 
-impl PartialEq for Key {
-    #[inline(always)]
-    fn eq(&self, other: &Self) -> bool {
-        are_equal(&self.0, &other.0)
+impl KeyMask {
+    pub(crate) fn of(key: KeyIds) -> Self {
+        let ports = if key.vlan { u64::MAX } else { !VLAN_IDS };
+        Self { ports, tunnel: if key.tunnel { u64::MAX } else { VERSION } }
     }
 }
 
 impl PartialEq for OneWay {
+    /// Most comparisons are of equals: all words at once, with one branch.
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
-        are_equal(&self.0, &other.0)
+        let (a, b) = (&self.0, &other.0);
+        (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5]) == 0
     }
 }
 
@@ -39,25 +43,22 @@ const A: usize = 0;
 const B: usize = 2;
 const PORTS: usize = 4;
 const TUNNEL: usize = 5;
+/// Bits of the word `PORTS`.
+const VLAN_IDS: u64 = 0xff_ffff;
+/// Bits of the word `TUNNEL`.
+const VERSION: u64 = 0xff << 56;
 
 impl OneWay {
     pub(crate) const NONE: Self = Self([0; 6]);
 
     /// The words of a decoded packet.
     #[inline(always)]
-    pub(crate) fn of(
-        frame: &[u8],
-        brief: Brief,
-        decoded: &Decoded,
-        with_vlan: bool,
-        with_tunnel: bool,
-    ) -> Option<Self> {
+    pub(crate) fn of(frame: &[u8], brief: Brief, decoded: &Decoded) -> Option<Self> {
         let ip = brief.ip_at as usize;
         let mut low = u64::from(ports(frame, brief)) << 32 | u64::from(brief.proto) << 24;
         low |= u64::from(decoded.vlan[0] & 0xfff) << 12 | u64::from(decoded.vlan[1] & 0xfff);
-        low |= if with_vlan { 0 } else { 0xff_ffff };
         let mut tunnel = u64::from(brief.ip_version) << 56;
-        if with_tunnel && decoded.tunnel.kind != TunnelKind::None {
+        if decoded.tunnel.kind != TunnelKind::None {
             tunnel |= (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
         }
         if brief.ip_version == 4 {
@@ -98,18 +99,27 @@ impl Key {
     pub(crate) const NONE: Self = Self([0; 6]);
 
     /// The key of a decoded packet, and whether its sender is `a`.
-    pub(crate) fn of(frame: &[u8], decoded: &Decoded, with_vlan: bool, with_tunnel: bool) -> Option<(Self, bool)> {
-        OneWay::of(frame, decoded.brief(), decoded, with_vlan, with_tunnel).map(|words| words.key())
+    pub(crate) fn of(frame: &[u8], decoded: &Decoded) -> Option<(Self, bool)> {
+        OneWay::of(frame, decoded.brief(), decoded).map(|words| words.key())
+    }
+
+    /// Whether both are keys of one flow: all words at once, with one branch, as most comparisons are of equals.
+    #[inline(always)]
+    pub(crate) fn is_same(&self, other: &Self, mask: KeyMask) -> bool {
+        let (a, b) = (&self.0, &other.0);
+        let addresses = (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]);
+        addresses | ((a[PORTS] ^ b[PORTS]) & mask.ports) | ((a[TUNNEL] ^ b[TUNNEL]) & mask.tunnel) == 0
     }
 
     /// The keyed hash: the same for both directions.
     #[inline(always)]
-    pub(crate) fn hash(&self, key: [u64; 2]) -> u64 {
+    pub(crate) fn hash(&self, key: [u64; 2], mask: KeyMask) -> u64 {
         const PLAIN_V4: u64 = 4 << 56;
-        if self.0[TUNNEL] == PLAIN_V4 {
-            hash::siphash13_words(key, [self.0[A + 1] << 32 | self.0[B + 1], self.0[PORTS]])
+        let (ports, tunnel) = (self.0[PORTS] & mask.ports, self.0[TUNNEL] & mask.tunnel);
+        if tunnel == PLAIN_V4 {
+            hash::siphash13_words(key, [self.0[A + 1] << 32 | self.0[B + 1], ports])
         } else {
-            hash::siphash13_words(key, self.0)
+            hash::siphash13_words(key, [self.0[A], self.0[A + 1], self.0[B], self.0[B + 1], ports, tunnel])
         }
     }
 
@@ -151,7 +161,7 @@ impl Key {
         (self.0[PORTS] >> 24) as u8
     }
 
-    /// As the outside sees it. Keys that leave out VLAN or tunnel ids show none.
+    /// As the outside sees it. VLAN and tunnel ids are those of the flow's first packet.
     pub(crate) fn describe(&self, client_is_a: bool, icmp: [u8; 2]) -> FlowKey {
         let vid = |bits: u64| if bits & 0xfff == 0xfff { 0xffff } else { (bits & 0xfff) as u16 };
         FlowKey {

@@ -11,7 +11,7 @@ mod table;
 pub(crate) use extra::{Extra, Gathering, PendingSyn};
 pub(crate) use half_open::HalfOpen;
 pub(crate) use index::NO_SLOT;
-pub(crate) use key::{Key, OneWay};
+pub(crate) use key::{Key, KeyMask, OneWay};
 pub(crate) use near::Near;
 pub(crate) use table::{Found, Table};
 

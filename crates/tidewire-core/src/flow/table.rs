@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use super::{Flow, HalfOpen, Key, NO_SLOT, bits, half, index::Index, slab::Slab};
+use super::{Flow, HalfOpen, Key, KeyMask, NO_SLOT, bits, half, index::Index, slab::Slab};
 use crate::prefetch::prefetch_all;
 
 /// Marks slots of the half-open table in the index.
@@ -25,10 +25,12 @@ pub(crate) struct Table<D> {
     /// Half-open slots with their generation, oldest first.
     oldest: VecDeque<(u32, u32)>,
     hand: u32,
+    mask: KeyMask,
 }
 
 impl<D: Default> Table<D> {
-    pub(crate) fn new() -> Self {
+    /// An empty table whose keys are compared as `mask` says.
+    pub(crate) fn new(mask: KeyMask) -> Self {
         Self {
             index: Index::new(),
             flows: Slab::new(),
@@ -36,6 +38,7 @@ impl<D: Default> Table<D> {
             data: Slab::new(),
             oldest: VecDeque::new(),
             hand: 0,
+            mask,
         }
     }
 
@@ -93,7 +96,7 @@ impl<D: Default> Table<D> {
             return None;
         }
         let flow = self.flows.get_mut(guess);
-        if flow.key != *key {
+        if !flow.key.is_same(key, self.mask) {
             return None;
         }
         Some((flow, self.data.get_mut(guess)))
@@ -102,7 +105,7 @@ impl<D: Default> Table<D> {
     /// As [`Self::find`], looking at the guessed slot first.
     #[inline(always)]
     pub(crate) fn find_near(&self, guess: u32, hash: u64, key: &Key) -> Found {
-        if guess < HALF_OPEN && self.flows.get(guess).key == *key {
+        if guess < HALF_OPEN && self.flows.get(guess).key.is_same(key, self.mask) {
             return Found::Flow(guess);
         }
         self.find(hash, key)
@@ -112,9 +115,9 @@ impl<D: Default> Table<D> {
     pub(crate) fn find(&self, hash: u64, key: &Key) -> Found {
         let found = self.index.find(hash as u32, |slot| {
             if slot & HALF_OPEN == 0 {
-                self.flows.get(slot).key == *key
+                self.flows.get(slot).key.is_same(key, self.mask)
             } else {
-                self.half_open.get(slot & !HALF_OPEN).key == *key
+                self.half_open.get(slot & !HALF_OPEN).key.is_same(key, self.mask)
             }
         });
         match found {

@@ -166,7 +166,12 @@ pub struct Feed<H: Handler> {
 
 impl<H: Handler> Feed<H> {
     pub fn new(config: &Config, handler: H) -> Self {
-        let engine = Engine::new(config.clone(), Share::ALL, handler);
+        Self::shared(config, Share::ALL, handler)
+    }
+
+    /// One of several workers.
+    pub fn shared(config: &Config, share: Share, handler: H) -> Self {
+        let engine = Engine::new(config.clone(), share, handler);
         Self { engine, checksum: ChecksumStatus::Unknown, number: 0 }
     }
 

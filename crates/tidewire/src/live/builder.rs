@@ -146,7 +146,7 @@ impl<'a> Capture<'a> {
             needs.cuts_all = outlets.iter().all(|outlet| outlet.cutoff.0 == [0; 2] && !outlet.exceptions);
         }
         let priorities = outlets.iter().map(|outlet| outlet.priorities).fold(config.priorities, u8::max);
-        (needs.key_vlan, needs.wire) = (config.key_vlan, config.wire.clone());
+        (needs.key_vlan, needs.wire) = (config.key_ids.vlan, config.wire.clone());
         needs.shed = config.shed.then(|| Shed {
             base_threshold_permille: config.base_threshold_permille,
             priorities,
