@@ -39,8 +39,8 @@ const volatile u32 slots6_mask = 0;
 /* Key of the hash: one number for each 32 bits of a flow's key, and one more. */
 const volatile u64 hash_key[11] = {};
 /* Datagrams from or to these UDP ports may be tunnels, which the engine looks into; as on the wire; 0: none. */
-const volatile u16 tunnel_destinations[4] = {};
-const volatile u16 tunnel_ports[2] = {};
+const volatile u16 tunnel_destinations[8] = {};
+const volatile u16 tunnel_ports[8] = {};
 /* Prioritized loss: whether there is any, and the rule's figures. */
 const volatile u32 has_shed = 0;
 const volatile u32 base_permille = 500;

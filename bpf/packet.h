@@ -126,11 +126,11 @@ INLINE int may_be_tunnel(u32 ports)
 {
     u16 source = ports, destination = ports >> 16;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         if (tunnel_destinations[i] && destination == tunnel_destinations[i])
             return 1;
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 8; i++)
         if (tunnel_ports[i] && (source == tunnel_ports[i] || destination == tunnel_ports[i]))
             return 1;
     return 0;

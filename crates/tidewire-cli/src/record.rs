@@ -116,6 +116,13 @@ pub fn tunnel_name(tunnel: Tunnel) -> Option<&'static str> {
         TunnelKind::GtpU => "gtp_u",
         TunnelKind::Erspan => "erspan",
         TunnelKind::Teredo => "teredo",
+        TunnelKind::VxlanGpe => "vxlan_gpe",
+        TunnelKind::L2tp => "l2tp",
+        TunnelKind::Capwap => "capwap",
+        TunnelKind::Ayiya => "ayiya",
+        TunnelKind::Lisp => "lisp",
+        TunnelKind::Mpls => "mpls",
+        TunnelKind::EtherIp => "ether_ip",
     })
 }
 

@@ -150,6 +150,30 @@ fn plain_packets_of_every_shape_are_counted() {
     assert_eq!([possible, counted], [frames.len() as u64; 2]);
 }
 
+#[test]
+fn frames_of_every_protocol() {
+    if !allowed() {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/decode");
+    let mut frames = Vec::new();
+    for entry in fs::read_dir(folder).expect("seeds").map(Result::unwrap) {
+        let seed = fs::read(entry.path()).unwrap();
+        let (link, frame, _, _) = wire::fuzz_input(&seed).expect("a link type and a frame");
+        let ether_type = match (link, frame.first().map(|first| first >> 4)) {
+            (LinkType::ETHERNET, _) => &[][..],
+            (LinkType::RAW | LinkType::IPV6, Some(4)) => &[8, 0],
+            (LinkType::RAW | LinkType::IPV6, Some(6)) => &[0x86, 0xdd],
+            _ => continue,
+        };
+        let addresses: &[u8] = if ether_type.is_empty() { &[] } else { &[2; 12] };
+        frames.push([addresses, ether_type, frame].concat());
+    }
+    let [possible, counted] = agree(&frames);
+    println!("{} frames, {possible} could be counted, {counted} were", frames.len());
+    assert!(frames.len() > 60 && counted > 0);
+}
+
 fn gather(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

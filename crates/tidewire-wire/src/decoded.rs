@@ -40,7 +40,7 @@ pub enum Kind {
 pub enum TunnelKind {
     /// Not in a tunnel.
     None,
-    /// GRE (RFC 2784), key in `id` when present (RFC 2890).
+    /// GRE (RFC 2784), in UDP too (RFC 8086); key in `id` when present (RFC 2890).
     Gre,
     /// IPv4 or IPv6 in IPv4 (protocols 4 and 41), or either in IPv6.
     IpInIp,
@@ -54,6 +54,41 @@ pub enum TunnelKind {
     Erspan,
     /// Teredo (RFC 4380).
     Teredo,
+    /// VXLAN with a stated next protocol (VXLAN-GPE), VNI in `id`.
+    VxlanGpe,
+    /// L2TP: version 2's tunnel id << 16 | session id, or version 3's session id.
+    L2tp,
+    /// CAPWAP data, radio id in `id`.
+    Capwap,
+    /// AYIYA.
+    Ayiya,
+    /// LISP, instance id in `id` when present.
+    Lisp,
+    /// MPLS directly in IP (RFC 4023) or in UDP (RFC 7510).
+    Mpls,
+    /// Ethernet in IP (RFC 3378).
+    EtherIp,
+}
+
+impl TunnelKind {
+    /// Every kind; the position equals `kind as usize`.
+    pub const ALL: &'static [Self] = &[
+        Self::None,
+        Self::Gre,
+        Self::IpInIp,
+        Self::Vxlan,
+        Self::Geneve,
+        Self::GtpU,
+        Self::Erspan,
+        Self::Teredo,
+        Self::VxlanGpe,
+        Self::L2tp,
+        Self::Capwap,
+        Self::Ayiya,
+        Self::Lisp,
+        Self::Mpls,
+        Self::EtherIp,
+    ];
 }
 
 /// A tunnel's kind and identifier (0 where the kind has none).
@@ -61,7 +96,7 @@ pub enum TunnelKind {
 pub struct Tunnel {
     /// The encapsulation.
     pub kind: TunnelKind,
-    /// VNI, TEID, key or session id.
+    /// VNI, TEID, key, session or instance id.
     pub id: u32,
 }
 

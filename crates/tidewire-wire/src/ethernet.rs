@@ -1,6 +1,7 @@
 //! Ethernet (IEEE 802.3) and what its type field names, tags included.
 
 use crate::decoded::Kind;
+use crate::macsec;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
 use crate::walk::{Next, Walk, be16};
 
@@ -40,6 +41,17 @@ const E_TAG: u16 = 0x893f;
 /// FabricPath (Cisco): an outer Ethernet header, tag and TTL (2 bytes), then the inner one.
 const FABRIC_PATH: u16 = 0x8903;
 
+/// Cisco metadata: version and length, which are 1, a security group's option and value; then the next type.
+const CISCO_METADATA: u16 = 0x8909;
+/// Network service header (RFC 8300).
+const NSH: u16 = 0x894f;
+/// MACsec (IEEE 802.1AE).
+const MACSEC: u16 = 0x88e5;
+/// Redundancy tags: HSR's (IEC 62439-3) and FRER's (IEEE 802.1CB), 4 bytes, then the next type.
+const REDUNDANCY: [u16; 2] = [0x892f, 0xf1c1];
+/// Broadcom's older switch tag: 4 bytes, then the next type.
+const BROADCOM: u16 = 0x8874;
+
 /// Up to here the field is a length (IEEE 802.3 clause 3.2.6).
 const LENGTH_MAX: u16 = 1500;
 
@@ -72,6 +84,12 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
         FABRIC_PATH => Next::Ethernet { at: at + 2 },
         VN_TAG => tag::<6>(walk, at)?,
         E_TAG => tag::<8>(walk, at)?,
+        NSH => Next::Nsh { at },
+        MACSEC => macsec::walk(walk, at)?,
+        CISCO_METADATA if walk.bytes::<2>(at).is_some_and(|fixed| fixed != &[1, 1]) => Next::Done(Kind::OtherLink),
+        CISCO_METADATA => tag::<8>(walk, at)?,
+        BROADCOM => tag::<6>(walk, at)?,
+        _ if REDUNDANCY.contains(&ether_type) => tag::<6>(walk, at)?,
         _ if OLD_QINQ.contains(&ether_type) => vlan(walk, at)?,
         _ if MPLS.contains(&ether_type) => Next::Mpls { at },
         _ => Next::Done(Kind::OtherLink),
@@ -118,6 +136,20 @@ mod tests {
         assert_eq!(tagged(&[0xe0, 0, 0x81, 0, 0, 6, 8, 0]).vlan, [6, 0xffff]);
         let third = tagged(&[0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0]);
         assert_eq!((third.vlan, third.kind), ([5, 6], Kind::Tcp), "a third is walked, not noted");
+    }
+
+    #[test]
+    fn other_tags_are_stepped_over() {
+        let segment = ipv4(6, &tcp(b"x"));
+        let kind = |ether_type, tag: &[u8]| {
+            decoded(LinkType::ETHERNET, &ethernet(ether_type, &join(&[tag, &[8, 0], &segment]))).kind
+        };
+        assert_eq!(kind(0x8909, &[1, 1, 0, 1, 0, 16]), Kind::Tcp, "Cisco metadata");
+        assert_eq!(kind(0x8909, &[2, 1, 0, 1, 0, 16]), Kind::OtherLink, "of another version");
+        for ether_type in [0x892f, 0xf1c1, 0x8874, 0x8926] {
+            assert_eq!(kind(ether_type, &[0, 1, 2, 3]), Kind::Tcp, "{ether_type:#x}");
+        }
+        assert_eq!(kind(0x8909, &[1]), Kind::OtherLink);
     }
 
     #[test]

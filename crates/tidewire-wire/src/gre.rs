@@ -1,4 +1,4 @@
-//! GRE: version 0 (RFC 2784, RFC 2890, RFC 1701), and PPTP's version 1 (RFC 2637).
+//! GRE: version 0 (RFC 2784, RFC 2890, RFC 1701), in UDP (RFC 8086), and PPTP's version 1 (RFC 2637).
 
 use crate::decoded::{Kind, Tunnel, TunnelKind};
 use crate::transport::GRE;
@@ -33,6 +33,9 @@ const ERSPAN3: u16 = 0x22eb;
 /// WCCP redirects (draft-wilson-wrec-wccp-v2-01, 4.2): version 2 puts 4 bytes before the IPv4 packet.
 const WCCP: u16 = 0x883e;
 
+/// Aruba's access points carry 802.11 frames; the lower half of the second byte is the session's, and the numbers end here.
+const ARUBA: std::ops::RangeInclusive<u16> = 0x8200..=0x8370;
+
 /// A GRE header; whatever cannot be walked leaves a flow of GRE packets.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Next {
     walk.transport(GRE, at, at);
@@ -49,6 +52,16 @@ fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
         1 if protocol == PPP => version1(walk, flags, at + HEADER_BYTES),
         _ => None,
     }
+}
+
+/// What a GRE header in UDP carries: version 0, without routes, and without bits that nobody has defined.
+pub(crate) fn in_udp(walk: &Walk<'_>, at: usize) -> Option<Carried> {
+    let header = walk.bytes::<HEADER_BYTES>(at)?;
+    let (flags, protocol) = (be16(header, 0), be16(header, 2));
+    if flags & !(CHECKSUM | KEY | SEQUENCE) != 0 {
+        return None;
+    }
+    version0(walk, flags, protocol, at + HEADER_BYTES)
 }
 
 /// The optional fields from `at` on, and what follows them.
@@ -77,6 +90,7 @@ fn version0(walk: &Walk<'_>, flags: u16, protocol: u16, mut at: usize) -> Option
             _ => Next::Ipv4 { at: at + 4 },
         },
         ethernet::BRIDGED_ETHERNET => Next::Ethernet { at },
+        _ if ARUBA.contains(&protocol) && protocol & 0x0f == 0 => Next::Ieee80211 { at, swapped: false },
         _ => Next::EtherType { ether_type: protocol, at },
     };
     Some(Carried { tunnel, next, end: walk.end })
@@ -120,7 +134,7 @@ fn eoip(walk: &Walk<'_>, at: usize) -> Option<Carried> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{decoded, ethernet, ipv4, join, tcp};
+    use crate::testing::{decoded, ethernet, ipv4, join, snap, tcp, udp};
     use crate::{Kind, LinkType, TunnelKind};
 
     fn found(header: &[u8], payload: &[u8]) -> (Kind, TunnelKind, u32) {
@@ -140,6 +154,33 @@ mod tests {
             let header = join(&[&[flags, 0, 8, 0], &fields]);
             assert_eq!(found(&header, &segment), (Kind::Tcp, TunnelKind::Gre, id), "{flags:#x}");
         }
+    }
+
+    #[test]
+    fn in_udp_only_what_its_rfc_allows() {
+        let segment = ipv4(6, &tcp(b"x"));
+        let found = |port, header: &[u8]| {
+            let found = decoded(LinkType::RAW, &ipv4(17, &udp(port, &join(&[header, &segment]))));
+            (found.kind, found.tunnel.kind, found.tunnel.id)
+        };
+        assert_eq!(found(4754, &[0, 0, 8, 0]), (Kind::Tcp, TunnelKind::Gre, 0));
+        assert_eq!(found(4754, &[0xb0, 0, 8, 0, 1, 2, 0, 0, 0, 0, 0, 7, 0, 0, 0, 9]), (Kind::Tcp, TunnelKind::Gre, 7));
+        for header in [[0x40, 0, 8, 0], [0, 1, 8, 0], [0x08, 0, 8, 0], [0, 0, 0x86, 0xdd]] {
+            assert_eq!(found(4754, &header), (Kind::Udp, TunnelKind::None, 0), "{header:?}");
+        }
+        assert_eq!(found(4755, &[0, 0, 8, 0]), (Kind::Udp, TunnelKind::None, 0), "encrypted");
+    }
+
+    #[test]
+    fn an_access_point_s_frames() {
+        let data = |control: u8| join(&[&[0x08, control], &[0; 22], &snap(0x0800, &ipv4(6, &tcp(b"x")))]);
+        for protocol in [0x8200_u16, 0x8210, 0x8370] {
+            let [high, low] = protocol.to_be_bytes();
+            assert_eq!(found(&[0, 0, high, low], &data(1)), (Kind::Tcp, TunnelKind::Gre, 0));
+            assert_eq!(found(&[0, 0, high, low], &data(0x41)), (Kind::OtherIp, TunnelKind::None, 0), "encrypted");
+        }
+        assert_eq!(found(&[0, 0, 0x82, 0x01], &data(1)), (Kind::OtherIp, TunnelKind::None, 0));
+        assert_eq!(found(&[0, 0, 0x83, 0x80], &data(1)), (Kind::OtherIp, TunnelKind::None, 0));
     }
 
     #[test]

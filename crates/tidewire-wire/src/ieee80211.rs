@@ -36,7 +36,18 @@ const SUBFRAME_BYTES: usize = 14;
 /// Of an aggregate (A-MSDU) only the first subframe is walked: a frame has one fate, and drivers hand such
 /// frames on one subframe at a time nearly always.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize, padded: bool) -> Result<Next, Malformation> {
-    let [kind, flags] = *walk.header::<2>(at, LinkShort, LinkCut)?;
+    let &control = walk.header::<2>(at, LinkShort, LinkCut)?;
+    data(walk, at, control, padded)
+}
+
+/// An 802.11 header in a tunnel; `swapped`: some senders' control fields have their bytes in the other order.
+pub(crate) fn inside(walk: &mut Walk<'_>, at: usize, swapped: bool) -> Result<Next, Malformation> {
+    let &[first, second] = walk.header::<2>(at, LinkShort, LinkCut)?;
+    data(walk, at, if swapped { [second, first] } else { [first, second] }, false)
+}
+
+/// A frame with this control field.
+fn data(walk: &mut Walk<'_>, at: usize, [kind, flags]: [u8; 2], padded: bool) -> Result<Next, Malformation> {
     if kind & TYPE_MASK != TYPE_DATA || kind & NULL != 0 || flags & (PROTECTED | MORE_FRAGMENTS) != 0 {
         return Ok(Next::Done(Kind::OtherLink));
     }

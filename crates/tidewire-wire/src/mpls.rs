@@ -1,9 +1,10 @@
-//! MPLS label stacks (RFC 3032).
+//! MPLS label stacks (RFC 3032), directly in IP (RFC 4023) and in UDP (RFC 7510).
 
-use crate::decoded::Kind;
+use crate::decoded::{Kind, Tunnel, TunnelKind};
 use crate::ethernet;
+use crate::fits::{self, Length};
 use crate::malformation::Malformation::{self, LinkCut, MplsDepth};
-use crate::walk::{Next, Walk, be16};
+use crate::walk::{Carried, Next, Walk, be16};
 
 /// Labels walked in one stack. Routers push at most about a dozen; each costs four bytes of the frame.
 pub(crate) const LABELS_MAX: usize = 32;
@@ -21,6 +22,23 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
         }
     }
     Err(MplsDepth)
+}
+
+/// The stack at `at` of a tunnel, where an IP packet or a pseudowire's Ethernet frame with one follows it.
+pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
+    let mut inner_at = at;
+    for _ in 0..LABELS_MAX {
+        let entry = walk.bytes::<4>(inner_at)?;
+        inner_at += 4;
+        if entry[2] & BOTTOM != 0 {
+            let fits = fits::ip(walk, inner_at, Length::Exact)
+                || fits::ethernet(walk, inner_at)
+                || fits::ethernet(walk, inner_at + 4);
+            let tunnel = Tunnel { kind: TunnelKind::Mpls, id: 0 };
+            return fits.then_some(Carried { tunnel, next: Next::Mpls { at }, end: walk.end });
+        }
+    }
+    None
 }
 
 fn payload(walk: &Walk<'_>, at: usize) -> Next {
@@ -49,8 +67,8 @@ fn is_ethernet_rather(walk: &Walk<'_>, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{decoded, ethernet, ipv4, ipv6, join, snapped, tcp};
-    use crate::{Kind, LinkType, Malformation};
+    use crate::testing::{decoded, ethernet, ipv4, ipv6, join, snapped, tcp, udp};
+    use crate::{Kind, LinkType, Malformation, TunnelKind};
 
     fn kind(payload: &[u8]) -> Kind {
         decoded(LinkType::ETHERNET, &ethernet(0x8847, &join(&[&[0, 1, 0, 64, 0, 2, 1, 64], payload]))).kind
@@ -72,6 +90,28 @@ mod tests {
             (inner[0], inner[4]) = (first, 0x77);
             assert_eq!(kind(&inner), Kind::Tcp, "an address that begins with {first:#x}, no control word");
         }
+    }
+
+    #[test]
+    fn in_ip_and_udp_what_follows_the_stack_must_fit() {
+        let segment = ipv4(6, &tcp(b"x"));
+        let inner = ethernet(0x0800, &segment);
+        let found = |payload: &[u8]| {
+            let stack = join(&[&[0, 1, 0, 64, 0, 2, 1, 64], payload]);
+            let [in_ip, in_udp] = [(137, stack.clone()), (17, udp(6635, &stack))].map(|(proto, payload)| {
+                let found = decoded(LinkType::RAW, &ipv4(proto, &payload));
+                (found.kind == Kind::Tcp, found.tunnel.kind)
+            });
+            assert_eq!(in_ip, in_udp);
+            in_udp
+        };
+        for payload in [segment.clone(), ipv6(6, &tcp(b"x")), inner.clone(), join(&[&[0; 4], &inner])] {
+            assert_eq!(found(&payload), (true, TunnelKind::Mpls));
+        }
+        assert_eq!(found(&join(&[&segment, &[0]])), (false, TunnelKind::None), "not to the end");
+        assert_eq!(found(&[0x45; 60]), (false, TunnelKind::None));
+        let endless = [0, 1, 0, 64].repeat(40);
+        assert_eq!(decoded(LinkType::RAW, &ipv4(17, &udp(6635, &endless))).kind, Kind::Udp);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
     join(&[&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2], &ether_type.to_be_bytes(), payload])
 }
 
-/// An IPv4 packet from 10.0.0.1 to 10.0.0.2, without a header checksum.
+/// An IPv4 packet from 10.0.0.1 to 10.0.0.2.
 pub(crate) fn ipv4(proto: u8, payload: &[u8]) -> Vec<u8> {
     ipv4_fragment(proto, 0, payload)
 }
@@ -32,8 +32,12 @@ pub(crate) fn ipv4(proto: u8, payload: &[u8]) -> Vec<u8> {
 pub(crate) fn ipv4_fragment(proto: u8, place: u16, payload: &[u8]) -> Vec<u8> {
     let total = (20 + payload.len() as u16).to_be_bytes();
     let place = place.to_be_bytes();
-    let header =
+    let mut header =
         [0x45, 0, total[0], total[1], 0x12, 0x34, place[0], place[1], 64, proto, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let sum: u32 = words.sum();
+    let checksum = !((sum >> 16) + (sum & 0xffff)) as u16;
+    [header[10], header[11]] = checksum.to_be_bytes();
     join(&[&header, payload])
 }
 
@@ -85,6 +89,10 @@ pub(crate) fn examples() -> Vec<(&'static str, LinkType, Vec<u8>)> {
         on_ethernet("mpls-pseudowire", 0x8847, &join(&[&[0, 1, 1, 64, 0, 0, 0, 0], &inner])),
         on_ethernet("pppoe", 0x8864, &join(&[&[0x11, 0, 0, 1, 0, 47, 0, 0x21], &segment])),
         on_ethernet("llc-snap", 8 + 45, &snap(0x0800, &segment)),
+        on_ethernet("cisco-metadata", 0x8909, &join(&[&[1, 1, 0, 1, 0, 16, 8, 0], &segment])),
+        on_ethernet("nsh", 0x894f, &join(&[&[15, 0xc2, 2, 1, 0, 0, 7, 255], &segment])),
+        on_ethernet("macsec", 0x88e5, &join(&[&[0x20, 0, 0, 0, 0, 1], &[2; 8], &[8, 0], &segment, &[9; 16]])),
+        on_ethernet("hsr", 0x892f, &join(&[&[0, 1, 2, 3, 8, 0], &segment])),
         on_ethernet("pbb", 0x88e7, &join(&[&[0, 1, 2, 3], &inner])),
     ]);
     examples.extend(extensions());
@@ -161,6 +169,7 @@ fn tunnels(segment: &[u8], segment6: &[u8], inner: &[u8]) -> Vec<(&'static str, 
     let in_udp = |name, port, header: &[u8], payload: &[u8]| raw(name, 17, &udp(port, &join(&[header, payload])));
     let length = |bytes: usize| (bytes as u16).to_be_bytes();
     let [h, l] = length(segment.len());
+    let data = join(&[&[8, 1], &[0; 22], &snap(0x0800, segment)]);
     let [gtp_h, gtp_l] = length(segment.len() + 8);
     vec![
         raw("ip-in-ip", 4, segment),
@@ -180,6 +189,21 @@ fn tunnels(segment: &[u8], segment6: &[u8], inner: &[u8]) -> Vec<(&'static str, 
         in_udp("geneve", 6081, &[1, 0, 0x65, 0x58, 0, 0, 43, 0, 1, 2, 3, 0], inner),
         in_udp("gtpu", 2152, &[0x30, 255, h, l, 0, 0, 0, 44], segment),
         in_udp("gtpu-extension", 2152, &[0x34, 255, gtp_h, gtp_l, 0, 0, 0, 45, 0, 0, 0, 0x85, 1, 0, 9, 0], segment),
+        in_udp("vxlan-gpe", 4790, &[12, 0, 0, 1, 0, 0, 46, 0], segment),
+        in_udp("vxlan-gpe-nsh", 4790, &[12, 0, 0, 4, 0, 0, 46, 0, 15, 0xc2, 2, 3, 0, 0, 7, 255], inner),
+        in_udp("gre-in-udp", 4754, &[0x20, 0, 8, 0, 0, 0, 0, 47], segment),
+        in_udp("mpls-in-udp", 6635, &[0, 1, 0, 64, 0, 2, 1, 64], segment),
+        raw("mpls-in-ip", 137, &join(&[&[0, 1, 1, 64], segment6])),
+        in_udp("lisp", 4341, &[0x88, 1, 2, 3, 0, 0, 48, 1], segment6),
+        in_udp("ayiya", 5072, &join(&[&[0x44, 0x52, 0x11, 41, 1, 2, 3, 4], &[9; 36]]), segment6),
+        in_udp("l2tp2", 1701, &[0x40, 2, 0, 57, 0, 49, 0, 50, 0xff, 3, 0, 0x21], segment),
+        in_udp("l2tp3-in-udp", 1701, &[0, 3, 0, 0, 0, 0, 0, 51, 9, 9, 9, 9], inner),
+        raw("l2tp3", 115, &join(&[&[0, 0, 0, 52, 0x40, 0, 0, 1], inner])),
+        in_udp("capwap", 5247, &[0, 0x10, 0x42, 0, 0, 0, 0, 0], inner),
+        in_udp("capwap-80211", 5247, &join(&[&[0, 0x10, 0x43, 0, 0, 0, 0, 0], &data]), &[]),
+        gre("gre-aruba", &[0, 0, 0x82, 0], &data),
+        raw("etherip", 97, &join(&[&[0x30, 0], inner])),
+        raw("ipcomp-stored", 108, &join(&[&[4, 0, 0, 2, 1, l, 0, !l, 0xff], segment])),
         in_udp("teredo", 3544, &[], segment6),
         in_udp("teredo-both", 3544, &join(&[&[0, 1, 0, 0], &[0; 9], &[0, 0, 1, 2, 3, 4, 5, 6]]), segment6),
         raw(

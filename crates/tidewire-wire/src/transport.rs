@@ -5,7 +5,7 @@ use crate::malformation::Malformation::{
     self, IcmpCut, IcmpShort, SctpCut, SctpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort,
 };
 use crate::walk::{Carried, Next, Walk, be16};
-use crate::{ah, gre, tcp, udp};
+use crate::{ah, etherip, gre, ipcomp, l2tp, mpls, tcp, udp};
 
 pub(crate) const ICMP: u8 = 1;
 /// IPv4 in IP (RFC 2003).
@@ -19,9 +19,17 @@ pub(crate) const ESP: u8 = 50;
 pub(crate) const AH: u8 = 51;
 pub(crate) const ICMP6: u8 = 58;
 pub(crate) const NO_NEXT_HEADER: u8 = 59;
+/// Ethernet in IP (RFC 3378).
+const ETHER_IP: u8 = 97;
+/// IP payload compression (RFC 3173).
+const IPCOMP: u8 = 108;
+/// L2TP version 3 (RFC 3931).
+const L2TP: u8 = 115;
 pub(crate) const SCTP: u8 = 132;
 pub(crate) const MOBILITY: u8 = 135;
 pub(crate) const UDP_LITE: u8 = 136;
+/// MPLS in IP (RFC 4023).
+const MPLS: u8 = 137;
 pub(crate) const HIP: u8 = 139;
 pub(crate) const SHIM6: u8 = 140;
 
@@ -47,6 +55,10 @@ pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Ma
         IN_IPV4 => Ok(ip_in_ip(walk, proto, at, Next::Ipv4 { at })),
         IN_IPV6 => Ok(ip_in_ip(walk, proto, at, Next::Ipv6 { at })),
         GRE => Ok(gre::walk(walk, at)),
+        ETHER_IP => Ok(tunnel(walk, proto, at, etherip::carried)),
+        IPCOMP => Ok(tunnel(walk, proto, at, ipcomp::carried)),
+        L2TP => Ok(tunnel(walk, proto, at, l2tp::in_ip)),
+        MPLS => Ok(tunnel(walk, proto, at, mpls::carried)),
         _ => flow(walk, Kind::OtherIp, proto, at),
     }
 }
@@ -59,9 +71,19 @@ fn flow(walk: &mut Walk<'_>, kind: Kind, proto: u8, at: usize) -> Result<Next, M
 
 /// IP directly in IP.
 fn ip_in_ip(walk: &mut Walk<'_>, proto: u8, at: usize, next: Next) -> Next {
-    walk.transport(proto, at, at);
     let tunnel = Tunnel { kind: TunnelKind::IpInIp, id: 0 };
-    let carried = walk.may_enter_tunnel().then_some(Carried { tunnel, next, end: walk.end });
+    self::tunnel(walk, proto, at, |walk, _| Some(Carried { tunnel, next, end: walk.end }))
+}
+
+/// A protocol without ports that carries packets; where it does not, a flow.
+fn tunnel(
+    walk: &mut Walk<'_>,
+    proto: u8,
+    at: usize,
+    carried: impl FnOnce(&Walk<'_>, usize) -> Option<Carried>,
+) -> Next {
+    walk.transport(proto, at, at);
+    let carried = if walk.may_enter_tunnel() { carried(walk, at) } else { None };
     walk.through(Kind::OtherIp, carried)
 }
 

@@ -4,7 +4,7 @@ use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, UdpCut, UdpLengthLong, UdpLengthShort, UdpShort};
 use crate::transport::UDP;
 use crate::walk::{Carried, Next, Walk, be16};
-use crate::{geneve, gtpu, teredo, vxlan};
+use crate::{ayiya, capwap, geneve, gre, gtpu, l2tp, lisp, mpls, teredo, vxlan, vxlan_gpe};
 
 /// The header, in bytes.
 pub(crate) const HEADER_BYTES: usize = 8;
@@ -18,6 +18,9 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     let bytes = match usize::from(be16(header, LENGTH)) {
         // RFC 2675, 4: a jumbogram's length field is 0; Linux takes 0 as "the rest" over IPv6, whatever the size.
         0 if walk.out.ip_version == 6 => walk.end - at,
+        // Segmentation offload of more than 64 KiB, of a tunnel's datagram (Linux: `udp_set_len_short`). A receiver of an
+        // IPv4 datagram that states 0 drops it, but no such datagram is ever on a wire.
+        0 if walk.end - at > usize::from(u16::MAX) => walk.end - at,
         stated => stated,
     };
     if bytes < HEADER_BYTES {
@@ -37,14 +40,19 @@ fn carried(walk: &Walk<'_>, source: u16, destination: u16, at: usize) -> Option<
     if !walk.may_enter_tunnel() || !settings.udp_tunnel(source, destination) {
         return None;
     }
-    if settings.vxlan_ports.contains(&destination) {
-        vxlan::carried(walk, at)
-    } else if destination == settings.geneve_port {
-        geneve::carried(walk, at)
-    } else if source == settings.gtpu_port || destination == settings.gtpu_port {
-        gtpu::carried(walk, at)
-    } else {
-        teredo::carried(walk, at)
+    let is_either = |port| source == port || destination == port;
+    match destination {
+        port if settings.vxlan_ports.contains(&port) => vxlan::carried(walk, at),
+        port if port == settings.vxlan_gpe_port => vxlan_gpe::carried(walk, at),
+        port if port == settings.geneve_port => geneve::carried(walk, at),
+        port if port == settings.gre_port => gre::in_udp(walk, at),
+        port if port == settings.mpls_port => mpls::carried(walk, at),
+        port if port == settings.lisp_port => lisp::carried(walk, at),
+        _ if is_either(settings.gtpu_port) => gtpu::carried(walk, at),
+        _ if is_either(settings.l2tp_port) => l2tp::in_udp(walk, at),
+        _ if is_either(settings.capwap_port) => capwap::carried(walk, at),
+        _ if is_either(settings.ayiya_port) => ayiya::carried(walk, at),
+        _ => teredo::carried(walk, at),
     }
 }
 
@@ -68,6 +76,12 @@ mod tests {
         assert_eq!(reason(&ipv4(17, &with(0))), Some(Malformation::UdpLengthShort));
         assert_eq!(reason(&ipv4(17, &with(9)[..7])), Some(Malformation::UdpShort));
         assert_eq!(decoded(LinkType::RAW, &ipv6(17, &with(0))).payload_bytes, 2, "a jumbogram's length");
+        let mut large = ipv4(17, &with(0));
+        (large[2], large[3]) = (0, 0);
+        large.resize(20 + 0xffff, 0);
+        assert_eq!(reason(&large), Some(Malformation::UdpLengthShort));
+        large.push(0);
+        assert_eq!(decoded(LinkType::RAW, &large).payload_bytes, 0x1_0000 - 8, "more than any wire carries");
         let packet = ipv4(17, &with(10));
         assert_eq!(snapped(LinkType::RAW, &packet, 27).malformed, Some(Malformation::UdpCut));
         let cut = snapped(LinkType::RAW, &packet, 29);

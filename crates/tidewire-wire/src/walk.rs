@@ -2,7 +2,7 @@
 
 use crate::decoded::{Decoded, Kind, Tunnel};
 use crate::malformation::Malformation;
-use crate::{LinkType, Settings, ethernet, ipv4, ipv6, link, llc, mpls, ppp, transport};
+use crate::{LinkType, Settings, ethernet, ieee80211, ipv4, ipv6, link, llc, mpls, nsh, ppp, transport};
 
 /// Frames are looked at up to here, in bytes: far above any snap length, and small enough for offsets never to overflow.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 30;
@@ -28,6 +28,10 @@ pub(crate) enum Next {
     Pppoe { at: usize },
     /// An MPLS label stack.
     Mpls { at: usize },
+    /// A network service header.
+    Nsh { at: usize },
+    /// An 802.11 header; `swapped`: the two bytes of its control field changed places.
+    Ieee80211 { at: usize, swapped: bool },
     /// IPv4 or IPv6: the first nibble says which.
     Ip { at: usize },
     /// An IPv4 header.
@@ -89,6 +93,8 @@ impl<'a> Walk<'a> {
                 Next::Ppp { at } => ppp::walk(self, at)?,
                 Next::Pppoe { at } => ppp::pppoe(self, at)?,
                 Next::Mpls { at } => mpls::walk(self, at)?,
+                Next::Nsh { at } => nsh::walk(self, at)?,
+                Next::Ieee80211 { at, swapped } => ieee80211::inside(self, at, swapped)?,
                 Next::Ip { at } => self.ip(at)?,
                 Next::Ipv4 { at } => ipv4::walk(self, at)?,
                 Next::Ipv6 { at } => ipv6::walk(self, at)?,
@@ -149,6 +155,18 @@ impl<'a> Walk<'a> {
         self.out.payload_at = payload_at as u32;
         self.out.payload_bytes = payload_bytes as u32;
         self.out.payload_captured_bytes = captured as u32;
+    }
+
+    /// What the bytes at `at` are as the transport `proto` of the current IP packet, without looking further; `None`
+    /// where they are not sound.
+    pub(crate) fn upper(&self, proto: u8, at: usize) -> Option<Decoded> {
+        let mut out = *self.out;
+        let (frame, end, settings) = (self.frame, self.end, self.settings);
+        let mut alone = Walk { frame, end, settings, out: &mut out, outer: None, tunnels_left: 0 };
+        match transport::walk(&mut alone, proto, at) {
+            Ok(Next::Done(kind)) => Some(Decoded { kind, ..out }),
+            _ => None,
+        }
     }
 
     /// Whether one more encapsulation may be looked through.

@@ -32,7 +32,16 @@ impl Counts {
         self.packets += 1;
         let in_udp = matches!(
             decoded.tunnel.kind,
-            TunnelKind::Vxlan | TunnelKind::Geneve | TunnelKind::GtpU | TunnelKind::Teredo
+            TunnelKind::Vxlan
+                | TunnelKind::VxlanGpe
+                | TunnelKind::Geneve
+                | TunnelKind::GtpU
+                | TunnelKind::Teredo
+                | TunnelKind::L2tp
+                | TunnelKind::Capwap
+                | TunnelKind::Ayiya
+                | TunnelKind::Lisp
+                | TunnelKind::Mpls
         );
         self.in_udp += u64::from(in_udp && decoded.kind != Kind::Udp);
         let error = match (decoded.kind, icmp_type_and_code(frame, decoded)) {

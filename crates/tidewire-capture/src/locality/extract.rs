@@ -13,8 +13,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
-/// IPv4, IPv6 and GRE in IP.
-const TUNNELS: [u8; 3] = [4, 41, 47];
+/// IPv4, IPv6, GRE, Ethernet, compressed payloads, L2TP and MPLS in IP.
+const TUNNELS: [u8; 7] = [4, 41, 47, 97, 108, 115, 137];
 
 /// IPv4: more fragments, or an offset.
 const IS_FRAGMENT: u16 = 0x3fff;

@@ -80,8 +80,7 @@ struct Steering {
 /// UDP, and takes fragments by their addresses (net/core/flow_dissector.c).
 fn kernel_hash(defrag: bool) -> Settings {
     let mut settings = Settings::default();
-    settings.wire.vxlan_ports = [0; 2];
-    (settings.wire.geneve_port, settings.wire.gtpu_port, settings.wire.teredo_port) = (0, 0, 0);
+    settings.wire = settings.wire.without_udp_tunnels();
     settings.fragments = if defrag { Fragments::FollowFirst } else { Fragments::Addresses };
     settings
 }

@@ -176,11 +176,7 @@ impl Key {
 }
 
 fn tunnel_kind(number: u8) -> TunnelKind {
-    use TunnelKind::{Erspan, Geneve, Gre, GtpU, IpInIp, None, Teredo, Vxlan};
-    [None, Gre, IpInIp, Vxlan, Geneve, GtpU, Erspan, Teredo]
-        .into_iter()
-        .find(|kind| *kind as u8 == number)
-        .unwrap_or(None)
+    TunnelKind::ALL.get(usize::from(number)).copied().unwrap_or(TunnelKind::None)
 }
 
 fn has_ports(proto: u8) -> bool {

@@ -19,7 +19,26 @@ fn comparable(link: LinkType, frame: &[u8], settings: &Settings, decoded: &Decod
     });
     let tags = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0], [0x93, 0]];
     let few_tags = frame.windows(2).filter(|pair| tags.contains(&[pair[0], pair[1]])).count() <= 2;
-    all_depths_sound && few_tags && decoded.tunnel.kind != TunnelKind::Teredo && decoded.transport_at < 1900
+    let no_tags_beyond = !frame.windows(2).any(|pair| TAGS_BEYOND.contains(&[pair[0], pair[1]]));
+    let knows_tunnels = knows_tunnels(link, frame, settings, decoded);
+    all_depths_sound && few_tags && no_tags_beyond && knows_tunnels && decoded.transport_at < 1900
+}
+
+/// Types that only the decoder looks behind: Cisco metadata, NSH, MACsec, redundancy and switch tags.
+const TAGS_BEYOND: [[u8; 2]; 6] = [[0x89, 0x09], [0x89, 0x4f], [0x88, 0xe5], [0x89, 0x2f], [0xf1, 0xc1], [0x88, 0x74]];
+
+/// Whether every tunnel that the frame was found in is one that the walk knows, too: with the others' ports unset the
+/// decoder finds the same.
+fn knows_tunnels(link: LinkType, frame: &[u8], settings: &Settings, decoded: &Decoded) -> bool {
+    let tidewire_wire::Settings { tunnel_depth, vxlan_ports, geneve_port, gtpu_port, .. } = settings.wire;
+    let none = settings.wire.clone().without_udp_tunnels();
+    let known = tidewire_wire::Settings { vxlan_ports, geneve_port, gtpu_port, ..none };
+    let beyond_in_ip = (0..tunnel_depth).any(|depth| {
+        let at = tidewire_wire::Settings { tunnel_depth: depth, ..settings.wire.clone() };
+        let outer = decode(link, frame, frame.len() as u32, &at);
+        outer.transport_at < decoded.transport_at && matches!(outer.proto, 97 | 108 | 115 | 137)
+    });
+    decode(link, frame, frame.len() as u32, &known) == *decoded && !beyond_in_ip
 }
 
 /// IPv6 extension headers: the walk stopped at its bound.

@@ -8,12 +8,15 @@ use crate::sys::mapped::Mapped;
 /// The largest table, in slots: array maps are indexed by 32 bits.
 const SLOTS_MAX: u32 = 1 << 30;
 
+/// Ports of tunnels that the programs have room for, of each kind (`bpf/layout.h`).
+pub(super) const TUNNEL_PORTS: usize = 8;
+
 /// The programs' constants (`bpf/layout.h`).
 pub(super) struct Constants {
     pub(super) has_flows: u32,
     numbers: Vec<(&'static str, u32)>,
-    pub(super) tunnel_destinations: [u16; 4],
-    pub(super) tunnel_ports: [u16; 2],
+    pub(super) tunnel_destinations: [u16; TUNNEL_PORTS],
+    pub(super) tunnel_ports: [u16; TUNNEL_PORTS],
 }
 
 impl Constants {
@@ -22,7 +25,6 @@ impl Constants {
         let shed = settings.shed.as_ref();
         let wire = &settings.wire;
         let deep = wire.tunnel_depth > 0;
-        let port = |port: u16| if deep { port.to_be() } else { 0 };
         /// `XDP_DROP`, `XDP_PASS`
         const ACTIONS: [u32; 2] = [1, 2];
         let numbers = vec![
@@ -53,8 +55,8 @@ impl Constants {
         Self {
             has_flows,
             numbers,
-            tunnel_destinations: [port(wire.vxlan_ports[0]), port(wire.vxlan_ports[1]), port(wire.geneve_port), 0],
-            tunnel_ports: [port(wire.gtpu_port), port(wire.teredo_port)],
+            tunnel_destinations: tunnel_ports(deep, wire.destination_ports()),
+            tunnel_ports: tunnel_ports(deep, wire.either_ports()),
         }
     }
 
@@ -65,6 +67,19 @@ impl Constants {
         loader.override_global("tunnel_destinations", &self.tunnel_destinations, true);
         loader.override_global("tunnel_ports", &self.tunnel_ports, true);
     }
+}
+
+/// Ports as on the wire, and zeros; all zeros where tunnels are not looked into. That there is room is checked when this
+/// is compiled.
+fn tunnel_ports<const N: usize>(deep: bool, ports: [u16; N]) -> [u16; TUNNEL_PORTS] {
+    const { assert!(N <= TUNNEL_PORTS, "the programs have room for fewer ports: bpf/layout.h") };
+    let mut all = [0; TUNNEL_PORTS];
+    if deep {
+        for (slot, port) in all.iter_mut().zip(ports) {
+            *slot = port.to_be();
+        }
+    }
+    all
 }
 
 /// Slots for so many entries: half of them stay free, so that searches are short.

@@ -12,7 +12,7 @@ use aya::{Ebpf, EbpfLoader, maps::MapData, programs};
 use super::{
     KernelCounters, KernelSettings, KernelShunt,
     clock::{Clock, ticks},
-    constants::{Constants, random_key, set_classes, slots},
+    constants::{Constants, TUNNEL_PORTS, random_key, set_classes, slots},
     layout::{CONTROL_WORDS, COUNTERS_WORDS, Jump, Key},
     table::Table,
 };
@@ -54,7 +54,7 @@ pub struct Kernel {
     full: AtomicU64,
     is_auto: bool,
     sheds: bool,
-    tunnels: [[u16; 4]; 2],
+    tunnels: [[u16; TUNNEL_PORTS]; 2],
 }
 
 /// How full the tables are.
@@ -121,7 +121,7 @@ impl Kernel {
             full: AtomicU64::new(0),
             is_auto: settings.is_auto,
             sheds: settings.shed.is_some(),
-            tunnels: [constants.tunnel_destinations, [constants.tunnel_ports[0], constants.tunnel_ports[1], 0, 0]],
+            tunnels: [constants.tunnel_destinations, constants.tunnel_ports],
         };
         for (jump, name) in [
             (Jump::Flow, "tidewire_flow"),
