@@ -161,6 +161,9 @@ pub struct Config {
     pub inactivity_timeout_ns: u64,
     /// A closed or reset connection is remembered for this long, so that late packets find it. Default 120 s (RFC 9293: 2 MSL is 240 s, hosts use 60 s).
     pub closed_timeout_ns: u64,
+    /// The end of a closed or reset connection is reported (`close`) after this much silence, before it is forgotten; packets
+    /// that come later have the fate `after_close`. Default 0: when it is forgotten, so that they are in its figures.
+    pub report_closed_ns: u64,
     /// A connection of which only a SYN was seen ends after this long. Default 120 s: Linux gives up after 127 s of SYN retries.
     pub half_open_timeout_ns: u64,
 
@@ -241,6 +244,7 @@ impl Default for Config {
             flush_timeout_ns: 0,
             inactivity_timeout_ns: 0,
             closed_timeout_ns: 120_000_000_000,
+            report_closed_ns: 0,
             half_open_timeout_ns: 120_000_000_000,
             flows_max: 1 << 24,
             half_open_max: 1 << 18,

@@ -49,6 +49,9 @@ fates! {
     UnsupportedLink => "unsupported_link",
     /// Contradicts its protocol, or cut before the headers a flow needs.
     Malformed => "malformed",
+    /// Belongs to a connection whose end was reported already ([`Config::report_closed_ns`](crate::Config)); in no
+    /// stream's figures.
+    AfterClose => "after_close",
     /// The flow table was full of flows that must not be pushed out.
     NoRoom => "no_room",
 }

@@ -100,6 +100,8 @@ fn fragments_and_times(input: &mut Input<'_>, config: &mut Config) {
     config.datagrams_max = input.pick(&[1 << 16, 1, 3]);
     config.inactivity_timeout_ns = input.pick(&[0, MS, 1000 * MS]);
     config.closed_timeout_ns = input.pick(&[120_000 * MS, 0, 1000 * MS]);
+    // Derived, so that inputs that were found before mean the same.
+    config.report_closed_ns = if config.closed_timeout_ns == 1000 * MS { 50 * MS } else { 0 };
     config.half_open_timeout_ns = input.pick(&[120_000 * MS, 0, 1000 * MS]);
     config.wire.tunnel_depth = input.pick(&[8, 0, 1, 2]);
 }

@@ -11,7 +11,7 @@ use crate::{
 fn a_table_keeps_to_80_columns() {
     rig::run(&["nginx", "curl"], |rig| {
         rig.nginx();
-        let mut tidewire = command(&["flows", "-i", HERE, "--stats", "--closed-timeout", "100ms", "-F", "tcp"]);
+        let mut tidewire = command(&["flows", "-i", HERE, "--stats", "-F", "tcp"]);
         tidewire.env("COLUMNS", "80");
         let running = Running::start(tidewire);
         running.wait_for_said(HERE);
@@ -56,7 +56,7 @@ fn files_and_their_index_grow_while_it_runs() {
         rig.nginx();
         let folder = rig.directory.path().join("out");
         let path = folder.to_str().expect("a path");
-        let words = ["extract", "-i", HERE, "-o", path, "--closed-timeout", "100ms", "-F", "tcp port 80", "-w", "2"];
+        let words = ["extract", "-i", HERE, "-o", path, "-F", "tcp port 80", "-w", "2"];
         let running = rig.tidewire(&words);
         rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/big")]);
         let index = folder.join("index.jsonl");
@@ -81,7 +81,7 @@ fn files_and_their_index_grow_while_it_runs() {
 fn one_conversation_ends_with_it() {
     rig::run(&["nginx", "curl"], |rig| {
         rig.nginx();
-        let words = ["follow", "-i", HERE, "1", "--direction", "s2c", "--closed-timeout", "100ms", "-F", "tcp port 80"];
+        let words = ["follow", "-i", HERE, "1", "--direction", "s2c", "-F", "tcp port 80"];
         let running = rig.tidewire(&words);
         rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/")]);
         running.wait_for_out("the tide is high");

@@ -1,9 +1,11 @@
 //! How flows end: by their timeouts, by a full table, by memory, and with the input.
 
+use std::cmp::Reverse;
+
 use super::{Engine, core::Core};
 use crate::{
     EndReason, GapCause, Handler, TcpState,
-    flow::{Flow, HalfOpen, Key, KeyMask, PendingSyn, bits},
+    flow::{Flow, HalfOpen, Key, KeyMask, PendingSyn, bits, closing, half},
 };
 
 /// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
@@ -41,13 +43,27 @@ impl<H: Handler> Core<H> {
     #[inline(always)]
     pub(crate) fn is_expired(&self, flow: &Flow) -> bool {
         let timeout = if flow.is_over() {
-            self.config.closed_timeout_ns
+            self.over_timeout_ns(flow)
         } else if self.config.inactivity_timeout_ns != 0 {
             self.config.inactivity_timeout_ns
         } else {
             return false;
         };
         self.clock_ns > flow.seen_clock_ns.saturating_add(timeout)
+    }
+
+    /// How long a connection that is over is kept: until its end is reported, and then until it is forgotten.
+    #[inline]
+    fn over_timeout_ns(&self, flow: &Flow) -> u64 {
+        match self.config.report_closed_ns {
+            report_ns @ 1.. if !flow.is_reported() => report_ns.min(self.config.closed_timeout_ns),
+            _ => self.config.closed_timeout_ns,
+        }
+    }
+
+    /// Whether a connection that is over is not remembered any more.
+    fn is_forgotten(&self, flow: &Flow) -> bool {
+        self.clock_ns > flow.seen_clock_ns.saturating_add(self.config.closed_timeout_ns)
     }
 
     /// The same for a connection of which only a SYN was seen.
@@ -65,8 +81,77 @@ fn is_last_word(flow: &Flow) -> bool {
 }
 
 impl<H: Handler> Engine<H> {
+    /// A flow's time is over: it ends, or its end is reported and the entry stays for packets that come late.
+    pub(crate) fn expire(&mut self, slot: u32) {
+        let flow = self.table.flows.get(slot);
+        let reason = flow.reason_over().unwrap_or(EndReason::Timeout);
+        // A SYN that waits in it needs the entry's place.
+        if !flow.is_over() || flow.is_reported() || self.core.is_forgotten(flow) || is_last_word(flow) {
+            return self.end(slot, reason);
+        }
+        self.conclude(slot, reason);
+        let flow = self.table.flows.get_mut(slot);
+        flow.closing |= closing::REPORTED;
+        flow.extra = None;
+        for half in &mut flow.halves {
+            // Closed windows keep packets from the fast path; nothing is counted before the engine any more.
+            half.flags = half.flags & !(half::SHUNTED | half::QUEUED | half::DOUBTFUL_FIN) | half::ZERO_WINDOW;
+        }
+        *self.table.data.get_mut(slot) = H::Data::default();
+    }
+
+    /// Notes that a flow is over, so that its end is reported in time.
+    #[inline]
+    pub(crate) fn list_closed(&mut self, slot: u32) {
+        let flow = self.table.flows.get_mut(slot);
+        if self.core.config.report_closed_ns != 0 && flow.is_over() && flow.closing == 0 {
+            flow.closing = closing::LISTED;
+            let due_ns = flow.seen_clock_ns.saturating_add(self.core.over_timeout_ns(flow));
+            self.closing.push(Reverse((due_ns, slot, flow.id)));
+        }
+    }
+
+    /// Reports the ends of connections that have been over and silent for long enough.
+    fn report_closed(&mut self, clock_ns: u64) {
+        while let Some(&Reverse((due_ns, slot, id))) = self.closing.peek() {
+            if due_ns >= clock_ns {
+                break;
+            }
+            self.closing.pop();
+            let flow = self.table.flows.get_mut(slot);
+            if !flow.has(bits::LIVE) || flow.id != id || flow.is_reported() {
+                continue;
+            }
+            flow.closing = 0;
+            let flow = self.table.flows.get(slot);
+            if !flow.is_over() {
+                continue;
+            }
+            if self.core.is_expired(flow) {
+                self.expire(slot);
+            } else {
+                // Heard since.
+                self.list_closed(slot);
+            }
+        }
+    }
+
     /// Ends a flow: everything it owes its handler, then its close.
     pub(crate) fn end(&mut self, slot: u32, reason: EndReason) {
+        if self.table.flows.get(slot).is_reported() {
+            return self.table.remove(slot);
+        }
+        let flow = self.table.flows.get(slot);
+        let (key, client_is_a, seen_clock_ns) = (flow.key, flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
+        let alone = self.conclude(slot, reason);
+        self.table.remove(slot);
+        if let Some(pending) = alone {
+            self.add_pending(&pending, key, client_is_a, seen_clock_ns);
+        }
+    }
+
+    /// Everything that a flow owes its handler, then its close. The SYN that waited in it and stands for itself.
+    fn conclude(&mut self, slot: u32, reason: EndReason) -> Option<Box<PendingSyn>> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         let before = self.core.slot;
         self.core.slot = slot;
@@ -79,7 +164,6 @@ impl<H: Handler> Engine<H> {
         self.core.number = last_odd.max(flow.id);
         let alone = is_last_word(flow);
         let pending = self.core.take_pending(flow);
-        let (key, client_is_a, seen_clock_ns) = (flow.key, flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
         if let Some(pending) = pending.as_ref().filter(|_| !alone) {
             self.core.absorb(flow, data, pending);
         }
@@ -92,10 +176,7 @@ impl<H: Handler> Engine<H> {
         self.core.close(flow, data, reason);
         self.core.slot = before;
         self.core.number = number;
-        self.table.remove(slot);
-        if let Some(pending) = pending.filter(|_| alone) {
-            self.add_pending(&pending, key, client_is_a, seen_clock_ns);
-        }
+        pending.filter(|_| alone)
     }
 
     /// Adds the half-open connection that was pending in a flow of this key.
@@ -138,6 +219,9 @@ impl<H: Handler> Engine<H> {
         if !self.core.flushes.is_empty() {
             self.flush_chunks(clock_ns);
         }
+        if !self.closing.is_empty() {
+            self.report_closed(clock_ns);
+        }
         if H::OUTLETS {
             self.flush_outlets(clock_ns);
         }
@@ -169,8 +253,7 @@ impl<H: Handler> Engine<H> {
                 self.core.make_way(flow);
             }
             if flow.has(bits::LIVE) && self.core.is_expired(flow) && !self.core.was_heard_meanwhile(flow) {
-                let reason = flow.reason_over().unwrap_or(EndReason::Timeout);
-                self.end(slot, reason);
+                self.expire(slot);
             }
         }
     }
@@ -194,8 +277,9 @@ impl<H: Handler> Engine<H> {
         // One that ends may leave another behind: a SYN that was pending, for a handler that wants packets.
         while self.table.flows.live() >= self.core.config.flows_max {
             let Some(victim) = self.table.victim() else { return false };
-            self.core.ledger.evicted += 1;
-            let reason = self.table.flows.get(victim).reason_over().unwrap_or(EndReason::Evicted);
+            let flow = self.table.flows.get(victim);
+            self.core.ledger.evicted += u64::from(!flow.is_reported());
+            let reason = flow.reason_over().unwrap_or(EndReason::Evicted);
             self.end(victim, reason);
         }
         true

@@ -11,7 +11,10 @@ mod shunted;
 mod stream;
 pub(crate) mod transport;
 
-use std::collections::VecDeque;
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
 
 pub use self::core::History;
 pub(crate) use outlets::Branch;
@@ -91,6 +94,9 @@ pub struct Engine<H: Handler> {
     prepared: Option<Box<[Prepared; GROUP]>>,
     /// Next flow that the sweep for ended ones looks at, and the clock up to which sweeps are paid for.
     sweep: lifetime::Sweep,
+    /// Connections that are over with the clock at which their end is to be reported, earliest first: (clock, slot, flow
+    /// id). Each flow is in it once at most, see [`crate::flow::closing`].
+    closing: BinaryHeap<Reverse<(u64, u32, u64)>>,
 }
 
 impl<H: Handler> Engine<H> {
@@ -134,6 +140,7 @@ impl<H: Handler> Engine<H> {
             near: Box::new(Near::new()),
             prepared: None,
             sweep: lifetime::Sweep::default(),
+            closing: BinaryHeap::new(),
         };
         engine.core.long_way |= engine.holds_somewhere();
         engine.has_short_way = engine.core.has_short_way();

@@ -101,7 +101,11 @@ impl<H: Handler> Engine<H> {
     fn long_way(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64, slot: u32) -> Fate {
         let flow = self.table.flows.get_mut(slot);
         if self.core.is_expired(flow) && !self.core.was_heard_meanwhile(flow) {
-            return self.anew(packet, key, from_a, hash, slot);
+            // It timed out before this packet.
+            self.expire(slot);
+            if !self.table.flows.get(slot).is_reported() {
+                return self.transport_new(packet, key, from_a, hash);
+            }
         }
         let segment = match packet.decoded.kind {
             Kind::Tcp => Segment::of(packet.bytes, packet.decoded),
@@ -115,22 +119,18 @@ impl<H: Handler> Engine<H> {
         }
         self.core.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+        if flow.is_reported() {
+            return Fate::AfterClose;
+        }
         let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
         if self.core.shunt.is_some() {
             self.core.offer(flow);
         }
+        self.list_closed(slot);
         if self.core.budget.is_over() {
             self.relieve();
         }
         fate
-    }
-
-    /// The flow timed out before this packet: it ends, and the packet opens another.
-    #[cold]
-    fn anew(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64, slot: u32) -> Fate {
-        let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::Timeout);
-        self.end(slot, reason);
-        self.transport_new(packet, key, from_a, hash)
     }
 
     #[cold]
@@ -144,7 +144,9 @@ impl<H: Handler> Engine<H> {
                 };
                 self.core.slot = slot;
                 let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-                self.core.packet(flow, data, packet, from_a, segment.as_ref())
+                let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
+                self.list_closed(slot);
+                fate
             }
         }
     }
@@ -335,7 +337,7 @@ impl<H: Handler> Engine<H> {
             return None;
         }
         let is_same = me.has(half::SYN) && me.base_seq == segment.seq.wrapping_add(1);
-        if is_same && Self::tries_again(self.table.flows.get_mut(slot), direction) {
+        if is_same && !flow.is_reported() && Self::tries_again(self.table.flows.get_mut(slot), direction) {
             return None;
         }
         let flow = self.table.flows.get(slot);

@@ -151,6 +151,14 @@ pub(crate) mod bits {
     pub const DISCARDED: u8 = 128;
 }
 
+/// Bits of [`Flow::closing`].
+pub(crate) mod closing {
+    /// It is over, and in the queue of flows to be reported.
+    pub const LISTED: u8 = 1;
+    /// Its handler was told of its end; the entry stays for packets that come late.
+    pub const REPORTED: u8 = 2;
+}
+
 /// A flow: four cache lines, so that ten million of them are 2.4 GiB. What few flows need is in `extra`.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -161,7 +169,8 @@ pub(crate) struct Flow {
     pub state: TcpState,
     pub flags: u8,
     pub priority: u8,
-    pub reserved: u8,
+    /// See [`closing`].
+    pub closing: u8,
 
     pub halves: [Half; 2],
 
@@ -182,7 +191,7 @@ impl Default for Flow {
             state: TcpState::Stateless,
             flags: 0,
             priority: 0,
-            reserved: 0,
+            closing: 0,
             halves: [Half::NEW; 2],
             id: 0,
             first_ns: [0; 2],
@@ -279,6 +288,12 @@ impl Flow {
             (_, 0) => self.first_ns[0],
             _ => self.first_ns[0].min(self.first_ns[1]),
         }
+    }
+
+    /// Whether its handler was told of its end.
+    #[inline(always)]
+    pub(crate) fn is_reported(&self) -> bool {
+        self.closing & closing::REPORTED != 0
     }
 
     /// Whether nothing more is expected of it.

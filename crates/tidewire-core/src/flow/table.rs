@@ -144,6 +144,7 @@ impl<D: Default> Table<D> {
         let flow = self.flows.get_mut(slot);
         let hash = flow.hash;
         flow.flags = 0;
+        flow.closing = 0;
         flow.extra = None;
         flow.key = Key::NONE;
         *self.data.get_mut(slot) = D::default();

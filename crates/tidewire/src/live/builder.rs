@@ -22,20 +22,25 @@ pub const LIVE_INACTIVITY: Duration = Duration::from_secs(600);
 /// How long a hole of a live capture is waited for that the receiver has acknowledged.
 pub const LIVE_HOLE: Duration = Duration::from_secs(5);
 
-/// How long a connection that is over is kept, in a live capture, for packets that come late.
+/// How long a connection that is over is kept, in a live capture, for packets that come late: they open no other stream.
 pub const LIVE_CLOSED: Duration = Duration::from_secs(10);
+
+/// Silence after which the end of a connection that is over is reported, in a live capture: longer than the first
+/// retransmission of a FIN that was lost takes (RFC 6298: at most a second, with Linux 200 ms and a round trip).
+pub const LIVE_REPORT: Duration = Duration::from_secs(1);
 
 impl<'a> Capture<'a> {
     /// Captures from interfaces, until [`Stop`] is raised or after a [`duration`](Self::duration) or a number of
     /// [`packets`](Self::packets). [`workers`](Self::workers) and [`filter`](Self::filter) are taken from here, not from
     /// `settings`. Timeouts that files do not have are set: silence of [`LIVE_INACTIVITY`], holes of [`LIVE_HOLE`],
-    /// and connections that are over are told of after [`LIVE_CLOSED`].
+    /// and connections that are over are reported after [`LIVE_REPORT`] and forgotten after [`LIVE_CLOSED`].
     #[must_use]
     pub fn live(settings: LiveSettings) -> Self {
         let mut capture = Self::new(Input::Live(Box::new(settings)));
         capture.config.inactivity_timeout_ns = nanoseconds(LIVE_INACTIVITY);
         capture.config.hole_timeout_ns = nanoseconds(LIVE_HOLE);
         capture.config.closed_timeout_ns = nanoseconds(LIVE_CLOSED);
+        capture.config.report_closed_ns = nanoseconds(LIVE_REPORT);
         capture
     }
 
