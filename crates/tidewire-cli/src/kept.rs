@@ -151,6 +151,7 @@ pub struct Totals {
     pub packets: u64,
     pub bytes: u64,
     pub reassembled_bytes: u64,
+    pub delivered_bytes: u64,
     pub missing_bytes: u64,
     pub start_ns: u64,
     pub end_ns: u64,
@@ -166,6 +167,7 @@ impl Totals {
             self.packets += stats.packets;
             self.bytes += stats.ip_bytes;
             self.reassembled_bytes += stats.reassembled_bytes;
+            self.delivered_bytes += stats.delivered_bytes;
             self.missing_bytes += stats.missing_bytes;
         }
         self.span(stream.start_ns(), stream.end_ns());
@@ -182,6 +184,7 @@ impl Totals {
         self.packets += other.packets;
         self.bytes += other.bytes;
         self.reassembled_bytes += other.reassembled_bytes;
+        self.delivered_bytes += other.delivered_bytes;
         self.missing_bytes += other.missing_bytes;
         if other.streams > 0 {
             self.span(other.start_ns, other.end_ns);

@@ -20,8 +20,8 @@ use crate::{
 
 /// Look for byte patterns in streams, across the borders of segments; exit status 1 where none is found
 ///
-/// A pattern stands for its own bytes; |0d 0a| in it for bytes in hexadecimal. `hex:0d0a` is hexadecimal as a whole,
-/// `text:|0d|` not at all. Matches are printed by stream, direction and offset; those from interfaces as they are found.
+/// A pattern stands for its own bytes; |0d 0a| in it for bytes in hexadecimal, and anything else between bars is an error.
+/// `hex:0d0a` is hexadecimal as a whole, `text:|0d|` not at all. Matches are printed by stream, direction and offset; those from interfaces as they are found.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Look for this pattern (repeatable)

@@ -133,9 +133,9 @@ fn sent(outputs: &[String]) -> Result<Sent, Failure> {
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
     if let Some(capture) = &options.check {
-        let workers = u32::try_from(options.outputs.len()).unwrap_or(u32::MAX);
         let (program, tunnels) = (options.program()?, options.tunnels);
-        return check_steering::run(&check_steering::Options::of(capture, program, workers, tunnels, options.json));
+        let check = check_steering::Options::of(capture, program, &options.outputs, tunnels, options.json);
+        return check_steering::run(&check);
     }
     on_signal();
     let settings = options.settings()?;

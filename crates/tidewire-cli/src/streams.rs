@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
-use tidewire::{Chunk, EndReason, Handler, Mode, Stream};
+use tidewire::{Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
 
 use crate::{
     failure::{self, Failure},
@@ -16,7 +16,8 @@ use crate::{
     session::Session,
     sink::Sink,
     table::{Align, Column},
-    units::{Bytes, Lasting, Moment, counted},
+    units::{Bytes, Count, Lasting, Moment, counted},
+    values::ModeName,
 };
 
 /// List streams: what was reassembled, gaps and their causes, conflicting overlaps, anomalies
@@ -114,7 +115,9 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, Failure> {
     let mut out = Out::stdout();
     rows::print(streams, form, false, &mut out)?;
     if form == Form::Table {
-        out.line(&closing_line(&totals))?;
+        // Without bytes there is no cutoff, and the other way round.
+        let is_track = common.mode == Some(ModeName::Track);
+        out.line(&closing_line(&totals, if is_track { "not (--mode track)" } else { "beyond the cutoff" }))?;
     }
     closing.finish(common, options.selection.json, &mut out, failure::OK)
 }
@@ -140,9 +143,10 @@ impl Row for Ended {
 
     fn cells(&self) -> Cells {
         let mut asides = record::asides(&self.record);
-        // A few gaps are told one by one.
-        let gaps = self.record.odd.as_ref().map_or(0, |odd| odd.gaps.len());
-        asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX);
+        // A few gaps are listed one by one.
+        let missing = |gap: &&Gap| gap.cause != GapCause::Cutoff;
+        let gaps = self.record.odd.as_ref().map_or(0, |odd| odd.gaps.iter().filter(missing).count());
+        asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX + 1);
         Cells { cells: cells(&self.record), asides, notes: notes(self) }
     }
 }
@@ -271,18 +275,22 @@ const COLUMNS: [Column; 14] = [
 ];
 
 /// Lines of one kind beneath a stream; more are counted only.
-const NOTES_MAX: usize = 8;
+const NOTES_MAX: usize = 3;
 
-fn closing_line(totals: &Totals) -> String {
+/// `counted_only` is why bytes that were counted were not delivered.
+fn closing_line(totals: &Totals, counted_only: &str) -> String {
     let missing = match totals.missing_bytes {
         0 => String::new(),
         bytes => format!(", {} missing", Bytes(bytes)),
     };
+    let bytes = match totals.reassembled_bytes - totals.delivered_bytes.min(totals.reassembled_bytes) {
+        0 => format!("{} reassembled", Bytes(totals.reassembled_bytes)),
+        rest => format!("{} delivered, {} {counted_only}", Bytes(totals.delivered_bytes), Bytes(rest)),
+    };
     format!(
-        "{}, {}, {} reassembled{missing} in {} of traffic",
+        "{}, {}, {bytes}{missing} in {} of traffic",
         counted(totals.streams, "stream", "streams"),
         counted(totals.packets, "packet", "packets"),
-        Bytes(totals.reassembled_bytes),
         Lasting(totals.duration_ns())
     )
 }
@@ -319,31 +327,43 @@ fn notes(stream: &Ended) -> Vec<String> {
         }
     }
     let Some(odd) = &stream.record.odd else { return notes };
-    let gaps = odd.gaps.iter().map(|gap| {
-        let (name, cause) = (gap.direction.name(), gap.cause.name().replace('_', " "));
-        format!("{name} gap at {}: {}, {cause}", gap.offset, counted(gap.bytes, "byte", "bytes"))
-    });
-    some(&mut notes, gaps, "gaps");
+    let of_cause = |is_cutoff: bool| {
+        let gaps = odd.gaps.iter().filter(move |gap| (gap.cause == GapCause::Cutoff) == is_cutoff);
+        gaps.map(move |gap| {
+            let (name, bytes) = (gap.direction.name(), counted(gap.bytes, "byte", "bytes"));
+            let text = match is_cutoff {
+                true => format!("{name} cut off at {}: {bytes} not delivered", gap.offset),
+                false => format!("{name} gap at {}: {bytes}, {}", gap.offset, gap.cause.name().replace('_', " ")),
+            };
+            (text, gap.bytes)
+        })
+    };
+    some(&mut notes, of_cause(true), "cutoffs");
+    some(&mut notes, of_cause(false), "gaps");
     for direction in DIRECTIONS {
         let conflicts = odd.conflicts[direction as usize].iter().map(|conflict| {
             let bytes = counted(conflict.bytes, "byte", "bytes");
-            format!("{} conflicting overlap at {}: {bytes}", direction.name(), conflict.offset)
+            (format!("{} conflicting overlap at {}: {bytes}", direction.name(), conflict.offset), conflict.bytes)
         });
         some(&mut notes, conflicts, "conflicting overlaps");
     }
     let anomalies = odd
         .anomalies
         .iter()
-        .map(|anomaly| format!("{} at packet {}", anomaly.kind.name().replace('_', " "), anomaly.packet));
+        .map(|anomaly| (format!("{} at packet {}", anomaly.kind.name().replace('_', " "), anomaly.packet), 0));
     some(&mut notes, anomalies, "anomalies");
     notes
 }
 
-/// The first few of one kind, and how many more there are.
-fn some(notes: &mut Vec<String>, mut items: impl Iterator<Item = String>, what: &str) {
-    notes.extend(items.by_ref().take(NOTES_MAX));
-    let more = items.count();
-    if more > 0 {
-        notes.push(format!("and {more} more {what}; --json tells them all"));
-    }
+/// The first few of one kind, and how many more there are, with their bytes. One more takes the line that would say so.
+fn some(notes: &mut Vec<String>, items: impl Iterator<Item = (String, u64)>, what: &str) {
+    let mut items = items.peekable();
+    notes.extend(items.by_ref().take(NOTES_MAX).map(|(text, _)| text));
+    let Some((next, bytes)) = items.next() else { return };
+    let rest = items.fold((0_u64, bytes), |(count, sum), (_, bytes)| (count + 1, sum + bytes));
+    notes.push(match rest {
+        (0, _) => next,
+        (more, 0) => format!("and {} more {what} (--json lists all)", Count(more + 1)),
+        (more, bytes) => format!("and {} more {what}, {} (--json lists all)", Count(more + 1), Bytes(bytes)),
+    });
 }

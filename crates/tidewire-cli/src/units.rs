@@ -189,7 +189,7 @@ impl fmt::Display for Lasting {
         let ns = self.0;
         let seconds = ns as f64 / 1e9;
         let text = match ns {
-            0 => "0".into(),
+            0 => "0s".into(),
             1..1_000_000 => format!("{:.0}us", (ns as f64 / 1e3).max(1.0)),
             1_000_000..1_000_000_000 => format!("{:.1}ms", ns as f64 / 1e6),
             1_000_000_000..100_000_000_000 => format!("{seconds:.2}s"),
@@ -274,6 +274,7 @@ mod tests {
         assert_eq!(BitRate(999_600.0).to_string(), "1.00 Mbit/s");
         assert_eq!(BitRate(45_678.0).to_string(), "45.7 kbit/s");
         assert_eq!(Count(1_234_567).to_string(), "1,234,567");
+        assert_eq!(Lasting(0).to_string(), "0s");
         assert_eq!(Lasting(90_000_000_000).to_string(), "90.00s");
         assert_eq!(Lasting(180_000_000_000_000).to_string(), "2.1d");
         assert_eq!(Moment(1_700_000_000_000_000_000).to_string(), "2023-11-14 22:13:20.000000");

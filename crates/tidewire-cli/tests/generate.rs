@@ -122,6 +122,10 @@ fn the_missing_are_named() {
     let output = run(&["gen", "missing", "--json", path.to_str().unwrap()]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&report["missing"], &report["arrived"], &report["late"]), (&11.into(), &39.into(), &0.into()));
+    assert_eq!((&report["sent"], &report["sent_is_inferred"]), (&50.into(), &true.into()));
+    let output = run(&["gen", "missing", path.to_str().unwrap()]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("sent, inferred                        50  from the last number"), "{text}");
 }
 
 #[test]
@@ -193,7 +197,18 @@ fn conversations_that_would_be_divided_are_named() {
     let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/fragments-ipv4/capture.pcap");
     let output = run(&["split", "a", "b", "c", "--check", capture]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(String::from_utf8(output.stdout).unwrap().contains("split: 0 of"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("split: 0 of") && text.contains("packets for each output: b "), "{text}");
+    // One that divides everything: named by the outputs, as the command line has them.
+    let line = ["split", "a", "one", "two", "--steering", "steer_rrobin", "--check", capture];
+    let output = run(&line);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains(" to one, ") && text.contains(" to two") && !text.contains("worker"), "{text}");
+    let output = run(&[&line[..], &["--json"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("{\"output\":\"two\"") && text.contains("\"outputs\":["), "{text}");
+    assert!(!text.contains("worker"), "{text}");
 }
 
 /// Whether any process is in this namespace.

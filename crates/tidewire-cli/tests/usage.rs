@@ -149,6 +149,7 @@ fn wrong_values_are_explained() {
         (&["flows", "-", "-"], "'-' is named twice"),
         (&["match", "-x", "-e", "4"], "not hexadecimal"),
         (&["match", "-e", ""], "is empty"),
+        (&["match", "-e", "|zz|"], "'zz' between bars is not hexadecimal"),
         (&["match", "-f", "/nonexistent"], "cannot be read"),
         (&["match", "-e", "a", "--stop-after", "0"], "finds nothing"),
         (&["extract", "-o", "/tmp/never", "--fill", "zeroes"], "fills nothing"),
