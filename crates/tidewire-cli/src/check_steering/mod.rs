@@ -18,7 +18,7 @@ use crate::{
 };
 use flows::{FLOWS_MAX, Flow, Flows, Key};
 
-/// Replay a capture through a fan-out mode or a steering program and name the flows that it would split
+/// Name the flows that a fan-out mode or program would split
 ///
 /// A flow is split when no worker gets all of its packets; what is dropped counts as missing. Exit status 1 where there
 /// is one. Modes of the kernel hash with a secret of their own: a flow counts as split when its packets have different

@@ -3,8 +3,7 @@
 use super::{PATTERN_BYTES_MAX, Pattern};
 
 /// What bars mean, and what to write where they are meant as text.
-const BARS: &str =
-    "|0d 0a| stands for bytes in hexadecimal; write text: before a pattern with bars of its own, or |7c|";
+const BARS: &str = "|0d 0a| stands for bytes in hexadecimal; for a bar itself write |7c|, or text: before the pattern";
 
 /// How patterns are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, String> {
     match bytes.len() {
         0 => Err(format!("the pattern '{name}' is empty")),
         1..=PATTERN_BYTES_MAX => Ok(Pattern { name, bytes }),
-        _ => Err(format!("a pattern of {} bytes: at most {PATTERN_BYTES_MAX} are possible", bytes.len())),
+        _ => Err(format!("a pattern of {} bytes: the limit is {PATTERN_BYTES_MAX}", bytes.len())),
     }
 }
 
