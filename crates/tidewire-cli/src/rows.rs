@@ -1,9 +1,7 @@
 //! Records in the forms in which subcommands print them.
 
 use crate::{
-    clock::Clock,
     failure::Failure,
-    layout::Layout,
     output::Out,
     table::{Aside, Column, Table},
 };
@@ -49,33 +47,27 @@ pub trait Row {
     /// Appends it as a line of JSON.
     fn push_json(&self, out: &mut Vec<u8>);
     /// The names of its comma-separated values.
-    fn csv_header(clock: &Clock) -> String;
+    fn csv_header() -> String;
     /// Appends it as a line of comma-separated values.
-    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock);
+    fn push_csv(&self, out: &mut Vec<u8>);
     /// Its row of the table.
-    fn cells(&self, clock: &Clock) -> Cells;
+    fn cells(&self) -> Cells;
 }
 
 /// Prints records that have been gathered and put in order. `names` is whether the line of names is printed where no
 /// record follows.
-pub fn print<R: Row>(
-    rows: impl IntoIterator<Item = R>,
-    form: Form,
-    layout: &Layout,
-    names: bool,
-    out: &mut Out,
-) -> Result<(), Failure> {
+pub fn print<R: Row>(rows: impl IntoIterator<Item = R>, form: Form, names: bool, out: &mut Out) -> Result<(), Failure> {
     let mut rows = rows.into_iter().peekable();
     if form == Form::Csv && (names || rows.peek().is_some()) {
-        out.line(&layout.csv_header::<R>())?;
+        out.line(&R::csv_header())?;
     }
-    let mut table = Table::new(R::COLUMNS, layout);
+    let mut table = Table::new(R::COLUMNS);
     for row in rows {
         match form {
             Form::Json => row.push_json(out.buffer()),
-            Form::Csv => layout.push_csv(&row, out.buffer()),
+            Form::Csv => row.push_csv(out.buffer()),
             Form::Table => {
-                let cells = row.cells(&layout.clock);
+                let cells = row.cells();
                 table.row_with_notes(cells.cells, cells.asides, cells.notes);
                 table.settle(out)?;
             }
@@ -92,15 +84,15 @@ impl<R: Row> Row for &R {
         R::push_json(self, out);
     }
 
-    fn csv_header(clock: &Clock) -> String {
-        R::csv_header(clock)
+    fn csv_header() -> String {
+        R::csv_header()
     }
 
-    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
-        R::push_csv(self, out, clock);
+    fn push_csv(&self, out: &mut Vec<u8>) {
+        R::push_csv(self, out);
     }
 
-    fn cells(&self, clock: &Clock) -> Cells {
-        R::cells(self, clock)
+    fn cells(&self) -> Cells {
+        R::cells(self)
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     ledger,
     live::{self, LiveReport},
     options::Common,
-    output::{self, Out},
+    output::Out,
     sink::Sink,
     units::Bytes,
     values::StatsFormat,
@@ -31,9 +31,6 @@ const PROGRESS_BYTES_MIN: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Whether a progress bar stands on the terminal's last line.
-static BAR: AtomicBool = AtomicBool::new(false);
 
 /// Whether reading has ended.
 pub static DONE: AtomicBool = AtomicBool::new(false);
@@ -120,7 +117,6 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             #[cfg(feature = "live")]
             crate::top::give_back();
-            remove_bar();
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
         stop.raise();
@@ -130,8 +126,7 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
         std::thread::spawn(|| {
             std::thread::sleep(PATIENCE);
             if !DONE.load(Ordering::Relaxed) {
-                remove_bar();
-                failure::say("interrupted; waiting for the input to continue or end (Ctrl-C again: end at once)");
+                failure::say("interrupted; waiting for the input to go on or end (Ctrl-C again: end at once)");
             }
         });
     };
@@ -161,7 +156,7 @@ impl Closing {
             let settled: u64 = self.ledger.fates.iter().sum();
             let received = self.ledger.received;
             return Err(Failure::Output(format!(
-                "a bug in tidewire: {received} packets received, {settled} accounted for"
+                "a defect of tidewire: {received} packets received, {settled} settled"
             )));
         }
         if self.interrupted {
@@ -182,8 +177,7 @@ struct Bar {
 
 impl Bar {
     fn new() -> Self {
-        let possible = std::io::stderr().is_terminal() && output::has_escapes();
-        Self { possible, begun: Instant::now(), bar: None }
+        Self { possible: std::io::stderr().is_terminal(), begun: Instant::now(), bar: None }
     }
 
     fn show(&mut self, progress: Progress) {
@@ -202,7 +196,6 @@ impl Bar {
             }
             bar
         });
-        BAR.store(true, Ordering::Relaxed);
         bar.set_position(progress.bytes_read);
         bar.set_message(pace(progress, self.begun.elapsed()));
     }
@@ -210,15 +203,7 @@ impl Bar {
     fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
-            BAR.store(false, Ordering::Relaxed);
         }
-    }
-}
-
-/// Takes a progress bar off the terminal before something else is said there, or the program ends.
-fn remove_bar() {
-    if BAR.swap(false, Ordering::Relaxed) {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
 }
 

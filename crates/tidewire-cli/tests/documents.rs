@@ -22,7 +22,7 @@ fn shell(line: &str) -> (String, i32) {
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1; {line}")])
         .current_dir(place.path())
-        .envs([("PATH", path.as_str()), ("COLUMNS", "80"), ("TZ", "UTC"), ("D", "tests/corpus/demo/demo.pcap")])
+        .envs([("PATH", path.as_str()), ("COLUMNS", "80"), ("D", "tests/corpus/demo/demo.pcap")])
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -60,7 +60,7 @@ impl Bench {
 /// The command, in an environment of its own.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
-    command.args(arguments).env_remove("COLUMNS").env("TZ", "UTC").stdin(Stdio::null());
+    command.args(arguments).env_remove("COLUMNS").stdin(Stdio::null());
     command
 }
 

@@ -47,7 +47,7 @@ fn after_a_while() {
         assert_eq!(ended.code(), 0, "{}", ended.said);
         let took = begun.elapsed();
         assert!(took >= Duration::from_millis(700) && took < Duration::from_secs(20), "{took:?}");
-        assert!(ended.out.contains("in 0s of traffic"), "{}", ended.out);
+        assert!(ended.out.contains("in 0 of traffic"), "{}", ended.out);
         assert!(ended.said.contains("rings: received"), "{}", ended.said);
     });
 }

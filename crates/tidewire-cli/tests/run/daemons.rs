@@ -40,7 +40,7 @@ fn daemons_are_told_and_waited_for() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
     assert!(notes().iter().all(|notes| notes == "ready\nUSR1\nTERM\n"), "{:?}", notes());
-    assert!(said(&output).contains("instance 1 continues in the background, as process "), "{}", said(&output));
+    assert!(said(&output).contains("instance 1 goes on in the background, as process "), "{}", said(&output));
     assert!(said(&output).contains("ended with code 6"), "{}", said(&output));
 }
 
