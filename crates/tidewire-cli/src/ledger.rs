@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
-use tidewire::{AnomalyKind, Fate, Ledger, Malformation};
+use tidewire::{AnomalyKind, Fate, Ledger, Malformation, OtherLink};
 
 use crate::{
     live::{self, LiveReport},
@@ -41,6 +41,11 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
                 malformations.number(name, count);
             }
         });
+        detail.object("other_links", |links| {
+            for (name, count) in other_links_of(ledger) {
+                links.number(name, count);
+            }
+        });
         if let Some(report) = live {
             live::push_json(detail, report, ledger);
         }
@@ -52,6 +57,12 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
 /// The reasons of malformed packets that occurred, by name.
 fn malformations_of(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> {
     let all = Malformation::ALL.iter().map(|&why| (why.name(), ledger.malformations[why as usize & 63]));
+    all.filter(|(_, count)| *count > 0)
+}
+
+/// The other link-layer protocols that occurred and have a name.
+fn other_links_of(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> {
+    let all = OtherLink::ALL.iter().map(|&protocol| (protocol.name(), ledger.other_links[protocol as usize]));
     all.filter(|(_, count)| *count > 0)
 }
 
@@ -97,6 +108,9 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
         if count > 0 {
             line(&format!("odd: {}", kind.name().replace('_', " ")), count, "");
         }
+    }
+    for (name, count) in other_links_of(ledger) {
+        line(&format!("other link: {}", name.replace('_', " ")), count, "");
     }
     for (name, count) in malformations_of(ledger) {
         line(&format!("malformed: {}", name.replace('_', " ")), count, "");

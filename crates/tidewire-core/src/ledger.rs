@@ -1,4 +1,7 @@
-use crate::{AnomalyKind, wire::Malformation};
+use crate::{
+    AnomalyKind,
+    wire::{Malformation, OtherLink},
+};
 
 macro_rules! fates {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal),+ $(,)?) => {
@@ -67,6 +70,8 @@ pub struct Ledger {
     pub fates: [u64; Fate::ALL.len()],
     /// Malformed packets by reason, indexed by `Malformation as usize`.
     pub malformations: [u64; 64],
+    /// Packets of other link-layer protocols that have a name, indexed by `OtherLink as usize`.
+    pub other_links: [u64; OtherLink::ALL.len()],
     /// Anomalies by kind, indexed by `AnomalyKind as usize`.
     pub anomalies: [u64; AnomalyKind::ALL.len()],
     /// Shed packets by priority, 0 the lowest.
@@ -104,6 +109,7 @@ impl Default for Ledger {
             received_bytes: 0,
             fates: [0; Fate::ALL.len()],
             malformations: [0; 64],
+            other_links: [0; OtherLink::ALL.len()],
             anomalies: [0; AnomalyKind::ALL.len()],
             shed_by_priority: [0; 8],
             streams_opened: 0,
@@ -153,6 +159,7 @@ impl Ledger {
         self.received_bytes += other.received_bytes;
         let pairs = self.fates.iter_mut().zip(&other.fates);
         let pairs = pairs.chain(self.malformations.iter_mut().zip(&other.malformations));
+        let pairs = pairs.chain(self.other_links.iter_mut().zip(&other.other_links));
         let pairs = pairs.chain(self.anomalies.iter_mut().zip(&other.anomalies));
         for (mine, theirs) in pairs.chain(self.shed_by_priority.iter_mut().zip(&other.shed_by_priority)) {
             *mine += theirs;

@@ -1,4 +1,4 @@
-use crate::Malformation;
+use crate::{Malformation, OtherLink};
 
 /// What a frame turned out to hold at the layer that flows are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -155,6 +155,8 @@ pub struct Decoded {
     /// Why, when `kind` is [`Kind::Malformed`]. `ip_version`, `ip_at`, `ip_bytes`, `ttl` and `proto` are then as far as the
     /// walk came, the payload is empty, and `ip_bytes` may reach beyond the frame.
     pub malformed: Option<Malformation>,
+    /// What it is, when `kind` is [`Kind::OtherLink`] and there is a name for it; meaningless for other kinds.
+    pub other_link: Option<OtherLink>,
 }
 
 /// What a flow's key is made of, by value: narrow fields that were just written are slow to load again in wide pieces.
@@ -207,6 +209,7 @@ impl Decoded {
             next_header_at: 0,
         },
         malformed: None,
+        other_link: None,
     };
 
     /// The promise of this module that this result breaks for `frame`, if any: for tests and fuzzing.

@@ -62,7 +62,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
 }
 
 /// What follows the type or length field. Bytes beyond a length are padding.
-fn type_or_length(walk: &mut Walk<'_>, value: u16, at: usize) -> Next {
+pub(crate) fn type_or_length(walk: &mut Walk<'_>, value: u16, at: usize) -> Next {
     if value > LENGTH_MAX {
         return Next::EtherType { ether_type: value, at };
     }
@@ -100,13 +100,18 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
 /// carries the priority (IEEE 802.1Q, table 9-2).
 fn vlan(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let tag = walk.header::<4>(at, LinkShort, LinkCut)?;
-    let id = be16(tag, 0) & 0x0fff;
+    note_vlan(walk, be16(tag, 0));
+    Ok(type_or_length(walk, be16(tag, 2), at + 4))
+}
+
+/// Notes the id of a VLAN tag where there is one and room for it; `control`: priority, drop eligibility and id.
+pub(crate) fn note_vlan(walk: &mut Walk<'_>, control: u16) {
+    let id = control & 0x0fff;
     if id != 0
         && let Some(free) = walk.out.vlan.iter_mut().find(|slot| **slot == 0xffff)
     {
         *free = id;
     }
-    Ok(type_or_length(walk, be16(tag, 2), at + 4))
 }
 
 /// A tag that says nothing about flows, its `N` bytes ending with the next type.

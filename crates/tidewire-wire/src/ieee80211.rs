@@ -1,7 +1,7 @@
 //! 802.11 data frames (IEEE 802.11-2020, 9.2 and 9.3.2). Others, and encrypted or fragmented ones, are counted as other link traffic.
 
-use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
+use crate::other_link::OtherLink;
 use crate::walk::{Next, Walk, be16};
 
 /// Frame control, duration, three addresses and sequence control, in bytes.
@@ -48,12 +48,18 @@ pub(crate) fn inside(walk: &mut Walk<'_>, at: usize, swapped: bool) -> Result<Ne
 
 /// A frame with this control field.
 fn data(walk: &mut Walk<'_>, at: usize, [kind, flags]: [u8; 2], padded: bool) -> Result<Next, Malformation> {
-    if kind & TYPE_MASK != TYPE_DATA || kind & NULL != 0 || flags & (PROTECTED | MORE_FRAGMENTS) != 0 {
-        return Ok(Next::Done(Kind::OtherLink));
+    if kind & TYPE_MASK != TYPE_DATA || kind & NULL != 0 {
+        return Ok(walk.other(OtherLink::Ieee80211Control));
+    }
+    if flags & PROTECTED != 0 {
+        return Ok(walk.other(OtherLink::Ieee80211Encrypted));
+    }
+    if flags & MORE_FRAGMENTS != 0 {
+        return Ok(walk.other(OtherLink::Ieee80211Fragment));
     }
     let header = walk.header::<HEADER_BYTES>(at, LinkShort, LinkCut)?;
     if header[22] & 0x0f != 0 {
-        return Ok(Next::Done(Kind::OtherLink));
+        return Ok(walk.other(OtherLink::Ieee80211Fragment));
     }
     let mut bytes = HEADER_BYTES;
     if flags & BOTH_DISTRIBUTION == BOTH_DISTRIBUTION {

@@ -1,7 +1,7 @@
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, LinkCut, LinkHeaderLength, LinkShort};
 use crate::walk::{Next, Walk, be16};
-use crate::{frame_relay, ieee80211, nflog, null, ppp, radiotap, sll};
+use crate::{frame_relay, ieee80211, ieee802154, nflog, null, pktap, ppp, radiotap, sll, switch_tag, token_ring};
 
 /// A link type as pcap files number it (the LINKTYPE_ registry of tcpdump.org), in 16 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +24,8 @@ link_types! {
     NULL = 0,
     /// Ethernet.
     ETHERNET = 1,
+    /// Token ring (IEEE 802.5).
+    IEEE802_5 = 6,
     /// SLIP, with the 16 bytes that BSD puts before a packet. Compressed headers are not undone.
     SLIP = 8,
     /// PPP, with or without its address and control bytes.
@@ -46,6 +48,8 @@ link_types! {
     C_HDLC = 104,
     /// 802.11 without a pseudo-header.
     IEEE802_11 = 105,
+    /// Classical IP over ATM as Linux captures it (RFC 2225): LLC, or bare IPv4.
+    ATM_CLIP = 106,
     /// Frame relay.
     FRELAY = 107,
     /// OpenBSD loopback: a 4-byte address family in network byte order.
@@ -68,22 +72,42 @@ link_types! {
     JUNIPER_ETHER = 178,
     /// Per-packet information, then a frame of the link type it names.
     PPI = 192,
+    /// 802.15.4 with its check sequence.
+    IEEE802_15_4_WITHFCS = 195,
     /// PPP after a byte of direction.
     PPP_WITH_DIR = 204,
     /// Cisco HDLC after a byte of direction.
     C_HDLC_WITH_DIR = 205,
     /// Frame relay after a byte of direction.
     FRELAY_WITH_DIR = 206,
+    /// 802.15.4 after the header of its physical layer.
+    IEEE802_15_4_NONASK_PHY = 215,
+    /// Solaris' ipnet: a pseudo-header, then IP.
+    IPNET = 226,
     /// Raw IPv4.
     IPV4 = 228,
     /// Raw IPv6.
     IPV6 = 229,
+    /// 802.15.4 without its check sequence.
+    IEEE802_15_4_NOFCS = 230,
     /// Linux netfilter log.
     NFLOG = 239,
     /// IP over InfiniBand: global routing header, then an EtherType.
     IPOIB = 242,
+    /// macOS' pktap: a pseudo-header, then a frame of the link type it names.
+    PKTAP = 258,
     /// Linux "cooked" capture, version 2.
     LINUX_SLL2 = 276,
+    /// Ethernet with the tag of a Broadcom switch before the type.
+    DSA_TAG_BRCM = 281,
+    /// Ethernet behind the tag of a Broadcom switch.
+    DSA_TAG_BRCM_PREPEND = 282,
+    /// 802.15.4 after a TAP header.
+    IEEE802_15_4_TAP = 283,
+    /// Ethernet with the tag of a Marvell switch before the type.
+    DSA_TAG_DSA = 284,
+    /// The same with an EtherType before the tag.
+    DSA_TAG_EDSA = 285,
 }
 
 /// BSD's pseudo-header before a SLIP packet, in bytes.
@@ -98,10 +122,14 @@ const IPOIB_BYTES: usize = 44;
 
 /// The first header of a frame of this link type.
 pub(crate) fn first(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, Malformation> {
-    if link != LinkType::PPI {
-        return at(walk, link, 0);
-    }
-    let (inner, inner_at) = radiotap::ppi(walk)?;
+    let (inner, inner_at) = match link {
+        LinkType::PPI => radiotap::ppi(walk)?,
+        LinkType::PKTAP => match pktap::pktap(walk)? {
+            Some(inner) => inner,
+            None => return Ok(Next::Done(Kind::OtherLink)),
+        },
+        _ => return at(walk, link, 0),
+    };
     match u16::try_from(inner) {
         Ok(number) => at(walk, LinkType(number), inner_at),
         Err(_) => Ok(Next::Done(Kind::OtherLink)),
@@ -140,6 +168,20 @@ fn at(walk: &mut Walk<'_>, link: LinkType, at: usize) -> Result<Next, Malformati
         },
         LinkType::ARCNET_LINUX => arcnet(walk, at),
         LinkType::JUNIPER_ETHER => juniper(walk, at),
+        LinkType::IEEE802_5 => token_ring::walk(walk, at),
+        LinkType::ATM_CLIP => match walk.bytes::<3>(at) {
+            Some([0xaa, 0xaa, 0x03]) => Ok(Next::Llc { at }),
+            _ => Ok(Next::Ip { at }),
+        },
+        LinkType::IPNET => pktap::ipnet(walk, at),
+        LinkType::IEEE802_15_4_WITHFCS => ieee802154::walk(walk, at, true),
+        LinkType::IEEE802_15_4_NOFCS => ieee802154::walk(walk, at, false),
+        LinkType::IEEE802_15_4_NONASK_PHY => ieee802154::physical(walk, at),
+        LinkType::IEEE802_15_4_TAP => ieee802154::tap(walk, at),
+        LinkType::DSA_TAG_BRCM => switch_tag::broadcom(walk, at),
+        LinkType::DSA_TAG_BRCM_PREPEND => Ok(switch_tag::broadcom_before(at)),
+        LinkType::DSA_TAG_DSA => switch_tag::marvell(walk, at),
+        LinkType::DSA_TAG_EDSA => switch_tag::marvell_ether_type(walk, at),
         LinkType::IPOIB => {
             let header = walk.header::<IPOIB_BYTES>(at, LinkShort, LinkCut)?;
             Ok(Next::EtherType { ether_type: be16(header, IPOIB_BYTES - 4), at: at + IPOIB_BYTES })
@@ -182,6 +224,8 @@ mod tests {
         let segment = ipv4(6, &tcp(b"x"));
         let kind = |link, header: &[u8]| decoded(link, &join(&[header, &segment])).kind;
         assert_eq!(kind(LinkType::SLIP, &[0; 16]), Kind::Tcp);
+        assert_eq!(kind(LinkType::ATM_CLIP, &[]), Kind::Tcp);
+        assert_eq!(kind(LinkType::ATM_CLIP, &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]), Kind::Tcp);
         assert_eq!(kind(LinkType::ARCNET_LINUX, &[1, 2, 0, 0, 240]), Kind::Tcp);
         assert_eq!(kind(LinkType::ARCNET_LINUX, &[1, 2, 0, 0, 212, 0, 0, 1]), Kind::Tcp);
         assert_eq!(kind(LinkType::ARCNET_LINUX, &[1, 2, 0, 0, 212, 3, 0, 1]), Kind::OtherLink, "a fragment");

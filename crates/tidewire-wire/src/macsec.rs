@@ -2,6 +2,7 @@
 
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
+use crate::other_link::OtherLink;
 use crate::walk::{Next, Walk, be16};
 
 /// Tag control, short length and packet number, in bytes (9.3); the first stands behind the EtherType.
@@ -23,7 +24,10 @@ const SHORT_LENGTH_MAX: u8 = 47;
 /// A security tag, and the EtherType behind it. What is encrypted is counted as other link traffic.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let &[control, short_length, ..] = walk.header::<TAG_BYTES>(at, LinkShort, LinkCut)?;
-    if control & (VERSION | CHANGED) != 0 || short_length > SHORT_LENGTH_MAX {
+    if control & CHANGED != 0 {
+        return Ok(walk.other(OtherLink::MacsecEncrypted));
+    }
+    if control & VERSION != 0 || short_length > SHORT_LENGTH_MAX {
         return Ok(Next::Done(Kind::OtherLink));
     }
     let at = at + TAG_BYTES + if control & HAS_CHANNEL != 0 { CHANNEL_BYTES } else { 0 };

@@ -1,9 +1,9 @@
 //! PPP (RFC 1661), plain and in HDLC-like framing (RFC 1662), PPPoE sessions (RFC 2516) and Cisco's HDLC.
 
 use crate::decoded::Kind;
-use crate::ethernet;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort, PppoeLength, PppoeVersion};
 use crate::walk::{Next, Walk, be16};
+use crate::{ethernet, ipv6};
 
 /// HDLC address and control bytes (RFC 1662, 3.1).
 const ALL_STATIONS: [u8; 2] = [0xff, 0x03];
@@ -69,13 +69,32 @@ pub(crate) fn pppoe(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation
     if end > walk.end {
         return Err(PppoeLength);
     }
-    walk.end = end;
+    if !is_longer_inside(walk, at + 6, end) {
+        walk.end = end;
+    }
     Ok(Next::Ppp { at: at + 6 })
+}
+
+/// Whether PPPoE states less than the IP packet that it carries, all of which is in the frame. Some senders leave the
+/// length of the PPP header out, or state an older packet's; receivers that go by the IP length take such packets. (Linux
+/// trims to PPPoE's length, and drops what is then too short.)
+fn is_longer_inside(walk: &Walk<'_>, at: usize, end: usize) -> bool {
+    let Some(&[p0, p1, first, _, l0, l1]) = walk.bytes::<6>(at) else { return false };
+    let stated = usize::from(u16::from_be_bytes([l0, l1]));
+    let packet_end = match (u16::from_be_bytes([p0, p1]), first >> 4) {
+        (IPV4, 4) => at + 2 + stated,
+        (IPV6, 6) => match walk.bytes::<{ ipv6::HEADER_BYTES }>(at + 2) {
+            Some(header) => at + 2 + ipv6::HEADER_BYTES + usize::from(be16(header, 4)),
+            None => return false,
+        },
+        _ => return false,
+    };
+    (end + 1..=walk.end).contains(&packet_end)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{decoded, ethernet, ipv4, join, tcp};
+    use crate::testing::{decoded, ethernet, ipv4, ipv6, join, tcp};
     use crate::{Kind, LinkType, Malformation};
 
     #[test]
@@ -98,7 +117,19 @@ mod tests {
         let reason = |header| decoded(LinkType::ETHERNET, &frame(header)).malformed;
         assert_eq!(reason([0x21, 0, 0, 1, 0, bytes]), Some(Malformation::PppoeVersion));
         assert_eq!(reason([0x11, 0, 0, 1, 0, bytes + 1]), Some(Malformation::PppoeLength));
-        assert_eq!(reason([0x11, 0, 0, 1, 0, bytes - 1]), Some(Malformation::Ipv4TotalLong));
+        // Less than the packet inside states: usable, as long as that is in the frame.
+        for less in [1, 2, 20, bytes] {
+            let found = decoded(LinkType::ETHERNET, &frame([0x11, 0, 0, 1, 0, bytes - less]));
+            assert_eq!((found.kind, found.payload_bytes), (Kind::Tcp, 1), "{less} bytes less");
+        }
+        let segment6 = ipv6(6, &tcp(b"x"));
+        let found =
+            decoded(LinkType::ETHERNET, &ethernet(0x8864, &join(&[&[0x11, 0, 0, 1, 0, 9, 0, 0x57], &segment6])));
+        assert_eq!((found.kind, found.payload_bytes), (Kind::Tcp, 1));
+        let mut long = segment.clone();
+        long[3] += 1;
+        let long = ethernet(0x8864, &join(&[&[0x11, 0, 0, 1, 0, bytes, 0, 0x21], &long]));
+        assert_eq!(decoded(LinkType::ETHERNET, &long).malformed, Some(Malformation::Ipv4TotalLong), "than the frame");
     }
 
     #[test]

@@ -130,6 +130,31 @@ fn links(segment: &[u8], segment6: &[u8]) -> Vec<(&'static str, LinkType, Vec<u8
             join(&[&[0x80, 0x21, 0x10, 1, 0, 0, 0, 64], &[0; 56], &data([0x08, 1], &[])]),
         ),
         ("ppi", LinkType::PPI, join(&[&[0, 0, 8, 0, 105, 0, 0, 0], &data([0x08, 1], &[])])),
+        ("token-ring", LinkType::IEEE802_5, join(&[&[0x10, 0x40], &[2; 12], &snap(0x0800, segment)])),
+        (
+            "token-ring-routed",
+            LinkType::IEEE802_5,
+            join(&[&[0x10, 0x40], &[2; 6], &[0x82, 2, 2, 2, 2, 2, 4, 0x30, 0, 16], &snap(0x86dd, segment6)]),
+        ),
+        ("clip", LinkType::ATM_CLIP, segment.to_vec()),
+        ("ipnet", LinkType::IPNET, join(&[&[1, 2, 0, 0, 0, 0, 0, 45], &[0; 16], segment])),
+        ("pktap", LinkType::PKTAP, {
+            let header = join(&[&[108, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], &[0; 96]]);
+            join(&[&header, &ethernet(0x0800, segment)])
+        }),
+        ("dsa-broadcom", LinkType::DSA_TAG_BRCM, join(&[&[2; 12], &[0, 0, 0, 5, 8, 0], segment])),
+        ("dsa-broadcom-before", LinkType::DSA_TAG_BRCM_PREPEND, join(&[&[0, 0, 0, 5], &ethernet(0x0800, segment)])),
+        ("dsa-marvell", LinkType::DSA_TAG_DSA, join(&[&[2; 12], &[0xe0, 8, 0, 5, 8, 0], segment])),
+        ("edsa-marvell", LinkType::DSA_TAG_EDSA, {
+            join(&[&[2; 12], &[0xda, 0xda, 0, 0, 0xe0, 8, 0, 5, 8, 0], segment])
+        }),
+        ("802154", LinkType::IEEE802_15_4_NOFCS, join(&[&[0x41, 0x88, 1, 2, 3, 4, 5, 6, 7, 0x41], segment6])),
+        ("802154-fcs", LinkType::IEEE802_15_4_WITHFCS, {
+            join(&[&[0x41, 0xdc, 1, 2, 3], &[4; 16], &[0x41], segment6, &[0x61, 0xf9]])
+        }),
+        ("802154-tap", LinkType::IEEE802_15_4_TAP, {
+            join(&[&[0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0x41, 0x88, 1, 2, 3, 4, 5, 6, 7, 0x41], segment6])
+        }),
         ("nflog", LinkType::NFLOG, join(&[&[2, 0, 0, 0, 5, 0, 10, 0, 9, 0, 0, 0, 49, 0, 9, 0], segment])),
         ("ipoib", LinkType::IPOIB, join(&[&[0; 40], &[8, 0, 0, 0], segment])),
     ]

@@ -2,6 +2,7 @@
 
 use crate::decoded::{Decoded, Kind, Tunnel};
 use crate::malformation::Malformation;
+use crate::other_link::OtherLink;
 use crate::{LinkType, Settings, ethernet, ieee80211, ipv4, ipv6, link, llc, mpls, nsh, ppp, transport};
 
 /// Frames are looked at up to here, in bytes: far above any snap length, and small enough for offsets never to overflow.
@@ -133,6 +134,12 @@ impl<'a> Walk<'a> {
             return None;
         }
         self.frame.get(at..).and_then(<[u8]>::first_chunk)
+    }
+
+    /// The end of a walk at a link-layer protocol that has a name.
+    pub(crate) fn other(&mut self, protocol: OtherLink) -> Next {
+        self.out.other_link = Some(protocol);
+        Next::Done(Kind::OtherLink)
     }
 
     /// Notes the IP header that the flow belongs to, and its packet's length (up to the layer's end).

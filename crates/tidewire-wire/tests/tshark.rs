@@ -21,6 +21,10 @@ const EXPLAINED: &[(&str, &str)] = &[
     ("l2tp3-in-udp", "the same"),
 ];
 
+/// Link types that tshark 4.0 does not know: switch tags. tcpdump 4.99 reads their seeds as we do.
+const UNKNOWN_LINKS: [LinkType; 4] =
+    [LinkType::DSA_TAG_BRCM, LinkType::DSA_TAG_BRCM_PREPEND, LinkType::DSA_TAG_DSA, LinkType::DSA_TAG_EDSA];
+
 /// What both say of a frame.
 #[derive(Debug, PartialEq, Eq)]
 struct Ends {
@@ -80,7 +84,7 @@ fn seeds_are_read_as_tshark_reads_them() {
     let folder = std::env::temp_dir().join(format!("tidewire-wire-tshark-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let (mut compared, mut differences) = (0, Vec::new());
-    for (link, seeds) in &by_link {
+    for (link, seeds) in by_link.iter().filter(|(link, _)| !UNKNOWN_LINKS.contains(link)) {
         let frames: Vec<Vec<u8>> = seeds.iter().map(|seed| seed.1.clone()).collect();
         let path = folder.join(format!("{}.pcap", link.0));
         fs::write(&path, pcap(*link, &frames)).unwrap();

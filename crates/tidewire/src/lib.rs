@@ -182,6 +182,6 @@ pub use tidewire_core::{
     GapCause, Handler, KeyIds, Ledger, Mode, Share, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState,
     UnknownPolicy,
     defrag::Rejection,
-    wire::{LinkType, Malformation, Settings as WireSettings, Tunnel, TunnelKind},
+    wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind},
 };
 pub use timed::{Clocked, Timed};

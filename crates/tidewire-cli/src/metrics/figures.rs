@@ -1,7 +1,7 @@
 //! A report as families of figures.
 
 use tidewire::{
-    AnomalyKind, Fate, Ledger, Malformation,
+    AnomalyKind, Fate, Ledger, Malformation, OtherLink,
     live::{InterfaceReport, KernelCounters, LiveReport, WorkerReport},
 };
 
@@ -207,4 +207,7 @@ fn engine(families: &mut Families, ledger: &Ledger) {
     let malformed = Malformation::ALL.iter();
     let malformed = malformed.map(|why| sample([("reason", why.name())], ledger.malformations[*why as usize & 63]));
     families.counter("tidewire_malformations", "Why packets were malformed", malformed);
+    let others = OtherLink::ALL.iter();
+    let others = others.map(|what| sample([("protocol", what.name())], ledger.other_links[*what as usize]));
+    families.counter("tidewire_other_links", "Link-layer protocols that are not followed, by name", others);
 }

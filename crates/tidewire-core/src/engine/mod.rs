@@ -292,7 +292,12 @@ impl<H: Handler> Engine<H> {
         let fate = match decoded.kind {
             Kind::Fragment => return self.fragment(frame, bytes, decoded),
             Kind::Arp => Fate::Arp,
-            Kind::OtherLink => Fate::OtherLink,
+            Kind::OtherLink => {
+                if let (true, Some(protocol)) = (counts, decoded.other_link) {
+                    self.core.ledger.other_links[protocol as usize] += 1;
+                }
+                Fate::OtherLink
+            }
             Kind::UnsupportedLink => Fate::UnsupportedLink,
             _ => Fate::Malformed,
         };
