@@ -4,6 +4,7 @@ use crate::{
     limits::{HEAD_BYTES_MIN, LAYERS_MAX, LOOKS_LIKE_BYTES, PIECE_BYTES},
     pcap::{self, Pcap},
     pcapng::Pcapng,
+    snoop::{self, Snoop},
     walk::{Count, Walk},
 };
 use std::{
@@ -46,6 +47,7 @@ pub struct Reader {
 enum Format {
     Pcap(Pcap),
     Pcapng(Pcapng),
+    Snoop(Snoop),
 }
 
 impl Format {
@@ -53,6 +55,7 @@ impl Format {
         match self {
             Self::Pcap(pcap) => pcap.walk(bytes, origin, count, frames),
             Self::Pcapng(pcapng) => pcapng.walk(bytes, origin, count, frames),
+            Self::Snoop(snoop) => snoop.walk(bytes, origin, count, frames),
         }
     }
 
@@ -60,6 +63,7 @@ impl Format {
         match self {
             Self::Pcap(pcap) => pcap.cut(tail),
             Self::Pcapng(pcapng) => pcapng.cut(tail),
+            Self::Snoop(snoop) => snoop.cut(tail),
         }
     }
 }
@@ -217,7 +221,14 @@ impl Opening {
                 return Err(stop.map_or(empty, |stop| stop_error(stop, &self.path, 0, compressed)));
             }
             match Kind::of(&head) {
-                Kind::Pcap => return self.pcap(head, stop, stream, compressed),
+                Kind::Pcap => {
+                    let parse = |head: &[u8]| Pcap::parse(head).map(Format::Pcap);
+                    return self.with_header(head, stop, stream, compressed, pcap::FILE_HEADER_BYTES, parse);
+                }
+                Kind::Snoop => {
+                    let parse = |head: &[u8]| Snoop::parse(head).map(Format::Snoop);
+                    return self.with_header(head, stop, stream, compressed, snoop::FILE_HEADER_BYTES, parse);
+                }
                 Kind::Pcapng => {
                     return Ok(self.reader(Format::Pcapng(Pcapng::new()), &head, stop, stream, compressed));
                 }
@@ -243,21 +254,23 @@ impl Opening {
         }
     }
 
-    fn pcap(
+    /// A format whose file header, of this length, has to be there and to be understood.
+    fn with_header(
         self,
         head: Vec<u8>,
         stop: Option<Stop>,
         stream: Box<dyn Bytes>,
         compressed: bool,
+        header_bytes: usize,
+        parse: impl FnOnce(&[u8]) -> Result<Format, String>,
     ) -> Result<Reader, Error> {
-        let header_bytes = pcap::FILE_HEADER_BYTES;
         if head.len() < header_bytes {
             let what = format!("the file ends after {} bytes of its {header_bytes}-byte header", head.len());
             let stop = stop.unwrap_or(Stop::Damaged(what));
             return Err(stop_error(stop, &self.path, 0, compressed));
         }
-        match Pcap::parse(&head) {
-            Ok(pcap) => Ok(self.reader(Format::Pcap(pcap), &head, stop, stream, compressed)),
+        match parse(&head) {
+            Ok(format) => Ok(self.reader(format, &head, stop, stream, compressed)),
             Err(what) => Err(Error::Unsupported { path: self.path, what }),
         }
     }
@@ -273,6 +286,7 @@ impl Opening {
         let taken = match format {
             Format::Pcap(_) => pcap::FILE_HEADER_BYTES,
             Format::Pcapng(_) => 0,
+            Format::Snoop(_) => snoop::FILE_HEADER_BYTES,
         };
         let stream = match stop {
             Some(stop) => Box::new(WithHead::new(Vec::new(), Some(stop), stream)),

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Compress, FORMS, Form, Order, Packet, Pcapng, drain, gzip, lz4, pcap, read, read_stream, zstd};
+use common::{Compress, FORMS, Form, Order, Packet, Pcapng, drain, gzip, lz4, pcap, read, read_stream, snoop, zstd};
 use proptest::prelude::*;
 use std::io::{Cursor, Read};
 use tidewire_capture::Reader;
@@ -68,6 +68,17 @@ proptest! {
                 prop_assert_eq!(&got.packets, &packets);
             }
         }
+    }
+
+    #[test]
+    fn snoop_in_pieces_and_compressed(packets in packets(40, 300), step in 1..200usize, origin: bool) {
+        let (file, starts) = snoop(if origin { 0 } else { 4 }, &packets);
+        let got = read(&gzip(&file));
+        prop_assert!(got.errors.is_empty(), "{:?}", got.errors);
+        prop_assert_eq!(&got.packets, &packets);
+        prop_assert_eq!(starts.len(), got.frames.len());
+        let got = read_stream(Dribble { bytes: Cursor::new(file), step });
+        prop_assert_eq!(&got.packets, &packets);
     }
 
     #[test]
@@ -215,4 +226,44 @@ fn records_and_blocks_may_be_longer_than_a_piece() {
     assert!(got.packets == packets);
     let got = read_stream(Dribble { bytes: Cursor::new(writer.file), step: 4000 });
     assert!(got.packets == packets);
+}
+
+#[test]
+fn snoop_s_data_links_are_pcap_s_and_other_versions_are_refused() {
+    let packet = Packet { timestamp_ns: 1_000_000_000, bytes: vec![1; 61], wire_bytes: 90, link: 0, interface: 0 };
+    for (number, link) in [(0, 1), (4, 1), (2, 6), (8, 10), (1, u16::MAX), (26, u16::MAX)] {
+        let (file, _) = snoop(number, std::slice::from_ref(&packet));
+        let expected = Packet { link, ..packet.clone() };
+        assert_eq!(read(&file).packets, [expected], "data link {number}");
+    }
+    let (mut file, _) = snoop(4, std::slice::from_ref(&packet));
+    file[11] = 5;
+    let message = read(&file).errors[0].to_string();
+    assert!(message.contains("snoop file of version 5") && message.contains("editcap"), "{message}");
+    // As a file that can be read again, records have an origin.
+    file[11] = 2;
+    let path = std::env::temp_dir().join(format!("tidewire-snoop-{}", std::process::id()));
+    std::fs::write(&path, &file).unwrap();
+    let got = drain(Reader::open(&path).unwrap());
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(got.frames[0].origin, 16 + 24 + 1);
+}
+
+#[test]
+fn damage_of_a_snoop_file_is_named_with_its_place() {
+    let packet = |byte| Packet { timestamp_ns: 0, bytes: vec![byte; 61], wire_bytes: 61, link: 1, interface: 0 };
+    let (file, starts) = snoop(4, &[packet(1), packet(2), packet(3)]);
+    let second = starts[1] as usize;
+    for (at, bytes) in [(4, 0x0010_0000_u32), (8, 20), (8, 24 + 61 + 65), (8, u32::MAX)] {
+        let mut damaged = file.clone();
+        damaged[second + at..second + at + 4].copy_from_slice(&bytes.to_be_bytes());
+        let got = read(&damaged);
+        assert_eq!((got.packets.len(), got.damage_offset()), (1, starts[1]), "{bytes:#x} at {at}");
+    }
+    for cut in [file.len() - 1, starts[2] as usize + 30, starts[2] as usize + 5] {
+        let got = read(&file[..cut]);
+        assert_eq!((got.packets.len(), got.damage_offset()), (2, starts[2]), "cut to {cut}");
+    }
+    assert_eq!(read(&file[..12]).damage_offset(), 0, "a header that is cut");
+    assert!(read(&file[..16]).packets.is_empty());
 }

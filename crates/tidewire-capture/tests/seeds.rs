@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, read_stream, zstd};
+use common::{FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, read_stream, snoop, zstd};
 use std::{
     io::{Cursor, Read},
     path::{Path, PathBuf},
@@ -49,6 +49,7 @@ fn write_seeds() {
     let (plain, _) = pcap(FORMS[0], little, 1, &packets());
     write("usb.pcap", &pcap(FORMS[0], little, 220, &packets()).0);
     write("cut.pcap", &plain[..plain.len() - 3]);
+    write("snoop", &snoop(4, &packets()).0);
     write("le.pcapng", &pcapng(little));
     write("be.pcapng", &pcapng(big));
     write("pcap.gz", &[gzip(&plain[..30]), gzip(&plain[30..])].concat());

@@ -26,7 +26,7 @@ const REPORT: &str = "Report";
 /// What every subcommand takes.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// Capture files (pcap, pcapng; gzip, zstd, lz4), merged by time; `-` is standard input
+    /// Capture files (pcap, pcapng, snoop; gzip, zstd, lz4), merged by time; `-` is standard input
     #[arg(value_name = "CAPTURE", display_order = 0, help_heading = INPUT)]
     pub files: Vec<PathBuf>,
 

@@ -66,30 +66,26 @@ pub(crate) fn pppoe(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation
         return Ok(Next::Done(Kind::OtherLink));
     }
     let end = at + 6 + usize::from(be16(header, 4));
-    if end > walk.end {
-        return Err(PppoeLength);
-    }
-    if !is_longer_inside(walk, at + 6, end) {
-        walk.end = end;
+    let packet_end = ip_end(walk, at + 6).filter(|packet_end| *packet_end <= walk.end);
+    match packet_end {
+        // Not what PPPoE says: the rest is bounded by the packet itself.
+        Some(packet_end) if packet_end > end || end > walk.end => {}
+        _ if end > walk.end => return Err(PppoeLength),
+        _ => walk.end = end,
     }
     Ok(Next::Ppp { at: at + 6 })
 }
 
-/// Whether PPPoE states less than the IP packet that it carries, all of which is in the frame. Some senders leave the
-/// length of the PPP header out, or state an older packet's; receivers that go by the IP length take such packets. (Linux
-/// trims to PPPoE's length, and drops what is then too short.)
-fn is_longer_inside(walk: &Walk<'_>, at: usize, end: usize) -> bool {
-    let Some(&[p0, p1, first, _, l0, l1]) = walk.bytes::<6>(at) else { return false };
-    let stated = usize::from(u16::from_be_bytes([l0, l1]));
-    let packet_end = match (u16::from_be_bytes([p0, p1]), first >> 4) {
-        (IPV4, 4) => at + 2 + stated,
-        (IPV6, 6) => match walk.bytes::<{ ipv6::HEADER_BYTES }>(at + 2) {
-            Some(header) => at + 2 + ipv6::HEADER_BYTES + usize::from(be16(header, 4)),
-            None => return false,
-        },
-        _ => return false,
-    };
-    (end + 1..=walk.end).contains(&packet_end)
+/// Where the IP packet in a PPPoE frame ends by its own length. Where all of it is in the frame, it is believed over
+/// PPPoE's length, which some senders leave the PPP header out of. (Linux drops packets whose two lengths differ so that
+/// something is missing by PPPoE's; others go by the IP length.)
+fn ip_end(walk: &Walk<'_>, at: usize) -> Option<usize> {
+    let &[p0, p1, first, _, l0, l1] = walk.bytes::<6>(at)?;
+    match (u16::from_be_bytes([p0, p1]), first >> 4) {
+        (IPV4, 4) => Some(at + 2 + usize::from(u16::from_be_bytes([l0, l1]))),
+        (IPV6, 6) => Some(at + 2 + ipv6::HEADER_BYTES + usize::from(be16(walk.bytes::<8>(at)?, 6))),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -116,12 +112,13 @@ mod tests {
         assert_eq!(decoded(LinkType::ETHERNET, &frame([0x11, 9, 0, 1, 0, bytes])).kind, Kind::OtherLink);
         let reason = |header| decoded(LinkType::ETHERNET, &frame(header)).malformed;
         assert_eq!(reason([0x21, 0, 0, 1, 0, bytes]), Some(Malformation::PppoeVersion));
-        assert_eq!(reason([0x11, 0, 0, 1, 0, bytes + 1]), Some(Malformation::PppoeLength));
-        // Less than the packet inside states: usable, as long as that is in the frame.
-        for less in [1, 2, 20, bytes] {
-            let found = decoded(LinkType::ETHERNET, &frame([0x11, 0, 0, 1, 0, bytes - less]));
-            assert_eq!((found.kind, found.payload_bytes), (Kind::Tcp, 1), "{less} bytes less");
+        // Other than what the packet inside states: usable, as long as that is in the frame.
+        for other in [bytes - 1, bytes - 2, bytes - 20, 0, bytes + 1, 255] {
+            let found = decoded(LinkType::ETHERNET, &frame([0x11, 0, 0, 1, 0, other]));
+            assert_eq!((found.kind, found.payload_bytes), (Kind::Tcp, 1), "{other} bytes");
         }
+        let control = ethernet(0x8864, &[0x11, 0, 0, 1, 0, 9, 0xc0, 0x21, 1, 1, 0, 4]);
+        assert_eq!(decoded(LinkType::ETHERNET, &control).malformed, Some(Malformation::PppoeLength));
         let segment6 = ipv6(6, &tcp(b"x"));
         let found =
             decoded(LinkType::ETHERNET, &ethernet(0x8864, &join(&[&[0x11, 0, 0, 1, 0, 9, 0, 0x57], &segment6])));

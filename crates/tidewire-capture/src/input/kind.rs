@@ -1,10 +1,11 @@
-use crate::{limits::LOOKS_LIKE_BYTES, pcap, pcapng};
+use crate::{limits::LOOKS_LIKE_BYTES, pcap, pcapng, snoop};
 
 /// What an input is, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Pcap,
     Pcapng,
+    Snoop,
     Gzip,
     Zstd,
     Lz4,
@@ -22,6 +23,7 @@ impl Kind {
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Skippable,
             _ if pcap::recognised(head) => Self::Pcap,
             _ if pcapng::recognised(head) => Self::Pcapng,
+            _ if head.starts_with(snoop::MAGIC) => Self::Snoop,
             _ => Self::Other,
         }
     }
@@ -39,7 +41,6 @@ const OTHERS: &[(&[u8], &str)] = &[
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive; unpack it first"),
     (b"PK\x03\x04", "a ZIP archive; unpack it first"),
     (b"Rar!", "a RAR archive; unpack it first"),
-    (b"snoop\0\0\0", "a snoop capture of Solaris; convert it with: editcap -F pcapng FILE OUT"),
     (b"GMBU", "a capture of Microsoft Network Monitor; convert it with: editcap -F pcapng FILE OUT"),
     (b"RTSS", "a capture of Microsoft Network Monitor 1; convert it with: editcap -F pcapng FILE OUT"),
     (b"TRSNIFF data", "a capture of NetXRay Sniffer; convert it with: editcap -F pcapng FILE OUT"),

@@ -85,7 +85,7 @@ pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn B
             feed.skip(u64::from(u32::from_le_bytes(bytes)))?;
             Box::new(feed)
         }
-        Kind::Pcap | Kind::Pcapng | Kind::Other => Box::new(stream),
+        Kind::Pcap | Kind::Pcapng | Kind::Snoop | Kind::Other => Box::new(stream),
     })
 }
 

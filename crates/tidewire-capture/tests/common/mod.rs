@@ -147,6 +147,24 @@ pub fn pcap(form: Form, order: Order, network: u32, packets: &[Packet]) -> (Vec<
     (file, starts)
 }
 
+/// A snoop file with this data link number, and where each record begins.
+pub fn snoop(data_link: u32, packets: &[Packet]) -> (Vec<u8>, Vec<u64>) {
+    let mut file = b"snoop\0\0\0".to_vec();
+    file.extend([2, data_link].map(u32::to_be_bytes).concat());
+    let mut starts = Vec::new();
+    for packet in packets {
+        starts.push(file.len() as u64);
+        let captured = packet.bytes.len() as u32;
+        let record = (24 + captured).next_multiple_of(4);
+        let (seconds, micros) = (packet.timestamp_ns / 1_000_000_000, packet.timestamp_ns % 1_000_000_000 / 1000);
+        let words = [packet.wire_bytes, captured, record, 0, seconds as u32, micros as u32];
+        file.extend(words.map(u32::to_be_bytes).concat());
+        file.extend(&packet.bytes);
+        file.extend(vec![0; (record - 24 - captured) as usize]);
+    }
+    (file, starts)
+}
+
 /// Writes pcapng, block by block.
 #[derive(Debug)]
 pub struct Pcapng {

@@ -295,8 +295,6 @@ const CONVERSATIONS: &[(&str, &str)] = &[
         "a pseudowire that tshark does not recognise behind its control word",
     ),
     ("pbb/08_pbb_inner_llc_snap_ipv4_udp.pcap", "tshark does not look into LLC behind 802.1ah"),
-    ("pppoe/19_pppoe_bad_length_short_payload.pcap", "a PPPoE length that contradicts the frame or the packet in it"),
-    ("pppoe/20_pppoe_bad_length_extra_payload.pcap", "a PPPoE length that contradicts the frame or the packet in it"),
     ("pppoe/28_pppoe_session_unsupported_version_with_ipv4_trailer.pcap", "a PPPoE version that does not exist"),
     (
         "vxlan/06_vxlan_invalid_flags_or_reserved_bits.pcap",
@@ -387,6 +385,14 @@ const CONVERSATIONS: &[(&str, &str)] = &[
         "tshark inflates IPComp (RFC 3173); to us compressed packets are flows of protocol 108",
     ),
     (
+        "tests/bigtcp-ipv4-geneve-ipv6.pcap",
+        "BIG TCP in a tunnel: UDP over IPv4 with length 0, as Linux shows it to captures; tshark looks no further",
+    ),
+    (
+        "tests/bigtcp-ipv4-vxlan-ipv6.pcap",
+        "BIG TCP in a tunnel: UDP over IPv4 with length 0, as Linux shows it to captures; tshark looks no further",
+    ),
+    (
         "tests/bigtcp-ipv6.pcap",
         "BIG TCP: an IPv6 payload length of 0 without a jumbo option, as Linux shows it to captures; tshark sees no TCP",
     ),
@@ -394,7 +400,6 @@ const CONVERSATIONS: &[(&str, &str)] = &[
         "tests/bigtcp-ipv6-vxlan-ipv6.pcap",
         "BIG TCP: an IPv6 payload length of 0 without a jumbo option, as Linux shows it to captures; tshark sees no TCP",
     ),
-    ("tests/macsec-short-valid.pcap", "MACsec is not looked into, encrypted or not"),
     ("tests/mpls-over-udp.pcap", "MPLS over UDP is not looked into: the flow is the UDP flow"),
     (
         "Traces/cisco-fabric-path.pcap",
