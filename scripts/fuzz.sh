@@ -17,7 +17,7 @@ if [ -n "$why" ]; then
   echo "fuzz: $why" >&2; exit 1
 fi
 
-scripts/setup.sh build
+scripts/setup.sh build fuzz
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
   for file in fuzz/fuzz_targets/*.rs; do targets+=("$(basename "$file" .rs)"); done

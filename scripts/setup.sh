@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, programs, live, lab, bpf, bench); says what it does.
+# setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, programs, live, lab, bpf, fuzz, bench); says what it does.
+# setup.sh --list PURPOSE...: prints the packages of these purposes and installs nothing.
 # The only place where packages are installed. Debian 12 (and what is derived from it); elsewhere it names what is needed.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -9,11 +10,12 @@ packages_for() {
     build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, zstd's C sources, filter expressions
     test) echo tshark tcpdump iproute2 python3 ;;                   # oracles, network namespaces
     programs) echo softflowd fprobe nfdump p0f ngrep argus-server argus-client ssldump nmap libndpi-bin libnids-dev python3-scapy openssl ;; # what runs over the drop-in libpcap
-    live) echo iproute2 tcpdump nginx-light curl iperf3 bind9-dnsutils util-linux ;; # namespaces, and what talks in them
+    live) echo iproute2 tcpdump nginx-light curl iperf3 bind9-dnsutils util-linux ethtool ;; # namespaces, and what talks in them
     lab) echo nginx-light wrk iperf3 tcpdump ethtool iproute2 iputils-ping python3 curl ;; # real traffic
     bpf) echo clang llvm linux-libc-dev ;;                          # the kernel programs (bpf/)
+    fuzz) echo g++ ;;                                               # libFuzzer
     bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace libndpi-bin libndpi-dev valgrind ;;
-    *) echo "setup.sh: unknown purpose '$1' (build, test, programs, live, lab, bpf, bench)" >&2; return 2 ;;
+    *) echo "setup.sh: unknown purpose '$1' (build, test, programs, live, lab, bpf, fuzz, bench)" >&2; return 2 ;;
   esac
 }
 
@@ -51,6 +53,12 @@ check_toolchain() {
     echo "setup: Rust $have ($(command -v rustc)) is too old; Tidewire needs Rust $wanted or later (rustup update stable)" >&2; return 1
   fi
 }
+
+if [ "${1:-}" = --list ]; then
+  shift
+  for purpose in "$@"; do packages_for "$purpose"; done | tr ' ' '\n'
+  exit
+fi
 
 wanted=() others=()
 for purpose in "$@"; do

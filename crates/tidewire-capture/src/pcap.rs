@@ -156,7 +156,7 @@ impl Lengths {
 
 /// What is said of a record that states more than any record can have.
 pub(crate) fn too_long(captured_bytes: u32, bound: u32) -> String {
-    format!("a packet claims {captured_bytes} captured bytes; at most {bound} are possible")
+    format!("a packet claims {captured_bytes} captured bytes; the limit is {bound}")
 }
 
 #[inline(always)]

@@ -139,7 +139,7 @@ fn damaged_blocks_are_named() {
     damaged(&|file, at| file[at + 7] ^= 4, "ends with length");
     damaged(&|file, at| file[at + 11] = 1, "names interface 1; 1 were described");
     damaged(&|file, at| file[at + 22] = 1, "in a block with room for");
-    damaged(&|file, at| file[at + 20] = 1, "at most 262144 are possible");
+    damaged(&|file, at| file[at + 20] = 1, "the limit is 262144");
     damaged(&|file, at| file[at..at + 4].copy_from_slice(&[10, 13, 13, 10]), "byte-order magic");
 }
 

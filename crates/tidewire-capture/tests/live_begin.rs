@@ -12,9 +12,10 @@ use tidewire_capture::{
     live::{Live, LiveEngine, LiveSettings, Role, open},
     sys::net::{PacketSocket, own_namespace},
 };
+use tidewire_testing::InTime as _;
 
 fn ip(arguments: &str) {
-    assert!(Command::new("ip").args(arguments.split(' ')).status().expect("ip").success(), "ip {arguments}");
+    assert!(Command::new("ip").args(arguments.split(' ')).status_in_time().expect("ip").success(), "ip {arguments}");
 }
 
 /// Frames that are sent once the capture is open.

@@ -2,7 +2,6 @@
 //! Needs root and `ip`; says so otherwise.
 
 use std::{
-    io::{BufRead, BufReader},
     process::{Command, Stdio},
     sync::Arc,
     thread,
@@ -21,21 +20,25 @@ use tidewire_capture::{
         net::{PacketSocket, own_namespace},
     },
 };
+use tidewire_testing::{Ends as _, InTime as _, Lines, missing, wait_until};
 
 const ENGINES: [LiveEngine; 2] = [LiveEngine::Xdp, LiveEngine::XdpGeneric];
 
 fn ip(arguments: &str) {
-    let status = Command::new("ip").args(arguments.split(' ')).status().expect("ip");
+    let status = Command::new("ip").args(arguments.split(' ')).status_in_time().expect("ip");
     assert!(status.success(), "ip {arguments}");
 }
 
 fn shows(arguments: &str, what: &str) -> bool {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip");
+    let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
     String::from_utf8_lossy(&output.stdout).contains(what)
 }
 
 /// Runs `test` in a network namespace of its own with a cable from `tw0` to `tw1`, or says why it cannot.
 fn with_cable(queues: u32, test: impl FnOnce() + Send + 'static) {
+    if let Some(reason) = missing(&["ip"]) {
+        return println!("skipped: {reason}");
+    }
     let result = thread::spawn(move || {
         if let Err(error) = own_namespace() {
             println!("skipped: no network namespace of our own: {error}");
@@ -47,9 +50,8 @@ fn with_cable(queues: u32, test: impl FnOnce() + Send + 'static) {
             ip(&format!("link set {interface} addrgenmode none"));
             ip(&format!("link set {interface} up"));
         }
-        while !shows("-o link show tw0", "state UP") || !shows("-o link show tw1", "state UP") {
-            thread::sleep(Duration::from_millis(5));
-        }
+        let is_up = |name: &str| shows(&format!("-o link show {name}"), "state UP");
+        wait_until("both ends of the cable are up", || is_up("tw0") && is_up("tw1"));
         thread::sleep(Duration::from_millis(20));
         test();
     })
@@ -297,13 +299,13 @@ fn auto_takes_no_engine_that_loses_tags() {
         let auto = settings(LiveEngine::Auto, 1);
         let error = Capture::open(&auto).err().expect("tags would be lost").to_string();
         assert!(error.contains("ethtool -K tw1 rxvlan off"), "{error}");
-        match Command::new("ethtool").args(["-K", "tw1", "rxvlan", "off"]).status() {
-            Ok(status) if status.success() => {
-                let capture = Capture::open(&auto).unwrap_or_else(|error| panic!("{error}"));
-                assert!(capture.engine.starts_with("AF_XDP, native"), "{}", capture.engine);
-            }
-            _ => println!("skipped: no ethtool"),
+        if let Some(reason) = missing(&["ethtool"]) {
+            return println!("skipped: {reason}");
         }
+        let done = Command::new("ethtool").args(["-K", "tw1", "rxvlan", "off"]).status_in_time().expect("ethtool");
+        assert!(done.success());
+        let capture = Capture::open(&auto).unwrap_or_else(|error| panic!("{error}"));
+        assert!(capture.engine.starts_with("AF_XDP, native"), "{}", capture.engine);
     });
 }
 
@@ -324,12 +326,11 @@ fn a_killed_process_leaves_no_program() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap().contains("attached")), "the child did not attach");
+        Lines::new(child.stdout.take().unwrap()).until("attached");
         assert!(shows("-d link show tw1", "prog/xdp"));
         assert!(shows("-d link show tw1", "promiscuity 1"));
         child.kill().unwrap();
-        child.wait().unwrap();
+        child.wait_in_time("the process");
         assert!(!shows("-d link show tw1", "prog/xdp"), "the program is still there");
         assert!(shows("-d link show tw1", "promiscuity 0"));
         // And all of it can be had again.

@@ -88,11 +88,11 @@ impl File<'_> {
             known && self.given.value_source(id) == Some(ValueSource::CommandLine)
         };
         let id = argument.get_id().as_str();
-        // `follow` names a stream after its captures: one word is that.
-        let only_a_stream = id == "files"
-            && self.command.get_name() == "follow"
-            && self.given.get_raw(id).is_some_and(|words| words.len() == 1);
-        if only_a_stream || (!given(id) && !given(&undo(id))) {
+        // A filter expression alone names no captures, and `follow` names a stream after them: one word is that.
+        let captures =
+            if id == "files" { crate::words::captures(self.given.get_raw(id).into_iter().flatten()) } else { 0 };
+        let names_none = id == "files" && (captures == 0 || captures == 1 && self.command.get_name() == "follow");
+        if names_none || (!given(id) && !given(&undo(id))) {
             into.extend(words);
         }
     }

@@ -22,9 +22,9 @@ use crate::{
     values::whole,
 };
 
-/// Count the packets of interfaces by worker: packets, bits and drops a second, and at the end where packets were lost
+/// Count packets, bits and drops a second, decoding nothing
 ///
-/// Nothing is decoded: this is what capturing alone can do, and what --fanout or --steer make of the traffic. On a terminal
+/// By worker, and at the end where packets were lost. This is what capturing alone can do, and what --fanout or --steer make of the traffic. On a terminal
 /// one table is kept up to date; elsewhere each interval is a line.
 #[derive(Args, Debug)]
 pub struct Options {
@@ -32,8 +32,8 @@ pub struct Options {
     #[arg(short = 'F', long, value_name = "EXPR", help_heading = "Input")]
     filter: Option<String>,
 
-    /// As --filter, after `--`: tidewire count -i eth0 -- tcp port 80
-    #[arg(last = true, value_name = "EXPR", conflicts_with = "filter", help_heading = "Input")]
+    /// As --filter: tidewire count -i eth0 tcp port 80
+    #[arg(value_name = "EXPR", conflicts_with = "filter", help_heading = "Input")]
     expression: Vec<String>,
 
     /// Worker threads, 1 to 64
@@ -235,7 +235,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     let form = match options.json {
         true => Form::Json,
-        false if output::is_terminal() => Form::Table,
+        false if output::is_terminal() && output::has_escapes() => Form::Table,
         false => Form::Lines,
     };
     let mut counts = Counts {

@@ -7,18 +7,20 @@ use sha2::{Digest, Sha256};
 use tidewire::{Datagram, DefragPolicy, Handler, Mode, Rejection};
 
 use crate::{
+    clock::Clock,
     failure::{self, Failure},
+    layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{self, Object, Out},
     record,
     rows::{self, Cells, Form, Row},
     session::Session,
     sink::Sink,
-    table::{Align, Column},
+    table::Column,
     units::{Bytes, counted},
 };
 
-/// List datagrams that arrived in fragments: rebuilt ones and rejected ones with the reason
+/// List datagrams that arrived in fragments: rebuilt or rejected
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -31,6 +33,9 @@ pub struct Options {
     /// Comma-separated values, a line of names first
     #[arg(long, overrides_with = "json", help_heading = "Report")]
     csv: bool,
+
+    #[command(flatten)]
+    columns: ColumnOptions,
 }
 
 /// What is kept of a datagram.
@@ -96,8 +101,9 @@ impl Handler for Datagrams {
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let (common, form) = (&options.common, Form::of(options.json, options.csv));
     let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let layout = Layout::of::<Entry>(&options.columns, &TimeOption::default(), form)?;
     let session = Session::new(common)?;
-    let sink = common.live.is_on().then(|| Sink::stdout::<Entry>(form, common.limit, &session.stop));
+    let sink = common.live.is_on().then(|| Sink::stdout::<Entry>(form, &layout, common.limit, &session.stop));
     let make = |_| Datagrams { counts_only: limit == 0, sink: sink.clone(), ..Datagrams::default() };
     let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
     let (mut entries, mut rebuilt, mut rejected) = (Vec::new(), 0, 0);
@@ -110,7 +116,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     entries.sort_by_key(order);
     entries.truncate(limit);
     let mut out = Out::stdout();
-    rows::print(entries, form, limit > 0 && sink.is_none(), &mut out)?;
+    rows::print(entries, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
     if form == Form::Table {
         out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
     }
@@ -124,16 +130,16 @@ impl Row for Entry {
         push_json(out, self);
     }
 
-    fn csv_header() -> String {
+    fn csv_header(_: &Clock) -> String {
         "packet,src,dst,ip_id,proto,fragments,bytes,sha256,policy,overlaps,rejected".into()
     }
 
-    fn push_csv(&self, out: &mut Vec<u8>) {
+    fn push_csv(&self, out: &mut Vec<u8>, _: &Clock) {
         out.extend_from_slice(csv(self).as_bytes());
         out.push(b'\n');
     }
 
-    fn cells(&self) -> Cells {
+    fn cells(&self, _: &Clock) -> Cells {
         Cells::of(cells(self))
     }
 }
@@ -181,16 +187,16 @@ fn csv(entry: &Entry) -> String {
 }
 
 const COLUMNS: [Column; 10] = [
-    Column { title: "PACKET", align: Align::Right, dispensable: 0 },
-    Column { title: "PROTO", align: Align::Left, dispensable: 0 },
-    Column { title: "SOURCE", align: Align::Left, dispensable: 0 },
-    Column { title: "DESTINATION", align: Align::Left, dispensable: 0 },
-    Column { title: "IP ID", align: Align::Right, dispensable: 3 },
-    Column { title: "FRAGMENTS", align: Align::Right, dispensable: 1 },
-    Column { title: "OVERLAPS", align: Align::Right, dispensable: 2 },
-    Column { title: "BYTES", align: Align::Right, dispensable: 0 },
-    Column { title: "POLICY", align: Align::Left, dispensable: 3 },
-    Column { title: "REJECTED", align: Align::Left, dispensable: 0 },
+    Column::figures("PACKET", "packet", 0),
+    Column::words("PROTO", "proto", 0),
+    Column::words("SOURCE", "source", 0),
+    Column::words("DESTINATION", "destination", 0),
+    Column::figures("IP ID", "ip_id", 3),
+    Column::figures("FRAGMENTS", "fragments", 1),
+    Column::figures("OVERLAPS", "overlaps", 2),
+    Column::figures("BYTES", "bytes", 0),
+    Column::words("POLICY", "policy", 3),
+    Column::words("REJECTED", "rejected", 0),
 ];
 
 fn cells(entry: &Entry) -> Vec<String> {

@@ -6,6 +6,7 @@ use clap::Args;
 use tidewire::{EndReason, Handler, Mode, Stream};
 
 use crate::{
+    clock::Clock,
     failure::{self, Failure},
     kept::{Kept, Order, Selection, Totals},
     options::Common,
@@ -14,11 +15,13 @@ use crate::{
     rows::{self, Cells, Form, Row},
     session::Session,
     sink::Sink,
-    table::{Align, Column},
-    units::{Bytes, Lasting, Moment, counted},
+    table::Column,
+    units::{Bytes, Lasting, counted},
 };
 
-/// List flows: addresses, packets and bytes of each direction, state and end
+/// List flows: addresses, packets, bytes, state and end
+///
+/// One record for both directions. For what was said, and what of it is missing: tidewire streams.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -66,9 +69,10 @@ impl Handler for Flows {
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let (common, form) = (&options.common, options.selection.form());
     let order = options.selection.order(common);
+    let layout = options.selection.layout::<Flow>()?;
     let session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
-    let sink = is_unending.then(|| Sink::stdout::<Flow>(form, common.limit, &session.stop));
+    let sink = is_unending.then(|| Sink::stdout::<Flow>(form, &layout, common.limit, &session.stop));
     let make =
         |_| Flows { order, totals: Totals::default(), kept: Kept::new(order), sink: sink.clone(), scratch: Vec::new() };
     let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
@@ -76,9 +80,9 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     let flows = Kept::merged(handlers.into_iter().map(|handler| handler.kept), order);
     let mut out = Out::stdout();
-    rows::print(flows, form, false, &mut out)?;
+    rows::print(flows, form, &layout, false, &mut out)?;
     if form == Form::Table {
-        out.line(&closing_line(&totals))?;
+        closing_lines(&totals, &layout.clock).iter().try_for_each(|line| out.line(line))?;
     }
     closing.finish(common, options.selection.json, &mut out, failure::OK)
 }
@@ -90,16 +94,16 @@ impl Row for Flow {
         push_json(out, &self.0);
     }
 
-    fn csv_header() -> String {
-        format!("{},{CSV_FIGURES}", record::CSV_IDENTITY)
+    fn csv_header(clock: &Clock) -> String {
+        format!("{},{CSV_FIGURES}", record::csv_identity(clock))
     }
 
-    fn push_csv(&self, out: &mut Vec<u8>) {
-        push_csv(out, &self.0);
+    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
+        push_csv(out, &self.0, clock);
     }
 
-    fn cells(&self) -> Cells {
-        Cells { cells: cells(&self.0), asides: record::asides(&self.0), notes: Vec::new() }
+    fn cells(&self, clock: &Clock) -> Cells {
+        Cells { cells: cells(&self.0, clock), asides: record::asides(&self.0), notes: Vec::new() }
     }
 }
 
@@ -131,7 +135,7 @@ const CSV_FIGURES: &str = "packets_c2s,packets_s2c,bytes_c2s,bytes_s2c,frames_c2
     frame_bytes_s2c,payload_bytes_c2s,payload_bytes_s2c,tcp_flags_c2s,tcp_flags_s2c,retransmitted_bytes_c2s,\
     retransmitted_bytes_s2c,out_of_order_packets_c2s,out_of_order_packets_s2c,missing_bytes_c2s,missing_bytes_s2c";
 
-fn push_csv(out: &mut Vec<u8>, record: &Record) {
+fn push_csv(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
     let [a, b] = &record.stats;
     let pairs = [
         [a.packets, b.packets],
@@ -144,7 +148,7 @@ fn push_csv(out: &mut Vec<u8>, record: &Record) {
         [a.out_of_order_packets, b.out_of_order_packets],
         [a.missing_bytes, b.missing_bytes],
     ];
-    record::push_csv_identity(out, record);
+    record::push_csv_identity(out, record, clock);
     for figure in pairs.into_iter().flatten() {
         out.push(b',');
         output::push_number(out, figure);
@@ -152,46 +156,37 @@ fn push_csv(out: &mut Vec<u8>, record: &Record) {
     out.push(b'\n');
 }
 
-const fn column(title: &'static str, align: Align, dispensable: u8) -> Column {
-    Column { title, align, dispensable }
-}
-
 /// In the order of the line; the figure says how soon a column goes on a narrow terminal.
 const COLUMNS: [Column; 21] = [
-    column("ID", Align::Right, 0),
-    column("START", Align::Left, 9),
-    column("DURATION", Align::Right, 2),
-    column("PROTO", Align::Left, 0),
-    column("CLIENT", Align::Left, 0),
-    column("SERVER", Align::Left, 0),
-    column("PACKETS", Align::Right, 0),
-    column("BYTES", Align::Right, 0),
-    column("STATE", Align::Left, 1),
-    column("END", Align::Left, 4),
-    column("FLAGS>", Align::Left, 7),
-    column("<FLAGS", Align::Left, 7),
-    column("PACKETS>", Align::Right, 8),
-    column("<PACKETS", Align::Right, 8),
-    column("BYTES>", Align::Right, 6),
-    column("<BYTES", Align::Right, 6),
-    column("RETRANS", Align::Right, 5),
-    column("REORDERED", Align::Right, 5),
-    column("MISSING", Align::Right, 3),
-    column("VLAN/TUNNEL", Align::Left, 4),
-    column("COMMUNITY ID", Align::Left, 10),
+    Column::figures("ID", "id", 0),
+    Column::time("START", "start", 1),
+    Column::figures("DURATION", "duration", 3),
+    Column::words("PROTO", "proto", 0),
+    Column::words("CLIENT", "client", 0),
+    Column::words("SERVER", "server", 0),
+    Column::figures("PACKETS", "packets", 0),
+    Column::figures("BYTES", "bytes", 0),
+    Column::words("STATE", "state", 2),
+    Column::words("END", "end", 5),
+    Column::words("FLAGS>", "flags_c2s", 8),
+    Column::words("<FLAGS", "flags_s2c", 8),
+    Column::figures("PACKETS>", "packets_c2s", 9),
+    Column::figures("<PACKETS", "packets_s2c", 9),
+    Column::figures("BYTES>", "bytes_c2s", 7),
+    Column::figures("<BYTES", "bytes_s2c", 7),
+    Column::figures("RETRANS", "retransmitted", 6),
+    Column::figures("REORDERED", "reordered", 6),
+    Column::figures("MISSING", "missing", 4),
+    Column::words("VLAN/TUNNEL", "tunnel", 5),
+    Column::words("COMMUNITY ID", "community_id", 10),
 ];
 
-fn closing_line(totals: &Totals) -> String {
-    format!(
-        "{}, {}, {} in {} of traffic",
-        counted(totals.streams, "flow", "flows"),
-        counted(totals.packets, "packet", "packets"),
-        Bytes(totals.bytes),
-        Lasting(totals.duration_ns())
-    )
+fn closing_lines(totals: &Totals, clock: &Clock) -> Vec<String> {
+    let (flows, packets) = (counted(totals.streams, "flow", "flows"), counted(totals.packets, "packet", "packets"));
+    totals.closing_lines(&format!("{flows}, {packets}, {}", Bytes(totals.bytes)), clock)
 }
 
-fn cells(record: &Record) -> Vec<String> {
+fn cells(record: &Record, clock: &Clock) -> Vec<String> {
     let key = &record.key;
     let [c2s, s2c] = &record.stats;
     let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
@@ -199,7 +194,7 @@ fn cells(record: &Record) -> Vec<String> {
     let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
     vec![
         record.id.to_string(),
-        Moment(record.start_ns).to_string(),
+        clock.cell(record.start_ns),
         Lasting(record.duration_ns()).to_string(),
         record::proto_name(key.proto).into_owned(),
         record::endpoint(key.client, key.proto),

@@ -9,27 +9,31 @@ use clap::{Args, ValueEnum};
 use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Mode, Stop, Stream};
 
 use crate::{
+    clock::Clock,
     failure::{self, Failure},
+    layout::TimeOption,
     options::Common,
     output::{self, Object, Out, push_number},
     record,
     session::Session,
-    units::Moment,
+    words,
 };
 
-/// Print one conversation, both directions interleaved as they were delivered
+/// Print one conversation, both directions as they were delivered
 ///
 /// The last argument is the stream's id, as `tidewire streams` and `tidewire flows` print it: the number of its first
 /// packet. Exit status 1 where there is no such stream.
+///
+/// On a terminal the client's bytes are red and the server's blue. Elsewhere, and without colours, each line of text begins
+/// with '> ' (client to server) or '< ' (server to client); --direction leaves both out, --as raw gives the bytes alone.
 #[derive(Args, Debug)]
-#[command(override_usage = "tidewire follow [OPTIONS] <CAPTURE>... <STREAM> [-- <EXPR>...]")]
 pub struct Options {
     /// The stream's id, if it is not the last argument
     #[arg(long, value_name = "ID", value_parser = crate::values::whole::<u64>, help_heading = "Stream")]
     stream: Option<u64>,
 
-    /// text: as it is, without what would upset a terminal; hex: offsets, hexadecimal and text; raw: the bytes alone;
-    /// json: one object a piece, data in hexadecimal
+    /// text: as it is, control characters as dots; hex: offsets, hexadecimal and text; raw: the bytes alone; json: one
+    /// object a piece, data in hexadecimal
     #[arg(
         long = "as",
         value_name = "FORM",
@@ -46,6 +50,9 @@ pub struct Options {
 
     #[command(flatten)]
     common: Common,
+
+    #[command(flatten)]
+    time: TimeOption,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -61,6 +68,7 @@ struct Follow {
     form: Form,
     direction: Option<Direction>,
     colours: bool,
+    clock: Clock,
     /// Pieces that may still be printed.
     left: u64,
     /// Whether the run ends with the stream: nothing is to be said of the rest.
@@ -133,14 +141,24 @@ impl Follow {
         }
     }
 
+    /// Whether text alone has to say who speaks.
+    fn has_marks(&self) -> bool {
+        !self.colours && self.direction.is_none()
+    }
+
+    /// Who speaks to whom, and since when; not before the bytes of one direction alone, which may be wanted as they are.
     fn opening(&mut self, stream: &Stream<'_, ()>) -> Result<(), Failure> {
-        if !matches!(self.form, Form::Text | Form::Hex) || !self.colours {
+        if !matches!(self.form, Form::Text | Form::Hex) || !self.colours && !self.has_marks() {
             return Ok(());
         }
         let key = stream.key();
         let (client, server) = (record::endpoint(key.client, key.proto), record::endpoint(key.server, key.proto));
-        let begun = Moment(stream.start_ns());
-        self.out.line(&format!("\x1b[2m{} {client} > {server}, {begun}\x1b[0m", record::proto_name(key.proto)))
+        let begun = match stream.start_ns() {
+            0 => String::new(),
+            start_ns => format!(", {}", self.clock.sentence(start_ns)),
+        };
+        let line = format!("{} {client} > {server}{begun}", record::proto_name(key.proto));
+        self.out.line(&if self.colours { format!("\x1b[2m{line}\x1b[0m") } else { line })
     }
 
     fn print(&mut self, chunk: &Chunk<'_>) {
@@ -181,25 +199,35 @@ impl Follow {
 
     fn print_text(&mut self, direction: Direction, bytes: &[u8]) {
         let (colour, plain) = (self.colour(direction), self.plain());
+        let mark: &[u8] = match (self.has_marks(), direction) {
+            (false, _) => b"",
+            (true, Direction::ClientToServer) => b"> ",
+            (true, Direction::ServerToClient) => b"< ",
+        };
         if self.last.is_some_and(|last| last != direction) && !self.at_line_start {
             self.out.buffer().push(b'\n');
+            self.at_line_start = true;
         }
+        let mut at_line_start = self.at_line_start;
         let buffer = self.out.buffer();
         buffer.extend_from_slice(colour.as_bytes());
-        for chunk in bytes.utf8_chunks() {
-            for c in chunk.valid().chars() {
-                let shown = if c.is_control() && !matches!(c, '\n' | '\t') { '.' } else { c };
-                // A carriage return before a line feed is part of the line's end.
-                if c != '\r' {
-                    let mut encoded = [0; 4];
-                    buffer.extend_from_slice(shown.encode_utf8(&mut encoded).as_bytes());
-                }
+        let mut push = |c: char| {
+            if std::mem::replace(&mut at_line_start, c == '\n') {
+                buffer.extend_from_slice(mark);
             }
-            buffer.extend(chunk.invalid().iter().map(|_| b'.'));
+            let mut encoded = [0; 4];
+            buffer.extend_from_slice(c.encode_utf8(&mut encoded).as_bytes());
+        };
+        for chunk in bytes.utf8_chunks() {
+            // A carriage return before a line feed is part of the line's end.
+            for c in chunk.valid().chars().filter(|&c| c != '\r') {
+                push(if c.is_control() && !matches!(c, '\n' | '\t') { '.' } else { c });
+            }
+            chunk.invalid().iter().for_each(|_| push('.'));
         }
         buffer.extend_from_slice(plain.as_bytes());
         self.last = Some(direction);
-        self.at_line_start = bytes.last() == Some(&b'\n');
+        self.at_line_start = at_line_start;
     }
 
     fn print_hex(&mut self, direction: Direction, offset: u64, bytes: &[u8]) {
@@ -220,7 +248,7 @@ impl Follow {
         }
     }
 
-    /// A gap is told in the forms that have a place for it; raw bytes have none: there it goes to standard error.
+    /// Prints a gap in the forms that have a place for it; raw bytes have none: there it goes to standard error.
     fn print_gap(&mut self, gap: &Gap) {
         let (direction, cause) = (gap.direction.name(), gap.cause.name());
         match self.form {
@@ -256,13 +284,14 @@ impl Follow {
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let (common, id) = options.input()?;
     common.need_bytes("follow")?;
-    let colours = output::colours();
+    let (colours, clock) = (output::colours(), Clock::new(options.time.time));
     let session = Session::new(&common)?;
     let make = |_| Follow {
         id,
         form: options.form,
         direction: options.direction,
         colours,
+        clock: clock.clone(),
         left: common.limit.unwrap_or(u64::MAX),
         ends_early: common.stats.is_none() && common.limit != Some(0),
         stop: session.stop.clone(),
@@ -295,10 +324,14 @@ impl Options {
         if let Some(id) = self.stream {
             return Ok((common, id));
         }
-        let last: Option<PathBuf> = common.files.pop();
+        let count = words::captures(common.files.iter().map(|word| word.as_os_str()));
+        let last: Option<PathBuf> = count.checked_sub(1).map(|last| common.files.remove(last));
         let id = last.as_ref().and_then(|last| last.to_str()?.parse().ok());
         let id = id.ok_or_else(|| match last {
-            Some(last) => Failure::Usage(format!("'{}' is not a stream's id: that comes last", last.display())),
+            Some(last) => Failure::Usage(format!(
+                "'{}' is no stream's id: a number, behind the captures, as in: tidewire follow capture.pcap 17",
+                last.display()
+            )),
             None => Failure::Usage("name a capture and a stream's id: tidewire follow capture.pcap 17".into()),
         })?;
         Ok((common, id))

@@ -4,7 +4,16 @@ use std::cmp::Ordering;
 
 use clap::{Args, ValueEnum};
 
-use crate::{options::Common, record::Record, rows::Form};
+use crate::{
+    clock::Clock,
+    failure::Failure,
+    layout::{ColumnOptions, Layout, TimeOption},
+    options::Common,
+    output,
+    record::Record,
+    rows::{Form, Row},
+    units::Lasting,
+};
 
 /// What records can be ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,8 +34,9 @@ pub enum Key {
 /// Options that say which records come, in what order, in what form.
 #[derive(Args, Clone, Debug)]
 pub struct Selection {
-    /// Order by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server [default: id;
-    /// of interfaces each is printed when it ends, and with --sort or --top all of them when the capture does]
+    /// Order by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server [default: id]
+    ///
+    /// Records of interfaces are printed as they end; with --sort or --top all of them are when the capture ends.
     #[arg(long, value_name = "KEY", value_enum, hide_possible_values = true, help_heading = "Report")]
     pub sort: Option<Key>,
 
@@ -48,6 +58,12 @@ pub struct Selection {
     /// Comma-separated values, a line of names first
     #[arg(long, overrides_with = "json", help_heading = "Report")]
     pub csv: bool,
+
+    #[command(flatten)]
+    columns: ColumnOptions,
+
+    #[command(flatten)]
+    time: TimeOption,
 }
 
 /// How many records, and which come first.
@@ -67,6 +83,11 @@ impl Selection {
     /// How records are printed.
     pub fn form(&self) -> Form {
         Form::of(self.json, self.csv)
+    }
+
+    /// Which columns there are, and how times look.
+    pub fn layout<R: Row>(&self) -> Result<Layout, Failure> {
+        Layout::of::<R>(&self.columns, &self.time, self.form())
     }
 
     /// The order that the options ask for.
@@ -151,6 +172,7 @@ pub struct Totals {
     pub packets: u64,
     pub bytes: u64,
     pub reassembled_bytes: u64,
+    pub delivered_bytes: u64,
     pub missing_bytes: u64,
     pub start_ns: u64,
     pub end_ns: u64,
@@ -166,6 +188,7 @@ impl Totals {
             self.packets += stats.packets;
             self.bytes += stats.ip_bytes;
             self.reassembled_bytes += stats.reassembled_bytes;
+            self.delivered_bytes += stats.delivered_bytes;
             self.missing_bytes += stats.missing_bytes;
         }
         self.span(stream.start_ns(), stream.end_ns());
@@ -182,9 +205,28 @@ impl Totals {
         self.packets += other.packets;
         self.bytes += other.bytes;
         self.reassembled_bytes += other.reassembled_bytes;
+        self.delivered_bytes += other.delivered_bytes;
         self.missing_bytes += other.missing_bytes;
         if other.streams > 0 {
             self.span(other.start_ns, other.end_ns);
+        }
+    }
+
+    /// For a closing line: how long the traffic lasted and when it began, where there was any.
+    fn period(&self, clock: &Clock) -> String {
+        let lasting = Lasting(self.duration_ns());
+        if self.streams == 0 || self.start_ns == 0 {
+            return format!("in {lasting} of traffic");
+        }
+        format!("in {lasting} from {}", clock.sentence(self.start_ns))
+    }
+
+    /// The closing line of a table, in two where it is longer than the terminal is wide.
+    pub fn closing_lines(&self, counts: &str, clock: &Clock) -> Vec<String> {
+        let (line, period) = (format!("{counts} {}", self.period(clock)), self.period(clock));
+        match output::width().filter(|width| line.chars().count() > *width) {
+            Some(_) => vec![counts.to_owned(), period],
+            None => vec![line],
         }
     }
 

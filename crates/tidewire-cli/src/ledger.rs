@@ -103,10 +103,14 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
     for (level, &count) in ledger.shed_by_priority.iter().enumerate().filter(|(_, count)| **count > 0) {
         line(&format!("shed of priority {level}"), count, "");
     }
+    let anomalies = ledger.anomalies.iter().sum();
+    if anomalies > 0 {
+        line("anomalies", anomalies, "");
+    }
     for &kind in AnomalyKind::ALL {
         let count = ledger.anomalies[kind as usize];
         if count > 0 {
-            line(&format!("odd: {}", kind.name().replace('_', " ")), count, "");
+            line(&format!("  {}", kind.name().replace('_', " ")), count, "");
         }
     }
     for (name, count) in other_links_of(ledger) {

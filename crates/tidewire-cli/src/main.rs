@@ -4,6 +4,7 @@
 
 #[cfg(feature = "live")]
 mod check_steering;
+mod clock;
 mod config_file;
 #[cfg(feature = "live")]
 mod count;
@@ -14,9 +15,11 @@ mod flows;
 mod follow;
 #[cfg(feature = "live")]
 mod generate;
+mod help;
 mod kept;
 #[cfg(feature = "live")]
 mod lab;
+mod layout;
 mod ledger;
 #[cfg(not(feature = "live"))]
 #[path = "files_only.rs"]
@@ -49,6 +52,7 @@ mod table;
 mod top;
 mod units;
 mod values;
+mod words;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -59,9 +63,9 @@ use clap::{
 
 use failure::Failure;
 
-/// Flows and reassembled streams from packet captures
+/// Flows and reassembled streams from capture files and interfaces
 #[derive(Parser, Debug)]
-#[command(name = "tidewire", version, after_help = failure::EXIT_CODES)]
+#[command(name = "tidewire", version)]
 struct Program {
     #[command(subcommand)]
     command: Command,
@@ -126,7 +130,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(options),
         #[cfg(feature = "live")]
         Command::RunGuard(options) => run::guard::run(options),
-        Command::Man(options) => manual::run(options, Program::command()),
+        Command::Man(options) => manual::run(options, help::completed(Program::command())),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
 }
@@ -159,7 +163,7 @@ fn explain(mut error: clap::Error) -> u8 {
 
 /// The command line, with what a configuration file adds to it.
 fn parse(words: Vec<OsString>) -> Result<Program, Ended> {
-    let command = config_file::with_undo(Program::command());
+    let command = config_file::with_undo(help::shortened(help::completed(Program::command())));
     let matches = command.clone().try_get_matches_from(&words)?;
     let matches = match configured(&command, &matches, &words).map_err(Ended::Failure)? {
         Some(words) => command.clone().try_get_matches_from(words)?,

@@ -27,10 +27,18 @@ pub fn run(options: &Options, program: Command) -> Result<u8, Failure> {
         let source = format!("tidewire {}", env!("CARGO_PKG_VERSION"));
         let man = clap_mangen::Man::new(command).title(name.to_uppercase()).date("").source(source).manual("Tidewire");
         man.render(&mut page)
+            .map(|()| page = with_examples(&page))
             .and_then(|()| fs::write(options.directory.join(format!("{name}.1")), page))
             .map_err(cannot)
     })?;
     Ok(failure::OK)
+}
+
+/// A page in which the section behind the options has the name that manuals give it.
+fn with_examples(page: &[u8]) -> Vec<u8> {
+    let page = String::from_utf8_lossy(page);
+    let named = page.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n", 1);
+    named.into_bytes()
 }
 
 /// A page for each command, those within commands included, under names as `tidewire-gen-udp`.

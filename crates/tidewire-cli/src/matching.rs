@@ -6,7 +6,9 @@ use clap::Args;
 use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream};
 
 use crate::{
+    clock::Clock,
     failure::{self, Failure},
+    layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{Object, Out, push_number},
     patterns::{self, Border, Pattern, Patterns, Syntax},
@@ -14,14 +16,16 @@ use crate::{
     rows::{self, Cells, Form, Row},
     session::Session,
     sink::Sink,
-    table::{Align, Column, Table},
+    table::{Column, Table},
     units::counted,
 };
 
-/// Look for byte patterns in streams, across the borders of segments; exit status 1 where none is found
+/// Look for byte patterns in streams, across segment borders
 ///
-/// A pattern stands for its own bytes; |0d 0a| in it for bytes in hexadecimal. `hex:0d0a` is hexadecimal as a whole,
-/// `text:|0d|` not at all. Matches are printed by stream, direction and offset; those from interfaces as they are found.
+/// Exit status 1 where none is found.
+///
+/// A pattern stands for its own bytes; |0d 0a| in it for bytes in hexadecimal, and anything else between bars is an error.
+/// `hex:0d0a` is hexadecimal as a whole, `text:|0d|` not at all. Matches are printed by stream, direction and offset; those from interfaces as they are found.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Look for this pattern (repeatable)
@@ -62,6 +66,9 @@ pub struct Options {
     /// Comma-separated values, a line of names first
     #[arg(long, overrides_with = "json", help_heading = "Report")]
     csv: bool,
+
+    #[command(flatten)]
+    columns: ColumnOptions,
 }
 
 /// A match in a stream.
@@ -213,9 +220,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     let keeps = !options.count && common.limit != Some(0);
     let form = Form::of(options.json, options.csv);
+    let layout = Layout::of::<Hit<'_>>(&options.columns, &TimeOption::default(), form)?;
     let session = Session::new(&common)?;
     let is_unending = keeps && common.live.is_on();
-    let sink = is_unending.then(|| Sink::stdout::<Hit<'_>>(form, common.limit, &session.stop));
+    let sink = is_unending.then(|| Sink::stdout::<Hit<'_>>(form, &layout, common.limit, &session.stop));
     let make = |_| Matcher {
         patterns: &patterns,
         list: &list,
@@ -253,7 +261,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
             pattern: &list[one.pattern as usize],
         };
         let hits = found.iter().flat_map(|found| found.matches.iter().map(move |one| hit(found, one))).take(limit);
-        rows::print(hits, form, limit > 0 && sink.is_none(), &mut out)?;
+        rows::print(hits, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
     }
     if !options.json && !options.csv {
         out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
@@ -284,10 +292,8 @@ impl Options {
     /// How often each pattern was found; those that were not are left out.
     fn print_counts(&self, list: &[Pattern], counts: &[u64], out: &mut Out) -> Result<(), Failure> {
         let limit = usize::try_from(self.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        let mut table = Table::new(&[
-            Column { title: "MATCHES", align: Align::Right, dispensable: 0 },
-            Column { title: "PATTERN", align: Align::Left, dispensable: 0 },
-        ]);
+        let columns = [Column::figures("MATCHES", "matches", 0), Column::words("PATTERN", "pattern", 0)];
+        let mut table = Table::new(&columns, &Layout::default());
         if self.csv {
             out.line("pattern_index,matches,pattern")?;
         }
@@ -327,12 +333,12 @@ impl Row for Hit<'_> {
         out.push(b'\n');
     }
 
-    fn csv_header() -> String {
+    fn csv_header(_: &Clock) -> String {
         "stream,direction,offset,length,pattern_index,pattern,proto,client_addr,client_port,server_addr,server_port"
             .into()
     }
 
-    fn push_csv(&self, out: &mut Vec<u8>) {
+    fn push_csv(&self, out: &mut Vec<u8>, _: &Clock) {
         push_number(out, self.id);
         let (key, length) = (&self.key, self.pattern.bytes.len());
         let text = format!(
@@ -350,7 +356,7 @@ impl Row for Hit<'_> {
         out.extend_from_slice(text.as_bytes());
     }
 
-    fn cells(&self) -> Cells {
+    fn cells(&self, _: &Clock) -> Cells {
         let key = &self.key;
         Cells::of(vec![
             self.id.to_string(),
@@ -375,11 +381,11 @@ fn printable(name: &str) -> String {
 }
 
 const COLUMNS: [Column; 7] = [
-    Column { title: "STREAM", align: Align::Right, dispensable: 0 },
-    Column { title: "DIR", align: Align::Left, dispensable: 0 },
-    Column { title: "OFFSET", align: Align::Right, dispensable: 0 },
-    Column { title: "PATTERN", align: Align::Left, dispensable: 0 },
-    Column { title: "PROTO", align: Align::Left, dispensable: 2 },
-    Column { title: "CLIENT", align: Align::Left, dispensable: 1 },
-    Column { title: "SERVER", align: Align::Left, dispensable: 1 },
+    Column::figures("STREAM", "stream", 0),
+    Column::words("DIR", "direction", 0),
+    Column::figures("OFFSET", "offset", 0),
+    Column::words("PATTERN", "pattern", 0),
+    Column::words("PROTO", "proto", 2),
+    Column::words("CLIENT", "client", 1),
+    Column::words("SERVER", "server", 1),
 ];

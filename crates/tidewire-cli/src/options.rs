@@ -13,6 +13,7 @@ use crate::{
         ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, ModeName, Policy, StatsFormat, TargetPolicy,
         UrgentName, whole,
     },
+    words,
 };
 
 /// Headings of the help.
@@ -34,7 +35,8 @@ pub struct Common {
     #[arg(short = 'F', long, value_name = "EXPR", display_order = 1, help_heading = INPUT)]
     pub filter: Option<String>,
 
-    /// As --filter, after `--`: tidewire flows a.pcap -- tcp port 80
+    /// As --filter, behind the captures: tidewire flows a.pcap tcp port 80. With `--` before it no word of it is taken for
+    /// a file's name
     #[arg(last = true, value_name = "EXPR", display_order = 2, conflicts_with = "filter", help_heading = INPUT)]
     pub expression: Vec<String>,
 
@@ -170,8 +172,10 @@ pub struct Common {
     #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = REPORT)]
     pub limit: Option<u64>,
 
-    /// Close with the ledger, in which every packet stands once: text (on standard error) or json (the last line of
-    /// standard output) [default where given without a value: text]
+    /// Close with the ledger, in which every packet stands once
+    ///
+    /// text: on standard error, which is the default where it is given without a value; json: the last line of standard
+    /// output.
     #[arg(long, value_name = "text|json", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "text", hide_possible_values = true, help_heading = REPORT)]
     pub stats: Option<StatsFormat>,
@@ -185,7 +189,7 @@ impl Common {
         // What is set already are the defaults of files, or of interfaces.
         let mut capture = capture.workers(self.workers).configure(|config| applied = self.apply(config, mode));
         applied?;
-        if let Some(expression) = self.filter_expression() {
+        if let Some(expression) = self.filter_expression()? {
             capture = capture.filter(expression);
         }
         for ClassCutoff(expression, bytes) in &self.cutoff_class {
@@ -198,11 +202,11 @@ impl Common {
     }
 
     fn of_interfaces<'a>(&self) -> Result<Capture<'a>, Failure> {
-        if let Some(file) = self.files.first() {
+        if let Some(file) = words::split(&self.files)?.0.first() {
             let (file, name) = (file.display(), self.live.interface.join(", "));
             return Err(Failure::Usage(format!(
-                "packets come from files ({file}) or from interfaces (-i {name}), not from both at once; a filter stands \
-                 after `--`"
+                "packets come from files ({file}) or from interfaces (-i {name}), not from both at once; if '{file}' begins \
+                 a filter expression, write -- before it"
             )));
         }
         self.live.capture()
@@ -210,15 +214,19 @@ impl Common {
 
     fn of_files<'a>(&self) -> Result<Capture<'a>, Failure> {
         self.live.need_none()?;
-        if self.files.is_empty() {
-            return Err(Failure::Usage(
-                "no capture file is named ('-' is standard input), and no interface (-i); see --help".into(),
-            ));
+        let (files, expression) = words::split(&self.files)?;
+        if files.is_empty() {
+            let before =
+                expression.map_or_else(String::new, |words| format!(" before the filter expression '{words}'"));
+            return Err(Failure::Usage(format!(
+                "no capture file is named{before} ('-' is standard input), and no interface (-i); see --help"
+            )));
         }
-        if self.files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
+        words::need_files(files)?;
+        if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
             return Err(Failure::Usage("'-' is named twice, but there is one standard input".into()));
         }
-        Ok(Capture::files(self.files.iter().cloned()))
+        Ok(Capture::files(files.iter().cloned()))
     }
 
     /// Refuses a mode in which a subcommand that needs the streams' bytes gets none.
@@ -229,9 +237,16 @@ impl Common {
         }
     }
 
-    fn filter_expression(&self) -> Option<String> {
+    /// The filter expression: of -F, after `--`, or behind the captures.
+    fn filter_expression(&self) -> Result<Option<String>, Failure> {
         let trailing = (!self.expression.is_empty()).then(|| self.expression.join(" "));
-        self.filter.clone().or(trailing)
+        let given = self.filter.clone().or(trailing);
+        match (words::split(&self.files)?.1, given) {
+            (Some(words), Some(given)) => Err(Failure::Usage(format!(
+                "two filter expressions, '{given}' and '{words}': join them with 'and' or 'or'"
+            ))),
+            (words, given) => Ok(words.or(given)),
+        }
     }
 
     fn apply(&self, config: &mut Config, mode: Mode) -> Result<(), Failure> {
@@ -319,5 +334,5 @@ impl Common {
 
 /// A size that the engine counts in 32 bits.
 fn small(option: &str, size: Size) -> Result<u32, Failure> {
-    u32::try_from(size.0).map_err(|_| Failure::Usage(format!("{option}: at most 4G - 1 are possible")))
+    u32::try_from(size.0).map_err(|_| Failure::Usage(format!("{option}: the limit is 4G - 1")))
 }

@@ -62,18 +62,25 @@ pub fn is_closed() -> bool {
     poll(&mut asked, Some(&now)).is_ok_and(|_| asked[0].revents().contains(PollFlags::ERR))
 }
 
-/// The width to keep to: `COLUMNS` where set, the terminal's where there is one; `None`: no limit.
+/// The width to keep to: `COLUMNS` where set, the terminal's where there is one; `None`: no limit. A terminal that does not
+/// know its width (a serial line) has none.
 pub fn width() -> Option<usize> {
-    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    asked.or_else(|| {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    let width = asked.filter(|&columns| columns > 0).or_else(|| {
         let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
         Some(usize::from(width.0))
-    })
+    });
+    width.filter(|&columns| columns > 0)
 }
 
-/// Whether colours are wanted: on a terminal, unless `NO_COLOR` says otherwise.
+/// Whether the terminal understands escape sequences: `TERM` names one that does.
+pub fn has_escapes() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
+/// Whether colours are wanted: on a terminal that has them, unless `NO_COLOR` says otherwise.
 pub fn colours() -> bool {
-    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    is_terminal() && has_escapes() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Appends a number in decimal.

@@ -8,6 +8,7 @@ use tidewire::{
 };
 
 use crate::{
+    clock::Clock,
     output::{Object, push_number},
     table::Aside,
     units::{Bytes, counted},
@@ -197,11 +198,20 @@ pub fn tunnel_cell(key: &FlowKey) -> String {
 }
 
 /// Columns of [`push_csv_identity`].
-pub const CSV_IDENTITY: &str = "id,proto,client_addr,client_port,server_addr,server_port,client_known,icmp_type,\
+const CSV_IDENTITY: &str = "id,proto,client_addr,client_port,server_addr,server_port,client_known,icmp_type,\
     icmp_code,vlan,tunnel_kind,tunnel_id,start_ns,end_ns,state,end_reason,community_id";
 
+/// The same where a form of times was asked for.
+pub fn csv_identity(clock: &Clock) -> String {
+    match clock.is_asked() {
+        true => CSV_IDENTITY.replace("start_ns,end_ns", "start_time,end_time"),
+        false => CSV_IDENTITY.into(),
+    }
+}
+
 /// The same as comma-separated values; no value needs quotes.
-pub fn push_csv_identity(out: &mut Vec<u8>, record: &Record) {
+pub fn push_csv_identity(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
+    let time = |ns: u64| if clock.is_asked() { clock.value(ns) } else { ns.to_string() };
     let key = &record.key;
     let icmp = if matches!(key.proto, 1 | 58) { key.icmp.map(|part| part.to_string()) } else { Default::default() };
     let tunnel = tunnel_name(key.tunnel).map(|kind| (kind, key.tunnel.id.to_string())).unwrap_or_default();
@@ -220,8 +230,8 @@ pub fn push_csv_identity(out: &mut Vec<u8>, record: &Record) {
         vlan_cell(key),
         tunnel.0,
         tunnel.1,
-        record.start_ns,
-        record.end_ns,
+        time(record.start_ns),
+        time(record.end_ns),
         record.state.name(),
         record.end.name(),
         community_id(key, 0),

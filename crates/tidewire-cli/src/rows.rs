@@ -1,7 +1,9 @@
 //! Records in the forms in which subcommands print them.
 
 use crate::{
+    clock::Clock,
     failure::Failure,
+    layout::Layout,
     output::Out,
     table::{Aside, Column, Table},
 };
@@ -47,27 +49,33 @@ pub trait Row {
     /// Appends it as a line of JSON.
     fn push_json(&self, out: &mut Vec<u8>);
     /// The names of its comma-separated values.
-    fn csv_header() -> String;
+    fn csv_header(clock: &Clock) -> String;
     /// Appends it as a line of comma-separated values.
-    fn push_csv(&self, out: &mut Vec<u8>);
+    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock);
     /// Its row of the table.
-    fn cells(&self) -> Cells;
+    fn cells(&self, clock: &Clock) -> Cells;
 }
 
 /// Prints records that have been gathered and put in order. `names` is whether the line of names is printed where no
 /// record follows.
-pub fn print<R: Row>(rows: impl IntoIterator<Item = R>, form: Form, names: bool, out: &mut Out) -> Result<(), Failure> {
+pub fn print<R: Row>(
+    rows: impl IntoIterator<Item = R>,
+    form: Form,
+    layout: &Layout,
+    names: bool,
+    out: &mut Out,
+) -> Result<(), Failure> {
     let mut rows = rows.into_iter().peekable();
     if form == Form::Csv && (names || rows.peek().is_some()) {
-        out.line(&R::csv_header())?;
+        out.line(&layout.csv_header::<R>())?;
     }
-    let mut table = Table::new(R::COLUMNS);
+    let mut table = Table::new(R::COLUMNS, layout);
     for row in rows {
         match form {
             Form::Json => row.push_json(out.buffer()),
-            Form::Csv => row.push_csv(out.buffer()),
+            Form::Csv => layout.push_csv(&row, out.buffer()),
             Form::Table => {
-                let cells = row.cells();
+                let cells = row.cells(&layout.clock);
                 table.row_with_notes(cells.cells, cells.asides, cells.notes);
                 table.settle(out)?;
             }
@@ -84,15 +92,15 @@ impl<R: Row> Row for &R {
         R::push_json(self, out);
     }
 
-    fn csv_header() -> String {
-        R::csv_header()
+    fn csv_header(clock: &Clock) -> String {
+        R::csv_header(clock)
     }
 
-    fn push_csv(&self, out: &mut Vec<u8>) {
-        R::push_csv(self, out);
+    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
+        R::push_csv(self, out, clock);
     }
 
-    fn cells(&self) -> Cells {
-        R::cells(self)
+    fn cells(&self, clock: &Clock) -> Cells {
+        R::cells(self, clock)
     }
 }

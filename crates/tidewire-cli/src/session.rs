@@ -15,7 +15,7 @@ use crate::{
     ledger,
     live::{self, LiveReport},
     options::Common,
-    output::Out,
+    output::{self, Out},
     sink::Sink,
     units::Bytes,
     values::StatsFormat,
@@ -31,6 +31,9 @@ const PROGRESS_BYTES_MIN: u64 = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Whether a progress bar stands on the terminal's last line.
+static BAR: AtomicBool = AtomicBool::new(false);
 
 /// Whether reading has ended.
 pub static DONE: AtomicBool = AtomicBool::new(false);
@@ -117,6 +120,7 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             #[cfg(feature = "live")]
             crate::top::give_back();
+            remove_bar();
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
         stop.raise();
@@ -126,7 +130,8 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
         std::thread::spawn(|| {
             std::thread::sleep(PATIENCE);
             if !DONE.load(Ordering::Relaxed) {
-                failure::say("interrupted; waiting for the input to go on or end (Ctrl-C again: end at once)");
+                remove_bar();
+                failure::say("interrupted; waiting for the input to continue or end (Ctrl-C again: end at once)");
             }
         });
     };
@@ -156,7 +161,7 @@ impl Closing {
             let settled: u64 = self.ledger.fates.iter().sum();
             let received = self.ledger.received;
             return Err(Failure::Output(format!(
-                "a defect of tidewire: {received} packets received, {settled} settled"
+                "a bug in tidewire: {received} packets received, {settled} accounted for"
             )));
         }
         if self.interrupted {
@@ -177,7 +182,8 @@ struct Bar {
 
 impl Bar {
     fn new() -> Self {
-        Self { possible: std::io::stderr().is_terminal(), begun: Instant::now(), bar: None }
+        let possible = std::io::stderr().is_terminal() && output::has_escapes();
+        Self { possible, begun: Instant::now(), bar: None }
     }
 
     fn show(&mut self, progress: Progress) {
@@ -196,6 +202,7 @@ impl Bar {
             }
             bar
         });
+        BAR.store(true, Ordering::Relaxed);
         bar.set_position(progress.bytes_read);
         bar.set_message(pace(progress, self.begun.elapsed()));
     }
@@ -203,7 +210,15 @@ impl Bar {
     fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+            BAR.store(false, Ordering::Relaxed);
         }
+    }
+}
+
+/// Takes a progress bar off the terminal before something else is said there, or the program ends.
+fn remove_bar() {
+    if BAR.swap(false, Ordering::Relaxed) {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
 }
 

@@ -12,6 +12,7 @@ use tidewire::Stop;
 
 use crate::{
     failure::Failure,
+    layout::Layout,
     rows::{Form, Row},
     table::Table,
 };
@@ -26,6 +27,7 @@ pub struct Sink {
     writer: Mutex<Box<dyn Write + Send>>,
     failure: Mutex<Option<io::Error>>,
     form: Form,
+    layout: Layout,
     /// Records that may still be printed.
     left: AtomicU64,
     stop: Stop,
@@ -40,22 +42,29 @@ struct Gathered {
 
 impl Sink {
     /// Prints records of one kind on standard output, at most `limit`. What cannot be written ends the run.
-    pub fn stdout<R: Row>(form: Form, limit: Option<u64>, stop: &Stop) -> Arc<Self> {
-        Self::new::<R>(form, limit, stop, Box::new(io::stdout()))
+    pub fn stdout<R: Row>(form: Form, layout: &Layout, limit: Option<u64>, stop: &Stop) -> Arc<Self> {
+        Self::new::<R>(form, layout, limit, stop, Box::new(io::stdout()))
     }
 
     /// The same into something else.
-    pub fn new<R: Row>(form: Form, limit: Option<u64>, stop: &Stop, writer: Box<dyn Write + Send>) -> Arc<Self> {
+    pub fn new<R: Row>(
+        form: Form,
+        layout: &Layout,
+        limit: Option<u64>,
+        stop: &Stop,
+        writer: Box<dyn Write + Send>,
+    ) -> Arc<Self> {
         let gathered = Gathered {
             bytes: Vec::new(),
-            header: (form == Form::Csv).then(R::csv_header),
-            table: (form == Form::Table).then(|| Table::unending(R::COLUMNS)),
+            header: (form == Form::Csv).then(|| layout.csv_header::<R>()),
+            table: (form == Form::Table).then(|| Table::unending(R::COLUMNS, layout)),
         };
         Arc::new(Self {
             gathered: Mutex::new(gathered),
             writer: Mutex::new(writer),
             failure: Mutex::default(),
             form,
+            layout: layout.clone(),
             left: AtomicU64::new(limit.unwrap_or(u64::MAX)),
             stop: stop.clone(),
         })
@@ -69,7 +78,7 @@ impl Sink {
         }
         let is_much = if self.form == Form::Table {
             // Made before the lock is taken, as lines are.
-            let cells = row.cells();
+            let cells = row.cells(&self.layout.clock);
             let mut gathered = lock(&self.gathered);
             gathered.table.as_mut().is_some_and(|table| {
                 table.row_with_notes(cells.cells, cells.asides, cells.notes);
@@ -80,7 +89,7 @@ impl Sink {
             if self.form == Form::Json {
                 row.push_json(scratch)
             } else {
-                row.push_csv(scratch)
+                self.layout.push_csv(row, scratch)
             }
             let mut gathered = lock(&self.gathered);
             if let Some(header) = gathered.header.take() {
@@ -131,7 +140,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{rows::Cells, table::Column};
+    use crate::{clock::Clock, rows::Cells, table::Column};
 
     struct Number(u64);
 
@@ -142,15 +151,15 @@ mod tests {
             out.extend_from_slice(format!("{}-{}\n", self.0, self.0).as_bytes());
         }
 
-        fn csv_header() -> String {
+        fn csv_header(_: &Clock) -> String {
             "number".into()
         }
 
-        fn push_csv(&self, out: &mut Vec<u8>) {
+        fn push_csv(&self, out: &mut Vec<u8>, _: &Clock) {
             out.extend_from_slice(format!("{}\n", self.0).as_bytes());
         }
 
-        fn cells(&self) -> Cells {
+        fn cells(&self, _: &Clock) -> Cells {
             Cells::of(Vec::new())
         }
     }
@@ -172,7 +181,7 @@ mod tests {
     #[test]
     fn lines_of_several_workers_stay_whole() {
         let shown = Shown::default();
-        let sink = Sink::new::<Number>(Form::Json, None, &Stop::new(), Box::new(shown.clone()));
+        let sink = Sink::new::<Number>(Form::Json, &Layout::default(), None, &Stop::new(), Box::new(shown.clone()));
         std::thread::scope(|scope| {
             for worker in 0..4 {
                 let sink = &sink;
@@ -199,7 +208,7 @@ mod tests {
     #[test]
     fn names_come_first_and_the_limit_holds() {
         let shown = Shown::default();
-        let sink = Sink::new::<Number>(Form::Csv, Some(2), &Stop::new(), Box::new(shown.clone()));
+        let sink = Sink::new::<Number>(Form::Csv, &Layout::default(), Some(2), &Stop::new(), Box::new(shown.clone()));
         (0..5).for_each(|number| sink.push(&Number(number), &mut Vec::new()));
         assert!(lock(&shown.0).is_empty());
         sink.flush();
@@ -218,7 +227,7 @@ mod tests {
             }
         }
         let stop = Stop::new();
-        let sink = Sink::new::<Number>(Form::Json, None, &stop, Box::new(Closed));
+        let sink = Sink::new::<Number>(Form::Json, &Layout::default(), None, &stop, Box::new(Closed));
         sink.push(&Number(1), &mut Vec::new());
         sink.flush();
         assert!(stop.is_raised());

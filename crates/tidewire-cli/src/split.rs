@@ -24,13 +24,14 @@ use crate::{
     units::{Bytes, Count, Span},
 };
 
-/// Split one link over several, so that ordinary machines can watch it, and no conversation is divided
+/// Split one link over several, no conversation divided
 ///
-/// Every frame that comes to IN leaves through one of the OUTs, chosen by an XDP program: nobody else sees it any more. By
+/// Every frame that comes to IN leaves through one of the OUTs, chosen by an XDP program; the machine does not see it. By
 /// default both IP addresses decide, outermost ones of tunnels, so that all that two hosts say to each other stays together,
 /// fragments and all; frames without IP go by their MACs. The program goes away with this command, however it ends.
 ///
-/// Where IN's driver runs no XDP programs, the generic hook behind it does the same, more slowly; receive offloads that merge
+/// Where IN's driver runs no XDP programs, or an output's takes no frames from them (a veth while its other end has neither GRO
+/// nor an XDP program), the generic hook behind the driver does the same, more slowly; receive offloads that merge
 /// frames (ethtool -K IN gro off lro off) must then be off, or merged frames that no output takes are lost.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -87,6 +88,10 @@ Examples:
 
 Capabilities: cap_bpf, cap_net_admin, cap_net_raw.";
 
+/// Why frames are lost on their way out, and what to do.
+const REDIRECTED: &str = "an output took no redirected frames; use --mode generic, or at a veth's other end: \
+    ethtool -K PEER gro on";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
     Addresses,
@@ -133,9 +138,9 @@ fn sent(outputs: &[String]) -> Result<Sent, Failure> {
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
     if let Some(capture) = &options.check {
-        let workers = u32::try_from(options.outputs.len()).unwrap_or(u32::MAX);
         let (program, tunnels) = (options.program()?, options.tunnels);
-        return check_steering::run(&check_steering::Options::of(capture, program, workers, tunnels, options.json));
+        let check = check_steering::Options::of(capture, program, &options.outputs, tunnels, options.json);
+        return check_steering::run(&check);
     }
     on_signal();
     let settings = options.settings()?;
@@ -174,10 +179,15 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), Failure>
     if !options.quiet {
         say(format!("splitting {} over {}, {}", options.input, options.outputs.join(", "), mode_name(split.mode())));
     }
+    if let Some(why) = split.advice() {
+        let what = if split.mode() == XdpMode::Native { "frames may be lost" } else { "not in the driver" };
+        say(format!("{what}: {why}"));
+    }
     let began = Instant::now();
     let most = options.duration.map_or(Duration::MAX, |span| Duration::from_nanos(span.0));
     let (mut told, mut last) = (Instant::now(), 0);
     let mut silent = vec![0; options.outputs.len()];
+    let (mut lost, mut losing) = (0, 0);
     while !stopped() && began.elapsed() < most {
         std::thread::sleep(Duration::from_millis(20).min(most));
         if told.elapsed() < Duration::from_secs(1) {
@@ -190,6 +200,12 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), Failure>
             say(format!("{} frames, {} a second", Count(counts.received.packets), Count(rate)));
         }
         last = counts.received.packets;
+        // Frames that no output took are counted nowhere else.
+        losing = if counts.lost() > lost { losing + 1 } else { 0 };
+        lost = counts.lost();
+        if losing == PATIENCE {
+            say(format!("{} frames lost: {REDIRECTED}", Count(lost)));
+        }
         let now = sent(&options.outputs)?;
         for (index, silent) in silent.iter_mut().enumerate() {
             let (Some(count), Some(now), Some(before)) = (counts.outputs.get(index), now.get(index), before.get(index))
@@ -200,10 +216,7 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), Failure>
             *silent = if count.packets > 0 && since.tx_packets + since.tx_dropped == 0 { *silent + 1 } else { 0 };
             if *silent == PATIENCE {
                 let name = options.outputs.get(index).map_or("", String::as_str);
-                say(format!(
-                    "{name} takes no redirected frames: its driver must, or the generic hook be used (--mode generic); a \
-                     veth does while its other end has an XDP program or GRO"
-                ));
+                say(format!("{name} sends nothing of its share: {REDIRECTED}"));
             }
         }
     }
@@ -252,7 +265,7 @@ fn print(out: &mut Out, options: &Options, counts: &SplitCounts, sent: &Sent) ->
         line("  dropped by the program", counts.unsteered.packets, String::new())?;
     }
     if counts.lost() > 0 {
-        line("  lost", counts.lost(), "an output was not there".into())?;
+        line("  lost", counts.lost(), REDIRECTED.into())?;
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
-//! `tidewire streams`: streams with their statistics, and what was odd about them.
+//! `tidewire streams`: streams with their statistics and anomalies.
 
 use std::{fmt::Write as _, sync::Arc};
 
 use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
-use tidewire::{Chunk, EndReason, Handler, Mode, Stream};
+use tidewire::{Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
 
 use crate::{
+    clock::Clock,
     failure::{self, Failure},
     kept::{Kept, Order, Selection, Totals},
     options::Common,
@@ -15,11 +16,14 @@ use crate::{
     rows::{self, Cells, Form, Row},
     session::Session,
     sink::Sink,
-    table::{Align, Column},
-    units::{Bytes, Lasting, Moment, counted},
+    table::Column,
+    units::{Bytes, Count, Lasting, counted},
+    values::ModeName,
 };
 
-/// List streams: what was reassembled, gaps and their causes, conflicting overlaps, anomalies
+/// List streams: bytes reassembled, gaps, conflicts, anomalies
+///
+/// Gaps come with their causes; conflicts are bytes of which two versions came, and only one was delivered.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -97,9 +101,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, Failure> {
     let (common, form) = (&options.common, options.selection.form());
     let order = options.selection.order(common);
+    let layout = options.selection.layout::<Ended>()?;
     let session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
-    let sink = is_unending.then(|| Sink::stdout::<Ended>(form, common.limit, &session.stop));
+    let sink = is_unending.then(|| Sink::stdout::<Ended>(form, &layout, common.limit, &session.stop));
     let make = |_| Streams::<DIGEST> {
         order,
         totals: Totals::default(),
@@ -112,9 +117,9 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, Failure> {
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
     let streams = Kept::merged(handlers.into_iter().map(|handler| handler.kept), order);
     let mut out = Out::stdout();
-    rows::print(streams, form, false, &mut out)?;
+    rows::print(streams, form, &layout, false, &mut out)?;
     if form == Form::Table {
-        out.line(&closing_line(&totals))?;
+        closing_lines(&totals, common, &layout.clock).iter().try_for_each(|line| out.line(line))?;
     }
     closing.finish(common, options.selection.json, &mut out, failure::OK)
 }
@@ -126,24 +131,25 @@ impl Row for Ended {
         push_json(out, self);
     }
 
-    fn csv_header() -> String {
-        let mut header = String::from(record::CSV_IDENTITY);
+    fn csv_header(clock: &Clock) -> String {
+        let mut header = record::csv_identity(clock);
         for name in DIRECTIONS.iter().flat_map(|direction| CSV_FIGURES.map(|figure| (figure, direction.name()))) {
             let _ = write!(header, ",{}_{}", name.0, name.1);
         }
         header + ",anomalies"
     }
 
-    fn push_csv(&self, out: &mut Vec<u8>) {
-        push_csv(out, self);
+    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock) {
+        push_csv(out, self, clock);
     }
 
-    fn cells(&self) -> Cells {
+    fn cells(&self, clock: &Clock) -> Cells {
         let mut asides = record::asides(&self.record);
-        // A few gaps are told one by one.
-        let gaps = self.record.odd.as_ref().map_or(0, |odd| odd.gaps.len());
-        asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX);
-        Cells { cells: cells(&self.record), asides, notes: notes(self) }
+        // A few gaps are listed one by one.
+        let missing = |gap: &&Gap| gap.cause != GapCause::Cutoff;
+        let gaps = self.record.odd.as_ref().map_or(0, |odd| odd.gaps.iter().filter(missing).count());
+        asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX + 1);
+        Cells { cells: cells(&self.record, clock), asides, notes: notes(self) }
     }
 }
 
@@ -216,10 +222,10 @@ const CSV_FIGURES: [&str; 11] = [
     "sha256",
 ];
 
-fn push_csv(out: &mut Vec<u8>, stream: &Ended) {
+fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
     let none = Odd::default();
     let odd = stream.record.odd.as_deref().unwrap_or(&none);
-    record::push_csv_identity(out, &stream.record);
+    record::push_csv_identity(out, &stream.record, clock);
     for (index, stats) in stream.record.stats.iter().enumerate() {
         let gaps = odd.gaps.iter().filter(|gap| gap.direction as usize == index).count();
         let figures = [
@@ -248,46 +254,46 @@ fn push_csv(out: &mut Vec<u8>, stream: &Ended) {
     out.push(b'\n');
 }
 
-const fn column(title: &'static str, align: Align, dispensable: u8) -> Column {
-    Column { title, align, dispensable }
-}
-
 /// In the order of the line; the figure says how soon a column goes on a narrow terminal.
 const COLUMNS: [Column; 14] = [
-    column("ID", Align::Right, 0),
-    column("START", Align::Left, 8),
-    column("DURATION", Align::Right, 7),
-    column("PROTO", Align::Left, 0),
-    column("CLIENT", Align::Left, 0),
-    column("SERVER", Align::Left, 0),
-    column("BYTES>", Align::Right, 0),
-    column("<BYTES", Align::Right, 0),
-    column("STATE", Align::Left, 1),
-    column("END", Align::Left, 2),
-    column("RETRANS", Align::Right, 5),
-    column("REORDERED", Align::Right, 6),
-    column("MISSING", Align::Right, 4),
-    column("VLAN/TUNNEL", Align::Left, 3),
+    Column::figures("ID", "id", 0),
+    Column::time("START", "start", 1),
+    Column::figures("DURATION", "duration", 6),
+    Column::words("PROTO", "proto", 0),
+    Column::words("CLIENT", "client", 0),
+    Column::words("SERVER", "server", 0),
+    Column::figures("BYTES>", "bytes_c2s", 0),
+    Column::figures("<BYTES", "bytes_s2c", 0),
+    Column::words("STATE", "state", 2),
+    Column::words("END", "end", 3),
+    Column::figures("RETRANS", "retransmitted", 7),
+    Column::figures("REORDERED", "reordered", 8),
+    Column::figures("MISSING", "missing", 5),
+    Column::words("VLAN/TUNNEL", "tunnel", 4),
 ];
 
 /// Lines of one kind beneath a stream; more are counted only.
-const NOTES_MAX: usize = 8;
+const NOTES_MAX: usize = 3;
 
-fn closing_line(totals: &Totals) -> String {
+/// The closing line: what was delivered, and what was only counted.
+fn closing_lines(totals: &Totals, common: &Common, clock: &Clock) -> Vec<String> {
+    let (delivered, in_order) = (Bytes(totals.delivered_bytes), Bytes(totals.reassembled_bytes));
+    let rest = totals.reassembled_bytes.saturating_sub(totals.delivered_bytes);
+    let bytes = match (rest, common.mode) {
+        (0, _) => format!("{in_order} reassembled"),
+        (_, Some(ModeName::Track)) => format!("{in_order} not delivered (--mode track)"),
+        _ => format!("{delivered} delivered, {} beyond the cutoff", Bytes(rest)),
+    };
     let missing = match totals.missing_bytes {
         0 => String::new(),
         bytes => format!(", {} missing", Bytes(bytes)),
     };
-    format!(
-        "{}, {}, {} reassembled{missing} in {} of traffic",
-        counted(totals.streams, "stream", "streams"),
-        counted(totals.packets, "packet", "packets"),
-        Bytes(totals.reassembled_bytes),
-        Lasting(totals.duration_ns())
-    )
+    let streams = counted(totals.streams, "stream", "streams");
+    let counts = format!("{streams}, {}, {bytes}{missing}", counted(totals.packets, "packet", "packets"));
+    totals.closing_lines(&counts, clock)
 }
 
-fn cells(record: &Record) -> Vec<String> {
+fn cells(record: &Record, clock: &Clock) -> Vec<String> {
     let key = &record.key;
     let [c2s, s2c] = &record.stats;
     let bytes = |bytes: u64| if bytes == 0 { String::new() } else { Bytes(bytes).to_string() };
@@ -295,7 +301,7 @@ fn cells(record: &Record) -> Vec<String> {
     let place = [record::vlan_cell(key), record::tunnel_cell(key)].join(" ");
     vec![
         record.id.to_string(),
-        Moment(record.start_ns).to_string(),
+        clock.cell(record.start_ns),
         Lasting(record.duration_ns()).to_string(),
         record::proto_name(key.proto).into_owned(),
         record::endpoint(key.client, key.proto),
@@ -319,31 +325,43 @@ fn notes(stream: &Ended) -> Vec<String> {
         }
     }
     let Some(odd) = &stream.record.odd else { return notes };
-    let gaps = odd.gaps.iter().map(|gap| {
-        let (name, cause) = (gap.direction.name(), gap.cause.name().replace('_', " "));
-        format!("{name} gap at {}: {}, {cause}", gap.offset, counted(gap.bytes, "byte", "bytes"))
-    });
-    some(&mut notes, gaps, "gaps");
+    let of_cause = |is_cutoff: bool| {
+        let gaps = odd.gaps.iter().filter(move |gap| (gap.cause == GapCause::Cutoff) == is_cutoff);
+        gaps.map(move |gap| {
+            let (name, bytes) = (gap.direction.name(), counted(gap.bytes, "byte", "bytes"));
+            let text = match is_cutoff {
+                true => format!("{name} cut off at {}: {bytes} not delivered", gap.offset),
+                false => format!("{name} gap at {}: {bytes}, {}", gap.offset, gap.cause.name().replace('_', " ")),
+            };
+            (text, gap.bytes)
+        })
+    };
+    some(&mut notes, of_cause(true), "cutoffs");
+    some(&mut notes, of_cause(false), "gaps");
     for direction in DIRECTIONS {
         let conflicts = odd.conflicts[direction as usize].iter().map(|conflict| {
             let bytes = counted(conflict.bytes, "byte", "bytes");
-            format!("{} conflicting overlap at {}: {bytes}", direction.name(), conflict.offset)
+            (format!("{} conflicting overlap at {}: {bytes}", direction.name(), conflict.offset), conflict.bytes)
         });
         some(&mut notes, conflicts, "conflicting overlaps");
     }
     let anomalies = odd
         .anomalies
         .iter()
-        .map(|anomaly| format!("{} at packet {}", anomaly.kind.name().replace('_', " "), anomaly.packet));
+        .map(|anomaly| (format!("{} at packet {}", anomaly.kind.name().replace('_', " "), anomaly.packet), 0));
     some(&mut notes, anomalies, "anomalies");
     notes
 }
 
-/// The first few of one kind, and how many more there are.
-fn some(notes: &mut Vec<String>, mut items: impl Iterator<Item = String>, what: &str) {
-    notes.extend(items.by_ref().take(NOTES_MAX));
-    let more = items.count();
-    if more > 0 {
-        notes.push(format!("and {more} more {what}; --json tells them all"));
-    }
+/// The first few of one kind, and how many more there are, with their bytes. One more takes the line that would say so.
+fn some(notes: &mut Vec<String>, items: impl Iterator<Item = (String, u64)>, what: &str) {
+    let mut items = items.peekable();
+    notes.extend(items.by_ref().take(NOTES_MAX).map(|(text, _)| text));
+    let Some((next, bytes)) = items.next() else { return };
+    let rest = items.fold((0_u64, bytes), |(count, sum), (_, bytes)| (count + 1, sum + bytes));
+    notes.push(match rest {
+        (0, _) => next,
+        (more, 0) => format!("and {} more {what} (--json lists all)", Count(more + 1)),
+        (more, bytes) => format!("and {} more {what}, {} (--json lists all)", Count(more + 1), Bytes(bytes)),
+    });
 }

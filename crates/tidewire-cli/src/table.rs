@@ -1,7 +1,11 @@
 //! Tables for terminals and for text files.
 
+use std::ops::Range;
+
 use crate::{
+    clock::{DATE_CHARS, SECOND_CHARS},
     failure::Failure,
+    layout::Layout,
     output::{self, Out},
 };
 
@@ -14,12 +18,33 @@ pub enum Align {
     Right,
 }
 
-/// A column: its title, where cells stand, and how soon it goes when there is too little room (0: never).
+/// A column: its title, what `--columns` calls it, where cells stand, and how soon it goes when there is too little room
+/// (0: never).
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub title: &'static str,
+    pub name: &'static str,
     pub align: Align,
     pub dispensable: u8,
+    /// Whether cells are times, which have a brief form, and whose title says the time zone.
+    pub is_time: bool,
+}
+
+impl Column {
+    /// A column of words.
+    pub const fn words(title: &'static str, name: &'static str, dispensable: u8) -> Self {
+        Self { title, name, align: Align::Left, dispensable, is_time: false }
+    }
+
+    /// A column of figures.
+    pub const fn figures(title: &'static str, name: &'static str, dispensable: u8) -> Self {
+        Self { align: Align::Right, ..Self::words(title, name, dispensable) }
+    }
+
+    /// A column of times, as [`crate::clock::Clock::cell`] makes them.
+    pub const fn time(title: &'static str, name: &'static str, dispensable: u8) -> Self {
+        Self { is_time: true, ..Self::words(title, name, dispensable) }
+    }
 }
 
 /// What is said beneath a row when a column of this title had no room.
@@ -44,10 +69,18 @@ pub struct Table {
     widths: Vec<usize>,
     /// Which columns are shown: decided when the titles are printed.
     shown: Option<Vec<usize>>,
+    /// The part of times that is shown, where there was no room for all of it.
+    brief: Option<Range<usize>>,
+    /// Whether later rows are not known when the titles are printed.
+    is_unending: bool,
+    layout: Layout,
 }
 
 /// Cells are cut to no less than this, in characters.
 const CELL_MIN: usize = 12;
+
+/// Characters of a date with a time to the microsecond.
+const MICROSECOND_CHARS: usize = SECOND_CHARS + 7;
 
 /// Before what stands beneath a row.
 const INDENT: &str = "    ";
@@ -58,14 +91,23 @@ const ROWS_TOGETHER: usize = 8192;
 
 impl Table {
     /// An empty table.
-    pub fn new(columns: &[Column]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new(), widths: vec![0; columns.len()], shown: None }
+    pub fn new(columns: &[Column], layout: &Layout) -> Self {
+        Self {
+            columns: columns.to_vec(),
+            rows: Vec::new(),
+            widths: vec![0; columns.len()],
+            shown: None,
+            brief: None,
+            is_unending: false,
+            layout: layout.clone(),
+        }
     }
 
     /// A table whose rows are printed as they come: what comes later is not known when the titles are printed, so that
     /// columns have the room that they usually need, and stay even where the first rows have nothing in them.
-    pub fn unending(columns: &[Column]) -> Self {
-        Self { widths: columns.iter().map(usual_width).collect(), ..Self::new(columns) }
+    pub fn unending(columns: &[Column], layout: &Layout) -> Self {
+        let widths = columns.iter().map(usual_width).collect();
+        Self { widths, is_unending: true, ..Self::new(columns, layout) }
     }
 
     /// Adds a row of as many cells as there are columns.
@@ -99,34 +141,32 @@ impl Table {
         if self.rows.is_empty() { Vec::new() } else { self.lines(output::width(), output::colours()) }
     }
 
-    /// The lines of the rows that have gathered, at most `width` characters each where one is given: dispensable
-    /// columns go first, then the widest words are cut. Figures are never cut. Columns without a cell are left out.
+    /// The lines of the rows that have gathered, at most `width` characters each where one is given: times lose their date
+    /// first, then dispensable columns go, then the widest words are cut. Figures are never cut. Columns without a cell are
+    /// left out unless they were asked for.
     fn lines(&mut self, width: Option<usize>, bold: bool) -> Vec<String> {
-        for row in &self.rows {
-            for (width, cell) in self.widths.iter_mut().zip(&row.cells) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
+        let width = width.filter(|_| !self.layout.wide);
+        self.widen();
         let is_first = self.shown.is_none();
-        let with_cells = || (0..self.columns.len()).filter(|&index| self.widths[index] > 0).collect();
-        let mut shown: Vec<usize> = self.shown.take().unwrap_or_else(with_cells);
-        let titled = |(width, column): (&usize, &Column)| (*width).max(column.title.chars().count());
-        let mut widths: Vec<usize> = self.widths.iter().zip(&self.columns).map(titled).collect();
+        let mut shown = self.shown.take().unwrap_or_else(|| self.chosen());
+        let mut widths = self.titled_widths();
         if let Some(width) = width {
-            if is_first {
-                self.drop_columns(&mut shown, &widths, width);
+            if is_first && total(&shown, &widths) > width {
+                self.shorten_times();
+                widths = self.titled_widths();
+                shown = self.fitting(shown, &widths, width);
             }
             self.cut_words(&shown, &mut widths, width);
         }
         let mut lines = Vec::with_capacity(self.rows.len() + 1);
         if is_first {
-            let titles: Vec<String> = self.columns.iter().map(|column| column.title.to_owned()).collect();
-            let titles = self.render(&titles, &shown, &widths);
+            let titles: Vec<String> = self.columns.iter().map(|column| self.title(column)).collect();
+            let titles = self.render(&titles, &shown, &widths, false);
             lines.push(if bold { format!("\x1b[1m{titles}\x1b[0m") } else { titles });
         }
         let room = width.unwrap_or(usize::MAX).saturating_sub(INDENT.len());
         for row in &self.rows {
-            lines.push(self.render(&row.cells, &shown, &widths));
+            lines.push(self.render(&row.cells, &shown, &widths, true));
             let beneath = self.beneath(row, &shown, &widths, room);
             lines.extend(beneath.iter().chain(&row.notes).map(|note| format!("{INDENT}{note}")));
         }
@@ -135,18 +175,86 @@ impl Table {
         lines
     }
 
+    /// Gives columns the room that the rows need which have gathered.
+    fn widen(&mut self) {
+        for row in &self.rows {
+            for (index, cell) in row.cells.iter().enumerate() {
+                let needed = self.visible(index, cell).chars().count();
+                self.widths[index] = self.widths[index].max(needed);
+            }
+        }
+    }
+
+    /// The columns that were chosen, or those with a cell.
+    fn chosen(&self) -> Vec<usize> {
+        if let Some(exactly) = &self.layout.exactly {
+            return exactly.clone();
+        }
+        let is_chosen = |index: &usize| {
+            let is_wanted = self.widths[*index] > 0 || self.layout.essential.contains(index);
+            is_wanted && !self.layout.without.contains(index)
+        };
+        (0..self.columns.len()).filter(is_chosen).collect()
+    }
+
+    /// A column's title; that of times names their unit.
+    fn title(&self, column: &Column) -> String {
+        match self.layout.clock.unit().filter(|_| column.is_time) {
+            Some(unit) => format!("{} ({unit})", column.title),
+            None => column.title.to_owned(),
+        }
+    }
+
+    fn titled_widths(&self) -> Vec<usize> {
+        let titled = |(&width, column): (&usize, &Column)| width.max(self.title(column).chars().count());
+        self.widths.iter().zip(&self.columns).map(titled).collect()
+    }
+
+    /// From now on times are shown without their date, to the millisecond, where all are known to be of one day (or are
+    /// printed as they happen), else to the second.
+    fn shorten_times(&mut self) {
+        let Some(time) = self.columns.iter().position(|column| column.is_time) else { return };
+        if !self.layout.clock.has_brief_form() {
+            return;
+        }
+        let date = |row: &Row| row.cells[time].get(..DATE_CHARS).map(str::to_owned);
+        let is_one_day = self.rows.windows(2).all(|pair| date(&pair[0]) == date(&pair[1])) && !self.is_long();
+        let with_milliseconds = DATE_CHARS + 1..SECOND_CHARS + 4;
+        self.brief = Some(if is_one_day || self.is_unending { with_milliseconds } else { 0..SECOND_CHARS });
+        for (width, column) in self.widths.iter_mut().zip(&self.columns) {
+            *width = if column.is_time { 0 } else { *width };
+        }
+        self.widen();
+    }
+
+    /// What is shown of a cell.
+    fn visible<'a>(&self, index: usize, cell: &'a str) -> std::borrow::Cow<'a, str> {
+        match self.brief.clone().filter(|_| self.columns[index].is_time) {
+            Some(part) => {
+                // What stands behind the microseconds is another time zone than the title's.
+                let (time, zone) = (cell.get(part).unwrap_or(cell), cell.get(MICROSECOND_CHARS..).unwrap_or_default());
+                format!("{time}{zone}").into()
+            }
+            None => cell.into(),
+        }
+    }
+
     /// What the line of a row could not say, in lines of at most `room` characters: words that were cut (unless they
     /// are longer than a line), and asides of columns that are not shown.
     fn beneath(&self, row: &Row, shown: &[usize], widths: &[usize], room: usize) -> Vec<String> {
         let mut lines = Vec::new();
-        for &index in shown.iter().filter(|&&index| row.cells[index].chars().count() > widths[index]) {
+        let is_cut =
+            |index: &&usize| !self.columns[**index].is_time && row.cells[**index].chars().count() > widths[**index];
+        for &index in shown.iter().filter(is_cut) {
             let told = format!("{} {}", self.columns[index].title.to_lowercase(), row.cells[index]);
             if told.chars().count() <= room {
                 lines.push(told);
             }
         }
         let is_shown = |aside: &&Aside| shown.iter().any(|&index| self.columns[index].title == aside.title);
-        let mut asides = row.asides.iter().filter(|aside| !is_shown(aside));
+        // Who has chosen the columns wants no others.
+        let is_wanted = self.layout.exactly.is_none();
+        let mut asides = row.asides.iter().filter(|aside| is_wanted && !is_shown(aside));
         if let Some(first) = asides.next() {
             let mut line = first.text.clone();
             for aside in asides {
@@ -162,19 +270,32 @@ impl Table {
         lines
     }
 
-    fn drop_columns(&self, shown: &mut Vec<usize>, widths: &[usize], width: usize) {
-        while total(shown, widths) > width {
-            let least = (0..shown.len()).max_by_key(|&at| (self.columns[shown[at]].dispensable, at));
-            match least.filter(|&at| self.columns[shown[at]].dispensable > 0) {
-                Some(at) => drop(shown.remove(at)),
-                None => break,
+    /// Of these columns those that fit, the least dispensable first.
+    fn fitting(&self, shown: Vec<usize>, widths: &[usize], width: usize) -> Vec<usize> {
+        if self.layout.exactly.is_some() {
+            return shown;
+        }
+        let dispensable = |index: usize| match self.layout.essential.contains(&index) {
+            true => 0,
+            false => self.columns[index].dispensable,
+        };
+        let mut ranked = shown;
+        ranked.sort_by_key(|&index| (dispensable(index), index));
+        let mut kept = Vec::with_capacity(ranked.len());
+        for index in ranked {
+            kept.push(index);
+            if dispensable(index) > 0 && total(&kept, widths) > width {
+                kept.pop();
             }
         }
+        kept.sort_unstable();
+        kept
     }
 
     fn cut_words(&self, shown: &[usize], widths: &mut [usize], width: usize) {
         while total(shown, widths) > width {
-            let words = shown.iter().copied().filter(|&index| self.columns[index].align == Align::Left);
+            let is_word = |index: &usize| self.columns[*index].align == Align::Left && !self.columns[*index].is_time;
+            let words = shown.iter().copied().filter(is_word);
             match words.max_by_key(|&index| widths[index]).filter(|&index| widths[index] > CELL_MIN) {
                 Some(index) => widths[index] -= 1,
                 None => break,
@@ -182,14 +303,15 @@ impl Table {
         }
     }
 
-    fn render(&self, cells: &[String], shown: &[usize], widths: &[usize]) -> String {
+    fn render(&self, cells: &[String], shown: &[usize], widths: &[usize], is_row: bool) -> String {
         let mut line = String::new();
         for (place, &index) in shown.iter().enumerate() {
             if place > 0 {
                 line.push_str("  ");
             }
             let width = widths[index];
-            let cell = cut(&cells[index], width);
+            let cell = if is_row { self.visible(index, &cells[index]) } else { cells[index].as_str().into() };
+            let cell = cut(&cell, width);
             let room = width - cell.chars().count();
             let (before, after) = match self.columns[index].align {
                 Align::Left => (0, room),
@@ -232,62 +354,4 @@ fn cut(cell: &str, width: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn table(note: &str) -> Table {
-        let mut table = Table::new(&[
-            Column { title: "ID", align: Align::Right, dispensable: 0 },
-            Column { title: "CLIENT", align: Align::Left, dispensable: 0 },
-            Column { title: "NOTE", align: Align::Left, dispensable: 1 },
-        ]);
-        let aside = Aside { title: "NOTE", text: format!("noted {note}") };
-        let asides = if note.is_empty() { Vec::new() } else { vec![aside] };
-        table.row_with_notes(vec!["1".into(), "2001:db8:1111:2222::3".into(), note.into()], asides, Vec::new());
-        table
-    }
-
-    #[test]
-    fn narrow_tables_drop_columns_then_cut_words_and_tell_both_beneath() {
-        assert_eq!(table("midstream").lines(None, false)[1..], [" 1  2001:db8:1111:2222::3  midstream"]);
-        let narrow = table("midstream").lines(Some(30), false);
-        assert_eq!(narrow, ["ID  CLIENT", " 1  2001:db8:1111:2222::3", "    noted midstream"]);
-        let narrower = table("midstream").lines(Some(20), false);
-        assert_eq!(narrower, ["ID  CLIENT", " 1  2001:db8…2222::3", "    noted midstream"]);
-    }
-
-    #[test]
-    fn words_that_were_cut_are_told_beneath_where_a_line_is_long_enough() {
-        let end = Column { title: "END", align: Align::Left, dispensable: 0 };
-        let mut table = Table::new(&[end, Column { title: "WHY", ..end }]);
-        table.row(vec!["a".repeat(10), "b".repeat(30)]);
-        let lines = table.lines(Some(40), false);
-        assert_eq!(lines[1].chars().count(), 40);
-        assert_eq!(lines[2..], [format!("    why {}", "b".repeat(30))]);
-    }
-
-    #[test]
-    fn asides_share_lines() {
-        let column = |title| Column { title, align: Align::Left, dispensable: 1 };
-        let mut table = Table::new(&[column("A"), column("B"), column("C")]);
-        let aside = |title, text: &str| Aside { title, text: text.into() };
-        let asides = vec![aside("A", "not told"), aside("B", "bbbb"), aside("C", "cccc"), aside("C", "dddd")];
-        table.row_with_notes(vec!["a".repeat(16), "b".into(), "c".into()], asides, vec!["note".into()]);
-        let lines = table.lines(Some(17), false);
-        assert_eq!(lines[1..], ["a".repeat(16), "    bbbb, cccc".into(), "    dddd".into(), "    note".into()]);
-    }
-
-    #[test]
-    fn later_pieces_keep_to_the_titles() {
-        let mut table = table("");
-        assert_eq!(table.lines(Some(80), false)[0], "ID  CLIENT");
-        let asides = vec![Aside { title: "NOTE", text: "noted later".into() }];
-        table.row_with_notes(vec!["2".into(), "10.0.0.1".into(), "later".into()], asides, Vec::new());
-        assert_eq!(table.lines(Some(80), false), [" 2  10.0.0.1", "    noted later"]);
-    }
-
-    #[test]
-    fn columns_without_a_cell_are_left_out() {
-        assert_eq!(table("").lines(None, false)[0], "ID  CLIENT");
-    }
-}
+mod tests;

@@ -5,19 +5,21 @@ mod common;
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::{TcpStream, UdpSocket},
-    process::{Child, ChildStderr, Command, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
+
+use tidewire_testing::{Ends as _, Lines, PATIENCE, Signal, signal};
 
 use common::alone;
 
 /// A capture that says on standard error what it does.
 struct Running {
     child: Child,
-    said: BufReader<ChildStderr>,
+    said: Lines,
 }
 
 impl Running {
@@ -25,25 +27,18 @@ impl Running {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it runs");
-        let said = BufReader::new(child.stderr.take().expect("piped"));
+        let said = Lines::new(child.stderr.take().expect("piped"));
         Self { child, said }
     }
 
     /// Reads until it says something.
     fn until(&mut self, what: &str) -> String {
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.said.read_line(&mut line).expect("readable"), 0, "it never said {what}");
-            if line.contains(what) {
-                return line;
-            }
-        }
+        self.said.until(what)
     }
 
-    fn end(mut self) -> (i32, String) {
-        let mut printed = String::new();
-        self.child.stdout.take().expect("piped").read_to_string(&mut printed).expect("text");
-        (self.child.wait().expect("it ends").code().expect("by itself"), printed)
+    fn end(self) -> (i32, String) {
+        let output = self.child.output_in_time("a capture of lo");
+        (output.status.code().expect("by itself"), String::from_utf8(output.stdout).expect("text"))
     }
 }
 
@@ -57,6 +52,7 @@ fn send(datagrams: usize) {
 
 fn scrape(address: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
@@ -72,7 +68,7 @@ fn figures_of_a_capture_are_shown() {
     alone(|| {
         let mut running =
             Running::new(&["flows", "-i", "lo", "--duration", "4s", "--json", "--metrics", "127.0.0.1:0"]);
-        let line = running.until("figures are at");
+        let line = running.until("metrics are served at");
         let address =
             line.trim().strip_suffix("/metrics").and_then(|line| line.rsplit_once("//")).expect("an address").1;
         send(40);
@@ -112,7 +108,7 @@ fn privileges_are_given_up_by_every_thread() {
         for workers in ["1", "3"] {
             let arguments = ["flows", "-i", "lo", "--duration", "2s", "-j", workers, "--metrics", "127.0.0.1:0"];
             let mut running = Running::new(&arguments);
-            running.until("figures are at");
+            running.until("metrics are served at");
             thread::sleep(Duration::from_millis(500));
             let statuses = statuses(running.child.id());
             // Its own, that of signals, that of figures, and the workers' where there are several.
@@ -159,8 +155,7 @@ fn a_signal_ends_it() {
         thread::sleep(Duration::from_millis(300));
         send(3);
         thread::sleep(Duration::from_millis(300));
-        let id = running.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill runs").success());
+        signal(&running.child, Signal::INT);
         let (code, printed) = running.end();
         assert_eq!(code, 0);
         assert!(printed.contains("\"proto\":\"udp\""), "{printed}");

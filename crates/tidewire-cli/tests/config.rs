@@ -2,6 +2,8 @@
 
 mod common;
 
+use tidewire_testing::InTime as _;
+
 use common::*;
 
 #[test]
@@ -80,7 +82,7 @@ fn every_option_can_stand_in_the_configuration_file() {
             assert!(!message.contains("has no option"), "{command} {name}: {message}");
             let config = bench.file("one.toml", format!("[{command}]\n{name} = '1'\n").as_bytes());
             let mut run = command_inside(&bench, &[command, &capture, "--config", &config]);
-            let output = run.output().unwrap();
+            let output = run.run_in_time().unwrap();
             let message = String::from_utf8_lossy(&output.stderr);
             assert!(matches!(output.status.code(), Some(0..=4)), "{command} {name}: {message}");
         }

@@ -85,13 +85,14 @@ fn forms_of_following() {
     let bench = Bench::new();
     let capture = bench.file("mixed.pcap", mixed().bytes());
     let follow = |options: &[&str], id: &str| text(&[&["follow", &capture], options, &[id]].concat()).0;
-    assert_eq!(follow(&[], "1"), "GET / HTTP/1.0\n\nHTTP/1.0 200 OK\n\nhello\n");
+    let ends = "tcp 192.0.2.1:40000 > 198.51.100.2:80, 2023-11-14 22:13:20 UTC";
+    assert_eq!(follow(&[], "1"), format!("{ends}\n> GET / HTTP/1.0\n> \n< HTTP/1.0 200 OK\n< \n< hello\n"));
     assert_eq!(follow(&["--as", "raw", "--direction", "s2c"], "1"), "HTTP/1.0 200 OK\r\n\r\nhello");
     assert_eq!(follow(&["--as", "raw", "--limit", "1"], "1"), "GET / HTTP/1.0\r\n\r\n");
     assert!(follow(&["--direction", "c2s"], "9").contains("[c2s: 4 bytes missing at 4, not captured]"));
     let hex = follow(&["--as", "hex"], "1");
     let first = "c2s 00000000  47 45 54 20 2f 20 48 54  54 50 2f 31 2e 30 0d 0a  GET / HTTP/1.0..";
-    assert_eq!(hex.lines().next(), Some(first));
+    assert_eq!(hex.lines().take(2).collect::<Vec<_>>(), [ends, first]);
     assert_eq!(text(&["follow", &capture, "--stream", "1", "--as", "raw"]).0.len(), 42);
 }
 
@@ -99,9 +100,12 @@ fn forms_of_following() {
 fn text_of_a_stream_cannot_upset_a_terminal() {
     let bench = Bench::new();
     let mut pcap = Pcap::new();
-    conversation(&mut pcap, 1, &[(false, b"\x1b[31mred\xff\x07\xc3\xa9\n"), (true, b"plain")]);
+    conversation(&mut pcap, 1, &[(false, b"\x1b[31mred\xff\x07\xc3\xa9\n< forged\n"), (true, b"plain")]);
     let capture = bench.file("escape.pcap", pcap.bytes());
-    assert_eq!(text(&["follow", &capture, "1"]).0, ".[31mred..\u{e9}\nplain\n");
+    assert_eq!(text(&["follow", &capture, "1", "--direction", "c2s"]).0, ".[31mred..\u{e9}\n< forged\n");
+    // Nor can one side's bytes look like the other's: every line has its mark.
+    let (text, _) = text(&["follow", &capture, "1"]);
+    assert!(text.ends_with(" UTC\n> .[31mred..\u{e9}\n> < forged\n< plain\n"), "{text}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use tidewire_testing::InTime as _;
+
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// What a shell prints (both outputs), in 80 columns, in a directory that has the corpus and README's configuration file.
@@ -22,9 +24,9 @@ fn shell(line: &str) -> (String, i32) {
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1; {line}")])
         .current_dir(place.path())
-        .envs([("PATH", path.as_str()), ("COLUMNS", "80"), ("D", "tests/corpus/demo/demo.pcap")])
+        .envs([("PATH", path.as_str()), ("COLUMNS", "80"), ("TZ", "UTC"), ("D", "tests/corpus/demo/demo.pcap")])
         .stdin(Stdio::null())
-        .output()
+        .run_in_time()
         .unwrap();
     (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap_or(-1))
 }

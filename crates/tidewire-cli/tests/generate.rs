@@ -3,7 +3,6 @@
 mod common;
 
 use std::{
-    io::{BufRead, BufReader},
     process::{Command, Stdio},
     thread,
     time::Duration,
@@ -11,6 +10,7 @@ use std::{
 
 use common::run;
 use serde_json::Value;
+use tidewire_testing::{Ends as _, InTime as _, Lines};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tidewire");
 
@@ -26,7 +26,7 @@ fn inside(options: &str, line: &str) -> Option<(String, String, i32)> {
         .args(options.split_whitespace())
         .args(["--", "sh", "-c", &line])
         .stdin(Stdio::null())
-        .output()
+        .run_in_time()
         .unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Some((text(output.stdout), text(output.stderr), output.status.code().unwrap_or(-1)))
@@ -54,8 +54,8 @@ fn where_the_kernel_cannot_a_socket_does() {
     let Some((out, errors, code)) = inside("--no-gro", line) else { return };
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&report["sender"], &report["arrived"]), (&"socket".into(), &100.into()), "{out}");
-    assert!(report["fallback"].as_str().unwrap().contains("takes no redirected frames"), "{out}");
-    assert!(errors.contains("ethtool -K PEER gro on"), "{errors}");
+    assert!(report["fallback"].as_str().unwrap().contains("has neither GRO nor an XDP program"), "{out}");
+    assert!(errors.contains("ethtool -K rx0 gro on"), "{errors}");
     assert_eq!(code, 3);
     let (out, _, _) = inside("--mtu 9000", "tidewire gen udp -i tx0 -c 100 -s 9000 --json").unwrap();
     let report: Value = serde_json::from_str(&out).unwrap();
@@ -122,6 +122,10 @@ fn the_missing_are_named() {
     let output = run(&["gen", "missing", "--json", path.to_str().unwrap()]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&report["missing"], &report["arrived"], &report["late"]), (&11.into(), &39.into(), &0.into()));
+    assert_eq!((&report["sent"], &report["sent_is_inferred"]), (&50.into(), &true.into()));
+    let output = run(&["gen", "missing", path.to_str().unwrap()]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("sent, inferred                        50  from the last number"), "{text}");
 }
 
 #[test]
@@ -132,7 +136,10 @@ fn networks_come_and_go() {
         return;
     };
     assert_eq!((out.trim(), code), ("4", 9), "the command's status is ours");
-    let (out, _, _) = inside("--addresses --apart", "nsenter --net=$TIDEWIRE_LAB_RX ip -o link | grep -c rx0; ip -o link | grep -c rx0; ping -c 1 -W 5 10.77.0.2 | grep -c '1 received'").unwrap();
+    // A shell can ask for a connection: that it is refused at once is an answer from the other end.
+    let asks = "LC_ALL=C timeout 5 bash -c ': < /dev/tcp/10.77.0.2/9' 2>&1 | grep -c refused";
+    let line = format!("nsenter --net=$TIDEWIRE_LAB_RX ip -o link | grep -c rx0; ip -o link | grep -c rx0; {asks}");
+    let (out, _, _) = inside("--addresses --apart", &line).unwrap();
     assert_eq!(out, "1\n0\n1\n");
     let name = format!("test-{}", std::process::id());
     let code = |arguments: &[&str]| run(&[&["lab", "net"], arguments].concat()).status.code().unwrap();
@@ -159,11 +166,11 @@ fn a_network_goes_with_its_command_killed() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let namespaces: Vec<String> = (0..2).map(|_| lines.next().unwrap().unwrap()).collect();
+    let lines = Lines::new(child.stdout.take().unwrap());
+    let namespaces: Vec<String> = (0..2).map(|_| lines.next("a namespace").unwrap()).collect();
     assert!(namespaces.iter().all(|name| name.starts_with("net:[") && in_use(name)), "{namespaces:?}");
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.wait_in_time("the process");
     thread::sleep(Duration::from_millis(1000));
     assert!(!namespaces.iter().any(|name| in_use(name)), "somebody still holds {namespaces:?}");
 }
@@ -188,12 +195,48 @@ fn a_link_is_split() {
     assert!(code == 2 && errors.contains("has an address"), "{errors}");
 }
 
+/// A veth whose other end has no GRO drops what is redirected in its driver, as it is when it was just made.
+const DEAF: &str = "ip link add out0 type veth peer name far0; ip link set out0 up; ip link set far0 up; sleep 0.3; ";
+
+#[test]
+fn an_output_that_would_lose_every_frame_is_noticed_before() {
+    let line = format!(
+        "{DEAF} tidewire split rx0 out0 --json -q & sleep 1; \
+         tidewire gen udp -i tx0 -c 1000 -r 20kpps --json; kill -INT $!; wait $!"
+    );
+    let Some((out, errors, _)) = inside("", &line) else { return };
+    let lines: Vec<&str> = out.lines().collect();
+    let [sent, split] = lines[..] else { panic!("{out}{errors}") };
+    let [sent, split]: [Value; 2] = [sent, split].map(|line| serde_json::from_str(line).unwrap());
+    assert!(errors.contains("not in the driver: ") && errors.contains("ethtool -K far0 gro on"), "{errors}");
+    assert_eq!((&sent["packets"], &split["lost"]), (&1000.into(), &0.into()), "{out}");
+    let output = &split["outputs"][0];
+    assert!(output["tx_packets"].as_u64() >= Some(1000) && output["packets"] == split["received"], "{split}");
+    let (_, errors, code) = inside("", &format!("{DEAF} tidewire split rx0 out0 --mode native")).unwrap();
+    assert!(code == 3 && errors.contains("would lose every frame") && errors.contains("far0 gro on"), "{errors}");
+    // The generator's own way out is the same.
+    let line = format!("{DEAF} tidewire gen udp -i out0 -c 10 --sender kernel --i-own-this-network");
+    let (_, errors, code) = inside("", &line).unwrap();
+    assert!(code == 3 && errors.contains("ethtool -K far0 gro on"), "{errors}");
+}
+
 #[test]
 fn conversations_that_would_be_divided_are_named() {
     let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/fragments-ipv4/capture.pcap");
     let output = run(&["split", "a", "b", "c", "--check", capture]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(String::from_utf8(output.stdout).unwrap().contains("split: 0 of"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("split: 0 of") && text.contains("packets for each output: b "), "{text}");
+    // One that divides everything: named by the outputs, as the command line has them.
+    let line = ["split", "a", "one", "two", "--steering", "steer_rrobin", "--check", capture];
+    let output = run(&line);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains(" to one, ") && text.contains(" to two") && !text.contains("worker"), "{text}");
+    let output = run(&[&line[..], &["--json"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("{\"output\":\"two\"") && text.contains("\"outputs\":["), "{text}");
+    assert!(!text.contains("worker"), "{text}");
 }
 
 /// Whether any process is in this namespace.

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
+use tidewire_testing::InTime as _;
+
 /// Pages by name.
 fn pages(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
@@ -16,7 +18,8 @@ fn pages(folder: &Path) -> BTreeMap<String, String> {
 fn the_pages_are_fresh() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/man");
     let place = tempfile::tempdir().expect("a directory");
-    let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).arg("man").arg(place.path()).output().expect("it runs");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tidewire")).arg("man").arg(place.path()).run_in_time().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let fresh = pages(place.path());
     for command in ["tidewire", "tidewire-flows", "tidewire-match", "tidewire-count", "tidewire-check-steering"] {

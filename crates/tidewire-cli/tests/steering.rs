@@ -7,6 +7,8 @@ use std::{
     process::{Command, Output},
 };
 
+use tidewire_testing::InTime as _;
+
 /// A classic capture of these Ethernet frames.
 fn capture(name: &str, frames: &[Vec<u8>]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -35,7 +37,7 @@ fn udp(back: bool, place: u16, ports: [u16; 2]) -> Vec<u8> {
 fn check(arguments: &[&str], path: &PathBuf) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
     command.arg("check-steering").args(&arguments[..arguments.len() - 1]).arg(path).arg(arguments[arguments.len() - 1]);
-    command.output().unwrap()
+    command.run_in_time().unwrap()
 }
 
 fn text(output: &Output) -> String {

@@ -12,12 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, kill_process};
+use tidewire_testing::{Ends as _, InTime as _, Signal, missing};
+
 use common::alone;
 
 /// As [`alone`], where script(1) can make a terminal.
 fn on_terminal(test: fn()) {
-    if Command::new("script").arg("--version").output().is_err() {
-        println!("skipped: there is no script(1) to make a terminal");
+    if let Some(reason) = missing(&["script", "stty"]) {
+        println!("skipped: {reason}: it would make a terminal");
         return;
     }
     alone(test);
@@ -71,7 +74,7 @@ impl Running {
         }
         // What is still on its way to the file comes first.
         drop(self.child.stdin.take());
-        let _ = self.child.wait();
+        self.child.wait_in_time("script");
         assert_eq!(self.file("code").trim(), code);
         assert_eq!(self.file("before"), self.file("after"), "the terminal's settings");
         let screen = self.file("screen");
@@ -115,17 +118,18 @@ fn control_c_and_signals_leave_it_as_well() {
         let running = Running::new("-i lo");
         running.until("packets/s");
         let process = running.file("pid");
-        assert!(Command::new("kill").args(["-TERM", process.trim()]).status().expect("kill runs").success());
+        let process = process.trim().parse().ok().and_then(Pid::from_raw).expect("a number");
+        kill_process(process, Signal::TERM).expect("it runs");
         running.ends_with("0");
     });
 }
 
 #[test]
 fn without_a_terminal_it_says_what_to_use() {
-    let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).args(["top", "-i", "lo"]).output().expect("it runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).args(["top", "-i", "lo"]).run_in_time().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("tidewire count -i lo"), "{said}");
-    let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).arg("top").output().expect("it runs");
+    let output = Command::new(env!("CARGO_BIN_EXE_tidewire")).arg("top").run_in_time().expect("it runs");
     assert!(String::from_utf8_lossy(&output.stderr).contains("tidewire top -i eth0"));
 }

@@ -2,11 +2,9 @@
 
 mod common;
 
-use std::{
-    io::{Read as _, Write as _},
-    process::Stdio,
-    time::Duration,
-};
+use std::{io::Write as _, process::Stdio, time::Duration};
+
+use tidewire_testing::{Ends as _, InTime as _, Lines, Signal, signal};
 
 use common::*;
 
@@ -41,7 +39,7 @@ fn output_that_cannot_be_written() {
     let bench = Bench::new();
     let capture = bench.file("mixed.pcap", mixed().bytes());
     if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
-        let status = command(&["flows", &capture]).stdout(full).stderr(Stdio::null()).status().unwrap();
+        let status = command(&["flows", &capture]).stdout(full).stderr(Stdio::null()).status_in_time().unwrap();
         assert_eq!(status.code(), Some(4));
     }
     let silent: [(&[&str], i32); 3] = [
@@ -51,13 +49,13 @@ fn output_that_cannot_be_written() {
     ];
     for (arguments, expected) in silent {
         if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
-            let status = command(arguments).stdout(Stdio::null()).stderr(full).status().unwrap();
+            let status = command(arguments).stdout(Stdio::null()).stderr(full).status_in_time().unwrap();
             assert_eq!(status.code(), Some(expected), "{arguments:?}");
         }
     }
     for help in ["--help", "--version"] {
         if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
-            let status = command(&[help]).stdout(full).stderr(Stdio::null()).status().unwrap();
+            let status = command(&[help]).stdout(full).stderr(Stdio::null()).status_in_time().unwrap();
             assert_eq!(status.code(), Some(4), "{help}");
         }
     }
@@ -76,7 +74,7 @@ fn a_closed_pipe_ends_quietly() {
     let mut child =
         command(&["flows", "--json", &capture]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
+    let output = child.output_in_time("the command");
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stderr.is_empty());
 }
@@ -95,13 +93,11 @@ fn an_interrupt_is_noticed_while_the_input_waits() {
     let mut input = child.stdin.take().unwrap();
     input.write_all(pcap.bytes()).unwrap();
     std::thread::sleep(Duration::from_millis(300));
-    let kill = std::process::Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
-    assert!(kill.success());
-    let mut message = [0; 34];
-    child.stderr.as_mut().unwrap().read_exact(&mut message).unwrap();
-    assert_eq!(&message, b"tidewire: interrupted; waiting for");
+    signal(&child, Signal::INT);
+    let line = Lines::new(child.stderr.take().unwrap()).next("it says that it waits").unwrap();
+    assert!(line.starts_with("tidewire: interrupted; waiting for"), "{line}");
     drop(input);
-    let output = child.wait_with_output().unwrap();
+    let output = child.output_in_time("the command");
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(lines(&output.stdout).len(), 1);
 }
@@ -149,9 +145,10 @@ fn wrong_values_are_explained() {
         (&["flows", "-", "-"], "'-' is named twice"),
         (&["match", "-x", "-e", "4"], "not hexadecimal"),
         (&["match", "-e", ""], "is empty"),
+        (&["match", "-e", "|zz|"], "'zz' between bars is not hexadecimal"),
         (&["match", "-f", "/nonexistent"], "cannot be read"),
         (&["match", "-e", "a", "--stop-after", "0"], "finds nothing"),
-        (&["extract", "-o", "/tmp/never", "--fill", "zeroes"], "fills nothing"),
+        (&["extract", "-o", "/tmp/never", "--fill", "zeroes"], "invalid --fill"),
     ] {
         let (message, code) = complaint(&[options, &[&capture]].concat());
         assert!(message.contains(expected), "{options:?}: {message}");
@@ -347,9 +344,9 @@ fn tables_keep_to_eighty_columns() {
     assert!(wide.contains("COMMUNITY ID") && wide.contains("FLAGS>"));
 }
 
-/// What was odd is told at any width: in a column, or beneath the line where the column has no room.
+/// Anomalies are reported at any width: in a column, or beneath the line where the column has no room.
 #[test]
-fn what_was_odd_is_told_in_narrow_tables_too() {
+fn anomalies_are_reported_in_narrow_tables_too() {
     let bench = Bench::new();
     let mut pcap = Pcap::new();
     let mut talk = Talk::new(40_000).vlan(100);
@@ -373,7 +370,7 @@ fn what_was_odd_is_told_in_narrow_tables_too() {
 }
 
 fn run_in_columns(columns: &str, arguments: &[&str]) -> String {
-    let output = command(arguments).env("COLUMNS", columns).output().unwrap();
+    let output = command(arguments).env("COLUMNS", columns).run_in_time().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -24,6 +24,7 @@ use tidewire_gen::{
     traffic::{Connections, FragmentSettings, Fragments, Link, Order, Replay, ReplaySettings, TcpSettings, Traffic},
 };
 use tidewire_steer::{Compiled, Packet, Program, Settings, State};
+use tidewire_testing::InTime as _;
 
 const OUTPUTS: u32 = 3;
 
@@ -153,7 +154,7 @@ fn every_frame_leaves_where_the_evaluator_says() {
 fn nothing_stays_behind() {
     inside(&Layout { cables: 2, ..Layout::default() }, |_| {
         let attached = || {
-            let output = std::process::Command::new("ip").args(["-d", "link", "show", "rx0"]).output().unwrap();
+            let output = std::process::Command::new("ip").args(["-d", "link", "show", "rx0"]).run_in_time().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
             (text.contains("prog/xdp"), text.contains("promiscuity 1"))
         };
@@ -187,7 +188,9 @@ fn what_cannot_be_split_is_said() {
         assert!(message("rx0", &[], BY_PORTS).contains("1 to 64"));
         assert!(message("rx0", &["tx1"], "double_steer_ip").contains("cannot run on XDP"));
         assert!(message("rx0", &["tx1"], "steer_to 3").contains("worker 3"));
-        let run = |line: &str| assert!(std::process::Command::new("sh").args(["-c", line]).status().unwrap().success());
+        let run = |line: &str| {
+            assert!(std::process::Command::new("sh").args(["-c", line]).status_in_time().unwrap().success())
+        };
         run("ip link set tx1 mtu 1400");
         assert!(message("rx0", &["tx1"], BY_PORTS).contains("ip link set tx1 mtu 1500"));
         run("ip link set tx1 mtu 1500; ip link set tx1 down");

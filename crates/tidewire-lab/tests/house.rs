@@ -10,9 +10,11 @@ use std::{
 };
 
 use serde_json::Value;
+use tidewire_testing::InTime as _;
 
 /// Floors of the house. A crate may depend on crates of lower floors only.
 const FLOORS: &[(&str, u32)] = &[
+    ("tidewire-testing", 0),
     ("tidewire-wire", 0),
     ("tidewire-core", 1),
     ("tidewire-steer", 1),
@@ -65,6 +67,31 @@ const LEFTOVERS: &[&str] = &[
     concat!("dbg", "!("),
 ];
 
+/// Waits for a process without an end. Tests have `tidewire-testing` for that. (`running.wait()` of a test's own is none.)
+const ENDLESS: &[&str] = &[
+    ".output()",
+    ".wait_with_output()",
+    ".wait().unwrap()",
+    ".wait().expect(",
+    ".status().unwrap()",
+    ".status().expect(",
+    ".status().is_",
+    ".read_line(",
+];
+
+/// Paths of the machine that tests may name: what packages of `scripts/setup.sh` bring, or every Debian has. All else is found
+/// by `PATH`, or made by the test.
+const PATHS: &[&str] = &[
+    "/bin/sh",
+    "/bin/true",
+    "/etc/passwd",
+    "/usr/bin/env",
+    "/usr/bin/python3",
+    "/usr/include/nids.h",
+    "/usr/include/pcap/pcap.h",
+    "/usr/lib/python3/dist-packages/scapy/config.py",
+];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace's root")
 }
@@ -74,7 +101,7 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
         .current_dir(root())
-        .output()
+        .run_in_time()
         .expect("cargo metadata");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata speaks JSON");
@@ -131,7 +158,7 @@ fn the_demo_builds_few_crates() {
         .args(["tree", "--locked", "--offline", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
         .args(what)
         .current_dir(root())
-        .output()
+        .run_in_time()
         .expect("cargo tree");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout);
@@ -179,6 +206,49 @@ fn unsafe_stands_only_where_it_may() {
                     .any(|(at, _)| !line[..at].ends_with(|c: char| c == '_' || c.is_alphanumeric()))
             });
             assert!(!used, "{}: {line}", place.display());
+        }
+    }
+}
+
+/// Every test's source by its path below `crates/`: whole files, and what stands behind `#[cfg(test)]` in others.
+fn tests() -> Vec<(PathBuf, String)> {
+    let crates = root().join("crates");
+    let mut files = Vec::new();
+    sources(&crates, &mut files);
+    let of = |file: PathBuf| {
+        let code = code(&file);
+        let text = if is_test(&file) { code } else { code.split_once("#[cfg(test)]\nmod tests {")?.1.to_owned() };
+        Some((file.strip_prefix(&crates).expect("below crates/").to_owned(), text))
+    };
+    files.into_iter().filter_map(of).filter(|(file, _)| !file.ends_with("tidewire-lab/tests/house.rs")).collect()
+}
+
+/// A program that is missing, or a signal that was never sent, must not make a test wait for ever.
+#[test]
+fn every_wait_for_a_process_has_an_end() {
+    let tests = tests();
+    assert!(tests.len() > 100, "the tests were not found");
+    for (file, text) in tests.iter().filter(|(file, _)| !file.starts_with("tidewire-testing")) {
+        for line in text.lines() {
+            for wait in ENDLESS {
+                // By the part of a test that runs as another process, until its parent says so, or goes.
+                let is_part = line.contains("std::io::stdin().read_line(");
+                assert!(is_part || !line.contains(wait), "{}: {line}: wait by tidewire-testing", file.display());
+            }
+        }
+    }
+}
+
+/// A test that names a place of this machine is right on this machine.
+#[test]
+fn tests_name_no_place_of_the_machine() {
+    for (file, text) in tests() {
+        for quoted in text.split('"').filter(|text| {
+            ["/usr/", "/bin/", "/sbin/", "/opt/", "/var/", "/run/", "/etc/", "/home/"]
+                .iter()
+                .any(|place| text.starts_with(place))
+        }) {
+            assert!(PATHS.contains(&quoted) || quoted.contains(char::is_whitespace), "{}: {quoted}", file.display());
         }
     }
 }

@@ -6,7 +6,6 @@ mod kernel;
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
     net::UdpSocket,
     os::fd::AsRawFd,
     process::{Command, Stdio},
@@ -24,12 +23,13 @@ use tidewire_capture::{
 };
 use tidewire_core::{Direction::ClientToServer, Shunt};
 use tidewire_lab::oracle::network::missing;
+use tidewire_testing::{Ends as _, InTime as _, Lines};
 
 /// The child of the test about killing attaches, and waits to be killed.
 const CHILD: &str = "TIDEWIRE_TEST_ATTACH";
 
 fn ip(arguments: &str) -> String {
-    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    let output = Command::new("ip").args(arguments.split(' ')).run_in_time().unwrap();
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -228,11 +228,10 @@ fn a_killed_process_leaves_the_interface_as_it_was() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(said.any(|line| line.is_ok_and(|line| line.contains("attached"))));
+        Lines::new(child.stdout.take().unwrap()).until("attached");
         assert!(attached());
         child.kill().unwrap();
-        child.wait().unwrap();
+        child.wait_in_time("the process");
         soon("the program goes with its process", || !attached());
     });
 }

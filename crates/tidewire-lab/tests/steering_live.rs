@@ -18,11 +18,12 @@ use tidewire_steer::{
     Compiled, Packet, Program, STATE_BYTES, Settings, State,
     bpf::{Copy, Hook, Output},
 };
+use tidewire_testing::InTime as _;
 
 const WORKERS: u32 = 3;
 
 fn ip(arguments: &str) {
-    let status = Command::new("ip").args(arguments.split(' ')).status().expect("ip");
+    let status = Command::new("ip").args(arguments.split(' ')).status_in_time().expect("ip");
     assert!(status.success(), "ip {arguments}");
 }
 

@@ -95,7 +95,7 @@ fn theirs(pcap: *mut Pcap) -> Result<RawFd, String> {
 fn join(socket: RawFd, asked: &Asked) -> Result<(), String> {
     let Asked { group, fanout } = asked;
     if fanout.steering.is_some() {
-        return Err("pcap_fanout: a steering program needs a ring of ours: call it before pcap_activate".into());
+        return Err("pcap_fanout: a steering program needs Tidewire's own ring: call it before pcap_activate".into());
     }
     let index = interface(socket)?;
     let name = FanoutMode::ALL.iter().find(|entry| entry.1 == fanout.mode).map_or("", |entry| entry.0);

@@ -16,6 +16,8 @@ use std::{
     time::Duration,
 };
 
+use tidewire_testing::InTime as _;
+
 use common::{Over, Running, missing, on_a_link};
 
 /// Cases that run at once: most of them wait most of the time.
@@ -67,7 +69,7 @@ fn program() -> &'static PathBuf {
         let mut cc = Command::new("cc");
         cc.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"]).arg(&path);
         cc.args(names.map(|name| sources.join(name).with_extension("c"))).arg("-lpcap");
-        let output = cc.output().expect("cc runs");
+        let output = cc.run_in_time().expect("cc runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         (folder, path)
     });
@@ -75,7 +77,7 @@ fn program() -> &'static PathBuf {
 }
 
 fn cases() -> Vec<String> {
-    let output = Command::new(program()).arg("--list").output().expect("the program runs");
+    let output = Command::new(program()).arg("--list").run_in_time().expect("the program runs");
     String::from_utf8(output.stdout).expect("names").lines().map(str::to_owned).collect()
 }
 

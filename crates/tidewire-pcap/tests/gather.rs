@@ -6,7 +6,6 @@ mod common;
 use std::{
     collections::HashSet,
     env,
-    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
@@ -15,6 +14,7 @@ use std::{
 
 use common::library;
 use tidewire_capture::sys::net::own_namespace;
+use tidewire_testing::{Ends as _, InTime as _, Lines, missing};
 
 /// Packets that are sent; fewer than a batch, so that a batch ends by its age.
 const PACKETS: usize = 3000;
@@ -35,8 +35,8 @@ fn bench() -> Option<&'static Bench> {
             eprintln!("skipped: no network namespace of our own: {error}");
             return None;
         }
-        if !Command::new("ip").arg("-V").output().is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: there is no `ip`");
+        if let Some(reason) = missing(&["ip", "cc", "/usr/include/pcap/pcap.h"]) {
+            eprintln!("skipped: {reason}");
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
@@ -44,10 +44,8 @@ fn bench() -> Option<&'static Bench> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/gather.c");
         let mut compiler = Command::new("cc");
         compiler.args(["-O1", "-o"]).arg(&program).arg(source).args(["-lpcap", "-lpthread"]);
-        if !compiler.output().is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: no C compiler, or no pcap.h");
-            return None;
-        }
+        let built = compiler.run_in_time().expect("cc runs");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         Some(Bench { _folder: folder, program, library: library() })
     });
     made.as_ref()
@@ -61,26 +59,27 @@ fn read(bench: &Bench, way: &str, variables: &[(&str, &str)]) -> Vec<String> {
 fn read_on_a_cable(bench: &Bench, way: &str, variables: &[(&str, &str)]) -> Vec<String> {
     own_namespace().expect("a namespace");
     for words in ["link add tx0 type veth peer name rx0", "link set tx0 up", "link set rx0 up"] {
-        let done = Command::new("ip").args(words.split(' ')).status().expect("ip");
+        let done = Command::new("ip").args(words.split(' ')).status_in_time().expect("ip");
         assert!(done.success(), "ip {words}");
     }
     let mut command = Command::new("timeout");
     command.arg("60").arg(&bench.program).args([way, "rx0", &PACKETS.to_string()]).stdout(Stdio::piped());
     command.env("PCAP_CONFIG", "/dev/null").env("LD_PRELOAD", bench.library).envs(variables.iter().copied());
     let mut child = command.spawn().expect("timeout");
-    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
-    let mut line = String::new();
-    while line != "ready\n" {
-        line.clear();
-        assert!(output.read_line(&mut line).expect("text") > 0, "{way}: it ended before it was ready");
+    let output = Lines::new(child.stdout.take().expect("a pipe"));
+    loop {
+        let line = output.next("it is ready").unwrap_or_else(|| panic!("{way}: it ended before it was ready"));
         assert!(!line.starts_with("open") && !line.starts_with("filter"), "{way}: {line}");
+        if line == "ready" {
+            break;
+        }
     }
-    let sent = Command::new(&bench.program).args(["send", "tx0", &PACKETS.to_string()]).status().expect("it runs");
+    let sent =
+        Command::new(&bench.program).args(["send", "tx0", &PACKETS.to_string()]).status_in_time().expect("it runs");
     assert!(sent.success());
-    let mut text = String::new();
-    output.read_to_string(&mut text).expect("text");
-    assert!(child.wait().expect("it ends").success(), "{way} {variables:?}: {text}");
-    text.lines().map(str::to_owned).collect()
+    let lines = output.rest();
+    assert!(child.wait_in_time(way).success(), "{way} {variables:?}: {lines:?}");
+    lines
 }
 
 fn packets(lines: &[String]) -> Vec<(u32, u32)> {

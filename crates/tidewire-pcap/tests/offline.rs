@@ -5,6 +5,8 @@ mod common;
 
 use std::{collections::HashMap, env, fs, path::Path, process::Command, sync::OnceLock};
 
+use tidewire_testing::InTime as _;
+
 use common::library;
 
 /// Packets of the file; several batches of the smallest that are used here.
@@ -15,14 +17,16 @@ fn folder() -> Option<&'static Path> {
     static MADE: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a folder");
+        if let Some(reason) = tidewire_testing::missing(&["cc", "/usr/include/pcap/pcap.h"]) {
+            eprintln!("skipped: {reason}");
+            return None;
+        }
         for (name, library) in [("offline", "-lpcap"), ("byname", "-ldl")] {
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/c/{name}.c"));
             let mut compiler = Command::new("cc");
             compiler.args(["-O1", "-o"]).arg(folder.path().join(name)).arg(source).arg(library);
-            if !compiler.output().is_ok_and(|output| output.status.success()) {
-                eprintln!("skipped: no C compiler, or no pcap.h");
-                return None;
-            }
+            let built = compiler.run_in_time().expect("cc runs");
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         }
         fs::write(folder.path().join("a.pcap"), capture()).expect("a file");
         Some(folder)
@@ -69,7 +73,7 @@ fn read(way: &str, file: &Path, variables: &[(&str, &str)]) -> Vec<String> {
     if !variables.is_empty() {
         command.env("LD_PRELOAD", library());
     }
-    let output = command.output().expect("timeout");
+    let output = command.run_in_time().expect("timeout");
     assert!(output.status.code().is_some_and(|code| code < 2), "{way} {variables:?}: {:?}", output.status);
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
@@ -211,7 +215,7 @@ fn the_systems_library_called_by_name_is_left_alone() {
         let mut command = Command::new("timeout");
         command.arg("20").arg(folder.join("byname")).arg(folder.join("a.pcap")).arg("lo");
         command.env("PCAP_CONFIG", "/dev/null").envs(variables.iter().copied());
-        let output = command.output().expect("timeout");
+        let output = command.run_in_time().expect("timeout");
         assert!(output.status.success(), "{variables:?}: {:?}", output.status);
         String::from_utf8(output.stdout).expect("text")
     };

@@ -10,19 +10,28 @@ use std::{
     process::Command,
 };
 
+use tidewire_testing::InTime as _;
+
 /// What libpcap has not, and we have.
 const OWN: &[&str] = &["pcap_fanout"];
 
 fn readelf(option: &str, path: &Path) -> Option<String> {
-    let output = Command::new("readelf").args(["-W", option]).arg(path).output().ok()?;
+    if let Some(reason) = tidewire_testing::missing(&["readelf"]) {
+        println!("skipped: {reason}");
+        return None;
+    }
+    let output = Command::new("readelf").args(["-W", option]).arg(path).run_in_time().expect("readelf");
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The system's library: what a program linked with `-lpcap` would load.
 fn system_library() -> Option<PathBuf> {
-    let output =
-        Command::new("ldconfig").arg("-p").output().or_else(|_| Command::new("/sbin/ldconfig").arg("-p").output());
-    let text = String::from_utf8_lossy(&output.ok()?.stdout).into_owned();
+    if let Some(reason) = tidewire_testing::missing(&["ldconfig"]) {
+        println!("skipped: {reason}");
+        return None;
+    }
+    let output = Command::new("ldconfig").arg("-p").run_in_time().expect("ldconfig");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find(|line| ["libpcap.so.0.8", "libpcap.so.1"].iter().any(|name| line.contains(name)))?;
     Some(line.split("=> ").nth(1)?.trim().into())
 }
@@ -47,13 +56,10 @@ fn exported(path: &Path) -> Option<BTreeMap<String, String>> {
 
 fn both() -> Option<[BTreeMap<String, String>; 2]> {
     let Some(system) = system_library() else {
-        println!("skipped: the system has no libpcap, or no ldconfig to find it");
+        println!("skipped: ldconfig finds no libpcap");
         return None;
     };
-    let (Some(theirs), Some(ours)) = (exported(&system), exported(common::library())) else {
-        println!("skipped: there is no `readelf`");
-        return None;
-    };
+    let (theirs, ours) = (exported(&system)?, exported(common::library())?);
     assert!(theirs.len() > 80 && theirs.contains_key("pcap_activate"), "{}: {theirs:?}", system.display());
     Some([theirs, ours])
 }
@@ -83,10 +89,7 @@ fn nothing_else_is_exported() {
 
 #[test]
 fn no_libpcap_is_needed() {
-    let Some(text) = readelf("-d", common::library()) else {
-        println!("skipped: there is no `readelf`");
-        return;
-    };
+    let Some(text) = readelf("-d", common::library()) else { return };
     let needed: Vec<&str> = text.lines().filter(|line| line.contains("(NEEDED)")).collect();
     assert!(!needed.is_empty(), "no library is needed at all? {text}");
     assert!(!needed.iter().any(|line| line.contains("pcap")), "{needed:?}");

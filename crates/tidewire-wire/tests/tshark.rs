@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::process::Command;
 
+use tidewire_testing::InTime as _;
 use tidewire_wire::{Decoded, Kind, LinkType, addresses, decode, fuzz_input, ports};
 
 /// What tshark has to be told: it takes every 802.11 control field in CAPWAP for swapped, or none.
@@ -121,7 +122,7 @@ fn tshark(path: &Path) -> Option<Vec<String>> {
     for preference in PREFERENCES {
         command.args(["-o", preference]);
     }
-    let output = command.output().ok()?;
+    let output = command.run_in_time().ok()?;
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "tshark: {complaint}");
     Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())

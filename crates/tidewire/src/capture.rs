@@ -324,17 +324,17 @@ impl<'a> Capture<'a> {
         let config = &self.config;
         let refuse = |what: String| Err(Error::Setting { what });
         if self.workers == 0 || self.workers > WORKERS_MAX {
-            return refuse(format!("{} workers: 1 to {WORKERS_MAX} are possible", self.workers));
+            return refuse(format!("workers must be 1 to {WORKERS_MAX}, got {}", self.workers));
         }
         if config.chunk_bytes > CHUNK_BYTES_MAX {
-            return refuse(format!("a chunk of {} bytes: at most {CHUNK_BYTES_MAX} are possible", config.chunk_bytes));
+            return refuse(format!("a chunk of {} bytes: the limit is {CHUNK_BYTES_MAX}", config.chunk_bytes));
         }
         if config.overlap_bytes > 0 && config.overlap_bytes >= config.chunk_bytes {
             let (overlap, chunk) = (config.overlap_bytes, config.chunk_bytes);
             return refuse(format!("an overlap of {overlap} bytes needs chunks that are larger, not of {chunk}"));
         }
         if !(1..=8).contains(&config.priorities) {
-            return refuse(format!("{} priorities: 1 to 8 are possible", config.priorities));
+            return refuse(format!("priorities must be 1 to 8, got {}", config.priorities));
         }
         if config.base_threshold_permille > 1000 {
             return refuse("the base threshold is a share of the memory, at most 1000 thousandths".into());

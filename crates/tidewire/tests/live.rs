@@ -17,6 +17,7 @@ use tidewire::{
     live::{LiveEngine, LiveReport, LiveSettings, Role},
 };
 use tidewire_capture::sys::net::{own_namespace, thread_number};
+use tidewire_testing::InTime as _;
 
 /// What was said in each stream, by the client's port and protocol.
 #[derive(Default)]
@@ -42,7 +43,7 @@ impl Handler for Said {
 }
 
 fn ip(arguments: &str) {
-    let status = Command::new("ip").args(arguments.split(' ')).status().expect("ip");
+    let status = Command::new("ip").args(arguments.split(' ')).status_in_time().expect("ip");
     assert!(status.success(), "ip {arguments}");
 }
 

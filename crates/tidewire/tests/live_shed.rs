@@ -17,6 +17,7 @@ use tidewire::{
     live::{LiveEngine, LiveReport, LiveSettings},
 };
 use tidewire_capture::sys::net::{PacketSocket, own_namespace};
+use tidewire_testing::InTime as _;
 
 /// Packets of the stream that comes when everything is shed.
 const LATE: u64 = 100;
@@ -108,7 +109,7 @@ fn what_is_shed_of_a_stream_that_nobody_knows_is_accounted_for() {
             return;
         }
         for arguments in ["link add tw0 type veth peer name tw1", "link set tw0 up", "link set tw1 up"] {
-            assert!(Command::new("ip").args(arguments.split(' ')).status().expect("ip").success());
+            assert!(Command::new("ip").args(arguments.split(' ')).status_in_time().expect("ip").success());
         }
         let (sent, outcome, report) = run();
         let ledger = &outcome.ledger;

@@ -2,7 +2,10 @@ use std::io;
 
 use tidewire_wire::LinkType;
 
-use super::link_message::{self, Link, Message};
+use super::{
+    link_message::{self, Link, Message},
+    xsk::Features,
+};
 use crate::{
     Error,
     sys::netlink::{DeviceSocket, LinkSocket},
@@ -48,6 +51,8 @@ pub struct Interface {
     pub has_xdp: bool,
     /// Its driver, where it says one.
     pub driver: Option<String>,
+    /// The number of the interface that it belongs to, where that is in the same network namespace: of a veth its other end.
+    pub peer: Option<u32>,
     /// What it counted so far.
     pub counts: InterfaceCounts,
 }
@@ -154,6 +159,7 @@ impl Interface {
             mtu: link.mtu,
             hardware: link.hardware,
             has_xdp: link.has_xdp,
+            peer: link.peer.filter(|_| !link.peer_is_elsewhere),
             tx_queues: link.tx_queues.unwrap_or(1).max(1),
             rx_queues: queues.unwrap_or(1).max(1),
             driver: device.and_then(|device| device.driver(&link.name)),
@@ -165,6 +171,40 @@ impl Interface {
     /// What it counted until now; until it was looked up, where it is gone.
     pub(super) fn counts_now(&self) -> InterfaceCounts {
         Self::find(&self.name).map_or(self.counts, |now| now.counts)
+    }
+
+    /// Why its driver would lose frames that XDP programs redirect to it, and what to do; `None` where it sends them, or where
+    /// the kernel does not say (before Linux 6.3).
+    ///
+    /// A veth takes such frames only while its other end has GRO or an XDP program (`veth_xdp_xmit` in drivers/net/veth.c),
+    /// and most cards only while they have an XDP program themselves. The frames are dropped in silence otherwise.
+    #[must_use]
+    pub fn loses_redirected(&self) -> Option<String> {
+        let is_lost = Features::of(self.index).is_ok_and(|features| !features.transmits());
+        is_lost.then(|| self.redirect_hint())
+    }
+
+    /// Whether it is an end of a virtual cable.
+    #[must_use]
+    pub fn is_veth(&self) -> bool {
+        self.kind == "veth"
+    }
+
+    fn redirect_hint(&self) -> String {
+        let name = &self.name;
+        if !self.is_veth() {
+            return format!(
+                "the driver of {name} sends no frames that XDP programs redirect; many do while {name} has an XDP program itself"
+            );
+        }
+        let all = Self::all().unwrap_or_default();
+        let peer = all.iter().find(|other| Some(other.index) == self.peer).map(|other| other.name.as_str());
+        let place = if peer.is_some() { "" } else { ", in its namespace" };
+        format!(
+            "the other end of {name} has neither GRO nor an XDP program, so that it drops redirected frames: ethtool -K {} gro \
+             on{place}",
+            peer.unwrap_or("PEER")
+        )
     }
 
     /// Whether this is a loopback interface, on which every frame is seen twice: as it leaves and as it arrives.

@@ -28,6 +28,9 @@ const INFO_KIND: u16 = 1;
 /// `IFLA_XDP`, and in it `IFLA_XDP_ATTACHED`
 const XDP: u16 = 43;
 const XDP_ATTACHED: u16 = 2;
+/// `IFLA_LINK`, `IFLA_LINK_NETNSID`
+const LINK: u16 = 5;
+const LINK_NAMESPACE: u16 = 37;
 /// `IFLA_STATS64`
 const STATISTICS: u16 = 23;
 /// The attribute's type without its flags (`NLA_TYPE_MASK`).
@@ -54,6 +57,9 @@ pub(super) struct Link {
     pub rx_queues: Option<u32>,
     /// Whether an XDP program is attached.
     pub has_xdp: bool,
+    /// The interface that it belongs to: of a veth its other end. Its number may be one of another namespace.
+    pub peer: Option<u32>,
+    pub peer_is_elsewhere: bool,
     pub counts: InterfaceCounts,
 }
 
@@ -192,6 +198,8 @@ fn describe(link: &mut Link, bytes: &[u8]) {
                 };
             }
             TX_QUEUES => link.tx_queues = u32_at(value, 0),
+            LINK => link.peer = u32_at(value, 0),
+            LINK_NAMESPACE => link.peer_is_elsewhere = true,
             RX_QUEUES => link.rx_queues = u32_at(value, 0),
             XDP => {
                 let mode = attributes(value).find(|(kind, _)| *kind == XDP_ATTACHED);

@@ -30,11 +30,9 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
     crate::privilege::check(settings)?;
     match (settings.engine, settings.role) {
         (LiveEngine::Packet, _) => packet::open(settings, interfaces, ""),
-        (LiveEngine::Auto, Role::Host) => packet::open(
-            settings,
-            interfaces,
-            "AF_XDP would take frames away from the machine: --tap where it only mirrors",
-        ),
+        (LiveEngine::Auto, Role::Host) => {
+            packet::open(settings, interfaces, "AF_XDP would divert host traffic; use --tap on a mirror port")
+        }
         (LiveEngine::Auto, Role::Tap) => match xdp::open(settings, &interfaces) {
             Ok(live) => Ok(live),
             // What is wrong with the user's own words is wrong everywhere.
@@ -52,7 +50,7 @@ fn interfaces(settings: &LiveSettings) -> Result<Vec<Interface>, Error> {
         return refuse("no interface is named; give at least one".into());
     }
     if names.len() > INTERFACES_MAX {
-        return refuse(format!("{} interfaces: at most {INTERFACES_MAX} are possible", names.len()));
+        return refuse(format!("{} interfaces: the limit is {INTERFACES_MAX}", names.len()));
     }
     if let Some(twice) = names.iter().enumerate().find(|(at, name)| names.iter().take(*at).any(|other| other == *name))
     {

@@ -93,16 +93,18 @@ pub struct Split {
     object: Ebpf,
     outputs: Vec<u32>,
     mode: XdpMode,
+    advice: Option<String>,
 }
 
 impl Split {
     /// Starts.
     ///
     /// # Errors
-    /// There is no such interface, an output is the input or has a smaller MTU, the steering program cannot run there, a
-    /// program is attached already, privileges are missing.
+    /// There is no such interface, an output is the input or has a smaller MTU, or would lose redirected frames in the mode
+    /// that was asked for, the steering program cannot run there, a program is attached already, privileges are missing.
     pub fn start(settings: &SplitSettings) -> Result<Self, Error> {
         let (input, outputs) = interfaces(settings)?;
+        let (wanted, advice) = mode(settings.mode, &outputs)?;
         let count = outputs.len() as u32;
         settings.steering.check(Engine::Xdp, count)?;
         let failed = |what: &str, source: io::Error| failed(&format!("{}: {what}", settings.input), source);
@@ -130,16 +132,32 @@ impl Split {
         set(place::STEER, steer.as_fd())?;
         let promiscuous = RingSocket::open().and_then(|socket| socket.promiscuous(input.index).map(|()| socket));
         let promiscuous = promiscuous.map_err(|e| failed("taking frames for other machines", e))?;
-        let (link, mode) = attach(&settings.input, input.index, program(&object, "split_entry")?, settings.mode)?;
+        let (link, mode) = attach(&settings.input, input.index, program(&object, "split_entry")?, wanted)?;
         maps.extend([devices, jump]);
         let outputs = outputs.iter().map(|output| output.index).collect();
-        Ok(Self { _link: link, _promiscuous: promiscuous, _maps: maps, _programs: vec![steer], object, outputs, mode })
+        Ok(Self {
+            _link: link,
+            _promiscuous: promiscuous,
+            _maps: maps,
+            _programs: vec![steer],
+            object,
+            outputs,
+            mode,
+            advice,
+        })
     }
 
     /// Where it runs.
     #[must_use]
     pub fn mode(&self) -> XdpMode {
         self.mode
+    }
+
+    /// Why an output loses frames that are redirected in the driver, and what to do: the reason for the generic hook where no
+    /// mode was asked for, and a warning otherwise.
+    #[must_use]
+    pub fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
     }
 
     /// What was split so far.
@@ -194,6 +212,24 @@ fn interfaces(settings: &SplitSettings) -> Result<(Interface, Vec<Interface>), E
         }
     }
     Ok((input, outputs))
+}
+
+/// The mode to try, and what is to be known of it ([`Split::advice`]). What is redirected behind the driver goes through the
+/// output's ordinary queue, which every interface has. Of a veth it is certain that it loses frames; drivers of cards may send
+/// more than they say.
+fn mode(asked: Option<XdpMode>, outputs: &[Interface]) -> Result<(Option<XdpMode>, Option<String>), Error> {
+    if asked == Some(XdpMode::Generic) {
+        return Ok((asked, None));
+    }
+    let lost = outputs.iter().find_map(|output| Some((output, output.loses_redirected()?)));
+    match (asked, lost) {
+        (None, Some((_, why))) => Ok((Some(XdpMode::Generic), Some(why))),
+        (Some(_), Some((output, why))) if output.is_veth() => {
+            let what = format!("would lose every frame: {why}; or choose the generic hook");
+            Err(Error::Interface { interface: output.name.clone(), what })
+        }
+        (asked, lost) => Ok((asked, lost.map(|(_, why)| why))),
+    }
 }
 
 fn failed(what: &str, source: io::Error) -> Error {

@@ -11,6 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tidewire_testing::{Ends as _, InTime as _};
+
 use super::*;
 use crate::{
     live::{
@@ -32,7 +34,7 @@ fn child(test: &str, folder: &Path) -> Option<String> {
     let name = format!("privilege::tests::{test}");
     let mut command = Command::new(env::current_exe().expect("this test"));
     command.args(["--exact", &name, "--nocapture", "--test-threads=1"]).env(PART, folder);
-    let output = command.stdin(Stdio::null()).output().expect("the test runs again");
+    let output = command.stdin(Stdio::null()).run_in_time().expect("the test runs again");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", output.status);
     if let Some(line) = said.lines().find(|line| line.contains("skipped:")) {
@@ -72,7 +74,7 @@ fn what_is_forbidden_fails() {
         }
         return;
     };
-    let before = fs::File::open("/etc/hostname");
+    let before = fs::File::open("/etc/passwd");
     fs::create_dir(folder.join("new")).expect("made");
     let confined = Confinement::new().writable(folder.join("new")).confine().expect("possible");
     assert!(alone(&confined), "{confined:?}");
@@ -134,7 +136,7 @@ fn a_capture_goes_on() {
         println!("skipped: no network namespace of our own: {error}");
         return;
     }
-    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status().is_ok_and(|status| status.success()));
+    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status_in_time().is_ok_and(|status| status.success()));
     let from = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let to = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     from.connect(to.local_addr().expect("bound")).expect("connected");
@@ -188,7 +190,8 @@ fn an_interface_may_come_back_to_a_group() {
 fn comes_back(test: &str, workers: usize) {
     const CHANGES: &str = "ip link add tw0 type veth peer tw1 && ip link set tw0 up && ip link set tw1 up && echo made \
         && read go && ip link del tw0 && sleep 0.3 && ip link add tw0 type veth peer tw1 && ip link set tw0 up \
-        && ip link set tw1 up && ip addr add 192.0.2.1/24 dev tw1 && ping -c 20 -i 0.3 -W 1 192.0.2.2";
+        && ip link set tw1 up && ip addr add 192.0.2.1/24 dev tw1 \
+        && for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo > /dev/udp/192.0.2.2/9; sleep 0.3; done";
     let Some(_) = part() else {
         let folder = tempfile::tempdir().expect("a folder");
         if let Some(said) = child(test, folder.path()) {
@@ -200,8 +203,9 @@ fn comes_back(test: &str, workers: usize) {
         println!("skipped: no network namespace of our own: {error}");
         return;
     }
-    let mut other = Command::new("sh");
-    other.args(["-c", CHANGES]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    // What it sends: bash does so by the name of a file. No thread may read what it prints, and no wait for it is without end.
+    let mut other = Command::new("timeout");
+    other.args(["60", "bash", "-c", CHANGES]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut other = other.spawn().expect("a shell");
     let mut line = [0; 5];
     other.stdout.as_mut().expect("piped").read_exact(&mut line).expect("the interface was made");
@@ -222,7 +226,7 @@ fn comes_back(test: &str, workers: usize) {
         }
     }
     assert!(gone && back > 0, "{gone} {back}");
-    let _ = other.wait();
+    other.wait_in_time("what changes the interface");
     println!("it came back");
 }
 

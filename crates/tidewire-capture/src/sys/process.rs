@@ -189,6 +189,8 @@ impl AsFd for Signals {
 mod tests {
     use std::{process::Stdio, thread, time::Duration};
 
+    use tidewire_testing::{Ends as _, Lines};
+
     use super::*;
 
     #[test]
@@ -198,13 +200,11 @@ mod tests {
         let script =
             "grep Cpus_allowed_list /proc/self/status; trap 'echo got; exit 7' USR1; while :; do sleep 0.05; done";
         let mut child = start(command.args(["-c", script]).stdout(Stdio::piped()), 0, Some(cpu)).unwrap();
-        let mut out = io::BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        io::BufRead::read_line(&mut out, &mut line).unwrap();
-        assert_eq!(line.trim(), format!("Cpus_allowed_list:\t{cpu}"));
+        let lines = Lines::new(child.stdout.take().unwrap());
+        assert_eq!(lines.next("its processors"), Some(format!("Cpus_allowed_list:\t{cpu}")));
         thread::sleep(Duration::from_millis(100));
         send(&mut child, libc::SIGUSR1).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(7));
+        assert_eq!(child.wait_in_time("the process").code(), Some(7));
         send(&mut child, libc::SIGUSR1).unwrap();
     }
 
@@ -213,10 +213,9 @@ mod tests {
         let signals = Signals::take().unwrap();
         let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done";
         let mut child = start(Command::new("sh").args(["-c", script]).stdout(Stdio::piped()), 0, None).unwrap();
-        let mut line = String::new();
-        io::BufRead::read_line(&mut io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+        Lines::new(child.stdout.take().unwrap()).until("ready");
         send(&mut child, TERMINATE).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(9));
+        assert_eq!(child.wait_in_time("the process").code(), Some(9));
         assert!(matches!(signals.next(), Ok(None | Some(CHILD_CHANGED))));
     }
 
@@ -224,7 +223,10 @@ mod tests {
     fn a_child_goes_with_the_thread_that_started_it() {
         let begin = || start(Command::new("sleep").arg("60"), 0, None).unwrap();
         let mut child = thread::spawn(begin).join().unwrap();
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().unwrap()), Some(libc::SIGKILL));
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&child.wait_in_time("the process")),
+            Some(libc::SIGKILL)
+        );
         assert!(start(&mut Command::new("true"), 0, Some(1 << 20)).is_err());
     }
 }

@@ -11,6 +11,7 @@ use tidewire_capture::{
     live::{Interface, Live, LiveEngine, LiveSettings, Role, open},
     sys::net::{PacketSocket, own_namespace},
 };
+use tidewire_testing::{InTime as _, missing};
 
 /// Where frames go in, and where they are captured.
 pub const NEAR: &str = "tw0";
@@ -22,15 +23,14 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub const LOOKS: u32 = 50;
 
 pub fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip");
+    let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Runs `work` in a namespace with a cable, which go away with it; or says why it cannot.
 pub fn inside(work: impl FnOnce() + Send + 'static) {
-    if let Err(error) = Command::new("ip").arg("-V").output() {
-        println!("skipped: no `ip` command: {error}");
-        return;
+    if let Some(reason) = missing(&["ip"]) {
+        return println!("skipped: {reason}");
     }
     let thread = thread::spawn(|| match own_namespace() {
         Ok(()) => {

@@ -11,6 +11,7 @@ use tidewire_capture::{
     live::{Change, Interface, LiveSettings, Watch},
     sys::wait::readable,
 };
+use tidewire_testing::InTime as _;
 
 use super::craft::{conversations, frame};
 use super::rig::{Delivered, FAR, NEAR, PATIENCE, Rig, bytes, cable, inside, ip, settings, wire};
@@ -135,7 +136,7 @@ fn another_kind_of_interface_of_the_same_name_is_left_alone() {
         let mut rig = Rig::open(&settings(1)).unwrap();
         ip(&format!("link del {FAR}"));
         assert!(troubles(&mut rig)[0].contains("is gone"));
-        let made = Command::new("ip").args(["tuntap", "add", "dev", FAR, "mode", "tun"]).output();
+        let made = Command::new("ip").args(["tuntap", "add", "dev", FAR, "mode", "tun"]).run_in_time();
         if !made.is_ok_and(|output| output.status.success()) {
             println!("skipped: no tunnels here");
             return;
@@ -219,7 +220,7 @@ fn promiscuous_mode_goes_away_with_the_rings() {
     inside(|| {
         cable();
         let promiscuity = || {
-            let output = Command::new("ip").args(["-d", "link", "show", FAR]).output().unwrap();
+            let output = Command::new("ip").args(["-d", "link", "show", FAR]).run_in_time().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
             text.split("promiscuity ").nth(1).unwrap().split(' ').next().unwrap().parse::<u32>().unwrap()
         };

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufRead as _, BufReader, Write as _},
+    io::Write as _,
     process::{Command, Stdio},
 };
 
@@ -11,6 +11,7 @@ use tidewire_capture::{
     live::{Fanout, FanoutMode, LiveSettings},
 };
 use tidewire_steer::{Compiled, Packet, Program, Settings, State};
+use tidewire_testing::{Ends as _, Lines};
 
 use super::craft::{conversations, fragments, frame, whole};
 use super::rig::{Delivered, FAR, NEAR, Rig, bytes, cable, inside, settings, wire};
@@ -272,13 +273,13 @@ fn another_process_shares_a_group_s_frames() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-        assert!(lines.any(|line| line.contains("joined")), "the other process did not join");
+        let lines = Lines::new(child.stdout.take().unwrap());
+        lines.until("joined");
         send(&(0..200).map(|salt| frame(90, 0x88b5, salt)).collect::<Vec<_>>());
         let mine = rig.collect(100).concat().len();
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
-        let theirs = lines.find_map(|line| line.split("got ").nth(1)?.parse::<usize>().ok());
-        assert!(child.wait().unwrap().success());
+        let theirs = lines.until("got ").split("got ").nth(1).and_then(|count| count.parse::<usize>().ok());
+        assert!(child.wait_in_time("the process").success());
         assert_eq!((mine, theirs), (100, Some(100)));
     });
 }

@@ -8,6 +8,7 @@ use tidewire_capture::{
     sys::net::PacketSocket,
 };
 use tidewire_steer::{Compiled, Program, Settings};
+use tidewire_testing::{InTime as _, missing};
 
 use super::craft::whole;
 use super::rig::{FAR, NEAR, Rig, cable, inside, ip, settings};
@@ -85,13 +86,12 @@ fn a_missing_capability_is_named() {
         let mut child = Command::new("setpriv");
         child.arg("--bounding-set=-net_raw").arg(std::env::current_exe().unwrap());
         child.args(["--exact", "refusals::without_capability", "--ignored", "--nocapture"]);
-        match child.output() {
-            Err(error) => println!("skipped: no `setpriv` command: {error}"),
-            Ok(output) => {
-                let text = String::from_utf8_lossy(&output.stdout);
-                assert!(text.contains("refused capturing on tw1: cap_net_raw"), "{text}");
-            }
+        if let Some(reason) = missing(&["setpriv"]) {
+            return println!("skipped: {reason}");
         }
+        let output = child.run_in_time().expect("setpriv");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("refused capturing on tw1: cap_net_raw"), "{text}");
     });
 }
 
@@ -117,21 +117,20 @@ fn without_programs_in_the_kernel_its_hash_is_used_and_that_is_said() {
         let mut child = Command::new("setpriv");
         child.arg("--bounding-set=-bpf,-sys_admin").arg(std::env::current_exe().unwrap());
         child.args(["--exact", "refusals::without_programs", "--ignored", "--nocapture"]);
-        match child.output() {
-            Err(error) => println!("skipped: no `setpriv` command: {error}"),
-            Ok(output) => {
-                let text = String::from_utf8_lossy(&output.stdout);
-                assert!(text.contains("by the kernel's hash") && text.contains("cap_bpf"), "{text}");
-                assert!(text.contains("got 40"), "{text}");
-            }
+        if let Some(reason) = missing(&["setpriv"]) {
+            return println!("skipped: {reason}");
         }
+        let output = child.run_in_time().expect("setpriv");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("by the kernel's hash") && text.contains("cap_bpf"), "{text}");
+        assert!(text.contains("got 40"), "{text}");
     });
 }
 
 #[test]
 fn a_kind_of_interface_that_is_not_known_is_refused_by_name() {
     inside(|| {
-        let made = Command::new("ip").args(["link", "add", "odd0", "type", "gre", "local", "10.0.0.1"]).output();
+        let made = Command::new("ip").args(["link", "add", "odd0", "type", "gre", "local", "10.0.0.1"]).run_in_time();
         if !made.is_ok_and(|output| output.status.success()) {
             println!("skipped: this kernel has no GRE");
             return;

@@ -17,6 +17,7 @@ use tidewire_capture::{
         net::{PacketSocket, own_namespace},
     },
 };
+use tidewire_testing::{InTime as _, missing};
 
 /// Where frames go in.
 pub const NEAR: &str = "tw0";
@@ -27,15 +28,14 @@ pub const FAR: &str = "tw1";
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip");
+    let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Runs `work` in a namespace that goes away with it; or says why it cannot.
 pub fn inside(work: impl FnOnce() + Send + 'static) {
-    if let Err(error) = Command::new("ip").arg("-V").output() {
-        println!("skipped: no `ip` command: {error}");
-        return;
+    if let Some(reason) = missing(&["ip"]) {
+        return println!("skipped: {reason}");
     }
     let thread = thread::spawn(|| match own_namespace() {
         Ok(()) => work(),

@@ -18,7 +18,7 @@ use crate::{
 };
 use flows::{FLOWS_MAX, Flow, Flows, Key};
 
-/// Replay a capture through a fan-out mode or a steering program and name the flows that it would split
+/// Name the flows that a fan-out mode or program would split
 ///
 /// A flow is split when no worker gets all of its packets; what is dropped counts as missing. Exit status 1 where there
 /// is one. Modes of the kernel hash with a secret of their own: a flow counts as split when its packets have different
@@ -52,13 +52,23 @@ pub struct Options {
     /// Print JSON: one object a split flow, then one for all
     #[arg(long)]
     json: bool,
+
+    /// Names of the places that packets go to, where these are no workers.
+    #[arg(skip)]
+    outputs: Vec<String>,
 }
 
 impl Options {
-    /// The check of a program that another command runs.
-    pub fn of(capture: &Path, program: String, workers: u32, tunnels: u8, json: bool) -> Self {
-        let fragments = FragmentsOption::Addresses;
-        Self { capture: capture.into(), steering: program, workers, fragments, tunnels, limit: 20, json }
+    /// The check of a program that divides packets among interfaces.
+    pub fn of(capture: &Path, program: String, outputs: &[String], tunnels: u8, json: bool) -> Self {
+        let (fragments, outputs) = (FragmentsOption::Addresses, outputs.to_vec());
+        let workers = u32::try_from(outputs.len()).unwrap_or(u32::MAX);
+        Self { capture: capture.into(), steering: program, workers, fragments, tunnels, limit: 20, json, outputs }
+    }
+
+    /// What a place is called: `worker 3`, or an interface's name.
+    fn place(&self, number: u32) -> String {
+        self.outputs.get(number as usize).cloned().unwrap_or_else(|| format!("worker {number}"))
     }
 }
 
@@ -182,11 +192,11 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let mut out = Out::stdout();
     let printed = split.iter().take(options.limit);
     if options.json {
-        printed.for_each(|(key, flow)| push_json(out.buffer(), key, flow));
+        printed.for_each(|(key, flow)| push_json(out.buffer(), options, key, flow));
         push_totals(out.buffer(), options, &totals, flows.len(), split.len());
     } else {
-        print(&mut out, &steering, &totals, flows.len(), split.len())?;
-        printed.into_iter().try_for_each(|(key, flow)| out.line(&line(key, flow, steering.by_hash)))?;
+        print(&mut out, options, &steering, &totals, [flows.len(), split.len()])?;
+        printed.into_iter().try_for_each(|(key, flow)| out.line(&line(options, key, flow, steering.by_hash)))?;
         if split.len() > options.limit {
             out.line(&format!("  and {} more: --limit {}", split.len() - options.limit, split.len()))?;
         }
@@ -228,30 +238,42 @@ fn replay(
     Ok(())
 }
 
-fn print(out: &mut Out, steering: &Steering, totals: &Totals, flows: usize, split: usize) -> Result<(), Failure> {
-    let workers: Vec<_> = totals.workers.iter().map(u64::to_string).collect();
+fn print(
+    out: &mut Out,
+    options: &Options,
+    steering: &Steering,
+    totals: &Totals,
+    [flows, split]: [usize; 2],
+) -> Result<(), Failure> {
+    let (doubled, each, counts) = if options.outputs.is_empty() {
+        let counts: Vec<_> = totals.workers.iter().map(u64::to_string).collect();
+        ("to two workers", "packets at each worker", counts.join(" "))
+    } else {
+        let named = options.outputs.iter().zip(&totals.workers);
+        let counts: Vec<_> = named.map(|(name, count)| format!("{name} {count}")).collect();
+        ("to two outputs", "packets for each output", counts.join(", "))
+    };
     out.line(&format!(
-        "{}, {} dropped, {} to two workers; packets at each worker{}: {}",
+        "{}, {} dropped, {} {doubled}; {each}{}: {counts}",
         counted(totals.packets, "packet", "packets"),
         totals.dropped,
         totals.doubled,
         if steering.by_hash { " (the kernel's own hash divides them otherwise)" } else { "" },
-        workers.join(" "),
     ))?;
     out.line(&format!("split: {split} of {}", counted(flows as u64, "flow", "flows")))
 }
 
-fn line(key: &Key, flow: &Flow, by_hash: bool) -> String {
-    let place = if by_hash { "hash" } else { "worker" };
-    let places = flow.places.iter().map(|(number, packets)| {
-        if by_hash { format!("{packets} to {place} {number:08x}") } else { format!("{packets} to {place} {number}") }
+fn line(options: &Options, key: &Key, flow: &Flow, by_hash: bool) -> String {
+    let places = flow.places.iter().map(|&(number, packets)| {
+        let place = if by_hash { format!("hash {number:08x}") } else { options.place(number) };
+        format!("{packets} to {place}")
     });
     let dropped = (flow.dropped > 0).then(|| format!("{} dropped", flow.dropped));
     let parts: Vec<_> = places.chain(dropped).collect();
     format!("  {} from packet {}: {} of {}", key.text(), flow.first, parts.join(", "), flow.packets)
 }
 
-fn push_json(out: &mut Vec<u8>, key: &Key, flow: &Flow) {
+fn push_json(out: &mut Vec<u8>, options: &Options, key: &Key, flow: &Flow) {
     let mut object = Object::open(out);
     object.number("id", flow.first);
     object.number("proto", key.proto.into());
@@ -263,7 +285,10 @@ fn push_json(out: &mut Vec<u8>, key: &Key, flow: &Flow) {
     object.number("dropped", flow.dropped);
     object.array("places", &flow.places, |out, (number, packets)| {
         let mut place = Object::open(out);
-        place.number("worker", (*number).into());
+        match options.outputs.get(*number as usize) {
+            Some(name) => place.text("output", name),
+            None => place.number("worker", (*number).into()),
+        }
         place.number("packets", *packets);
         place.close();
     });
@@ -279,7 +304,8 @@ fn push_totals(out: &mut Vec<u8>, options: &Options, totals: &Totals, flows: usi
     object.number("doubled", totals.doubled);
     object.number("flows", flows as u64);
     object.number("split", split as u64);
-    object.array("workers", totals.workers.iter().copied(), push_number);
+    let places = if options.outputs.is_empty() { "workers" } else { "outputs" };
+    object.array(places, totals.workers.iter().copied(), push_number);
     object.close();
     out.push(b'\n');
 }

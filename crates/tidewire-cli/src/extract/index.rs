@@ -11,11 +11,12 @@ use tidewire::{Direction, EndReason, FlowKey, Gap};
 
 use super::files::{self, Written};
 use crate::{
+    clock::Clock,
     output::{self, Object, push_number},
     record,
     rows::{Cells, Row},
     sink::Sink,
-    table::{Align, Column},
+    table::Column,
     units::Bytes,
 };
 
@@ -114,13 +115,13 @@ impl Row for Line {
         push_line(out, self);
     }
 
-    fn csv_header() -> String {
+    fn csv_header(_: &Clock) -> String {
         String::new()
     }
 
-    fn push_csv(&self, _: &mut Vec<u8>) {}
+    fn push_csv(&self, _: &mut Vec<u8>, _: &Clock) {}
 
-    fn cells(&self) -> Cells {
+    fn cells(&self, _: &Clock) -> Cells {
         let gaps = if self.gaps.is_empty() { String::new() } else { self.gaps.len().to_string() };
         let written = self.written.as_ref();
         let bytes = written.map_or_else(String::new, |written| Bytes(written.bytes).to_string());
@@ -128,8 +129,5 @@ impl Row for Line {
     }
 }
 
-const COLUMNS: [Column; 3] = [
-    Column { title: "BYTES", align: Align::Right, dispensable: 0 },
-    Column { title: "GAPS", align: Align::Right, dispensable: 1 },
-    Column { title: "FILE", align: Align::Left, dispensable: 0 },
-];
+const COLUMNS: [Column; 3] =
+    [Column::figures("BYTES", "bytes", 0), Column::figures("GAPS", "gaps", 1), Column::words("FILE", "file", 0)];

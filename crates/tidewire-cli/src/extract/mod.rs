@@ -16,6 +16,7 @@ use tidewire::{Chunk, Direction, EndReason, FlowKey, Gap, GapCause, Handler, Mod
 
 use crate::{
     failure::{self, Failure},
+    layout::Layout,
     options::Common,
     output::Out,
     record::{self, DIRECTIONS},
@@ -36,7 +37,7 @@ const DESCRIPTORS_KEPT: u64 = 32;
 /// Files listed in the closing table unless --limit says otherwise.
 const LISTED: u64 = 20;
 
-/// Write each direction's bytes to a file of its own, with an index beside them
+/// Write each direction's bytes to a file, with an index
 ///
 /// Files are named ID-PROTO-CLIENT.PORT-SERVER.PORT.c2s (or .s2c). A new directory has a hidden name until all is
 /// written; in one that exists, or of a capture from interfaces, each file has, until it is complete. index.jsonl has one
@@ -104,7 +105,9 @@ impl FromStr for Fill {
             ("zero", ..) => Ok(Self::Byte(0)),
             ("marker", ..) => Ok(Self::Marker),
             (_, Some(byte), _) | (_, None, &[byte]) => Ok(Self::Byte(byte)),
-            _ => Err(format!("'{text}' fills nothing: skip, zero, marker, a character, or a byte as in 0x3f")),
+            _ => Err(format!(
+                "invalid --fill '{text}': expected skip, zero, marker, one character, or a byte as in 0x3f"
+            )),
         }
     }
 }
@@ -328,9 +331,9 @@ impl Options {
         let path = place.working.join(INDEX);
         let cannot = |error| Failure::Output(format!("{}: cannot be written: {error}", path.display()));
         let file = fs::File::create(&path).map_err(cannot)?;
-        let mut sinks = vec![Sink::new::<Line>(Form::Json, None, stop, Box::new(file))];
+        let mut sinks = vec![Sink::new::<Line>(Form::Json, &Layout::default(), None, stop, Box::new(file))];
         if self.json {
-            sinks.push(Sink::stdout::<Line>(Form::Json, self.common.limit, stop));
+            sinks.push(Sink::stdout::<Line>(Form::Json, &Layout::default(), self.common.limit, stop));
         }
         Ok(sinks)
     }
@@ -344,9 +347,10 @@ impl Options {
         let limit = usize::try_from(self.listed()).unwrap_or(usize::MAX);
         let listed = lines.gathered.iter().take(limit);
         if self.json {
-            return rows::print(listed, Form::Json, false, out);
+            return rows::print(listed, Form::Json, &Layout::default(), false, out);
         }
-        rows::print(listed.filter(|line| line.written.is_some()), Form::Table, false, out)?;
+        let written = listed.filter(|line| line.written.is_some());
+        rows::print(written, Form::Table, &Layout::default(), false, out)?;
         let (files, name) = (counted(lines.files, "file", "files"), directory.display());
         out.line(&format!("{files}, {} in {name}; {INDEX} lists them", Bytes(lines.bytes)))
     }

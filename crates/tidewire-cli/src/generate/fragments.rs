@@ -28,7 +28,7 @@ pub struct Options {
     #[arg(long, value_name = "ORDER", value_enum, default_value = "forward")]
     order: OrderName,
 
-    /// Datagrams under way at once, a fragment of each after the other
+    /// Datagrams pending at once, a fragment of each after the other
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
     open: u32,
 

@@ -20,7 +20,8 @@ pub struct Options {
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
 
-    /// How many frames were sent; else up to the greatest number that arrived
+    /// How many frames were sent. Without it that is inferred from the greatest number that arrived: frames lost after it
+    /// are not noticed
     #[arg(short = 'c', long, value_name = "N", value_parser = count)]
     packets: Option<u64>,
 
@@ -58,6 +59,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     if options.json {
         let mut object = Object::open(out.buffer());
         object.number("sent", sent);
+        object.truth("sent_is_inferred", options.packets.is_none());
         object.number("arrived", numbers.received());
         object.number("missing", lost);
         object.number("repeated", numbers.repeated);
@@ -73,16 +75,27 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         object.close();
         out.line("")?;
     } else {
-        print(&mut out, &numbers, [sent, lost, without], &holes)?;
+        print(&mut out, &numbers, [sent, lost, without], options.packets.is_none(), &holes)?;
     }
     out.flush()?;
     Ok(if lost > 0 { failure::NOTHING } else { failure::OK })
 }
 
-fn print(out: &mut Out, numbers: &Numbers, counts: [u64; 3], holes: &[Range<u64>]) -> Result<(), Failure> {
+fn print(
+    out: &mut Out,
+    numbers: &Numbers,
+    counts: [u64; 3],
+    is_inferred: bool,
+    holes: &[Range<u64>],
+) -> Result<(), Failure> {
     let [sent, lost, without] = counts;
+    if is_inferred {
+        let (name, count) = ("sent, inferred", Count(sent).to_string());
+        out.line(&format!("{name:<24}{count:>16}  from the last number that arrived; -c N: N were sent"))?;
+    } else {
+        out.line(&format!("{:<24}{:>16}", "sent", Count(sent).to_string()))?;
+    }
     let lines = [
-        ("sent", sent, true),
         ("arrived", numbers.received(), true),
         ("missing", lost, true),
         ("repeated", numbers.repeated, false),

@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 pub use sending::{from_capture, on_signal, stopped};
 
-/// Send traffic made to order, and say exactly what was sent
+/// Send traffic made to order, and report what was sent
 ///
 /// Frames come out of the kernel itself (XDP live frames) where that works, and from a packet socket elsewhere, at a rate
 /// or as fast as it goes. Every frame carries a number in its last six bytes, behind the IP packet, so that 'tidewire gen

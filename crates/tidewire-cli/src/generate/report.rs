@@ -73,8 +73,11 @@ pub fn print(out: &mut Out, report: &Report) -> Result<(), Failure> {
         line(&format!("  {} sent", sent.interface), sent.counted.tx_packets, &share)?;
         line(&format!("  {} dropped", sent.interface), sent.counted.tx_dropped, "no room at the other end")?;
         if sent.unaccounted() != 0 {
-            let note = format!("{} by nobody's account; does somebody else send there?", sent.unaccounted());
-            line(&format!("  {} unaccounted", sent.interface), sent.unaccounted().unsigned_abs(), &note)?;
+            let note = match sent.unaccounted() > 0 {
+                true => "neither sent nor dropped: does the interface take frames from XDP programs?",
+                false => "more than was given to it: another sender on this interface?",
+            };
+            line(&format!("  {} unaccounted", sent.interface), sent.unaccounted().unsigned_abs(), note)?;
         }
     }
     for (name, count) in &report.tally {

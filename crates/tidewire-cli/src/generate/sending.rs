@@ -12,7 +12,7 @@ use tidewire_gen::{Ended, Plan, Progress, Rate, Sender, run as send, traffic::Tr
 use super::report;
 use crate::{
     failure::{self, Failure},
-    output::Out,
+    output::{self, Out},
     units::{Bytes, Count, Span},
 };
 
@@ -138,12 +138,13 @@ pub fn run(traffic: &mut dyn Traffic, sending: &Sending) -> Result<u8, Failure> 
 pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Result<u8, Failure> {
     on_signal();
     let plan = sending.plan(rate);
-    let shown = std::io::stderr().is_terminal();
+    let shown = std::io::stderr().is_terminal() && output::has_escapes();
     let mut before = (0, Duration::ZERO);
     let mut say = |progress: &Progress| {
         if !sending.quiet {
             let line = progress_line(progress, &mut before);
-            let _ = if shown { write!(std::io::stderr(), "\r{line} ") } else { writeln!(std::io::stderr(), "{line}") };
+            let _ =
+                if shown { write!(std::io::stderr(), "\r{line}\x1b[K") } else { writeln!(std::io::stderr(), "{line}") };
         }
     };
     let report = send(traffic, &plan, &STOP, &mut say);

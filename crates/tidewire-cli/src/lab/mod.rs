@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// Networks of one's own to try things in
+/// Make private networks to try things in
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(subcommand)]

@@ -99,11 +99,11 @@ pub struct Live {
     #[arg(long, value_name = "TIME", display_order = 24, help_heading = LIVE)]
     pub merge_window: Option<Span>,
 
-    /// Tell where packets are to whoever asks http://ADDR/metrics (OpenMetrics), as 127.0.0.1:9600
+    /// Serve OpenMetrics at http://ADDR/metrics, as 127.0.0.1:9600: where packets are, and where they are lost
     #[arg(long, value_name = "ADDR", display_order = 26, help_heading = LIVE)]
     pub metrics: Option<String>,
 
-    /// Keep the privileges that were needed to begin, and all files and system calls in reach
+    /// Keep privileges, files and system calls; by default they are given up once the capture is open
     #[arg(long, display_order = 27, help_heading = LIVE)]
     pub no_sandbox: bool,
 

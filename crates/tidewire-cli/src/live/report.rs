@@ -39,7 +39,7 @@ pub fn say_event(event: &InterfaceEvent) {
 
 fn say_change(name: &str, change: &Change) {
     match change {
-        Change::Down => failure::say(format_args!("{name}: is down; capture goes on when it is up")),
+        Change::Down => failure::say(format_args!("{name}: is down; capture continues when it is up")),
         Change::Up => failure::say(format_args!("{name}: is up")),
         Change::Gone => failure::say(format_args!("{name}: is gone; what it had received was delivered")),
         Change::Back => failure::say(format_args!("{name}: is there again")),

@@ -88,7 +88,7 @@ fn begin(stop: &Stop, metrics: Option<&mut Metrics>, quiet: bool) -> Result<(), 
     let Some(metrics) = metrics else { return Ok(()) };
     metrics.start()?;
     if !quiet {
-        failure::say(format_args!("figures are at http://{}/metrics", metrics.address()));
+        failure::say(format_args!("metrics are served at http://{}/metrics", metrics.address()));
     }
     Ok(())
 }

@@ -203,7 +203,7 @@ fn engine(families: &mut Families, ledger: &Ledger) {
     let datagrams = datagrams.map(|(fate, count)| sample([("fate", fate)], count));
     families.counter("tidewire_datagrams", "Datagrams that arrived in fragments", datagrams);
     let odd = AnomalyKind::ALL.iter().map(|kind| sample([("kind", kind.name())], ledger.anomalies[*kind as usize]));
-    families.counter("tidewire_anomalies", "What was odd about streams", odd);
+    families.counter("tidewire_anomalies", "Anomalies of streams", odd);
     let malformed = Malformation::ALL.iter();
     let malformed = malformed.map(|why| sample([("reason", why.name())], ledger.malformations[*why as usize & 63]));
     families.counter("tidewire_malformations", "Why packets were malformed", malformed);

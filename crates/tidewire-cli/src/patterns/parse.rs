@@ -2,6 +2,9 @@
 
 use super::{PATTERN_BYTES_MAX, Pattern};
 
+/// What bars mean, and what to write where they are meant as text.
+const BARS: &str = "|0d 0a| stands for bytes in hexadecimal; for a bar itself write |7c|, or text: before the pattern";
+
 /// How patterns are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
@@ -11,8 +14,12 @@ pub enum Syntax {
     Hex,
 }
 
-/// Reads one pattern. Text stands for its own bytes; `|0d 0a|` in it for bytes in hexadecimal, where what lies between
-/// the bars is nothing else; `hex:` before it makes all of it hexadecimal, `text:` none of it.
+/// Reads one pattern. Text stands for its own bytes; `|0d 0a|` in it for bytes in hexadecimal; `hex:` before it makes all
+/// of it hexadecimal, `text:` none of it.
+///
+/// # Errors
+/// A bar without a partner, or something else than hexadecimal between two: what was meant is not known, and a pattern
+/// that is taken literally by mistake finds nothing.
 pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, String> {
     let name = String::from_utf8_lossy(given).into_owned();
     let bytes = match syntax {
@@ -20,13 +27,13 @@ pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, String> {
         Syntax::Text => match (given.strip_prefix(b"hex:"), given.strip_prefix(b"text:")) {
             (Some(digits), _) => hex(digits, &name)?,
             (_, Some(text)) => text.to_vec(),
-            _ => with_bars(given),
+            _ => with_bars(given, &name)?,
         },
     };
     match bytes.len() {
         0 => Err(format!("the pattern '{name}' is empty")),
         1..=PATTERN_BYTES_MAX => Ok(Pattern { name, bytes }),
-        _ => Err(format!("a pattern of {} bytes: at most {PATTERN_BYTES_MAX} are possible", bytes.len())),
+        _ => Err(format!("a pattern of {} bytes: the limit is {PATTERN_BYTES_MAX}", bytes.len())),
     }
 }
 
@@ -55,29 +62,23 @@ fn pairs(digits: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Text in which `|41 42|` stands for bytes.
-fn with_bars(text: &[u8]) -> Vec<u8> {
+fn with_bars(text: &[u8], name: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(open) = rest.iter().position(|&byte| byte == b'|') {
         let (before, inside) = (&rest[..open], &rest[open + 1..]);
-        let close = inside.iter().position(|&byte| byte == b'|');
-        let section = close.and_then(|close| {
-            let digits: Vec<u8> = inside[..close].iter().copied().filter(|&byte| byte != b' ').collect();
-            let section = pairs(&digits).filter(|section| !section.is_empty())?;
-            Some((section, close))
-        });
+        let Some(close) = inside.iter().position(|&byte| byte == b'|') else {
+            return Err(format!("'{name}': a '|' without a second one: {BARS}"));
+        };
+        let digits: Vec<u8> = inside[..close].iter().copied().filter(|&byte| byte != b' ').collect();
+        let section = pairs(&digits).filter(|section| !section.is_empty()).ok_or_else(|| {
+            let shown = String::from_utf8_lossy(&inside[..close]);
+            format!("'{name}': '{shown}' between bars is not hexadecimal: {BARS}")
+        })?;
         bytes.extend_from_slice(before);
-        match section {
-            Some((section, close)) => {
-                bytes.extend_from_slice(&section);
-                rest = &inside[close + 1..];
-            }
-            None => {
-                bytes.push(b'|');
-                rest = inside;
-            }
-        }
+        bytes.extend_from_slice(&section);
+        rest = &inside[close + 1..];
     }
     bytes.extend_from_slice(rest);
-    bytes
+    Ok(bytes)
 }

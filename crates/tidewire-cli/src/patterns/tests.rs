@@ -103,8 +103,19 @@ fn patterns_as_people_write_them() {
     let text = |given: &str| parse(given.as_bytes(), Syntax::Text).map(|pattern| pattern.bytes);
     assert_eq!(text("GET /"), Ok(b"GET /".to_vec()));
     assert_eq!(text("a|0d 0A|b"), Ok(b"a\r\nb".to_vec()));
-    assert_eq!(text("a|b|c"), Ok(b"a|b|c".to_vec()));
-    assert_eq!(text("a||"), Ok(b"a||".to_vec()));
+    assert_eq!(text("a|7C|b"), Ok(b"a|b".to_vec()));
+    // Neither taken literally nor left out: a pattern that nobody meant finds nothing.
+    for (wrong, why) in [
+        ("|zz|", "'zz' between bars is not hexadecimal"),
+        ("a|b|c", "'b' between bars is not hexadecimal"),
+        ("|0d0|", "'0d0' between bars is not hexadecimal"),
+        ("a||", "'' between bars is not hexadecimal"),
+        ("a|0d 0a", "a '|' without a second one"),
+        ("|41|b|", "a '|' without a second one"),
+    ] {
+        let message = text(wrong).unwrap_err();
+        assert!(message.contains(why) && message.contains("text:"), "{message}");
+    }
     assert_eq!(text("hex:41 42"), Ok(b"AB".to_vec()));
     assert_eq!(text("text:|41|"), Ok(b"|41|".to_vec()));
     assert!(text("hex:4").is_err());

@@ -101,6 +101,8 @@ pub fn send(number: u32, signal: i32) -> io::Result<()> {
 mod tests {
     use std::process::Command;
 
+    use tidewire_testing::Ends as _;
+
     use super::*;
 
     #[test]
@@ -128,7 +130,7 @@ mod tests {
         assert_eq!(ended(child.id()), None);
         send(child.id(), 9).unwrap();
         assert!(send(child.id(), 0).is_err());
-        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        assert_eq!(child.wait_in_time("the process").signal(), Some(9));
         assert_eq!(whose(child.id()), Of::Ended);
     }
 }

@@ -189,7 +189,7 @@ impl Instances {
         for (number, instance) in self.all.iter_mut().enumerate().filter(|(_, instance)| instance.ended.is_none()) {
             if instance.own.is_some() && !instance.heirs.is_empty() && !instance.is_known_to_go_on {
                 instance.is_known_to_go_on = true;
-                say(format_args!("instance {number} goes on in the background, as process {}", instance.number()));
+                say(format_args!("instance {number} continues in the background, as process {}", instance.number()));
             }
             let Some(status) = instance.conclude().filter(|_| self.unknown.is_empty()) else { continue };
             (any, instance.ended) = (true, Some(status));

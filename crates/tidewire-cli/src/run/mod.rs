@@ -21,13 +21,19 @@ use crate::{
 /// Heading of the help.
 const SHARING: &str = "Sharing";
 
-/// Run several instances of a program that captures with libpcap, each with its share of the packets
+const EXAMPLES: &str = "\
+Examples:
+  tidewire run -n 2 tcpdump -i eth0 -w /tmp/out-%i.pcap
+  tidewire run -n 4 --fanout hash -- softflowd -d -i eth0 -n 127.0.0.1:2055";
+
+/// Run instances of a libpcap program, each with a share
 ///
 /// The program is started as it is: the drop-in library is loaded before the system's (LD_PRELOAD), and the instances
 /// find each other by their environment. `%i` in an argument is the instance's number, from 0, and `%%` a percent sign.
-/// Signals go to every instance once; programs that become daemons are told and waited for, too. The exit status is that
+/// Signals go to every instance once, daemons included, and daemons are waited for. The exit status is that
 /// of the first instance that failed, 128 and the number of the signal where one ended it, or 0. Standard input is empty.
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub struct Options {
     /// Instances, 1 to 256 [default: as many as there are processors]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]

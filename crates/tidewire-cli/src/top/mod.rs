@@ -31,7 +31,7 @@ pub use screen::give_back;
 use screen::{Key, Screen};
 use snapshot::Memory;
 
-/// Watch interfaces: rates, what is lost and where, workers, memory and the flows that send most
+/// Watch interfaces on a terminal: rates, losses, largest flows
 ///
 /// Keys: q quits, p pauses, s sorts by bits, packets or bytes, r reverses, arrows scroll. What Ctrl-C does elsewhere it does
 /// here. For figures line by line, or where there is no terminal: tidewire count.
@@ -102,11 +102,13 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     if !common.live.is_on() {
         return Err(Failure::Usage("name an interface: tidewire top -i eth0".into()));
     }
+    let names = common.live.interface.join(" -i ");
+    let instead = |why: &str| Err(Failure::Usage(format!("{why}; for lines of figures: tidewire count -i {names}")));
     if !output::is_terminal() || !io::stdin().is_terminal() {
-        let names = common.live.interface.join(" -i ");
-        let message =
-            format!("top draws on a terminal, and this is none; for lines of figures: tidewire count -i {names}");
-        return Err(Failure::Usage(message));
+        return instead("top needs a terminal");
+    }
+    if !output::has_escapes() {
+        return instead("top needs a terminal with escape sequences, and TERM names none");
     }
     common.need_bytes("top")?;
     let stop = Stop::new();
@@ -127,7 +129,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         let InterfaceEvent { name, change, .. } = event;
         top.borrow_mut().model.snapshot.trouble = match change {
             Change::Up => None,
-            Change::Down => Some(format!("{name}: is down; capture goes on when it is up")),
+            Change::Down => Some(format!("{name}: is down; capture continues when it is up")),
             Change::Gone => Some(format!("{name}: is gone")),
             Change::Back => Some(format!("{name}: is there again")),
             Change::Renamed(now) => Some(format!("{name}: is called {now} now")),

@@ -11,6 +11,7 @@ use tidewire::{
     Endpoint, Fate, FlowKey, Stop, Tunnel, TunnelKind,
     live::{InterfaceCounts, InterfaceReport, RingCounts, WorkerReport},
 };
+use tidewire_testing::InTime as _;
 
 use super::{
     flows::Noted,
@@ -216,10 +217,11 @@ fn a_panic_leaves_the_terminal_as_it_was() {
     let mut command = std::process::Command::new("script");
     command.args(["-q", "-c", &shell, &format!("{place}/screen")]).env(PART, "").env("TERM", "xterm");
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-    if command.status().is_err() {
-        println!("skipped: there is no script(1) to make a terminal");
+    if let Some(reason) = tidewire_testing::missing(&["script", "stty"]) {
+        println!("skipped: {reason}: it would make a terminal");
         return;
     }
+    command.status_in_time().expect("script runs");
     let file = |name: &str| String::from_utf8_lossy(&fs::read(folder.path().join(name)).expect("written")).into_owned();
     assert_eq!(file("before"), file("after"));
     let screen = file("screen");

@@ -12,6 +12,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 use tidewire_capture::sys::net::own_namespace;
+use tidewire_testing::{Ends as _, InTime as _, missing};
 
 pub const FIN: u8 = 1;
 pub const SYN: u8 = 2;
@@ -21,12 +22,15 @@ pub const ACK: u8 = 16;
 
 /// Runs `test` in a network namespace of its own, with the loopback interface up; not where that is not allowed.
 pub fn alone(test: fn()) {
+    if let Some(reason) = missing(&["ip"]) {
+        return println!("skipped: {reason}");
+    }
     let run = move || {
         if let Err(error) = own_namespace() {
             println!("skipped: no network namespace of our own: {error}");
             return;
         }
-        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status_in_time();
         assert!(up.expect("ip runs").success());
         test();
     };
@@ -60,12 +64,12 @@ impl Bench {
 /// The command, in an environment of its own.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
-    command.args(arguments).env_remove("COLUMNS").stdin(Stdio::null());
+    command.args(arguments).env_remove("COLUMNS").env("TZ", "UTC").stdin(Stdio::null());
     command
 }
 
 pub fn run(arguments: &[&str]) -> Output {
-    command(arguments).output().unwrap()
+    command(arguments).run_in_time().unwrap()
 }
 
 /// Standard output and exit code.
@@ -97,7 +101,7 @@ pub fn piped(arguments: &[&str], input: &[u8]) -> Output {
     let mut child =
         command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
-    child.wait_with_output().unwrap()
+    child.output_in_time("the command")
 }
 
 /// A pcap file under construction: Ethernet, microseconds, a packet each millisecond.

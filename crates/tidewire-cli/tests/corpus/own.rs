@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
+use tidewire_testing::InTime as _;
 
 /// What is run for each case, and the file that has its output.
 const RUNS: [(&str, &[&str]); 3] = [
@@ -49,7 +50,7 @@ fn is_third_party(folder: &Path) -> bool {
 fn output(capture: &Path, arguments: &[&str], workers: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
     command.args(arguments).args(["-j", workers]).arg(capture);
-    let output = command.output().expect("the command runs");
+    let output = command.run_in_time().expect("the command runs");
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 

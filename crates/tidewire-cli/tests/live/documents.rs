@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+use tidewire_testing::InTime as _;
+
 use crate::rig::{self, HERE, Rig, THERE_ADDRESS, ip};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -34,7 +36,7 @@ fn shell(line: &str, rig: &Rig) -> String {
             .current_dir(rig.directory.path())
             .envs([("PATH", path.as_str()), ("COLUMNS", "80")])
             .stdin(Stdio::null())
-            .output();
+            .run_in_time();
         done.store(true, Ordering::Relaxed);
         let output = output.expect("a shell");
         let printed = String::from_utf8(output.stdout).expect("text");

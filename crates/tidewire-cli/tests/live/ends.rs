@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tidewire_testing::{Ends as _, Signal};
+
 use crate::{
     common::command,
     rig::{self, HERE, HERE_ADDRESS, Rig, Running, THERE_ADDRESS, ip, settle, wait_for},
@@ -47,7 +49,7 @@ fn after_a_while() {
         assert_eq!(ended.code(), 0, "{}", ended.said);
         let took = begun.elapsed();
         assert!(took >= Duration::from_millis(700) && took < Duration::from_secs(20), "{took:?}");
-        assert!(ended.out.contains("in 0 of traffic"), "{}", ended.out);
+        assert!(ended.out.contains("in 0s of traffic"), "{}", ended.out);
         assert!(ended.said.contains("rings: received"), "{}", ended.said);
     });
 }
@@ -56,7 +58,7 @@ fn after_a_while() {
 #[test]
 fn by_a_signal_in_a_burst() {
     rig::run(&[], |rig| {
-        for (signal, workers) in [("INT", "1"), ("TERM", "2"), ("HUP", "1")] {
+        for (signal, workers) in [(Signal::INT, "1"), (Signal::TERM, "2"), (Signal::HUP, "1")] {
             let words = ["flows", "-i", HERE, "--json", "--stats=json", "-w", workers, "-F", "udp"];
             let running = rig.tidewire(&words);
             thread::scope(|scope| {
@@ -73,7 +75,7 @@ fn by_a_signal_in_a_burst() {
                 burst.join().expect("a burst");
             });
             let ended = running.wait();
-            assert_eq!(ended.code(), 0, "{signal}: {}", ended.said);
+            assert_eq!(ended.code(), 0, "{signal:?}: {}", ended.said);
             let (ledger, records) = (ended.ledger(), ended.records());
             let packets: u64 = records.iter().map(|flow| flow["packets_c2s"].as_u64().unwrap_or(0)).sum();
             assert_eq!(records.len(), 1, "{records:?}");
@@ -125,7 +127,7 @@ fn with_its_reader() {
             matches!(head.try_wait(), Ok(Some(_)))
         });
         wait_for("the end", || matches!(child.try_wait(), Ok(Some(_))));
-        let output = child.wait_with_output().expect("an end");
+        let output = child.output_in_time("the command");
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     });

@@ -3,6 +3,7 @@
 use std::net::UdpSocket;
 
 use serde_json::Value;
+use tidewire_testing::InTime as _;
 
 use crate::{
     common::json,
@@ -24,7 +25,7 @@ fn send_from_there(rig: &Rig) {
 #[test]
 fn every_engine_conserves_packets() {
     rig::run(&[], |rig| {
-        let address = std::process::Command::new("ip").args(["-o", "link", "show", HERE]).output().expect("ip");
+        let address = std::process::Command::new("ip").args(["-o", "link", "show", HERE]).run_in_time().expect("ip");
         let address = String::from_utf8(address.stdout).expect("text");
         let address =
             address.split("link/ether ").nth(1).expect("an address").split(' ').next().expect("it").to_owned();

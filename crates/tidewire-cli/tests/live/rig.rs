@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read},
     os::unix::process::ExitStatusExt as _,
-    path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex, mpsc},
     thread,
@@ -13,6 +12,7 @@ use std::{
 
 use tempfile::TempDir;
 use tidewire_capture::sys::net::{own_namespace, thread_number};
+use tidewire_testing::{Ends as _, InTime as _, Signal, signal};
 
 /// The capturing side's end of the cable, and its address.
 pub const HERE: &str = "tw0";
@@ -63,13 +63,8 @@ pub fn run(programs: &[&str], work: impl FnOnce(&Rig) + Send) {
 
 /// Why it cannot be done.
 fn missing(programs: &[&str]) -> Option<String> {
-    for program in ["ip"].iter().chain(programs) {
-        let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-            .chain(["/usr/sbin".into(), "/sbin".into()])
-            .any(|folder: PathBuf| folder.join(program).exists());
-        if !found {
-            return Some(format!("there is no `{program}`"));
-        }
+    if let Some(reason) = tidewire_testing::missing(&[&["ip"], programs].concat()) {
+        return Some(reason);
     }
     match thread::spawn(own_namespace).join() {
         Ok(Ok(())) => None,
@@ -135,13 +130,15 @@ impl Rig {
         );
         let path = folder.join("nginx.conf");
         fs::write(&path, configuration).expect("a configuration");
-        self.serve(&["nginx", "-c", path.to_str().expect("a path")]);
+        // Before it has read that, it would write to the machine's log.
+        let errors = folder.join("errors");
+        self.serve(&["nginx", "-e", errors.to_str().expect("a path"), "-c", path.to_str().expect("a path")]);
         wait_for("nginx", || std::net::TcpStream::connect((THERE_ADDRESS, 80)).is_ok());
     }
 
     /// Runs a program at this end; it must succeed.
     pub fn here(&self, words: &[&str]) -> String {
-        let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output();
+        let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).run_in_time();
         let output = output.unwrap_or_else(|error| panic!("{words:?}: {error}"));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {said}");
@@ -182,8 +179,8 @@ impl Rig {
 
     fn end(&self) {
         for mut child in self.children.lock().expect("children").drain(..) {
-            end(&child, "TERM");
-            let _ = child.wait();
+            signal(&child, Signal::TERM);
+            child.wait_in_time("a program at the far end");
         }
     }
 }
@@ -255,8 +252,8 @@ impl Running {
     }
 
     /// Sends a signal.
-    pub fn signal(&self, name: &str) {
-        end(self.child.as_ref().expect("it runs"), name);
+    pub fn signal(&self, which: Signal) {
+        signal(self.child.as_ref().expect("it runs"), which);
     }
 
     /// Waits for its end.
@@ -279,7 +276,7 @@ impl Running {
 
     /// Ends it as a terminal would, and waits for its end.
     pub fn interrupt(self) -> Ended {
-        self.signal("INT");
+        self.signal(Signal::INT);
         self.wait()
     }
 }
@@ -304,10 +301,6 @@ fn gather(from: impl Read + Send + 'static, into: Arc<Mutex<String>>) -> thread:
     })
 }
 
-fn end(child: &Child, signal: &str) {
-    let _ = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
-}
-
 /// Waits until something holds.
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -324,6 +317,6 @@ pub fn settle() {
 
 /// Runs `ip` in the calling thread's namespace.
 pub fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip");
+    let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+use tidewire_testing::Ends as _;
 
 use super::{PATIENCE, command, processes, said, text, wait_until};
 
@@ -37,10 +38,10 @@ fn daemons_are_told_and_waited_for() {
     kill_process(process, Signal::USR1).unwrap();
     wait_until("USR1", || notes().iter().all(|notes| notes == "ready\nUSR1\n"));
     kill_process(process, Signal::TERM).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = child.output_in_time("the command");
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
     assert!(notes().iter().all(|notes| notes == "ready\nUSR1\nTERM\n"), "{:?}", notes());
-    assert!(said(&output).contains("instance 1 goes on in the background, as process "), "{}", said(&output));
+    assert!(said(&output).contains("instance 1 continues in the background, as process "), "{}", said(&output));
     assert!(said(&output).contains("ended with code 6"), "{}", said(&output));
 }
 
@@ -54,7 +55,7 @@ fn no_daemon_outlives_a_run_that_is_killed() {
     // So long until it knows of them: it looks once a second.
     thread::sleep(Duration::from_millis(2000));
     child.kill().unwrap();
-    child.wait().unwrap();
+    child.wait_in_time("the process");
     wait_until("the daemons go", || processes(folder) == 0);
 }
 
@@ -76,7 +77,7 @@ fn what_others_started_is_left_alone() {
     let output = shell.stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
     let process = output.id();
     let mut output = output;
-    let status = output.wait().unwrap();
+    let status = output.wait_in_time("the process");
     assert!(status.success() && started.elapsed() < PATIENCE, "{status}");
     assert_eq!(fs::read_to_string(&job).unwrap(), "ready\n", "the job was told nothing");
     assert_ne!(process, 0);

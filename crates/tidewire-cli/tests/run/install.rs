@@ -6,6 +6,8 @@ use std::{
     process::{Command, Output},
 };
 
+use tidewire_testing::{InTime as _, missing};
+
 use super::{drop_in, printed, said};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -14,18 +16,13 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 fn install(variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(Path::new(ROOT).join("scripts/install.sh"));
     command.env_remove("DESTDIR").env("BUILT", drop_in().parent().unwrap());
-    command.envs(variables.iter().copied()).current_dir("/").output().unwrap()
+    command.envs(variables.iter().copied()).current_dir("/").run_in_time().unwrap()
 }
 
 /// A program with nothing in its environment but where programs are.
 fn clean(prefix: &Path, words: &[&str]) -> Output {
-    let path = format!("{}:/usr/bin:/bin", prefix.join("bin").display());
-    Command::new("env").args(["-i", &format!("PATH={path}")]).args(words).output().unwrap()
-}
-
-fn is_there(program: &str) -> bool {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&paths).any(|folder| folder.join(program).exists())
+    let path = format!("{}:{}", prefix.join("bin").display(), std::env::var("PATH").unwrap_or_default());
+    Command::new("env").args(["-i", &format!("PATH={path}")]).args(words).run_in_time().unwrap()
 }
 
 /// Every file below a folder.
@@ -36,13 +33,13 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// A program that is linked with the library, as pkg-config says, and makes a mistake.
 fn calls_fanout(prefix: &Path, place: &Path) {
-    if let Some(missing) = ["cc", "pkg-config"].iter().find(|program| !is_there(program)) {
-        return println!("skipped: there is no {missing}");
+    if let Some(reason) = missing(&["cc", "pkg-config"]) {
+        return println!("skipped: {reason}");
     }
     let flags = Command::new("pkg-config")
         .args(["--cflags", "--libs", "tidewire-pcap"])
         .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
-        .output()
+        .run_in_time()
         .unwrap();
     if said(&flags).contains("libpcap") {
         return println!("skipped: {}", said(&flags));
@@ -57,7 +54,7 @@ fn calls_fanout(prefix: &Path, place: &Path) {
     let flags = String::from_utf8(flags.stdout).unwrap();
     let mut compiler = Command::new("cc");
     compiler.args(["-Wall", "-Werror", "-o"]).arg(&program).arg(&source).args(flags.split_whitespace());
-    let built = compiler.output().unwrap();
+    let built = compiler.run_in_time().unwrap();
     assert!(built.status.success(), "{}", said(&built));
     let output = clean(prefix, &[program.to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
@@ -81,7 +78,7 @@ fn what_is_installed_works_there_and_goes_again() {
     calls_fanout(&prefix, place.path());
     for page in ["man1/tidewire-run.1", "man7/tidewire-pcap.7", "man3/pcap_fanout.3pcap"] {
         let page = prefix.join("share/man").join(page);
-        if is_there("man") {
+        if tidewire_testing::find("man").is_some() {
             let shown = clean(&prefix, &["man", "-l", page.to_str().unwrap()]);
             assert!(shown.status.success() && printed(&shown).len() > 20, "{}: {}", page.display(), said(&shown));
         }

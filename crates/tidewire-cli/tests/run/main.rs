@@ -9,7 +9,6 @@ mod programs;
 
 use std::{
     env, fs,
-    io::{BufRead as _, BufReader},
     os::unix::{fs::PermissionsExt as _, process::ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
@@ -19,6 +18,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
+use tidewire_testing::{Ends as _, InTime as _, Lines, missing};
 
 /// Nothing that is waited for takes longer, on a slow and busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,16 +32,22 @@ fn any_library() -> PathBuf {
 
 /// `tidewire run` with words behind it.
 fn command(words: &[&str]) -> Command {
+    command_after(&[], words)
+}
+
+/// The same, started by words before it.
+fn command_after(before: &[&str], words: &[&str]) -> Command {
     // What runs the tests may ignore signals (nohup, a job in the background), which its children then do as well.
-    let mut command = Command::new("env");
-    command.args(["--default-signal", env!("CARGO_BIN_EXE_tidewire"), "run"]).args(words);
+    let all = [before, &["env", "--default-signal", env!("CARGO_BIN_EXE_tidewire"), "run"], words].concat();
+    let mut command = Command::new(all[0]);
+    command.args(&all[1..]);
     command.env_remove("COLUMNS").stdin(Stdio::null());
     command.env("TIDEWIRE_PCAP_LIBRARY", any_library()).env_remove("LD_PRELOAD").env("PCAP_CONFIG", "");
     command
 }
 
 fn run(words: &[&str]) -> Output {
-    command(words).output().unwrap()
+    command(words).run_in_time().unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -104,7 +110,7 @@ fn the_library_comes_before_others() {
     let output = run(&["-n", "1", "sh", "-c", "echo $LD_PRELOAD"]);
     assert_eq!(printed(&output), [library.to_str().unwrap()]);
     let mut command = command(&["-n", "1", "sh", "-c", "echo $LD_PRELOAD"]);
-    let output = command.env("LD_PRELOAD", &library).output().unwrap();
+    let output = command.env("LD_PRELOAD", &library).run_in_time().unwrap();
     assert_eq!(printed(&output), [format!("{0}:{0}", library.display())]);
 }
 
@@ -177,7 +183,7 @@ fn every_signal_arrives_once() {
     thread::sleep(Duration::from_millis(300));
     assert_eq!(notes(), [expected.clone(), expected.clone()], "each signal once");
     kill_process(process, Signal::TERM).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = child.output_in_time("the command");
     assert_eq!(output.status.code(), Some(5), "{}", said(&output));
     assert!(notes().iter().all(|notes| *notes == format!("{expected}TERM\n")), "{:?}", notes());
 }
@@ -199,7 +205,7 @@ fn no_instance_outlives_a_run_that_is_killed() {
     let mut plain = noting(place.path(), &[]);
     assert!(processes(folder) >= 3);
     plain.kill().unwrap();
-    plain.wait().unwrap();
+    plain.wait_in_time("the process");
     wait_until("the instances go", || processes(folder) == 0);
     // What gives up its rights is not told by the kernel.
     // A number of seconds that nobody else sleeps.
@@ -216,7 +222,7 @@ fn no_instance_outlives_a_run_that_is_killed() {
         println!("skipped: setpriv cannot change the user here");
     }
     let _ = dropping.kill();
-    dropping.wait().unwrap();
+    dropping.wait_in_time("the process");
     wait_until("the instances of another user go", || processes(&format!("sleep\0{user}")) == 0);
 }
 
@@ -227,7 +233,7 @@ fn boards_do_not_stay() {
     fs::write(&stale, "left by a run that was killed").unwrap();
     let mut command =
         command(&["-n", "1", "sh", "-c", "echo $TIDEWIRE_COUNTERS; ls -l $TIDEWIRE_COUNTERS | cut -c1-10"]);
-    let output = command.env("XDG_RUNTIME_DIR", place.path()).output().unwrap();
+    let output = command.env("XDG_RUNTIME_DIR", place.path()).run_in_time().unwrap();
     let lines = printed(&output);
     assert!(lines[1].starts_with(place.path().to_str().unwrap()) && lines[0] == "-rw-------", "{lines:?}");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "{}", said(&output));
@@ -333,12 +339,15 @@ fn programs_that_cannot_be_helped_are_refused() {
     }
     let fine = run(&["-n", "1", "--", &write("good", b"#!/bin/sh\necho $0\n", 0o755)]);
     assert_eq!(printed(&fine), [path("good")], "{}", said(&fine));
-    let missing = command(&["true"]).env("TIDEWIRE_PCAP_LIBRARY", "/nonexistent").output().unwrap();
+    let missing = command(&["true"]).env("TIDEWIRE_PCAP_LIBRARY", "/nonexistent").run_in_time().unwrap();
     assert!(said(&missing).contains("TIDEWIRE_PCAP_LIBRARY: /nonexistent"), "{}", said(&missing));
     let warned = run(&["-n", "2", "true", "-w", "out.pcap"]);
     assert!(said(&warned).contains("all 2 instances write to out.pcap: write %i"), "{}", said(&warned));
     assert!(said(&warned).contains("does not load libpcap at its start"), "{}", said(&warned));
 }
+
+/// How long the drop-in library is built, at most: all tests wait for one, on a machine that may be slow and busy.
+const BUILD: Duration = Duration::from_secs(1200);
 
 /// The drop-in library as this build makes it.
 fn drop_in() -> PathBuf {
@@ -348,13 +357,13 @@ fn drop_in() -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--locked", "--offline", "-p", "tidewire-pcap", "--lib", "--profile", profile]);
     cargo.arg("--target-dir").arg(folder.parent().unwrap());
-    let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).run_within(BUILD).unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     folder.join("libtidewire_pcap.so")
 }
 
 fn ip(words: &str) {
-    let output = Command::new("ip").args(words.split(' ')).output().unwrap();
+    let output = Command::new("ip").args(words.split(' ')).run_in_time().unwrap();
     assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -401,11 +410,11 @@ fn tcpdump_shares(words: &[&str], filter: &[&str], steered_out: u32) {
     let mut command = command(&[&own, words, &program, filter].concat());
     let mut child =
         command.env("TIDEWIRE_PCAP_LIBRARY", library).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let lines = Lines::new(child.stderr.take().unwrap());
     let mut listening = 0;
     let mut said = Vec::new();
     while listening < 3 {
-        let Some(line) = lines.next() else { panic!("{words:?}: {said:?}") };
+        let Some(line) = lines.next("three listen") else { panic!("{words:?}: {said:?}") };
         // Two may begin to write at once, so that both are in one line.
         listening += line.matches("listening on").count();
         said.push(line);
@@ -422,8 +431,8 @@ fn tcpdump_shares(words: &[&str], filter: &[&str], steered_out: u32) {
         all().iter().map(|(numbers, _)| numbers.len()).sum::<usize>() >= FRAMES as usize
     });
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    said.extend(lines);
-    let status = child.wait().unwrap();
+    said.extend(lines.rest());
+    let status = child.wait_in_time("the process");
     assert_eq!((status.code(), status.signal()), (Some(0), None), "{said:?}");
     let shares = all();
     let mut numbers: Vec<u32> = shares.iter().flat_map(|(numbers, _)| numbers.clone()).collect();
@@ -458,8 +467,8 @@ fn tcpdump_over_one_interface() {
         if let Some(reason) = tidewire_gen::net::missing() {
             return println!("skipped: {reason}");
         }
-        if !Command::new("tcpdump").arg("--version").output().is_ok_and(|output| output.status.success()) {
-            return println!("skipped: there is no tcpdump");
+        if let Some(reason) = missing(&["tcpdump"]) {
+            return println!("skipped: {reason}");
         }
         let inside = thread::spawn(move || {
             tidewire_capture::sys::net::own_namespace().unwrap();

@@ -6,13 +6,13 @@ use std::{
     net::UdpSocket,
     os::unix::fs::PermissionsExt as _,
     path::Path,
-    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tidewire_testing::{Ends as _, missing};
 
 use super::{drop_in, frame, ip, numbers, text, wait_until};
 
@@ -47,6 +47,18 @@ struct Program {
     seen: fn(&Place<'_>, usize, &str) -> Seen,
 }
 
+/// Daemons find no folder in the machine's `/run` but those that they are given here: softflowd cannot begin without the one
+/// that it is compiled for, and a service manager made it, or did not. No option names another.
+const OWN_RUN: &[&str] = &[
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "mount -t tmpfs run /run && mkdir -p /run/softflowd/chroot && exec \"$@\"",
+    "sh",
+];
+
+/// Debian's Python, whose package scapy is; another one may come first in `PATH`.
 /// Each instance has a file for what it prints: Python's lines are not written as one.
 const SNIFF: &str = concat!(
     "exec /usr/bin/python3 '",
@@ -216,8 +228,8 @@ fn shares(program: &Program, library: &Path) {
     let (count, report) = (program.instances.to_string(), path("report"));
     let own = ["-n", &count, "--json", "--every", "100ms", "--report", report.to_str().unwrap()];
     let name = &words[0];
-    let mut command = super::command(&[&own, program.own, &["--"]].concat());
-    command.args(&words).env("TIDEWIRE_PCAP_LIBRARY", library).env("PATH", PATH);
+    let mut command = super::command_after(OWN_RUN, &[&own, program.own, &["--"]].concat());
+    command.args(&words).env("TIDEWIRE_PCAP_LIBRARY", library);
     command.stdout(fs::File::create(path("out")).unwrap()).stderr(fs::File::create(path("said")).unwrap());
     let mut child = command.spawn().unwrap();
     let trouble = |child: &mut std::process::Child| {
@@ -239,7 +251,7 @@ fn shares(program: &Program, library: &Path) {
         thread::sleep(Duration::from_millis(50));
     }
     kill_process(Pid::from_child(&child), program.signal).unwrap();
-    let status = child.wait().unwrap();
+    let status = child.wait_in_time("the process");
     assert!(status.success(), "{name}: {status}: {}", text(&path("said")));
     assert_eq!(sockets(), 0, "{name}: something still listens");
     let report = report();
@@ -261,25 +273,15 @@ fn shares(program: &Program, library: &Path) {
     }
 }
 
-/// Where daemons are, too.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-fn is_there(program: &str) -> bool {
-    PATH.split(':').any(|folder| Path::new(folder).join(program).exists())
-}
-
 #[test]
 fn programs_share() {
     if let Some(reason) = tidewire_gen::net::missing() {
         return println!("skipped: {reason}");
     }
-    if !Command::new("ip").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        return println!("skipped: there is no ip");
-    }
     let library = drop_in();
     let start = |program: &'static Program| {
-        if let Some(missing) = program.needs.iter().find(|needed| !is_there(needed)) {
-            println!("{}: skipped: there is no {missing}", program.words[0]);
+        if let Some(reason) = missing(program.needs) {
+            println!("{}: skipped: {reason}", program.words[0]);
             return None;
         }
         let library = library.clone();

@@ -113,6 +113,9 @@ impl Kernel {
             return Err(Refusal::Cannot(Error::Setting(text)));
         }
         let flows = traffic.flows();
+        if let Some((link, what)) = links.iter().find_map(|link| Some((link, link.loses_redirected()?))) {
+            return Err(Refusal::Cannot(Error::Interface { interface: link.name.clone(), what }));
+        }
         let (program, object) = load(if flows.is_some() { "flows" } else { "frames" }).map_err(Refusal::Cannot)?;
         let mut control = map(&object, "control", CONTROL_BYTES).map_err(Refusal::Cannot)?;
         let slots = map(&object, "slots", SLOT_BYTES * SLOTS as usize).map_err(Refusal::Cannot)?;
@@ -310,9 +313,7 @@ impl Kernel {
             thread::sleep(Duration::from_millis(5));
         }
         let interface = work.plan.interfaces.join(" and ");
-        let what = "takes no redirected frames; a veth does while its other end has an XDP program or GRO: \
-                    ethtool -K PEER gro on"
-            .into();
+        let what = "takes no redirected frames; at a veth's other end: ethtool -K PEER gro on".into();
         Err(Refusal::Cannot(Error::Interface { interface, what }))
     }
 }

@@ -367,7 +367,7 @@ impl Asked<'_> {
         let engine = self.own_engine(part)?.filter(|at| at.value != Engine::System);
         let what = match (&group, &engine, before) {
             (Some(at), ..) => format!("share its packets (group {})", at.value),
-            (None, Some(_), _) | (None, None, Some(_)) => "have an engine of its own".into(),
+            (None, Some(_), _) | (None, None, Some(_)) => "have a private engine".into(),
             (None, None, None) => return Ok(plain),
         };
         let message = format!("'{}' is no network interface, and cannot {what}", error::word(&part.asked));

@@ -9,6 +9,7 @@ use std::{
 
 use proptest::prelude::*;
 use tidewire_capture::live::{FanoutMode, LiveEngine};
+use tidewire_testing::InTime as _;
 
 use super::*;
 use tidewire_capture::locality::Key;
@@ -426,7 +427,7 @@ fn instances_know_their_place() {
 fn files_that_are_none_are_refused_at_once() {
     let place = tempfile::tempdir().unwrap();
     let fifo = place.path().join("fifo");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status_in_time().unwrap().success());
     let large = place.path().join("large");
     fs::write(&large, vec![b'#'; (64 << 10) + 1]).unwrap();
     let started = Instant::now();

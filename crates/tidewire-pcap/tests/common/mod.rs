@@ -12,6 +12,7 @@ use std::{
 };
 
 use tidewire_capture::{live::Interface, sys::net::own_namespace};
+use tidewire_testing::InTime as _;
 
 /// The link's ends: what is sent at the far end arrives at the near one.
 pub const NEAR: &str = "tw0";
@@ -43,7 +44,8 @@ pub fn library() -> &'static Path {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--locked", "--offline", "-p", "tidewire-pcap", "--lib", "--profile", profile]);
         cargo.arg("--target-dir").arg(profile_folder.parent().expect("a folder"));
-        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo runs");
+        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+        let built = built.run_within(Duration::from_secs(1200)).expect("cargo runs");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let path = profile_folder.join("libtidewire_pcap.so");
         assert!(path.exists(), "{}: it was built, but is not there", path.display());
@@ -84,9 +86,8 @@ impl Over {
 /// Why there can be no link, or one of `programs` is not there.
 pub fn missing(programs: &[&str]) -> Option<String> {
     static NAMESPACE: OnceLock<Option<String>> = OnceLock::new();
-    let absent = ["ip"].iter().chain(programs).find(|program| find(program).is_none());
-    if let Some(program) = absent {
-        return Some(format!("there is no `{program}`"));
+    if let Some(reason) = tidewire_testing::missing(&[&["ip"], programs].concat()) {
+        return Some(reason);
     }
     let tried = NAMESPACE.get_or_init(|| match thread::spawn(own_namespace).join() {
         Ok(Ok(())) => None,
@@ -96,15 +97,7 @@ pub fn missing(programs: &[&str]) -> Option<String> {
     tried.clone()
 }
 
-/// Where a program is.
-pub fn find(program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(program.into()).filter(|path: &PathBuf| path.exists());
-    }
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
-    folders.map(|folder: PathBuf| folder.join(program)).find(|path| path.exists())
-}
+pub use tidewire_testing::Signal;
 
 /// Runs `work` in a namespace of its own with a link that is up, where nothing is sent unasked.
 pub fn on_a_link<T: Send>(work: impl FnOnce() -> T + Send) -> T {
@@ -129,7 +122,7 @@ pub fn on_a_link<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 /// Runs `ip` in the calling thread's namespace.
 pub fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip");
+    let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -181,10 +174,10 @@ impl Running {
         })
     }
 
-    /// Sends a signal, by its name.
-    pub fn signal(&self, name: &str) {
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
         if self.ended.is_none() {
-            let _ = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status();
+            tidewire_testing::signal(&self.child, signal);
         }
     }
 

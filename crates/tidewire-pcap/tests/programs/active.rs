@@ -2,7 +2,9 @@
 
 use std::{process::Command, time::Duration};
 
-use crate::common::{FAR, NEAR, Over, Running, find, ip, missing, on_a_link, wait_until};
+use tidewire_testing::{InTime as _, find};
+
+use crate::common::{FAR, NEAR, Over, Running, ip, missing, on_a_link, wait_until};
 
 /// The host's address, and ours.
 const THERE: &str = "10.88.0.2";
@@ -29,7 +31,7 @@ fn host() -> Running {
     ip(&format!("link set {FAR} netns {id}"));
     for words in ["link set lo up", &format!("addr add {THERE}/24 dev {FAR}"), &format!("link set {FAR} up")] {
         let inside = format!("-t {id} -n ip {words}");
-        let status = Command::new("nsenter").args(inside.split(' ')).status().expect("nsenter");
+        let status = Command::new("nsenter").args(inside.split(' ')).status_in_time().expect("nsenter");
         assert!(status.success(), "{words}");
     }
     ip(&format!("addr add {HERE} dev {NEAR}"));

@@ -8,8 +8,10 @@ use std::{
     process::Command,
 };
 
+use tidewire_testing::{InTime as _, find};
+
 use crate::{
-    common::{Over, find, missing},
+    common::{Over, missing},
     list::Program,
     run::{Way, file},
     shared::{at_once, counted, difference, those_there},
@@ -74,7 +76,7 @@ fn decoded(path: &Path, options: &[&str], over: Over, variables: &[(&str, &str)]
     let mut command = Command::new(find("tcpdump").expect("it is there"));
     command.args(options).arg("-r").arg(path);
     over.put_under(&mut command);
-    let output = command.envs(variables.iter().copied()).output().expect("tcpdump runs");
+    let output = command.envs(variables.iter().copied()).run_in_time().expect("tcpdump runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -85,8 +87,8 @@ fn tcpdumps_own_captures_decode_to_the_same_text() {
         println!("skipped: no corpus at ../shared/corpus or in TIDEWIRE_CORPUS");
         return;
     };
-    if find("tcpdump").is_none() {
-        println!("skipped: there is no `tcpdump`");
+    if let Some(reason) = tidewire_testing::missing(&["tcpdump"]) {
+        println!("skipped: {reason}");
         return;
     }
     crate::common::library();

@@ -2,8 +2,10 @@
 
 use std::{path::PathBuf, process::Command, sync::OnceLock, time::Duration};
 
+use tidewire_testing::InTime as _;
+
 use crate::{
-    common::Ended,
+    common::{Ended, Signal},
     read,
     run::{Seat, Source},
 };
@@ -19,7 +21,7 @@ pub struct Program {
     /// The command.
     pub words: fn(&Seat) -> Vec<String>,
     /// What ends it.
-    pub signal: &'static str,
+    pub signal: Signal,
     /// What it made of the packets.
     pub records: Records,
     /// Whether it finds its libpcap by name, whatever is preloaded.
@@ -55,7 +57,7 @@ const PLAIN: Program = Program {
     name: "",
     needs: &[],
     words: |_| Vec::new(),
-    signal: "INT",
+    signal: Signal::INT,
     records: |_, _, _| Ok(Vec::new()),
     loads_by_name: false,
     reads_files: true,
@@ -133,13 +135,13 @@ pub static PROGRAMS: &[Program] = &[
         name: "softflowd",
         needs: &["softflowd"],
         words: softflowd,
-        signal: "TERM",
+        signal: Signal::TERM,
         records: |_, _, exports| read::netflow_5(exports),
         looks_at_each: true,
         // Its timeout is 0: it gets blocks of the system's library when they are full, and what is in the last one never.
         waits_for_ever: true,
         before_end: Some(|seat| {
-            let _ = Command::new("softflowctl").args(["-c", &seat.path("control"), "shutdown"]).output();
+            let _ = Command::new("softflowctl").args(["-c", &seat.path("control"), "shutdown"]).run_in_time();
             std::thread::sleep(Duration::from_millis(300));
         }),
         ..PLAIN
@@ -151,7 +153,7 @@ pub static PROGRAMS: &[Program] = &[
             let collector = format!("127.0.0.1:{}", seat.port);
             [command(&["fprobe", "-l2", "-fip", "-q20000"], seat.from("-i", "-r")), vec![collector]].concat()
         },
-        signal: "TERM",
+        signal: Signal::TERM,
         records: |_, _, exports| read::netflow_5(exports),
         reads_files: false,
         ..PLAIN
@@ -162,7 +164,7 @@ pub static PROGRAMS: &[Program] = &[
         words: |seat| {
             command(&["nfpcapd", "-t", "300", "-w", seat.folder.to_str().expect("a path")], seat.from("-i", "-r"))
         },
-        signal: "TERM",
+        signal: Signal::TERM,
         records: nfpcapd,
         own_socket: true,
         ..PLAIN
@@ -192,7 +194,7 @@ pub static PROGRAMS: &[Program] = &[
         name: "argus",
         needs: &["argus", "ra"],
         words: |seat| command(&["argus", "-F", "/dev/null", "-w", &seat.path("out")], seat.from("-i", "-r")),
-        signal: "TERM",
+        signal: Signal::TERM,
         records: argus,
         // 3.0.8.2: two of its threads race.
         crashes: true,
@@ -219,7 +221,7 @@ pub static PROGRAMS: &[Program] = &[
         name: "a program over libnids",
         needs: &["cc", "/usr/include/nids.h"],
         words: |seat| [vec![nids().to_str().expect("a path").to_owned()], seat.from("-i", "-r")].concat(),
-        signal: "TERM",
+        signal: Signal::TERM,
         records: |_, ended, _| Ok(ended.out.lines().map(str::to_owned).collect()),
         ..PLAIN
     },
@@ -231,7 +233,7 @@ pub static PROGRAMS: &[Program] = &[
             let Source::Device(device) = &seat.source else { return Vec::new() };
             command(&["/usr/bin/python3", script, device], Vec::new())
         },
-        signal: "TERM",
+        signal: Signal::TERM,
         records: |_, ended, _| Ok(ended.out.lines().map(str::to_owned).collect()),
         loads_by_name: true,
         reads_files: false,
@@ -287,7 +289,7 @@ fn nids() -> &'static PathBuf {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("nids");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/nids.c");
-        let output = Command::new("cc").args(["-O1", "-o"]).arg(&path).args([source, "-lnids", "-lpcap"]).output();
+        let output = Command::new("cc").args(["-O1", "-o"]).arg(&path).args([source, "-lnids", "-lpcap"]).run_in_time();
         let output = output.expect("cc runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         (folder, path)

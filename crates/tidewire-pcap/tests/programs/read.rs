@@ -2,9 +2,12 @@
 
 use std::{collections::BTreeMap, process::Command};
 
+use tidewire_testing::InTime as _;
+
 /// Runs a program over the system's library and returns what it prints.
 pub fn output(words: &[&str]) -> Result<String, String> {
-    let output = Command::new(words[0]).args(&words[1..]).output().map_err(|error| format!("{words:?}: {error}"))?;
+    let output =
+        Command::new(words[0]).args(&words[1..]).run_in_time().map_err(|error| format!("{words:?}: {error}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

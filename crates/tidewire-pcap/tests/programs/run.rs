@@ -9,6 +9,8 @@ use std::{
     time::Duration,
 };
 
+use tidewire_testing::InTime as _;
+
 use crate::{
     common::{Ended, NEAR, Over, Running, on_a_link, wait_until},
     list::Program,
@@ -81,7 +83,7 @@ const SETTLE: Duration = Duration::from_millis(1300);
 /// Packet sockets in this namespace, or the interface's XDP program.
 fn listeners() -> usize {
     let sockets = fs::read_to_string("/proc/thread-self/net/packet").unwrap_or_default().lines().count();
-    let link = Command::new("ip").args(["-o", "link", "show", "dev", NEAR]).output().map(|output| output.stdout);
+    let link = Command::new("ip").args(["-o", "link", "show", "dev", NEAR]).run_in_time().map(|output| output.stdout);
     let link = String::from_utf8_lossy(&link.unwrap_or_default()).into_owned();
     sockets.saturating_sub(1) + usize::from(link.split(' ').any(|word| word.starts_with("xdp") || word == "prog/xdp"))
 }
@@ -168,7 +170,7 @@ fn seat(source: Source, folder: &Path, index: usize) -> (Seat, UdpSocket) {
 
 fn start(program: &Program, way: &Way, seat: &Seat) -> Running {
     let words = (program.words)(seat);
-    let mut command = Command::new(crate::common::find(&words[0]).expect("it is there"));
+    let mut command = Command::new(tidewire_testing::find(&words[0]).expect("it is there"));
     command.args(&words[1..]);
     way.over.put_under(&mut command);
     command.envs(way.variables.iter().map(|(name, value)| (name, value)));

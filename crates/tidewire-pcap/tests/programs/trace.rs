@@ -14,8 +14,9 @@ use tidewire_gen::{
     Sizes,
     traffic::{Connections, Flows, TcpSettings, Traffic},
 };
+use tidewire_testing::{Ends as _, InTime as _, Signal, find};
 
-use crate::common::{FAR, find, ip, on_a_link, wait_until};
+use crate::common::{FAR, ip, on_a_link, wait_until};
 
 /// Frames in the order in which they are sent.
 pub struct Trace {
@@ -39,6 +40,7 @@ pub fn trace() -> &'static Trace {
         assert!(frames.len() > 100, "{} frames in {}", frames.len(), demo.display());
         frames.extend(encrypted(folder.path()));
         frames.extend(made_up());
+        whole_or_in_fragments(&mut frames);
         let file = folder.path().join("trace.pcap");
         write(&file, &frames);
         Trace { frames, file, _folder: folder }
@@ -60,6 +62,73 @@ impl Trace {
             }
             thread::sleep(PAUSE);
         }
+    }
+}
+
+/// Two ends of a conversation, in an order that does not depend on the direction.
+type Ends = [([u8; 4], [u8; 2]); 2];
+
+/// A packet of IPv4 by what the kernel's hash knows of it, and by the conversation that programs put it into.
+struct Shared {
+    /// Protocol, ends, and ports where the packet is no fragment: even those of a first fragment are not looked at
+    /// (flow_dissector.c, `FLOW_DISSECTOR_F_PARSE_1ST_FRAG`).
+    hashed: (u8, Ends),
+    /// Protocol and ends with ports; of a later fragment the first one's.
+    conversation: (u8, Ends),
+}
+
+/// What members of a group in mode `hash` get of these frames: `None` for what is not IPv4, or has options.
+fn shared(frames: &[Vec<u8>]) -> Vec<Option<Shared>> {
+    let mut ports = std::collections::BTreeMap::new();
+    let sorted = |mut ends: Ends| {
+        ends.sort_unstable();
+        ends
+    };
+    let decode = |frame: &Vec<u8>| {
+        let ip = frame.get(14..).filter(|ip| frame[12..14] == [8, 0] && ip.len() >= 24 && ip[0] == 0x45)?;
+        let part = |at: usize| <[u8; 4]>::try_from(&ip[at..at + 4]).expect("four bytes");
+        let (from, to, fragment) = (part(12), part(16), u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff);
+        let has_ports = matches!(ip[9], 6 | 17) && fragment & 0x1fff == 0;
+        let here = if has_ports { [[ip[20], ip[21]], [ip[22], ip[23]]] } else { [[0; 2]; 2] };
+        let of_datagram = if fragment == 0 { here } else { *ports.entry((from, to, [ip[4], ip[5]])).or_insert(here) };
+        let seen = if fragment == 0 { here } else { [[0; 2]; 2] };
+        Some(Shared {
+            hashed: (ip[9], sorted([(from, seen[0]), (to, seen[1])])),
+            conversation: (ip[9], sorted([(from, of_datagram[0]), (to, of_datagram[1])])),
+        })
+    };
+    frames.iter().map(decode).collect()
+}
+
+/// Leaves of each conversation its fragments, or where it has none all of it: the kernel hashes fragments without their
+/// ports, so that a datagram in fragments and the answer to it meet in one instance or not, as the boot's secret has it.
+/// What is left is shared in the same way on every boot: each conversation as a whole.
+fn whole_or_in_fragments(frames: &mut Vec<Vec<u8>>) {
+    let is_fragment = |frame: &[u8]| u16::from_be_bytes([frame[20], frame[21]]) & 0x3fff != 0;
+    let known = shared(frames);
+    let in_fragments: std::collections::BTreeSet<_> = frames
+        .iter()
+        .zip(&known)
+        .filter_map(|(frame, shared)| shared.as_ref().filter(|_| is_fragment(frame)))
+        .map(|shared| shared.conversation)
+        .collect();
+    assert!(!in_fragments.is_empty(), "there are no fragments to be shared");
+    let mut known = known.into_iter();
+    frames.retain(|frame| match known.next().flatten() {
+        Some(shared) => is_fragment(frame) || !in_fragments.contains(&shared.conversation),
+        None => true,
+    });
+}
+
+/// No secret of the kernel's hash decides what a program makes of the traffic.
+#[test]
+fn every_conversation_is_shared_as_a_whole() {
+    let mut found = std::collections::BTreeMap::new();
+    let known = shared(&trace().frames);
+    assert!(known.iter().flatten().count() > 500, "most is IPv4");
+    for shared in known.into_iter().flatten() {
+        let hashed = *found.entry(shared.conversation).or_insert(shared.hashed);
+        assert_eq!(hashed, shared.hashed, "a conversation of which the kernel hashes parts differently");
     }
 }
 
@@ -124,7 +193,7 @@ fn encrypted(folder: &Path) -> Vec<Vec<u8>> {
     let ec = "ec_paramgen_curve:prime256v1";
     let request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", ec, "-nodes", "-subj", "/CN=tide.example"];
     let files = ["-keyout", &key, "-out", &certificate, "-days", "30"];
-    assert!(quiet(&[&request[..], &files].concat()).status().expect("openssl").success(), "no certificate");
+    assert!(quiet(&[&request[..], &files].concat()).status_in_time().expect("openssl").success(), "no certificate");
     on_a_link(|| {
         ip("link set lo mtu 1500");
         let record = ["tcpdump", "-Z", "root", "-i", "lo", "-U", "-w", &capture, "tcp port 4433"];
@@ -138,13 +207,13 @@ fn encrypted(folder: &Path) -> Vec<Vec<u8>> {
         assert!(wait_until(Duration::from_secs(10), || listens() || listens4()), "openssl does not listen");
         for _ in 0..3 {
             // It ends with its input, which is empty: hello, keys, and the closing alert.
-            let _ = quiet(&["openssl", "s_client", "-connect", "127.0.0.1:4433", "-tls1_2"]).status();
+            let _ = quiet(&["openssl", "s_client", "-connect", "127.0.0.1:4433", "-tls1_2"]).status_in_time();
         }
         thread::sleep(Duration::from_millis(1200));
-        let _ = Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status();
-        let _ = tcpdump.wait();
+        tidewire_testing::signal(&tcpdump, Signal::INT);
+        tcpdump.wait_in_time("tcpdump");
         let _ = server.kill();
-        let _ = server.wait();
+        server.wait_in_time("openssl s_server");
     });
     let frames = frames_of(Path::new(&capture));
     assert!(frames.len() > 20, "{} frames were recorded", frames.len());

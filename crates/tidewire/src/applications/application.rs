@@ -116,7 +116,7 @@ impl<A> Application<A> {
         let refuse = |what: String| Err(Error::Setting { what });
         let Outlet { chunk_bytes, overlap_bytes, .. } = self.outlet;
         if chunk_bytes > CHUNK_BYTES_MAX {
-            return refuse(format!("a chunk of {chunk_bytes} bytes: at most {CHUNK_BYTES_MAX} are possible"));
+            return refuse(format!("a chunk of {chunk_bytes} bytes: the limit is {CHUNK_BYTES_MAX}"));
         }
         if overlap_bytes > 0 && overlap_bytes >= chunk_bytes {
             let what =
@@ -128,7 +128,7 @@ impl<A> Application<A> {
             return refuse(format!("priority {named}: priorities are 0 (the lowest) to 7"));
         }
         if !(1..=8).contains(&self.outlet.priorities) {
-            return refuse(format!("{} priorities: 1 to 8 are possible", self.outlet.priorities));
+            return refuse(format!("priorities must be 1 to 8, got {}", self.outlet.priorities));
         }
         self.outlet.priorities = self.outlet.priorities.max(named + 1);
         self.outlet.exceptions = self.filter.is_some() || self.rules.iter().any(|rule| rule.cutoff.is_some());

@@ -233,7 +233,7 @@ impl Members {
             None => Ok(None),
             Some(_) => Err(Error::Interface {
                 interface: name.clone(),
-                what: "is another kind of interface than it was; capture goes on when it is one of that kind".into(),
+                what: "is another kind of interface than it was; capture continues when it is one of that kind".into(),
             }),
         }
     }

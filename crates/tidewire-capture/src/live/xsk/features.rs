@@ -26,14 +26,14 @@ const ERROR: u16 = 2;
 
 /// What a driver can (`enum netdev_xdp_act`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Features(u64);
+pub(in crate::live) struct Features(u64);
 
 impl Features {
     /// What the driver of the interface of this number says.
     ///
     /// # Errors
     /// What the kernel says: `NotFound` before Linux 6.3.
-    pub(super) fn of(index: u32) -> io::Result<Self> {
+    pub(in crate::live) fn of(index: u32) -> io::Result<Self> {
         let socket = LinkSocket::generic()?;
         let family = ask(&socket, &request(CONTROL, GET_FAMILY, FAMILY_NAME, b"netdev\0"))?;
         let missing = || io::Error::from(io::ErrorKind::NotFound);
@@ -45,6 +45,11 @@ impl Features {
     /// It runs programs, and redirects frames.
     pub(super) fn redirects(self) -> bool {
         self.0 & 0b11 == 0b11
+    }
+
+    /// It sends frames that programs of other interfaces redirect to it (`NETDEV_XDP_ACT_NDO_XMIT`).
+    pub(in crate::live) fn transmits(self) -> bool {
+        self.0 & 1 << 2 != 0
     }
 
     /// It writes into AF_XDP sockets' memory.

@@ -32,6 +32,7 @@ mod slot;
 mod tests;
 
 pub use engine::{XdpCapture, XdpEngine};
+pub(in crate::live) use features::Features;
 pub use home::XdpAttachment;
 pub use plan::XskPlan;
 pub use probe::{Support, probe};

@@ -137,7 +137,7 @@ impl XskRing {
 
     fn gone(&self) -> Error {
         let what = if self.home.is_some() {
-            "the interface is gone, and its AF_XDP socket with it: what it had received was delivered; capture goes on when one \
+            "the interface is gone, and its AF_XDP socket with it: what it had received was delivered; capture continues when one \
              of this name appears"
         } else {
             "the interface is gone, and its AF_XDP sockets with it: what they had received was delivered; start again when it \

@@ -11,6 +11,7 @@ use tidewire_steer::{
     Compiled, Packet, Program as Steering, Settings, State,
     bpf::{Ending, Hook, Output},
 };
+use tidewire_testing::InTime as _;
 use tidewire_wire::LinkType;
 
 use super::*;
@@ -27,7 +28,7 @@ use crate::{
 const BOTH: [XdpMode; 2] = [XdpMode::Native, XdpMode::Generic];
 
 fn ip(arguments: &str) {
-    let status = Command::new("ip").args(arguments.split(' ')).status().expect("ip");
+    let status = Command::new("ip").args(arguments.split(' ')).status_in_time().expect("ip");
     assert!(status.success(), "ip {arguments}");
 }
 
@@ -40,7 +41,7 @@ fn switch_on(mtu: u32) {
     }
     for interface in ["tw0", "tw1"] {
         let is_up = || {
-            let output = Command::new("ip").args(["-o", "link", "show", interface]).output().expect("ip");
+            let output = Command::new("ip").args(["-o", "link", "show", interface]).run_in_time().expect("ip");
             String::from_utf8_lossy(&output.stdout).contains("state UP")
         };
         while !is_up() {

@@ -1,5 +1,7 @@
 use std::{os::fd::AsFd, process::Command, thread};
 
+use tidewire_testing::InTime as _;
+
 use super::*;
 use crate::sys::net::own_namespace;
 
@@ -67,7 +69,7 @@ fn a_refused_program_shows_the_verifier_s_last_lines() {
 fn an_attachment_goes_away_with_its_link() {
     let run = || {
         let attached = || {
-            let output = Command::new("ip").args(["-d", "link", "show", "tw1"]).output().unwrap();
+            let output = Command::new("ip").args(["-d", "link", "show", "tw1"]).run_in_time().unwrap();
             String::from_utf8_lossy(&output.stdout).contains("prog/xdp")
         };
         let drops = Program::load_with(XDP, &returns(1), Load { frags: true, attach: 0 }).unwrap();
@@ -76,10 +78,14 @@ fn an_attachment_goes_away_with_its_link() {
         let error = Link::xdp(drops.as_fd(), index, XdpMode::Native).expect_err("the loopback interface has none");
         assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
         assert!(
-            Command::new("ip").args(["link", "add", "tw0", "type", "veth", "peer", "tw1"]).status().unwrap().success()
+            Command::new("ip")
+                .args(["link", "add", "tw0", "type", "veth", "peer", "tw1"])
+                .status_in_time()
+                .unwrap()
+                .success()
         );
         // The file system still shows the namespace that it was mounted in.
-        let links = Command::new("ip").args(["-o", "link", "show", "tw1"]).output().unwrap();
+        let links = Command::new("ip").args(["-o", "link", "show", "tw1"]).run_in_time().unwrap();
         let index = String::from_utf8_lossy(&links.stdout).split(':').next().unwrap().trim().parse().unwrap();
         for mode in [XdpMode::Native, XdpMode::Generic] {
             let link = Link::xdp(drops.as_fd(), index, mode).unwrap();

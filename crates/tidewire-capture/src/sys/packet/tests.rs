@@ -10,6 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tidewire_testing::InTime as _;
+
 use crate::{
     LinkType,
     live::{
@@ -50,7 +52,7 @@ fn run() {
         return;
     };
     let Ok(mut tunnel) = tunnel().inspect_err(|error| println!("skipped: no tunnel: {error}")) else { return };
-    let status = Command::new("ip").args(["link", "set", NAME, "addrgenmode", "none", "up"]).status();
+    let status = Command::new("ip").args(["link", "set", NAME, "addrgenmode", "none", "up"]).status_in_time();
     assert!(status.is_ok_and(|status| status.success()));
     for workers in [1, 2] {
         let settings = LiveSettings { workers, ring_bytes: 4 << 20, ..LiveSettings::new([NAME]) };

@@ -36,8 +36,8 @@ impl PacketRing {
 
     pub(super) fn in_trouble(&self) -> Error {
         let what = match self.trouble {
-            Some((Trouble::Gone, _)) => "the interface is gone; capture goes on when one of this name appears",
-            _ => "the interface is down; capture goes on when it is up again",
+            Some((Trouble::Gone, _)) => "the interface is gone; capture continues when one of this name appears",
+            _ => "the interface is down; capture continues when it is up again",
         };
         Error::Interface { interface: self.marks.name.clone(), what: what.into() }
     }

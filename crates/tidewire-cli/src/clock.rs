@@ -1,0 +1,216 @@
+//! Times for people: in a time zone that is said, and in the form that `--time` asks for.
+
+use std::{
+    fmt::Write as _,
+    sync::{Arc, OnceLock},
+};
+
+use clap::ValueEnum;
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::failure;
+
+/// The forms of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimeForm {
+    /// `2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system.
+    Local,
+    /// The same in UTC.
+    Utc,
+    /// `2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`.
+    Iso,
+    /// `1795233648.885960`: seconds since 1970-01-01 00:00 UTC.
+    Epoch,
+}
+
+/// Turns timestamps into text. A copy is as good as the original.
+#[derive(Clone, Debug)]
+pub struct Clock(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    form: TimeForm,
+    /// Whether it was asked for.
+    is_asked: bool,
+    zone: TimeZone,
+    /// Abbreviation of the zone at the first time that became a cell: it stands in the title.
+    title_zone: OnceLock<String>,
+}
+
+/// Characters of a date, and of a date with a time to the second, in the forms `local` and `utc`.
+pub const DATE_CHARS: usize = 10;
+pub const SECOND_CHARS: usize = 19;
+
+impl Default for Clock {
+    /// Times in UTC.
+    fn default() -> Self {
+        Self::with(TimeForm::Utc, false, TimeZone::UTC)
+    }
+}
+
+impl Clock {
+    /// Times in the form that `--time` asks for. The zone is read now: once a capture from interfaces has begun, its file is
+    /// out of reach. One that is not known is reported, and UTC is used.
+    pub fn new(asked: Option<TimeForm>) -> Self {
+        let form = asked.unwrap_or(TimeForm::Local);
+        let zone = match form {
+            TimeForm::Local | TimeForm::Iso => TimeZone::try_system().ok().filter(|zone| !zone.is_unknown()),
+            TimeForm::Utc | TimeForm::Epoch => Some(TimeZone::UTC),
+        };
+        let zone = zone.unwrap_or_else(|| {
+            // Without TZ there is no /etc/localtime, which means UTC.
+            if let Some(name) = std::env::var_os("TZ").filter(|name| !name.is_empty()) {
+                failure::say(format_args!("TZ={}: no such time zone here; times are in UTC", name.display()));
+            }
+            TimeZone::UTC
+        });
+        Self::with(form, asked.is_some(), zone)
+    }
+
+    fn with(form: TimeForm, is_asked: bool, zone: TimeZone) -> Self {
+        Self(Arc::new(Inner { form, is_asked, zone, title_zone: OnceLock::new() }))
+    }
+
+    /// Whether `--time` was given.
+    pub fn is_asked(&self) -> bool {
+        self.0.is_asked
+    }
+
+    /// Whether a cell may be cut to its time of day where there is too little room.
+    pub fn has_brief_form(&self) -> bool {
+        matches!(self.0.form, TimeForm::Local | TimeForm::Utc)
+    }
+
+    /// A cell of a table, to the microsecond. Where the zone's offset is not the one that [`Clock::unit`] names, its
+    /// abbreviation follows.
+    pub fn cell(&self, ns: u64) -> String {
+        let (mut text, zone) = self.parts(ns, 6);
+        if self.has_brief_form() && *self.0.title_zone.get_or_init(|| zone.clone()) != zone {
+            let _ = write!(text, " {zone}");
+        }
+        text
+    }
+
+    /// What the cells are counted in, for their title: a time zone. `None` where cells name it themselves.
+    pub fn unit(&self) -> Option<&str> {
+        match self.0.form {
+            TimeForm::Local | TimeForm::Utc => self.0.title_zone.get().map(String::as_str),
+            TimeForm::Iso => None,
+            TimeForm::Epoch => Some("s since 1970"),
+        }
+    }
+
+    /// A time within a sentence, zone included, to the second.
+    pub fn sentence(&self, ns: u64) -> String {
+        let (text, zone) = self.parts(ns, 0);
+        match self.0.form {
+            TimeForm::Local | TimeForm::Utc => format!("{text} {zone}"),
+            TimeForm::Iso => text,
+            TimeForm::Epoch => format!("{text} s since 1970"),
+        }
+    }
+
+    /// A time that stands alone, to the nanosecond, for comma-separated values: `local` has the offset from UTC.
+    pub fn value(&self, ns: u64) -> String {
+        let (mut text, _) = self.parts(ns, 9);
+        if self.has_brief_form() {
+            push_offset(&mut text, self.offset_s(ns));
+        }
+        text
+    }
+
+    /// The text with this many decimals of a second (0, 6 or 9), and the zone's abbreviation.
+    fn parts(&self, ns: u64, decimals: usize) -> (String, String) {
+        let (seconds, below) = (ns / 1_000_000_000, ns % 1_000_000_000);
+        let fraction = match decimals {
+            0 => String::new(),
+            6 => format!(".{:06}", below / 1000),
+            _ => format!(".{below:09}"),
+        };
+        if self.0.form == TimeForm::Epoch {
+            return (format!("{seconds}{fraction}"), String::new());
+        }
+        let at = timestamp(ns);
+        let zone = self.0.zone.to_offset_info(at).abbreviation().to_owned();
+        let date = self.0.zone.to_datetime(at);
+        let gap = if self.0.form == TimeForm::Iso { 'T' } else { ' ' };
+        let mut text = format!(
+            "{:04}-{:02}-{:02}{gap}{:02}:{:02}:{:02}{fraction}",
+            date.year(),
+            date.month(),
+            date.day(),
+            date.hour(),
+            date.minute(),
+            date.second()
+        );
+        if self.0.form == TimeForm::Iso {
+            push_offset(&mut text, self.offset_s(ns));
+        }
+        (text, zone)
+    }
+
+    fn offset_s(&self, ns: u64) -> i32 {
+        self.0.zone.to_offset(timestamp(ns)).seconds()
+    }
+}
+
+/// Any number of nanoseconds since 1970 fits: 64 bits reach to 2554.
+fn timestamp(ns: u64) -> Timestamp {
+    Timestamp::from_nanosecond(i128::from(ns)).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Appends `Z` or `+01:00`.
+fn push_offset(text: &mut String, seconds: i32) {
+    if seconds == 0 {
+        return text.push('Z');
+    }
+    let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.unsigned_abs() / 60);
+    let _ = write!(text, "{sign}{:02}:{:02}", minutes / 60, minutes % 60);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(form: TimeForm, zone: &str) -> Clock {
+        Clock::with(form, true, TimeZone::posix(zone).unwrap())
+    }
+
+    const MIDEUROPE: &str = "CET-1CEST,M3.5.0,M10.5.0/3";
+    /// 2023-11-14 22:13:20 UTC, and a summer's day.
+    const WINTER: u64 = 1_700_000_000_123_456_789;
+    const SUMMER: u64 = 1_690_000_000_000_000_000;
+
+    #[test]
+    fn the_forms() {
+        let local = clock(TimeForm::Local, MIDEUROPE);
+        assert_eq!(local.unit(), None);
+        assert_eq!(local.cell(WINTER), "2023-11-14 23:13:20.123456");
+        assert_eq!(local.unit(), Some("CET"));
+        assert_eq!(local.sentence(WINTER), "2023-11-14 23:13:20 CET");
+        assert_eq!(local.value(WINTER), "2023-11-14 23:13:20.123456789+01:00");
+        let iso = clock(TimeForm::Iso, MIDEUROPE);
+        assert_eq!(iso.cell(WINTER), "2023-11-14T23:13:20.123456+01:00");
+        assert_eq!((iso.unit(), iso.value(SUMMER)), (None, "2023-07-22T06:26:40.000000000+02:00".into()));
+        let utc = Clock::default();
+        assert_eq!(utc.cell(WINTER), "2023-11-14 22:13:20.123456");
+        assert_eq!((utc.unit(), utc.value(WINTER)), (Some("UTC"), "2023-11-14 22:13:20.123456789Z".into()));
+        let epoch = clock(TimeForm::Epoch, MIDEUROPE);
+        assert_eq!((epoch.cell(WINTER), epoch.unit()), ("1700000000.123456".into(), Some("s since 1970")));
+        assert_eq!(clock(TimeForm::Iso, "NST3:30").value(0), "1969-12-31T20:30:00.000000000-03:30");
+    }
+
+    #[test]
+    fn a_time_of_another_offset_than_the_titles_says_so() {
+        let local = clock(TimeForm::Local, MIDEUROPE);
+        assert_eq!(local.cell(SUMMER), "2023-07-22 06:26:40.000000");
+        assert_eq!(local.cell(WINTER), "2023-11-14 23:13:20.123456 CET");
+        assert_eq!(local.unit(), Some("CEST"));
+    }
+
+    #[test]
+    fn every_timestamp_has_a_date() {
+        assert_eq!(Clock::default().cell(u64::MAX), "2554-07-21 23:34:33.709551");
+        assert_eq!(Clock::default().cell(951_782_400_000_000_000), "2000-02-29 00:00:00.000000");
+    }
+}

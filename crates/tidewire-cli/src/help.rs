@@ -1,0 +1,245 @@
+//! The help: commands in groups, the options of every day for `-h` and all of them for `--help`, examples.
+
+use clap::{Arg, Command};
+
+use crate::failure;
+
+/// Commands in groups, as `tidewire --help` lists them.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Look at traffic (files or interfaces)", &["flows", "streams", "follow", "match", "extract", "datagrams"]),
+    ("Capture", &["count", "top", "split", "check-steering"]),
+    ("Existing programs", &["run"]),
+    ("Make traffic", &["gen", "lab"]),
+];
+
+/// Headings whose options most runs do without: `-h` leaves them out.
+const SELDOM: [&str; 5] = ["Live", "Streams", "Fragments", "Delivery", "Memory and overload"];
+
+/// Options under these headings that `-h` shows all the same.
+const EVERYDAY: [&str; 4] = ["interface", "duration", "packets", "cutoff"];
+
+/// Options under other headings that `-h` leaves out.
+const OTHERS: [&str; 3] = ["workers", "config", "expression"];
+
+const EXAMPLES: &str = "\
+Examples:
+  tidewire flows capture.pcap                 who talked to whom
+  tidewire streams capture.pcap tcp port 80   what arrived, what is missing
+  tidewire follow capture.pcap 6              the conversation with id 6
+  tidewire match capture.pcap -e password     a pattern in streams
+  tidewire flows -i eth0 --duration 10s       live, as flows end
+
+tidewire COMMAND -h: its everyday options; tidewire COMMAND --help: all of them.";
+
+/// Examples of commands; `gen`, `split` and `run` have theirs beside their options.
+const OF_COMMANDS: [(&str, &str); 10] = [
+    (
+        "flows",
+        "\
+Examples:
+  tidewire flows capture.pcap
+  tidewire flows capture.pcap tcp port 80 --top bytes --limit 5
+  tidewire flows capture.pcap --columns start,client,server,bytes --time iso
+  tidewire flows -i eth0 --duration 1m --json > flows.jsonl",
+    ),
+    (
+        "streams",
+        "\
+Examples:
+  tidewire streams capture.pcap
+  tidewire streams capture.pcap host 192.0.2.10 --sort missing
+  tidewire streams capture.pcap --cutoff 16K --digest sha256 --json
+  tidewire streams -i eth0 --cutoff 64K --csv --time utc",
+    ),
+    (
+        "follow",
+        "\
+Examples:
+  tidewire follow capture.pcap 6
+  tidewire follow capture.pcap 6 --direction s2c --as raw > answer.bin
+  tidewire follow capture.pcap 6 --as hex",
+    ),
+    (
+        "match",
+        "\
+Examples:
+  tidewire match capture.pcap -e password -e '|0d 0a|Cookie:'
+  tidewire match capture.pcap -f patterns.txt --ignore-case --count
+  tidewire match -i eth0 -e 'hex:cafebabe' --stop-after 1",
+    ),
+    (
+        "extract",
+        "\
+Examples:
+  tidewire extract capture.pcap -o streams
+  tidewire extract capture.pcap tcp port 25 -o mail --fill marker
+  tidewire extract -i eth0 -o streams --cutoff 1M --duration 1h",
+    ),
+    (
+        "datagrams",
+        "\
+Examples:
+  tidewire datagrams capture.pcap
+  tidewire datagrams capture.pcap --policy windows --json",
+    ),
+    (
+        "count",
+        "\
+Examples:
+  tidewire count -i eth0
+  tidewire count -i eth0 -i eth1 --workers 2 --duration 10s
+  tidewire count -i eth0 tcp port 443 --json",
+    ),
+    (
+        "top",
+        "\
+Examples:
+  tidewire top -i eth0
+  tidewire top -i eth0 --workers 2 tcp",
+    ),
+    (
+        "check-steering",
+        "\
+Examples:
+  tidewire check-steering capture.pcap hash
+  tidewire check-steering capture.pcap 'tcp >-> steer_flow' --workers 8",
+    ),
+    (
+        "lab",
+        "\
+Examples:
+  tidewire lab net up -- tidewire gen udp -i tx0 --packets 1000",
+    ),
+];
+
+/// Completes the program's definition: groups of commands, usage, examples.
+pub fn completed(program: Command) -> Command {
+    let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let program = names.into_iter().fold(program, |program, name| program.mut_subcommand(name, of_command));
+    let template = template(&program);
+    let examples = possible(EXAMPLES);
+    let long = format!("{examples}\n\n{}", failure::EXIT_CODES);
+    program.help_template(template).after_help(examples).after_long_help(long)
+}
+
+/// Leaves the options out of `-h` that most runs do without. Not for the manual, which has them all.
+pub fn shortened(program: Command) -> Command {
+    let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let short = |arg: Arg| if is_everyday(&arg) { arg } else { arg.hide_short_help(true) };
+    names.into_iter().fold(program, |program, name| program.mut_subcommand(name, |command| command.mut_args(short)))
+}
+
+/// Examples without those of interfaces, where these are not built in.
+fn possible(examples: &str) -> String {
+    let is_possible = |line: &&str| cfg!(feature = "live") || !line.contains(" -i ");
+    examples.lines().filter(is_possible).collect::<Vec<_>>().join("\n")
+}
+
+fn of_command(command: Command) -> Command {
+    let examples = OF_COMMANDS.iter().find(|(name, _)| *name == command.get_name());
+    let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+    let captures = match (has("expression"), has("files"), has("stream")) {
+        (true, true, false) => Some(" [CAPTURE]..."),
+        (true, true, true) => Some(" <CAPTURE>... <STREAM>"),
+        (true, false, _) => Some(""),
+        _ => None,
+    };
+    let usage = captures.map(|words| format!("tidewire {} [OPTIONS]{words} [[--] <EXPR>...]", command.get_name()));
+    let command = match usage {
+        Some(usage) => command.override_usage(usage),
+        None => command,
+    };
+    match examples {
+        Some((_, examples)) => command.after_help(possible(examples)),
+        None => command,
+    }
+}
+
+fn is_everyday(arg: &Arg) -> bool {
+    let is_seldom = arg.get_help_heading().is_some_and(|heading| SELDOM.contains(&heading));
+    let name = arg.get_id().as_str();
+    if is_seldom { EVERYDAY.contains(&name) } else { !OTHERS.contains(&name) }
+}
+
+/// The template of the program's help: clap's own has no groups of commands.
+fn template(program: &Command) -> String {
+    let style = program.get_styles().get_header();
+    let mut text = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n");
+    for (title, names) in GROUPS {
+        let commands: Vec<&Command> = names.iter().filter_map(|name| program.find_subcommand(name)).collect();
+        if commands.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("\n{style}{title}:{style:#}\n"));
+        let name_style = program.get_styles().get_literal();
+        for command in commands {
+            let (name, about) = (command.get_name(), command.get_about().map(ToString::to_string).unwrap_or_default());
+            text.push_str(&format!("  {name_style}{name}{name_style:#}{:<1$}{about}\n", "", 16 - name.len().min(16)));
+        }
+    }
+    text + &format!("\n{style}Options:{style:#}\n{{options}}{{after-help}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::Program;
+
+    #[test]
+    fn every_command_is_in_one_group_and_fits_its_line() {
+        let program = Program::command();
+        for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let name = command.get_name();
+            let groups = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();
+            assert_eq!(groups, 1, "{name}");
+            let about = command.get_about().expect("what it is for").to_string();
+            assert!(about.len() <= 62 && !about.contains('{'), "{name}: {about}");
+            let examples = OF_COMMANDS.iter().any(|(known, _)| *known == name);
+            assert!(examples || command.get_after_help().is_some(), "{name} has no example");
+        }
+    }
+
+    /// What the examples say can be typed: every option in them exists, and takes that value.
+    #[test]
+    fn the_examples_are_understood() {
+        let program = completed(Program::command());
+        let mut run = 0;
+        let of_commands = program.get_subcommands().filter_map(|command| command.get_after_help());
+        let all: Vec<String> = of_commands.map(ToString::to_string).chain([possible(EXAMPLES)]).collect();
+        for line in all.iter().flat_map(|text| text.lines()).filter_map(|line| line.trim().strip_prefix("tidewire ")) {
+            let line = line.split("   ").next().unwrap_or(line);
+            if line.starts_with("COMMAND") || line.contains("sh -c") || line.contains(';') {
+                continue;
+            }
+            let words = words(line);
+            let parsed = program.clone().try_get_matches_from(std::iter::once("tidewire".to_owned()).chain(words));
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            run += 1;
+        }
+        assert!(run > if cfg!(feature = "live") { 30 } else { 12 }, "only {run} examples found");
+    }
+
+    /// A line's words as a shell takes them, up to what it redirects.
+    fn words(line: &str) -> Vec<String> {
+        let quoted = line.split('\'').enumerate();
+        let parts = quoted.flat_map(|(index, part)| match index % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        });
+        parts.take_while(|word| word != ">").collect()
+    }
+
+    #[test]
+    fn the_short_help_is_short() {
+        for command in
+            shortened(completed(Program::command())).get_subcommands_mut().filter(|command| !command.is_hide_set())
+        {
+            let short = command.clone().term_width(80).render_help().to_string();
+            let lines = short.lines().count();
+            assert!(lines <= 55, "{}: {lines} lines\n{short}", command.get_name());
+            assert!(short.contains("tidewire ") && short.contains("xample"), "{short}");
+        }
+    }
+}

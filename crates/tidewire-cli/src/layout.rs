@@ -1,0 +1,154 @@
+//! Which columns a table, or comma-separated values, have, and how times look there.
+
+use clap::Args;
+
+use crate::{
+    clock::{Clock, TimeForm},
+    failure::Failure,
+    rows::{Form, Row},
+};
+
+/// Heading of the help.
+const REPORT: &str = "Report";
+
+/// Options that choose columns.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ColumnOptions {
+    /// Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state
+    ///
+    /// Names are separated by commas and give the order. +NAME adds a column to the usual ones, -NAME leaves one out. An
+    /// unknown name is answered with all names.
+    ///
+    /// Without --columns, a table has the columns that fit into the terminal's width (or into COLUMNS, where that is set),
+    /// and says beneath a line what is remarkable and has no column. A column that is asked for never gives way.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, help_heading = REPORT)]
+    pub columns: Vec<String>,
+
+    /// All columns of the table that have an entry, however long its lines get
+    ///
+    /// less -S scrolls sideways.
+    #[arg(long, help_heading = REPORT)]
+    pub wide: bool,
+}
+
+/// The option that says how times look.
+#[derive(Args, Clone, Debug, Default)]
+pub struct TimeOption {
+    /// Times: local (TZ is honoured), utc, iso (ISO 8601, with the offset) or epoch (seconds) [default: local]
+    ///
+    /// local: in the time zone of TZ, else of the system, which the title names. epoch: seconds since 1970-01-01 00:00 UTC.
+    /// A table always has the column when it is given. Comma-separated values have start_time and end_time then, in place
+    /// of start_ns and end_ns. JSON always has nanoseconds since 1970.
+    #[arg(long, value_name = "FORM", value_enum, hide_possible_values = true, help_heading = REPORT)]
+    pub time: Option<TimeForm>,
+}
+
+/// What the options come to, for records of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    pub clock: Clock,
+    /// Exactly these columns, by index: of the table, or of the comma-separated values.
+    pub exactly: Option<Vec<usize>>,
+    /// Of the table: columns that are left out, and columns that are shown however narrow the terminal is.
+    pub without: Vec<usize>,
+    pub essential: Vec<usize>,
+    /// Whether lines may be of any length.
+    pub wide: bool,
+}
+
+impl Layout {
+    /// What the options come to for records of kind `R` in this form.
+    ///
+    /// # Errors
+    /// There is no such column: the message lists all of them.
+    pub fn of<R: Row>(columns: &ColumnOptions, time: &TimeOption, form: Form) -> Result<Self, Failure> {
+        let clock = Clock::new(time.time);
+        let mut layout = Self { wide: columns.wide, clock, ..Self::default() };
+        let header = R::csv_header(&layout.clock);
+        let names: Vec<&str> = match form {
+            Form::Csv => header.split(',').collect(),
+            Form::Table | Form::Json => R::COLUMNS.iter().map(|column| column.name).collect(),
+        };
+        let find = |name: &str| {
+            let place = names.iter().position(|known| known.eq_ignore_ascii_case(name));
+            place
+                .ok_or_else(|| Failure::Usage(format!("--columns: no column is called '{name}': {}", names.join(", "))))
+        };
+        let changes = columns.columns.iter().filter(|name| name.starts_with(['+', '-'])).count();
+        if changes != 0 && changes != columns.columns.len() {
+            let message = "--columns: either the columns themselves, or changes with + and - only, as in +start,-state";
+            return Err(Failure::Usage(message.into()));
+        }
+        if changes == 0 && !columns.columns.is_empty() {
+            layout.exactly = Some(columns.columns.iter().map(|name| find(name.trim())).collect::<Result<_, _>>()?);
+            return Ok(layout);
+        }
+        for name in &columns.columns {
+            match name.split_at(1) {
+                ("-", name) => layout.without.push(find(name)?),
+                (_, name) => layout.essential.push(find(name)?),
+            }
+        }
+        if form == Form::Csv && !layout.without.is_empty() {
+            layout.exactly = Some((0..names.len()).filter(|index| !layout.without.contains(index)).collect());
+        }
+        if layout.clock.is_asked() && form == Form::Table {
+            let times = R::COLUMNS.iter().enumerate().filter(|(_, column)| column.is_time).map(|(index, _)| index);
+            layout.essential.extend(times.filter(|index| !layout.without.contains(index)));
+        }
+        Ok(layout)
+    }
+
+    /// The line of names of comma-separated values.
+    pub fn csv_header<R: Row>(&self) -> String {
+        let header = R::csv_header(&self.clock);
+        match &self.exactly {
+            None => header,
+            Some(chosen) => {
+                let names: Vec<&str> = header.split(',').collect();
+                chosen.iter().filter_map(|&index| names.get(index).copied()).collect::<Vec<_>>().join(",")
+            }
+        }
+    }
+
+    /// Appends a record as a line of comma-separated values.
+    pub fn push_csv<R: Row>(&self, row: &R, out: &mut Vec<u8>) {
+        let begin = out.len();
+        row.push_csv(out, &self.clock);
+        if let Some(chosen) = &self.exactly {
+            let line = out.split_off(begin);
+            select(&line, chosen, out);
+        }
+    }
+}
+
+/// Appends the chosen values of a line of comma-separated ones (RFC 4180: commas within quotes separate nothing).
+fn select(line: &[u8], chosen: &[usize], out: &mut Vec<u8>) {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let mut is_quoted = false;
+    let values: Vec<&[u8]> = line
+        .split(|&byte| {
+            is_quoted ^= byte == b'"';
+            byte == b',' && !is_quoted
+        })
+        .collect();
+    for (place, &index) in chosen.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(values.get(index).copied().unwrap_or_default());
+    }
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_chosen_by_their_place() {
+        let mut out = b"before\n".to_vec();
+        select(b"1,\"a,\"\"b\"\",c\",,4\n", &[3, 1, 1, 2], &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "before\n4,\"a,\"\"b\"\",c\",\"a,\"\"b\"\",c\",\n");
+    }
+}

@@ -1,0 +1,97 @@
+//! Tables in terminals that are too narrow for them, and with columns that were chosen.
+
+use super::*;
+
+fn table(note: &str) -> Table {
+    arranged(note, Layout::default())
+}
+
+fn arranged(note: &str, layout: Layout) -> Table {
+    let mut table = Table::new(
+        &[Column::figures("ID", "id", 0), Column::words("CLIENT", "client", 0), Column::words("NOTE", "note", 1)],
+        &layout,
+    );
+    let aside = Aside { title: "NOTE", text: format!("noted {note}") };
+    let asides = if note.is_empty() { Vec::new() } else { vec![aside] };
+    table.row_with_notes(vec!["1".into(), "2001:db8:1111:2222::3".into(), note.into()], asides, Vec::new());
+    table
+}
+
+#[test]
+fn narrow_tables_drop_columns_then_cut_words_and_tell_both_beneath() {
+    assert_eq!(table("midstream").lines(None, false)[1..], [" 1  2001:db8:1111:2222::3  midstream"]);
+    let narrow = table("midstream").lines(Some(30), false);
+    assert_eq!(narrow, ["ID  CLIENT", " 1  2001:db8:1111:2222::3", "    noted midstream"]);
+    let narrower = table("midstream").lines(Some(20), false);
+    assert_eq!(narrower, ["ID  CLIENT", " 1  2001:db8…2222::3", "    noted midstream"]);
+}
+
+#[test]
+fn words_that_were_cut_are_told_beneath_where_a_line_is_long_enough() {
+    let columns = [Column::words("END", "end", 0), Column::words("WHY", "why", 0)];
+    let mut table = Table::new(&columns, &Layout::default());
+    table.row(vec!["a".repeat(10), "b".repeat(30)]);
+    let lines = table.lines(Some(40), false);
+    assert_eq!(lines[1].chars().count(), 40);
+    assert_eq!(lines[2..], [format!("    why {}", "b".repeat(30))]);
+}
+
+#[test]
+fn asides_share_lines() {
+    let columns = ["A", "B", "C"].map(|title| Column::words(title, title, 1));
+    let mut table = Table::new(&columns, &Layout::default());
+    let aside = |title, text: &str| Aside { title, text: text.into() };
+    let asides = vec![aside("A", "not told"), aside("B", "bbbb"), aside("C", "cccc"), aside("C", "dddd")];
+    table.row_with_notes(vec!["a".repeat(16), "b".into(), "c".into()], asides, vec!["note".into()]);
+    let lines = table.lines(Some(17), false);
+    assert_eq!(lines[1..], ["a".repeat(16), "    bbbb, cccc".into(), "    dddd".into(), "    note".into()]);
+}
+
+#[test]
+fn later_pieces_keep_to_the_titles() {
+    let mut table = table("");
+    assert_eq!(table.lines(Some(80), false)[0], "ID  CLIENT");
+    let asides = vec![Aside { title: "NOTE", text: "noted later".into() }];
+    table.row_with_notes(vec!["2".into(), "10.0.0.1".into(), "later".into()], asides, Vec::new());
+    assert_eq!(table.lines(Some(80), false), [" 2  10.0.0.1", "    noted later"]);
+}
+
+#[test]
+fn columns_without_a_cell_are_left_out() {
+    assert_eq!(table("").lines(None, false)[0], "ID  CLIENT");
+}
+
+#[test]
+fn chosen_columns_stay_and_stand_alone() {
+    let layout = Layout { exactly: Some(vec![2, 0]), ..Layout::default() };
+    assert_eq!(arranged("midstream", layout).lines(Some(9), false), ["NOTE       ID", "midstream   1"]);
+    let layout = Layout { essential: vec![2], without: vec![0], ..Layout::default() };
+    let lines = arranged("midstream", layout).lines(Some(24), false);
+    assert_eq!(lines[..2], ["CLIENT         NOTE", "2001:d…222::3  midstream"].map(str::to_owned));
+    let layout = Layout { wide: true, ..Layout::default() };
+    assert_eq!(arranged("midstream", layout).lines(Some(10), false)[1], " 1  2001:db8:1111:2222::3  midstream");
+    let layout = Layout { essential: vec![2], ..Layout::default() };
+    assert_eq!(arranged("", layout).lines(None, false)[0], "ID  CLIENT                 NOTE");
+}
+
+fn times(days: &[u64]) -> Table {
+    let columns = [Column::time("START", "start", 1), Column::words("CLIENT", "client", 0)];
+    let mut table = Table::new(&columns, &Layout::default());
+    for day in days {
+        let time = table.layout.clock.cell(1_700_000_000_123_456_789 + day * 86_400_000_000_000);
+        table.row(vec![time, "192.0.2.1:40000".into()]);
+    }
+    table
+}
+
+#[test]
+fn times_lose_their_date_before_a_column_goes() {
+    let full = times(&[0]).lines(Some(80), false);
+    assert_eq!(full, ["START (UTC)                 CLIENT", "2023-11-14 22:13:20.123456  192.0.2.1:40000"]);
+    let brief = times(&[0, 0]).lines(Some(40), false);
+    assert_eq!(brief[..2], ["START (UTC)   CLIENT", "22:13:20.123  192.0.2.1:40000"]);
+    // Of several days the date stays, and the fraction goes.
+    let brief = times(&[0, 1]).lines(Some(40), false);
+    assert_eq!(brief[1..], ["2023-11-14 22:13:20  192.0.2.1:40000", "2023-11-15 22:13:20  192.0.2.1:40000"]);
+    assert_eq!(times(&[0, 1]).lines(Some(30), false), ["CLIENT", "192.0.2.1:40000", "192.0.2.1:40000"]);
+}

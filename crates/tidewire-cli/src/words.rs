@@ -1,0 +1,116 @@
+//! Words that name captures, and behind them a filter expression, which needs no `--` before it.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use crate::failure::Failure;
+
+/// Words that a filter expression can begin with (pcap-filter(7)).
+const BEGINNINGS: &str = "\
+    aarp ah arp atalk broadcast carp clnp csnp decnet dir dst esis esp ether fddi gateway geneve greater host icmp \
+    icmp6 igmp igrp iih inbound ip ip6 ipx isis iso l1 l2 lat len less link lsp moprc mopdl mpls multicast net \
+    netbeui not outbound pim port portrange ppp pppoed pppoes proto protochain psnp radio rarp sctp slip snp src stp \
+    subtype tcp tr type udp vlan vrrp vxlan wlan";
+
+/// Whether a word begins a filter expression and names no file: `tcp`, `tcp[13]`, `!arp`, `(host`.
+fn begins(word: &OsStr) -> bool {
+    let Some(text) = word.to_str() else { return false };
+    let inner = text.trim_start_matches(['!', '(', ' ']);
+    let end = inner.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
+    // `tcp.pcap` and `ip/a.pcap` are names of files, there or not.
+    let is_name = matches!(inner[end..].chars().next(), Some('.' | '/' | '_'));
+    let is_operator = inner.is_empty() && !text.trim().is_empty();
+    (is_operator || !is_name && BEGINNINGS.split(' ').any(|known| known == &inner[..end])) && !Path::new(word).exists()
+}
+
+/// How many of these words name captures: all before the one that begins a filter expression.
+pub fn captures<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> usize {
+    words.into_iter().take_while(|word| !begins(word)).count()
+}
+
+/// The captures, and the filter expression behind them.
+///
+/// # Errors
+/// A capture stands behind the expression.
+pub fn split(words: &[PathBuf]) -> Result<(&[PathBuf], Option<String>), Failure> {
+    let (files, rest) = words.split_at(captures(words.iter().map(|word| word.as_os_str())));
+    if rest.is_empty() {
+        return Ok((files, None));
+    }
+    let expression: Vec<_> = rest.iter().map(|word| word.to_string_lossy()).collect();
+    // `80` or `www` may be the name of a file, too; one with a dot is hardly a host that is also in this directory.
+    let is_capture = |word: &&PathBuf| word.extension().is_some() && word.is_file();
+    if let Some(capture) = rest.iter().find(is_capture) {
+        return Err(Failure::Usage(format!(
+            "'{}' is a file, and stands within the filter expression that begins with '{}': name captures before it",
+            capture.display(),
+            expression[0]
+        )));
+    }
+    Ok((files, Some(expression.join(" "))))
+}
+
+/// Refuses a file that is not there with a hint, if it may have been meant for a filter expression.
+///
+/// # Errors
+/// There is no such file, and others were named before it.
+pub fn need_files(files: &[PathBuf]) -> Result<(), Failure> {
+    let looks_like_none = |file: &PathBuf| file.extension().is_none() && file.components().count() == 1;
+    let place =
+        files.iter().skip(1).position(|file| file.as_os_str() != "-" && looks_like_none(file) && !file.exists());
+    let Some(place) = place.map(|place| place + 1) else { return Ok(()) };
+    let (before, rest) = files.split_at(place);
+    let shown = |words: &[PathBuf]| words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    Err(Failure::Input(format!(
+        "{}: no such file; if it begins a filter expression, write -- before it: {} -- {}",
+        rest[0].display(),
+        shown(before),
+        shown(rest)
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(words: &[&str]) -> (usize, Option<String>) {
+        let words: Vec<PathBuf> = words.iter().map(PathBuf::from).collect();
+        let (files, expression) = split(&words).unwrap();
+        (files.len(), expression)
+    }
+
+    #[test]
+    fn an_expression_begins_with_a_word_of_the_language() {
+        assert_eq!(parts(&["a.pcap", "tcp", "port", "80"]), (1, Some("tcp port 80".into())));
+        assert_eq!(parts(&["a.pcap", "17", "tcp[13] = 2"]), (2, Some("tcp[13] = 2".into())));
+        assert_eq!(parts(&["a.pcap", "!", "arp"]), (1, Some("! arp".into())));
+        assert_eq!(parts(&["(host", "10.0.0.1", "or", "ip6)"]), (0, Some("(host 10.0.0.1 or ip6)".into())));
+        for name in ["tcp.pcap", "ip/a", "hosts", "portrange2", "-", "tcp_dump"] {
+            assert_eq!(parts(&["a.pcap", name, "b"]), (3, None), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_exists_is_a_capture() {
+        let folder = tempfile::tempdir().unwrap();
+        let (named, capture) = (folder.path().join("tcp"), folder.path().join("b.pcap"));
+        std::fs::write(&named, b"").unwrap();
+        std::fs::write(&capture, b"").unwrap();
+        assert!(!begins(named.as_os_str()));
+        let words = ["a.pcap".into(), "tcp".into(), capture];
+        assert!(split(&words).unwrap_err().to_string().contains("name captures before it"));
+    }
+
+    #[test]
+    fn a_word_that_is_neither_gets_a_hint() {
+        let words = ["a.pcap", "http", "80"].map(PathBuf::from);
+        let message = need_files(&words).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "http: no such file; if it begins a filter expression, write -- before it: a.pcap -- http 80"
+        );
+        assert!(need_files(&["nowhere", "b.pcap"].map(PathBuf::from)).is_ok());
+    }
+}

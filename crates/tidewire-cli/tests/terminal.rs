@@ -1,0 +1,132 @@
+//! What stands on a terminal: no escape sequences where `TERM` says that it has none, and nothing left over of a progress bar.
+//! script(1) makes the terminal.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tidewire_testing::{Ends as _, InTime as _};
+
+use common::*;
+
+fn has_script() -> bool {
+    let reason = tidewire_testing::missing(&["script"]);
+    reason.iter().for_each(|reason| println!("skipped: {reason}: it would make a terminal"));
+    reason.is_none()
+}
+
+/// All that a shell's line writes to a terminal of this kind. `press` is given the terminal's keyboard and what it shows.
+fn on_terminal(
+    kind: &str,
+    line: &str,
+    folder: &Path,
+    press: impl FnOnce(&mut dyn FnMut(&[u8]), &dyn Fn() -> String),
+) -> String {
+    let screen = folder.join("screen");
+    let program = Path::new(env!("CARGO_BIN_EXE_tidewire")).parent().unwrap().display();
+    // The shell outlives Ctrl-C.
+    let line = format!("trap : INT; PATH={program}:$PATH; stty cols 80 rows 24; {line}; echo ended");
+    let mut command = Command::new("script");
+    command.args(["-q", "-f", "-c", &line]).arg(&screen).env("TERM", kind).env("TZ", "UTC").env_remove("COLUMNS");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let shown = || String::from_utf8_lossy(&fs::read(&screen).unwrap_or_default()).into_owned();
+    let mut keys = child.stdin.take().unwrap();
+    press(&mut |bytes| keys.write_all(bytes).unwrap(), &shown);
+    until("the end", || shown().contains("ended"));
+    drop(keys);
+    child.wait_in_time("the process");
+    shown()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "waited for {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A capture that comes in pieces for as long as it is read: long enough for a progress bar.
+fn feed(path: &Path) -> impl FnOnce() + use<> {
+    let mut pcap = Pcap::new();
+    for port in 0..2000 {
+        conversation(&mut pcap, 10_000 + port, &[(false, b"question"), (true, &[b'x'; 1000])]);
+    }
+    let (bytes, path) = (pcap.bytes().to_vec(), path.to_owned());
+    move || {
+        let Ok(mut pipe) = fs::OpenOptions::new().write(true).open(path) else { return };
+        for piece in bytes.chunks(bytes.len() / 20) {
+            if pipe.write_all(piece).is_err() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        // And then it waits, as a network does.
+        thread::sleep(Duration::from_secs(3));
+    }
+}
+
+#[test]
+fn a_progress_bar_is_gone_when_the_run_is_interrupted() {
+    if !has_script() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status_in_time().unwrap().success());
+    let feeder = thread::spawn(feed(&pipe));
+    let line = format!("tidewire flows --limit 1 {}", pipe.display());
+    let screen = on_terminal("xterm", &line, folder.path(), |press, shown| {
+        until("a progress bar", || shown().contains("MB/s"));
+        thread::sleep(Duration::from_millis(2500));
+        press(&[3]);
+        until("that it waits", || shown().contains("waiting for the input"));
+        press(&[3]);
+    });
+    feeder.join().unwrap();
+    let (before, after) = screen.split_once("tidewire: interrupted").expect("said");
+    let bar = before.rfind("MB/s").expect("a bar");
+    assert!(before[bar..].contains("\x1b[K") || before[bar..].contains("\x1b[2K"), "the bar stays: {before:?}");
+    assert!(!after.contains("MB/s"), "the bar comes back: {after:?}");
+}
+
+#[test]
+fn a_plain_terminal_gets_no_escape_sequences() {
+    if !has_script() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("mixed.pcap");
+    fs::write(&capture, mixed().bytes()).unwrap();
+    let capture = capture.display();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status_in_time().unwrap().success());
+    let lines = [
+        format!("tidewire flows {capture}"),
+        format!("tidewire follow {capture} 1"),
+        format!("tidewire flows --bogus; tidewire flows -h; tidewire --help"),
+        format!("tidewire flows --limit 1 {}", pipe.display()),
+    ];
+    let feeder = thread::spawn(feed(&pipe));
+    for line in &lines {
+        let screen = on_terminal("dumb", line, folder.path(), |_, _| {});
+        // What script(1) says of itself stands in the first and last line.
+        assert!(screen.lines().count() > 3, "{screen}");
+        assert!(!screen.contains('\x1b'), "{line}: {screen:?}");
+    }
+    feeder.join().unwrap();
+    let bold = on_terminal("xterm", &lines[0], folder.path(), |_, _| {});
+    assert!(bold.contains("\x1b[1mID"), "{bold:?}");
+    let coloured = on_terminal("xterm", &lines[1], folder.path(), |_, _| {});
+    assert!(coloured.contains("\x1b[31mGET / HTTP") && !coloured.contains("> GET"), "{coloured:?}");
+    let plain = on_terminal("xterm", &format!("NO_COLOR=1 {}", lines[1]), folder.path(), |_, _| {});
+    assert!(plain.contains("> GET / HTTP") && plain.contains("< hello"), "{plain:?}");
+}

@@ -1,0 +1,15 @@
+//! What tests share: waits that end and say what they waited for, signals without a program, and which programs a test may
+//! count on. A dependency of tests only.
+//!
+//! A test waits by this crate and not by [`std::process::Child::wait`] and its like, which may wait for ever: a rule of the
+//! house (`tests/house.rs` of the lab) holds it.
+#![forbid(unsafe_code)]
+
+mod ends;
+mod lines;
+mod programs;
+
+pub use ends::{Ends, InTime, PATIENCE, join_in_time, signal, wait_until};
+pub use lines::Lines;
+pub use programs::{find, is_promised, missing, skip};
+pub use rustix::process::Signal;

@@ -1,0 +1,94 @@
+//! Lines of a pipe, each waited for no longer than is right.
+
+use std::{
+    io::{BufRead as _, BufReader, Read},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    thread,
+    time::Instant,
+};
+
+use crate::PATIENCE;
+
+/// Lines that a program writes; a thread reads them, so that the program never waits.
+pub struct Lines {
+    queue: Receiver<String>,
+}
+
+impl Lines {
+    /// Reads a pipe until it is closed. What is not UTF-8 is replaced.
+    pub fn new(pipe: impl Read + Send + 'static) -> Self {
+        let (tell, queue) = channel();
+        thread::spawn(move || {
+            let (mut pipe, mut line) = (BufReader::new(pipe), Vec::new());
+            while matches!(pipe.read_until(b'\n', &mut line), Ok(1..)) {
+                let text = String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned();
+                if tell.send(text).is_err() {
+                    // Nobody listens any more; what writes goes on.
+                    let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+                    return;
+                }
+                line.clear();
+            }
+        });
+        Self { queue }
+    }
+
+    /// The next line, or `None` at the end.
+    ///
+    /// # Panics
+    /// Where none comes within [`PATIENCE`]: with `what` was waited for.
+    pub fn next(&self, what: &str) -> Option<String> {
+        match self.queue.recv_timeout(PATIENCE) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("no line within {PATIENCE:?}: {what}"),
+        }
+    }
+
+    /// The first line that holds this text; those before it are dropped.
+    ///
+    /// # Panics
+    /// Where it does not come within [`PATIENCE`], or the pipe is closed before: with all lines that came.
+    pub fn until(&self, text: &str) -> String {
+        let begun = Instant::now();
+        let mut before = Vec::new();
+        loop {
+            match self.queue.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => before.push(line),
+                Err(RecvTimeoutError::Disconnected) => panic!("it ended without '{text}': {before:?}"),
+                Err(RecvTimeoutError::Timeout) => panic!("'{text}' does not come within {PATIENCE:?}: {before:?}"),
+            }
+        }
+    }
+
+    /// Every line until the pipe is closed.
+    ///
+    /// # Panics
+    /// Where it is not closed within [`PATIENCE`].
+    pub fn rest(&self) -> Vec<String> {
+        let begun = Instant::now();
+        let mut all = Vec::new();
+        loop {
+            match self.queue.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
+                Ok(line) => all.push(line),
+                Err(RecvTimeoutError::Disconnected) => return all,
+                Err(RecvTimeoutError::Timeout) => panic!("the pipe is not closed within {PATIENCE:?}: {all:?}"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_in_turn_and_end() {
+        let lines = Lines::new(&b"one\ntwo\nthree\nfour"[..]);
+        assert_eq!(lines.next("a line").as_deref(), Some("one"));
+        assert_eq!(lines.until("hre"), "three");
+        assert_eq!(lines.rest(), ["four"]);
+        assert_eq!(lines.next("nothing"), None);
+    }
+}
