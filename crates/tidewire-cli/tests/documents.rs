@@ -11,13 +11,13 @@ use tidewire_testing::InTime as _;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What a shell prints (both outputs), in 80 columns, in a directory that has the corpus and README's configuration file.
+/// What a shell prints (both outputs), in 80 columns, in a directory that has the corpus and the tour's configuration file.
 fn shell(line: &str) -> (String, i32) {
     let place = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(Path::new(ROOT).canonicalize().unwrap().join("tests"), place.path().join("tests"))
         .unwrap();
-    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
-    let settings = readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let tour = fs::read_to_string(Path::new(ROOT).join("docs/tour.md")).unwrap();
+    let settings = tour.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     fs::write(place.path().join("tidewire.toml"), settings).unwrap();
     let programs = Path::new(env!("CARGO_BIN_EXE_tidewire")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
@@ -83,6 +83,40 @@ fn what_the_documents_show_is_what_is_printed() {
         }
     }
     assert!(run >= 14, "only {run} blocks found");
+}
+
+/// The lines that README's picture shows, scene by scene; each begins with its command behind a prompt.
+fn scenes(picture: &str) -> Vec<Vec<String>> {
+    let mut scenes = Vec::<Vec<String>>::new();
+    for text in picture.split("<text ").skip(1) {
+        let text = text.split_once('>').unwrap().1.split_once("</text>").unwrap().0;
+        let pieces = text.split('<').enumerate().map(|(index, piece)| match piece.split_once('>') {
+            Some((_tag, text)) if index > 0 => text,
+            _ => piece,
+        });
+        let line = pieces.collect::<String>().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        if line.starts_with("$ ") {
+            scenes.push(Vec::new());
+        }
+        scenes.last_mut().unwrap().push(line);
+    }
+    scenes
+}
+
+/// README's picture (`scripts/picture.sh`) shows what the commands print today.
+#[test]
+fn the_picture_is_fresh() {
+    let picture = fs::read_to_string(Path::new(ROOT).join("docs/terminal.svg")).unwrap();
+    let scenes = scenes(&picture);
+    assert!(scenes.len() >= 3, "{} scenes", scenes.len());
+    for scene in scenes {
+        let command = scene[0].strip_prefix("$ ").unwrap();
+        let (printed, code) = shell(&format!("cd tests/corpus/demo && {command}"));
+        assert_eq!(code, 0, "{command}: {printed}");
+        // Empty lines take no place in the picture's text.
+        let printed: Vec<&str> = printed.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(scene[1..], printed, "{command}: scripts/picture.sh records the picture anew");
+    }
 }
 
 #[test]
