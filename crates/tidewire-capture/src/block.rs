@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::{Error, limits::PAGE_BYTES};
 use tidewire_core::{Batch, Frame};
 
@@ -114,6 +116,13 @@ pub trait Source: Send {
     /// an error goes on with what is left: the other files of a [`Merge`](crate::Merge), otherwise the end.
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error>;
 
+    /// Waits until [`fill`](Self::fill) has something to read, at most so long; false: nothing came. A source that cannot
+    /// say returns true, and `fill` waits.
+    fn wait(&mut self, most: Duration) -> bool {
+        let _ = most;
+        true
+    }
+
     /// Bytes read so far from the files as they lie on disk (compressed bytes of a compressed one).
     fn bytes_read(&self) -> u64;
 
@@ -124,6 +133,10 @@ pub trait Source: Send {
 impl<S: Source + ?Sized> Source for Box<S> {
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
         (**self).fill(block)
+    }
+
+    fn wait(&mut self, most: Duration) -> bool {
+        (**self).wait(most)
     }
 
     fn bytes_read(&self) -> u64 {

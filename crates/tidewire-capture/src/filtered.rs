@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::{Block, Error, Filter, Source};
 
 /// What a filter leaves of another source. Frames that do not match are dropped from the block; no byte is copied.
@@ -64,6 +66,10 @@ impl<S: Source> Source for Filtered<S> {
         }
         block.clear();
         self.failure.take().map_or(Ok(false), Err)
+    }
+
+    fn wait(&mut self, most: Duration) -> bool {
+        self.ended || self.source.wait(most)
     }
 
     fn bytes_read(&self) -> u64 {

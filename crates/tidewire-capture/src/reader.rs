@@ -14,6 +14,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 use tidewire_core::Frame;
 
@@ -97,10 +98,12 @@ impl Reader {
     }
 
     pub(crate) fn open_as(path: &Path, keep_open: bool, piece_bytes: usize) -> Result<Self, Error> {
-        if path.as_os_str() == "-" {
-            return Self::from_stream(path, std::io::stdin());
-        }
         let bytes_read = Arc::new(AtomicU64::new(0));
+        if path.as_os_str() == "-" {
+            let stream = Box::new(Pipe::stdin(Arc::clone(&bytes_read)));
+            let opening = Opening { path: path.to_path_buf(), bytes_read, bytes_total: None, piece_bytes };
+            return opening.recognise(stream);
+        }
         let (stream, bytes_total) = input::open(path, keep_open, Arc::clone(&bytes_read))?;
         Opening { path: path.to_path_buf(), bytes_read, bytes_total, piece_bytes }.recognise(stream)
     }
@@ -189,6 +192,11 @@ impl Source for Reader {
         }
         block.clear();
         self.ending.take().map_or(Ok(false), Err)
+    }
+
+    /// Pipes that are not compressed can say: elsewhere bytes may lie between the pipe and here.
+    fn wait(&mut self, most: Duration) -> bool {
+        self.ended || self.rest_is_new || self.stream.wait(most)
     }
 
     fn bytes_read(&self) -> u64 {

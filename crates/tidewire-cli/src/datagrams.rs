@@ -103,7 +103,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let layout = Layout::of::<Entry>(&options.columns, &TimeOption::default(), form)?;
     let session = Session::new(common)?;
-    let sink = common.live.is_on().then(|| Sink::stdout::<Entry>(form, &layout, common.limit, &session.stop));
+    let sink = common.is_unending().then(|| Sink::stdout::<Entry>(form, &layout, common.limit, &session.stop));
     let make = |_| Datagrams { counts_only: limit == 0, sink: sink.clone(), ..Datagrams::default() };
     let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
     let (mut entries, mut rebuilt, mut rejected) = (Vec::new(), 0, 0);

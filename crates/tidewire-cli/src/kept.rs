@@ -36,7 +36,7 @@ pub enum Key {
 pub struct Selection {
     /// Order by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server [default: id]
     ///
-    /// Records of interfaces are printed as they end; with --sort or --top all of them are when the capture ends.
+    /// Records of interfaces and pipes are printed as they end; with --sort or --top all of them are when the input ends.
     #[arg(long, value_name = "KEY", value_enum, hide_possible_values = true, help_heading = "Report")]
     pub sort: Option<Key>,
 
@@ -77,7 +77,7 @@ pub struct Order {
 impl Selection {
     /// Whether records are printed as streams end.
     pub fn is_unending(&self, common: &Common) -> bool {
-        common.live.is_on() && self.sort.is_none() && self.top.is_none()
+        common.is_unending() && self.sort.is_none() && self.top.is_none()
     }
 
     /// How records are printed.

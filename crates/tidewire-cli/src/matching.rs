@@ -222,7 +222,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let form = Form::of(options.json, options.csv);
     let layout = Layout::of::<Hit<'_>>(&options.columns, &TimeOption::default(), form)?;
     let session = Session::new(&common)?;
-    let is_unending = keeps && common.live.is_on();
+    let is_unending = keeps && common.is_unending();
     let sink = is_unending.then(|| Sink::stdout::<Hit<'_>>(form, &layout, common.limit, &session.stop));
     let make = |_| Matcher {
         patterns: &patterns,

@@ -1,6 +1,6 @@
 //! The options that all subcommands share: their definition, and what they set.
 
-use std::path::PathBuf;
+use std::{fs::File, os::fd::AsFd as _, path::PathBuf};
 
 use clap::Args;
 use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, KeyIds, Mode};
@@ -227,6 +227,22 @@ impl Common {
             return Err(Failure::Usage("'-' is named twice, but there is one standard input".into()));
         }
         Ok(Capture::files(files.iter().cloned()))
+    }
+
+    /// Whether the input may go on for ever: interfaces, or a pipe. Then records are printed as streams end.
+    pub fn is_unending(&self) -> bool {
+        self.live.is_on() || self.is_pipe()
+    }
+
+    /// Whether packets come from one pipe, device or terminal.
+    pub fn is_pipe(&self) -> bool {
+        let [path] = &self.files[..] else { return false };
+        let metadata = if path.as_os_str() == "-" {
+            std::io::stdin().as_fd().try_clone_to_owned().and_then(|descriptor| File::from(descriptor).metadata())
+        } else {
+            std::fs::metadata(path)
+        };
+        metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
     }
 
     /// Refuses a mode in which a subcommand that needs the streams' bytes gets none.

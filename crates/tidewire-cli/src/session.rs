@@ -30,6 +30,12 @@ const PROGRESS_BYTES_MIN: u64 = 64 << 20;
 /// Nobody wonders before whether Ctrl-C was noticed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How often records of a pipe are printed.
+const FLUSH: Duration = Duration::from_millis(200);
+
+/// Silence after which a connection of a pipe that is over has its record printed, as of interfaces.
+const REPORT_CLOSED: Duration = Duration::from_secs(1);
+
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Whether a progress bar stands on the terminal's last line.
@@ -86,8 +92,10 @@ impl<'a> Session<'a> {
         let capture = self.common.capture(mode)?.stop_when(&self.stop);
         let outcome = if self.common.live.is_on() {
             live::run(capture, &self.common.live, &self.stop, sinks, &self.writable, make)?
-        } else {
+        } else if sinks.is_empty() {
             read(capture, &mut make)?
+        } else {
+            read_unending(capture, sinks, &mut make)?
         };
         let live = live::report_of(&outcome);
         let Outcome { handlers, ledger, damages, elapsed, interrupted, .. } = outcome;
@@ -110,6 +118,27 @@ fn read<H: Handler + Send>(
     DONE.store(true, Ordering::Relaxed);
     bar.clear();
     outcome
+}
+
+/// Reads a pipe, whose records are printed as they come.
+fn read_unending<H: Handler + Send>(
+    capture: Capture<'_>,
+    sinks: &[&Sink],
+    make: &mut impl FnMut(usize) -> H,
+) -> Result<Outcome<H>, Failure> {
+    let mut flushed = Instant::now();
+    let flush = |_: Progress| {
+        if flushed.elapsed() >= FLUSH {
+            sinks.iter().for_each(|sink| sink.flush());
+            flushed = Instant::now();
+        }
+    };
+    let outcome = capture.report_closed(REPORT_CLOSED).on_progress(flush).run(make);
+    DONE.store(true, Ordering::Relaxed);
+    for sink in sinks {
+        sink.finish()?;
+    }
+    Ok(outcome?)
 }
 
 /// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is

@@ -167,6 +167,43 @@ fn standard_input() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+/// As `tcpdump -w - | tidewire flows -`: a record comes soon after its connection has ended, while the pipe is open.
+#[test]
+fn records_of_a_pipe_come_as_streams_end() {
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, b"hello"), (true, b"good day")]);
+    let forms: [&[&str]; 4] = [
+        &["flows", "--json", "-"],
+        &["streams", "--csv", "-", "-j", "2"],
+        &["flows", "-"],
+        &["match", "-e", "good", "--json", "-"],
+    ];
+    for arguments in forms {
+        let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(pcap.bytes()).unwrap();
+        // A line with the client's port, not that of names.
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        let (tell, told) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            while std::io::BufRead::read_line(&mut out, &mut text).is_ok_and(|bytes| bytes > 0) {
+                if text.contains("40000") {
+                    let _ = tell.send(());
+                }
+            }
+            text
+        });
+        let came = told.recv_timeout(Duration::from_secs(20));
+        assert!(child.try_wait().unwrap().is_none(), "the pipe is open");
+        drop(input);
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let text = reader.join().unwrap();
+        assert!(came.is_ok(), "{arguments:?}: nothing came before the end: {text}");
+        assert_eq!(text.matches("40000").count(), 1, "{text}");
+    }
+}
+
 #[test]
 fn damage_is_told_and_what_came_before_is_processed() {
     let bench = Bench::new();

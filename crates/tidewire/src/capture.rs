@@ -213,6 +213,16 @@ impl<'a> Capture<'a> {
         self
     }
 
+    /// Reports the end of a connection (`close`) once it is over and was silent for this long, instead of when it is
+    /// forgotten: for inputs without an end, such as a pipe from tcpdump. Packets that come later belong to no stream, and
+    /// have the fate [`Fate::AfterClose`](crate::Fate). By packet time; where nothing comes from a pipe, the wall clock
+    /// counts. Zero: when it is forgotten, the default of files.
+    #[must_use]
+    pub fn report_closed(mut self, after: Duration) -> Self {
+        self.config.report_closed_ns = nanoseconds(after);
+        self
+    }
+
     /// Bounds what each worker buffers: out-of-order bytes, chunks and fragments.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
@@ -236,7 +246,8 @@ impl<'a> Capture<'a> {
         self
     }
 
-    /// Called on the calling thread after each block of packets (a quarter of a megabyte or so).
+    /// Called on the calling thread after each block of packets (a quarter of a megabyte or so), and with
+    /// [`report_closed`](Self::report_closed) also while nothing comes from a pipe, five times a second.
     #[must_use]
     pub fn on_progress(mut self, call: impl FnMut(Progress) + 'a) -> Self {
         self.progress = Some(Box::new(call));
@@ -310,7 +321,8 @@ impl<'a> Capture<'a> {
             #[cfg(feature = "live")]
             Input::Live(_) => return Err(Error::Setting { what: "interfaces are not read like files".into() }),
         };
-        Ok((Reading::new(source, filter, self.progress, self.stop, again), self.config))
+        let reading = Reading::new(source, filter, self.progress, self.stop, again);
+        Ok((reading.notice_silence(self.config.report_closed_ns != 0), self.config))
     }
 
     fn classifier(&self) -> Result<Option<Box<dyn Classify>>, Error> {

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use tidewire_capture::{Block, Error as CaptureError, Filter, Filtered, Source};
@@ -24,7 +24,25 @@ pub(crate) struct Reading<'a> {
     damages: Vec<CaptureError>,
     interrupted: bool,
     begun: Instant,
+    /// Whether silence of the input is to be noticed.
+    notices_silence: bool,
+    /// When the last frames came, and their clock.
+    heard: Instant,
+    clock_ns: u64,
 }
+
+/// What comes next of an input.
+pub(crate) enum Next {
+    /// The block has frames.
+    Frames,
+    /// Nothing came for so long behind a frame of this clock.
+    Silence(Duration, u64),
+    /// It ended, or its end is wished.
+    End,
+}
+
+/// How long an input is waited for before its silence is looked at.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 enum From {
     All(Box<dyn Source>),
@@ -55,7 +73,16 @@ impl<'a> Reading<'a> {
             damages: Vec::new(),
             interrupted: false,
             begun: Instant::now(),
+            notices_silence: false,
+            heard: Instant::now(),
+            clock_ns: 0,
         }
+    }
+
+    /// Whether [`Next::Silence`] is told of.
+    pub(crate) fn notice_silence(mut self, notice: bool) -> Self {
+        self.notices_silence = notice;
+        self
     }
 
     /// The file that is read, where it is one plain file.
@@ -63,28 +90,37 @@ impl<'a> Reading<'a> {
         self.again.as_deref()
     }
 
-    /// Fills `block` with the next frames; false at the end, or when it is wished.
-    pub(crate) fn next(&mut self, block: &mut Block) -> bool {
+    /// Fills `block` with the next frames.
+    pub(crate) fn next(&mut self, block: &mut Block) -> Next {
         loop {
             if self.stop.is_raised() {
                 self.interrupted = true;
-                return false;
+                return Next::End;
             }
-            let filled = match &mut self.source {
-                From::All(source) => source.fill(block),
-                From::Some(source) => source.fill(block),
+            let source: &mut dyn Source = match &mut self.source {
+                From::All(source) => source,
+                From::Some(source) => source,
             };
-            match filled {
+            if self.notices_silence && !source.wait(PATIENCE) {
+                self.report();
+                return Next::Silence(self.heard.elapsed(), self.clock_ns);
+            }
+            match source.fill(block) {
                 Ok(true) => {
-                    self.packets += block.batch().frames.len() as u64;
+                    let frames = block.batch().frames;
+                    self.packets += frames.len() as u64;
+                    self.clock_ns = frames.last().map_or(self.clock_ns, |frame| frame.clock_ns);
+                    if self.notices_silence {
+                        self.heard = Instant::now();
+                    }
                     self.report();
-                    return true;
+                    return Next::Frames;
                 }
-                Ok(false) => return false,
+                Ok(false) => return Next::End,
                 Err(damage) => self.damages.push(damage),
             }
             if self.damages.len() >= DAMAGES_MAX {
-                return false;
+                return Next::End;
             }
         }
     }

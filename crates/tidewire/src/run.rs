@@ -6,13 +6,18 @@ use std::{
     path::Path,
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tidewire_capture::Block;
 use tidewire_core::{Classify, Config, Engine, Handler, Ledger, Share};
 
-use crate::{Error, Outcome, history::FileHistory, reading::Reading};
+use crate::{
+    Error, Outcome,
+    history::FileHistory,
+    reading::{Next, Reading},
+};
 
 /// Blocks on their way to one worker, of 256 KiB each: enough that a worker that meets a costly block does not hold
 /// up the others at once, few enough to stay in the cache that cores share.
@@ -38,12 +43,24 @@ fn engine<H: Handler>(
     engine
 }
 
+/// The clock after silence of an input: connections that are over are reported, and nothing else. Packets that wait
+/// somewhere before us may have earlier timestamps than the wall clock.
+fn tick_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
+    let is_over = silence.as_nanos() > u128::from(report_ns);
+    if is_over { clock_ns.saturating_add(report_ns).saturating_add(1) } else { 0 }
+}
+
 /// One worker on the calling thread.
 pub(crate) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker: Worker<H>) -> Outcome<H> {
+    let report_ns = config.report_closed_ns;
     let mut engine = engine(config, Share::ALL, worker, reading.again());
     let mut block = Block::new();
-    while reading.next(&mut block) {
-        engine.process(&block.batch());
+    loop {
+        match reading.next(&mut block) {
+            Next::Frames => engine.process(&block.batch()),
+            Next::Silence(silence, clock_ns) => engine.tick(tick_ns(report_ns, silence, clock_ns)),
+            Next::End => break,
+        }
     }
     engine.finish();
     let (handler, ledger) = engine.into_parts();
@@ -74,7 +91,7 @@ pub(crate) fn together<H: Handler + Send>(
                 catch_unwind(work).map_err(|panic| message(panic.as_ref()))
             }));
         }
-        distribute(&mut reading, &queues, &spare);
+        distribute(&mut reading, &queues, &spare, config.report_closed_ns);
         drop(queues);
         let join = |thread: thread::ScopedJoinHandle<'_, Result<_, String>>| {
             thread.join().unwrap_or_else(|panic| Err(message(panic.as_ref())))
@@ -91,26 +108,42 @@ pub(crate) fn together<H: Handler + Send>(
     Ok(reading.outcome(handlers, ledger))
 }
 
+/// What every worker is handed.
+#[derive(Clone)]
+enum Handed {
+    Frames(Arc<Block>),
+    /// No packet came; see [`Engine::tick`].
+    Tick(u64),
+}
+
 /// Reads block after block and hands each to every worker, until the input ends or a worker is gone.
-fn distribute(reading: &mut Reading<'_>, queues: &[Sender<Arc<Block>>], spare: &Receiver<Block>) {
+fn distribute(reading: &mut Reading<'_>, queues: &[Sender<Handed>], spare: &Receiver<Block>, report_ns: u64) {
     loop {
         // Never waits for a spare one: what is under way is bounded by the queues, and a worker that panics may
         // keep blocks for itself.
         let mut block = spare.try_recv().unwrap_or_default();
-        if !reading.next(&mut block) {
-            return;
-        }
-        let block = Arc::new(block);
+        let handed = match reading.next(&mut block) {
+            Next::Frames => Handed::Frames(Arc::new(block)),
+            Next::Silence(silence, clock_ns) => Handed::Tick(tick_ns(report_ns, silence, clock_ns)),
+            Next::End => return,
+        };
         for queue in queues {
-            if queue.send(Arc::clone(&block)).is_err() {
+            if queue.send(handed.clone()).is_err() {
                 return;
             }
         }
     }
 }
 
-fn work<H: Handler>(mut engine: Engine<H>, blocks: &Receiver<Arc<Block>>, give_back: &Sender<Block>) -> (H, Ledger) {
-    for block in blocks {
+fn work<H: Handler>(mut engine: Engine<H>, queue: &Receiver<Handed>, give_back: &Sender<Block>) -> (H, Ledger) {
+    for handed in queue {
+        let block = match handed {
+            Handed::Frames(block) => block,
+            Handed::Tick(clock_ns) => {
+                engine.tick(clock_ns);
+                continue;
+            }
+        };
         engine.process(&block.batch());
         if let Some(block) = Arc::into_inner(block) {
             // Full where the reader has enough of them: then this one is freed.

@@ -3,12 +3,21 @@ use crate::Error;
 use std::{
     fs::{File, Metadata},
     io::{self, ErrorKind, Read},
-    os::unix::fs::{FileExt, FileTypeExt, MetadataExt},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::fs::{FileExt, FileTypeExt, MetadataExt},
+    },
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
 };
 
 /// A file on disk, read in order.
@@ -27,6 +36,8 @@ pub(crate) struct OpenFile {
 /// A pipe, a device or a stream of the caller's.
 pub(crate) struct Pipe {
     stream: Box<dyn Read + Send>,
+    /// The same, where it can be waited for.
+    descriptor: Option<OwnedFd>,
     read: Arc<AtomicU64>,
 }
 
@@ -42,7 +53,7 @@ pub(crate) fn open(path: &Path, keep_open: bool, read: Arc<AtomicU64>) -> Result
     }
     let file = File::open(path).map_err(|source| cannot_open(path, source))?;
     if !metadata.is_file() {
-        return Ok((Box::new(Pipe::new(Box::new(file), read)), None));
+        return Ok((Box::new(Pipe::of_file(file, read)), None));
     }
     let metadata = file.metadata().map_err(|source| cannot_open(path, source))?;
     let (size, identity) = (metadata.len(), identity(&metadata));
@@ -94,7 +105,21 @@ impl Bytes for OpenFile {
 
 impl Pipe {
     pub(crate) fn new(stream: Box<dyn Read + Send>, read: Arc<AtomicU64>) -> Self {
-        Self { stream, read }
+        Self { stream, descriptor: None, read }
+    }
+
+    /// A pipe or a device that is open.
+    pub(crate) fn of_file(file: File, read: Arc<AtomicU64>) -> Self {
+        let descriptor = file.try_clone().ok().map(OwnedFd::from);
+        Self { stream: Box::new(file), descriptor, read }
+    }
+
+    /// Standard input, without the buffer of the standard library, in which bytes would be out of sight.
+    pub(crate) fn stdin(read: Arc<AtomicU64>) -> Self {
+        match io::stdin().as_fd().try_clone_to_owned() {
+            Ok(descriptor) => Self::of_file(File::from(descriptor), read),
+            Err(_) => Self::new(Box::new(io::stdin()), read),
+        }
     }
 }
 
@@ -109,6 +134,16 @@ impl Bytes for Pipe {
                     return Ok(bytes);
                 }
             }
+        }
+    }
+
+    fn wait(&mut self, most: Duration) -> bool {
+        let Some(descriptor) = &self.descriptor else { return true };
+        let timeout = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&timeout)) {
+            Ok(ready) => ready > 0,
+            // What cannot be waited for is read.
+            Err(error) => error != Errno::INTR,
         }
     }
 }

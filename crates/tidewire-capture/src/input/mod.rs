@@ -11,7 +11,7 @@ pub(crate) use file::{Pipe, open};
 pub(crate) use kind::{Kind, looks_like};
 
 use crate::limits::HEAD_BYTES;
-use std::io;
+use std::{io, time::Duration};
 
 /// Why a stream of bytes ends other than by its end.
 #[derive(Debug)]
@@ -28,6 +28,13 @@ pub(crate) enum Stop {
 pub(crate) trait Bytes: Send {
     /// Reads into `room`; 0 at the end only (`room` is not empty).
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Stop>;
+
+    /// Waits until there is something to read (the end is), at most so long; false: there is nothing. True where it is not
+    /// known.
+    fn wait(&mut self, most: Duration) -> bool {
+        let _ = most;
+        true
+    }
 }
 
 /// The beginning of a stream that was read to recognise it, then the rest, or what stopped it.
@@ -56,6 +63,10 @@ impl Bytes for WithHead {
         }
         self.taken += bytes;
         Ok(bytes)
+    }
+
+    fn wait(&mut self, most: Duration) -> bool {
+        self.taken < self.head.len() || self.stop.is_some() || self.rest.wait(most)
     }
 }
 
