@@ -246,8 +246,8 @@ impl<'a> Capture<'a> {
         self
     }
 
-    /// Called on the calling thread after each block of packets (a quarter of a megabyte or so), and with
-    /// [`report_closed`](Self::report_closed) also while nothing comes from a pipe, five times a second.
+    /// Called on the calling thread after each block of packets (a quarter of a megabyte or so), and
+    /// while nothing comes from a pipe, five times a second.
     #[must_use]
     pub fn on_progress(mut self, call: impl FnMut(Progress) + 'a) -> Self {
         self.progress = Some(Box::new(call));
@@ -321,8 +321,7 @@ impl<'a> Capture<'a> {
             #[cfg(feature = "live")]
             Input::Live(_) => return Err(Error::Setting { what: "interfaces are not read like files".into() }),
         };
-        let reading = Reading::new(source, filter, self.progress, self.stop, again);
-        Ok((reading.notice_silence(self.config.report_closed_ns != 0), self.config))
+        Ok((Reading::new(source, filter, self.progress, self.stop, again), self.config))
     }
 
     fn classifier(&self) -> Result<Option<Box<dyn Classify>>, Error> {

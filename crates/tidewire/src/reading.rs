@@ -24,8 +24,6 @@ pub(crate) struct Reading<'a> {
     damages: Vec<CaptureError>,
     interrupted: bool,
     begun: Instant,
-    /// Whether silence of the input is to be noticed.
-    notices_silence: bool,
     /// When the last frames came, and their clock.
     heard: Instant,
     clock_ns: u64,
@@ -73,16 +71,9 @@ impl<'a> Reading<'a> {
             damages: Vec::new(),
             interrupted: false,
             begun: Instant::now(),
-            notices_silence: false,
             heard: Instant::now(),
             clock_ns: 0,
         }
-    }
-
-    /// Whether [`Next::Silence`] is told of.
-    pub(crate) fn notice_silence(mut self, notice: bool) -> Self {
-        self.notices_silence = notice;
-        self
     }
 
     /// The file that is read, where it is one plain file.
@@ -101,7 +92,7 @@ impl<'a> Reading<'a> {
                 From::All(source) => source,
                 From::Some(source) => source,
             };
-            if self.notices_silence && !source.wait(PATIENCE) {
+            if !source.wait(PATIENCE) {
                 self.report();
                 return Next::Silence(self.heard.elapsed(), self.clock_ns);
             }
@@ -110,9 +101,7 @@ impl<'a> Reading<'a> {
                     let frames = block.batch().frames;
                     self.packets += frames.len() as u64;
                     self.clock_ns = frames.last().map_or(self.clock_ns, |frame| frame.clock_ns);
-                    if self.notices_silence {
-                        self.heard = Instant::now();
-                    }
+                    self.heard = Instant::now();
                     self.report();
                     return Next::Frames;
                 }

@@ -46,7 +46,7 @@ fn engine<H: Handler>(
 /// The clock after silence of an input: connections that are over are reported, and nothing else. Packets that wait
 /// somewhere before us may have earlier timestamps than the wall clock.
 fn tick_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
-    let is_over = silence.as_nanos() > u128::from(report_ns);
+    let is_over = report_ns != 0 && silence.as_nanos() > u128::from(report_ns);
     if is_over { clock_ns.saturating_add(report_ns).saturating_add(1) } else { 0 }
 }
 

@@ -34,6 +34,18 @@ pub struct InterfaceReport {
     pub steered_out: u64,
 }
 
+impl InterfaceReport {
+    /// How its frames are got, in a word: `packet`, `af_xdp`, or `af_xdp_generic`.
+    #[must_use]
+    pub fn engine_name(&self) -> &'static str {
+        match self.engine.strip_prefix("AF_XDP") {
+            None => "packet",
+            Some(how) if how.starts_with(", generic") => "af_xdp_generic",
+            Some(_) => "af_xdp",
+        }
+    }
+}
+
 /// Looks at interfaces while packets flow elsewhere.
 pub struct Monitor {
     /// None where the kernel does not let us watch.

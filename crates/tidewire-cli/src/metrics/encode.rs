@@ -1,6 +1,6 @@
-//! Families of figures as text (OpenMetrics 1.0).
+//! Families of figures as text: OpenMetrics 1.0, and the older format of Prometheus (text format 0.0.4).
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use prometheus_client::{
     collector::Collector,
@@ -13,6 +13,9 @@ use super::{Family, Kind, figures::Sample};
 
 /// The media type of [`encode`]'s text.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The media type of [`encode_plain`]'s text.
+pub const PLAIN_MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug)]
 struct All(Vec<Family>);
@@ -54,4 +57,27 @@ pub fn encode(families: Vec<Family>) -> String {
         Ok(()) => text,
         Err(_) => String::new(),
     }
+}
+
+/// The same in the format of Prometheus before OpenMetrics: names of counters end in `_total` everywhere, and nothing marks
+/// the end.
+pub fn encode_plain(families: &[Family]) -> String {
+    let mut text = String::new();
+    for Family { name, help, kind, samples } in families {
+        let (suffix, form) = match kind {
+            Kind::Counter => ("_total", "counter"),
+            Kind::Gauge => ("", "gauge"),
+        };
+        let _ = writeln!(text, "# HELP {name}{suffix} {help}.\n# TYPE {name}{suffix} {form}");
+        for Sample { labels, value } in samples {
+            text.push_str(name);
+            text.push_str(suffix);
+            for (at, (label, value)) in labels.iter().enumerate() {
+                let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+                let _ = write!(text, "{}{label}=\"{escaped}\"", if at == 0 { '{' } else { ',' });
+            }
+            let _ = writeln!(text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+        }
+    }
+    text
 }

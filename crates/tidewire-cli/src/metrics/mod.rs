@@ -3,6 +3,7 @@
 //! The address is bound before privileges are given up ([`Metrics::bind`]), the thread that answers is started after
 //! ([`Metrics::start`]); each report of the run is put where that thread finds it ([`Metrics::publish`]).
 
+mod accept;
 mod encode;
 mod figures;
 mod server;

@@ -16,7 +16,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Shown, encode};
+use super::{Shown, accept, encode};
 
 /// Clients at once. A scrape takes milliseconds; more than this are rude ones.
 const CLIENTS_MAX: usize = 32;
@@ -156,7 +156,11 @@ fn answer(request: &[u8], shown: &Shown) -> Vec<u8> {
     match (method, path) {
         ("GET", "/metrics") => {
             let families = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            response(200, encode::MEDIA_TYPE, &encode::encode(families))
+            if accept::prefers_plain(request) {
+                response(200, encode::PLAIN_MEDIA_TYPE, &encode::encode_plain(&families))
+            } else {
+                response(200, encode::MEDIA_TYPE, &encode::encode(families))
+            }
         }
         (_, "/metrics") => refusal(405),
         _ => refusal(404),

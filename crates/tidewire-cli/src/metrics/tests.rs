@@ -18,7 +18,7 @@ fn report() -> LiveReport {
     (kernel.shed[2], kernel.absent) = (9, 1);
     let interface = |name: &str, counts: Option<InterfaceCounts>| InterfaceReport {
         name: name.into(),
-        engine: "packet socket".into(),
+        engine: "packet socket, TPACKET_V3 (AF_XDP would take frames away)".into(),
         kernel: counts.map(|_| kernel),
         counts,
         steered_out: 6,
@@ -97,8 +97,8 @@ fn a_scrape_says_what_the_report_says() {
     let figures = parse(body);
     for (name, value) in [
         ("tidewire_elapsed_seconds", 1.5),
-        ("tidewire_interface_present{interface=\"eth0\",engine=\"packet socket\"}", 1.0),
-        ("tidewire_interface_present{interface=\"odd\\\"\\\\name\",engine=\"packet socket\"}", 0.0),
+        ("tidewire_interface_present{interface=\"eth0\",engine=\"packet\"}", 1.0),
+        ("tidewire_interface_present{interface=\"odd\\\"\\\\name\",engine=\"packet\"}", 0.0),
         ("tidewire_interface_received_packets_total{interface=\"eth0\"}", 1_000_000_007.0),
         ("tidewire_interface_dropped_packets_total{interface=\"eth0\"}", 3.0),
         ("tidewire_kernel_received_packets_total{interface=\"eth0\"}", 1000.0),
@@ -138,6 +138,41 @@ fn only_what_is_asked_for_is_answered() {
     assert_eq!(status(b"GET /metrics HTTP/9 or so\r\n\r\n"), "400");
     assert_eq!(status(b"\xff\xfe\x00\r\n\r\n"), "400");
     assert_eq!(status(&[b'x'; 8300]), "431");
+}
+
+/// In both forms the same figures, by the same names.
+#[test]
+fn plain_text_is_answered_when_it_is_asked_for() {
+    let metrics = started();
+    let plain = ask(metrics.address(), b"GET /metrics HTTP/1.1\r\nAccept: text/plain\r\n\r\n");
+    assert!(plain.contains("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{plain}");
+    assert!(!plain.contains("# EOF"));
+    assert!(plain.contains("# TYPE tidewire_packets_total counter\n"), "{plain}");
+    let samples = |text: &str| {
+        let body = text.split("\r\n\r\n").nth(1).expect("a body").to_owned();
+        let line = |line: &str| {
+            let (name, value) = line.rsplit_once(' ').expect("a sample");
+            (name.to_owned(), value.parse::<f64>().expect("a number"))
+        };
+        body.lines().filter(|line| !line.starts_with('#')).map(line).collect::<BTreeMap<_, _>>()
+    };
+    let open = ask(metrics.address(), b"GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n");
+    assert_eq!(samples(&plain), samples(&open));
+}
+
+/// Labels tell figures apart: they are words, not sentences.
+#[test]
+fn labels_are_short() {
+    for family in live(&report()) {
+        for (label, value) in family.samples.iter().flat_map(|sample| &sample.labels) {
+            assert!(value.len() <= 24 && !value.contains(' '), "{} {label}={value}", family.name);
+        }
+    }
+    let engines: Vec<_> =
+        ["AF_XDP, native, zero-copy", "AF_XDP, generic, copied (no driver)", "packet socket, TPACKET_V3"]
+            .map(|engine| InterfaceReport { engine: engine.into(), ..report().interfaces[0].clone() }.engine_name())
+            .into();
+    assert_eq!(engines, ["af_xdp", "af_xdp_generic", "packet"]);
 }
 
 #[test]
