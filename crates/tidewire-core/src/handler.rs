@@ -21,6 +21,8 @@ pub enum GapCause {
     Shed,
     /// An urgent byte, taken out of the stream by setting.
     Urgent,
+    /// The frame was captured, and left out because its checksum is wrong: see [`crate::ChecksumMode`].
+    BadChecksum,
 }
 
 impl GapCause {
@@ -34,6 +36,7 @@ impl GapCause {
             Self::Memory => "memory",
             Self::Shed => "shed",
             Self::Urgent => "urgent",
+            Self::BadChecksum => "bad_checksum",
         }
     }
 }

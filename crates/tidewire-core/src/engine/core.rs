@@ -44,6 +44,8 @@ pub(crate) struct Core<H: Handler> {
     pub holders: Vec<u32>,
     /// What each slot's flow has charged: relief looks here instead of at the flows.
     pub held: Vec<u32>,
+    /// Packets that were counted as tracked and whose fate is not decided: see `crate::tcp::Doubted`.
+    pub undecided: u64,
     /// Where retransmitted bytes are compared.
     pub scratch: Vec<u8>,
     /// Several applications behind the handler, if there are.

@@ -110,6 +110,7 @@ impl<H: Handler> Engine<H> {
             frames: rebuilt.fragments,
             frame_bytes: rebuilt.frame_bytes,
             ip_bytes: rebuilt.ip_bytes,
+            is_rebuilt: true,
         };
         self.transport(&packet, &key, from_a, hash, crate::flow::NO_SLOT);
     }

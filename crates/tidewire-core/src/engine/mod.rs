@@ -126,6 +126,7 @@ impl<H: Handler> Engine<H> {
             flushes: VecDeque::new(),
             holders: Vec::new(),
             held: Vec::new(),
+            undecided: 0,
             scratch: Vec::new(),
             outlets,
             config,
@@ -219,6 +220,8 @@ impl<H: Handler> Engine<H> {
                 self.core.ledger.settle(fate);
             }
         }
+        // They get their fate when it is decided.
+        self.core.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut self.core.undecided);
         self.core.ledger.received += received;
         self.core.ledger.received_bytes += received_bytes;
     }

@@ -2,14 +2,10 @@
 
 use super::{Engine, Prepared, core::Core};
 use crate::{
-    AnomalyKind, ChecksumMode, ChecksumStatus, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket,
-    TcpState,
-    flow::{Flow, Found, HalfOpen, Key, NO_SLOT, bits, half},
-    tcp::{Payload, Segment, flag},
-    wire::{
-        Decoded, Kind, TunnelKind,
-        checksum::{self, Checksum},
-    },
+    AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket, TcpState,
+    flow::{Flow, Found, HalfOpen, Key, NO_SLOT, bits, checks, half},
+    tcp::{Payload, Segment, Verdict, flag, has_right_checksum, has_wrong_checksum, is_merged},
+    wire::{Decoded, Kind},
 };
 
 /// A transport packet: a frame, or a rebuilt datagram with the sums of its fragments.
@@ -24,13 +20,15 @@ pub(crate) struct Packet<'a> {
     pub frame_bytes: u64,
     /// Their bytes from the network layer up.
     pub ip_bytes: u64,
+    /// A datagram that was rebuilt from fragments, whose frames have their fates.
+    pub is_rebuilt: bool,
 }
 
 impl<'a> Packet<'a> {
     #[inline(always)]
     pub(crate) fn of(frame: &'a Frame, bytes: &'a [u8], decoded: &'a Decoded) -> Self {
         let (frame_bytes, ip_bytes) = (u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
-        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes }
+        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes, is_rebuilt: false }
     }
 
     /// Captured payload of the transport.
@@ -171,7 +169,11 @@ impl<H: Handler> Engine<H> {
             } else if from_client && is_syn && segment.length == 0 && segment.seq == entry.isn {
                 self.again(slot, packet);
                 return Err(Fate::Tracked);
-            } else if from_client && is_syn && segment.seq != entry.isn {
+            } else if from_client
+                && is_syn
+                && segment.seq != entry.isn
+                && !self.core.doubts_syn(packet, entry.good_checksum)
+            {
                 self.end_half_open(slot, EndReason::Reused);
             } else {
                 return Ok(self.promote(slot));
@@ -182,7 +184,7 @@ impl<H: Handler> Engine<H> {
             && segment.length == 0
             // Whoever wants the packets wants this one, too: the half-open table does not keep it.
             && !H::PACKETS
-            && !self.core.has_bad_checksum(packet)
+            && !self.core.refuses_syn(packet)
         {
             self.half_open(packet, key, from_a, hash, segment);
             return Err(Fate::Tracked);
@@ -225,10 +227,9 @@ impl<H: Handler> Engine<H> {
             client_is_a: from_a,
             scale: segment.scale.unwrap_or(0),
             tcp_flags: segment.flags,
-            good_checksum: self.core.config.checksum != ChecksumMode::Ignore
-                && packet.frame.checksum != ChecksumStatus::NotReady
-                && !is_bad(packet),
+            good_checksum: self.core.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
             signed: segment.signed,
+            large_frames: segment.large_frames,
             ..HalfOpen::default()
         };
         self.table.add_half_open(entry);
@@ -327,7 +328,7 @@ impl<H: Handler> Engine<H> {
         let direction = flow.direction(from_a);
         let me = &flow.halves[direction as usize];
         let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN;
-        if !segment.has(flag::SYN) || self.core.has_bad_checksum(packet) {
+        if !segment.has(flag::SYN) || self.core.refuses_syn(packet) {
             return None;
         }
         if segment.has(flag::ACK) {
@@ -348,17 +349,21 @@ impl<H: Handler> Engine<H> {
             _ => !is_same,
         };
         let unanswered = flow.state == TcpState::SynSent && flow.halves[direction.opposite() as usize].packets == 0;
+        let is_doubtful = self.core.doubts_syn(packet, me.checked(checks::GOOD_SYN));
         let ended = flow.is_over() || unanswered || (flow.halves[0].flags | flow.halves[1].flags) & half::FIN_SEEN != 0;
         // After both ends it may be the old one's, come late; after a refusal it is another attempt.
         let is_late = flow.state == TcpState::Closed && me.flags & (half::KNOWN | half::SYN) == half::KNOWN;
         let begins = is_new || flow.is_over() && !is_late;
-        if ended && begins {
+        if ended && begins && !is_doubtful {
             let reason = flow.reason_over().unwrap_or(EndReason::Reused);
             self.end(slot, reason);
             return Some(self.transport_new(packet, key, from_a, hash));
         }
         if !is_new {
             return None;
+        }
+        if is_doubtful {
+            self.core.odd_once(self.table.flows.get_mut(slot), AnomalyKind::BadChecksum);
         }
         self.pend(packet, slot, direction, segment);
         Some(Fate::Tracked)
@@ -394,9 +399,14 @@ impl HalfOpen {
         client.packets = u64::from(self.packets);
         client.base_seq = self.isn.wrapping_add(1);
         client.flags = half::KNOWN | half::SYN;
-        client.flags |= if self.good_checksum { half::GOOD_CHECKSUM } else { 0 };
         client.flags |= if self.signed { half::SIGNED } else { 0 };
-        client.scale = self.scale;
+        client.set_scale(self.scale);
+        // A right checksum of a SYN says nothing about payload.
+        for (is_so, bit) in [(self.good_checksum, checks::GOOD_SYN), (self.large_frames, checks::LARGE_FRAMES)] {
+            if is_so {
+                client.note_check(bit);
+            }
+        }
         client.tcp_flags = self.tcp_flags;
         if let Some(value) = self.timestamp {
             client.ts_recent = value;
@@ -424,9 +434,15 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// Whether the checksum is wrong and that counts, without regard to what else is known of the flow.
-    pub(crate) fn has_bad_checksum(&self, packet: &Packet<'_>) -> bool {
-        self.config.checksum == ChecksumMode::Verify && is_bad(packet)
+    /// Whether a SYN begins nothing for its checksum.
+    fn refuses_syn(&self, packet: &Packet<'_>) -> bool {
+        self.config.checksum == ChecksumMode::Verify && has_wrong_checksum(packet)
+    }
+
+    /// Whether a SYN takes no other's place until it is answered: it has a wrong checksum. `is_right`: the other's was
+    /// right.
+    fn doubts_syn(&self, packet: &Packet<'_>, is_right: bool) -> bool {
+        is_right && self.config.checksum == ChecksumMode::Auto && has_wrong_checksum(packet)
     }
 
     /// Counts a packet of the direction `at`.
@@ -470,16 +486,42 @@ impl<H: Handler> Core<H> {
         if self.config.flush_timeout_ns != 0 && flow.extra.is_some() {
             self.flush_due(flow, data);
         }
-        if self.config.checksum != ChecksumMode::Ignore
-            && let Some(fate) = self.check(flow, direction, packet)
-        {
-            return fate;
+        let mut is_unconfirmed = false;
+        if self.config.checksum != ChecksumMode::Ignore {
+            match self.verify(flow, direction, packet, segment) {
+                Verdict::Taken => {}
+                Verdict::Unconfirmed => is_unconfirmed = true,
+                Verdict::LeftOut => {
+                    self.leave_out(flow, data, direction, packet, segment);
+                    return Fate::BadChecksum;
+                }
+            }
         }
         if self.config.ttl_min > packet.decoded.ttl {
             self.odd(flow, AnomalyKind::LowTtl);
             return Fate::Ignored;
         }
-        self.payload(flow, data, packet, direction, segment)
+        self.payload(flow, data, packet, direction, segment, is_unconfirmed)
+    }
+
+    /// A packet whose checksum is wrong: a datagram's payload is missing where it would have been, a segment's may be
+    /// sent again.
+    #[cold]
+    fn leave_out(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        packet: &Packet<'_>,
+        segment: Option<&Segment>,
+    ) {
+        if let Some(segment) = segment {
+            return self.note_left_out(flow, direction, segment);
+        }
+        let half = &mut flow.halves[direction as usize];
+        let (start, bytes) = (half.next, u64::from(packet.decoded.payload_bytes));
+        half.next += bytes;
+        self.gap(flow, data, direction, start, bytes, GapCause::BadChecksum);
     }
 
     #[inline(always)]
@@ -490,13 +532,18 @@ impl<H: Handler> Core<H> {
         packet: &Packet<'_>,
         direction: Direction,
         segment: Option<&Segment>,
+        is_unconfirmed: bool,
     ) -> Fate {
         let mut payload = Payload::of(packet, GapCause::Snapped);
+        if is_unconfirmed {
+            (payload.is_unconfirmed, payload.is_merged) = (true, is_merged(flow, direction, packet));
+        }
         let is_shed = packet.decoded.payload_bytes > 0 && self.is_shed(flow, direction);
         if is_shed {
             self.count_shed(flow, direction, u64::from(packet.decoded.payload_bytes));
             payload.bytes = &[];
             payload.cause = GapCause::Shed;
+            payload.has_fate = false;
         }
         let fate = match segment {
             Some(segment) => self.tcp(flow, data, direction, segment, payload),
@@ -537,47 +584,5 @@ impl<H: Handler> Core<H> {
             return self.show_each(flow, data, shown);
         }
         self.handler.packet(&mut crate::Stream { flow, data, config: &self.config }, shown);
-    }
-
-    /// Verifies checksums. `Some`: the packet is not taken into its stream.
-    pub(crate) fn check(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> Option<Fate> {
-        let half = &mut flow.halves[direction as usize];
-        if !is_bad(packet) {
-            // Hosts compute some packets without payload in software even where the rest is offloaded.
-            if packet.decoded.payload_bytes > 0 && packet.frame.checksum != ChecksumStatus::NotReady {
-                half.flags |= half::GOOD_CHECKSUM;
-            }
-            return None;
-        }
-        // A sender whose checksums were right before has sent a broken packet; one whose never were is offloading.
-        if self.config.checksum == ChecksumMode::Auto && !half.has(half::GOOD_CHECKSUM) {
-            self.odd_once(flow, AnomalyKind::BadChecksum);
-            return None;
-        }
-        self.odd(flow, AnomalyKind::BadChecksum);
-        Some(Fate::BadChecksum)
-    }
-}
-
-/// Whether a receiving host would drop the packet for a checksum (or it is one that only offloading explains).
-#[inline]
-fn is_bad(packet: &Packet<'_>) -> bool {
-    is_transport_bad(packet)
-        || packet.decoded.ip_version == 4
-            && checksum::ipv4_header_checksum(packet.bytes, packet.decoded) == Checksum::Bad
-}
-
-/// The same of the transport's checksum alone, with what the frame's source knows of it.
-#[inline]
-fn is_transport_bad(packet: &Packet<'_>) -> bool {
-    let status = packet.frame.checksum;
-    // In a tunnel the kernel may have meant the outer checksum.
-    if status != ChecksumStatus::Unknown && packet.decoded.tunnel.kind == TunnelKind::None {
-        return false;
-    }
-    match checksum::transport_checksum(packet.bytes, packet.decoded) {
-        Checksum::Bad => true,
-        Checksum::Offloaded => status != ChecksumStatus::NotReady,
-        _ => false,
     }
 }

@@ -2,6 +2,7 @@ use crate::{
     Anomaly, AnomalyKind, Class, Conflict, Gap, GapCause,
     engine::{Branch, KeptPacket},
     prefetch::prefetch_all,
+    tcp::Doubted,
     tcp::queue::Queue,
 };
 
@@ -93,6 +94,14 @@ pub(crate) struct Extra {
     /// Internal offsets of the doubtful bytes that came since the receiver sent the last empty segment, and that are
     /// doubtful only because they acknowledge what was not seen, a FIN's place included.
     pub unanswered: [Option<(u64, u64)>; 2],
+    /// What came with wrong checksums and was neither delivered nor passed.
+    pub doubted: [Vec<Doubted>; 2],
+    /// How often unconfirmed bytes with wrong checksums were acknowledged.
+    pub confirmed: [u8; 2],
+    /// Internal offset before which unconfirmed bytes are believed without an acknowledgment.
+    pub believed: [u64; 2],
+    /// Internal offset after the last unconfirmed segment that was larger than a frame.
+    pub merged_end: [u64; 2],
     /// `keep_chunk` was called.
     pub keep: bool,
     /// What each of several applications has of the flow.
@@ -154,6 +163,10 @@ impl Default for Extra {
             pending_syn: None,
             lost: Default::default(),
             urgent: Default::default(),
+            doubted: Default::default(),
+            confirmed: [0; 2],
+            believed: [0; 2],
+            merged_end: [0; 2],
             keep: false,
             branches: Vec::new(),
         }

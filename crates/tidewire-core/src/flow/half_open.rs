@@ -23,6 +23,8 @@ pub(crate) struct HalfOpen {
     pub good_checksum: bool,
     /// The SYN carried a signature: see `Segment::signed`.
     pub signed: bool,
+    /// The client takes segments that fit into no frame of usual size.
+    pub large_frames: bool,
     pub tcp_flags: u8,
     /// Counts how often the slot was reused, so that the queue of oldest entries can tell.
     pub generation: u32,
@@ -48,6 +50,7 @@ impl Default for HalfOpen {
             scale: 0,
             good_checksum: false,
             signed: false,
+            large_frames: false,
             tcp_flags: 0,
             generation: 0,
             live: false,

@@ -43,12 +43,14 @@ pub(crate) struct Half {
     pub past: u32,
     pub flags: u16,
     pub tcp_flags: u8,
-    /// Shift count of this side's windows; [`SCALE_UNKNOWN`] until known.
-    pub scale: u8,
+    /// Shift count of this side's windows in the lower four bits, [`checks`] in the others.
+    scale_and_checks: u8,
 }
 
 /// No SYN of this side was seen: the scale of its windows is not known.
-pub(crate) const SCALE_UNKNOWN: u8 = 0xff;
+///
+/// It is the largest that four bits hold, and a valid one is at most 14 (RFC 7323 section 2.3).
+pub(crate) const SCALE_UNKNOWN: u8 = 0x0f;
 
 /// Bits of [`Half::flags`].
 pub(crate) mod half {
@@ -74,7 +76,7 @@ pub(crate) mod half {
     pub const ZERO_WINDOW: u16 = 512;
     /// Bytes wait in the out-of-order queue.
     pub const QUEUED: u16 = 1024;
-    /// A packet with a good checksum was seen: bad ones are not offloading.
+    /// Payload with a right checksum was seen: not all wrong ones are the capture's doing.
     pub const GOOD_CHECKSUM: u16 = 2048;
     /// The SYN carried a signature: see `Segment::signed`.
     pub const SIGNED: u16 = 4096;
@@ -103,12 +105,34 @@ impl Half {
         past: 0,
         flags: 0,
         tcp_flags: 0,
-        scale: SCALE_UNKNOWN,
+        scale_and_checks: SCALE_UNKNOWN,
     };
 
     #[inline(always)]
     pub(crate) fn has(&self, bits: u16) -> bool {
         self.flags & bits != 0
+    }
+
+    /// Shift count of this side's windows, or [`SCALE_UNKNOWN`].
+    #[inline(always)]
+    pub(crate) fn scale(&self) -> u8 {
+        self.scale_and_checks & 0x0f
+    }
+
+    pub(crate) fn set_scale(&mut self, scale: u8) {
+        self.scale_and_checks = self.scale_and_checks & 0xf0 | scale & 0x0f;
+    }
+
+    /// Whether a bit of [`checks`] is set.
+    #[inline(always)]
+    pub(crate) fn checked(&self, bit: u8) -> bool {
+        self.scale_and_checks & bit << 4 != 0
+    }
+
+    /// Sets a bit of [`checks`].
+    #[inline(always)]
+    pub(crate) fn note_check(&mut self, bit: u8) {
+        self.scale_and_checks |= bit << 4;
     }
 
     /// The sequence number of an internal offset.
@@ -129,6 +153,19 @@ impl Half {
         let distance = seq.wrapping_sub(self.next_seq()) as i32;
         (self.next as i64).wrapping_add(i64::from(distance))
     }
+}
+
+/// What is known of a direction's checksums: four bits, see [`Half::checked`].
+pub(crate) mod checks {
+    /// A SYN had a right one.
+    pub const GOOD_SYN: u8 = 1;
+    /// A packet without payload had a right one, SYNs aside.
+    pub const GOOD_BARE: u8 = 2;
+    /// Wrong ones are the capture's doing: see `Core::is_trusted`.
+    pub const STALE: u8 = 4;
+    /// (No checksum.) This side takes segments that fit into no frame of usual size: it said so (RFC 9293 section
+    /// 3.7.1), or one came with a right checksum.
+    pub const LARGE_FRAMES: u8 = 8;
 }
 
 /// Bits of [`Flow::flags`].

@@ -60,7 +60,7 @@ impl<H: Handler> Core<H> {
         }
         self.hear(flow, direction, segment);
         let me = &mut flow.halves[direction as usize];
-        let shift = if me.scale == SCALE_UNKNOWN { 14 } else { me.scale };
+        let shift = if me.scale() == SCALE_UNKNOWN { 14 } else { me.scale() };
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << shift);
         if !me.has(half::ACKED) {
             (me.ack, me.edge) = (segment.ack, edge);
@@ -200,9 +200,12 @@ impl<H: Handler> Core<H> {
         }
         let mut doubt = self.doubt(flow, direction, segment, ack);
         if matches!(doubt, Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen))
-            && self.receiver_is_unheard(flow, direction, segment)
+            && self.receiver_is_unheard(flow, direction, segment, true)
         {
             doubt = None;
+        }
+        if doubt.is_none() {
+            doubt = self.doubt_checksum(flow, direction, segment, &payload);
         }
         match doubt {
             // Noted before.
@@ -211,6 +214,7 @@ impl<H: Handler> Core<H> {
                 self.odd_once(flow, AnomalyKind::AckedUnseen);
                 self.note_unanswered(flow, direction, segment);
             }
+            Some(AnomalyKind::BadChecksum) => self.note_unanswered(flow, direction, segment),
             Some(kind) => self.odd(flow, kind),
         }
         let me = &mut flow.halves[direction as usize];
@@ -229,7 +233,10 @@ impl<H: Handler> Core<H> {
     }
 
     /// Whether what the receiver said last says nothing any more, as it is long since it was heard.
-    fn receiver_is_unheard(&self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
+    ///
+    /// `answers`: it would have answered the segment. One that is dropped for its checksum is not, so that only what
+    /// cannot wait any longer is decided by such segments.
+    fn receiver_is_unheard(&self, flow: &mut Flow, direction: Direction, segment: &Segment, answers: bool) -> bool {
         let at = direction as usize;
         let (next, start) = (flow.halves[at].next, flow.halves[at].offset_of(segment.seq));
         let extra = flow.extra();
@@ -240,13 +247,35 @@ impl<H: Handler> Core<H> {
             extra.unheard_since_ns[at] = self.clock_ns;
         }
         extra.unheard[at] = extra.unheard[at].saturating_add(1);
-        let is_long = self.clock_ns.saturating_sub(extra.unheard_since_ns[at]) >= UNHEARD_NS;
+        let is_long = answers && self.clock_ns.saturating_sub(extra.unheard_since_ns[at]) >= UNHEARD_NS;
         // What cannot wait any longer has to be decided now.
         let is_much = extra.queue[at].charged_bytes() >= self.config.stream_buffer_bytes / 2;
         if extra.unheard[at] > UNHEARD_SEGMENTS && (is_long || is_much) {
             extra.unheard[at] = UNHEARD;
         }
         extra.unheard[at] == UNHEARD
+    }
+
+    /// Whether a segment is doubtful for its checksum. Right ones behind a hole with such bytes in it, which the receiver
+    /// would have answered, tell whether it is heard.
+    fn doubt_checksum(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        segment: &Segment,
+        payload: &Payload<'_>,
+    ) -> Option<AnomalyKind> {
+        let at = direction as usize;
+        let has_doubted = flow.extra.as_ref().is_some_and(|extra| !extra.doubted[at].is_empty());
+        let is_ahead = flow.halves[at].offset_of(segment.seq) > flow.halves[at].next as i64;
+        if payload.is_unconfirmed {
+            let is_unheard = self.receiver_is_unheard(flow, direction, segment, false);
+            return (!is_unheard).then_some(AnomalyKind::BadChecksum);
+        }
+        if has_doubted && is_ahead {
+            self.receiver_is_unheard(flow, direction, segment, true);
+        }
+        None
     }
 
     /// Notes bytes that the receiver has yet to answer: where nothing more is heard of it, they are believed at the end.

@@ -50,6 +50,7 @@ impl<H: Handler> Core<H> {
             self.forget_doubtful_fin(flow, direction);
         } else if peer.has(half::ACKED) && me.offset_of(peer.ack) == fin as i64 + 1 {
             self.forget_doubtful_fin(flow, direction);
+            self.settle_doubted_fin(flow, direction, fin);
             self.note_fin(flow, direction, fin as i64, fin as i64);
         }
     }
@@ -72,6 +73,7 @@ impl<H: Handler> Core<H> {
         let Some(extra) = flow.extra.as_ref().filter(|_| flow.halves[at].has(half::DOUBTFUL_FIN)) else { return };
         let (fin, next) = (extra.fin_doubtful[at], flow.halves[at].next);
         if fin == next && unanswered.is_some_and(|(first, last)| (first..=last).contains(&fin)) {
+            self.settle_doubted_fin(flow, direction, fin);
             self.note_fin(flow, direction, fin as i64, fin as i64);
             self.reach_fin(flow, direction);
         }

@@ -4,7 +4,7 @@ use super::{Payload, Segment, flag};
 use crate::{
     AnomalyKind, Direction, Fate, Handler, TcpState,
     engine::core::Core,
-    flow::{Flow, MIDSTREAM_START, bits, half},
+    flow::{Flow, MIDSTREAM_START, bits, checks, half},
 };
 
 impl<H: Handler> Core<H> {
@@ -42,9 +42,12 @@ impl<H: Handler> Core<H> {
             me.ts_recent = value;
             me.flags |= half::TIMESTAMP;
         }
-        me.scale = segment.scale.unwrap_or(0);
+        me.set_scale(segment.scale.unwrap_or(0));
         if segment.signed {
             me.flags |= half::SIGNED;
+        }
+        if segment.large_frames {
+            me.note_check(checks::LARGE_FRAMES);
         }
         if segment.has(flag::ACK) {
             me.ack = segment.ack;
@@ -54,7 +57,7 @@ impl<H: Handler> Core<H> {
         let peer = &mut flow.halves[direction.opposite() as usize];
         if segment.has(flag::ACK) && segment.scale.is_none() {
             // Windows are scaled only where both SYNs said so (RFC 7323 section 2.2).
-            peer.scale = 0;
+            peer.set_scale(0);
         }
         if segment.has(flag::ACK) && !peer.has(half::KNOWN) {
             peer.base_seq = segment.ack;

@@ -192,6 +192,7 @@ impl<H: Handler> Core<H> {
             return;
         }
         let lost = std::mem::take(&mut flow.extra().lost[at]);
+        let doubted = self.doubted_ranges(flow, direction);
         let bias = flow.bias(direction);
         let mut from = flow.halves[at].next;
         flow.halves[at].next = first;
@@ -204,6 +205,7 @@ impl<H: Handler> Core<H> {
                     (first.min(next.unwrap_or(first)), cause)
                 }
             };
+            let (until, why) = Self::cause_of(&doubted, from, until, why);
             self.gap(flow, data, direction, from - bias, until - from, why);
             from = until;
         }
@@ -240,6 +242,7 @@ impl<H: Handler> Core<H> {
             self.empty(flow, data, direction, GapCause::NotCaptured);
             self.believe_last_fin(flow, direction, unanswered);
             self.tail(flow, data, direction);
+            self.forget_doubted(flow, direction);
             self.report_cutoff(flow, data, direction);
             self.flush(flow, data, direction);
             self.drop_gathered(flow, direction);
@@ -267,6 +270,13 @@ impl<H: Handler> Core<H> {
             if acknowledged > end as i64 + i64::from(!me.has(half::FIN_SEEN)) {
                 end = acknowledged as u64;
             }
+        }
+        if !me.has(half::FIN_SEEN) {
+            // What was left out at the end may be bytes of the stream that were still to be acknowledged.
+            end = self
+                .doubted_ranges(flow, direction)
+                .iter()
+                .fold(end, |end, range| if range.0 <= end { end.max(range.1) } else { end });
         }
         if end > me.next {
             self.give_up(flow, data, direction, end, GapCause::NotCaptured);

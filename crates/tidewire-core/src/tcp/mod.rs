@@ -1,6 +1,7 @@
 //! TCP: what a segment changes in its connection, as a receiving host would see it (RFC 9293, RFC 5961, RFC 7323).
 
 mod accept;
+mod checksum;
 mod fin;
 mod handshake;
 pub(crate) mod history;
@@ -12,6 +13,7 @@ mod reset;
 mod segment;
 
 use accept::Ack;
+pub(crate) use checksum::{Doubted, Verdict, has_right_checksum, has_wrong_checksum, is_merged};
 pub(crate) use segment::Segment;
 pub(crate) use tidewire_wire::flag;
 
@@ -31,6 +33,12 @@ pub(crate) struct Payload<'a> {
     pub origin: u64,
     /// Why bytes that the segment states are not among `bytes`.
     pub cause: GapCause,
+    /// Its checksum is wrong, and the receiver's acknowledgment decides.
+    pub is_unconfirmed: bool,
+    /// … and it is larger than a frame: merged on receipt, or not yet split.
+    pub is_merged: bool,
+    /// Its packet's fate may wait for that: it is not settled elsewhere.
+    pub has_fate: bool,
 }
 
 impl<'a> Payload<'a> {
@@ -39,7 +47,15 @@ impl<'a> Payload<'a> {
     pub(crate) fn of(packet: &Packet<'a>, cause: GapCause) -> Self {
         let frame = packet.frame;
         let origin = if frame.origin == 0 { 0 } else { frame.origin + u64::from(packet.decoded.payload_at) };
-        Self { bytes: packet.payload(), timestamp_ns: frame.timestamp_ns, origin, cause }
+        Self {
+            bytes: packet.payload(),
+            timestamp_ns: frame.timestamp_ns,
+            origin,
+            cause,
+            is_unconfirmed: false,
+            is_merged: false,
+            has_fate: !packet.is_rebuilt,
+        }
     }
 }
 
@@ -104,6 +120,14 @@ impl<H: Handler> Core<H> {
         }
         self.learn_base(flow, direction, segment);
         let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
+        // Bytes that this acknowledgment confirms came before what comes with it.
+        let other = direction.opposite();
+        if flow.extra.as_ref().is_some_and(|extra| !extra.doubted[other as usize].is_empty()) {
+            if flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
+                self.settle_fin(flow, other);
+            }
+            self.advance(flow, data, other, payload.timestamp_ns);
+        }
         let fate = if segment.length == 0 && !segment.has(flag::FIN) {
             self.name_probe(flow, direction, segment);
             Fate::Tracked
@@ -111,7 +135,6 @@ impl<H: Handler> Core<H> {
             self.accept(flow, data, direction, segment, payload, ack)
         };
         // An acknowledgment may settle what waits in the other direction.
-        let other = direction.opposite();
         if flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
             self.settle_fin(flow, other);
         }

@@ -55,6 +55,7 @@ impl<H: Handler> Core<H> {
             self.urgent(flow, direction, start, segment);
         }
         let began = start.max(0) as u64;
+        let conflicts = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize];
         let (next, held) = (flow.halves[at].next as i64, flow.halves[at].has(half::HELD));
         // What lies before offset 0 (a keep-alive of an untouched stream) is no byte of the stream.
         if !held && start.max(0) < end.min(next) {
@@ -75,6 +76,14 @@ impl<H: Handler> Core<H> {
                 fate = self.fate_of_cut(flow, direction, began.saturating_sub(flow.bias(direction)));
             }
         }
+        if weak && payload.is_unconfirmed && fate == Fate::Tracked {
+            let is_contradicted = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize] > conflicts;
+            fate = self.doubt_place(flow, direction, (start, end), segment.has(flag::FIN), is_contradicted, &payload);
+        }
+        if flow.halves[at].has(half::DOUBTFUL_FIN) {
+            // It may be acknowledged already: captures show packets in another order than they had.
+            self.settle_fin(flow, direction);
+        }
         if let Some(fin) = fin {
             self.note_fin(flow, direction, start, fin);
         }
@@ -82,6 +91,35 @@ impl<H: Handler> Core<H> {
             self.advance(flow, data, direction, payload.timestamp_ns);
         }
         fate
+    }
+
+    /// The fate of a segment with a wrong checksum at its place: it waits for the receiver, unless nothing of it is new.
+    #[cold]
+    fn doubt_place(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        (start, end): (i64, i64),
+        has_fin: bool,
+        is_contradicted: bool,
+        payload: &Payload<'_>,
+    ) -> Fate {
+        let at = direction as usize;
+        let me = &flow.halves[at];
+        let from = if me.has(half::HELD) { start } else { start.max(me.next as i64) }.max(0);
+        let is_new = end > from || has_fin && end == from && me.has(half::DOUBTFUL_FIN);
+        if !is_new {
+            return if is_contradicted { Fate::BadChecksum } else { Fate::Tracked };
+        }
+        if payload.is_merged {
+            let merged_end = &mut flow.extra().merged_end[at];
+            *merged_end = (*merged_end).max(end as u64);
+        }
+        let may_wait = payload.has_fate && !is_contradicted;
+        if self.note_doubted(flow, direction, (from as u64, end as u64), may_wait) && may_wait {
+            return Fate::Tracked;
+        }
+        Fate::BadChecksum
     }
 
     #[cold]
@@ -255,6 +293,7 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         if flow.halves[at].has(half::QUEUED) {
             let before = self.queue_charge(flow, direction);
+            self.believe_unseen(flow, direction, UNHEARD_SEGMENTS);
             loop {
                 let is_hole = self.drain(flow, data, direction, timestamp_ns, false);
                 if self.skip_lost(flow, data, direction) {
@@ -263,6 +302,9 @@ impl<H: Handler> Core<H> {
                 let Some(first) = self.next_queued(flow, direction).filter(|_| is_hole) else { break };
                 if !self.hole_is_over(flow, direction) {
                     break;
+                }
+                if self.believe_in_hole(flow, direction, first) {
+                    continue;
                 }
                 self.give_up(flow, data, direction, first, GapCause::NotCaptured);
             }
@@ -300,32 +342,35 @@ impl<H: Handler> Core<H> {
         last: bool,
     ) -> bool {
         let at = direction as usize;
-        if flow.halves[at].has(half::HELD) {
-            return true;
-        }
         let (mut limit, mut weak_limit) = self.limits(flow, direction);
         if last {
-            let fin = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
-            limit = fin;
-            // Where the receiver was never heard, or not since, there is nothing to wait for.
-            let (unanswered, unheard) = match &flow.extra {
-                Some(extra) => (extra.unanswered[at], extra.unheard[at]),
-                None => (None, 0),
-            };
-            if flow.halves[direction.opposite() as usize].packets == 0 || unheard > UNHEARD_SEGMENTS {
-                weak_limit = fin;
-            } else if let Some((first, last)) = unanswered
-                && first <= flow.halves[at].next
-            {
-                weak_limit = weak_limit.max(last.min(fin));
+            limit = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
+            weak_limit = weak_limit.max(self.last_limit(flow, direction).min(limit));
+        }
+        if flow.halves[at].has(half::HELD) {
+            // Where the stream begins is decided by what is believed, too.
+            if let Some(extra) = &mut flow.extra {
+                extra.queue[at].believe(weak_limit);
             }
+            return true;
         }
         let mut moved = false;
+        let mut believed = Believed::new();
         loop {
             let next = flow.halves[at].next;
             let Some(extra) = flow.extra.as_mut() else { return false };
-            let Some(piece) = extra.queue[at].take(next, limit, weak_limit) else { break };
+            let Some(piece) = extra.queue[at].take(next, limit, weak_limit) else {
+                let further = if last { self.last_limit(flow, direction).min(limit) } else { 0 };
+                if further <= weak_limit {
+                    break;
+                }
+                weak_limit = further;
+                continue;
+            };
             moved = true;
+            if piece.weak {
+                believed.push((next, next + piece.length));
+            }
             extra.waiting_bytes[at] = extra.waiting_bytes[at].saturating_sub(piece.length);
             self.hand(flow, data, direction, &piece.data, timestamp_ns, 0);
             let end = next + piece.length;
@@ -340,8 +385,26 @@ impl<H: Handler> Core<H> {
             let extra = flow.extra();
             (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.clock_ns);
         }
+        if flow.extra.as_ref().is_some_and(|extra| !extra.doubted[at].is_empty()) {
+            self.settle_doubted(flow, direction, &believed);
+        }
         let next = flow.halves[at].next;
         flow.extra().queue[at].first_start().is_some_and(|first| first > next)
+    }
+
+    /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged.
+    fn last_limit(&self, flow: &Flow, direction: Direction) -> u64 {
+        let at = direction as usize;
+        let Some(extra) = &flow.extra else { return 0 };
+        // Where the receiver was never heard, or not since, there is nothing to wait for.
+        if flow.halves[direction.opposite() as usize].packets == 0 || extra.unheard[at] > UNHEARD_SEGMENTS {
+            return u64::MAX;
+        }
+        let believed = self.believed_last(flow, direction);
+        match extra.unanswered[at] {
+            Some((first, last)) if first <= flow.halves[at].next => believed.max(last),
+            _ => believed,
+        }
     }
 
     /// Bytes passed without being handed over: track mode, or beyond the cutoff. Where the cutoff was raised after they
@@ -359,19 +422,27 @@ impl<H: Handler> Core<H> {
         self.report_gap(flow, data, Gap { direction, offset, bytes, cause: GapCause::Cutoff });
     }
 
+    /// Internal offset up to which the receiver has acknowledged.
+    pub(crate) fn acknowledged(&self, flow: &Flow, direction: Direction) -> u64 {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 }
+    }
+
     /// Up to where the queue may be emptied, and up to where doubtful bytes are believed: what was acknowledged.
     pub(crate) fn limits(&self, flow: &Flow, direction: Direction) -> (u64, u64) {
-        let me = &flow.halves[direction as usize];
-        let peer = &flow.halves[direction.opposite() as usize];
-        let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 };
+        let acknowledged = self.acknowledged(flow, direction);
         let unheard = flow.extra.as_ref().is_some_and(|extra| extra.unheard[direction as usize] == UNHEARD);
         let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
         // The FIN takes a number of its own: what is acknowledged beyond it is not a byte in its place.
         let fin = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
-        let believed = if unheard { u64::MAX } else { acknowledged };
+        let believed = flow.extra.as_ref().map_or(0, |extra| extra.believed[direction as usize]);
+        let believed = if unheard { u64::MAX } else { acknowledged.max(believed) };
         (if holds { acknowledged } else { u64::MAX }.min(fin), believed.min(fin))
     }
 }
+
+/// Ranges of unconfirmed bytes, internal offsets, in order.
+pub(super) type Believed = Vec<(u64, u64)>;
 
 /// Payload with its place: internal offsets, which may lie before 0.
 #[derive(Clone, Copy)]

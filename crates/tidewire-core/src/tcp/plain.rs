@@ -85,6 +85,11 @@ impl<H: Handler> Core<H> {
         if !is_plain {
             return None;
         }
+        if self.config.checksum != ChecksumMode::Ignore
+            && !self.is_plain_checksum(flow, direction, &Packet::of(frame, bytes, decoded))
+        {
+            return None;
+        }
         let timestamp_ns = frame.timestamp_ns;
         flow.count_frames(at, u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
         flow.last_ns[at] = timestamp_ns;
@@ -94,11 +99,6 @@ impl<H: Handler> Core<H> {
         me.packets += 1;
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
-        if self.config.checksum != ChecksumMode::Ignore
-            && let Some(fate) = self.check(flow, direction, &Packet::of(frame, bytes, decoded))
-        {
-            return Some(fate);
-        }
         if let Some(extra) = &mut flow.extra {
             extra.unheard[at ^ 1] = 0;
             extra.skip[at].1 = 0;
@@ -109,7 +109,7 @@ impl<H: Handler> Core<H> {
         }
         let me = &mut flow.halves[at];
         me.ack = ack;
-        let edge = ack.wrapping_add(window << me.scale.min(SCALE_MAX));
+        let edge = ack.wrapping_add(window << me.scale().min(SCALE_MAX));
         if edge.wrapping_sub(me.edge) as i32 > 0 {
             me.edge = edge;
         }

@@ -13,6 +13,8 @@ pub(crate) struct Segment {
     pub timestamp: Option<u32>,
     /// Window scale of a SYN (RFC 7323 section 2.3: at most 14), where the option is present.
     pub scale: Option<u8>,
+    /// Whether a SYN announces a largest segment that fits into no frame of usual size.
+    pub large_frames: bool,
     /// The urgent pointer.
     pub urgent: u16,
     /// Whether it has a TCP MD5 signature (RFC 2385).
@@ -42,6 +44,7 @@ impl Segment {
             length: decoded.payload_bytes,
             timestamp,
             scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
+            large_frames: fixed[13] & flag::SYN != 0 && mss(header, header_bytes).is_some_and(|mss| mss > MSS_USUAL),
             urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
             signed: !is_usual && is_signed(header, header_bytes),
         })
@@ -77,6 +80,19 @@ fn timestamp(options: &[u8]) -> Option<u32> {
     option(options, |kind, body| {
         let value: &[u8; 4] = body.first_chunk()?;
         (kind == 8 && body.len() == 8).then(|| u32::from_be_bytes(*value))
+    })
+}
+
+/// What an Ethernet frame of usual size holds without options: 1500 bytes less the headers of IPv4 and TCP.
+const MSS_USUAL: u16 = 1460;
+
+/// The largest segment that the sender of a SYN takes (RFC 9293 section 3.7.1).
+#[cold]
+fn mss(header: &[u8], header_bytes: usize) -> Option<u16> {
+    let options = header.get(20..header_bytes.min(header.len()))?;
+    option(options, |kind, body| match (kind, body) {
+        (2, &[high, low]) => Some(u16::from_be_bytes([high, low])),
+        _ => None,
     })
 }
 

@@ -29,6 +29,43 @@ pub struct Seg {
     /// Bytes cut off the end by the snap length.
     pub snapped: usize,
     pub time_ms: u64,
+    pub sum: Sum,
+}
+
+/// A segment's checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// None: the field is zero.
+    Zero,
+    Good,
+    Bad,
+    /// The pseudo-header's sum alone, as offloading leaves it.
+    Partial,
+}
+
+/// The ones' complement sum of big-endian words, folded.
+fn folded(parts: &[&[u8]]) -> u16 {
+    let words = parts.iter().flat_map(|part| part.chunks(2));
+    let sum: u32 = words.map(|word| u32::from(word[0]) << 8 | word.get(1).map_or(0, |low| u32::from(*low))).sum();
+    let once = (sum & 0xffff) + (sum >> 16);
+    (once + (once >> 16)) as u16
+}
+
+/// Sets the checksums of an IPv4 packet without options: its header's, and that of TCP (field at 16) or UDP (at 6).
+pub fn seal(packet: &mut [u8], field: usize, sum: Sum) {
+    if sum == Sum::Zero {
+        return;
+    }
+    let header = !folded(&[&packet[..20]]);
+    packet[10..12].copy_from_slice(&header.to_be_bytes());
+    let length = (packet.len() - 20) as u16;
+    let pseudo = [&packet[12..20], &[0, packet[9]], &length.to_be_bytes()].concat();
+    let value = match sum {
+        Sum::Partial => folded(&[&pseudo]),
+        Sum::Good => !folded(&[&pseudo, &packet[20..]]),
+        _ => !folded(&[&pseudo, &packet[20..]]) ^ 0x5555,
+    };
+    packet[20 + field..22 + field].copy_from_slice(&value.to_be_bytes());
 }
 
 impl Seg {
@@ -46,6 +83,7 @@ impl Seg {
             payload: payload.to_vec(),
             snapped: 0,
             time_ms: 0,
+            sum: Sum::Zero,
         }
     }
 
@@ -71,7 +109,13 @@ impl Seg {
         }
         bytes.extend(&self.options);
         bytes.extend(&self.payload);
+        seal(&mut bytes, 16, self.sum);
         bytes
+    }
+
+    /// The same with a checksum.
+    pub fn summed(self, sum: Sum) -> Self {
+        Self { sum, ..self }
     }
 }
 

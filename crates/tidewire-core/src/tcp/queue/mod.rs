@@ -299,6 +299,11 @@ impl Queue {
         };
     }
 
+    /// Notes up to where weak pieces may be had, where nothing is taken yet.
+    pub fn believe(&mut self, limit_weak: u64) {
+        self.limit_weak = self.limit_weak.max(limit_weak);
+    }
+
     /// Offset of the first stored byte, for whoever gives up the hole before it. Weak pieces count where they start
     /// below the `limit_weak` of the last `take`.
     #[must_use]

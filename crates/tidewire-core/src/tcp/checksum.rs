@@ -1,0 +1,366 @@
+//! Checksums: which wrong ones are the sender's doing, and which are the capture's.
+//!
+//! A wrong checksum in a capture has three causes. A sender's network card fills it in after the capture saw the packet;
+//! a receiver's card or driver merged several packets and left the first one's; or the packet was sent so, and the
+//! receiver dropped it. [`ChecksumMode::Auto`](crate::ChecksumMode::Auto) leaves the decision to the receiver: payload
+//! with a wrong checksum is kept as unconfirmed bytes, which lose against everything else and are delivered when they
+//! are acknowledged.
+
+use super::{Segment, flag, order::Believed};
+use crate::{
+    AnomalyKind, ChecksumMode, ChecksumStatus, Direction, Fate, GapCause, Handler, Mode,
+    engine::{core::Core, transport::Packet},
+    flow::{Flow, checks, half},
+    wire::{
+        TunnelKind,
+        checksum::{self, Checksum},
+    },
+};
+
+/// Acknowledgments of bytes with a wrong checksum after which the direction's checksums are taken for the capture's doing.
+const CONFIRMED_MIN: u8 = 3;
+/// Largest IP packet of an Ethernet frame.
+const IP_BYTES_MAX: u32 = 1500;
+/// Largest IP packet of a jumbo frame that is in use.
+const JUMBO_IP_BYTES_MAX: u32 = 9216;
+/// Unsettled segments remembered for each direction: what a window of 4 MiB holds in segments of usual size. Others are
+/// counted as left out.
+const DOUBTED_MAX: usize = 4096;
+
+/// What becomes of a packet for its checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Taken as it is.
+    Taken,
+    /// The checksum is wrong: the receiver's acknowledgment decides.
+    Unconfirmed,
+    /// Left out.
+    LeftOut,
+}
+
+/// Payload or a FIN with a wrong checksum: internal offsets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doubted {
+    start: u64,
+    end: u64,
+    /// The packet has no fate yet.
+    is_pending: bool,
+}
+
+/// What the checksums of a packet say: the transport's, and the IPv4 header's.
+#[inline(always)]
+fn examine(packet: &Packet<'_>) -> Checksum {
+    let found = examine_transport(packet);
+    if packet.decoded.ip_version == 4 && checksum::ipv4_header_checksum(packet.bytes, packet.decoded) == Checksum::Bad {
+        return Checksum::Bad;
+    }
+    found
+}
+
+/// The same of the transport's checksum alone, with what the frame's source knows of it.
+#[inline(always)]
+fn examine_transport(packet: &Packet<'_>) -> Checksum {
+    let status = packet.frame.checksum;
+    // In a tunnel the kernel may have meant the outer checksum.
+    if status != ChecksumStatus::Unknown && packet.decoded.tunnel.kind == TunnelKind::None {
+        return if status == ChecksumStatus::NotReady { Checksum::Unverifiable } else { Checksum::Good };
+    }
+    match checksum::transport_checksum(packet.bytes, packet.decoded) {
+        // Still to be filled in: it says nothing.
+        Checksum::Offloaded if status == ChecksumStatus::NotReady => Checksum::Unverifiable,
+        found => found,
+    }
+}
+
+#[inline(always)]
+fn is_wrong(found: Checksum) -> bool {
+    matches!(found, Checksum::Bad | Checksum::Offloaded)
+}
+
+/// Whether a receiving host would drop the packet for a checksum, if that is what was on the wire.
+pub(crate) fn has_wrong_checksum(packet: &Packet<'_>) -> bool {
+    is_wrong(examine(packet))
+}
+
+/// Whether a packet's checksum was seen to be right.
+pub(crate) fn has_right_checksum(packet: &Packet<'_>) -> bool {
+    examine(packet) == Checksum::Good
+}
+
+impl<H: Handler> Core<H> {
+    /// Whether a plain segment's checksum needs no decision: what the fast path asks.
+    #[inline(always)]
+    pub(crate) fn is_plain_checksum(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
+        let found = examine(packet);
+        if is_wrong(found) {
+            return self.config.checksum == ChecksumMode::Auto
+                && packet.decoded.payload_bytes > 0
+                && Self::is_trusted(flow, direction, packet);
+        }
+        learn(flow, direction, packet, found, 0);
+        true
+    }
+
+    /// Decides about a packet's checksum.
+    pub(crate) fn verify(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        packet: &Packet<'_>,
+        segment: Option<&Segment>,
+    ) -> Verdict {
+        let found = examine(packet);
+        if !is_wrong(found) {
+            learn(flow, direction, packet, found, segment.map_or(0, |segment| segment.flags));
+            return Verdict::Taken;
+        }
+        let verdict = match segment {
+            _ if self.config.checksum == ChecksumMode::Verify => Verdict::LeftOut,
+            Some(segment) => Self::judge_segment(flow, direction, packet, segment, found),
+            None => Self::judge_datagram(flow, direction, packet),
+        };
+        match verdict {
+            Verdict::LeftOut => self.odd(flow, AnomalyKind::BadChecksum),
+            Verdict::Taken | Verdict::Unconfirmed => self.odd_once(flow, AnomalyKind::BadChecksum),
+        }
+        verdict
+    }
+
+    fn judge_segment(
+        flow: &Flow,
+        direction: Direction,
+        packet: &Packet<'_>,
+        segment: &Segment,
+        found: Checksum,
+    ) -> Verdict {
+        let me = &flow.halves[direction as usize];
+        // Once the receiver confirmed a wrong one, right ones tell nothing of the others.
+        let is_telling = flow.extra.as_ref().is_none_or(|extra| extra.confirmed[direction as usize] == 0)
+            && !me.checked(checks::STALE);
+        if segment.has(flag::SYN) {
+            // A second beginning, of a sender whose SYN was right.
+            let begins = me.base_seq.wrapping_add(flow.bias(direction) as u32).wrapping_sub(1);
+            let is_other = me.has(half::SYN) && segment.seq != begins;
+            return match is_other && me.checked(checks::GOOD_SYN) {
+                true => Verdict::LeftOut,
+                false => Verdict::Unconfirmed,
+            };
+        }
+        if segment.has(flag::RST) {
+            // Nothing answers a reset. Hosts that leave checksums to their card leave those of empty segments, too.
+            let was_right = me.has(half::GOOD_CHECKSUM) || me.checked(checks::GOOD_BARE);
+            return if was_right && is_telling { Verdict::LeftOut } else { Verdict::Taken };
+        }
+        if segment.length > 0 || segment.has(flag::FIN) {
+            let trusted = Self::is_trusted(flow, direction, packet);
+            return if trusted { Verdict::Taken } else { Verdict::Unconfirmed };
+        }
+        // An acknowledgment that was damaged on its way. Those that offloading leaves undone look otherwise, and senders
+        // that have some of them computed in software exist.
+        let is_damaged = found == Checksum::Bad && me.checked(checks::GOOD_BARE) && is_telling;
+        if is_damaged { Verdict::LeftOut } else { Verdict::Taken }
+    }
+
+    /// No datagram is acknowledged. A sender that never had a right checksum leaves them to its card, and what is larger
+    /// than a frame was merged, or not yet split; else the receiver dropped it.
+    fn judge_datagram(flow: &Flow, direction: Direction, packet: &Packet<'_>) -> Verdict {
+        let is_merged = !packet.is_rebuilt && packet.decoded.ip_bytes > IP_BYTES_MAX;
+        let is_offloaded = !flow.halves[direction as usize].has(half::GOOD_CHECKSUM);
+        if is_merged || is_offloaded { Verdict::Taken } else { Verdict::LeftOut }
+    }
+
+    /// Whether wrong checksums of a direction are known to be the capture's doing: the receiver acknowledged several
+    /// segments with wrong ones, and no payload ever had a right one, or the segment is larger than a frame.
+    ///
+    /// A sender on the wire cannot bring this about: a receiver does not acknowledge what it dropped.
+    #[inline(always)]
+    fn is_trusted(flow: &Flow, direction: Direction, packet: &Packet<'_>) -> bool {
+        let me = &flow.halves[direction as usize];
+        me.checked(checks::STALE) && (!me.has(half::GOOD_CHECKSUM) || is_merged(flow, direction, packet))
+    }
+
+    /// Remembers payload or a FIN with a wrong checksum. Whether its packet's fate waits for the decision: `may_wait`, and
+    /// there was room.
+    pub(crate) fn note_doubted(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        (start, end): (u64, u64),
+        may_wait: bool,
+    ) -> bool {
+        let at = direction as usize;
+        let list = &flow.extra().doubted[at];
+        if list.len() == list.capacity() {
+            self.settle_doubted(flow, direction, &[]);
+        }
+        let list = &mut flow.extra().doubted[at];
+        if list.len() >= DOUBTED_MAX {
+            return false;
+        }
+        list.push(Doubted { start, end, is_pending: may_wait });
+        self.undecided += u64::from(may_wait);
+        true
+    }
+
+    /// Remembers payload that was left out, so that its absence has the right cause.
+    pub(crate) fn note_left_out(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+        let me = &flow.halves[direction as usize];
+        let (start, next) = (me.offset_of(segment.seq), me.next as i64);
+        let end = start + i64::from(segment.length);
+        if segment.flags & (flag::SYN | flag::RST) == 0
+            && me.has(half::KNOWN)
+            && end > next.max(0)
+            && end - next <= 1 << 30
+        {
+            self.note_doubted(flow, direction, (start.max(0) as u64, end as u64), false);
+        }
+    }
+
+    /// Settles what the direction has passed. `believed`: ranges of unconfirmed bytes that were delivered.
+    pub(crate) fn settle_doubted(&mut self, flow: &mut Flow, direction: Direction, believed: &[(u64, u64)]) {
+        let at = direction as usize;
+        let next = flow.halves[at].next;
+        let acknowledged = self.acknowledged(flow, direction);
+        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
+        let ledger = &mut self.ledger;
+        let mut is_confirmed = false;
+        extra.doubted[at].retain_mut(|one| {
+            let is_believed = believed.iter().any(|(from, to)| one.start < *to && *from < one.end);
+            let is_past = one.end < next || one.end == next && one.start < one.end;
+            if one.is_pending && (is_believed || is_past) {
+                one.is_pending = false;
+                is_confirmed |= is_believed && one.end <= acknowledged;
+                ledger.settle(if is_believed { Fate::Tracked } else { Fate::BadChecksum });
+            }
+            !is_past
+        });
+        if is_confirmed {
+            extra.confirmed[at] = extra.confirmed[at].saturating_add(1);
+            if extra.confirmed[at] >= CONFIRMED_MIN {
+                flow.halves[direction as usize].note_check(checks::STALE);
+            }
+        }
+    }
+
+    /// A FIN with a wrong checksum is believed.
+    pub(crate) fn settle_doubted_fin(&mut self, flow: &mut Flow, direction: Direction, fin: u64) {
+        let Some(extra) = &mut flow.extra else { return };
+        for one in extra.doubted[direction as usize].iter_mut().filter(|one| (one.start, one.end) == (fin, fin)) {
+            if std::mem::take(&mut one.is_pending) {
+                self.ledger.settle(Fate::Tracked);
+            }
+        }
+    }
+
+    /// Nothing more will be decided: what was not believed is left out.
+    pub(crate) fn forget_doubted(&mut self, flow: &mut Flow, direction: Direction) {
+        let Some(extra) = &mut flow.extra else { return };
+        let pending = extra.doubted[direction as usize].drain(..).filter(|one| one.is_pending).count();
+        self.ledger.settle_many(Fate::BadChecksum, pending as u64);
+    }
+
+    /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged: those that are larger than a
+    /// frame, and all with a wrong checksum where the direction never had a right one.
+    pub(crate) fn believed_last(&self, flow: &Flow, direction: Direction) -> u64 {
+        let at = direction as usize;
+        let Some(extra) = &flow.extra else { return 0 };
+        if flow.halves[at].has(half::GOOD_CHECKSUM) {
+            return extra.merged_end[at];
+        }
+        extra.doubted[at].iter().map(|one| one.end).fold(extra.merged_end[at], u64::max)
+    }
+
+    /// Whether a receiver that is not seen at all leaves the decision to us: it is made as for a hole.
+    fn decides_itself(&self, flow: &Flow, direction: Direction) -> bool {
+        let peer = &flow.halves[direction.opposite() as usize];
+        peer.packets == 0 || peer.has(half::SHUNTED)
+    }
+
+    /// A hole that is given up: unconfirmed bytes in it are believed where the receiver is not seen, or the mode does not
+    /// wait for it. Whether there were any.
+    pub(crate) fn believe_in_hole(&mut self, flow: &mut Flow, direction: Direction, first: u64) -> bool {
+        let at = direction as usize;
+        if self.config.mode != Mode::Fast && !self.decides_itself(flow, direction) {
+            return false;
+        }
+        let next = flow.halves[at].next;
+        let Some(extra) = &mut flow.extra else { return false };
+        let is_any = extra.doubted[at].iter().any(|one| one.start < first && one.end > next);
+        let is_new = is_any && extra.believed[at] < first;
+        if is_new {
+            extra.believed[at] = first;
+        }
+        is_new
+    }
+
+    /// Unconfirmed bytes alone make no hole: after so many segments of a direction whose receiver is not seen they are
+    /// believed.
+    pub(crate) fn believe_unseen(&mut self, flow: &mut Flow, direction: Direction, segments_min: u32) {
+        let at = direction as usize;
+        if !self.decides_itself(flow, direction) {
+            return;
+        }
+        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
+        if extra.hole_segments[at] >= segments_min {
+            extra.believed[at] = extra.believed[at].max(extra.queue[at].end());
+            if !flow.halves[at].has(half::GOOD_CHECKSUM) {
+                flow.halves[direction as usize].note_check(checks::STALE);
+            }
+        }
+    }
+
+    /// The cause of a part of `[from, until)` that is given up for `cause`: how far it goes, and what it is.
+    pub(crate) fn cause_of(doubted: &Believed, from: u64, until: u64, cause: GapCause) -> (u64, GapCause) {
+        if cause != GapCause::NotCaptured {
+            return (until, cause);
+        }
+        match doubted.iter().find(|(_, end)| *end > from) {
+            Some((start, end)) if *start <= from => (until.min(*end), GapCause::BadChecksum),
+            Some((start, _)) => (until.min(*start), cause),
+            None => (until, cause),
+        }
+    }
+
+    /// The ranges with wrong checksums of a direction, in order and without overlaps.
+    pub(crate) fn doubted_ranges(&self, flow: &Flow, direction: Direction) -> Believed {
+        let Some(extra) = &flow.extra else { return Vec::new() };
+        let mut ranges: Believed = extra.doubted[direction as usize].iter().map(|one| (one.start, one.end)).collect();
+        ranges.retain(|range| range.0 < range.1);
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, last| {
+            let joins = next.0 <= last.1;
+            if joins {
+                last.1 = last.1.max(next.1);
+            }
+            joins
+        });
+        ranges
+    }
+}
+
+/// Whether a segment is larger than any that its receiver takes from the wire.
+pub(crate) fn is_merged(flow: &Flow, direction: Direction, packet: &Packet<'_>) -> bool {
+    let takes_large = flow.halves[direction.opposite() as usize].checked(checks::LARGE_FRAMES);
+    !packet.is_rebuilt && packet.decoded.ip_bytes > if takes_large { JUMBO_IP_BYTES_MAX } else { IP_BYTES_MAX }
+}
+
+/// Notes that a direction's checksums can be right. Hosts compute those of some packets in software where the rest is
+/// offloaded: a SYN's, a reset's, a fragmented datagram's say nothing of other packets.
+#[inline(always)]
+fn learn(flow: &mut Flow, direction: Direction, packet: &Packet<'_>, found: Checksum, flags: u8) {
+    if found != Checksum::Good || packet.is_rebuilt {
+        return;
+    }
+    let me = &mut flow.halves[direction as usize];
+    if flags & flag::SYN != 0 {
+        me.note_check(checks::GOOD_SYN);
+    } else if packet.decoded.payload_bytes > 0 {
+        me.flags |= half::GOOD_CHECKSUM;
+        // (Where the kernel says that it is right, it may be merged.)
+        if packet.decoded.ip_bytes > IP_BYTES_MAX && packet.frame.checksum == ChecksumStatus::Unknown {
+            flow.halves[direction.opposite() as usize].note_check(checks::LARGE_FRAMES);
+        }
+    } else {
+        me.note_check(checks::GOOD_BARE);
+    }
+}

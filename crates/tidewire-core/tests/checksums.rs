@@ -1,0 +1,363 @@
+//! Wrong checksums: the receiver's acknowledgments tell packets that it dropped from those whose checksum is the
+//! capture's doing.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::*;
+use tidewire_core::{ChecksumMode, Config, Fate, Ledger, Mode};
+
+const C: u32 = 1000;
+const S: u32 = 5000;
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("test payload is text")
+}
+
+fn auto() -> Config {
+    Config { checksum: ChecksumMode::Auto, ..config() }
+}
+
+/// The client's bytes at an offset.
+fn data(at: u32, payload: &str, sum: Sum) -> Seg {
+    Seg::new(true, C + 1 + at, S + 1, ACK | PSH, payload.as_bytes()).summed(sum)
+}
+
+/// The server acknowledges so much, and says nothing.
+fn answer(acked: u32) -> Seg {
+    Seg::new(false, S + 1, C + 1 + acked, ACK, b"").summed(Sum::Good)
+}
+
+fn fin(at: u32, sum: Sum) -> Seg {
+    Seg::new(true, C + 1 + at, S + 1, FIN | ACK, b"").summed(sum)
+}
+
+/// A handshake with right checksums; the client takes segments of up to `mss` bytes, the server as well.
+fn greeting(mss: u16) -> Vec<Seg> {
+    let option = [&[2, 4][..], &mss.to_be_bytes()].concat();
+    let mut segments = handshake(C, S);
+    for segment in &mut segments {
+        if segment.flags & SYN != 0 {
+            segment.options.clone_from(&option);
+        }
+        segment.sum = Sum::Good;
+    }
+    segments
+}
+
+fn one_of(config: &Config, segments: &[Seg]) -> (Told, Ledger) {
+    let (streams, ledger) = run(config, segments);
+    assert_eq!(streams.len(), 1);
+    let told = streams[&1].clone();
+    (told, ledger)
+}
+
+/// After a handshake with right checksums.
+fn one(more: &[Seg]) -> (Told, Ledger) {
+    one_of(&auto(), &[&greeting(1460), more].concat())
+}
+
+fn client_sent(more: &[Seg]) -> String {
+    text(&one(more).0.bytes[0]).into()
+}
+
+const WRONG: [Sum; 2] = [Sum::Bad, Sum::Partial];
+
+#[test]
+fn an_inserted_segment_stays_out_whichever_comes_first() {
+    for sum in WRONG {
+        let (evil, good) = (data(2, "EVIL", sum), data(2, "good", Sum::Good));
+        let before = data(0, "a ", Sum::Good);
+        for more in [
+            vec![before.clone(), evil.clone(), good.clone(), answer(6)],
+            vec![before.clone(), good.clone(), evil.clone(), answer(6)],
+            vec![before.clone(), evil.clone(), answer(2), good.clone(), answer(6)],
+            // Nothing of it was right before, and the right one is longer, or in parts.
+            vec![evil.clone(), data(0, "a good", Sum::Good), answer(6)],
+            vec![evil.clone(), data(4, "od", Sum::Good), data(0, "a go", Sum::Good), answer(6)],
+            // Three in a row teach nothing.
+            vec![evil.clone(), evil.clone(), evil.clone(), data(0, "a good", Sum::Good), answer(6)],
+        ] {
+            let evils = more.iter().filter(|one| one.sum == sum).count() as u64;
+            let (told, ledger) = one(&more);
+            assert_eq!(text(&told.bytes[0]), "a good", "{more:?}");
+            assert!(told.gaps[0].is_empty() && told.anomalies.contains(&"bad_checksum".into()), "{told:?}");
+            assert_eq!(fate(&ledger, Fate::BadChecksum), evils, "{more:?}");
+        }
+    }
+}
+
+#[test]
+fn what_the_receiver_acknowledged_is_delivered() {
+    for sum in WRONG {
+        // Right ones before and after, as where a card merges some of them.
+        let more = [data(0, "go", Sum::Good), data(2, "od b", sum), answer(6), data(6, "ye", Sum::Good), answer(8)];
+        let (told, ledger) = one(&more);
+        assert_eq!(text(&told.bytes[0]), "good bye");
+        assert_eq!(told.anomalies, ["bad_checksum"], "the handler is told that there are two readings");
+        assert_eq!((fate(&ledger, Fate::BadChecksum), fate(&ledger, Fate::Tracked)), (0, 8));
+        // The acknowledgment comes with the answer: the question is told first.
+        let reply = Seg::new(false, S + 1, C + 3, ACK | PSH, b"yes").summed(Sum::Good);
+        let (told, _) = one(&[data(0, "ok", sum), reply]);
+        assert_eq!((text(&told.bytes[0]), text(&told.bytes[1])), ("ok", "yes"));
+    }
+}
+
+/// The right one was lost by the capture: the bytes are delivered, and a later repetition with others is a conflict.
+#[test]
+fn an_acknowledged_range_that_nothing_else_filled_is_delivered_and_named() {
+    let (told, _) = one(&[data(0, "EVIL", Sum::Bad), answer(4), data(0, "good", Sum::Good), answer(4)]);
+    assert_eq!(text(&told.bytes[0]), "EVIL");
+    assert_eq!(told.anomalies, ["bad_checksum", "overlap_conflict"]);
+}
+
+#[test]
+fn segments_merged_on_receipt_are_delivered() {
+    let big = "m".repeat(4000);
+    for sum in WRONG {
+        let mut more = vec![data(0, "go", Sum::Good)];
+        for step in 0..5 {
+            more.extend([data(2 + step * 4000, &big, sum), answer(2 + (step + 1) * 4000)]);
+        }
+        // The last one was not acknowledged any more.
+        more.extend([data(20_002, &big, sum), data(24_002, "od", Sum::Good), answer(20_002)]);
+        let (told, ledger) = one(&more);
+        assert_eq!(told.bytes[0].len(), 24_004);
+        assert!(told.gaps[0].is_empty());
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
+    }
+}
+
+/// As large as the receiver takes from the wire, or its limits are not known: nothing else speaks for it.
+#[test]
+fn a_segment_that_fits_a_frame_needs_an_acknowledgment() {
+    let big = "m".repeat(1460);
+    let (told, ledger) = one(&[data(0, "go", Sum::Good), data(2, &big, Sum::Bad), answer(2)]);
+    assert_eq!(text(&told.bytes[0]), "go");
+    assert_eq!(told.gaps[0], [(2, 1460, "bad_checksum".into())]);
+    assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
+    let jumbo = "m".repeat(8000);
+    let more = [data(0, "go", Sum::Good), data(2, &jumbo, Sum::Bad), answer(2)];
+    let (told, _) = one_of(&auto(), &[greeting(8960), more.to_vec()].concat());
+    assert_eq!(told.gaps[0], [(2, 8000, "bad_checksum".into())]);
+}
+
+#[test]
+fn a_right_checksum_of_a_syn_says_nothing_about_payload() {
+    for sum in WRONG {
+        let mut more: Vec<Seg> = (0..20).map(|at| data(at, "x", sum)).collect();
+        more.push(fin(20, sum));
+        // The capture ends before anything is acknowledged.
+        let (told, ledger) = one(&more);
+        assert_eq!((told.bytes[0].len(), told.state.as_str()), (20, "half_closed"));
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
+        assert_eq!(told.anomalies, ["bad_checksum"]);
+        // Half of it was acknowledged when it ends.
+        more.insert(15, answer(10));
+        let (told, ledger) = one(&more);
+        assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (20, 0));
+    }
+}
+
+/// What was captured where it is sent: every segment of one side, then of both; midway, too.
+#[test]
+fn offloading_senders() {
+    for sum in WRONG {
+        for (first, acks) in [(0, sum), (0, Sum::Good), (3, sum), (3, Sum::Good)] {
+            let mut segments: Vec<Seg> = greeting(1460);
+            segments[0].sum = sum;
+            segments[1].sum = acks;
+            segments[2].sum = sum;
+            for at in 0..50 {
+                segments.push(data(at * 2, "ab", sum));
+                segments.push(Seg::new(false, S + 1 + at, C + 3 + at * 2, ACK, b"z").summed(acks));
+            }
+            segments.push(fin(100, sum));
+            segments.push(Seg::new(false, S + 51, C + 102, FIN | ACK, b"").summed(acks));
+            segments.push(Seg::new(true, C + 102, S + 52, ACK, b"").summed(sum));
+            let (told, ledger) = one_of(&auto(), &segments[first..]);
+            assert_eq!((told.bytes[0].len(), told.bytes[1].len()), (100, 50), "{sum:?} {first} {acks:?}");
+            assert_eq!(told.state, "closed");
+            assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
+        }
+    }
+}
+
+/// From the fourth acknowledged one on nothing is kept back: so the memory of a fast sender is no bound to it.
+#[test]
+fn a_sender_that_is_known_to_offload_is_not_waited_for() {
+    let config = Config { stream_buffer_bytes: 20_000, memory_bytes: 1 << 20, ..auto() };
+    let block = "y".repeat(1000);
+    let mut segments = greeting(1460);
+    for at in 0..4 {
+        segments.extend([data(at * 1000, &block, Sum::Partial), answer((at + 1) * 1000)]);
+    }
+    segments.extend((4..60).map(|at| data(at * 1000, &block, Sum::Partial)));
+    let (told, ledger) = one_of(&config, &segments);
+    assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (60_000, 0));
+    assert!(told.gaps[0].is_empty());
+    // One right checksum, and it may have been the sender's doing.
+    segments.insert(7, data(3000, &block, Sum::Good));
+    segments.push(data(4000, &"n".repeat(1000), Sum::Good));
+    let (told, _) = one_of(&auto(), &segments);
+    assert!(told.bytes[0][4000..5000].iter().all(|byte| *byte == b'n'), "the right one wins");
+}
+
+/// The receiver's packets are in no capture: bytes that nothing else fills are believed, after a while or at the end.
+#[test]
+fn one_sided_traffic() {
+    for sum in WRONG {
+        for mode in [Mode::Strict, Mode::Fast] {
+            for first in [0, 1] {
+                let config = Config { mode, ..auto() };
+                // All wrong.
+                let mut segments = vec![Seg::new(true, C, 0, SYN, b"").summed(Sum::Good)];
+                segments.extend((0..200).map(|at| data(at * 1000, &"x".repeat(1000), sum)));
+                segments.push(fin(200_000, sum));
+                let (told, ledger) = one_of(&config, &segments[first..]);
+                assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 0));
+                assert_eq!(told.state, "half_closed");
+                // Some wrong, small and large.
+                for (at, segment) in segments.iter_mut().enumerate() {
+                    if at % 7 != 3 {
+                        segment.sum = Sum::Good;
+                    }
+                }
+                let (told, ledger) = one_of(&config, &segments[first..]);
+                assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 0));
+                assert!(told.gaps[0].is_empty());
+                // One that is inserted stays out.
+                segments.insert(9, Seg { payload: vec![b'E'; 1000], ..segments[9].clone().summed(sum) });
+                let (told, ledger) = one_of(&config, &segments[first..]);
+                assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 1), "{mode:?} {first}");
+                assert!(!told.bytes[0].contains(&b'E'));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fin_with_a_wrong_checksum_ends_what_it_was_acknowledged_for() {
+    for sum in WRONG {
+        let forged = [data(0, "go", Sum::Good), fin(2, sum), answer(2), data(2, "od", Sum::Good), answer(4)];
+        let (told, ledger) = one(&forged);
+        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "established"));
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
+        let (told, ledger) = one(&[data(0, "good", Sum::Good), fin(4, sum), answer(5)]);
+        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "half_closed"));
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
+        let with_data = Seg { flags: FIN | ACK, ..data(2, "od", sum) };
+        let (told, ledger) = one(&[data(0, "go", Sum::Good), with_data.clone(), answer(5)]);
+        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "half_closed"));
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
+        let (told, _) = one(&[data(0, "go", Sum::Good), with_data, answer(2), data(2, "od bye", Sum::Good), answer(8)]);
+        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good bye", "established"));
+    }
+}
+
+#[test]
+fn resets_and_acknowledgments_with_wrong_checksums() {
+    for sum in WRONG {
+        let reset = Seg::new(true, C + 3, 0, RST, b"").summed(sum);
+        let (told, ledger) = one(&[data(0, "go", Sum::Good), reset.clone(), data(2, "od", Sum::Good), answer(4)]);
+        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "established"));
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
+        // A side none of whose checksums was ever right.
+        let mut segments = greeting(1460);
+        segments.retain(|segment| segment.flags & SYN != 0);
+        segments.push(reset.clone());
+        let reset_at_once = Seg { seq: C + 1, ..reset };
+        segments[2] = reset_at_once;
+        assert_eq!(one_of(&auto(), &segments).0.state, "reset");
+    }
+    // An acknowledgment damaged on its way confirms nothing; right ones follow.
+    let damaged = answer(6).summed(Sum::Bad);
+    let more = [data(0, "go", Sum::Good), answer(2), data(2, "EVIL", Sum::Bad), damaged, data(2, "good", Sum::Good)];
+    assert_eq!(client_sent(&more), "gogood");
+}
+
+#[test]
+fn a_second_beginning_with_a_wrong_checksum_changes_nothing() {
+    let syn = |isn: u32, sum: Sum| Seg::new(true, isn, 0, SYN, b"").summed(sum);
+    for sum in WRONG {
+        let mut segments = greeting(1460);
+        segments.insert(1, syn(C + 5000, sum));
+        segments.extend([data(0, "good", Sum::Good), answer(4)]);
+        let (told, _) = one_of(&auto(), &segments);
+        assert_eq!(text(&told.bytes[0]), "good");
+        assert_eq!(told.anomalies, ["bad_checksum", "blind_syn"]);
+        // The one that is answered: the other was made by another program of that host.
+        let mut segments = greeting(1460);
+        segments.insert(0, syn(C + 5000, Sum::Good));
+        segments[1].sum = sum;
+        segments.push(data(0, "good", sum));
+        segments.push(answer(4));
+        let (streams, _) = run(&auto(), &segments);
+        assert_eq!((streams.len(), text(&streams[&2].bytes[0])), (2, "good"));
+        // And a second answer.
+        let mut segments = greeting(1460);
+        segments.insert(2, Seg::new(false, S + 900, C + 1, SYN | ACK, b"").summed(sum));
+        segments.push(Seg::new(false, S + 1, C + 1, ACK | PSH, b"hello").summed(Sum::Good));
+        let (told, _) = one_of(&auto(), &segments);
+        assert_eq!(text(&told.bytes[1]), "hello");
+    }
+}
+
+#[test]
+fn the_other_modes() {
+    let more = [data(0, "go", Sum::Good), data(2, "EV", Sum::Bad), data(4, "od", Sum::Good), answer(6)];
+    let segments = [greeting(1460), more.to_vec()].concat();
+    let verify = Config { checksum: ChecksumMode::Verify, ..config() };
+    let (told, ledger) = one_of(&verify, &segments);
+    assert_eq!(text(&told.bytes[0]), "good");
+    assert_eq!(told.gaps[0], [(2, 2, "bad_checksum".into())], "and not as if it had not been captured");
+    assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
+    assert_eq!(text(&one_of(&config(), &segments).0.bytes[0]), "goEVod");
+    // What was really lost keeps its own cause.
+    let more = [data(0, "go", Sum::Good), data(4, "EV", Sum::Bad), data(8, "od", Sum::Good), answer(10)];
+    let (told, _) = one_of(&verify, &[greeting(1460), more.to_vec()].concat());
+    let cause = |name: &str| name.to_owned();
+    assert_eq!(
+        told.gaps[0],
+        [(2, 2, cause("not_captured")), (4, 2, cause("bad_checksum")), (6, 2, cause("not_captured"))]
+    );
+}
+
+/// A UDP datagram with a checksum.
+fn datagram(payload: &[u8], sum: Sum) -> Vec<u8> {
+    let mut packet = udp(7, payload);
+    seal(&mut packet, 6, sum);
+    packet
+}
+
+fn datagrams(config: &Config, packets: &[Vec<u8>]) -> (Told, Ledger) {
+    let mut feed = Feed::new(config, Witness::default());
+    for (at, packet) in packets.iter().enumerate() {
+        feed.ip(packet, 1_000_000 * at as u64);
+    }
+    let (witness, ledger) = feed.finish();
+    (witness.streams[&1].clone(), ledger)
+}
+
+#[test]
+fn datagrams_with_wrong_checksums() {
+    let cause = || "bad_checksum".to_owned();
+    for sum in WRONG {
+        // Never right: they are left to the card.
+        let (told, ledger) = datagrams(&auto(), &[datagram(b"one", sum), datagram(b"two", sum)]);
+        assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 0));
+        // Right before: it was dropped, and what is missing is named.
+        let packets = [datagram(b"one", Sum::Good), datagram(b"EVIL", sum), datagram(b"two", Sum::Good)];
+        let (told, ledger) = datagrams(&auto(), &packets);
+        assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 1));
+        assert_eq!(told.gaps[0], [(3, 4, cause())]);
+        // None says nothing, before as well as after.
+        let packets = [datagram(b"one", Sum::Zero), datagram(b"two", sum), datagram(b"three", Sum::Zero)];
+        assert_eq!(text(&datagrams(&auto(), &packets).0.bytes[0]), "onetwothree");
+        // Larger than a frame: several, merged or not yet split.
+        let packets = [datagram(b"one", Sum::Good), datagram(&[b'x'; 3000], sum)];
+        assert_eq!(datagrams(&auto(), &packets).0.bytes[0].len(), 3003);
+        let verify = Config { checksum: ChecksumMode::Verify, ..config() };
+        assert_eq!(datagrams(&verify, &packets).0.gaps[0], [(3, 3000, cause())]);
+    }
+}
