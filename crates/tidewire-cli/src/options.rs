@@ -71,7 +71,7 @@ pub struct Common {
     #[arg(long, value_name = "NET=POLICY", help_heading = STREAMS)]
     pub target_policy: Vec<TargetPolicy>,
 
-    /// Checksums. auto: verify, except what offloading left undone; verify: leave out packets that fail; ignore
+    /// Wrong checksums. auto: take what the receiver took; verify: leave all of them out; ignore: take all
     #[arg(long, value_name = "HOW", value_enum, default_value = "auto", hide_possible_values = true, help_heading = STREAMS)]
     pub checksum: ChecksumName,
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tidewire::{Capture, CaptureError, Handler, Ledger, Mode, Outcome, Progress, Stop};
+use tidewire::{Capture, CaptureError, Fate, Handler, Ledger, Mode, Outcome, Progress, Stop};
 
 use crate::{
     failure::{self, Failure},
@@ -17,7 +17,7 @@ use crate::{
     options::Common,
     output::{self, Out},
     sink::Sink,
-    units::Bytes,
+    units::{Bytes, counted},
     values::StatsFormat,
 };
 
@@ -186,6 +186,7 @@ impl Closing {
         for damage in &self.damages {
             failure::say(damage);
         }
+        self.say_left_out();
         if !self.ledger.closes() {
             let settled: u64 = self.ledger.fates.iter().sum();
             let received = self.ledger.received;
@@ -199,6 +200,17 @@ impl Closing {
         }
         // A run that was cut short on purpose has not seen the rest of its input.
         Ok(if self.damages.is_empty() || self.stopped { code } else { failure::INPUT })
+    }
+}
+
+impl Closing {
+    /// Says how many packets were left out that an option takes.
+    fn say_left_out(&self) {
+        let count = self.ledger.fates[Fate::BadChecksum as usize];
+        if count > 0 {
+            let packets = counted(count, "packet", "packets");
+            failure::say(format_args!("{packets} left out for bad checksums (--checksum ignore takes them)"));
+        }
     }
 }
 

@@ -19,7 +19,9 @@ pub enum Mode {
 /// What is done about checksums of TCP, UDP, ICMP and IPv4 headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ChecksumMode {
-    /// Verified, except for hosts whose outgoing packets show checksum offloading (their checksums are always wrong).
+    /// The receiver decides: bytes of TCP with wrong checksums are delivered when they are acknowledged and nothing with a
+    /// right one came in their place (or the receiver is not seen). Datagrams are left out where their sender had right
+    /// ones before, and they are no larger than a frame.
     #[default]
     Auto,
     /// Verified; packets that fail are not taken into streams.

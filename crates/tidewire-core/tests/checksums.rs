@@ -5,6 +5,7 @@
 mod common;
 
 use common::*;
+use proptest::prelude::*;
 use tidewire_core::{ChecksumMode, Config, Fate, Ledger, Mode};
 
 const C: u32 = 1000;
@@ -359,5 +360,94 @@ fn datagrams_with_wrong_checksums() {
         assert_eq!(datagrams(&auto(), &packets).0.bytes[0].len(), 3003);
         let verify = Config { checksum: ChecksumMode::Verify, ..config() };
         assert_eq!(datagrams(&verify, &packets).0.gaps[0], [(3, 3000, cause())]);
+    }
+}
+
+/// What happens to a stretch of the client's bytes, in units of four.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// Sent with this checksum; `forged`: with other bytes.
+    Send { at: u8, units: u8, sum: Sum, forged: bool },
+    /// The server acknowledges what it has, and so much more that was not captured.
+    Answer(u8),
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let sum = prop::sample::select(&[Sum::Good, Sum::Good, Sum::Bad, Sum::Partial][..]);
+    let send = (0..30_u8, 1..8_u8, sum, any::<bool>()).prop_map(|(at, units, sum, forged)| Op::Send {
+        at,
+        units,
+        sum,
+        // Right ones have one version: overlaps of these are for other tests.
+        forged: forged && sum != Sum::Good,
+    });
+    prop::collection::vec(prop_oneof![3 => send, 1 => (0..4_u8).prop_map(Op::Answer)], 1..40)
+}
+
+fn unit(at: usize, forged: bool) -> [u8; 4] {
+    let byte = (at as u8).wrapping_mul(37) & 0x7f;
+    [if forged { byte | 0x80 } else { byte }; 4]
+}
+
+/// The conversation, and by unit: whether a right version came, whether any did before it was acknowledged, and how far
+/// the server has acknowledged in the end.
+fn plan(ops: &[Op]) -> (Vec<Seg>, Vec<[bool; 2]>, usize) {
+    let (mut segments, mut seen, mut acked) = (greeting(1460), vec![[false; 2]; 40], 0_usize);
+    for op in ops {
+        match *op {
+            Op::Send { at, units, sum, forged } => {
+                let range = usize::from(at)..usize::from(at + units);
+                let payload: Vec<u8> = range.clone().flat_map(|at| unit(at, forged)).collect();
+                let seq = C + 1 + 4 * u32::from(at);
+                segments.push(Seg::new(true, seq, S + 1, ACK, &payload).summed(sum));
+                for at in range {
+                    let is_in_time = at >= acked;
+                    seen[at][0] |= sum == Sum::Good && is_in_time;
+                    seen[at][1] |= is_in_time;
+                }
+            }
+            Op::Answer(more) => {
+                // What a host has, and a few bytes whose right version the capture lost.
+                let has = (acked..40).take_while(|at| seen[*at][0]).count();
+                let lost = (acked + has..40).take_while(|at| seen[*at][1]).count().min(usize::from(more));
+                acked += has + lost;
+                segments.push(answer(4 * acked as u32));
+            }
+        }
+    }
+    (segments, seen, acked)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_segments_with_wrong_checksums(ops in ops(), chunk in 0..20_u32, mode in 0..2_usize, small in any::<bool>()) {
+        let (segments, seen, acked) = plan(&ops);
+        let bound = if small { 3000 } else { 1 << 20 };
+        let config = Config {
+            chunk_bytes: chunk,
+            mode: [Mode::Strict, Mode::Track][mode],
+            memory_bytes: 2 * bound,
+            stream_buffer_bytes: bound,
+            hole_segments_strict: if small { 3 } else { 64 },
+            ..auto()
+        };
+        // The witness and the ledger check themselves: every packet has one fate, bytes and gaps cover the stream.
+        let (alone, ledger) = run(&config, &segments);
+        let (shared, other) = run_shared(&config, &segments, 3);
+        prop_assert_eq!(&alone, &shared);
+        prop_assert_eq!(ledger.fates, other.fates);
+        let (long, _) = run(&Config { ttl_min: 1, ..config.clone() }, &segments);
+        prop_assert_eq!(&alone, &long, "the slow path says the same");
+        if mode == 0 && !small {
+            let told = &alone[&1];
+            let got: std::collections::BTreeMap<u64, u8> = told.offsets[0].iter().copied().zip(told.bytes[0].iter().copied()).collect();
+            for at in 0..acked {
+                let byte = got.get(&(4 * at as u64)).copied();
+                prop_assert!(byte.is_some(), "acknowledged and captured: {} of {:?}", at, seen[at]);
+                prop_assert!(!seen[at][0] || byte == Some(unit(at, false)[0]), "a right one wins: {}", at);
+            }
+        }
     }
 }
