@@ -66,7 +66,7 @@ impl<H: Handler> Core<H> {
         }
         let mut fate = Fate::Tracked;
         if end > start && (held || end > next) && end > 0 {
-            if !held && start > next {
+            if !held && start > next.max(self.unconfirmed_end(flow, direction) as i64) {
                 flow.extra().out_of_order_packets[at] += 1;
             }
             let captured = payload.bytes.len().min((end - start) as usize);
