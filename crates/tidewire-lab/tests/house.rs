@@ -85,6 +85,7 @@ const PATHS: &[&str] = &[
     "/bin/sh",
     "/bin/true",
     "/etc/passwd",
+    "/etc/pcap.conf", // in a message only
     "/usr/bin/env",
     "/usr/bin/python3",
     "/usr/include/nids.h",
