@@ -94,7 +94,7 @@ fn the_picture_is_fresh() {
         .arg(recorded.path())
         .env("BUILT", built)
         .stdin(Stdio::null())
-        .output()
+        .run_in_time()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let today = fs::read_to_string(recorded.path()).unwrap();

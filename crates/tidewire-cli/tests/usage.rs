@@ -88,7 +88,7 @@ fn an_interrupt_is_noticed_while_the_input_waits() {
     let mut gzip =
         std::process::Command::new("gzip").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("gzip");
     gzip.stdin.take().unwrap().write_all(pcap.bytes()).unwrap();
-    let compressed = gzip.wait_with_output().unwrap().stdout;
+    let compressed = gzip.output_in_time("gzip").stdout;
     for (bytes, arguments, said) in [
         (pcap.bytes(), &["flows", "--json", "-"][..], "what was read"),
         (pcap.bytes(), &["flows", "--json", "--sort", "id", "-j", "2", "-"], "what was read"),
@@ -204,7 +204,7 @@ fn records_of_a_pipe_come_as_streams_end() {
         let came = told.recv_timeout(Duration::from_secs(20));
         assert!(child.try_wait().unwrap().is_none(), "the pipe is open");
         drop(input);
-        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(child.wait_in_time("the process").code(), Some(0));
         let text = reader.join().unwrap();
         assert!(came.is_ok(), "{arguments:?}: nothing came before the end: {text}");
         assert_eq!(text.matches("40000").count(), 1, "{text}");
