@@ -7,6 +7,8 @@ use std::{
 
 use tidewire::{CaptureError, Error};
 
+use crate::progress;
+
 /// Nothing went wrong.
 pub const OK: u8 = 0;
 /// `match`: no pattern was found. `follow`: there is no such stream. `check-steering`: a flow is split.
@@ -76,6 +78,7 @@ impl Display for Failure {
 
 /// Tells people something, on standard error. Where that cannot be written, the exit code has to do.
 pub fn say(message: impl Display) {
+    progress::remove();
     let _ = writeln!(io::stderr(), "tidewire: {message}");
 }
 

@@ -164,7 +164,7 @@ fn is_everyday(arg: &Arg) -> bool {
 /// The template of the program's help: clap's own has no groups of commands.
 fn template(program: &Command) -> String {
     let style = program.get_styles().get_header();
-    let mut text = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n");
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
     for (title, names) in GROUPS {
         let commands: Vec<&Command> = names.iter().filter_map(|name| program.find_subcommand(name)).collect();
         if commands.is_empty() {

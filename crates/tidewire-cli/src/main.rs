@@ -38,6 +38,7 @@ mod patterns;
 #[cfg(feature = "live")]
 #[path = "../../tidewire-pcap/src/config/mod.rs"]
 mod pcap_config;
+mod progress;
 mod record;
 mod rows;
 #[cfg(feature = "live")]

@@ -236,7 +236,7 @@ impl Common {
 
     /// Whether packets come from one pipe, device or terminal.
     pub fn is_pipe(&self) -> bool {
-        let [path] = &self.files[..] else { return false };
+        let Ok(([path], _)) = words::split(&self.files) else { return false };
         let metadata = if path.as_os_str() == "-" {
             std::io::stdin().as_fd().try_clone_to_owned().and_then(|descriptor| File::from(descriptor).metadata())
         } else {

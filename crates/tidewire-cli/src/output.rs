@@ -7,7 +7,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, progress};
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -43,6 +43,9 @@ impl Out {
 
     /// Writes what has gathered.
     pub fn flush(&mut self) -> Result<(), Failure> {
+        if progress::is_shown() && is_terminal() {
+            progress::remove();
+        }
         let written = self.inner.write_all(&self.buffer).and_then(|()| self.inner.flush());
         self.buffer.clear();
         written.map_err(Failure::from_output)

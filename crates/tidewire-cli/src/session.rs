@@ -1,13 +1,12 @@
 //! One run: Ctrl-C, the progress bar, what is said at the end.
 
 use std::{
-    io::{IsTerminal, Write as _},
+    io::Write as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tidewire::{Capture, CaptureError, Fate, Handler, Ledger, Mode, Outcome, Progress, Stop};
 
 use crate::{
@@ -15,17 +14,12 @@ use crate::{
     ledger,
     live::{self, LiveReport},
     options::Common,
-    output::{self, Out},
+    output::Out,
+    progress::{self, Bar},
     sink::Sink,
-    units::{Bytes, counted},
+    units::counted,
     values::StatsFormat,
 };
-
-/// Nobody misses a progress bar before.
-const PROGRESS_AFTER: Duration = Duration::from_millis(400);
-
-/// Inputs below this are read before anybody would look at a progress bar.
-const PROGRESS_BYTES_MIN: u64 = 64 << 20;
 
 /// Nobody wonders before whether Ctrl-C was noticed.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -37,9 +31,6 @@ const FLUSH: Duration = Duration::from_millis(200);
 const REPORT_CLOSED: Duration = Duration::from_secs(1);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Whether a progress bar stands on the terminal's last line.
-static BAR: AtomicBool = AtomicBool::new(false);
 
 /// Whether reading has ended.
 pub static DONE: AtomicBool = AtomicBool::new(false);
@@ -112,11 +103,12 @@ fn read<H: Handler + Send>(
     capture: Capture<'_>,
     make: &mut impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, tidewire::Error> {
-    let mut bar = Bar::new();
-    let outcome =
-        if bar.possible { capture.on_progress(|progress| bar.show(progress)).run(make) } else { capture.run(make) };
+    // Dropped, and so removed, before anything else is said.
+    let outcome = match Bar::new() {
+        Some(mut bar) => capture.on_progress(move |progress| bar.show(progress)).run(make),
+        None => capture.run(make),
+    };
     DONE.store(true, Ordering::Relaxed);
-    bar.clear();
     outcome
 }
 
@@ -149,7 +141,7 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             #[cfg(feature = "live")]
             crate::top::give_back();
-            remove_bar();
+            progress::remove();
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
         stop.raise();
@@ -159,7 +151,6 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
         std::thread::spawn(|| {
             std::thread::sleep(PATIENCE);
             if !DONE.load(Ordering::Relaxed) {
-                remove_bar();
                 failure::say("interrupted; waiting for the input to continue or end (Ctrl-C again: end at once)");
             }
         });
@@ -211,84 +202,5 @@ impl Closing {
             let packets = counted(count, "packet", "packets");
             failure::say(format_args!("{packets} left out for bad checksums (--checksum ignore takes them)"));
         }
-    }
-}
-
-/// A progress bar on standard error, for people who wait.
-struct Bar {
-    possible: bool,
-    begun: Instant,
-    bar: Option<ProgressBar>,
-}
-
-impl Bar {
-    fn new() -> Self {
-        let possible = std::io::stderr().is_terminal() && output::has_escapes();
-        Self { possible, begun: Instant::now(), bar: None }
-    }
-
-    fn show(&mut self, progress: Progress) {
-        let is_short = progress.bytes_total.is_some_and(|total| total < PROGRESS_BYTES_MIN);
-        if is_short || self.bar.is_none() && self.begun.elapsed() < PROGRESS_AFTER {
-            return;
-        }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(progress.bytes_total, ProgressDrawTarget::stderr_with_hz(5));
-            let form = match progress.bytes_total {
-                Some(_) => "{wide_bar} {msg}",
-                None => "{spinner} {msg}",
-            };
-            if let Ok(style) = ProgressStyle::with_template(form) {
-                bar.set_style(style);
-            }
-            bar
-        });
-        BAR.store(true, Ordering::Relaxed);
-        bar.set_position(progress.bytes_read);
-        bar.set_message(pace(progress, self.begun.elapsed()));
-    }
-
-    fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-            BAR.store(false, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Takes a progress bar off the terminal before something else is said there, or the program ends.
-fn remove_bar() {
-    if BAR.swap(false, Ordering::Relaxed) {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
-}
-
-/// How far a run has come, how fast it goes on average, and how long the rest takes at that pace.
-fn pace(progress: Progress, elapsed: Duration) -> String {
-    let (read, seconds) = (progress.bytes_read, elapsed.as_secs_f64().max(1e-3));
-    let rate = read as f64 / seconds;
-    let rate_text = Bytes(rate as u64);
-    match progress.bytes_total {
-        Some(total) => {
-            let left = total.saturating_sub(read) as f64 / rate.max(1.0);
-            format!("{} of {}, {rate_text}/s, {left:.0} s left", Bytes(read), Bytes(total))
-        }
-        None => format!("{}, {rate_text}/s, {seconds:.0} s", Bytes(read)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pace_is_that_of_the_whole_run() {
-        let known = Progress { bytes_read: 500_000_000, bytes_total: Some(1_500_000_000), packets: 1 };
-        let text = pace(known, Duration::from_secs(2));
-        assert_eq!(text, "500 MB of 1.5 GB, 250 MB/s, 4 s left");
-        let unknown = Progress { bytes_read: 500_000_000, bytes_total: None, packets: 1 };
-        assert_eq!(pace(unknown, Duration::from_secs(2)), "500 MB, 250 MB/s, 2 s");
-        let nothing = Progress { bytes_read: 0, bytes_total: Some(0), packets: 0 };
-        assert_eq!(pace(nothing, Duration::ZERO), "0 B of 0 B, 0 B/s, 0 s left");
     }
 }

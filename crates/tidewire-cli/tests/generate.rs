@@ -126,6 +126,11 @@ fn the_missing_are_named() {
     let output = run(&["gen", "missing", path.to_str().unwrap()]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.starts_with("sent, inferred                        50  from the last number"), "{text}");
+    let output = run(&["gen", "missing", "-c", "30", path.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("number 49 arrived: more than 30 frames were sent"));
+    let output = run(&["gen", "missing", concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/demo/demo.pcap")]);
+    assert_eq!(output.status.code(), Some(1), "nothing arrived, and nothing is known to be missing");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no frame has a number"));
 }
 
 #[test]

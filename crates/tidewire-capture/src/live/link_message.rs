@@ -79,6 +79,7 @@ impl Link {
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "one at a time is looked at, and nearly all are links")]
 pub(super) enum Message {
     /// There is this link, new or changed.
     Link(Link),

@@ -54,6 +54,17 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     let sent = options.packets.unwrap_or_else(|| numbers.end());
     let lost = numbers.lost(sent);
+    let is_without = numbers.received() == 0 && without > 0;
+    if is_without {
+        failure::say("no frame has a number: captures of frames that 'tidewire gen' sent, uncut, are needed");
+    }
+    if numbers.end() > sent {
+        let last = Count(numbers.end() - 1);
+        failure::say(format_args!(
+            "number {last} arrived: more than {} frames were sent, or by another run",
+            Count(sent)
+        ));
+    }
     let mut out = Out::stdout();
     let holes: Vec<Range<u64>> = numbers.missing(sent).take(options.limit).collect();
     if options.json {
@@ -78,7 +89,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         print(&mut out, &numbers, [sent, lost, without], options.packets.is_none(), &holes)?;
     }
     out.flush()?;
-    Ok(if lost > 0 { failure::NOTHING } else { failure::OK })
+    Ok(if lost > 0 || is_without { failure::NOTHING } else { failure::OK })
 }
 
 fn print(

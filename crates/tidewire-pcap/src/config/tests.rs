@@ -367,7 +367,7 @@ fn what_is_no_interface_is_not_silently_left_out() {
         assert!(error.contains("is no network interface, and cannot share its packets (group 3)"), "{error}");
     }
     assert!(with(None, &[("TIDEWIRE_LOCALITY", "port"), ("PCAP_CAPLEN", "64")], "any").unwrap().is_plain());
-    assert!(with(None, &[("TIDEWIRE_ENGINE_any", "xdp")], "any").unwrap_err().contains("an engine of its own"));
+    assert!(with(None, &[("TIDEWIRE_ENGINE_any", "xdp")], "any").unwrap_err().contains("a private engine"));
     assert!(with(None, &group, "system:any").unwrap().is_plain());
     assert!(with(None, &[], "xdp:nosuch0").unwrap_err().contains("no network interface"));
 }

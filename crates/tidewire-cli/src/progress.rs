@@ -1,0 +1,135 @@
+//! A progress bar on standard error, for people who wait.
+
+use std::{
+    io::{IsTerminal as _, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use tidewire::Progress;
+
+use crate::{output, units::Bytes};
+
+/// Nobody misses a progress bar before.
+const AFTER: Duration = Duration::from_millis(400);
+
+/// Between two drawings.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Inputs below this are read before anybody would look at a progress bar.
+const INPUT_BYTES_MIN: u64 = 64 << 20;
+
+/// Columns that are left free at the end of the line: a terminal shows `^C` there, which must not begin another line, or the
+/// bar would stand above the one that is cleared.
+const FREE_COLUMNS: usize = 6;
+
+/// Fewer columns make no bar.
+const BAR_COLUMNS_MIN: usize = 8;
+
+/// Whether a bar stands on the terminal's last line.
+static SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// When a run began, and when its bar was last drawn.
+pub struct Bar {
+    begun: Instant,
+    drawn: Option<Instant>,
+}
+
+impl Bar {
+    /// `None` where standard error is no terminal, or one without escape sequences.
+    pub fn new() -> Option<Self> {
+        let is_possible = std::io::stderr().is_terminal() && output::has_escapes();
+        is_possible.then(|| Self { begun: Instant::now(), drawn: None })
+    }
+
+    /// Draws it, if it is time to.
+    pub fn show(&mut self, progress: Progress) {
+        let is_short = progress.bytes_total.is_some_and(|total| total < INPUT_BYTES_MIN);
+        let is_early = match self.drawn {
+            None => self.begun.elapsed() < AFTER,
+            Some(drawn) => drawn.elapsed() < EVERY,
+        };
+        if is_short || is_early {
+            return;
+        }
+        self.drawn = Some(Instant::now());
+        SHOWN.store(true, Ordering::Relaxed);
+        let columns = terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+        let line = line(progress, self.begun.elapsed(), columns);
+        let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        remove();
+    }
+}
+
+/// Whether a bar stands on the terminal.
+pub fn is_shown() -> bool {
+    SHOWN.load(Ordering::Relaxed)
+}
+
+/// Takes the bar off the terminal before something else is said there, or the program ends.
+pub fn remove() {
+    if SHOWN.swap(false, Ordering::Relaxed) {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+}
+
+/// The bar, where the end is known and there is room, and the pace.
+fn line(progress: Progress, elapsed: Duration, columns: usize) -> String {
+    let (room, pace) = (columns.saturating_sub(FREE_COLUMNS), pace(progress, elapsed));
+    let pace: String = pace.chars().take(room).collect();
+    let bar = room.saturating_sub(pace.chars().count() + 1);
+    match progress.bytes_total {
+        Some(total) if bar >= BAR_COLUMNS_MIN => {
+            let share = progress.bytes_read as f64 / total.max(1) as f64;
+            let done = ((share * bar as f64) as usize).min(bar);
+            format!("{}{} {pace}", "█".repeat(done), "░".repeat(bar - done))
+        }
+        _ => pace,
+    }
+}
+
+/// How far a run has come, how fast it goes on average, and how long the rest takes at that pace.
+fn pace(progress: Progress, elapsed: Duration) -> String {
+    let (read, seconds) = (progress.bytes_read, elapsed.as_secs_f64().max(1e-3));
+    let rate = read as f64 / seconds;
+    let rate_text = Bytes(rate as u64);
+    match progress.bytes_total {
+        Some(total) => {
+            let left = total.saturating_sub(read) as f64 / rate.max(1.0);
+            format!("{} of {}, {rate_text}/s, {left:.0} s left", Bytes(read), Bytes(total))
+        }
+        None => format!("{}, {rate_text}/s, {seconds:.0} s", Bytes(read)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_is_that_of_the_whole_run() {
+        let known = Progress { bytes_read: 500_000_000, bytes_total: Some(1_500_000_000), packets: 1 };
+        let text = pace(known, Duration::from_secs(2));
+        assert_eq!(text, "500 MB of 1.5 GB, 250 MB/s, 4 s left");
+        let unknown = Progress { bytes_read: 500_000_000, bytes_total: None, packets: 1 };
+        assert_eq!(pace(unknown, Duration::from_secs(2)), "500 MB, 250 MB/s, 2 s");
+        let nothing = Progress { bytes_read: 0, bytes_total: Some(0), packets: 0 };
+        assert_eq!(pace(nothing, Duration::ZERO), "0 B of 0 B, 0 B/s, 0 s left");
+    }
+
+    #[test]
+    fn the_line_leaves_room_for_what_the_terminal_echoes() {
+        let progress = Progress { bytes_read: 500_000_000, bytes_total: Some(1_500_000_000), packets: 1 };
+        for columns in [0, 1, 7, 20, 40, 80, 200] {
+            let line = line(progress, Duration::from_secs(2), columns);
+            assert!(line.chars().count() <= columns.saturating_sub(FREE_COLUMNS), "{columns}: {line}");
+        }
+        let line = line(progress, Duration::from_secs(2), 63);
+        assert_eq!(line, "██████░░░░░░░░░░░░░░ 500 MB of 1.5 GB, 250 MB/s, 4 s left");
+    }
+}
