@@ -3,7 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidewire_wire::{TcpHeader, addresses, decode, fuzz_input, icmp_type_and_code, ports, transport_checksum};
+use tidewire_wire::{
+    TcpHeader, addresses, decode, decode_subframe, fuzz_input, icmp_type_and_code, ports, subframes, transport_checksum,
+};
 
 fuzz_target!(|input: &[u8]| {
     let Some((link, frame, wire_bytes, settings)) = fuzz_input(input) else { return };
@@ -11,6 +13,10 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(decoded.broken_promise(frame), None, "{decoded:?}");
     let _ = (addresses(frame, &decoded), ports(frame, &decoded), icmp_type_and_code(frame, &decoded));
     let _ = transport_checksum(frame, &decoded);
+    for subframe in subframes(frame, &decoded) {
+        let inner = decode_subframe(frame, &subframe, &settings);
+        assert_eq!(inner.broken_promise(frame), None, "{inner:?}");
+    }
     if let Some(header) = TcpHeader::new(frame, &decoded) {
         let _ = (header.timestamps(), header.window_scale(), header.options().count());
     }

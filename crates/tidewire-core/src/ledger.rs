@@ -38,6 +38,11 @@ fates! {
     BadChecksum => "bad_checksum",
     /// The user's filter did not want it.
     Filtered => "filtered",
+    /// Belongs to a stream, but its transport header was cut by the snap length: counted there, and of a datagram the
+    /// payload is a gap. Where a segment's payload belongs is not known.
+    HeaderCut => "header_cut",
+    /// A frame of several packets (an 802.11 A-MSDU), at least one of which belongs to a stream.
+    Aggregate => "aggregate",
     /// A fragment whose datagram was rebuilt.
     FragmentRebuilt => "fragment_rebuilt",
     /// A fragment that was not acceptable, or whose datagram had been rejected.

@@ -16,6 +16,9 @@ pub enum Kind {
     Icmp,
     /// ICMPv6: at least 4 bytes captured.
     Icmp6,
+    /// One of the above whose header was cut by the snap length: the addresses and the protocol are known, ports where the
+    /// first 4 bytes were captured, an ICMP type where the first was. Payload that is stated counts; none was captured.
+    HeaderCut,
     /// ESP (RFC 4303): a flow without ports.
     Esp,
     /// AH (RFC 4302) whose content could not be walked further: a flow without ports.
@@ -32,6 +35,8 @@ pub enum Kind {
     UnsupportedLink,
     /// The frame contradicts its protocol, or was cut before the headers that a flow needs; see [`Decoded::malformed`].
     Malformed,
+    /// Several packets (an 802.11 A-MSDU): [`crate::subframes`] has them. The payload is all of them.
+    Aggregate,
 }
 
 /// The tunnel a flow was found in: the last one walked through.

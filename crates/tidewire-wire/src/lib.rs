@@ -7,7 +7,8 @@
 //!
 //! - What a receiving host would drop for contradicting itself is [`Kind::Malformed`], with its reason: an IP length
 //!   beyond the frame, a TCP data offset beyond the segment, a UDP length beyond the packet. What was only cut by the
-//!   snap length keeps its stated lengths; it is malformed only if the headers that a flow needs are missing.
+//!   snap length keeps its stated lengths; it is malformed only if the IP header is not whole. A cut transport header
+//!   is [`Kind::HeaderCut`], a packet of the flow whose addresses and ports are there.
 //! - The flow is that of the innermost IP packet within [`Settings::tunnel_depth`] that could be walked to its end. Where
 //!   a tunnel's inside is malformed, cut too short, or no IP (ARP in VXLAN), the packet belongs to the flow that carries
 //!   it. Nothing is lost that way, and a UDP port alone never makes a tunnel: its header must be one, and where that says
@@ -65,6 +66,7 @@ mod walk;
 
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
 pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};
+pub use ieee80211::{SUBFRAMES_MAX, Subframe, decode_subframe, subframes};
 pub use link::LinkType;
 pub use malformation::Malformation;
 pub use other_link::OtherLink;

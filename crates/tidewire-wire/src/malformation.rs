@@ -89,7 +89,7 @@ malformations! {
     /// The authentication header's length is below its fixed part or points beyond the packet (RFC 4302, 2.2).
     AhLength = "ah_length",
 
-    /// Snapped inside the 20 bytes of the fixed TCP header.
+    /// Snapped before the ports of a TCP header, in a tunnel. (Elsewhere [`crate::Kind::HeaderCut`].)
     TcpCut = "tcp_cut",
     /// Fewer than 20 bytes are left for the TCP header (RFC 9293, 3.1).
     TcpShort = "tcp_short",
@@ -98,7 +98,7 @@ malformations! {
     /// Data offset points beyond the segment (RFC 9293, 3.1).
     TcpOffsetLong = "tcp_offset_long",
 
-    /// Snapped inside the 8 bytes of the UDP header.
+    /// Snapped before the ports of a UDP header, in a tunnel. (Elsewhere [`crate::Kind::HeaderCut`].)
     UdpCut = "udp_cut",
     /// Fewer than 8 bytes are left for the UDP header (RFC 768).
     UdpShort = "udp_short",
@@ -107,19 +107,19 @@ malformations! {
     /// The UDP length field is more than IP carried (RFC 1122, 4.1.3: receivers drop it).
     UdpLengthLong = "udp_length_long",
 
-    /// Snapped inside the 8 bytes of the UDP-Lite header.
+    /// Snapped before the ports of a UDP-Lite header, in a tunnel. (Elsewhere [`crate::Kind::HeaderCut`].)
     UdpLiteCut = "udplite_cut",
     /// Fewer than 8 bytes are left for the UDP-Lite header (RFC 3828, 3.1).
     UdpLiteShort = "udplite_short",
     /// Checksum coverage of 1 to 7, or beyond the packet (RFC 3828, 3.1: must be discarded).
     UdpLiteCoverage = "udplite_coverage",
 
-    /// Snapped inside the 12 bytes of the SCTP common header.
+    /// Snapped before the ports of an SCTP header, in a tunnel. (Elsewhere [`crate::Kind::HeaderCut`].)
     SctpCut = "sctp_cut",
     /// Fewer than 12 bytes are left for the SCTP common header (RFC 9260, 3.1).
     SctpShort = "sctp_short",
 
-    /// Snapped inside the first 4 bytes of an ICMP or ICMPv6 message.
+    /// Snapped inside the first 4 bytes of an ICMP or ICMPv6 message, in a tunnel. (Elsewhere [`crate::Kind::HeaderCut`].)
     IcmpCut = "icmp_cut",
     /// Fewer than 8 bytes are left for an ICMP message (RFC 792; RFC 4443, 2.1).
     IcmpShort = "icmp_short",

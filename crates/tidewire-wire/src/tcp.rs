@@ -19,7 +19,10 @@ const URGENT: usize = 18;
 
 /// A TCP header: at least its fixed part was captured.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
-    let header = walk.header::<HEADER_BYTES>(at, TcpShort, TcpCut)?;
+    let header = match walk.header::<HEADER_BYTES>(at, TcpShort, TcpCut) {
+        Err(TcpCut) => return cut(walk, at),
+        header => header?,
+    };
     let header_bytes = usize::from(header[DATA_OFFSET] >> 4) * 4;
     if header_bytes < HEADER_BYTES {
         return Err(TcpOffsetShort);
@@ -29,6 +32,21 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     }
     walk.transport(TCP, at, at + header_bytes);
     Ok(Next::Done(Kind::Tcp))
+}
+
+/// A header that was cut: where even its length is not known, neither is the payload's, which then counts as none.
+fn cut(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    let header_bytes = match walk.bytes::<{ DATA_OFFSET + 1 }>(at) {
+        Some(header) => usize::from(header[DATA_OFFSET] >> 4) * 4,
+        None => walk.end - at,
+    };
+    if header_bytes < HEADER_BYTES {
+        return Err(TcpOffsetShort);
+    }
+    if at + header_bytes > walk.end {
+        return Err(TcpOffsetLong);
+    }
+    walk.header_cut(TCP, at, header_bytes, TcpCut)
 }
 
 /// The bits of [`TcpHeader::flags`].

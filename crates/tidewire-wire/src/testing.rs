@@ -119,6 +119,10 @@ fn links(segment: &[u8], segment6: &[u8]) -> Vec<(&'static str, LinkType, Vec<u8
         ("80211", LinkType::IEEE802_11, data([0x08, 1], &[])),
         ("80211-qos", LinkType::IEEE802_11, data([0x88, 2], &[0, 0])),
         ("80211-four-addresses", LinkType::IEEE802_11, data([0x88, 0x83], &[0; 12])),
+        ("80211-aggregate", LinkType::IEEE802_11, {
+            let subframe = join(&[&[2; 12], &[0, 53], &snap(0x0800, segment), &[0]]);
+            join(&[&[0x88, 1], &[0; 22], &[0x80, 0], &subframe, &subframe])
+        }),
         ("radiotap", LinkType::IEEE802_11_RADIOTAP, {
             let header = [0, 0, 9, 0, 2, 0, 0, 0, 0x10];
             join(&[&header, &data([0x08, 1], &[]), &[1, 2, 3, 4]])

@@ -12,6 +12,13 @@ fn checked(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -
     let mut general = Decoded::EMPTY;
     walk::decode(link, frame, wire_bytes, settings, &mut general);
     assert_eq!(decoded, general, "the straight line and the general walk");
+    let mut from = 0;
+    for subframe in crate::subframes(frame, &decoded) {
+        assert!(from < subframe.end && subframe.at < subframe.end && subframe.at >= from, "{subframe:?}");
+        let inner = crate::decode_subframe(frame, &subframe, settings);
+        assert_eq!(inner.broken_promise(frame), None, "{inner:?}");
+        from = subframe.at + 1;
+    }
     let _ = transport_checksum(frame, &decoded);
     let _ = crate::ipv4_header_checksum(frame, &decoded);
     let _ = crate::addresses(frame, &decoded);
@@ -29,6 +36,7 @@ fn every_example_is_walked_to_its_end() {
         let decoded = checked(link, &frame, frame.len() as u32, &Settings::default());
         let expected = match name {
             "arp" => Kind::Arp,
+            "80211-aggregate" => Kind::Aggregate,
             "ipv4-udp" | "ipv6-jumbo" => Kind::Udp,
             "ipv4-icmp" => Kind::Icmp,
             "ipv6-icmp" => Kind::Icmp6,

@@ -88,7 +88,10 @@ fn tunnel(
 }
 
 fn udp_lite(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
-    let header = walk.header::<8>(at, UdpLiteShort, UdpLiteCut)?;
+    let header = match walk.header::<8>(at, UdpLiteShort, UdpLiteCut) {
+        Err(UdpLiteCut) => return walk.header_cut(UDP_LITE, at, 8, UdpLiteCut),
+        header => header?,
+    };
     let coverage = usize::from(be16(header, 4));
     if (1..8).contains(&coverage) || at + coverage > walk.end {
         return Err(UdpLiteCoverage);
@@ -98,6 +101,9 @@ fn udp_lite(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
 }
 
 fn sctp(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
+    if walk.header::<12>(at, SctpShort, SctpCut) == Err(SctpCut) {
+        return walk.header_cut(SCTP, at, 12, SctpCut);
+    }
     walk.header::<12>(at, SctpShort, SctpCut)?;
     walk.transport(SCTP, at, at + 12);
     Ok(Next::Done(Kind::Sctp))
@@ -108,14 +114,16 @@ fn icmp(walk: &mut Walk<'_>, kind: Kind, proto: u8, at: usize) -> Result<Next, M
     if at + 8 > walk.end {
         return Err(IcmpShort);
     }
-    walk.header::<4>(at, IcmpShort, IcmpCut)?;
+    if walk.bytes::<4>(at).is_none() {
+        return walk.header_cut(proto, at, 8, IcmpCut);
+    }
     walk.transport(proto, at, at + 8);
     Ok(Next::Done(kind))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{decoded, ipv4, ipv6, snapped, tcp};
+    use crate::testing::{decoded, ipv4, ipv6, join, snapped, tcp};
     use crate::{Kind, LinkType, Malformation};
 
     fn reason(proto: u8, payload: &[u8]) -> Option<Malformation> {
@@ -125,7 +133,7 @@ mod tests {
     #[test]
     fn snapped_and_impossible_are_different_faults() {
         let segment = ipv4(6, &tcp(b"hello"));
-        assert_eq!(snapped(LinkType::RAW, &segment, 39).malformed, Some(Malformation::TcpCut));
+        assert_eq!(snapped(LinkType::RAW, &segment, 39).kind, Kind::HeaderCut);
         assert_eq!(snapped(LinkType::RAW, &segment, 40).kind, Kind::Tcp);
         assert_eq!(reason(6, &tcp(b"")[..19]), Some(Malformation::TcpShort));
         let mut segment = tcp(b"hello");
@@ -144,9 +152,47 @@ mod tests {
         assert_eq!(reason(136, &[0; 7]), Some(Malformation::UdpLiteShort));
         assert_eq!(reason(136, &[0, 1, 0, 2, 0, 7, 0, 0]), Some(Malformation::UdpLiteCoverage));
         assert_eq!(reason(136, &[0, 1, 0, 2, 0, 9, 0, 0]), Some(Malformation::UdpLiteCoverage));
-        assert_eq!(snapped(LinkType::RAW, &ipv4(132, &[0; 12]), 31).malformed, Some(Malformation::SctpCut));
-        assert_eq!(snapped(LinkType::RAW, &ipv4(1, &[0; 8]), 23).malformed, Some(Malformation::IcmpCut));
+        assert_eq!(snapped(LinkType::RAW, &ipv4(132, &[0; 12]), 31).kind, Kind::HeaderCut);
+        assert_eq!(snapped(LinkType::RAW, &ipv4(1, &[0; 8]), 23).kind, Kind::HeaderCut);
         assert_eq!(snapped(LinkType::RAW, &ipv4(1, &[0; 8]), 24).kind, Kind::Icmp);
+    }
+
+    #[test]
+    fn a_cut_header_keeps_addresses_and_ports() {
+        let segment = ipv4(6, &join(&[&tcp(b"hello"), b"!"]));
+        for (captured, payload_bytes, known) in
+            [(20, 0, false), (23, 0, false), (24, 0, true), (33, 6, true), (39, 6, true)]
+        {
+            let found = snapped(LinkType::RAW, &segment, captured);
+            let frame = &segment[..captured];
+            assert_eq!(
+                (found.kind, found.proto, found.payload_bytes),
+                (Kind::HeaderCut, 6, payload_bytes),
+                "{captured}"
+            );
+            assert_eq!(crate::ports(frame, &found), if known { (12345, 80) } else { (0, 0) }, "{captured}");
+            assert_eq!(crate::addresses(frame, &found).0.to_string(), "10.0.0.1");
+            assert_eq!(crate::transport_checksum(frame, &found), crate::Checksum::Unverifiable);
+            assert!(crate::TcpHeader::new(frame, &found).is_none());
+        }
+        // What is captured of a header must make sense all the same.
+        let mut bad = segment.clone();
+        bad[32] = 0x40;
+        assert_eq!(snapped(LinkType::RAW, &bad, 33).malformed, Some(Malformation::TcpOffsetShort));
+        bad[32] = 0xf0;
+        assert_eq!(snapped(LinkType::RAW, &bad, 33).malformed, Some(Malformation::TcpOffsetLong));
+        // In a tunnel: the inner flow where its ports are there, else the one that carries it.
+        let tunnel = ipv4(4, &segment);
+        assert_eq!(snapped(LinkType::RAW, &tunnel, 44).ip_at, 20);
+        assert_eq!(snapped(LinkType::RAW, &tunnel, 43).ip_at, 0);
+        for proto in [17, 132, 136] {
+            let found = snapped(
+                LinkType::RAW,
+                &ipv4(proto, &[1, 2, 3, 4, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+                24,
+            );
+            assert_eq!((found.kind, found.proto), (Kind::HeaderCut, proto));
+        }
     }
 
     #[test]

@@ -14,7 +14,10 @@ const LENGTH: usize = 4;
 
 /// A UDP header.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
-    let header = walk.header::<HEADER_BYTES>(at, UdpShort, UdpCut)?;
+    let header = match walk.header::<HEADER_BYTES>(at, UdpShort, UdpCut) {
+        Err(UdpCut) => return walk.header_cut(UDP, at, HEADER_BYTES, UdpCut),
+        header => header?,
+    };
     let bytes = match usize::from(be16(header, LENGTH)) {
         // RFC 2675, 4: a jumbogram's length field is 0; Linux takes 0 as "the rest" over IPv6, whatever the size.
         0 if walk.out.ip_version == 6 => walk.end - at,
@@ -83,7 +86,8 @@ mod tests {
         large.push(0);
         assert_eq!(decoded(LinkType::RAW, &large).payload_bytes, 0x1_0000 - 8, "more than any wire carries");
         let packet = ipv4(17, &with(10));
-        assert_eq!(snapped(LinkType::RAW, &packet, 27).malformed, Some(Malformation::UdpCut));
+        let cut = snapped(LinkType::RAW, &packet, 27);
+        assert_eq!((cut.kind, cut.payload_bytes, cut.payload_captured_bytes), (Kind::HeaderCut, 2, 0));
         let cut = snapped(LinkType::RAW, &packet, 29);
         assert_eq!((cut.kind, cut.payload_bytes, cut.payload_captured_bytes), (Kind::Udp, 2, 1));
     }

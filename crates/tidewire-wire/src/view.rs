@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::decoded::{Decoded, Kind};
-use crate::{ipv4, ipv6};
+use crate::{ipv4, ipv6, transport};
 
 /// Source and destination address of the IP header that the flow belongs to; unspecified IPv4 addresses where there is none.
 #[must_use]
@@ -23,11 +23,17 @@ fn pair<const N: usize>(header: &[u8], at: usize) -> Option<([u8; N], [u8; N])> 
     Some((*both.first_chunk()?, *both.get(N..)?.first_chunk()?))
 }
 
-/// Source and destination port of a TCP, UDP, UDP-Lite or SCTP packet; zeros for everything else.
+/// Source and destination port of a TCP, UDP, UDP-Lite or SCTP packet; zeros for everything else, and where they were not
+/// captured.
 #[inline]
 #[must_use]
 pub fn ports(frame: &[u8], decoded: &Decoded) -> (u16, u16) {
-    if !matches!(decoded.kind, Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp) {
+    let has_ports = match decoded.kind {
+        Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp => true,
+        Kind::HeaderCut => !matches!(decoded.proto, transport::ICMP | transport::ICMP6),
+        _ => false,
+    };
+    if !has_ports {
         return (0, 0);
     }
     match frame.get(decoded.transport_at as usize..) {

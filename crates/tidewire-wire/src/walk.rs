@@ -63,11 +63,22 @@ pub(crate) struct Walk<'a> {
 /// Any frame, header by header.
 #[inline(never)]
 pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, out: &mut Decoded) {
-    *out = Decoded::EMPTY;
     let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
     let end = (wire_bytes as usize).clamp(frame.len(), FRAME_BYTES_MAX);
+    decode_up_to(end, frame, settings, out, |walk| link::first(walk, link));
+}
+
+/// The part of a frame that begins with `first` and ends at `end`, as stated.
+pub(crate) fn decode_up_to(
+    end: usize,
+    frame: &[u8],
+    settings: &Settings,
+    out: &mut Decoded,
+    first: impl FnOnce(&mut Walk<'_>) -> Result<Next, Malformation>,
+) {
+    *out = Decoded::EMPTY;
     let mut walk = Walk { frame, end, settings, out, outer: None, tunnels_left: settings.tunnel_depth };
-    let kind = match walk.run(link) {
+    let kind = match first(&mut walk).and_then(|next| walk.run(next)) {
         Ok(kind) => kind,
         Err(malformation) => {
             walk.out.malformed = Some(malformation);
@@ -83,8 +94,8 @@ pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &S
 }
 
 impl<'a> Walk<'a> {
-    fn run(&mut self, link: LinkType) -> Result<Kind, Malformation> {
-        let mut next = link::first(self, link)?;
+    fn run(&mut self, first: Next) -> Result<Kind, Malformation> {
+        let mut next = first;
         for _ in 0..HEADERS_MAX {
             next = match next {
                 Next::Done(kind) => return Ok(kind),
@@ -174,6 +185,28 @@ impl<'a> Walk<'a> {
             Ok(Next::Done(kind)) => Some(Decoded { kind, ..out }),
             _ => None,
         }
+    }
+
+    /// The header of a transport that was cut by the snap length, `cut`: the flow keeps its addresses, and its ports where
+    /// these 4 bytes are there. `header_bytes` are counted for it. In a tunnel at least the ports must be there, or the
+    /// packet belongs to the flow that carries it.
+    pub(crate) fn header_cut(
+        &mut self,
+        proto: u8,
+        at: usize,
+        header_bytes: usize,
+        cut: Malformation,
+    ) -> Result<Next, Malformation> {
+        if at > self.frame.len() || self.outer.is_some() && self.bytes::<4>(at).is_none() {
+            return Err(cut);
+        }
+        self.transport(proto, at, at + header_bytes);
+        Ok(Next::Done(Kind::HeaderCut))
+    }
+
+    /// Whether the walk is inside of a tunnel.
+    pub(crate) fn is_in_tunnel(&self) -> bool {
+        self.outer.is_some()
     }
 
     /// Whether one more encapsulation may be looked through.

@@ -15,6 +15,7 @@ const PREFERENCES: &[&str] = &["capwap.swap_fc:FALSE"];
 
 /// Frames that tshark reads otherwise, and why.
 const EXPLAINED: &[(&str, &str)] = &[
+    ("80211-aggregate", "of several packets no one's are the frame's; tshark's are the last one's"),
     ("mpls-pseudowire", "nothing states that there is a control word; tshark guesses otherwise"),
     ("vxlan-in-gre", "port 8472 is Linux's old default, not tshark's"),
     ("ipv6-hip", "a header after HIP, which RFC 7401 allows (5.1) and tshark does not look for"),

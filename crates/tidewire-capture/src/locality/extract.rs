@@ -97,7 +97,11 @@ impl Extract {
                 let ports = ports_at(frame, decoded.transport_at as usize);
                 Found::Packet(self.key_of(frame, Packet { ports, ..packet }))
             }
-            Kind::Icmp | Kind::Icmp6 | Kind::Esp | Kind::Ah | Kind::OtherIp => {
+            Kind::HeaderCut if has_ports(decoded.proto) => {
+                let ports = ports_at(frame, decoded.transport_at as usize);
+                Found::Packet(self.key_of(frame, Packet { ports, ..packet }))
+            }
+            Kind::HeaderCut | Kind::Icmp | Kind::Icmp6 | Kind::Esp | Kind::Ah | Kind::OtherIp => {
                 Found::Packet(self.key_of(frame, packet))
             }
             Kind::Fragment => self.fragment(frame, packet, &decoded),

@@ -4,6 +4,7 @@
 /// A capture whose name ends with this, the oracle's number of the stream, how the difference begins, and why ours stands.
 type Doubt = (&'static str, u64, &'static str, &'static str);
 
+const CUT_HEADER: &str = "cut by the snap length in its transport header: counted for the addresses and ports there are; tshark wants all of it";
 const TOTAL_LENGTH: &str =
     "an IPv4 total length beyond the frame: hosts drop the packet (Linux: InTruncatedPkts); tshark reads on";
 const DATA_OFFSET: &str = "a TCP data offset beyond the segment: hosts drop the packet";
@@ -384,6 +385,12 @@ const CONVERSATIONS: &[(&str, &str)] = &[
         "filter/AH-IPcomp-IPv4.pcap",
         "tshark inflates IPComp (RFC 3173); to us compressed packets are flows of protocol 108",
     ),
+    ("ip_options/20_ipv4_snaplen_truncated_before_next_header.pcap", CUT_HEADER),
+    ("mpls/21_mpls_snaplen_truncated_inner_tcp.pcap", CUT_HEADER),
+    ("pppoe/27_pppoe_session_capture_truncated_ipv4_udp_caplen_lt_origlen.pcap", CUT_HEADER),
+    ("tcp_options/19_tcp_syn_tcp_header_snaplen_truncated.pcap", CUT_HEADER),
+    ("tests/tcp_header_heapoverflow.pcap", CUT_HEADER),
+    ("tests/udp-length-heapoverflow.pcap", CUT_HEADER),
     (
         "tests/bigtcp-ipv4-geneve-ipv6.pcap",
         "BIG TCP in a tunnel: UDP over IPv4 with length 0, as Linux shows it to captures; tshark looks no further",

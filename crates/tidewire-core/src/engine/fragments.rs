@@ -3,7 +3,7 @@
 //! Every worker puts all fragments together, because only the whole datagram says whose flow it is; the first worker
 //! counts them and tells of them, the owner of the flow takes the datagram.
 
-use super::{Engine, transport::Packet};
+use super::{Engine, aggregate::frame_number, transport::Packet};
 use crate::{
     Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
     defrag::{Defragmenter, Ended, Outcome, Rebuilt},
@@ -19,6 +19,12 @@ impl<H: Handler> Engine<H> {
     #[cold]
     pub(crate) fn fragment(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
         self.fragment_at(frame, bytes, decoded, 0);
+    }
+
+    /// A fragment that came in a frame of several packets, which has its fate already. It is put together with others of
+    /// that kind only: their fates are not counted.
+    pub(crate) fn fragment_of_aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
+        self.fragment_at(frame, bytes, decoded, 1);
     }
 
     /// `nesting`: how many datagrams it was found in; from 1 on the frames it came in have their fate already.
@@ -56,7 +62,7 @@ impl<H: Handler> Engine<H> {
                 if tells {
                     ledger.datagrams_rebuilt += 1;
                     if H::DATAGRAMS {
-                        handler.datagram(&datagram_of(&rebuilt, frame.number));
+                        handler.datagram(&datagram_of(&rebuilt, frame_number(frame.number)));
                     }
                 }
                 self.whole(frame, &rebuilt, nesting);
@@ -149,7 +155,7 @@ fn tell<H: Handler>(ended: &Ended, ledger: &mut Ledger, handler: &mut H, settles
     ledger.datagrams_rejected += 1;
     if H::DATAGRAMS {
         handler.datagram(&Datagram {
-            packet: ended.packet,
+            packet: frame_number(ended.packet),
             source: ended.source,
             destination: ended.destination,
             ip_id: ended.ip_id,

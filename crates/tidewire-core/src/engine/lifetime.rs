@@ -161,7 +161,7 @@ impl<H: Handler> Engine<H> {
         // What is noted now belongs to no packet, least of all to the one by which time passed for this worker.
         let number = self.core.number;
         let last_odd = flow.extra.as_ref().and_then(|extra| extra.anomalies.last()).map_or(0, |odd| odd.packet);
-        self.core.number = last_odd.max(flow.id);
+        self.core.number = last_odd.max(super::aggregate::frame_number(flow.id));
         let alone = is_last_word(flow);
         let pending = self.core.take_pending(flow);
         if let Some(pending) = pending.as_ref().filter(|_| !alone) {

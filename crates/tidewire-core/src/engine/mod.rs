@@ -1,5 +1,6 @@
 //! One worker's engine: batches of frames in, handler calls out.
 
+mod aggregate;
 pub(crate) mod core;
 mod fragments;
 mod gather;
@@ -291,6 +292,7 @@ impl<H: Handler> Engine<H> {
         }
         let fate = match decoded.kind {
             Kind::Fragment => return self.fragment(frame, bytes, decoded),
+            Kind::Aggregate => self.aggregate(frame, bytes, decoded),
             Kind::Arp => Fate::Arp,
             Kind::OtherLink => {
                 if let (true, Some(protocol)) = (counts, decoded.other_link) {
@@ -303,6 +305,7 @@ impl<H: Handler> Engine<H> {
         };
         if counts {
             match decoded.malformed {
+                // Of an aggregate the reasons are counted by packet.
                 Some(why) if fate == Fate::Malformed => self.core.ledger.malformed(why),
                 _ => self.core.ledger.settle(fate),
             }

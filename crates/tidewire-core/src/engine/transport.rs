@@ -8,6 +8,9 @@ use crate::{
     wire::{Decoded, Kind},
 };
 
+/// TCP's IP protocol number.
+const PROTO_TCP: u8 = 6;
+
 /// A transport packet: a frame, or a rebuilt datagram with the sums of its fragments.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet<'a> {
@@ -20,7 +23,7 @@ pub(crate) struct Packet<'a> {
     pub frame_bytes: u64,
     /// Their bytes from the network layer up.
     pub ip_bytes: u64,
-    /// A datagram that was rebuilt from fragments, whose frames have their fates.
+    /// A datagram that was rebuilt from fragments, or a packet of an aggregate: its frames have their fates.
     pub is_rebuilt: bool,
 }
 
@@ -38,11 +41,16 @@ impl<'a> Packet<'a> {
         self.bytes.get(at..at + self.decoded.payload_captured_bytes as usize).unwrap_or_default()
     }
 
+    /// Whether it is a TCP segment whose header was cut by the snap length.
+    pub(crate) fn is_cut_segment(&self) -> bool {
+        self.decoded.kind == Kind::HeaderCut && self.decoded.proto == PROTO_TCP
+    }
+
     /// As a handler sees it.
     pub(crate) fn shown(&self, direction: Direction) -> StreamPacket<'a> {
         StreamPacket {
             direction,
-            number: self.frame.number,
+            number: super::aggregate::frame_number(self.frame.number),
             timestamp_ns: self.frame.timestamp_ns,
             bytes: self.bytes,
             wire_bytes: self.frame.wire_bytes,
@@ -86,7 +94,7 @@ impl<H: Handler> Engine<H> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         if self.has_short_way
             && slot != guess
-            && packet.frames == 1
+            && !packet.is_rebuilt
             && let Some(fate) = self.core.plain(flow, data, packet.frame, packet.bytes, packet.decoded, from_a)
         {
             return fate;
@@ -161,7 +169,14 @@ impl<H: Handler> Engine<H> {
             let entry = *self.table.half_open.get(slot);
             let expired =
                 self.core.clock_ns > entry.seen_clock_ns.saturating_add(self.core.config.half_open_timeout_ns);
-            let segment = segment.as_ref().ok_or(Fate::Malformed)?;
+            let Some(segment) = segment.as_ref() else {
+                // A header that was cut: what it would answer or continue is not known.
+                if expired {
+                    self.end_half_open(slot, EndReason::Timeout);
+                    return self.new_flow(packet, key, from_a, hash, None);
+                }
+                return Ok(self.promote(slot));
+            };
             let from_client = from_a == entry.client_is_a;
             let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN;
             if expired {
@@ -281,7 +296,7 @@ impl<H: Handler> Engine<H> {
         (flow.first_ns, flow.last_ns) = ([packet.frame.timestamp_ns; 2], [packet.frame.timestamp_ns; 2]);
         let mut client_sends = true;
         match segment {
-            None => {
+            None if !packet.is_cut_segment() => {
                 for half in &mut flow.halves {
                     half.flags |= half::KNOWN;
                 }
@@ -290,7 +305,7 @@ impl<H: Handler> Engine<H> {
                 client_sends = !segment.has(flag::ACK);
                 flow.state = TcpState::SynSent;
             }
-            Some(_) => {
+            _ => {
                 flow.state = TcpState::Midstream;
                 flow.flags |= bits::MIDSTREAM;
                 // The side with a well-known port is taken for the server.
@@ -486,6 +501,9 @@ impl<H: Handler> Core<H> {
         if self.config.flush_timeout_ns != 0 && flow.extra.is_some() {
             self.flush_due(flow, data);
         }
+        if packet.decoded.kind == Kind::HeaderCut {
+            return self.header_cut(flow, data, packet, direction);
+        }
         let mut is_unconfirmed = false;
         if self.config.checksum != ChecksumMode::Ignore {
             match self.verify(flow, direction, packet, segment) {
@@ -502,6 +520,19 @@ impl<H: Handler> Core<H> {
             return Fate::Ignored;
         }
         self.payload(flow, data, packet, direction, segment, is_unconfirmed)
+    }
+
+    /// A packet whose transport header was cut by the snap length. A datagram's payload is missing where it would have been;
+    /// of a segment nothing is known.
+    #[cold]
+    fn header_cut(&mut self, flow: &mut Flow, data: &mut H::Data, packet: &Packet<'_>, direction: Direction) -> Fate {
+        if !packet.is_cut_segment() {
+            let half = &mut flow.halves[direction as usize];
+            let (start, bytes) = (half.next, u64::from(packet.decoded.payload_bytes));
+            half.next += bytes;
+            self.gap(flow, data, direction, start, bytes, GapCause::Snapped);
+        }
+        Fate::HeaderCut
     }
 
     /// A packet whose checksum is wrong: a datagram's payload is missing where it would have been, a segment's may be

@@ -195,8 +195,22 @@ fn ports(frame: &[u8], brief: Brief) -> u32 {
             let kind = frame.get(at).copied().unwrap_or(0);
             u32::from(if brief.kind == Kind::Icmp { icmp_pair(kind) } else { icmp6_pair(kind) }) * 0x1_0001
         }
+        Kind::HeaderCut => ports_of_cut(frame, brief),
         _ => 0,
     }
+}
+
+/// The same of a header that was cut: zeros for what is not there.
+#[cold]
+fn ports_of_cut(frame: &[u8], brief: Brief) -> u32 {
+    let kind = if has_ports(brief.proto) {
+        Kind::Udp
+    } else if brief.ip_version == 4 {
+        Kind::Icmp
+    } else {
+        Kind::Icmp6
+    };
+    ports(frame, Brief { kind, ..brief })
 }
 
 /// Request and reply types share the request's number (RFC 792, RFC 950, RFC 1256).

@@ -45,7 +45,7 @@ const SCTP: usize = 8;
 pub fn transport_checksum(frame: &[u8], decoded: &Decoded) -> Checksum {
     match decoded.kind {
         Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp | Kind::Icmp | Kind::Icmp6 => {}
-        Kind::Fragment | Kind::Malformed => return Checksum::Unverifiable,
+        Kind::Fragment | Kind::Malformed | Kind::HeaderCut => return Checksum::Unverifiable,
         _ => return Checksum::Absent,
     }
     let header_bytes = decoded.payload_at.saturating_sub(decoded.transport_at);

@@ -1,0 +1,95 @@
+//! Frames of several packets: 802.11 aggregates (A-MSDU).
+//!
+//! Such a frame is one frame in the ledger, with a fate of its own ([`Fate::Aggregate`]) where any of its packets belongs
+//! to a flow, as fragments have one: its packets may belong to flows of several workers, and the first worker counts it.
+//! Each packet goes to its flow as the IP packet that it is, by whichever worker owns that.
+
+use super::{Engine, transport::Packet};
+use crate::{
+    Fate, Frame, Handler,
+    flow::{Key, KeyMask, NO_SLOT},
+    wire::{self, Decoded, Kind, LinkType, Subframe},
+};
+
+/// Where a packet's place in its frame stands in the number it goes by inside: above every number of a frame. A stream's id
+/// is the number of its first packet, and two packets of one frame may each begin a stream. What is left of 53 bits, which
+/// is what JSON's readers can be relied on to tell apart, are the places: `wire::SUBFRAMES_MAX`.
+const PLACE_SHIFT: u32 = 44;
+const _: () = assert!(wire::SUBFRAMES_MAX <= 1 << (53 - PLACE_SHIFT));
+
+/// The number of the frame that a packet came in.
+#[inline(always)]
+pub(crate) fn frame_number(number: u64) -> u64 {
+    number & ((1 << PLACE_SHIFT) - 1)
+}
+
+impl<H: Handler> Engine<H> {
+    /// Takes in a frame of several packets. Its fate: that of its first packet, if none belongs to a flow.
+    #[cold]
+    pub(crate) fn aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Fate {
+        let mut fate = None;
+        let mut from = 0;
+        let mut subframes = wire::subframes(bytes, decoded).enumerate().peekable();
+        while let Some((place, subframe)) = subframes.next() {
+            // What stands before the first counts with it, and padding with the subframe before it.
+            let to = subframes.peek().map_or(frame.wire_bytes, |(_, next)| next.at);
+            let found = self.subframe(frame, bytes, &subframe, place as u64, u64::from(to.saturating_sub(from)));
+            from = to;
+            if fate.is_none() || found == Fate::Aggregate {
+                fate = Some(found);
+            }
+        }
+        fate.unwrap_or(Fate::OtherLink)
+    }
+
+    /// One of its packets, which `frame_bytes` of the frame are counted for.
+    fn subframe(&mut self, frame: &Frame, bytes: &[u8], subframe: &Subframe, place: u64, frame_bytes: u64) -> Fate {
+        let found = wire::decode_subframe(bytes, subframe, &self.core.config.wire);
+        if found.kind as u8 > Kind::Fragment as u8 {
+            let counts = self.share.index == 0;
+            return match found.kind {
+                Kind::Arp => Fate::Arp,
+                Kind::Malformed => {
+                    if let (true, Some(why)) = (counts, found.malformed) {
+                        self.core.ledger.malformations[why as usize & 63] += 1;
+                    }
+                    Fate::Malformed
+                }
+                _ => Fate::OtherLink,
+            };
+        }
+        let end = bytes.len().min(subframe.end as usize);
+        let packet = bytes.get(found.outer_ip_at as usize..end).unwrap_or_default();
+        let wire_bytes = subframe.end - found.outer_ip_at;
+        let mut decoded = wire::decode(LinkType::RAW, packet, wire_bytes, &self.core.config.wire);
+        decoded.vlan = found.vlan;
+        let inner = Frame {
+            link: LinkType::RAW,
+            captured_bytes: packet.len() as u32,
+            wire_bytes,
+            origin: if frame.origin == 0 { 0 } else { frame.origin + u64::from(found.outer_ip_at) },
+            number: frame.number | place << PLACE_SHIFT,
+            ..*frame
+        };
+        if decoded.kind == Kind::Fragment {
+            self.fragment_of_aggregate(&inner, packet, &decoded);
+            return Fate::Aggregate;
+        }
+        let Some((key, from_a)) = Key::of(packet, &decoded) else { return Fate::Malformed };
+        let hash = key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1);
+        if self.is_mine(hash) {
+            let ip_bytes = decoded.ip_bytes.into();
+            let packet = Packet {
+                frame: &inner,
+                bytes: packet,
+                decoded: &decoded,
+                frames: 1,
+                frame_bytes,
+                ip_bytes,
+                is_rebuilt: true,
+            };
+            self.transport(&packet, &key, from_a, hash, NO_SLOT);
+        }
+        Fate::Aggregate
+    }
+}
