@@ -79,9 +79,27 @@ impl<H> Outcome<H> {
     pub fn handler(&self) -> &H {
         &self.handlers[0]
     }
+
+    /// The same with other handlers.
+    pub(crate) fn with_handlers<T>(self, handlers: Vec<T>) -> Outcome<T> {
+        Outcome {
+            handlers,
+            ledger: self.ledger,
+            damages: self.damages,
+            elapsed: self.elapsed,
+            interrupted: self.interrupted,
+            #[cfg(feature = "live")]
+            live: self.live,
+        }
+    }
 }
 
 impl<'a> Capture<'a> {
+    /// Reads one file; see [`files`](Self::files).
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::files([path])
+    }
+
     /// Reads files, merged by the time of their packets; `-` is standard input. pcap and pcapng, plain or in gzip,
     /// zstd or lz4, recognised by content.
     pub fn files<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Self {

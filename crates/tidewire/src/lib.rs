@@ -6,6 +6,20 @@
 //!
 //! # A first program
 //!
+//! Closures are enough for a few lines ([`Closures`]):
+//!
+//! ```
+//! use tidewire::Capture;
+//!
+//! # fn main() -> Result<(), tidewire::Error> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/hello/hello.pcap");
+//! let mut said = Vec::new();
+//! Capture::file(path).on_data(|stream, chunk| said.push((stream.key().to_string(), chunk.bytes.to_vec()))).run()?;
+//! assert_eq!(said[0].1, b"hello");
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A [`Handler`] is told when a stream opens, of its bytes, of its gaps, and when it ends. [`Capture`] reads packets
 //! and calls it.
 //!
@@ -158,6 +172,7 @@
 mod applications;
 mod capture;
 mod classify;
+mod closures;
 mod community;
 mod control;
 mod error;
@@ -170,6 +185,7 @@ mod timed;
 
 pub use applications::{APPLICATIONS_MAX, Application, Applications, Delivered, Id};
 pub use capture::{CHUNK_BYTES_MAX, Capture, Outcome, WORKERS_MAX};
+pub use closures::Closures;
 pub use community::community_id;
 pub use control::{Progress, Stop};
 pub use error::Error;

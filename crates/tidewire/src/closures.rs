@@ -1,0 +1,132 @@
+//! Handlers made of closures, for small programs.
+
+use tidewire_core::{Chunk, EndReason, Gap, Handler, Stream};
+
+use crate::{Capture, Error, Outcome};
+
+type OnOpen<'c> = Box<dyn FnMut(&mut Stream<'_, ()>) + 'c>;
+type OnData<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c>;
+type OnGap<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, Gap) + 'c>;
+type OnClose<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, EndReason) + 'c>;
+
+/// A [`Handler`] of closures, each called as the method of its name; what is not set does nothing.
+///
+/// For programs of a few lines. One worker calls them, on the thread that calls [`run`](Self::run), so that they may borrow
+/// what is around them. State for each stream, packets, datagrams and several workers need a [`Handler`] of one's own.
+///
+/// ```
+/// use tidewire::Capture;
+///
+/// # fn main() -> Result<(), tidewire::Error> {
+/// # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
+/// let mut bytes = 0;
+/// let outcome = Capture::reader(capture)
+///     .filter("tcp")
+///     .on_data(|stream, chunk| {
+///         println!("{} {}: {:?}", stream.key(), chunk.direction.name(), chunk.bytes);
+///         bytes += chunk.fresh().len();
+///     })
+///     .on_close(|stream, reason| println!("{} ended: {}", stream.key(), reason.name()))
+///     .run()?;
+/// assert_eq!(bytes as u64, outcome.ledger.delivered_bytes);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is read before `run`"]
+pub struct Closures<'a, 'c> {
+    capture: Capture<'a>,
+    calls: Calls<'c>,
+}
+
+#[derive(Default)]
+struct Calls<'c> {
+    open: Option<OnOpen<'c>>,
+    data: Option<OnData<'c>>,
+    gap: Option<OnGap<'c>>,
+    close: Option<OnClose<'c>>,
+}
+
+impl Handler for Calls<'_> {
+    type Data = ();
+
+    fn open(&mut self, stream: &mut Stream<'_, ()>) {
+        if let Some(call) = &mut self.open {
+            call(stream);
+        }
+    }
+
+    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        if let Some(call) = &mut self.data {
+            call(stream, chunk);
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, ()>, gap: Gap) {
+        if let Some(call) = &mut self.gap {
+            call(stream, gap);
+        }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, reason: EndReason) {
+        if let Some(call) = &mut self.close {
+            call(stream, reason);
+        }
+    }
+}
+
+impl<'a> Capture<'a> {
+    fn closures<'c>(self) -> Closures<'a, 'c> {
+        Closures { capture: self, calls: Calls::default() }
+    }
+
+    /// Calls a closure with each stream that opens: see [`Closures`]. Set what differs from the defaults before.
+    pub fn on_open<'c>(self, call: impl FnMut(&mut Stream<'_, ()>) + 'c) -> Closures<'a, 'c> {
+        self.closures().on_open(call)
+    }
+
+    /// Calls a closure with the bytes of streams, in order: see [`Closures`] for an example. Set what differs from the
+    /// defaults before.
+    pub fn on_data<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c) -> Closures<'a, 'c> {
+        self.closures().on_data(call)
+    }
+
+    /// Calls a closure with each stream that ended, whose figures are final: see [`Closures`]. Set what differs from the
+    /// defaults before.
+    pub fn on_close<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, EndReason) + 'c) -> Closures<'a, 'c> {
+        self.closures().on_close(call)
+    }
+}
+
+impl<'c> Closures<'_, 'c> {
+    /// See [`Handler::open`].
+    pub fn on_open(mut self, call: impl FnMut(&mut Stream<'_, ()>) + 'c) -> Self {
+        self.calls.open = Some(Box::new(call));
+        self
+    }
+
+    /// See [`Handler::data`].
+    pub fn on_data(mut self, call: impl FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c) -> Self {
+        self.calls.data = Some(Box::new(call));
+        self
+    }
+
+    /// See [`Handler::gap`].
+    pub fn on_gap(mut self, call: impl FnMut(&mut Stream<'_, ()>, Gap) + 'c) -> Self {
+        self.calls.gap = Some(Box::new(call));
+        self
+    }
+
+    /// See [`Handler::close`].
+    pub fn on_close(mut self, call: impl FnMut(&mut Stream<'_, ()>, EndReason) + 'c) -> Self {
+        self.calls.close = Some(Box::new(call));
+        self
+    }
+
+    /// Reads the input to its end, on this thread.
+    ///
+    /// # Errors
+    /// As [`Capture::run_with`].
+    pub fn run(self) -> Result<Outcome<()>, Error> {
+        Ok(self.capture.run_with(self.calls)?.with_handlers(vec![()]))
+    }
+}
