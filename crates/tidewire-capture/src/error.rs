@@ -1,5 +1,7 @@
 use std::{fmt, io, path::PathBuf};
 
+use crate::remedy::remedy;
+
 /// Where an input stops making sense. Everything before it was delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -104,7 +106,7 @@ pub enum Error {
         known: String,
     },
     /// The environment's: a capability is missing.
-    #[error("{what} needs {capability}; run it as root, or grant it: setcap {capability}+ep /path/to/tidewire")]
+    #[error("{what} needs {capability}; {}", remedy(capability))]
     Privilege {
         /// What was tried.
         what: String,
@@ -112,17 +114,12 @@ pub enum Error {
         capability: &'static str,
     },
     /// The environment's: capabilities are missing.
-    #[error(
-        "{what} needs {missing}; run it as root, or grant it: setcap {missing}+ep {}",
-        program.display()
-    )]
+    #[error("{what} needs {missing}; {}", remedy(missing))]
     Capabilities {
         /// What they are needed for.
         what: String,
         /// Those that are missing, as setcap takes them: `cap_net_raw,cap_bpf`.
         missing: String,
-        /// The program that is to have them.
-        program: PathBuf,
     },
     /// The environment's: the kernel refused something.
     #[error("{what}: {source}{hint}")]

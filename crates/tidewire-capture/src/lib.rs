@@ -37,6 +37,7 @@ mod pcapng;
 #[cfg(feature = "live")]
 pub mod privilege;
 mod reader;
+mod remedy;
 mod snoop;
 #[cfg(feature = "live")]
 pub mod sys;

@@ -255,6 +255,30 @@ fn checksums_that_are_not_computed_yet_are_no_anomaly() {
     }
 }
 
+/// Loopback shows every frame twice, as it leaves and as it arrives: it counts once.
+#[test]
+fn any_is_every_interface() {
+    alone(|| {
+        ip("link set lo up");
+        let host = opposite(serve(2));
+        let mut asked = Vec::new();
+        let (outcome, report) = capture(LiveSettings::new(["any"]), 1, "tcp port 80 or udp port 9", u64::MAX, || {
+            for number in 0..2 {
+                let question = format!("what is {number}? ");
+                let port = ask(&question);
+                asked.push((question, port));
+            }
+            let own = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+            own.send_to(b"to myself", "127.0.0.1:9").expect("sent");
+        });
+        host.join().expect("the host");
+        assert!(report.interfaces.len() >= 2, "{report:?}");
+        let own = outcome.handlers[0].0.iter().find(|(key, _)| key.0 == 17).expect("the datagram").1;
+        assert_eq!((&own.0[0][..], own.1), (&b"to myself"[..], [1, 0]));
+        check(outcome, &report, &asked);
+    });
+}
+
 #[test]
 fn several_workers_share_the_streams() {
     alone(|| over_a_cable(3, LiveSettings::new(["tw0"]), "tcp port 80"));

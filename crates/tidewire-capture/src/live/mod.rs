@@ -24,8 +24,8 @@ pub use open::open;
 pub use ring::{Ring, RingCounts};
 pub use session::{InterfaceReport, Live, Monitor, TICK};
 pub use settings::{
-    Direction, Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, RETIRE_MAX, Role,
-    Sharing, Stamp,
+    Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, RETIRE_MAX, Role, Sharing, Stamp,
+    TrafficDirection,
 };
 pub use watch::{Change, InterfaceEvent, Watch};
 pub use worker::Worker;

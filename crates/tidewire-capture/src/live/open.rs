@@ -19,12 +19,17 @@ use crate::{
 /// Interfaces of one capture, at most: what one worker can poll in turn without any of them waiting long.
 const INTERFACES_MAX: usize = 64;
 
+/// Smallest ring of an interface of `any`: a few dozen blocks.
+const ANY_RING_BYTES_MIN: usize = 8 << 20;
+
 /// Opens everything that `settings` ask for.
 ///
 /// # Errors
 /// The first thing that is wrong: no such interface, a missing capability, settings that do not go together, a filter or a
 /// program that the kernel refuses.
 pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
+    let every = every_interface(settings)?;
+    let settings = every.as_ref().unwrap_or(settings);
     let interfaces = interfaces(settings)?;
     Wanted::of(settings)?;
     crate::privilege::check(settings)?;
@@ -41,6 +46,27 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
         },
         (LiveEngine::Xdp | LiveEngine::XdpGeneric, _) => xdp::open(settings, &interfaces),
     }
+}
+
+/// `any`, where no interface is called so: every interface that is switched on now, which share the memory of one's ring.
+fn every_interface(settings: &LiveSettings) -> Result<Option<LiveSettings>, Error> {
+    if settings.interfaces != ["any"] {
+        return Ok(None);
+    }
+    let all = Interface::all()?;
+    if all.iter().any(|interface| interface.name == "any") {
+        return Ok(None);
+    }
+    let up: Vec<String> = all.into_iter().filter(|interface| interface.up).map(|interface| interface.name).collect();
+    if up.is_empty() {
+        return Err(Error::Setting("any: no interface is switched on; ip link set eth0 up does it".into()));
+    }
+    if up.len() > INTERFACES_MAX {
+        let what = format!("any: {} interfaces are on, and at most {INTERFACES_MAX} are possible; name some", up.len());
+        return Err(Error::Setting(what));
+    }
+    let ring_bytes = (settings.ring_bytes / up.len()).max(ANY_RING_BYTES_MIN.min(settings.ring_bytes));
+    Ok(Some(LiveSettings { interfaces: up, ring_bytes, ..settings.clone() }))
 }
 
 fn interfaces(settings: &LiveSettings) -> Result<Vec<Interface>, Error> {

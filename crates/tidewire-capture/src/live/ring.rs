@@ -2,7 +2,7 @@ use std::{os::fd::BorrowedFd, time::Duration};
 
 use tidewire_core::Frame;
 
-use super::{Direction, Membership};
+use super::{Membership, TrafficDirection};
 use crate::{ClassicInstruction, Error};
 
 /// One ring of one worker on one interface: memory that the kernel fills with frames.
@@ -67,7 +67,7 @@ pub trait Ring: Send {
     ///
     /// # Errors
     /// Frames of this direction are not seen here; the direction is as it was.
-    fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
+    fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
         let _ = direction;
         Err(Error::Setting("the direction of this ring cannot be chosen".into()))
     }

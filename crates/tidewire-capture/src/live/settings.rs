@@ -34,7 +34,7 @@ pub enum Role {
 /// Which frames of an interface. AF_XDP sees incoming ones only. Of the loopback interface, where every frame is seen as it
 /// leaves and as it arrives, the first are never taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Direction {
+pub enum TrafficDirection {
     /// Both; of the loopback interface, incoming ones.
     #[default]
     Both,
@@ -222,8 +222,8 @@ pub struct LiveSettings {
     pub engine: LiveEngine,
     /// See [`Role`].
     pub role: Role,
-    /// See [`Direction`].
-    pub direction: Direction,
+    /// See [`TrafficDirection`].
+    pub direction: TrafficDirection,
     /// Workers, each with a ring on every interface.
     pub workers: usize,
     /// Pin worker i to the i-th CPU that the process may use.
@@ -302,7 +302,7 @@ impl LiveSettings {
             interfaces: interfaces.into_iter().map(Into::into).collect(),
             engine: LiveEngine::default(),
             role: Role::default(),
-            direction: Direction::default(),
+            direction: TrafficDirection::default(),
             workers: 1,
             pin: true,
             ring_bytes: 64 << 20,

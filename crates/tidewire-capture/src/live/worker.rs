@@ -8,7 +8,7 @@ use std::{
 
 use tidewire_core::{Batch, Frame, Shunt};
 
-use super::{Direction, Membership, Ring, RingCounts};
+use super::{Membership, Ring, RingCounts, TrafficDirection};
 use crate::{
     ClassicInstruction, Error, filter,
     sys::{arena::Arena, wait},
@@ -252,7 +252,7 @@ impl Worker {
     ///
     /// # Errors
     /// Frames of this direction are not seen by a ring: the first one's direction is as it was.
-    pub fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
+    pub fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
         for line in &mut self.lines {
             line.ring.set_direction(direction)?;
             line.old = line.old.max(line.waiting.len());

@@ -6,6 +6,7 @@
 
 mod confine;
 mod files;
+mod inherit;
 mod needs;
 mod system_calls;
 #[cfg(test)]
@@ -13,4 +14,5 @@ mod tests;
 
 pub use caps::Capability;
 pub use confine::{Confined, Confinement};
+pub use inherit::{pass_on_inheritable, programs_may_capture};
 pub use needs::{Need, check, missing, needs};

@@ -7,7 +7,7 @@ use std::{
 
 use tidewire_capture::{
     ClassicInstruction,
-    live::{Direction, LiveEngine, LiveSettings},
+    live::{LiveEngine, LiveSettings, TrafficDirection},
     sys::net::PacketSocket,
 };
 
@@ -201,12 +201,18 @@ fn directions_are_chosen_at_any_time() {
     inside(|| {
         let (come, leave) = ([frame(0x88b5, 1), frame(0x88b5, 2)], [frame(0x88b6, 3)]);
         let wanted = |direction| match direction {
-            Direction::Both => [&come[..], &leave].concat(),
-            Direction::In => come.to_vec(),
-            Direction::Out => leave.to_vec(),
+            TrafficDirection::Both => [&come[..], &leave].concat(),
+            TrafficDirection::In => come.to_vec(),
+            TrafficDirection::Out => leave.to_vec(),
         };
-        let all = [Direction::Out, Direction::In, Direction::Both, Direction::Out, Direction::Both];
-        for first in [Direction::Both, Direction::In, Direction::Out] {
+        let all = [
+            TrafficDirection::Out,
+            TrafficDirection::In,
+            TrafficDirection::Both,
+            TrafficDirection::Out,
+            TrafficDirection::Both,
+        ];
+        for first in [TrafficDirection::Both, TrafficDirection::In, TrafficDirection::Out] {
             let program = Some(compiled("ether[14:2] < 1000"));
             let settings = LiveSettings { direction: first, program, ..settings(LiveEngine::Packet) };
             let mut rig = Rig::open(&settings).unwrap();
@@ -227,11 +233,11 @@ fn directions_are_chosen_at_any_time() {
             }
         }
         for engine in [LiveEngine::Xdp, LiveEngine::XdpGeneric] {
-            let out = LiveSettings { direction: Direction::Out, ..settings(engine) };
+            let out = LiveSettings { direction: TrafficDirection::Out, ..settings(engine) };
             assert!(Rig::open(&out).err().unwrap().to_string().contains("does not see what the machine sends"));
             let mut rig = Rig::open(&settings(engine)).unwrap();
-            assert!(rig.live.workers[0].set_direction(Direction::Out).is_err());
-            rig.live.workers[0].set_direction(Direction::In).unwrap();
+            assert!(rig.live.workers[0].set_direction(TrafficDirection::Out).is_err());
+            rig.live.workers[0].set_direction(TrafficDirection::In).unwrap();
         }
     });
 }
@@ -244,9 +250,12 @@ fn of_the_loopback_interface_outgoing_copies_are_never_taken() {
         let mut rig = Rig::open(&settings).unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = socket.local_addr().unwrap();
-        for (direction, wanted) in
-            [(Direction::Both, 10), (Direction::Out, 0), (Direction::In, 10), (Direction::Both, 10)]
-        {
+        for (direction, wanted) in [
+            (TrafficDirection::Both, 10),
+            (TrafficDirection::Out, 0),
+            (TrafficDirection::In, 10),
+            (TrafficDirection::Both, 10),
+        ] {
             rig.live.workers[0].set_direction(direction).unwrap();
             for _ in 0..10 {
                 assert_eq!(socket.send_to(b"hello", to).unwrap(), 5);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tidewire_capture::{
-    live::{Direction, Fanout, FanoutMode, LiveEngine, LiveSettings, Membership, Sharing},
+    live::{Fanout, FanoutMode, LiveEngine, LiveSettings, Membership, Sharing, TrafficDirection},
     sys::net::PacketSocket,
 };
 use tidewire_steer::{Compiled, Program, Settings};
@@ -126,19 +126,19 @@ fn members_have_filters_and_directions_of_their_own_before_what_steering_drops()
         let (flows, rest) = play();
         let mut rigs = members(2, &steered(2, "steer_flow"));
         rigs[0].live.workers[0].set_filter(Some(&compiled("udp src port 53"))).unwrap();
-        rigs[1].live.workers[0].set_direction(Direction::Out).unwrap();
+        rigs[1].live.workers[0].set_direction(TrafficDirection::Out).unwrap();
         rigs[0].send(&[flows.clone(), rest.clone()].concat());
         let first = rigs[0].take(1);
         assert!(first.iter().all(|one| one[34..36] == [0, 53]) && first.len() > 20, "{}", first.len());
         assert!(rigs[1].take(0).is_empty());
-        rigs[0].live.workers[0].set_direction(Direction::Out).unwrap();
+        rigs[0].live.workers[0].set_direction(TrafficDirection::Out).unwrap();
         rigs[0].live.workers[0].set_filter(None).unwrap();
         for one in [&flows[..], &rest].concat() {
             rigs[0].back.send(&one).unwrap();
         }
         let got = got(&mut rigs, flows.len());
         assert!(got.iter().all(|mine| mine.len() > 20));
-        rigs.iter_mut().for_each(|rig| rig.live.workers[0].set_direction(Direction::In).unwrap());
+        rigs.iter_mut().for_each(|rig| rig.live.workers[0].set_direction(TrafficDirection::In).unwrap());
         rigs[0].send(&rest);
         rigs[0].back.send(&flows[0]).unwrap();
         rigs[0].wire.send(&flows[1]).unwrap();
@@ -229,7 +229,7 @@ fn a_group_is_joined_after_the_capture_was_opened() {
             let steering = if text.is_empty() { None } else { steering(text) };
             let sharing = Some(Sharing::default());
             let membership = Membership { fanout: fanout(12, mode), program: vec![], steering, sharing };
-            let direction = Direction::In;
+            let direction = TrafficDirection::In;
             let mut rigs = members(3, &LiveSettings { direction, ..settings(LiveEngine::Packet) });
             rigs[1].live.workers[0].set_filter(Some(&compiled("udp dst port 53"))).unwrap();
             rigs.iter_mut().for_each(|rig| rig.live.workers[0].join(&membership).unwrap());
@@ -241,7 +241,7 @@ fn a_group_is_joined_after_the_capture_was_opened() {
             assert!(got.iter().all(|mine| mine.len() > 20));
             let error = rigs[0].live.workers[0].join(&membership).unwrap_err().to_string();
             assert!(error.contains("already"), "{error}");
-            rigs[0].live.workers[0].set_direction(Direction::Both).unwrap();
+            rigs[0].live.workers[0].set_direction(TrafficDirection::Both).unwrap();
             rigs[0].send(&flows);
             assert_eq!(super::groups::got(&mut rigs, flows.len()).concat().len(), flows.len(), "still a member");
         }

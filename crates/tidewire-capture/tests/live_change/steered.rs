@@ -91,8 +91,9 @@ fn what_a_member_leaves_out_is_not_dropped_by_the_program() {
                 before = sum(&rigs);
             }
             rigs.iter_mut().for_each(|rig| rig.live.workers[0].set_filter(None).unwrap());
-            rigs.iter_mut()
-                .for_each(|rig| rig.live.workers[0].set_direction(tidewire_capture::live::Direction::Out).unwrap());
+            rigs.iter_mut().for_each(|rig| {
+                rig.live.workers[0].set_direction(tidewire_capture::live::TrafficDirection::Out).unwrap()
+            });
             rigs[0].send(&all);
             assert_eq!((taken(&mut rigs).len(), sum(&rigs) - before), (0, 0), "incoming");
             rigs[0].back.send(&rest[0]).unwrap();

@@ -10,7 +10,7 @@ use std::{
 
 use tidewire_capture::{
     LinkType,
-    live::{Direction, LiveSettings},
+    live::{LiveSettings, TrafficDirection},
     sys::net::{PacketSocket, own_namespace, thread_number},
 };
 
@@ -24,7 +24,8 @@ fn frames_that_leave_are_captured_or_left_out_as_the_setting_says() {
         for workers in [1, 3] {
             let flows = conversations(30, 8);
             let mut both = Rig::open(&settings(workers)).unwrap();
-            let mut incoming = Rig::open(&LiveSettings { direction: Direction::In, ..settings(workers) }).unwrap();
+            let mut incoming =
+                Rig::open(&LiveSettings { direction: TrafficDirection::In, ..settings(workers) }).unwrap();
             let (come, leave) = (wire(), PacketSocket::open(FAR).unwrap());
             for (at, (_, frame)) in flows.iter().enumerate() {
                 if at % 2 == 0 { come.send(frame).unwrap() } else { leave.send(frame).unwrap() }

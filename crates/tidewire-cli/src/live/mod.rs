@@ -9,7 +9,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::Args;
 use tidewire::{
     Capture,
-    live::{Direction, InKernel, Interface, LiveSettings, Role},
+    live::{InKernel, Interface, LiveSettings, Role, TrafficDirection},
 };
 use tidewire_capture::privilege::Confinement;
 use tidewire_steer::{Compiled, Program, Settings};
@@ -36,7 +36,7 @@ const KERNEL_FLOWS_MAX: u32 = 1 << 24;
 /// What a capture from interfaces takes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Live {
-    /// Capture from this interface, until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 names two)
+    /// Capture from this interface, until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 names two, any all that are on)
     #[arg(short = 'i', long, value_name = "NAME", display_order = 10, help_heading = LIVE)]
     pub interface: Vec<String>,
 
@@ -175,7 +175,7 @@ impl Live {
         let mut settings = LiveSettings::new(self.interfaces()?);
         settings.engine = self.engine.unwrap_or(EngineName::Auto).into();
         settings.role = if self.tap { Role::Tap } else { Role::Host };
-        settings.direction = if self.incoming { Direction::In } else { Direction::Both };
+        settings.direction = if self.incoming { TrafficDirection::In } else { TrafficDirection::Both };
         settings.fanout = self.fanout.as_deref().map(fanout).transpose()?;
         settings.steering = self.steer.as_deref().map(steering).transpose()?;
         settings.promiscuous = !self.no_promiscuous;

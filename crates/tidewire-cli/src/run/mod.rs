@@ -109,7 +109,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let processors = tidewire_capture::sys::process::processors().unwrap_or_default();
     let count = options.instances.unwrap_or_else(|| processors.len().clamp(1, 256) as u32);
     let variables = settings::variables(options, count)?;
-    for warning in program.warnings.iter().chain(&warnings(options, arguments, count)) {
+    tidewire_capture::privilege::pass_on_inheritable();
+    for warning in
+        program.warnings.iter().chain(&warnings(options, arguments, count)).chain(&may_not_capture(arguments))
+    {
         say(format_args!("warning: {warning}"));
     }
     let mut instances = instances::Instances::start(&instances::Recipe {
@@ -128,6 +131,25 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     report::write(options, &report::rows(&instances, true))?;
     report::remarks(&instances);
     Ok(instances.code())
+}
+
+/// Where programs of this user may not capture: what lets them, and what would not.
+fn may_not_capture(arguments: &[OsString]) -> Option<String> {
+    let reads_file = arguments.iter().any(|word| word == "-r");
+    if reads_file || tidewire_capture::privilege::programs_may_capture() {
+        return None;
+    }
+    let own = std::env::current_exe().and_then(|path| path.canonicalize());
+    let own = own.unwrap_or_else(|_| PathBuf::from("tidewire"));
+    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let capabilities = "+net_raw,+net_admin,+bpf,+perfmon,+ipc_lock";
+    Some(format!(
+        "programs that this user starts may not capture on interfaces (cap_net_raw). Run this as root: sudo {0} run ...; or \
+         stay this user, with the capabilities passed on: sudo setpriv --reuid {user} --regid {group} --init-groups \
+         --inh-caps {capabilities} --ambient-caps {capabilities} {0} run ... (setcap on the program would keep the drop-in \
+         library from being loaded)",
+        own.display()
+    ))
 }
 
 /// What is probably not meant.

@@ -87,7 +87,7 @@ fn rights(path: &Path) -> Result<(), Failure> {
     let metadata = fs::metadata(path).or_else(|error| refuse(path, format_args!("cannot be looked at: {error}")))?;
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let why = "the dynamic loader lets nothing be loaded before such a program's libraries. Run tidewire run as root, or a \
-               copy of the program without it";
+               copy of the program without it, for which it says how capabilities are passed on";
     let mode = metadata.permissions().mode();
     if mode & 0o4000 != 0 && metadata.uid() != user {
         return refuse(path, format_args!("is set-user-ID: {why}"));

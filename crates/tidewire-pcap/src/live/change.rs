@@ -9,7 +9,7 @@ use std::{
 
 use tidewire_capture::{
     ClassicInstruction, Error,
-    live::{Change, Direction, Interface},
+    live::{Change, Interface, TrafficDirection},
 };
 
 use super::{Live, Packet, Rings, order::Order};
@@ -93,9 +93,9 @@ impl Live {
     /// `pcap_setdirection`. Packets that wait came when another direction was wanted, and are delivered.
     pub fn set_direction(&self, handle: &Handle, wanted: c_int) -> c_int {
         let wanted = match wanted {
-            direction::BOTH => Direction::Both,
-            direction::IN => Direction::In,
-            direction::OUT => Direction::Out,
+            direction::BOTH => TrafficDirection::Both,
+            direction::IN => TrafficDirection::In,
+            direction::OUT => TrafficDirection::Out,
             _ => return handle.failed("Invalid direction"),
         };
         let set =

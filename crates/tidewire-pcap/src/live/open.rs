@@ -75,8 +75,22 @@ impl From<Error> for Refusal {
             Error::Privilege { .. } | Error::Capabilities { .. } => status::PERMISSION,
             _ => status::ERROR,
         };
-        Self { status, message: error.to_string() }
+        let message = match &error {
+            Error::Privilege { what, capability } => forbidden(what, capability),
+            Error::Capabilities { what, missing } => forbidden(what, missing),
+            _ => error.to_string(),
+        };
+        Self { status, message }
     }
+}
+
+/// What a program lacks into which this library was loaded, in the 256 bytes that there are for messages. Capabilities of its
+/// file, which the usual advice would give it, would keep the library from being loaded (ld.so(8), secure-execution mode).
+fn forbidden(what: &str, capabilities: &str) -> String {
+    format!(
+        "{what} needs {capabilities}: start tidewire run as root, or with setpriv as it says when it starts; setcap on the \
+         program itself would keep this library out of it"
+    )
 }
 
 impl Live {

@@ -11,6 +11,6 @@ pub use report::{LiveReport, WorkerReport};
 pub(crate) use run::{Beside, alone, count, together};
 
 pub use tidewire_capture::live::{
-    Change, Direction, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport,
-    KernelNeeds, LiveEngine, LiveSettings, RingCounts, Role, kernel::KernelCounters,
+    Change, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport, KernelNeeds,
+    LiveEngine, LiveSettings, RingCounts, Role, TrafficDirection, kernel::KernelCounters,
 };

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error,
-    live::Direction,
+    live::TrafficDirection,
     sys::{netlink::DeviceSocket, packet::RingSocket},
 };
 
@@ -133,7 +133,7 @@ impl Members {
         if *slot != Slot::Released {
             // A group's own flag stands above this one.
             if state.copies.iter().all(Option::is_none) {
-                changed.ignores_outgoing = changed.direction == Direction::In || changed.is_loopback;
+                changed.ignores_outgoing = changed.direction == TrafficDirection::In || changed.is_loopback;
                 let done = socket.ignore_outgoing(changed.ignores_outgoing);
                 done.map_err(|source| self.recipe.failed("choosing the direction", source))?;
             }
@@ -164,13 +164,13 @@ impl Members {
     }
 
     /// Replaces a member's direction.
-    pub fn set_direction(&self, member: usize, direction: Direction) -> Result<(), Error> {
+    pub fn set_direction(&self, member: usize, direction: TrafficDirection) -> Result<(), Error> {
         let is_group = self.is_group();
         self.change(member, |sieve| {
             if is_group
                 && sieve.ignores_outgoing
-                && direction != Direction::In
-                && !(sieve.is_loopback && direction == Direction::Both)
+                && direction != TrafficDirection::In
+                && !(sieve.is_loopback && direction == TrafficDirection::Both)
             {
                 let what = "its group was made for incoming frames: open it for both directions to choose later";
                 return Err(Error::Setting(format!("{}: {what}", sieve.name)));

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Fanout, FanoutMode, Interface, InterfaceCounts, LiveSettings, Membership, memory},
+    live::{Fanout, FanoutMode, Interface, InterfaceCounts, LiveSettings, Membership, TrafficDirection, memory},
     sys::{arena::Place, packet::Blocks},
 };
 
@@ -59,7 +59,7 @@ pub struct Plan {
     shape: Shape,
     snap_bytes: u32,
     promiscuous: bool,
-    direction: Direction,
+    direction: TrafficDirection,
     retire_ms: u32,
     stamp: Option<u32>,
     /// The user's filter is one of several programs before the sockets.
@@ -296,7 +296,7 @@ impl Plan {
         // Programs know Ethernet only; the kernel's hash is the same for both directions, too.
         let by_hash = self.own && link != LinkType::ETHERNET;
         // Every frame of the loopback interface is seen as it leaves and as it arrives.
-        let by_us = self.direction == Direction::In || interface.is_loopback();
+        let by_us = self.direction == TrafficDirection::In || interface.is_loopback();
         // A group of others is as they made it.
         let incoming = by_us && self.shared.is_empty();
         let (mut copies, mut sieves) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Membership, Ring, RingCounts},
+    live::{Membership, Ring, RingCounts, TrafficDirection},
     sys::packet::{Attach, Block, Blocks, Header, RingSocket},
 };
 
@@ -305,7 +305,7 @@ impl Ring for PacketRing {
         self.sift.set_filter(program, self.blocks.count()).map(|()| 0)
     }
 
-    fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
+    fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
         self.counts.calls += 1;
         if !self.stopped {
             self.members.set_direction(self.member, direction)?;

@@ -11,7 +11,7 @@ use super::{plan::SocketFilter, tagged::restored};
 use crate::{
     ClassicInstruction, Error, FilterEnding, FilterHook,
     filter::load_program,
-    live::Direction,
+    live::TrafficDirection,
     sys::{
         bpf::{Map, PROGRAM_ARRAY, Program, runs_ended},
         packet::{Attach, RingSocket},
@@ -40,7 +40,7 @@ pub(super) struct Sieve {
     pub link: LinkType,
     pub is_loopback: bool,
     pub snap_bytes: u32,
-    pub direction: Direction,
+    pub direction: TrafficDirection,
     /// The kernel leaves outgoing frames out before it asks the filter.
     pub ignores_outgoing: bool,
     /// The user's, over frames as they are on the wire.
@@ -121,7 +121,7 @@ impl Sieve {
 
     /// Makes what is to be attached: loading programs takes milliseconds.
     pub fn ready(&self) -> Result<Ready, Error> {
-        if self.is_loopback && self.direction == Direction::Out {
+        if self.is_loopback && self.direction == TrafficDirection::Out {
             return Ok(Ready::Nothing);
         }
         let Some(last) = &self.last else {
@@ -182,9 +182,9 @@ impl Sieve {
 
     /// Refuses what has the wrong direction, and goes on with the rest as if nothing had been before.
     fn sides(&self) -> Vec<ClassicInstruction> {
-        let skips_outgoing = self.direction == Direction::In || self.is_loopback;
+        let skips_outgoing = self.direction == TrafficDirection::In || self.is_loopback;
         let (jump_true, jump_false) = match self.direction {
-            Direction::Out => (1, 0),
+            TrafficDirection::Out => (1, 0),
             _ if skips_outgoing && !self.ignores_outgoing => (0, 1),
             _ => return Vec::new(),
         };

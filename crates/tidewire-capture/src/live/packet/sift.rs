@@ -5,7 +5,7 @@ use tidewire_wire::LinkType;
 use crate::{
     Error,
     filter::bpf::{Facts, Instruction, Program},
-    live::Direction,
+    live::TrafficDirection,
     sys::packet::{Block, Blocks, Header},
 };
 
@@ -18,7 +18,7 @@ pub(super) const VLAN_TPID: u16 = 0x8100;
 #[derive(Debug, Default)]
 pub(super) struct Sift {
     program: Option<Program>,
-    direction: Direction,
+    direction: TrafficDirection,
     /// Blocks that may still hold such frames.
     blocks: u32,
 }
@@ -32,7 +32,7 @@ impl Sift {
     }
 
     /// The direction was.
-    pub fn set_direction(&mut self, direction: Direction, blocks: u32) {
+    pub fn set_direction(&mut self, direction: TrafficDirection, blocks: u32) {
         (self.direction, self.blocks) = (direction, blocks + 1);
     }
 
@@ -63,9 +63,9 @@ impl Sift {
             tag: has_tag.then_some((tpid, header.hv1.tp_vlan_tci as u16)),
         };
         let is_side = match self.direction {
-            Direction::Both => true,
-            Direction::In => facts.packet_type != OUTGOING,
-            Direction::Out => facts.packet_type == OUTGOING,
+            TrafficDirection::Both => true,
+            TrafficDirection::In => facts.packet_type != OUTGOING,
+            TrafficDirection::Out => facts.packet_type == OUTGOING,
         };
         let Some(program) = self.program.as_ref().filter(|_| is_side) else { return is_side };
         let Some(bytes) = blocks.bytes(block, at, header) else { return true };

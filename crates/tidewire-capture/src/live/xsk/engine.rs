@@ -14,7 +14,7 @@ use super::{XdpAttachment, XskPlan, XskRing, home::Home, probe, slot::FilterSlot
 use crate::{
     Error,
     live::{
-        Direction, Interface, InterfaceCounts, LiveEngine, LiveSettings, Role,
+        Interface, InterfaceCounts, LiveEngine, LiveSettings, Role, TrafficDirection,
         kernel::{Jump, KernelSettings, KernelXdp},
         wanted::Wanted,
     },
@@ -72,7 +72,7 @@ impl XdpEngine {
                  use packet sockets"
             )));
         }
-        if settings.direction == Direction::Out {
+        if settings.direction == TrafficDirection::Out {
             return Err(Error::Setting(format!(
                 "{name}: AF_XDP does not see what the machine sends; use packet sockets"
             )));
@@ -93,7 +93,7 @@ impl XdpEngine {
             let other = if support.generic { "; the generic hook could be used" } else { "" };
             return Err(Error::Setting(format!("{name}: no AF_XDP: {}{other}", support.reason)));
         }
-        let outgoing = settings.direction == Direction::Both && settings.engine != LiveEngine::Auto;
+        let outgoing = settings.direction == TrafficDirection::Both && settings.engine != LiveEngine::Auto;
         let reason = if outgoing {
             [support.reason.as_str(), "frames that the machine sends are not seen"].join("; ")
         } else {

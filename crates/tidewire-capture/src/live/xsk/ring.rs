@@ -11,7 +11,7 @@ use tidewire_wire::LinkType;
 use super::{home::Home, side::Side, slot::FilterSlot};
 use crate::{
     ClassicInstruction, Error,
-    live::{Direction, Ring, RingCounts},
+    live::{Ring, RingCounts, TrafficDirection},
     sys::{
         arena::Place,
         bpf::{self, Map},
@@ -378,8 +378,8 @@ impl Ring for XskRing {
         Ok(usize::try_from(self.waiting()).unwrap_or(usize::MAX))
     }
 
-    fn set_direction(&mut self, direction: Direction) -> Result<(), Error> {
-        if direction == Direction::Out {
+    fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
+        if direction == TrafficDirection::Out {
             let what = "AF_XDP does not see what the machine sends";
             return Err(Error::Setting(format!("{}: {what}", self.marks.interface)));
         }

@@ -47,7 +47,7 @@ fn whatever_is_given_as_a_program_is_refused_or_translated() {
         taken += 1;
         let _ = checked.asks() && checked.knows_tags();
         checked.answered(&Default::default()).matches(&[7; 60], 60);
-        for direction in [Direction::Both, Direction::In, Direction::Out] {
+        for direction in [TrafficDirection::Both, TrafficDirection::In, TrafficDirection::Out] {
             let sieve = Sieve {
                 name: "tw0".into(),
                 link: LinkType::ETHERNET,
@@ -83,7 +83,7 @@ fn what_the_kernel_is_given_it_takes_or_refuses() {
             link: LinkType::ETHERNET,
             is_loopback: false,
             snap_bytes: 96,
-            direction: Direction::In,
+            direction: TrafficDirection::In,
             ignores_outgoing: false,
             filter: Some(program),
             last: None,
