@@ -98,7 +98,7 @@ fn tags_tell_flows_apart() {
     for loaded in Loaded::both(&small()) {
         let mut shunt = loaded.kernel.shunt(0);
         for is_v6 in [false, true] {
-            let ids = [[0xffff; 2], [5, 0xffff], [5, 6], [6, 5], [0, 0xffff], [0xffe, 1]];
+            let ids = [[0xffff; 2], [5, 0xffff], [5, 6], [6, 5], [7, 0xffff], [0xffe, 1]];
             let flows = ids.map(|vlan| Flow { vlan, ..Flow::tcp(is_v6, 80) });
             for (at, flow) in flows.iter().enumerate() {
                 assert!(loaded.passes(&flow.data(1, b"x")), "{flow:?}");
@@ -113,6 +113,17 @@ fn tags_tell_flows_apart() {
             }
         }
         loaded.conserves();
+    }
+    for loaded in Loaded::both(&small()) {
+        let mut shunt = loaded.kernel.shunt(0);
+        let tagged = |vlan| Flow { vlan, ..Flow::tcp(false, 80) };
+        assert!(
+            shunt.cut(&tagged([0xffff; 2]).key(), ClientToServer)
+                && shunt.cut(&tagged([6, 0xffff]).key(), ClientToServer)
+        );
+        for vlan in [[0, 0xffff], [0, 0], [0, 6], [6, 0]] {
+            assert!(!loaded.passes(&tagged(vlan).data(1, b"x")), "{vlan:?}: id 0 names no VLAN");
+        }
     }
     for loaded in Loaded::both(&KernelSettings { key_vlan: false, ..small() }) {
         let mut shunt = loaded.kernel.shunt(0);
