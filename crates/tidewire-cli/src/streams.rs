@@ -181,6 +181,7 @@ fn push_direction(object: &mut Object<'_>, stream: &Ended, index: usize) {
     object.number("retransmitted_bytes", stats.retransmitted_bytes);
     object.number("out_of_order_packets", stats.out_of_order_packets);
     object.number("missing_bytes", stats.missing_bytes);
+    object.number("ignored_bytes", stats.ignored_bytes);
     object.number("cutoff_bytes", stats.cutoff_bytes);
     object.number("shed_packets", stats.shed_packets);
     object.number("shed_bytes", stats.shed_bytes);
@@ -208,13 +209,14 @@ fn push_direction(object: &mut Object<'_>, stream: &Ended, index: usize) {
     }
 }
 
-const CSV_FIGURES: [&str; 11] = [
+const CSV_FIGURES: [&str; 12] = [
     "packets",
     "payload_bytes_on_wire",
     "reassembled_bytes",
     "retransmitted_bytes",
     "out_of_order_packets",
     "missing_bytes",
+    "ignored_bytes",
     "cutoff_bytes",
     "shed_bytes",
     "gaps",
@@ -235,6 +237,7 @@ fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
             stats.retransmitted_bytes,
             stats.out_of_order_packets,
             stats.missing_bytes,
+            stats.ignored_bytes,
             stats.cutoff_bytes,
             stats.shed_bytes,
             gaps as u64,
@@ -344,6 +347,10 @@ fn notes(stream: &Ended) -> Vec<String> {
             (format!("{} conflicting overlap at {}: {bytes}", direction.name(), conflict.offset), conflict.bytes)
         });
         some(&mut notes, conflicts, "conflicting overlaps");
+    }
+    for (direction, stats) in DIRECTIONS.iter().zip(&stream.record.stats).filter(|(_, stats)| stats.ignored_bytes > 0) {
+        let bytes = counted(stats.ignored_bytes, "byte", "bytes");
+        notes.push(format!("{} {bytes} ignored, as the receiver did", direction.name()));
     }
     let anomalies = odd
         .anomalies

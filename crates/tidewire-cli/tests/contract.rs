@@ -108,6 +108,7 @@ fn streams() {
         "retransmitted_bytes",
         "out_of_order_packets",
         "missing_bytes",
+        "ignored_bytes",
         "cutoff_bytes",
         "shed_packets",
         "shed_bytes",

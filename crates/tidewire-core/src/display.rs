@@ -141,6 +141,7 @@ impl Debug for DirectionStats {
             .field("retransmitted_bytes", &self.retransmitted_bytes)
             .field("out_of_order_packets", &self.out_of_order_packets)
             .field("missing_bytes", &self.missing_bytes)
+            .field("ignored_bytes", &self.ignored_bytes)
             .field("cutoff_bytes", &self.cutoff_bytes)
             .field("shed_packets", &self.shed_packets)
             .field("shed_bytes", &self.shed_bytes)

@@ -26,6 +26,12 @@ pub enum GapCause {
 }
 
 impl GapCause {
+    /// Whether the bytes were in a packet that was seen: its headers count them.
+    #[must_use]
+    pub fn is_of_packets(self) -> bool {
+        matches!(self, Self::Snapped | Self::Shed | Self::Urgent | Self::BadChecksum)
+    }
+
     /// The name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -156,6 +156,13 @@ pub struct DirectionStats {
     pub out_of_order_packets: u64,
     /// Bytes missing: the sum of the gaps.
     pub missing_bytes: u64,
+    /// Payload that no gap stands for and that was neither delivered nor had been sent before: the receiver did not take it,
+    /// as far as can be told, and the anomalies say why (data after a reset or a FIN, outside of the window, never
+    /// acknowledged though that had to decide). Final when the stream ends.
+    ///
+    /// `payload_wire_bytes` = `reassembled_bytes` + `retransmitted_bytes` + `ignored_bytes` + the gaps whose bytes were in
+    /// packets (snapped, shed, urgent, wrong checksum).
+    pub ignored_bytes: u64,
     /// Payload not delivered because it lies beyond the cutoff or was discarded by the application.
     pub cutoff_bytes: u64,
     /// Packets whose payload was shed by the watermark rule, and their payload.
@@ -235,6 +242,8 @@ anomalies! {
     AfterReset => "after_reset",
     /// A TCP MD5 signature (RFC 2385) in a connection whose SYNs had none: a host drops the segment.
     UnexpectedSignature => "unexpected_signature",
+    /// A reset that carries payload, which is no part of the stream (RFC 9293 section 3.5.3: diagnostic text).
+    ResetData => "reset_data",
     /// A SYN that carries payload.
     SynData => "syn_data",
     /// Both sides sent a SYN.

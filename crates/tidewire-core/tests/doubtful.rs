@@ -210,3 +210,68 @@ fn what_nobody_refused_ends_the_stream_with_its_fin() {
     let told = one(&[data(0, "go", 0), ended, Seg::new(true, C + 3, S + 101, FIN | ACK, b"")]);
     assert_eq!((told.state.as_str(), told.closed.as_deref()), ("closed", Some("fin")));
 }
+
+/// The capture lost what the client said next; the client's own number shows that it was said, so that the server's
+/// acknowledgment of it is none of what was never sent. The last answer was never acknowledged.
+#[test]
+fn what_the_senders_own_number_shows_to_be_sent_may_be_acknowledged() {
+    let server = |at: u32, acked: u32, payload: &str| {
+        let seq = S + 1 + at;
+        Seg::new(false, seq, C + 1 + acked, ACK, payload.as_bytes())
+    };
+    let client = |at: u32, acked: u32| Seg::new(true, C + 1 + at, S + 1 + acked, ACK, b"");
+    let more = [
+        data(0, "ask", 0),
+        server(0, 3, "ok"),
+        server(2, 103, ""),
+        server(6, 103, "rd"),
+        server(2, 103, "last"),
+        client(103, 2),
+        client(103, 8),
+        server(8, 103, "more"),
+        client(103, 10),
+        server(12, 103, "end"),
+    ];
+    let told = one(&more);
+    assert_eq!(text(&told.bytes[1]), "oklastrdmoreend");
+    assert_eq!(told.gaps[0], [(3, 100, "not_captured".into())]);
+    assert_eq!(told.ignored, [0, 0]);
+}
+
+/// A FIN that came before its data, both with an acknowledgment of what was not captured, and no answer but a reset.
+#[test]
+fn a_doubtful_fin_before_its_data_is_believed_with_it() {
+    let more = [
+        data(0, "one", 0),
+        Seg::new(true, C + 1 + 6, S + 1 + 9, FIN | ACK, b""),
+        data(3, "two", 9),
+        Seg::new(false, S + 1 + 9, 0, RST, b""),
+    ];
+    let told = one(&more);
+    assert_eq!(text(&told.bytes[0]), "onetwo");
+}
+
+/// Payload that no receiver took is in the figures, with its reason among the anomalies.
+#[test]
+fn what_was_ignored_is_counted() {
+    // After a reset, and answered by nobody.
+    let told = one(&[data(0, "go", 0), answer(2), Seg::new(true, C + 3, 0, RST, b""), data(2, "after", 0)]);
+    assert_eq!((text(&told.bytes[0]), told.ignored), ("go", [5, 0]));
+    assert!(told.anomalies.contains(&"after_reset".into()));
+    // Within one: RFC 9293 section 3.5.3.
+    let told = one(&[data(0, "go", 0), answer(2), Seg::new(true, C + 3, 0, RST, b"reason")]);
+    assert_eq!((text(&told.bytes[0]), told.ignored), ("go", [6, 0]));
+    assert!(told.anomalies.contains(&"reset_data".into()));
+    // Refused by the receiver.
+    let told = one(&[data(0, "go", 0), data(2, "EVIL", 2), answer(2), data(2, "od", 0)]);
+    assert_eq!((text(&told.bytes[0]), told.ignored[0] + told.retransmitted[0]), ("good", 4));
+    // Waiting beyond a FIN that turns out to lie before it.
+    let told = one(&[data(0, "go", 0), data(4, "beyond", 0), fin(2), answer(3)]);
+    assert_eq!((text(&told.bytes[0]), told.ignored), ("go", [6, 0]));
+    assert!(told.anomalies.contains(&"data_beyond_fin".into()));
+    // Without flags that such a segment has to have, and far outside of the window.
+    let told = one(&[data(0, "go", 0), Seg::new(true, C + 3, 0, PSH, b"no ack"), answer(2)]);
+    assert_eq!((told.ignored, told.anomalies.contains(&"invalid_flags".into())), ([6, 0], true));
+    let told = one(&[data(0, "go", 0), answer(2), data(1 << 20, "far", 0), answer(2)]);
+    assert_eq!((told.ignored, told.anomalies.contains(&"out_of_window".into())), ([3, 0], true));
+}

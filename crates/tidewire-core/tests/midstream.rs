@@ -79,3 +79,55 @@ fn its_beginning_comes_last() {
     assert!(streams[&1].anomalies.is_empty());
     assert_eq!(streams[&1].bytes, [b"request".to_vec(), b"answer".to_vec()]);
 }
+
+/// Packets cut behind their headers, of a connection that was under way: their payload is missing, not absent.
+#[test]
+fn what_is_snapped_of_it_is_a_gap() {
+    let cut = |segment: Seg, captured: usize| Seg { snapped: segment.payload.len() - captured, ..segment };
+    let segments = |captured: usize| {
+        vec![
+            cut(client(0, 0, ACK | PSH, "request"), captured),
+            cut(server(0, 7, ACK | PSH, "answer one"), captured),
+            client(7, 10, ACK, ""),
+            cut(server(10, 7, ACK | PSH, "answer two"), captured),
+            client(7, 20, ACK, ""),
+        ]
+    };
+    let snapped = |told: &Told, at: usize| -> u64 {
+        assert!(told.gaps[at].iter().all(|gap| gap.2 == "snapped"), "{told:?}");
+        told.gaps[at].iter().map(|gap| gap.1).sum()
+    };
+    for workers in [1, 3] {
+        let (streams, _) = run_shared(&config(), &segments(0), workers);
+        let told = &streams[&1];
+        assert_eq!((snapped(told, 0), snapped(told, 1)), (7, 20));
+        let (streams, _) = run_shared(&config(), &segments(3), workers);
+        let told = &streams[&1];
+        assert_eq!(told.bytes, [b"req".to_vec(), b"ansans".to_vec()]);
+        assert_eq!((snapped(told, 0), snapped(told, 1)), (4, 14));
+        assert_eq!((told.ignored, told.retransmitted), ([0, 0], [0, 0]));
+    }
+    // With its end, with a repetition, and in another order than it was sent.
+    let mut more = segments(0);
+    more.swap(1, 3);
+    more.push(cut(server(0, 7, ACK | PSH, "answer one"), 0));
+    more.extend([server(20, 7, ACK | FIN, ""), client(7, 21, ACK | FIN, ""), server(21, 8, ACK, "")]);
+    let (streams, _) = run(&config(), &more);
+    let told = &streams[&1];
+    assert_eq!((told.state.as_str(), snapped(told, 1), told.retransmitted[1]), ("closed", 20, 10));
+    // A long one: nothing waits for its end.
+    let long: Vec<Seg> = (0..3000).map(|at| cut(client(at * 7, 0, ACK, "request"), 0)).collect();
+    let (streams, _) = run(&config(), &long);
+    assert_eq!(snapped(&streams[&1], 0), 21_000);
+}
+
+/// A byte that was snapped, then captured behind a hole, then repeated: two repetitions of one byte.
+#[test]
+fn what_was_snapped_and_is_captured_later_is_counted_once() {
+    let cut = |segment: Seg| Seg { snapped: segment.payload.len(), ..segment };
+    let late = || Seg::new(true, 1010, 5001, ACK, b"late");
+    let mut segments = handshake(1000, 5000);
+    segments.extend([cut(late()), late(), late(), cut(late()), Seg::new(true, 1001, 5001, ACK, b"beginning")]);
+    let told = &run(&config(), &segments).0[&1];
+    assert_eq!((told.bytes[0].as_slice(), told.retransmitted[0]), (&b"beginninglate"[..], 12), "{told:?}");
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use tidewire_core::{
-    Anomaly, Chunk, Conflict, Datagram, Direction, DirectionStats, EndReason, FlowKey, Gap, Handler, Stream,
+    Anomaly, Chunk, Conflict, Datagram, Direction, DirectionStats, EndReason, FlowKey, Gap, GapCause, Handler, Stream,
     StreamPacket,
 };
 
@@ -23,6 +23,8 @@ pub struct Told {
     chunks: [u64; 2],
     reached: [u64; 2],
     packets: u64,
+    /// Payload captured.
+    payload: [u64; 2],
     opened: bool,
 }
 
@@ -69,6 +71,24 @@ impl Witness {
     }
 }
 
+impl Witness {
+    /// Every byte of payload was delivered, is repeated, in a gap, or ignored for a reason that has a name.
+    fn account(&self, told: &Told, end: &End, at: usize) {
+        let stats = &end.stats[at];
+        if self.is_track || stats.cutoff_bytes > 0 || told.gaps[at].iter().any(|gap| gap.cause == GapCause::Cutoff) {
+            // Gaps beyond a cutoff are counted and not told one by one.
+            return;
+        }
+        let gaps: u64 = told.gaps[at].iter().filter(|gap| gap.cause.is_of_packets()).map(|gap| gap.bytes).sum();
+        let placed = stats.reassembled_bytes + stats.retransmitted_bytes + stats.ignored_bytes + gaps;
+        assert_eq!(stats.payload_wire_bytes, placed, "payload is accounted for: {stats:?} {:?}", told.gaps[at]);
+        assert!(told.payload[at] <= stats.payload_wire_bytes);
+        if stats.ignored_bytes > 0 && told.payload[at] == stats.payload_wire_bytes && self.list_max > 0 {
+            assert!(!end.anomalies.is_empty(), "what is ignored has a reason: {stats:?}");
+        }
+    }
+}
+
 impl Handler for Witness {
     type Data = Told;
     const PACKETS: bool = true;
@@ -111,6 +131,7 @@ impl Handler for Witness {
     fn packet(&mut self, stream: &mut Stream<'_, Told>, packet: StreamPacket<'_>) {
         assert!(stream.data().opened);
         stream.data().packets += 1;
+        stream.data().payload[packet.direction as usize] += u64::from(packet.payload_captured_bytes);
         let payload = packet.payload_at as usize..(packet.payload_at + packet.payload_captured_bytes) as usize;
         assert!(
             packet.bytes.get(payload).is_some() || packet.payload_captured_bytes == 0,
@@ -139,6 +160,7 @@ impl Handler for Witness {
             if !self.is_track {
                 assert_eq!(told.reached[at], stats.reassembled_bytes + stats.missing_bytes, "told of all of it");
             }
+            self.account(told, &end, at);
             assert!(end.conflicts[at].len() <= self.list_max as usize);
         }
         assert!(end.gaps.len() <= self.list_max as usize && end.anomalies.len() <= self.list_max as usize);

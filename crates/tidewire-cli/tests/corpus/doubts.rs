@@ -8,6 +8,7 @@ const CUT_HEADER: &str = "cut by the snap length in its transport header: counte
 const TOTAL_LENGTH: &str =
     "an IPv4 total length beyond the frame: hosts drop the packet (Linux: InTruncatedPkts); tshark reads on";
 const DATA_OFFSET: &str = "a TCP data offset beyond the segment: hosts drop the packet";
+const SNAPPED_TWICE: &str = "the oracle counts repetitions of captured bytes only";
 const UDP_LENGTH: &str = "a UDP length beyond the IP packet: hosts drop it";
 const FIRST_FRAGMENT: &str =
     "the first fragment of a datagram that never ends: tshark takes it for a packet of its flow";
@@ -48,6 +49,9 @@ const STREAMS: &[Doubt] = &[
         "",
         "a security option of two bytes: Linux does not look into it and takes the packet; tshark stops there",
     ),
+    // Payload that was snapped twice: sent twice, whatever of it was captured.
+    ("tests/functional/inputs/tls.pcap", 12, "s2c retransmitted_bytes", SNAPPED_TWICE),
+    ("tests/of10_inv_OFPST_FLOW.pcap", 0, "c2s retransmitted_bytes", SNAPPED_TWICE),
     // What lies deeper than the packets of the wire.
     (
         "filter/AH-IPcomp-IPv4.pcap",

@@ -38,6 +38,11 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
     ),
     (
         "zeek-conn.log",
+        "tunnels/ayiya3.pcap",
+        "Zeek logs the tunnel's own flow besides those in it; ours has the packets that carry none",
+    ),
+    (
+        "zeek-conn.log",
         "Traces/globus-url-copy.pcap",
         "Zeek's GridFTP script lets go of a data channel once it is recognised",
     ),

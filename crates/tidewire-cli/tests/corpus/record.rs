@@ -95,6 +95,7 @@ pub struct Progress {
     gaps: Vec<Gap>,
     packets: u64,
     last_packet: u64,
+    captured_bytes: u64,
     opened_ns: u64,
     cut: bool,
 }
@@ -139,6 +140,7 @@ impl Handler for Recorder {
         let progress = &mut stream.data()[packet.direction as usize];
         progress.packets += 1;
         progress.last_packet = number;
+        progress.captured_bytes += u64::from(packet.payload_captured_bytes);
         // A SYN in an open connection comes when it is clear whose it is: in the old one it may be late.
         let blind = |anomaly: &Anomaly| anomaly.kind == AnomalyKind::BlindSyn && anomaly.packet == number;
         let late = stream.anomalies().iter().any(blind);
@@ -196,6 +198,22 @@ impl Handler for Recorder {
             });
             self.hold(progress.cut || progress.next == delivered + missing, || {
                 format!("{id} {name}: {} bytes, of them {delivered} delivered and {missing} missing", progress.next)
+            });
+            // Beyond a cutoff, and in track mode, gaps are counted and not told one by one.
+            if !progress.cut && stats.cutoff_bytes == 0 && stats.reassembled_bytes + missing > 0 {
+                let of_packets = progress.gaps.iter().filter(|gap| gap.cause.is_of_packets());
+                let placed = stats.reassembled_bytes + stats.retransmitted_bytes + stats.ignored_bytes;
+                let placed = placed + of_packets.map(|gap| gap.bytes).sum::<u64>();
+                self.hold(stats.payload_wire_bytes == placed, || {
+                    format!("{id} {name}: {} bytes of payload, {placed} accounted for", stats.payload_wire_bytes)
+                });
+            }
+            let is_whole = progress.captured_bytes == stats.payload_wire_bytes;
+            self.hold(progress.captured_bytes <= stats.payload_wire_bytes, || {
+                format!("{id} {name}: payload uncounted")
+            });
+            self.hold(stats.ignored_bytes == 0 || !is_whole || !stream.anomalies().is_empty(), || {
+                format!("{id} {name}: {} bytes ignored without a reason", stats.ignored_bytes)
             });
             directions.push(record(progress, stats, conflicts));
         }

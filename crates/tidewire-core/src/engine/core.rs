@@ -206,7 +206,11 @@ impl<H: Handler> Core<H> {
         if bytes == 0 {
             return;
         }
-        flow.extra().missing_bytes[direction as usize] += bytes;
+        let extra = flow.extra();
+        extra.missing_bytes[direction as usize] += bytes;
+        if cause.is_of_packets() {
+            extra.stated_missing_bytes[direction as usize] += bytes;
+        }
         self.gap_within(flow, data, Gap { direction, offset, bytes, cause });
     }
 

@@ -206,6 +206,9 @@ impl<H: Handler> Engine<H> {
         entry.begin(&mut flow);
         self.core.apply(&mut flow, entry.class);
         self.core.open(&mut flow, &mut data);
+        if entry.payload_bytes > 0 {
+            self.core.odd_once(&mut flow, crate::AnomalyKind::SynData);
+        }
         self.core.close(&mut flow, &mut data, reason);
     }
 

@@ -67,6 +67,7 @@ impl PendingSyn {
             ip_bytes: self.ip_bytes,
             frame_bytes: self.frame_bytes,
             packets: self.packets,
+            payload_bytes: self.payload_bytes,
             client_is_a,
             scale: self.scale,
             signed: self.signed,
@@ -98,6 +99,7 @@ impl<H: Handler> Engine<H> {
             signed: segment.signed,
             from_client: direction == Direction::ClientToServer,
             packets: 0,
+            payload_bytes: 0,
             ip_bytes: 0,
             frame_bytes: 0,
             kept: Vec::new(),
@@ -116,12 +118,14 @@ impl<H: Handler> Engine<H> {
         };
         if pending.packets >= COPIES_MAX {
             flow.halves[direction as usize].packets += 1;
+            flow.halves[direction as usize].payload_wire_bytes += u64::from(segment.length);
             flow.count_frames(direction as usize, packet.frame_bytes, packet.ip_bytes);
             if H::PACKETS {
                 self.core.show(flow, data, packet.shown(direction));
             }
         } else {
             pending.packets += 1;
+            pending.payload_bytes += u64::from(segment.length);
             pending.ip_bytes += packet.ip_bytes;
             pending.frame_bytes += packet.frame_bytes;
             if H::PACKETS {
@@ -195,6 +199,7 @@ impl<H: Handler> Core<H> {
     pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &PendingSyn) {
         let direction = pending.direction();
         flow.halves[direction as usize].packets += u64::from(pending.packets);
+        flow.halves[direction as usize].payload_wire_bytes += pending.payload_bytes;
         flow.count_frames(direction as usize, pending.frame_bytes, pending.ip_bytes);
         for kept in &pending.kept {
             self.show(flow, data, kept.shown(direction));

@@ -202,7 +202,11 @@ impl<H: Handler> Core<H> {
     fn go_beyond(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, counted: &Counted) {
         self.empty(flow, data, direction, crate::GapCause::NotCaptured);
         flow.halves[direction as usize].flags &= !half::HELD;
+        let before = flow.halves[direction as usize].next;
         self.move_next(flow, direction, counted);
+        // The rest was repeated, or lies beyond the end.
+        let moved = flow.halves[direction as usize].next - before;
+        flow.extra().shunted_repeats[direction as usize] += counted.payload_bytes.saturating_sub(moved);
     }
 
     /// The next byte expected, after what was counted. Sequence numbers wrap: the payload's bytes tell about where.

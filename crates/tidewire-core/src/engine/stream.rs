@@ -78,6 +78,9 @@ impl<D> Stream<'_, D> {
         let reached = if half.has(half::KNOWN) { half.next.saturating_sub(flow.bias(direction)) } else { 0 };
         stats.reassembled_bytes = reached.saturating_sub(stats.missing_bytes);
         stats.cutoff_bytes = stats.reassembled_bytes.saturating_sub(stats.delivered_bytes);
+        let elsewhere = flow.extra.as_ref().map_or(0, |extra| extra.elsewhere_bytes(at));
+        let placed = stats.reassembled_bytes + stats.retransmitted_bytes + elsewhere;
+        stats.ignored_bytes = stats.payload_wire_bytes.saturating_sub(placed);
         stats
     }
 

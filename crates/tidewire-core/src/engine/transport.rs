@@ -141,6 +141,12 @@ impl<H: Handler> Engine<H> {
 
     #[cold]
     pub(crate) fn transport_new(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64) -> Fate {
+        // A SYN that waited in the flow that just ended became a flow under the same key.
+        if H::PACKETS
+            && let Found::Flow(slot) = self.table.find(hash, key)
+        {
+            return self.long_way(packet, key, from_a, hash, slot);
+        }
         match self.flow_for(packet, key, from_a, hash) {
             Err(fate) => fate,
             Ok(slot) => {
@@ -273,6 +279,9 @@ impl<H: Handler> Engine<H> {
         self.core.apply(flow, entry.class);
         self.core.slot = slot;
         self.core.open(flow, data);
+        if entry.payload_bytes > 0 {
+            self.core.odd_once(flow, AnomalyKind::SynData);
+        }
         slot
     }
 
@@ -412,6 +421,7 @@ impl HalfOpen {
         (flow.first_ns[0], flow.last_ns[0]) = (self.first_ns, self.last_ns);
         let client = &mut flow.halves[0];
         client.packets = u64::from(self.packets);
+        client.payload_wire_bytes = self.payload_bytes;
         client.base_seq = self.isn.wrapping_add(1);
         client.flags = half::KNOWN | half::SYN;
         client.flags |= if self.signed { half::SIGNED } else { 0 };

@@ -18,6 +18,7 @@ pub(crate) struct PendingSyn {
     pub signed: bool,
     pub from_client: bool,
     pub packets: u32,
+    pub payload_bytes: u64,
     pub ip_bytes: u64,
     pub frame_bytes: u64,
     /// Its packets, for a handler that wants packets.
@@ -71,6 +72,10 @@ pub(crate) struct Extra {
     pub anomalies: Vec<Anomaly>,
     pub conflicts: [Vec<Conflict>; 2],
     pub missing_bytes: [u64; 2],
+    /// Of `missing_bytes`, those that were in packets: see `GapCause::is_of_packets`.
+    pub stated_missing_bytes: [u64; 2],
+    /// Payload that was only counted before the engine, and how much of it the stream did not go on for.
+    pub shunted_repeats: [u64; 2],
     pub cutoff: [u64; 2],
     pub shed_packets: [u64; 2],
     pub shed_bytes: [u64; 2],
@@ -102,6 +107,8 @@ pub(crate) struct Extra {
     pub believed: [u64; 2],
     /// Internal offset after the last unconfirmed segment that was larger than a frame.
     pub merged_end: [u64; 2],
+    /// Internal offset up to which the side's own empty segments say that it has sent; 0: nothing that was not seen.
+    pub claimed: [u64; 2],
     /// `keep_chunk` was called.
     pub keep: bool,
     /// What each of several applications has of the flow.
@@ -117,6 +124,22 @@ impl Extra {
         prefetch_all(&self.unheard);
         prefetch_all(&self.retransmitted_bytes);
         prefetch_all(&self.anomalies);
+    }
+
+    /// Payload that was counted and is neither part of the stream nor repeated: in gaps, waiting, or counted elsewhere.
+    pub(crate) fn elsewhere_bytes(&self, at: usize) -> u64 {
+        self.stated_missing_bytes[at] + self.waiting_bytes[at] + self.shunted_repeats[at]
+    }
+
+    /// Internal offset of the first byte that waits, captured or not.
+    pub(crate) fn first_known(&self, at: usize) -> Option<u64> {
+        let lost = self.lost[at].iter().map(|range| range.0).min();
+        self.queue[at].first_start().into_iter().chain(lost).min()
+    }
+
+    /// Whether nothing waits: no bytes, and where a stream's beginning is not known no bytes that are known to be lost.
+    pub(crate) fn has_nothing(&self, at: usize, is_held: bool) -> bool {
+        self.queue[at].is_empty() && (!is_held || self.lost[at].is_empty())
     }
 
     /// Whether an anomaly of this kind is listed.
@@ -139,6 +162,9 @@ impl Default for Extra {
             sources: [u32::MAX; 2],
             anomaly_kinds: 0,
             missing_bytes: [0; 2],
+            stated_missing_bytes: [0; 2],
+            shunted_repeats: [0; 2],
+            claimed: [0; 2],
             retransmitted_bytes: [0; 2],
             out_of_order_packets: [0; 2],
             cutoff: [u64::MAX; 2],

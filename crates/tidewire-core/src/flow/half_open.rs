@@ -15,6 +15,8 @@ pub(crate) struct HalfOpen {
     pub ip_bytes: u64,
     pub frame_bytes: u64,
     pub packets: u32,
+    /// Payload of SYNs that were not taken into a stream at once.
+    pub payload_bytes: u64,
     pub timestamp: Option<u32>,
     pub class: Class,
     pub client_is_a: bool,
@@ -44,6 +46,7 @@ impl Default for HalfOpen {
             ip_bytes: 0,
             frame_bytes: 0,
             packets: 0,
+            payload_bytes: 0,
             timestamp: None,
             class: Class::NONE,
             client_is_a: false,

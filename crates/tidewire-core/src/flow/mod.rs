@@ -276,7 +276,7 @@ impl Flow {
         if !me.has(half::HELD) {
             return offset == self.bias(direction) as i64;
         }
-        let queued = self.extra.as_ref().and_then(|extra| extra.queue[direction as usize].first_start());
+        let queued = self.extra.as_ref().and_then(|extra| extra.first_known(direction as usize));
         let first = queued.map_or(me.next as i64, |first| first as i64);
         (0..=first).contains(&offset) && first - offset <= SYN_BEFORE_MAX
     }

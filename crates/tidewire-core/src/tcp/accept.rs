@@ -87,6 +87,7 @@ impl<H: Handler> Core<H> {
             }
             extra.skip[at].1 = 0;
         }
+        self.note_claim(flow, direction, segment);
         // Whose number is still the next expected sent nothing that was lost: an acknowledgment of more was made up.
         let me = &flow.halves[at];
         if segment.length == 0
@@ -101,6 +102,20 @@ impl<H: Handler> Core<H> {
             if peer.has(half::ACKED) && after(peer.ack, segment.seq) {
                 peer.ack = segment.seq;
             }
+        }
+    }
+
+    /// An empty segment has the number of the next byte that its sender will send: what lies before was sent, and lost by
+    /// the capture. An acknowledgment of that is not one of what was never sent.
+    fn note_claim(&self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        if segment.length != 0 || me.flags & (half::KNOWN | half::HELD) != half::KNOWN || !peer.has(half::ACKED) {
+            return;
+        }
+        let offset = me.offset_of(segment.seq);
+        if offset > me.next as i64 && offset <= me.offset_of(peer.edge) {
+            let claimed = &mut flow.extra().claimed[direction as usize];
+            *claimed = offset.max(*claimed as i64) as u64;
         }
     }
 
@@ -174,6 +189,7 @@ impl<H: Handler> Core<H> {
             if me.has(half::QUEUED) {
                 seen = seen.max(extra.queue[at].end() as i64);
             }
+            seen = seen.max(extra.claimed[at] as i64);
             seen = extra.lost[at].iter().fold(seen, |seen, range| seen.max(range.1 as i64));
             for fin in [extra.fin_at[at], extra.fin_doubtful[at]].into_iter().filter(|fin| *fin != u64::MAX) {
                 seen = seen.max(fin as i64);
@@ -287,7 +303,10 @@ impl<H: Handler> Core<H> {
             return;
         }
         match &mut flow.extra().unanswered[at] {
-            Some((first, last)) if (*first..=*last).contains(&start) => *last = end.max(*last),
+            // What comes in another order than it was sent belongs together as well: a FIN before its data.
+            Some((first, last)) if start <= *last && end >= *first => {
+                (*first, *last) = (start.min(*first), end.max(*last));
+            }
             Some(_) => {}
             none => *none = Some((start, end)),
         }

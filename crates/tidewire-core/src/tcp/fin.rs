@@ -123,6 +123,9 @@ impl<H: Handler> Core<H> {
         if flow.halves[at].has(half::QUEUED) {
             // A host throws away what waits beyond it (Linux: `tcp_fin`).
             let before = self.queue_charge(flow, direction);
+            if flow.extra().queue[at].end() > flow.halves[at].next {
+                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            }
             flow.extra().queue[at].clear();
             self.settle_queue(flow, direction, before);
         }

@@ -120,7 +120,7 @@ impl<H: Handler> Core<H> {
         if !me.has(half::HELD) || offset < 0 {
             return false;
         }
-        let first = flow.extra.as_ref().and_then(|extra| extra.queue[at].first_start());
+        let first = flow.extra.as_ref().and_then(|extra| extra.first_known(at));
         if first.is_some_and(|first| first < offset as u64) {
             return false;
         }

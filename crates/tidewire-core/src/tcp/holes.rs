@@ -1,5 +1,6 @@
 //! Holes: how long they are waited for, their bounds, and what is reported when they are given up.
 
+use super::order::LOST_MAX;
 use crate::{
     AnomalyKind, Conflict, Direction, GapCause, Handler, Mode,
     budget::Budget,
@@ -59,7 +60,8 @@ impl<H: Handler> Core<H> {
         let now = self.queue_charge(flow, direction);
         self.budget.holes = (self.budget.holes + now.holes).saturating_sub(before.holes);
         self.recharge(flow, direction, before.bytes, now.bytes);
-        let is_empty = flow.extra.as_ref().is_none_or(|extra| extra.queue[at].is_empty());
+        let is_held = flow.halves[at].has(half::HELD);
+        let is_empty = flow.extra.as_ref().is_none_or(|extra| extra.has_nothing(at, is_held));
         if is_empty {
             flow.halves[at].flags &= !half::QUEUED;
             if let Some(extra) = &mut flow.extra {
@@ -82,10 +84,11 @@ impl<H: Handler> Core<H> {
     /// Start of the queue's first bytes, where they lie beyond the next byte expected (or the beginning is not known).
     pub(crate) fn next_queued(&self, flow: &Flow, direction: Direction) -> Option<u64> {
         let me = &flow.halves[direction as usize];
-        let first = flow.extra.as_ref()?.queue[direction as usize].first_start()?;
+        let extra = flow.extra.as_ref()?;
         if me.has(half::HELD) {
-            return Some(first);
+            return extra.first_known(direction as usize);
         }
+        let first = extra.queue[direction as usize].first_start()?;
         // What waits beyond the FIN is never next.
         let fin = self.fin_of(flow, direction).unwrap_or(i64::MAX);
         (first > me.next && (first as i64) < fin).then_some(first)
@@ -104,6 +107,13 @@ impl<H: Handler> Core<H> {
         let holes = queue.holes();
         if charged > self.config.stream_buffer_bytes || self.budget.source_is_over(source) {
             self.odd_once(flow, AnomalyKind::BufferLimit);
+            return true;
+        }
+        if extra.lost[at].len() >= LOST_MAX {
+            // Of a stream joined midway it is no hole that is given up.
+            if !flow.halves[at].has(half::HELD) {
+                self.odd_once(flow, AnomalyKind::HoleLimit);
+            }
             return true;
         }
         if holes > self.config.stream_holes_max || self.budget.holes > u64::from(self.config.holes_max) {
@@ -228,7 +238,11 @@ impl<H: Handler> Core<H> {
             let Some(first) = self.next_queued(flow, direction) else { break };
             self.give_up(flow, data, direction, first, cause);
         }
-        // What is left was never acknowledged and would not have been taken by a host.
+        // What is left was never acknowledged and would not have been taken by a host, or lies beyond the FIN.
+        let end = flow.extra.as_ref().map_or(0, |extra| extra.queue[at].end());
+        if self.fin_of(flow, direction).is_some_and(|fin| (end as i64) > fin) {
+            self.odd_once(flow, AnomalyKind::DataBeyondFin);
+        }
         if let Some(extra) = &mut flow.extra {
             extra.queue[at].clear();
         }

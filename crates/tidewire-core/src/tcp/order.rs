@@ -12,8 +12,9 @@ use crate::{
     flow::{Flow, half},
 };
 
-/// Ranges known to be missing that are remembered for each direction; beyond, they count as not captured.
-const LOST_MAX: usize = 256;
+/// Ranges known to be missing that are remembered for each direction; beyond, the hole before them is given up, or they
+/// count as not captured.
+pub(super) const LOST_MAX: usize = 256;
 /// Urgent bytes remembered for each direction.
 const URGENT_MAX: usize = 64;
 
@@ -63,6 +64,9 @@ impl<H: Handler> Core<H> {
             let origin = if payload.origin == 0 { 0 } else { payload.origin + before as u64 };
             let known = Payload { bytes: payload.bytes.get(before..).unwrap_or_default(), origin, ..payload };
             self.repeat(flow, direction, start.max(0), end.min(next), &known);
+        }
+        if !held && start < 0 && segment.length > 0 {
+            self.before_beginning(flow, direction, segment.length, end);
         }
         let mut fate = Fate::Tracked;
         if end > start && (held || end > next) && end > 0 {
@@ -135,6 +139,16 @@ impl<H: Handler> Core<H> {
         }
     }
 
+    /// Payload before the stream's first byte: a keep-alive's garbage, or what no receiver takes.
+    #[cold]
+    fn before_beginning(&mut self, flow: &mut Flow, direction: Direction, length: u32, end: i64) {
+        if length == 1 && end == flow.halves[direction as usize].next as i64 {
+            self.odd_once(flow, AnomalyKind::KeepAlive);
+        } else {
+            self.odd_once(flow, AnomalyKind::OutOfWindow);
+        }
+    }
+
     /// Bytes that were handed over (or given up) before came again.
     #[cold]
     fn repeat(&mut self, flow: &mut Flow, direction: Direction, start: i64, end: i64, payload: &Payload<'_>) {
@@ -164,6 +178,9 @@ impl<H: Handler> Core<H> {
             _ => u64::MAX,
         };
         let policy = self.tcp_policy(flow, direction);
+        let from = if me.has(half::HELD) { 0 } else { me.next };
+        self.count_lost_again(flow, direction, from, run);
+        let me = &flow.halves[at];
         let is_next = run.start <= me.next as i64 && (run.end as u64) <= first;
         if is_next && !me.has(half::HELD) && !run.weak && !policy.holds_until_acknowledged() {
             let skip = (me.next as i64 - run.start) as usize;
@@ -182,6 +199,27 @@ impl<H: Handler> Core<H> {
             return;
         }
         self.enqueue(flow, direction, run, payload, policy);
+    }
+
+    /// Counts bytes that a packet had before, and that were not captured then. Those that are now are lost no more.
+    fn count_lost_again(&self, flow: &mut Flow, direction: Direction, from: u64, run: Run<'_>) {
+        let at = direction as usize;
+        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.lost[at].is_empty()) else { return };
+        let (start, end) = (from.max(run.start.max(0) as u64), run.end.max(0) as u64);
+        let again = |range: &(u64, u64, GapCause)| range.1.min(end).saturating_sub(range.0.max(start));
+        let repeated: u64 = extra.lost[at].iter().map(again).sum();
+        if run.weak {
+            // Whether it is captured now is not clear: as many bytes as are not counted as repeated by the queue.
+            let queued = Incoming { start, bytes: &[], length: end.saturating_sub(start), ..Incoming::default() };
+            let fresh = extra.queue[at].compare(&queued, &mut |_, _| {});
+            extra.retransmitted_bytes[at] += repeated.min(fresh);
+            return;
+        }
+        extra.retransmitted_bytes[at] += repeated;
+        let captured = (run.start + run.bytes.len() as i64).max(0) as u64;
+        if repeated > 0 && captured > start {
+            forget_lost(&mut extra.lost[at], start, captured);
+        }
     }
 
     /// Bytes that are handed over as they come may be a second version of doubtful ones that wait.
@@ -239,17 +277,27 @@ impl<H: Handler> Core<H> {
             extra.retransmitted_bytes[at] += inserted.repeated_bytes.saturating_sub(before_next);
             extra.waiting_bytes[at] += length.saturating_sub(inserted.repeated_bytes.max(before_next));
         }
-        if !run.weak && length < wanted && extra.lost[at].len() < LOST_MAX {
-            extra.lost[at].push((start + length, run.end as u64, payload.cause));
+        let mut has_room = true;
+        if length < wanted {
+            // What is not captured may wait already, from a packet before.
+            let rest = Incoming { start: start + length, length: wanted - length, ..Incoming::default() };
+            let fresh = extra.queue[at].compare(&rest, &mut |_, _| {});
+            extra.retransmitted_bytes[at] += rest.length - fresh;
+            if !run.weak && fresh > 0 {
+                has_room = note_lost(&mut extra.lost[at], rest.start, run.end as u64, payload.cause);
+            }
         }
         if extra.hole_segments[at] == 0 {
             extra.hole_since_ns[at] = self.clock_ns;
         }
         extra.hole_segments[at] = extra.hole_segments[at].saturating_add(1);
-        if !extra.queue[at].is_empty() {
+        if !extra.has_nothing(at, held) {
             flow.halves[at].flags |= half::QUEUED;
         }
         self.settle_queue(flow, direction, before);
+        if !has_room {
+            self.odd_once(flow, AnomalyKind::HoleLimit);
+        }
         for (offset, bytes) in conflicts {
             self.conflict(flow, direction, offset.saturating_sub(bias), bytes);
         }
@@ -443,6 +491,38 @@ impl<H: Handler> Core<H> {
 
 /// Ranges of unconfirmed bytes, internal offsets, in order.
 pub(super) type Believed = Vec<(u64, u64)>;
+
+/// Adds what of a range is not there yet, so that ranges do not overlap. Whether there was room.
+fn note_lost(lost: &mut Vec<(u64, u64, GapCause)>, start: u64, end: u64, cause: GapCause) -> bool {
+    let mut at = start;
+    while at < end {
+        if let Some(known) = lost.iter().find(|range| (range.0..range.1).contains(&at)) {
+            at = known.1;
+            continue;
+        }
+        let next = lost.iter().map(|range| range.0).filter(|from| *from > at).fold(end, u64::min);
+        let has_room = lost.len() < LOST_MAX;
+        match lost.iter_mut().find(|range| range.1 == at && range.2 == cause) {
+            Some(before) => before.1 = next,
+            None if has_room => lost.push((at, next, cause)),
+            None => return false,
+        }
+        at = next;
+    }
+    true
+}
+
+/// Takes a range out of those that are lost.
+fn forget_lost(lost: &mut Vec<(u64, u64, GapCause)>, start: u64, end: u64) {
+    let mut rest = Vec::with_capacity(lost.len() + 1);
+    for (from, to, cause) in lost.drain(..) {
+        rest.extend(
+            [(from, to.min(start), cause), (from.max(end), to, cause)].into_iter().filter(|part| part.0 < part.1),
+        );
+    }
+    rest.truncate(LOST_MAX);
+    *lost = rest;
+}
 
 /// Payload with its place: internal offsets, which may lie before 0.
 #[derive(Clone, Copy)]

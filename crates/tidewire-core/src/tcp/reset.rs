@@ -16,6 +16,9 @@ impl<H: Handler> Core<H> {
         direction: Direction,
         segment: &Segment,
     ) -> Fate {
+        if segment.length > 0 {
+            self.odd_once(flow, AnomalyKind::ResetData);
+        }
         if flow.is_over() {
             return Fate::Tracked;
         }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use tidewire_core::{
-    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Direction, EndReason, Engine, Fate, Frame, Gap, Handler,
-    Ledger, Share, Stream, wire::LinkType,
+    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Direction, DirectionStats, EndReason, Engine, Fate, Frame, Gap,
+    Handler, Ledger, Share, Stream, wire::LinkType,
 };
 
 // Not every test uses all of them.
@@ -135,8 +135,29 @@ pub struct Told {
     pub packets: [u64; 2],
     pub wire: [u64; 2],
     pub retransmitted: [u64; 2],
+    pub ignored: [u64; 2],
     pub state: String,
     pub client_port: u16,
+}
+
+impl Told {
+    /// Every byte of payload is delivered, repeated, in a gap, or ignored for a reason that has a name.
+    fn account(&self, stats: &[DirectionStats; 2]) {
+        const OF_PACKETS: [&str; 4] = ["snapped", "shed", "urgent", "bad_checksum"];
+        for (at, stats) in stats.iter().enumerate() {
+            let of = |gap: &&(u64, u64, String)| OF_PACKETS.contains(&gap.2.as_str());
+            let is_cut = self.gaps[at].iter().any(|gap| gap.2 == "cutoff");
+            let gaps: u64 = self.gaps[at].iter().filter(of).map(|gap| gap.1).sum();
+            let placed = stats.reassembled_bytes + stats.retransmitted_bytes + stats.ignored_bytes;
+            // In track mode, and beyond a cutoff, gaps are counted and not told one by one.
+            if !is_cut && stats.cutoff_bytes == 0 && stats.delivered_bytes > 0 {
+                assert_eq!(stats.payload_wire_bytes, placed + gaps, "payload is accounted for: {stats:?} {self:?}");
+            }
+            if stats.ignored_bytes > 0 && gaps == 0 {
+                assert!(!self.anomalies.is_empty(), "what is ignored has a reason: {stats:?} {self:?}");
+            }
+        }
+    }
 }
 
 /// Checks the order of calls and that bytes and gaps cover each direction without holes; keeps everything.
@@ -190,11 +211,13 @@ impl Handler for Witness {
         told.packets = stats.map(|stats| stats.packets);
         told.wire = stats.map(|stats| stats.payload_wire_bytes);
         told.retransmitted = stats.map(|stats| stats.retransmitted_bytes);
+        told.ignored = stats.map(|stats| stats.ignored_bytes);
         told.state = state.into();
         told.client_port = port;
         for (stats, bytes) in stats.iter().zip(&told.bytes) {
             assert_eq!(stats.delivered_bytes, bytes.len() as u64);
         }
+        told.account(&stats);
         let told = std::mem::take(told);
         assert!(self.streams.insert(id, told).is_none(), "an id stands for one stream");
     }
@@ -320,6 +343,11 @@ pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<
         }
     }
     assert_eq!(ledger.received, segments.len() as u64);
+    if fate(&ledger, Fate::NoRoom) == 0 {
+        let sent: usize = segments.iter().map(|segment| segment.payload.len()).sum();
+        let counted: u64 = streams.values().flat_map(|told: &Told| told.wire).sum();
+        assert_eq!(counted, sent as u64, "all payload is some stream's");
+    }
     assert!(ledger.closes(), "every packet has one fate: {ledger:?}");
     (streams, ledger)
 }

@@ -18,7 +18,7 @@ use store::{Arrival, Store, Survey, slice_of};
 use crate::TcpPolicy;
 
 /// A segment's payload, as it arrives.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Incoming<'a> {
     /// Offset of the first byte in the stream.
     pub start: u64,
