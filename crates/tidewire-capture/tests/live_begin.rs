@@ -61,7 +61,7 @@ fn received(mut live: Live) -> (u64, u64) {
 #[test]
 fn what_came_before_is_not_counted() {
     let test = || {
-        if own_namespace().is_err() {
+        if tidewire_testing::privileged(own_namespace).is_err() {
             println!("skipped: network namespaces need root");
             return;
         }

@@ -40,7 +40,7 @@ fn with_cable(queues: u32, test: impl FnOnce() + Send + 'static) {
         return println!("skipped: {reason}");
     }
     let result = thread::spawn(move || {
-        if let Err(error) = own_namespace() {
+        if let Err(error) = tidewire_testing::privileged(own_namespace) {
             println!("skipped: no network namespace of our own: {error}");
             return;
         }

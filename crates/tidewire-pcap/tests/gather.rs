@@ -31,7 +31,7 @@ struct Bench {
 fn bench() -> Option<&'static Bench> {
     static MADE: OnceLock<Option<Bench>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
-        if let Err(error) = thread::spawn(own_namespace).join().expect("a thread") {
+        if let Err(error) = thread::spawn(|| tidewire_testing::privileged(own_namespace)).join().expect("a thread") {
             eprintln!("skipped: no network namespace of our own: {error}");
             return None;
         }

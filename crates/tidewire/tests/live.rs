@@ -48,7 +48,7 @@ fn ip(arguments: &str) {
 }
 
 fn may() -> bool {
-    if own_namespace().is_err() {
+    if tidewire_testing::privileged(own_namespace).is_err() {
         println!("skipped: network namespaces need root");
         return false;
     }

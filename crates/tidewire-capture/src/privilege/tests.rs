@@ -132,7 +132,7 @@ fn a_capture_goes_on() {
         }
         return;
     };
-    if let Err(error) = own_namespace() {
+    if let Err(error) = tidewire_testing::privileged(own_namespace) {
         println!("skipped: no network namespace of our own: {error}");
         return;
     }
@@ -199,7 +199,7 @@ fn comes_back(test: &str, workers: usize) {
         }
         return;
     };
-    if let Err(error) = own_namespace() {
+    if let Err(error) = tidewire_testing::privileged(own_namespace) {
         println!("skipped: no network namespace of our own: {error}");
         return;
     }
@@ -236,7 +236,7 @@ fn what_is_said_to_be_needed_is_enough_and_is_needed() {
     let with = |kept: &[Capability], run: fn() -> Option<&'static str>| {
         let kept: caps::CapsHashSet = kept.iter().copied().collect();
         let run = move || {
-            if let Err(error) = own_namespace() {
+            if let Err(error) = tidewire_testing::privileged(own_namespace) {
                 println!("skipped: no network namespace of our own: {error}");
                 return None;
             }

@@ -37,7 +37,7 @@ pub fn inside(work: impl FnOnce() + Send + 'static) {
     if let Some(reason) = missing(&["ip"]) {
         return println!("skipped: {reason}");
     }
-    let thread = thread::spawn(|| match own_namespace() {
+    let thread = thread::spawn(|| match tidewire_testing::privileged(own_namespace) {
         Ok(()) => work(),
         Err(error) => println!("skipped: no network namespace of our own: {error}"),
     });

@@ -26,7 +26,7 @@ pub fn alone(test: fn()) {
         return println!("skipped: {reason}");
     }
     let run = move || {
-        if let Err(error) = own_namespace() {
+        if let Err(error) = tidewire_testing::privileged(own_namespace) {
             println!("skipped: no network namespace of our own: {error}");
             return;
         }

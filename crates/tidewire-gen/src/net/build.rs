@@ -180,6 +180,11 @@ pub fn missing() -> Option<String> {
     if let Err(error) = Command::new("ip").arg("-V").output() {
         return Some(format!("no `ip` command: {error}"));
     }
+    // Root of a user namespace gets a network, and is refused the programs in the kernel that send over it.
+    let users = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    if !users.split_whitespace().eq(["0", "0", "4294967295"]) {
+        return Some("root of a user namespace (a user's container), without privileges over the machine".into());
+    }
     match thread::spawn(own_namespace).join() {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(format!("no network namespace of our own: {error}")),

@@ -89,7 +89,7 @@ pub fn missing(programs: &[&str]) -> Option<String> {
     if let Some(reason) = tidewire_testing::missing(&[&["ip"], programs].concat()) {
         return Some(reason);
     }
-    let tried = NAMESPACE.get_or_init(|| match thread::spawn(own_namespace).join() {
+    let tried = NAMESPACE.get_or_init(|| match thread::spawn(|| tidewire_testing::privileged(own_namespace)).join() {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(format!("no network namespace of our own: {error}")),
         Err(_) => Some("no thread".into()),

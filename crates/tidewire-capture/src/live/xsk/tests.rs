@@ -54,7 +54,7 @@ fn switch_on(mtu: u32) {
 /// Runs `test` in a network namespace of its own with a cable from `tw0` to `tw1`, or says why it cannot.
 fn with_cable(queues: u32, mtu: u32, test: impl FnOnce() + Send + 'static) {
     let result = thread::spawn(move || {
-        let missing = own_namespace().err().or_else(|| Map::new(XSK_MAP, 4, 4, 1).err());
+        let missing = tidewire_testing::privileged(own_namespace).err().or_else(|| Map::new(XSK_MAP, 4, 4, 1).err());
         if let Some(error) = missing {
             println!("skipped: needs root, and AF_XDP in the kernel: {error}");
             return;

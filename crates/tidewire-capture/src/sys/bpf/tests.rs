@@ -97,7 +97,7 @@ fn an_attachment_goes_away_with_its_link() {
         }
     };
     let result = thread::spawn(move || {
-        own_namespace().map(|()| {
+        tidewire_testing::privileged(own_namespace).map(|()| {
             if allowed() {
                 run()
             }

@@ -48,7 +48,9 @@ fn packet(flow: u8, number: u8) -> Vec<u8> {
 }
 
 fn run() {
-    let Ok(()) = own_namespace().inspect_err(|error| println!("skipped: no network namespace: {error}")) else {
+    let Ok(()) = tidewire_testing::privileged(own_namespace)
+        .inspect_err(|error| println!("skipped: no network namespace: {error}"))
+    else {
         return;
     };
     let Ok(mut tunnel) = tunnel().inspect_err(|error| println!("skipped: no tunnel: {error}")) else { return };
