@@ -9,6 +9,10 @@ use std::{
     io::Write as _,
     path::Path,
     process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -87,13 +91,13 @@ fn displayed(written: &str) -> String {
     lines.iter().map(|line| line.iter().collect::<String>() + "\n").collect()
 }
 
-/// A capture that comes in pieces for as long as it is read: long enough for a progress bar.
-fn feed(path: &Path) -> impl FnOnce() + use<> {
+/// A capture that comes in pieces, slowly enough for a progress bar; then it waits, as a network does, until `ends`.
+fn feed(path: &Path, ends: &Arc<AtomicBool>) -> impl FnOnce() + use<> {
     let mut pcap = Pcap::new();
     for port in 0..2000 {
         conversation(&mut pcap, 10_000 + port, &[(false, b"question"), (true, &[b'x'; 1000])]);
     }
-    let (bytes, path) = (pcap.bytes().to_vec(), path.to_owned());
+    let (bytes, path, ends) = (pcap.bytes().to_vec(), path.to_owned(), Arc::clone(ends));
     move || {
         let Ok(mut pipe) = fs::OpenOptions::new().write(true).open(path) else { return };
         for piece in bytes.chunks(bytes.len() / 20) {
@@ -102,8 +106,10 @@ fn feed(path: &Path) -> impl FnOnce() + use<> {
             }
             thread::sleep(Duration::from_millis(100));
         }
-        // And then it waits, as a network does.
-        thread::sleep(Duration::from_secs(3));
+        let begun = Instant::now();
+        while !ends.load(Ordering::Relaxed) && begun.elapsed() < Duration::from_secs(30) {
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -115,20 +121,21 @@ fn a_progress_bar_is_gone_when_the_run_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status_in_time().unwrap().success());
-    let feeder = thread::spawn(feed(&pipe));
+    let ends = Arc::new(AtomicBool::new(false));
+    let feeder = thread::spawn(feed(&pipe, &ends));
     // Records of a pipe are printed as they come, unless they are sorted.
     let line = format!("tidewire flows --sort id --limit 1 {}", pipe.display());
     let screen = on_terminal("xterm", &line, folder.path(), |press, shown| {
-        until("a progress bar", || shown().contains("MB/s"));
+        until("a progress bar", || shown().contains("B/s, "));
         thread::sleep(Duration::from_millis(2500));
         press(&[3]);
-        until("that it waits", || shown().contains("waiting for the input"));
-        press(&[3]);
+        until("what was noticed", || shown().contains("tidewire: interrupted"));
+        ends.store(true, Ordering::Relaxed);
     });
     feeder.join().unwrap();
     let shown = displayed(&screen);
-    assert!(shown.contains("tidewire: interrupted; waiting for the input"), "{shown}");
-    assert!(!shown.contains("MB/s"), "the bar stays:\n{shown}");
+    assert!(shown.contains("tidewire: interrupted"), "{shown}");
+    assert!(!shown.contains("B/s, "), "the bar stays:\n{shown}");
 }
 
 #[test]
@@ -148,7 +155,7 @@ fn a_plain_terminal_gets_no_escape_sequences() {
         "tidewire flows --bogus; tidewire flows -h; tidewire --help".to_owned(),
         format!("tidewire flows --sort id --limit 1 {}", pipe.display()),
     ];
-    let feeder = thread::spawn(feed(&pipe));
+    let feeder = thread::spawn(feed(&pipe, &Arc::new(AtomicBool::new(true))));
     for line in &lines {
         let screen = on_terminal("dumb", line, folder.path(), |_, _| {});
         // What script(1) says of itself stands in the first and last line.
