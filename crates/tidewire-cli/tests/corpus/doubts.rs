@@ -411,7 +411,6 @@ const CONVERSATIONS: &[(&str, &str)] = &[
         "tests/bigtcp-ipv6-vxlan-ipv6.pcap",
         "BIG TCP: an IPv6 payload length of 0 without a jumbo option, as Linux shows it to captures; tshark sees no TCP",
     ),
-    ("tests/mpls-over-udp.pcap", "MPLS over UDP is not looked into: the flow is the UDP flow"),
     (
         "Traces/cisco-fabric-path.pcap",
         "half of the frames are under FabricPath, where tshark's fields have no stream number",
