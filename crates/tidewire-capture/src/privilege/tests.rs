@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_testing::{Ends as _, InTime as _};
+use tidewire_testing::InTime as _;
 
 use super::*;
 use crate::{
@@ -226,7 +226,8 @@ fn comes_back(test: &str, workers: usize) {
         }
     }
     assert!(gone && back > 0, "{gone} {back}");
-    other.wait_in_time("what changes the interface");
+    // Waiting for it is refused by now: it goes by itself.
+    drop(other);
     println!("it came back");
 }
 
