@@ -28,7 +28,7 @@ impl Display for Endpoint {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.port {
             0 => Display::fmt(&self.address, f),
-            _ if f.width().is_some() => f.pad(&self.to_string()),
+            _ if f.width().is_some() => f.pad(&fmt::from_fn(|f| self.with_port(f)).to_string()),
             _ => self.with_port(f),
         }
     }

@@ -121,7 +121,8 @@ fn directions_with_ids_of_their_own_are_one_flow() {
     let mut segments = handshake(c, s);
     segments.push(Seg::new(true, c + 1, s + 1, ACK, b"question"));
     segments.push(Seg::new(false, s + 1, c + 9, ACK, b"answer"));
-    let ways: [[&dyn Fn(&[u8]) -> Vec<u8>; 2]; 5] = [
+    type Wrap<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+    let ways: [[Wrap<'_>; 2]; 5] = [
         [&|packet| ethernet(&[10], packet), &|packet| ethernet(&[20], packet)],
         [&|packet| ethernet(&[100, 10], packet), &|packet| ethernet(&[200, 10], packet)],
         [&|packet| ethernet(&[], &vxlan(1, packet)), &|packet| ethernet(&[], &vxlan(2, packet))],
