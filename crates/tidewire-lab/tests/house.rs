@@ -85,7 +85,8 @@ const PATHS: &[&str] = &[
     "/bin/sh",
     "/bin/true",
     "/etc/passwd",
-    "/etc/pcap.conf", // in a message only
+    "/etc/pcap.conf",        // in a message only
+    "/run/softflowd/chroot", // made by the test that needs it
     "/usr/bin/env",
     "/usr/bin/python3",
     "/usr/include/nids.h",

@@ -32,15 +32,9 @@ fn any_library() -> PathBuf {
 
 /// `tidewire run` with words behind it.
 fn command(words: &[&str]) -> Command {
-    command_after(&[], words)
-}
-
-/// The same, started by words before it.
-fn command_after(before: &[&str], words: &[&str]) -> Command {
     // What runs the tests may ignore signals (nohup, a job in the background), which its children then do as well.
-    let all = [before, &["env", "--default-signal", env!("CARGO_BIN_EXE_tidewire"), "run"], words].concat();
-    let mut command = Command::new(all[0]);
-    command.args(&all[1..]);
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_tidewire"), "run"]).args(words);
     command.env_remove("COLUMNS").stdin(Stdio::null());
     command.env("TIDEWIRE_PCAP_LIBRARY", any_library()).env_remove("LD_PRELOAD").env("PCAP_CONFIG", "");
     command

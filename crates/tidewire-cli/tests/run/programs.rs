@@ -47,16 +47,30 @@ struct Program {
     seen: fn(&Place<'_>, usize, &str) -> Seen,
 }
 
-/// Daemons find no folder in the machine's `/run` but those that they are given here: softflowd cannot begin without the one
-/// that it is compiled for, and a service manager made it, or did not. No option names another.
-const OWN_RUN: &[&str] = &[
-    "unshare",
-    "--mount",
-    "sh",
-    "-c",
-    "mount -t tmpfs run /run && mkdir -p /run/softflowd/chroot && exec \"$@\"",
-    "sh",
-];
+/// The folder that softflowd is compiled to change its root to, and that no option moves. A service manager makes it where there
+/// is one; where it is missing the test makes it, and takes it away again.
+struct Root(bool);
+
+impl Root {
+    const PATH: &str = "/run/softflowd/chroot";
+
+    fn new() -> Self {
+        let is_ours = !Path::new(Self::PATH).exists();
+        if is_ours {
+            fs::create_dir_all(Self::PATH).unwrap();
+        }
+        Self(is_ours)
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        if self.0 {
+            let _ = fs::remove_dir(Self::PATH);
+            let _ = fs::remove_dir(Path::new(Self::PATH).parent().expect("it has one"));
+        }
+    }
+}
 
 /// Debian's Python, whose package scapy is; another one may come first in `PATH`.
 /// Each instance has a file for what it prints: Python's lines are not written as one.
@@ -228,7 +242,7 @@ fn shares(program: &Program, library: &Path) {
     let (count, report) = (program.instances.to_string(), path("report"));
     let own = ["-n", &count, "--json", "--every", "100ms", "--report", report.to_str().unwrap()];
     let name = &words[0];
-    let mut command = super::command_after(OWN_RUN, &[&own, program.own, &["--"]].concat());
+    let mut command = super::command(&[&own, program.own, &["--"]].concat());
     command.args(&words).env("TIDEWIRE_PCAP_LIBRARY", library);
     command.stdout(fs::File::create(path("out")).unwrap()).stderr(fs::File::create(path("said")).unwrap());
     let mut child = command.spawn().unwrap();
@@ -279,6 +293,7 @@ fn programs_share() {
         return println!("skipped: {reason}");
     }
     let library = drop_in();
+    let _root = Root::new();
     let start = |program: &'static Program| {
         if let Some(reason) = missing(program.needs) {
             println!("{}: skipped: {reason}", program.words[0]);
