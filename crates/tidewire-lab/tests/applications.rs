@@ -408,7 +408,7 @@ fn what_is_wrong_is_told() {
     assert!(refused(&|one| one.filter("port bananas")).contains("bananas"));
     assert!(refused(&|one| one.class("port bananas", None, None)).contains("bananas"));
     assert!(refused(&|one| one.chunks(8, 8)).contains("overlap of 8"));
-    assert!(refused(&|one| one.chunks(1 << 30, 0)).contains("at most"));
+    assert!(refused(&|one| one.chunks(1 << 30, 0)).contains("the limit is"));
     assert!(refused(&|one| one.priority(8)).contains("priority 8"));
     assert!(refused(&|one| one.priorities(9)).contains("9 priorities"));
     for port in 0..64 {
