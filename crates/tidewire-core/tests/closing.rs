@@ -63,6 +63,30 @@ fn what_comes_within_the_second_counts_and_begins_it_again() {
 }
 
 #[test]
+fn silence_reports_ends_and_lets_no_time_pass() {
+    let tight = Config { inactivity_timeout_ns: 500_000_000, half_open_timeout_ns: 500_000_000, ..closing() };
+    let of = |client_port, segment| Seg { client_port, ..segment };
+    let mut segments = closed();
+    let [open, half_open] = [segments.len() as u64 + 1, segments.len() as u64 + 4];
+    segments.extend(handshake(100, 500).into_iter().map(|segment| of(2000, segment)));
+    segments.push(of(2001, Seg::new(true, 7, 0, SYN, b"")));
+    let mut feed = feed(&tight, &segments);
+    feed.engine.report_silent_closes(2_000_000_000);
+    assert_eq!(feed.engine.handler().streams.len(), 0, "not yet silent for more than a second");
+    feed.engine.report_silent_closes(2_000_000_001);
+    assert_eq!(feed.engine.handler().streams.keys().copied().collect::<Vec<_>>(), [1]);
+    // What waited somewhere goes on where it was.
+    feed.segment(&at(1, of(2000, Seg::new(true, 101, 501, ACK, b"goes on"))));
+    feed.segment(&at(1, of(2001, Seg::new(false, 70, 8, SYN | ACK, b""))));
+    feed.segment(&at(1, last_ack()));
+    let (witness, ledger) = feed.finish();
+    assert_eq!(witness.streams.len(), 3);
+    assert_eq!((&witness.streams[&open].bytes[0][..], witness.streams[&open].packets), (&b"goes on"[..], [3, 1]));
+    assert_eq!(witness.streams[&half_open].packets, [1, 1]);
+    assert_eq!(fate(&ledger, Fate::AfterClose), 1);
+}
+
+#[test]
 fn late_packets_are_no_streams_of_their_own() {
     for mode in [Mode::Strict, Mode::Track] {
         let late = [at(1500, server_fin()), at(1500, last_ack()), at(9999, last_ack())];

@@ -45,7 +45,7 @@ fn engine<H: Handler>(
 
 /// The clock after silence of an input: connections that are over are reported, and nothing else. Packets that wait
 /// somewhere before us may have earlier timestamps than the wall clock.
-fn tick_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
+fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
     let is_over = report_ns != 0 && silence.as_nanos() > u128::from(report_ns);
     if is_over { clock_ns.saturating_add(report_ns).saturating_add(1) } else { 0 }
 }
@@ -58,7 +58,9 @@ pub(crate) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker
     loop {
         match reading.next(&mut block) {
             Next::Frames => engine.process(&block.batch()),
-            Next::Silence(silence, clock_ns) => engine.tick(tick_ns(report_ns, silence, clock_ns)),
+            Next::Silence(silence, clock_ns) => {
+                engine.report_silent_closes(silent_until_ns(report_ns, silence, clock_ns));
+            }
             Next::End => break,
         }
     }
@@ -112,19 +114,23 @@ pub(crate) fn together<H: Handler + Send>(
 #[derive(Clone)]
 enum Handed {
     Frames(Arc<Block>),
-    /// No packet came; see [`Engine::tick`].
-    Tick(u64),
+    /// No packet came; see [`Engine::report_silent_closes`].
+    Silence(u64),
 }
 
 /// Reads block after block and hands each to every worker, until the input ends or a worker is gone.
 fn distribute(reading: &mut Reading<'_>, queues: &[Sender<Handed>], spare: &Receiver<Block>, report_ns: u64) {
+    let mut unused = None;
     loop {
         // Never waits for a spare one: what is under way is bounded by the queues, and a worker that panics may
         // keep blocks for itself.
-        let mut block = spare.try_recv().unwrap_or_default();
+        let mut block = unused.take().or_else(|| spare.try_recv().ok()).unwrap_or_default();
         let handed = match reading.next(&mut block) {
             Next::Frames => Handed::Frames(Arc::new(block)),
-            Next::Silence(silence, clock_ns) => Handed::Tick(tick_ns(report_ns, silence, clock_ns)),
+            Next::Silence(silence, clock_ns) => {
+                unused = Some(block);
+                Handed::Silence(silent_until_ns(report_ns, silence, clock_ns))
+            }
             Next::End => return,
         };
         for queue in queues {
@@ -139,8 +145,8 @@ fn work<H: Handler>(mut engine: Engine<H>, queue: &Receiver<Handed>, give_back: 
     for handed in queue {
         let block = match handed {
             Handed::Frames(block) => block,
-            Handed::Tick(clock_ns) => {
-                engine.tick(clock_ns);
+            Handed::Silence(clock_ns) => {
+                engine.report_silent_closes(clock_ns);
                 continue;
             }
         };

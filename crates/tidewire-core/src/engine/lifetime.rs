@@ -112,7 +112,7 @@ impl<H: Handler> Engine<H> {
     }
 
     /// Reports the ends of connections that have been over and silent for long enough.
-    fn report_closed(&mut self, clock_ns: u64) {
+    pub(super) fn report_closed(&mut self, clock_ns: u64) {
         while let Some(&Reverse((due_ns, slot, id))) = self.closing.peek() {
             if due_ns >= clock_ns {
                 break;
