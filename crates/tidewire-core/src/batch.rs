@@ -11,7 +11,8 @@ pub enum ChecksumStatus {
     Unknown,
     /// Not computed yet, and taken for right by every receiver (`TP_STATUS_CSUMNOTREADY`).
     NotReady,
-    /// Found right by the network card or the kernel (`TP_STATUS_CSUM_VALID`).
+    /// Found right by the network card or the kernel (`TP_STATUS_CSUM_VALID`, from Linux 6.2 on: before, it
+    /// also meant that the bytes were summed, and not compared).
     Verified,
 }
 

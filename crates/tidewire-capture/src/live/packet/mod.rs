@@ -7,6 +7,7 @@
 //! A block of frames goes to user space when it is full, or of an age ([`LiveSettings::retire`](super::LiveSettings::retire)): the kernel's own rule makes a busy link fill
 //! blocks and a quiet one deliver in time, whatever the rate is.
 
+mod checksum;
 mod group;
 mod groups;
 mod neighbours;

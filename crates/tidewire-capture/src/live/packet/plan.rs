@@ -8,7 +8,7 @@ use tidewire_steer::Compiled;
 use tidewire_wire::LinkType;
 
 use super::{
-    PacketRing,
+    PacketRing, checksum,
     group::Members,
     recipe::{Join, Number, Recipe, Steering},
     ring::Marks,
@@ -259,6 +259,7 @@ impl Plan {
                 None => u64::from(self.retire_ms.next_multiple_of(TICK_MS)) * 1_000_000,
                 Some(_) => AT_ONCE_NS,
             },
+            checksums_are_checked: checksum::is_checked(),
         };
         let failed = |source| Error::Kernel {
             what: format!("{}: mapping the ring", interface.name),

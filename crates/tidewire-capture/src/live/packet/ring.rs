@@ -7,10 +7,11 @@ use std::{
     time::Instant,
 };
 
-use tidewire_core::{ChecksumStatus, Frame};
+use tidewire_core::Frame;
 use tidewire_wire::LinkType;
 
 use super::{
+    checksum,
     group::Members,
     recipe::Steering,
     shared::membership_part,
@@ -50,6 +51,8 @@ pub(super) struct Marks {
     pub snap_bytes: u32,
     /// How old a frame may be when it is handed over, nanoseconds.
     pub delay_ns: u64,
+    /// See [`checksum::is_checked`].
+    pub checksums_are_checked: bool,
 }
 
 /// A packet socket's ring: blocks of frames that the kernel fills and that are read where they lie.
@@ -213,7 +216,7 @@ impl PacketRing {
             clock_ns: 0,
             number: 0,
             origin: 0,
-            checksum: checksum_status(header.tp_status),
+            checksum: checksum::status(header.tp_status, self.marks.checksums_are_checked),
         })
     }
 
@@ -237,18 +240,6 @@ impl PacketRing {
         self.counts.received += u64::from(all.saturating_sub(dropped));
         self.counts.dropped += u64::from(dropped);
         Ok(())
-    }
-}
-
-/// What the kernel says of a frame's checksum in its status (`tpacket_rcv`, net/packet/af_packet.c).
-#[inline]
-fn checksum_status(status: u32) -> ChecksumStatus {
-    if status & libc::TP_STATUS_CSUMNOTREADY != 0 {
-        ChecksumStatus::NotReady
-    } else if status & libc::TP_STATUS_CSUM_VALID != 0 {
-        ChecksumStatus::Verified
-    } else {
-        ChecksumStatus::Unknown
     }
 }
 
