@@ -9,10 +9,10 @@ use crate::failure::Failure;
 
 /// Words that a filter expression can begin with (pcap-filter(7)).
 const BEGINNINGS: &str = "\
-    aarp ah arp atalk broadcast carp clnp csnp decnet dir dst esis esp ether fddi gateway geneve greater host icmp \
-    icmp6 igmp igrp iih inbound ip ip6 ipx isis iso l1 l2 lat len less link lsp moprc mopdl mpls multicast net \
-    netbeui not outbound pim port portrange ppp pppoed pppoes proto protochain psnp radio rarp sctp slip snp src stp \
-    subtype tcp tr type udp vlan vrrp vxlan wlan";
+    aarp addr1 addr2 addr3 addr4 ah arp atalk broadcast carp clnp csnp decnet dir dst esis esp ether fddi gateway geneve greater host icmp \
+    icmp6 ifname igmp igrp iih inbound ip ip6 ipx isis iso l1 l2 lat len less link llc lsp moprc mopdl mpls multicast net \
+    netbeui not outbound pim port portrange ppp pppoed pppoes proto protochain psnp ra radio rarp sctp slip snp src stp \
+    subtype ta tcp tr type udp vlan vrrp vxlan wlan";
 
 /// Whether a word begins a filter expression and names no file: `tcp`, `tcp[13]`, `!arp`, `(host`.
 fn begins(word: &OsStr) -> bool {
@@ -89,6 +89,24 @@ mod tests {
         assert_eq!(parts(&["(host", "10.0.0.1", "or", "ip6)"]), (0, Some("(host 10.0.0.1 or ip6)".into())));
         for name in ["tcp.pcap", "ip/a", "hosts", "portrange2", "-", "tcp_dump"] {
             assert_eq!(parts(&["a.pcap", name, "b"]), (3, None), "{name}");
+        }
+    }
+
+    /// By libpcap's compiler: a word that is none of its language is the name of a host to it.
+    #[cfg(feature = "live")]
+    #[test]
+    fn words_of_the_language_are_those_of_libpcap() {
+        let says = |expression: &str| tidewire_capture::Filter::new(expression).err().map(|error| error.to_string());
+        for known in BEGINNINGS.split(' ') {
+            let said = says(known).unwrap_or_default();
+            assert!(!said.contains("unknown host"), "{known}: {said}");
+        }
+        for expression in
+            ["llc", "llc s", "llc rr", "less 100", "not llc", "radio[0] = 0", "type mgt", "subtype beacon"]
+        {
+            assert_eq!(says(expression), None, "{expression}");
+            let words: Vec<&str> = [&["a.pcap"], &expression.split(' ').collect::<Vec<_>>()[..]].concat();
+            assert_eq!(parts(&words), (1, Some(expression.into())));
         }
     }
 
