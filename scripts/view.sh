@@ -89,7 +89,7 @@ view=$root/$digest
 if [ ! -d "$view" ]; then
   mkdir -p "$root"
   work=$(mktemp -d "$root/making.XXXXXX")
-  mkdir "$work/bin" "$work/home"
+  mkdir "$work/bin"
   programs <<<"$list" | while IFS=$'\t' read -r path name; do ln -sf "$path" "$work/bin/${name:-${path##*/}}"; done
   # The toolchain, wherever it is: names by which rustup knows what is meant.
   for path in "$cargo"/cargo* "$cargo"/rust* "$cargo"/clippy-driver; do
@@ -105,7 +105,15 @@ if [ -n "$missing" ]; then
   promised="all but $(tr '\n' ' ' <<<"$missing")"
   echo "view: not installed, so that tests skip what needs a missing program: ${promised#all but }" >&2
 fi
-environment=(PATH="$view/bin" HOME="$view/home" LC_ALL=C.UTF-8 TIDEWIRE_PROMISED="$promised"
+# Of this run alone, by the number that its process keeps: what a program leaves there must not help the next one. Those of
+# runs that are over are removed.
+for home in "$root"/home.*; do
+  [ -d "/proc/${home##*.}" ] || rm -rf "$home"
+done
+home=$(cd "$root" && pwd)/home.$$
+rm -rf "$home"
+mkdir "$home"
+environment=(PATH="$view/bin" HOME="$home" LC_ALL=C.UTF-8 TIDEWIRE_PROMISED="$promised"
   CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}")
 while IFS= read -r -d '' variable; do
   name=${variable%%=*}
