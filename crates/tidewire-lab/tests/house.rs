@@ -231,14 +231,32 @@ fn every_wait_for_a_process_has_an_end() {
     let tests = tests();
     assert!(tests.len() > 100, "the tests were not found");
     for (file, text) in tests.iter().filter(|(file, _)| !file.starts_with("tidewire-testing")) {
-        for line in text.lines() {
-            for wait in ENDLESS {
-                // By the part of a test that runs as another process, until its parent says so, or goes.
-                let is_part = line.contains("std::io::stdin().read_line(");
-                assert!(is_part || !line.contains(wait), "{}: {line}: wait by tidewire-testing", file.display());
-            }
+        if let Some(line) = endless(text) {
+            panic!("{}: {line}: wait by tidewire-testing", file.display());
         }
     }
+    let broken = "    let status = command\n        .status()\n        // in time\n        .expect(\"a status\");\n";
+    assert!(endless(broken).is_some() && endless("command.status_in_time().expect()").is_none());
+    assert!(endless("let mut stream = TcpStream::connect(place)?;\nstream\n    .read_to_end(&mut all)?;").is_some());
+}
+
+/// A statement that may wait for ever, in a text that may break lines before dots.
+fn endless(text: &str) -> Option<String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    let joined = lines.fold(String::new(), |mut joined, line| {
+        if !line.starts_with('.') {
+            joined.push('\n');
+        }
+        joined + line
+    });
+    // By the part of a test that runs as another process, until its parent says so, or goes.
+    let is_part = |line: &str| line.contains("std::io::stdin().read_line(");
+    let is_endless = |line: &&str| ENDLESS.iter().any(|wait| line.contains(wait)) && !is_part(line);
+    // What a socket's peer never says.
+    let has_end = !joined.contains("TcpStream") || joined.contains("set_read_timeout");
+    let is_read =
+        |line: &&str| !has_end && ["stream.read_to_", "stream.read_exact("].iter().any(|read| line.contains(read));
+    joined.lines().find(|line| is_endless(line) || is_read(line)).map(str::to_owned)
 }
 
 /// A test that names a place of this machine is right on this machine.

@@ -17,7 +17,7 @@ use tidewire::{
     live::{LiveEngine, LiveReport, LiveSettings, Role},
 };
 use tidewire_capture::sys::net::{own_namespace, thread_number};
-use tidewire_testing::InTime as _;
+use tidewire_testing::{InTime as _, PATIENCE};
 
 /// What was said in each stream, by the client's port and protocol.
 #[derive(Default)]
@@ -143,6 +143,7 @@ fn serve(connections: usize) -> impl FnOnce() + Send + 'static {
         let listener = TcpListener::bind("10.9.0.2:80").expect("a listener");
         for _ in 0..connections {
             let (mut stream, _) = listener.accept().expect("a connection");
+            stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
             let mut question = String::new();
             stream.read_to_string(&mut question).expect("a question");
             // Time for what is seen of the first half to have its effect on the second.
@@ -158,6 +159,7 @@ fn ask(question: &str) -> u16 {
     let connect = || TcpStream::connect("10.9.0.2:80");
     let mut stream = (0..100).find_map(|_| connect().map_err(|_| thread::sleep(Duration::from_millis(20))).ok());
     let stream = stream.as_mut().expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
     stream.write_all(question.as_bytes()).expect("asked");
     stream.shutdown(std::net::Shutdown::Write).expect("a FIN");
     let mut answer = String::new();

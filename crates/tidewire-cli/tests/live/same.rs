@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde_json::Value;
+use tidewire_testing::PATIENCE;
 
 use crate::{
     common::json,
@@ -128,6 +129,7 @@ fn names_by_dig_and_many_small_connections() {
         std::thread::spawn(move || {
             for stream in echo.incoming() {
                 let mut stream = stream.expect("a connection");
+                stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
                 let mut said = Vec::new();
                 let _ = stream.read_to_end(&mut said);
                 let _ = stream.write_all(&said);
@@ -140,6 +142,7 @@ fn names_by_dig_and_many_small_connections() {
             }
             for number in 0..10_000 {
                 let mut stream = TcpStream::connect((THERE_ADDRESS, 7)).expect("a connection");
+                stream.set_read_timeout(Some(PATIENCE)).expect("a bound");
                 let said = format!("call {number}");
                 stream.write_all(said.as_bytes()).expect("written");
                 stream.shutdown(std::net::Shutdown::Write).expect("a FIN");
