@@ -114,7 +114,7 @@ pub enum Error {
         capability: &'static str,
     },
     /// The environment's: capabilities are missing.
-    #[error("{what} needs {missing}; {}", remedy(missing))]
+    #[error("{what} {} {missing}; {}", verb(what), remedy(missing))]
     Capabilities {
         /// What they are needed for.
         what: String,
@@ -146,4 +146,9 @@ pub enum Error {
     #[cfg(feature = "live")]
     #[error("{0}")]
     Steering(#[from] tidewire_steer::Error),
+}
+
+/// Several things need, one thing needs.
+fn verb(what: &str) -> &'static str {
+    if what.contains(" and ") || what.ends_with("programs") { "need" } else { "needs" }
 }

@@ -72,7 +72,8 @@ fn whole_set(needed: &str, permitted: &[&str]) -> String {
 /// What to do where this program lacks capabilities, with the command that grants them.
 pub(crate) fn remedy(needed: &str) -> String {
     let own = std::env::current_exe().and_then(|path| path.canonicalize());
-    let program = own.unwrap_or_else(|_| PathBuf::from("/path/to/tidewire"));
+    let program =
+        own.unwrap_or_else(|_| PathBuf::from(std::env::args_os().next().unwrap_or_else(|| "tidewire".into())));
     let set = whole_set(needed, &permitted());
     let without = if needed.contains("cap_perfmon") {
         "; without them packet sockets capture: --engine packet, no --steer"

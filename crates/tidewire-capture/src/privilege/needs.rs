@@ -84,7 +84,9 @@ pub fn check(settings: &LiveSettings) -> Result<(), Error> {
     names.sort();
     names.dedup();
     what.dedup();
-    Err(Error::Capabilities { what: what.join(" and "), missing: names.join(",") })
+    let (last, others) = what.split_last().expect("something is lacking");
+    let what = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
+    Err(Error::Capabilities { what, missing: names.join(",") })
 }
 
 #[cfg(test)]
@@ -133,6 +135,6 @@ mod tests {
         let command = "sudo setcap cap_bpf,cap_ipc_lock,cap_net_admin,cap_net_raw,cap_perfmon+ep /";
         assert!(packet.contains("capturing frames needs cap_net_raw; run it as root, or"), "{packet}");
         assert!(packet.contains(command) || packet.contains("setcap cap_audit_control,"), "{packet}");
-        assert!(xdp.contains("needs cap_bpf,cap_net_admin,cap_net_raw,cap_perfmon; "), "{xdp}");
+        assert!(xdp.starts_with("capturing frames, programs in the kernel and XDP programs need cap_bpf,cap_net_admin,cap_net_raw,cap_perfmon; "), "{xdp}");
     }
 }
