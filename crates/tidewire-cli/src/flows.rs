@@ -21,7 +21,8 @@ use crate::{
 
 /// List flows: addresses, packets, bytes, state and end
 ///
-/// One record for both directions. For what was said, and what of it is missing: tidewire streams.
+/// One record for both directions. BYTES count from the IP header up, without link-layer headers and padding; --json has
+/// the bytes of frames, too. For what was said, and what of it is missing: tidewire streams.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -82,7 +83,8 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let mut out = Out::stdout();
     rows::print(flows, form, &layout, false, &mut out)?;
     if form == Form::Table {
-        closing_lines(&totals, &layout.clock).iter().try_for_each(|line| out.line(line))?;
+        let lines = closing_lines(&totals, &layout.clock).into_iter().chain(closing.lines(common));
+        lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
     closing.finish(common, options.selection.json, &mut out, failure::OK)
 }

@@ -24,8 +24,8 @@ use crate::{
 /// The last argument is the stream's id, as `tidewire streams` and `tidewire flows` print it: the number of its first
 /// packet. Exit status 1 where there is no such stream.
 ///
-/// On a terminal the client's bytes are red and the server's blue. Elsewhere, and without colours, each line of text begins
-/// with '> ' (client to server) or '< ' (server to client); --direction leaves both out, --as raw gives the bytes alone.
+/// Each line of text begins with '> ' (client to server) or '< ' (server to client); on a terminal the client's lines are red
+/// and the server's blue, too. --direction leaves the marks out, --as raw gives the bytes alone.
 #[derive(Args, Debug)]
 pub struct Options {
     /// The stream's id, if it is not the last argument
@@ -44,7 +44,7 @@ pub struct Options {
     )]
     form: Form,
 
-    /// Only one direction: c2s or s2c
+    /// Only one direction: c2s (or client) or s2c (or server)
     #[arg(long, value_name = "DIR", value_parser = crate::values::parse_direction, help_heading = "Stream")]
     direction: Option<Direction>,
 
@@ -141,9 +141,9 @@ impl Follow {
         }
     }
 
-    /// Whether text alone has to say who speaks.
+    /// Whether lines say who speaks: colours are lost where text is copied.
     fn has_marks(&self) -> bool {
-        !self.colours && self.direction.is_none()
+        self.direction.is_none()
     }
 
     /// Who speaks to whom, and since when; not before the bytes of one direction alone, which may be wanted as they are.
@@ -325,6 +325,7 @@ impl Options {
             return Ok((common, id));
         }
         let count = words::captures(common.files.iter().map(|word| word.as_os_str()));
+        words::refuse_display_filters(&common.files[..count])?;
         let last: Option<PathBuf> = count.checked_sub(1).map(|last| common.files.remove(last));
         let id = last.as_ref().and_then(|last| last.to_str()?.parse().ok());
         let id = id.ok_or_else(|| match last {

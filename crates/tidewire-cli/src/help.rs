@@ -125,8 +125,18 @@ pub fn completed(program: Command) -> Command {
 /// Leaves the options out of `-h` that most runs do without. Not for the manual, which has them all.
 pub fn shortened(program: Command) -> Command {
     let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    let short = |arg: Arg| if is_everyday(&arg) { arg } else { arg.hide_short_help(true) };
-    names.into_iter().fold(program, |program, name| program.mut_subcommand(name, |command| command.mut_args(short)))
+    names.into_iter().fold(program, |program, name| {
+        program.mut_subcommand(name, |command| {
+            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let is_used = |arg: &Arg| arg.get_long().is_some_and(|long| uses(&examples, long));
+            command.mut_args(|arg| if is_everyday(&arg) || is_used(&arg) { arg } else { arg.hide_short_help(true) })
+        })
+    })
+}
+
+/// Whether an option, by its long name, stands in examples.
+fn uses(examples: &str, long: &str) -> bool {
+    examples.split_whitespace().any(|word| word.strip_prefix("--") == Some(long))
 }
 
 /// Examples without those of interfaces, where these are not built in.
@@ -239,6 +249,12 @@ mod tests {
             let short = command.clone().term_width(80).render_help().to_string();
             let lines = short.lines().count();
             assert!(lines <= 55, "{}: {lines} lines\n{short}", command.get_name());
+            // What an example uses is listed above it; options of a command's own commands in the help of these.
+            let (options, examples) = short.split_once("xamples:").unwrap_or((&short, ""));
+            let examples = if command.has_subcommands() { "" } else { examples };
+            for option in examples.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2) {
+                assert!(options.contains(option), "{}: {option} is used and not listed", command.get_name());
+            }
             assert!(short.contains("tidewire ") && short.contains("xample"), "{short}");
         }
     }

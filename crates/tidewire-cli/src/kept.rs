@@ -31,6 +31,26 @@ pub enum Key {
     Server,
 }
 
+impl Key {
+    /// The column that shows it, as `--columns` calls it; not all tables have it.
+    fn column(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Start => "start",
+            // The column of that name says why a stream ended; a table has no other.
+            Self::End => "",
+            Self::Duration => "duration",
+            Self::Packets => "packets",
+            Self::Bytes => "bytes",
+            Self::Retransmitted => "retransmitted",
+            Self::Missing => "missing",
+            Self::Proto => "proto",
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
 /// Options that say which records come, in what order, in what form.
 #[derive(Args, Clone, Debug)]
 pub struct Selection {
@@ -87,7 +107,11 @@ impl Selection {
 
     /// Which columns there are, and how times look.
     pub fn layout<R: Row>(&self) -> Result<Layout, Failure> {
-        Layout::of::<R>(&self.columns, &self.time, self.form())
+        let mut layout = Layout::of::<R>(&self.columns, &self.time, self.form())?;
+        if let Some(key) = self.top.or(self.sort) {
+            layout.keep::<R>(key.column());
+        }
+        Ok(layout)
     }
 
     /// The order that the options ask for.
@@ -224,8 +248,9 @@ impl Totals {
     /// The closing line of a table, in two where it is longer than the terminal is wide.
     pub fn closing_lines(&self, counts: &str, clock: &Clock) -> Vec<String> {
         let (line, period) = (format!("{counts} {}", self.period(clock)), self.period(clock));
-        match output::width().filter(|width| line.chars().count() > *width) {
-            Some(_) => vec![counts.to_owned(), period],
+        let width = output::width();
+        match width.filter(|width| line.chars().count() > *width) {
+            Some(_) => [counts, &period].iter().flat_map(|line| output::wrapped(line, width)).collect(),
             None => vec![line],
         }
     }

@@ -16,7 +16,8 @@ const REPORT: &str = "Report";
 pub struct ColumnOptions {
     /// Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state
     ///
-    /// Names are separated by commas and give the order. +NAME adds a column to the usual ones, -NAME leaves one out. An
+    /// Names are separated by commas and give the order. Those of the table stand for their values in --csv, too (client for
+    /// client_addr and client_port). +NAME adds a column to the usual ones, -NAME leaves one out. An
     /// unknown name is answered with all names.
     ///
     /// Without --columns, a table has the columns that fit into the terminal's width (or into COLUMNS, where that is set),
@@ -69,10 +70,14 @@ impl Layout {
             Form::Csv => header.split(',').collect(),
             Form::Table | Form::Json => R::COLUMNS.iter().map(|column| column.name).collect(),
         };
+        let place = |name: &str| names.iter().position(|known| known.eq_ignore_ascii_case(name));
         let find = |name: &str| {
-            let place = names.iter().position(|known| known.eq_ignore_ascii_case(name));
-            place
-                .ok_or_else(|| Failure::Usage(format!("--columns: no column is called '{name}': {}", names.join(", "))))
+            let mut places: Vec<usize> = place(name).into_iter().collect();
+            if form == Form::Csv && places.is_empty() {
+                places = values_of(name).iter().filter_map(|name| place(name)).collect();
+            }
+            let unknown = || Failure::Usage(format!("--columns: no column is called '{name}': {}", names.join(", ")));
+            if places.is_empty() { Err(unknown()) } else { Ok(places) }
         };
         let changes = columns.columns.iter().filter(|name| name.starts_with(['+', '-'])).count();
         if changes != 0 && changes != columns.columns.len() {
@@ -80,13 +85,15 @@ impl Layout {
             return Err(Failure::Usage(message.into()));
         }
         if changes == 0 && !columns.columns.is_empty() {
-            layout.exactly = Some(columns.columns.iter().map(|name| find(name.trim())).collect::<Result<_, _>>()?);
+            let places: Vec<Vec<usize>> =
+                columns.columns.iter().map(|name| find(name.trim())).collect::<Result<_, _>>()?;
+            layout.exactly = Some(places.concat());
             return Ok(layout);
         }
         for name in &columns.columns {
             match name.split_at(1) {
-                ("-", name) => layout.without.push(find(name)?),
-                (_, name) => layout.essential.push(find(name)?),
+                ("-", name) => layout.without.extend(find(name)?),
+                (_, name) => layout.essential.extend(find(name)?),
             }
         }
         if form == Form::Csv && !layout.without.is_empty() {
@@ -97,6 +104,12 @@ impl Layout {
             layout.essential.extend(times.filter(|index| !layout.without.contains(index)));
         }
         Ok(layout)
+    }
+
+    /// Shows a column of the table however narrow the terminal is, unless columns were chosen without it.
+    pub fn keep<R: Row>(&mut self, name: &str) {
+        let place = R::COLUMNS.iter().position(|column| column.name == name);
+        self.essential.extend(place.filter(|place| !self.without.contains(place)));
     }
 
     /// The line of names of comma-separated values.
@@ -119,6 +132,30 @@ impl Layout {
             let line = out.split_off(begin);
             select(&line, chosen, out);
         }
+    }
+}
+
+/// The comma-separated values that a column of tables shows, by the column's name; not all records have all of them.
+fn values_of(column: &str) -> &'static [&'static str] {
+    match column.to_ascii_lowercase().as_str() {
+        "start" => &["start_ns", "start_time"],
+        "duration" => &["start_ns", "start_time", "end_ns", "end_time"],
+        "client" => &["client_addr", "client_port"],
+        "server" => &["server_addr", "server_port"],
+        "source" => &["src"],
+        "destination" => &["dst"],
+        "packets" => &["packets_c2s", "packets_s2c"],
+        "bytes" => &["bytes_c2s", "bytes_s2c"],
+        "bytes_c2s" => &["reassembled_bytes_c2s"],
+        "bytes_s2c" => &["reassembled_bytes_s2c"],
+        "end" => &["end_reason"],
+        "flags_c2s" => &["tcp_flags_c2s"],
+        "flags_s2c" => &["tcp_flags_s2c"],
+        "retransmitted" => &["retransmitted_bytes_c2s", "retransmitted_bytes_s2c"],
+        "reordered" => &["out_of_order_packets_c2s", "out_of_order_packets_s2c"],
+        "missing" => &["missing_bytes_c2s", "missing_bytes_s2c"],
+        "tunnel" => &["vlan", "tunnel_kind", "tunnel_id"],
+        _ => &[],
     }
 }
 

@@ -5,6 +5,7 @@
 #[cfg(feature = "live")]
 mod check_steering;
 mod clock;
+mod closing;
 mod config_file;
 #[cfg(feature = "live")]
 mod count;
@@ -15,6 +16,7 @@ mod flows;
 mod follow;
 #[cfg(feature = "live")]
 mod generate;
+mod habits;
 mod help;
 mod kept;
 #[cfg(feature = "live")]
@@ -59,7 +61,7 @@ use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
 use clap::{
     ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
-    error::{ContextKind, ErrorKind},
+    error::{ContextKind, ContextValue, ErrorKind},
 };
 
 use failure::Failure;
@@ -153,6 +155,10 @@ fn explain(mut error: clap::Error) -> u8 {
     if error.kind() == ErrorKind::UnknownArgument {
         // It says to put the word after `--`, where our filter expression stands.
         error.remove(ContextKind::Suggested);
+    }
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(hint) = habits::hint(&error, &words) {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     let code = if error.use_stderr() { failure::USAGE } else { failure::OK };
     match error.print().and_then(|()| std::io::stdout().flush()) {

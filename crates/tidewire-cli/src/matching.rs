@@ -265,6 +265,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     if !options.json && !options.csv {
         out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
+        closing.none_accepted(&common).into_iter().try_for_each(|line| out.line(&line))?;
     }
     let code = if total > 0 { failure::OK } else { failure::NOTHING };
     closing.finish(&common, options.json, &mut out, code)

@@ -168,14 +168,15 @@ pub struct Common {
     #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
     pub overload_cutoff: Option<Size>,
 
-    /// Print at most N records; 0: only the closing figures
+    /// Print at most N records; 0: only the closing figures and the ledger (as --stats)
+    ///
+    /// The ledger then is text on standard error, or with --json the last line of standard output.
     #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = REPORT)]
     pub limit: Option<u64>,
 
-    /// Close with the ledger, in which every packet stands once
+    /// Close with the ledger, in which every packet stands once: text on standard error, or json on standard output
     ///
-    /// text: on standard error, which is the default where it is given without a value; json: the last line of standard
-    /// output.
+    /// text, the default where it is given without a value, leaves standard output to the records; json is its last line.
     #[arg(long, value_name = "text|json", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "text", hide_possible_values = true, help_heading = REPORT)]
     pub stats: Option<StatsFormat>,
@@ -254,9 +255,12 @@ impl Common {
     }
 
     /// The filter expression: of -F, after `--`, or behind the captures.
-    fn filter_expression(&self) -> Result<Option<String>, Failure> {
+    pub fn filter_expression(&self) -> Result<Option<String>, Failure> {
         let trailing = (!self.expression.is_empty()).then(|| self.expression.join(" "));
         let given = self.filter.clone().or(trailing);
+        if let Some(given) = &given {
+            words::refuse_display_filter(given)?;
+        }
         match (words::split(&self.files)?.1, given) {
             (Some(words), Some(given)) => Err(Failure::Usage(format!(
                 "two filter expressions, '{given}' and '{words}': join them with 'and' or 'or'"

@@ -76,6 +76,24 @@ pub fn width() -> Option<usize> {
     width.filter(|&columns| columns > 0)
 }
 
+/// A line in pieces of at most `width` characters, where one is given, divided at spaces. Longer words stay whole.
+pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width.filter(|width| line.chars().count() > *width) else { return vec![line.to_owned()] };
+    let mut lines = vec![String::new()];
+    for word in line.split(' ') {
+        let last = lines.last_mut().expect("there is always one");
+        if last.is_empty() {
+            last.push_str(word);
+        } else if last.chars().count() + 1 + word.chars().count() <= width {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
 /// Whether the terminal understands escape sequences: `TERM` names one that does.
 pub fn has_escapes() -> bool {
     std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")

@@ -10,6 +10,7 @@ use std::{
 use tidewire::{Capture, CaptureError, Fate, Handler, Ledger, Mode, Outcome, Progress, Stop};
 
 use crate::{
+    closing,
     failure::{self, Failure},
     ledger,
     live::{self, LiveReport},
@@ -195,6 +196,16 @@ impl Closing {
 }
 
 impl Closing {
+    /// What stands beneath the closing line: see [`closing::lines`].
+    pub fn lines(&self, common: &Common) -> Vec<String> {
+        closing::lines(&self.ledger, common)
+    }
+
+    /// That the filter accepted no packet, if so.
+    pub fn none_accepted(&self, common: &Common) -> Option<String> {
+        closing::none_accepted(&self.ledger, common)
+    }
+
     /// Says how many packets were left out that an option takes.
     fn say_left_out(&self) {
         let count = self.ledger.fates[Fate::BadChecksum as usize];

@@ -119,7 +119,8 @@ fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, Failure> {
     let mut out = Out::stdout();
     rows::print(streams, form, &layout, false, &mut out)?;
     if form == Form::Table {
-        closing_lines(&totals, common, &layout.clock).iter().try_for_each(|line| out.line(line))?;
+        let lines = closing_lines(&totals, common, &layout.clock).into_iter().chain(closing.lines(common));
+        lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
     closing.finish(common, options.selection.json, &mut out, failure::OK)
 }

@@ -71,6 +71,8 @@ pub struct Table {
     shown: Option<Vec<usize>>,
     /// The part of times that is shown, where there was no room for all of it.
     brief: Option<Range<usize>>,
+    /// Columns that never give way, and had to: their cells stand beneath the rows.
+    beneath: Vec<usize>,
     /// Whether later rows are not known when the titles are printed.
     is_unending: bool,
     layout: Layout,
@@ -98,6 +100,7 @@ impl Table {
             widths: vec![0; columns.len()],
             shown: None,
             brief: None,
+            beneath: Vec::new(),
             is_unending: false,
             layout: layout.clone(),
         }
@@ -155,6 +158,7 @@ impl Table {
                 self.shorten_times();
                 widths = self.titled_widths();
                 shown = self.fitting(shown, &widths, width);
+                self.move_beneath(&mut shown, &widths, width);
             }
             self.cut_words(&shown, &mut widths, width);
         }
@@ -168,7 +172,9 @@ impl Table {
         for row in &self.rows {
             lines.push(self.render(&row.cells, &shown, &widths, true));
             let beneath = self.beneath(row, &shown, &widths, room);
-            lines.extend(beneath.iter().chain(&row.notes).map(|note| format!("{INDENT}{note}")));
+            let notes = beneath.iter().chain(&row.notes);
+            lines
+                .extend(notes.flat_map(|note| output::wrapped(note, Some(room))).map(|line| format!("{INDENT}{line}")));
         }
         self.rows.clear();
         self.shown = Some(shown);
@@ -251,6 +257,10 @@ impl Table {
                 lines.push(told);
             }
         }
+        let moved: Vec<_> = self.beneath.iter().filter(|&&index| !row.cells[index].is_empty()).collect();
+        let moved =
+            moved.iter().map(|&&index| format!("{} {}", self.columns[index].title.to_lowercase(), row.cells[index]));
+        lines.extend(Some(moved.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty()));
         let is_shown = |aside: &&Aside| shown.iter().any(|&index| self.columns[index].title == aside.title);
         // Who has chosen the columns wants no others.
         let is_wanted = self.layout.exactly.is_none();
@@ -290,6 +300,27 @@ impl Table {
         }
         kept.sort_unstable();
         kept
+    }
+
+    /// Takes columns away, from the left, that would make lines too long even with words cut; the first one, addresses and
+    /// those that were asked for stay. `width` is that of a line.
+    fn move_beneath(&mut self, shown: &mut Vec<usize>, widths: &[usize], width: usize) {
+        if self.layout.exactly.is_some() {
+            return;
+        }
+        loop {
+            let mut least = widths.to_vec();
+            self.cut_words(shown, &mut least, width);
+            let is_needed = |index: usize| {
+                let name = self.columns[index].name;
+                matches!(name, "client" | "server" | "source" | "destination") || self.layout.essential.contains(&index)
+            };
+            let place = (1..shown.len()).find(|&place| !is_needed(shown[place]));
+            match place.filter(|_| total(shown, &least) > width) {
+                Some(place) => self.beneath.push(shown.remove(place)),
+                None => return,
+            }
+        }
     }
 
     fn cut_words(&self, shown: &[usize], widths: &mut [usize], width: usize) {
@@ -349,8 +380,19 @@ fn cut(cell: &str, width: usize) -> String {
         return cell.to_owned();
     }
     let kept = width.saturating_sub(1);
-    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    // An address keeps its port: more of them differ in it.
+    let port = port(cell).filter(|port| port.len() < kept).map_or(0, str::len);
+    let tail = port.max(kept / 2);
+    let head = kept - tail;
     cell.chars().take(head).chain(['…']).chain(cell.chars().skip(length - tail)).collect()
+}
+
+/// The port at the end of `192.0.2.1:80` or `[2001:db8::1]:80`, with its colon.
+fn port(cell: &str) -> Option<&str> {
+    let (address, digits) = cell.rsplit_once(':')?;
+    let is_port = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_address = address.ends_with(']') || !address.contains(':');
+    (is_port && is_address).then(|| &cell[address.len()..])
 }
 
 #[cfg(test)]

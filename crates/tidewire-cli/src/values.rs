@@ -100,11 +100,11 @@ impl FromStr for DirectionCutoff {
     }
 }
 
-/// `c2s` or `s2c`.
+/// `c2s` or `s2c`, or who sends: `client` or `server`.
 pub fn parse_direction(name: &str) -> Result<Direction, String> {
     match name {
-        "c2s" => Ok(Direction::ClientToServer),
-        "s2c" => Ok(Direction::ServerToClient),
+        "c2s" | "client" => Ok(Direction::ClientToServer),
+        "s2c" | "server" => Ok(Direction::ServerToClient),
         other => Err(format!("'{other}' is not a direction: c2s (client to server) or s2c")),
     }
 }

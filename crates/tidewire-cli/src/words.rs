@@ -57,17 +57,61 @@ pub fn split(words: &[PathBuf]) -> Result<(&[PathBuf], Option<String>), Failure>
 /// # Errors
 /// There is no such file, and others were named before it.
 pub fn need_files(files: &[PathBuf]) -> Result<(), Failure> {
+    let shown = |words: &[PathBuf]| words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    refuse_display_filters(files)?;
     let looks_like_none = |file: &PathBuf| file.extension().is_none() && file.components().count() == 1;
     let place =
         files.iter().skip(1).position(|file| file.as_os_str() != "-" && looks_like_none(file) && !file.exists());
     let Some(place) = place.map(|place| place + 1) else { return Ok(()) };
     let (before, rest) = files.split_at(place);
-    let shown = |words: &[PathBuf]| words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     Err(Failure::Input(format!(
         "{}: no such file; if it begins a filter expression, write -- before it: {} -- {}",
         rest[0].display(),
         shown(before),
         shown(rest)
+    )))
+}
+
+/// The same for words behind captures, which are no files.
+///
+/// # Errors
+/// See [`refuse_display_filter`].
+pub fn refuse_display_filters(files: &[PathBuf]) -> Result<(), Failure> {
+    let words: Vec<_> = files.iter().map(|word| word.to_string_lossy()).collect();
+    let mut missing = files.iter().enumerate().filter(|(_, file)| !file.exists());
+    missing.try_for_each(|(index, _)| refuse_display_filter(&words[index..].join(" ")))
+}
+
+/// Protocols with which the fields of Wireshark's display filters begin.
+const FIELDS: &str = "arp dns eth frame http http2 icmp icmpv6 ip ipv6 sctp ssl tcp tls udp vlan wlan";
+
+/// Refuses a display filter of Wireshark (`tcp.port == 80`), and says what it is in the language of filters here.
+///
+/// # Errors
+/// The words begin with a field of one of Wireshark's protocols and an operator.
+pub fn refuse_display_filter(words: &str) -> Result<(), Failure> {
+    let begun = words.trim_start_matches(['!', '(', ' ']);
+    let end = begun.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_')).unwrap_or(begun.len());
+    let (field, rest) = begun.split_at(end);
+    let Some((protocol, name)) = field.split_once('.') else { return Ok(()) };
+    let rest = rest.trim_start();
+    let operators = ["==", "!=", ">", "<", "~", "eq ", "ne ", "contains ", "matches ", "in "];
+    let Some(operator) = operators.iter().find(|operator| rest.starts_with(**operator)) else { return Ok(()) };
+    if !FIELDS.split(' ').any(|known| known == protocol) {
+        return Ok(());
+    }
+    let value = rest[operator.len()..].split_whitespace().next().unwrap_or_default().trim_end_matches(')');
+    let is_equal = matches!(*operator, "==" | "eq ") && !value.is_empty();
+    let same = match (protocol, name) {
+        ("ip" | "ipv6", "addr") if is_equal => format!("host {value}"),
+        ("ip" | "ipv6", "src" | "dst") if is_equal => format!("{name} host {value}"),
+        ("tcp" | "udp", "port") if is_equal => format!("{protocol} port {value}"),
+        ("tcp" | "udp", "srcport" | "dstport") if is_equal => format!("{protocol} {} port {value}", &name[..3]),
+        _ => "host 192.0.2.1 and tcp port 80".into(),
+    };
+    Err(Failure::Usage(format!(
+        "'{}' is a display filter of Wireshark; filters here are tcpdump's (pcap-filter(7)), as in: {same}",
+        words.trim()
     )))
 }
 
@@ -107,6 +151,25 @@ mod tests {
             assert_eq!(says(expression), None, "{expression}");
             let words: Vec<&str> = [&["a.pcap"], &expression.split(' ').collect::<Vec<_>>()[..]].concat();
             assert_eq!(parts(&words), (1, Some(expression.into())));
+        }
+    }
+
+    #[test]
+    fn display_filters_are_refused_with_their_equivalent() {
+        for (words, same) in [
+            ("ip.addr==1.2.3.4", "as in: host 1.2.3.4"),
+            ("tcp.port == 80", "as in: tcp port 80"),
+            ("(udp.dstport eq 53)", "as in: udp dst port 53"),
+            ("http.host contains \"x\"", "as in: host 192.0.2.1 and tcp port 80"),
+        ] {
+            let message = refuse_display_filter(words).unwrap_err().to_string();
+            assert!(message.ends_with(same) && message.contains("tcpdump's"), "{message}");
+            let split: Vec<PathBuf> = words.split(' ').map(PathBuf::from).collect();
+            let message = need_files(&[&["a.pcap".into()], &split[..]].concat()).unwrap_err().to_string();
+            assert!(message.contains("display filter"), "{message}");
+        }
+        for words in ["tcp.pcap", "tcp port 80", "ip.example.org and port 80", "tcp[13] == 2", "a.pcap == b"] {
+            assert!(refuse_display_filter(words).is_ok(), "{words}");
         }
     }
 

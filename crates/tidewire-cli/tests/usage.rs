@@ -383,6 +383,10 @@ fn tables_keep_to_eighty_columns() {
         let narrow = run_in_columns("80", &[command, &[&capture]].concat());
         assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
         assert!(!narrow.contains('\x1b'));
+        if !command.contains(&"--digest") {
+            let narrow = run_in_columns("40", &[command, &[&capture]].concat());
+            assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+        }
     }
     let wide = run_in_columns("400", &["flows", &capture]);
     assert!(wide.contains("COMMUNITY ID") && wide.contains("FLAGS>"));
@@ -435,4 +439,11 @@ fn sorting_and_the_largest() {
     assert_eq!(ports(&["--sort", "bytes", "--limit", "2"]), [1, 3]);
     assert_eq!(ports(&["--top", "bytes"]), [2, 3, 1]);
     assert_eq!(ports(&["--top", "bytes", "--limit", "1"]), [2]);
+    // What it is sorted by is shown, however narrow the terminal is.
+    for (key, title) in [("missing", "MISSING"), ("duration", "DURATION"), ("retransmitted", "RETRANS")] {
+        let narrow = run_in_columns("80", &["flows", "--top", key, &capture]);
+        assert!(narrow.lines().next().unwrap().contains(title), "{narrow}");
+    }
+    let without = run_in_columns("80", &["flows", "--top", "missing", "--columns=-missing", &capture]);
+    assert!(!without.contains("MISSING"), "{without}");
 }

@@ -213,7 +213,11 @@ impl Live {
     fn interfaces(&self) -> Result<Vec<String>, Failure> {
         let mut names = Vec::new();
         for given in &self.interface {
-            // A name may hold a colon itself.
+            // A name may hold a comma, and a colon, itself.
+            if given.contains(',') && Interface::find(given).is_err() {
+                let joined = given.replace(',', ":");
+                return Err(Failure::Usage(format!("-i {given}: names are joined by colons: -i {joined}")));
+            }
             let is_whole = !given.contains(':') || Interface::find(given).is_ok();
             let parts: Vec<&str> = if is_whole { vec![given] } else { given.split(':').collect() };
             if parts.iter().any(|part| part.is_empty()) {

@@ -95,3 +95,32 @@ fn times_lose_their_date_before_a_column_goes() {
     assert_eq!(brief[1..], ["2023-11-14 22:13:20  192.0.2.1:40000", "2023-11-15 22:13:20  192.0.2.1:40000"]);
     assert_eq!(times(&[0, 1]).lines(Some(30), false), ["CLIENT", "192.0.2.1:40000", "192.0.2.1:40000"]);
 }
+
+#[test]
+fn addresses_that_are_cut_keep_their_port() {
+    assert_eq!(cut("192.0.2.100:35446", 12), "192.0…:35446");
+    assert_eq!(cut("[2001:db8:1111::10]:40898", 12), "[2001…:40898");
+    assert_eq!(cut("2001:db8:1111:2222::3", 16), "2001:db8…2222::3");
+}
+
+#[test]
+fn very_narrow_tables_say_beneath_what_has_no_column() {
+    let columns = [
+        Column::figures("ID", "id", 0),
+        Column::words("PROTO", "proto", 0),
+        Column::words("CLIENT", "client", 0),
+        Column::figures("PACKETS", "packets", 0),
+        Column::figures("BYTES", "bytes", 0),
+    ];
+    let mut table = Table::new(&columns, &Layout::default());
+    let note = "a note that is longer than one such line".to_owned();
+    table.row_with_notes(
+        ["1", "tcp", "192.0.2.100:35446", "48", "38.3 kB"].map(str::to_owned).to_vec(),
+        Vec::new(),
+        vec![note],
+    );
+    let lines = table.lines(Some(27), false);
+    assert_eq!(lines[..2], ["ID  CLIENT            BYTES", " 1  192.0.2…:35446  38.3 kB"].map(str::to_owned));
+    assert!(lines.iter().all(|line| line.chars().count() <= 27), "{lines:?}");
+    assert!(lines.iter().any(|line| line == "    proto tcp, packets 48"), "{lines:?}");
+}

@@ -1,0 +1,80 @@
+//! What the closing text says of packets that are in no flow.
+
+use tidewire::{Capture, Fate, Handler, Ledger, OtherLink};
+
+use crate::{options::Common, output, units::counted, words};
+
+/// Looks at nothing: only the ledger is of interest.
+struct Nothing;
+
+impl Handler for Nothing {
+    type Data = ();
+}
+
+/// The lines beneath the closing one, as wide as the terminal: what packets of no flow were, or that the filter accepted
+/// none. Empty where all packets are in flows.
+pub fn lines(ledger: &Ledger, common: &Common) -> Vec<String> {
+    let line = none_accepted(ledger, common).or_else(|| outside_of_flows(ledger));
+    line.map(|line| output::wrapped(&line, output::width())).unwrap_or_default()
+}
+
+/// Says that the filter accepted none of the packets, and whether that is because their frames have VLAN tags.
+pub fn none_accepted(ledger: &Ledger, common: &Common) -> Option<String> {
+    let is_none = ledger.received > 0 && ledger.fates[Fate::Filtered as usize] == ledger.received;
+    let expression = common.filter_expression().ok().flatten().filter(|_| is_none)?;
+    let packets = counted(ledger.received, "packet", "packets");
+    let tagged = format!("vlan and ({expression})");
+    let hint = match accepts_any(&tagged, common) {
+        true => format!(" ('{tagged}' reaches tagged frames)"),
+        false => String::new(),
+    };
+    Some(format!("the filter accepted none of {packets}{hint}"))
+}
+
+/// Whether an expression accepts any packet of the captures, which are read once more for that; pipes cannot be.
+fn accepts_any(expression: &str, common: &Common) -> bool {
+    let Ok((files, _)) = words::split(&common.files) else { return false };
+    if common.live.is_on() || files.is_empty() || !files.iter().all(|file| file.is_file()) {
+        return false;
+    }
+    let outcome = Capture::files(files.iter().cloned()).filter(expression).run(|_| Nothing);
+    outcome.is_ok_and(|outcome| outcome.ledger.fates[Fate::Filtered as usize] < outcome.ledger.received)
+}
+
+/// How many packets were read, where some are in no flow or are parts of one packet, and what these were.
+fn outside_of_flows(ledger: &Ledger) -> Option<String> {
+    let of = |fate: Fate| ledger.fates[fate as usize];
+    let datagrams = counted(ledger.datagrams_rebuilt, "datagram", "datagrams");
+    let kinds = [
+        (Fate::FragmentRebuilt, "fragment", "fragments", format!(" of {datagrams}")),
+        (Fate::FragmentUnfinished, "fragment", "fragments", " of incomplete datagrams".into()),
+        (Fate::FragmentRejected, "rejected fragment", "rejected fragments", String::new()),
+        (Fate::Arp, "of ARP", "of ARP", String::new()),
+        (Fate::OtherLink, "of", "of", other_links(ledger)),
+        (Fate::UnsupportedLink, "of", "of", " an unknown link type".into()),
+        (Fate::Malformed, "malformed", "malformed", String::new()),
+        (Fate::BadChecksum, "with a wrong checksum", "with wrong checksums", String::new()),
+        (Fate::AfterClose, "after the end of its connection", "after the end of their connections", String::new()),
+        (Fate::NoRoom, "without room", "without room", " in the flow table".into()),
+    ];
+    let there: Vec<_> = kinds.iter().filter(|(fate, ..)| of(*fate) > 0).collect();
+    if there.is_empty() {
+        return None;
+    }
+    let outside: u64 = there.iter().map(|(fate, ..)| of(*fate)).sum();
+    let read = ledger.received.saturating_sub(of(Fate::Filtered));
+    let some = if outside < read { ", among them" } else { ":" };
+    let parts: Vec<_> =
+        there.iter().map(|(fate, one, many, rest)| format!("{}{rest}", counted(of(*fate), one, many))).collect();
+    Some(format!("{} read{some} {}", counted(read, "packet", "packets"), parts.join(", ")))
+}
+
+/// Other link-layer protocols: by name where there is one alone.
+fn other_links(ledger: &Ledger) -> String {
+    let all = ledger.fates[Fate::OtherLink as usize];
+    let alone = OtherLink::ALL.iter().find(|&&protocol| ledger.other_links[protocol as usize] == all);
+    match alone {
+        Some(protocol) => format!(" another link-layer protocol ({})", protocol.name().replace('_', " ")),
+        None => " other link-layer protocols".into(),
+    }
+}
