@@ -260,6 +260,8 @@ anomalies! {
     Urgent => "urgent",
     /// The time to live is below the configured minimum.
     LowTtl => "low_ttl",
+    /// A packet whose VLAN or tunnel ids are not those of its direction's first packet.
+    EncapsulationChange => "encapsulation_change",
     /// A keep-alive probe (RFC 9293 section 3.8.4).
     KeepAlive => "keep_alive",
     /// A probe of a closed window (RFC 9293 section 3.8.6.1).

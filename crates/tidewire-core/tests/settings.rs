@@ -24,18 +24,6 @@ impl Handler for Keys {
     }
 }
 
-/// An Ethernet frame with VLAN tags.
-fn ethernet(tags: &[u16], packet: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
-    for tag in tags {
-        bytes.extend([0x81, 0]);
-        bytes.extend(tag.to_be_bytes());
-    }
-    bytes.extend([8, 0]);
-    bytes.extend(packet);
-    bytes
-}
-
 fn keys(config: &Config, frames: &[Vec<u8>]) -> Vec<([u16; 2], TunnelKind, u32, u16)> {
     let mut feed = Feed::new(config, Keys::default());
     for frame in frames {
@@ -61,16 +49,6 @@ fn vlan_ids_are_part_of_the_key_by_setting() {
     assert_eq!(keys(&Config { key_ids: vlan, ..config() }, &marked).len(), 1);
     let untagged = [ethernet(&[], &packet), ethernet(&[0xe000], &packet)];
     assert_eq!(keys(&Config { key_ids: vlan, ..config() }, &untagged), [([none, none], TunnelKind::None, 0, 7)]);
-}
-
-/// A frame in VXLAN with a network identifier.
-fn vxlan(identifier: u32, inner: &[u8]) -> Vec<u8> {
-    let mut payload = vec![8, 0, 0, 0];
-    payload.extend((identifier << 8).to_be_bytes());
-    payload.extend(ethernet(&[], inner));
-    let mut outer = udp(40_000, &payload);
-    outer[22..24].copy_from_slice(&4789_u16.to_be_bytes());
-    outer
 }
 
 /// A packet in GRE, with a key or without.

@@ -8,7 +8,7 @@ use super::{Engine, transport::Packet};
 use crate::{
     Fate, Frame, Handler,
     flow::{Key, KeyMask, NO_SLOT},
-    wire::{self, Decoded, Kind, LinkType, Subframe},
+    wire::{self, Decoded, Kind, LinkType, Subframe, TunnelKind},
 };
 
 /// Where a packet's place in its frame stands in the number it goes by inside: above every number of a frame. A stream's id
@@ -23,6 +23,12 @@ pub(crate) fn frame_number(number: u64) -> u64 {
     number & ((1 << PLACE_SHIFT) - 1)
 }
 
+/// The first two VLAN ids of a packet that was taken out of another.
+pub(crate) fn vlans(outer: [u16; 2], inner: [u16; 2]) -> [u16; 2] {
+    let mut ids = outer.into_iter().chain(inner).filter(|&id| id != 0xffff);
+    std::array::from_fn(|_| ids.next().unwrap_or(0xffff))
+}
+
 impl<H: Handler> Engine<H> {
     /// Takes in a frame of several packets. Its fate: that of its first packet, if none belongs to a flow.
     #[cold]
@@ -33,7 +39,8 @@ impl<H: Handler> Engine<H> {
         while let Some((place, subframe)) = subframes.next() {
             // What stands before the first counts with it, and padding with the subframe before it.
             let to = subframes.peek().map_or(frame.wire_bytes, |(_, next)| next.at);
-            let found = self.subframe(frame, bytes, &subframe, place as u64, u64::from(to.saturating_sub(from)));
+            let found =
+                self.subframe(frame, bytes, decoded, &subframe, place as u64, u64::from(to.saturating_sub(from)));
             from = to;
             if fate.is_none() || found == Fate::Aggregate {
                 fate = Some(found);
@@ -43,7 +50,15 @@ impl<H: Handler> Engine<H> {
     }
 
     /// One of its packets, which `frame_bytes` of the frame are counted for.
-    fn subframe(&mut self, frame: &Frame, bytes: &[u8], subframe: &Subframe, place: u64, frame_bytes: u64) -> Fate {
+    fn subframe(
+        &mut self,
+        frame: &Frame,
+        bytes: &[u8],
+        outer: &Decoded,
+        subframe: &Subframe,
+        place: u64,
+        frame_bytes: u64,
+    ) -> Fate {
         let found = wire::decode_subframe(bytes, subframe, &self.core.config.wire);
         if found.kind as u8 > Kind::Fragment as u8 {
             let counts = self.share.index == 0;
@@ -62,7 +77,11 @@ impl<H: Handler> Engine<H> {
         let packet = bytes.get(found.outer_ip_at as usize..end).unwrap_or_default();
         let wire_bytes = subframe.end - found.outer_ip_at;
         let mut decoded = wire::decode(LinkType::RAW, packet, wire_bytes, &self.core.config.wire);
-        decoded.vlan = found.vlan;
+        // What the frame was in counts as it does for a frame with one packet.
+        decoded.vlan = vlans(outer.vlan, found.vlan);
+        if decoded.tunnel.kind == TunnelKind::None {
+            decoded.tunnel = outer.tunnel;
+        }
         let inner = Frame {
             link: LinkType::RAW,
             captured_bytes: packet.len() as u32,
@@ -75,7 +94,7 @@ impl<H: Handler> Engine<H> {
             self.fragment_of_aggregate(&inner, packet, &decoded);
             return Fate::Aggregate;
         }
-        let Some((key, from_a)) = Key::of(packet, &decoded) else { return Fate::Malformed };
+        let Some((key, from_a)) = Key::of(packet, &decoded, self.core.config.hash_key) else { return Fate::Malformed };
         let hash = key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1);
         if self.is_mine(hash) {
             let ip_bytes = decoded.ip_bytes.into();

@@ -5,7 +5,7 @@ use crate::{
     TcpPolicy,
     budget::Budget,
     engine::outlets::Outlets,
-    flow::{Flow, bits, half},
+    flow::{Flow, Key, bits, half},
     tcp::history::Past,
 };
 
@@ -73,6 +73,14 @@ impl<H: Handler> Core<H> {
     pub(crate) fn odd_once(&mut self, flow: &mut Flow, kind: AnomalyKind) {
         if !flow.extra.as_ref().is_some_and(|extra| extra.has_anomaly(kind)) {
             self.odd(flow, kind);
+        }
+    }
+
+    /// Compares a packet's VLAN and tunnel ids with those of its direction.
+    #[inline(always)]
+    pub(crate) fn note_ids(&mut self, flow: &mut Flow, packet: &Key) {
+        if !flow.key.has_ids_of(packet) && flow.key.note_ids_of(packet) {
+            self.odd(flow, AnomalyKind::EncapsulationChange);
         }
     }
 

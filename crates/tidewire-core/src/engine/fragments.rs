@@ -79,9 +79,7 @@ impl<H: Handler> Engine<H> {
         if decoded.tunnel.kind == wire::TunnelKind::None {
             decoded.tunnel = rebuilt.tunnel;
         }
-        if decoded.vlan[0] == 0xffff {
-            decoded.vlan = rebuilt.vlan;
-        }
+        decoded.vlan = super::aggregate::vlans(rebuilt.vlan, decoded.vlan);
         let inner = Frame {
             link: LinkType::RAW,
             captured_bytes: length,
@@ -104,7 +102,7 @@ impl<H: Handler> Engine<H> {
             }
             return;
         }
-        let Some((key, from_a)) = Key::of(bytes, &decoded) else { return };
+        let Some((key, from_a)) = Key::of(bytes, &decoded, self.core.config.hash_key) else { return };
         let hash = key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1);
         if !self.is_mine(hash) {
             return;

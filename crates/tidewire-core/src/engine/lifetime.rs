@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::{Engine, core::Core};
 use crate::{
     EndReason, GapCause, Handler, TcpState,
-    flow::{Flow, HalfOpen, Key, KeyMask, PendingSyn, bits, closing, half},
+    flow::{Flow, HalfOpen, KeyMask, PendingSyn, bits, closing, half},
 };
 
 /// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
@@ -142,11 +142,11 @@ impl<H: Handler> Engine<H> {
             return self.table.remove(slot);
         }
         let flow = self.table.flows.get(slot);
-        let (key, client_is_a, seen_clock_ns) = (flow.key, flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
+        let (client_is_a, seen_clock_ns) = (flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
         let alone = self.conclude(slot, reason);
         self.table.remove(slot);
         if let Some(pending) = alone {
-            self.add_pending(&pending, key, client_is_a, seen_clock_ns);
+            self.add_pending(&pending, client_is_a, seen_clock_ns);
         }
     }
 
@@ -180,8 +180,8 @@ impl<H: Handler> Engine<H> {
     }
 
     /// Adds the half-open connection that was pending in a flow of this key.
-    fn add_pending(&mut self, pending: &PendingSyn, key: Key, client_is_a: bool, seen_clock_ns: u64) {
-        let entry = HalfOpen { seen_clock_ns, ..pending.half_open(key, client_is_a == pending.from_client) };
+    fn add_pending(&mut self, pending: &PendingSyn, client_is_a: bool, seen_clock_ns: u64) {
+        let entry = HalfOpen { seen_clock_ns, ..pending.half_open(client_is_a == pending.from_client) };
         if self.table.half_open.live() >= self.core.config.half_open_max
             && let Some(oldest) = self.table.oldest_half_open()
         {
@@ -360,8 +360,8 @@ impl<H: Handler> Engine<H> {
                 && is_last_word(flow)
                 && let Some(pending) = self.core.take_pending(flow)
             {
-                let (key, client_is_a, seen_clock_ns) = (flow.key, flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
-                self.add_pending(&pending, key, client_is_a, seen_clock_ns);
+                let (client_is_a, seen_clock_ns) = (flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
+                self.add_pending(&pending, client_is_a, seen_clock_ns);
             }
         }
         let flows = &self.table.flows;

@@ -257,7 +257,7 @@ impl<H: Handler> Engine<H> {
             if let Some(known) = self.near.get(one.place, &words) {
                 (one.hash, one.key, one.from_a, one.slot) = (known.hash, known.key, known.from_a, known.slot);
             } else {
-                let (key, from_a) = words.key();
+                let (key, from_a) = words.key(hash_key);
                 // 0 stands for no flow: one hash in 2^64 moves by one.
                 let hash = key.hash(hash_key, mask).max(1);
                 let slot = if self.is_mine(hash) { NO_SLOT } else { NOT_MINE };

@@ -56,9 +56,9 @@ impl KeptPacket {
 
 impl PendingSyn {
     /// The half-open connection that it is when it stands for itself.
-    pub(crate) fn half_open(&self, key: Key, client_is_a: bool) -> HalfOpen {
+    pub(crate) fn half_open(&self, client_is_a: bool) -> HalfOpen {
         HalfOpen {
-            key,
+            key: self.key,
             class: self.class,
             isn: self.isn,
             id: self.number,
@@ -87,10 +87,11 @@ impl PendingSyn {
 
 impl<H: Handler> Engine<H> {
     /// A SYN with a new number in an open connection: the other side's answer will tell.
-    pub(crate) fn pend(&mut self, packet: &Packet<'_>, slot: u32, direction: Direction, segment: &Segment) {
+    pub(crate) fn pend(&mut self, packet: &Packet<'_>, key: &Key, slot: u32, direction: Direction, segment: &Segment) {
         // The first packet of the connection that it may be.
         let class = self.classify(packet);
         let fresh = PendingSyn {
+            key: *key,
             class,
             number: packet.frame.number,
             timestamp_ns: packet.frame.timestamp_ns,
@@ -157,8 +158,7 @@ impl<H: Handler> Engine<H> {
         self.core.slot = slot;
         let pending = self.core.take_pending(flow)?;
         self.end(slot, EndReason::Reused);
-        let entry =
-            HalfOpen { hash: hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(*key, !from_a) };
+        let entry = HalfOpen { hash: hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(!from_a) };
         let half_open = self.table.add_half_open(entry);
         if H::PACKETS {
             let slot = self.promote_pending(half_open, &pending);

@@ -66,6 +66,7 @@ impl<H: Handler> Engine<H> {
     pub(crate) fn prepared_transport(&mut self, frame: &Frame, bytes: &[u8], one: &Prepared) -> Fate {
         if self.has_short_way
             && let Some((flow, data)) = self.table.get_near(one.slot, &one.key)
+            && flow.key.has_ids_of(&one.key)
         {
             self.core.slot = one.slot;
             if let Some(fate) = self.core.plain(flow, data, frame, bytes, &one.decoded, one.from_a) {
@@ -95,6 +96,7 @@ impl<H: Handler> Engine<H> {
         if self.has_short_way
             && slot != guess
             && !packet.is_rebuilt
+            && flow.key.has_ids_of(key)
             && let Some(fate) = self.core.plain(flow, data, packet.frame, packet.bytes, packet.decoded, from_a)
         {
             return fate;
@@ -128,6 +130,7 @@ impl<H: Handler> Engine<H> {
         if flow.is_reported() {
             return Fate::AfterClose;
         }
+        self.core.note_ids(flow, key);
         let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
         if self.core.shunt.is_some() {
             self.core.offer(flow);
@@ -156,6 +159,7 @@ impl<H: Handler> Engine<H> {
                 };
                 self.core.slot = slot;
                 let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+                self.core.note_ids(flow, key);
                 let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
                 self.list_closed(slot);
                 fate
@@ -187,7 +191,12 @@ impl<H: Handler> Engine<H> {
             let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN;
             if expired {
                 self.end_half_open(slot, EndReason::Timeout);
-            } else if from_client && is_syn && segment.length == 0 && segment.seq == entry.isn {
+            } else if from_client
+                && is_syn
+                && segment.length == 0
+                && segment.seq == entry.isn
+                && entry.key.has_ids_of(key)
+            {
                 self.again(slot, packet);
                 return Err(Fate::Tracked);
             } else if from_client
@@ -389,7 +398,7 @@ impl<H: Handler> Engine<H> {
         if is_doubtful {
             self.core.odd_once(self.table.flows.get_mut(slot), AnomalyKind::BadChecksum);
         }
-        self.pend(packet, slot, direction, segment);
+        self.pend(packet, key, slot, direction, segment);
         Some(Fate::Tracked)
     }
 

@@ -1,3 +1,4 @@
+use super::Key;
 use crate::{
     Anomaly, AnomalyKind, Class, Conflict, Gap, GapCause,
     engine::{Branch, KeptPacket},
@@ -9,6 +10,8 @@ use crate::{
 /// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingSyn {
+    /// As the SYN has it.
+    pub key: Key,
     pub class: Class,
     pub number: u64,
     pub timestamp_ns: u64,

@@ -9,6 +9,9 @@ use crate::{Endpoint, FlowKey, KeyIds, hash};
 ///
 /// Words: address of `a` (high half, low half; IPv4 in the low one), address of `b`, then port of `a` << 48, port of
 /// `b` << 32, protocol << 24, VLAN ids of 12 bits each; and version << 56, tunnel kind << 32, tunnel id.
+///
+/// The last word has more, which is never part of the key: whose ids these are (`FROM_B`), and a digest of ids
+/// (`DIGEST`). A packet's key has that of its own ids, a flow's that of the ids of the other direction's first packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key([u64; 6]);
 
@@ -26,7 +29,7 @@ pub(crate) struct KeyMask {
 impl KeyMask {
     pub(crate) fn of(key: KeyIds) -> Self {
         let ports = if key.vlan { u64::MAX } else { !VLAN_IDS };
-        Self { ports, tunnel: if key.tunnel { u64::MAX } else { VERSION } }
+        Self { ports, tunnel: if key.tunnel { VERSION | TUNNEL_IDS } else { VERSION } }
     }
 }
 
@@ -46,7 +49,16 @@ const TUNNEL: usize = 5;
 /// Bits of the word `PORTS`.
 const VLAN_IDS: u64 = 0xff_ffff;
 /// Bits of the word `TUNNEL`.
-const VERSION: u64 = 0xff << 56;
+const VERSION: u64 = 0x0f << 56;
+const TUNNEL_IDS: u64 = 0xff_ffff_ffff;
+/// A keyed digest of VLAN ids, tunnel kind and tunnel id; 0: none of them.
+const DIGEST: u64 = 0xffff << 40;
+/// The ids are those of a packet that `b` sent.
+const FROM_B: u64 = 1 << 60;
+/// `DIGEST` is set.
+const BOTH_KNOWN: u64 = 1 << 61;
+/// Packets with other ids came: what was noted once is not looked for again.
+const CHANGED: u64 = 1 << 62;
 
 impl OneWay {
     pub(crate) const NONE: Self = Self([0; 6]);
@@ -75,15 +87,27 @@ impl OneWay {
         Some(Self([word(0), word(8), word(16), word(24), low, tunnel]))
     }
 
-    /// The key, and whether the sender is its `a`.
+    /// The key, and whether the sender is its `a`. `hash_key` is that of digests.
     #[inline(always)]
-    pub(crate) fn key(&self) -> (Key, bool) {
-        let [a0, a1, b0, b1, low, tunnel] = self.0;
+    pub(crate) fn key(&self, hash_key: [u64; 2]) -> (Key, bool) {
+        let [a0, a1, b0, b1, low, ids] = self.0;
+        let tunnel = ids | BOTH_KNOWN | self.digest(hash_key);
         let (sport, dport) = (low >> 48, low >> 32 & 0xffff);
         if (a0, a1, sport) <= (b0, b1, dport) {
-            return (Key(self.0), true);
+            return (Key([a0, a1, b0, b1, low, tunnel]), true);
         }
-        (Key([b0, b1, a0, a1, dport << 48 | sport << 32 | low & 0xffff_ffff, tunnel]), false)
+        (Key([b0, b1, a0, a1, dport << 48 | sport << 32 | low & 0xffff_ffff, tunnel | FROM_B]), false)
+    }
+
+    /// The digest of the ids, in its place. Keyed: nobody can choose ids that have another's.
+    #[inline(always)]
+    fn digest(&self, hash_key: [u64; 2]) -> u64 {
+        let (vlan, tunnel) = (self.0[PORTS] & VLAN_IDS, self.0[TUNNEL] & TUNNEL_IDS);
+        if vlan == VLAN_IDS && tunnel == 0 {
+            return 0;
+        }
+        // 0 stands for none.
+        (hash::siphash13_words(hash_key, [vlan, tunnel]) << 40 & DIGEST).max(1 << 40)
     }
 
     /// A few bits that differ between most flows. Neither keyed nor strong: only for a cache that may miss.
@@ -99,8 +123,37 @@ impl Key {
     pub(crate) const NONE: Self = Self([0; 6]);
 
     /// The key of a decoded packet, and whether its sender is `a`.
-    pub(crate) fn of(frame: &[u8], decoded: &Decoded) -> Option<(Self, bool)> {
-        OneWay::of(frame, decoded.brief(), decoded).map(|words| words.key())
+    pub(crate) fn of(frame: &[u8], decoded: &Decoded, hash_key: [u64; 2]) -> Option<(Self, bool)> {
+        OneWay::of(frame, decoded.brief(), decoded).map(|words| words.key(hash_key))
+    }
+
+    /// The key of a flow that a packet of this key opens: nothing is known of the other direction's ids.
+    pub(crate) fn opened(self) -> Self {
+        let [a0, a1, b0, b1, low, tunnel] = self.0;
+        Self([a0, a1, b0, b1, low, tunnel & !(DIGEST | BOTH_KNOWN | CHANGED)])
+    }
+
+    /// Whether nothing has to be noted of a packet's ids: they are those of its direction's first packet, or others came
+    /// before. This is a flow's key, `packet` the same one as the packet has it.
+    #[inline(always)]
+    pub(crate) fn has_ids_of(&self, packet: &Self) -> bool {
+        let differ = self.0[TUNNEL] ^ packet.0[TUNNEL];
+        // Directions alternate: no branch. All ones for the direction of the flow's first packet.
+        let first = (differ >> FROM_B.trailing_zeros() & 1).wrapping_sub(1);
+        let tunnel = differ & (TUNNEL_IDS & first | (DIGEST | BOTH_KNOWN) & !first);
+        let vlan = (self.0[PORTS] ^ packet.0[PORTS]) & VLAN_IDS & first;
+        tunnel | vlan == 0 || self.0[TUNNEL] & CHANGED != 0
+    }
+
+    /// Notes ids that [`Self::has_ids_of`] does not know. `true`: they are not its direction's first.
+    #[cold]
+    pub(crate) fn note_ids_of(&mut self, packet: &Self) -> bool {
+        if (self.0[TUNNEL] ^ packet.0[TUNNEL]) & FROM_B != 0 && self.0[TUNNEL] & BOTH_KNOWN == 0 {
+            self.0[TUNNEL] |= packet.0[TUNNEL] & (DIGEST | BOTH_KNOWN);
+            return false;
+        }
+        self.0[TUNNEL] |= CHANGED;
+        true
     }
 
     /// Whether both are keys of one flow: all words at once, with one branch, as most comparisons are of equals.
@@ -134,7 +187,7 @@ impl Key {
     }
 
     fn is_v6(&self) -> bool {
-        self.0[TUNNEL] >> 56 == 6
+        self.0[TUNNEL] & VERSION == 6 << 56
     }
 
     fn address(&self, of_a: bool) -> IpAddr {

@@ -132,7 +132,7 @@ impl<D: Default> Table<D> {
         let slot = self.flows.take();
         let beside = self.data.take();
         debug_assert_eq!(slot, beside, "the two arrays are taken from and given back to in step");
-        *self.flows.get_mut(slot) = Flow { key, hash, flags: bits::LIVE, ..Flow::default() };
+        *self.flows.get_mut(slot) = Flow { key: key.opened(), hash, flags: bits::LIVE, ..Flow::default() };
         *self.data.get_mut(slot) = D::default();
         let (flows, half_open) = (&self.flows, &self.half_open);
         self.index.insert(hash, slot, |slot| hash_of(flows, half_open, slot));
@@ -157,7 +157,7 @@ impl<D: Default> Table<D> {
         let hash = entry.hash;
         let slot = self.half_open.take();
         let generation = self.half_open.get(slot).generation.wrapping_add(1);
-        *self.half_open.get_mut(slot) = HalfOpen { generation, live: true, ..entry };
+        *self.half_open.get_mut(slot) = HalfOpen { key: entry.key.opened(), generation, live: true, ..entry };
         let (flows, half_open) = (&self.flows, &self.half_open);
         self.index.insert(hash, slot | HALF_OPEN, |slot| hash_of(flows, half_open, slot));
         self.oldest.push_back((slot, generation));

@@ -301,6 +301,33 @@ pub fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// An Ethernet frame with VLAN tags.
+pub fn ethernet(tags: &[u16], packet: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    for tag in tags {
+        bytes.extend([0x81, 0]);
+        bytes.extend(tag.to_be_bytes());
+    }
+    bytes.extend([8, 0]);
+    bytes.extend(packet);
+    bytes
+}
+
+/// A frame in VXLAN with a network identifier.
+pub fn vxlan(identifier: u32, inner: &[u8]) -> Vec<u8> {
+    vxlan_tagged(identifier, &[], inner)
+}
+
+/// The same with VLAN tags inside.
+pub fn vxlan_tagged(identifier: u32, tags: &[u16], inner: &[u8]) -> Vec<u8> {
+    let mut payload = vec![8, 0, 0, 0];
+    payload.extend((identifier << 8).to_be_bytes());
+    payload.extend(ethernet(tags, inner));
+    let mut outer = udp(40_000, &payload);
+    outer[22..24].copy_from_slice(&4789_u16.to_be_bytes());
+    outer
+}
+
 /// A configuration for made-up packets.
 pub fn config() -> Config {
     Config { checksum: ChecksumMode::Ignore, history_segments: 256, history_copy_bytes: 1 << 14, ..Config::default() }

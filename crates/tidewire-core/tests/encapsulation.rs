@@ -1,0 +1,202 @@
+//! Packets that come into a flow from another VLAN or tunnel: the handler is told.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::*;
+use tidewire_core::{Config, KeyIds, Share, wire::LinkType};
+
+const CHANGE: &str = "encapsulation_change";
+/// First sequence numbers of the two sides.
+const C: u32 = 1000;
+const S: u32 = 5000;
+
+/// What wraps a packet into a frame.
+type Wrap = fn(&[u8]) -> Vec<u8>;
+
+const PLAIN: Wrap = |packet| ethernet(&[], packet);
+const PRIORITY: Wrap = |packet| ethernet(&[0xe000], packet);
+const VLAN_10: Wrap = |packet| ethernet(&[10], packet);
+const VLAN_20: Wrap = |packet| ethernet(&[20], packet);
+const VLAN_10_20: Wrap = |packet| ethernet(&[10, 20], packet);
+const VNI_1: Wrap = |packet| ethernet(&[], &vxlan(1, packet));
+const VNI_2: Wrap = |packet| ethernet(&[], &vxlan(2, packet));
+const ALL: [Wrap; 6] = [PLAIN, VLAN_10, VLAN_20, VLAN_10_20, VNI_1, VNI_2];
+
+/// What the streams' handlers were told, from all workers.
+fn told(config: &Config, frames: &[Vec<u8>], workers: u32) -> BTreeMap<u64, Told> {
+    let mut streams = BTreeMap::new();
+    for index in 0..workers {
+        let mut feed = Feed::shared(config, Share { index, count: workers }, Witness::default());
+        for frame in frames {
+            feed.packet(LinkType::ETHERNET, frame, 0, 0);
+        }
+        feed.engine.finish();
+        streams.append(&mut feed.engine.handler().streams);
+    }
+    streams
+}
+
+/// The same on the short way and the long one, with one worker and with three: anomalies with the packets of streams.
+fn noted(frames: &[Vec<u8>]) -> Vec<Vec<(String, u64)>> {
+    let first = told(&config(), frames, 1);
+    for workers in [1, 3] {
+        assert_eq!(told(&config(), frames, workers), first, "{workers} workers");
+        // A lowest time to live is looked at on the long way only, and every packet has a higher one.
+        assert_eq!(told(&Config { ttl_min: 1, ..config() }, frames, workers), first, "{workers} workers, long way");
+    }
+    let list = |told: &Told| told.anomalies.iter().cloned().zip(told.anomaly_packets.iter().copied()).collect();
+    first.values().map(list).collect()
+}
+
+/// A connection of two questions and answers: frame 6 is the client's second question, frame 7 its answer.
+fn conversation() -> Vec<Seg> {
+    let mut segments = handshake(C, S);
+    segments.push(Seg::new(true, C + 1, S + 1, ACK, b"question"));
+    segments.push(Seg::new(false, S + 1, C + 9, ACK, b"answer"));
+    segments.push(Seg::new(true, C + 9, S + 7, ACK, b"question"));
+    segments.push(Seg::new(false, S + 7, C + 17, ACK, b"answer"));
+    segments.push(Seg::new(true, C + 17, S + 13, ACK, b""));
+    segments
+}
+
+fn frames(segments: &[Seg], wrap: impl Fn(usize, &Seg) -> Wrap) -> Vec<Vec<u8>> {
+    segments.iter().enumerate().map(|(at, segment)| wrap(at + 1, segment)(&segment.bytes())).collect()
+}
+
+#[test]
+fn a_packet_of_another_vlan_or_tunnel_is_told() {
+    let segments = conversation();
+    for (a, home) in ALL.into_iter().enumerate() {
+        for (b, other) in ALL.into_iter().enumerate().filter(|&(b, _)| a != b) {
+            // From the first retransmissible packet after the handshake to the last, in either direction.
+            for strange in 3..=8_usize {
+                let mixed = frames(&segments, |number, _| if number == strange { other } else { home });
+                assert_eq!(noted(&mixed), [vec![(CHANGE.to_owned(), strange as u64)]], "{b} in {a}, packet {strange}");
+            }
+            let rest = frames(&segments, |number, _| if number > 5 { other } else { home });
+            assert_eq!(noted(&rest), [vec![(CHANGE.to_owned(), 6)]], "{b} after {a}: once a stream");
+        }
+    }
+}
+
+#[test]
+fn a_forged_segment_with_the_next_number_is_told() {
+    for from_client in [true, false] {
+        let mut segments = conversation();
+        let (seq, ack) = if from_client { (C + 17, S + 13) } else { (S + 13, C + 17) };
+        segments.push(Seg::new(from_client, seq, ack, ACK, b"forged"));
+        for home in [PLAIN, VLAN_10, VNI_1] {
+            let mixed = frames(&segments, |number, _| if number == 9 { VNI_2 } else { home });
+            assert_eq!(noted(&mixed), [vec![(CHANGE.to_owned(), 9)]]);
+        }
+    }
+}
+
+#[test]
+fn directions_may_differ() {
+    let segments = conversation();
+    for client in ALL {
+        for server in ALL {
+            let apart = frames(&segments, |_, segment| if segment.from_client { client } else { server });
+            assert_eq!(noted(&apart), [vec![]]);
+            // Joined midway, by the server's packet first.
+            assert!(noted(&apart[4..])[0].iter().all(|odd| odd.0 != CHANGE));
+            // A connection with the same addresses and ports, the other way round, after a reset.
+            let mut again = segments.clone();
+            again.push(Seg::new(true, C + 17, S + 13, RST | ACK, b""));
+            let first = again.len();
+            again.extend(conversation().into_iter().map(|segment| {
+                let (seq, ack) = (segment.seq + 500_000, segment.ack + 500_000);
+                Seg { seq, ack: if segment.flags & ACK == 0 { 0 } else { ack }, ..segment }
+            }));
+            let turned = frames(
+                &again,
+                |number, segment| {
+                    if segment.from_client == (number <= first) { client } else { server }
+                },
+            );
+            assert_eq!(noted(&turned), [vec![], vec![]], "each connection has ids of its own");
+        }
+    }
+}
+
+#[test]
+fn a_priority_tag_is_no_vlan() {
+    let mixed = frames(&conversation(), |number, _| if number % 3 == 0 { PRIORITY } else { PLAIN });
+    assert_eq!(noted(&mixed), [vec![]]);
+}
+
+#[test]
+fn a_syn_sent_again_in_another_vlan_is_told() {
+    let mut segments = conversation();
+    segments.insert(1, segments[0].clone());
+    let mixed = frames(&segments, |number, _| if number == 2 { VLAN_20 } else { VLAN_10 });
+    assert_eq!(noted(&mixed), [vec![(CHANGE.to_owned(), 2)]]);
+}
+
+#[test]
+fn a_pending_syn_has_ids_of_its_own() {
+    // A SYN in an open connection, answered: the new connection is in VLAN 20, the old one was in VLAN 10.
+    let mut segments = conversation();
+    let old = segments.len();
+    segments.extend(conversation().into_iter().map(|segment| {
+        let (seq, ack) = (segment.seq + 500_000, segment.ack + 500_000);
+        Seg { seq, ack: if segment.flags & ACK == 0 { 0 } else { ack }, ..segment }
+    }));
+    let mixed = frames(&segments, |number, _| if number > old { VLAN_20 } else { VLAN_10 });
+    let noted = noted(&mixed);
+    assert_eq!(noted.len(), 2);
+    assert!(noted.iter().flatten().all(|odd| odd.0 != CHANGE), "{noted:?}");
+}
+
+#[test]
+fn with_ids_in_the_key_it_cannot_occur() {
+    let key_ids = KeyIds { vlan: true, tunnel: true };
+    let config = Config { key_ids, ..config() };
+    for other in [VLAN_20, VNI_1] {
+        let mixed = frames(&conversation(), |number, _| if number == 6 { other } else { VLAN_10 });
+        let told = told(&config, &mixed, 1);
+        assert_eq!(told.len(), 2);
+        assert!(told.values().flat_map(|told| &told.anomalies).all(|name| name != CHANGE));
+    }
+    // With one of them in the key, the other is still compared.
+    let vlan = Config { key_ids: KeyIds { vlan: true, tunnel: false }, ..config };
+    let mixed = frames(&conversation(), |number, _| if number == 6 { VNI_2 } else { VNI_1 });
+    assert_eq!(told(&vlan, &mixed, 1)[&1].anomalies, [CHANGE]);
+}
+
+/// An IPv4 packet in two fragments.
+fn halves(packet: &[u8]) -> [Vec<u8>; 2] {
+    let middle = 20 + (packet.len() - 20) / 16 * 8;
+    let part = |from: usize, to: usize, more: u16| {
+        let mut bytes = [&packet[..20], &packet[from..to]].concat();
+        let total = bytes.len() as u16;
+        bytes[2..4].copy_from_slice(&total.to_be_bytes());
+        bytes[6..8].copy_from_slice(&(((from - 20) / 8) as u16 | more).to_be_bytes());
+        bytes
+    };
+    [part(20, middle, 0x2000), part(middle, packet.len(), 0)]
+}
+
+#[test]
+fn a_rebuilt_datagram_has_the_ids_of_its_fragments() {
+    let segments = conversation();
+    let wraps: [fn(&[u8]) -> Vec<u8>; 2] = [|packet| packet.to_vec(), |packet| vxlan_tagged(7, &[6], packet)];
+    for inside in wraps {
+        for (tag, expected) in [(5, vec![]), (9, vec![(CHANGE.to_owned(), 7)])] {
+            let mut mixed = Vec::new();
+            for (at, segment) in segments.iter().enumerate() {
+                let packet = inside(&segment.bytes());
+                if at == 5 {
+                    mixed.extend(halves(&packet).map(|half| ethernet(&[tag], &half)));
+                } else {
+                    mixed.push(ethernet(&[5], &packet));
+                }
+            }
+            assert_eq!(noted(&mixed), std::slice::from_ref(&expected), "tag {tag}");
+        }
+    }
+}
