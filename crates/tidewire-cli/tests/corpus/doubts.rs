@@ -415,7 +415,6 @@ const CONVERSATIONS: &[(&str, &str)] = &[
         "Traces/cisco-fabric-path.pcap",
         "half of the frames are under FabricPath, where tshark's fields have no stream number",
     ),
-    ("tunnels/ayiya3.pcap", "AYIYA is not looked into: the flow is the UDP flow"),
 ];
 
 /// The entry of [`CONVERSATIONS`] that explains a difference.

@@ -71,8 +71,12 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
         proto: if is_ip { decoded.proto } else { found.proto },
         transport_at: if is_ip { decoded.transport_at } else { found.transport_at },
         is_fragment: decoded.kind == Kind::Fragment,
-        // The decoder notes tags inside of what carries Ethernet, too.
-        vlan: if is_plain { decoded.vlan.map(|id| (id != 0xffff).then_some(id)) } else { found.vlan },
+        // The decoder notes tags inside of what carries Ethernet, too, and none that only carries a priority (id 0).
+        vlan: if is_plain && !found.vlan.contains(&Some(0)) {
+            decoded.vlan.map(|id| (id != 0xffff).then_some(id))
+        } else {
+            found.vlan
+        },
         // A first fragment has ports; the decoder leaves them to the datagram.
         ports: if decoded.kind == Kind::Fragment { found.ports } else { has_ports.then(|| ports(frame, &decoded)) },
     };
