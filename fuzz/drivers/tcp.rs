@@ -59,7 +59,7 @@ impl Driver {
         let bytes: Vec<u8> = (0..length).map(|at| value.wrapping_add((at / 7) as u8)).collect();
         // Some are only counted, some snapped.
         let captured = if kind & 0x80 == 0 { &bytes[..] } else { &bytes[..bytes.len() / 2] };
-        let incoming = Incoming { start, bytes: captured, length, weak, timestamp_ns: 1, number: 1 };
+        let incoming = Incoming { start, bytes: captured, length, weak, is_wrong: false, timestamp_ns: 1, number: 1 };
         let mut conflicts = Vec::new();
         let done =
             self.queue.insert(self.policy, self.expected, &incoming, &mut |at, count| conflicts.push((at, count)));

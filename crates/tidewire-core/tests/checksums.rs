@@ -104,6 +104,112 @@ fn what_the_receiver_acknowledged_is_delivered() {
     }
 }
 
+/// What a host would not take for another reason is still likelier than what was damaged.
+#[test]
+fn a_right_checksum_wins_among_doubtful_segments() {
+    let unseen = |at, payload| Seg { ack: S + 101, ..data(at, payload, Sum::Good) };
+    for sum in WRONG {
+        let evil = data(2, "EVIL", sum);
+        for more in [
+            vec![evil.clone(), unseen(2, "good"), answer(6)],
+            vec![unseen(2, "good"), evil.clone(), answer(6)],
+            vec![evil.clone(), unseen(4, "od"), evil.clone(), unseen(2, "go"), answer(6)],
+            vec![data(2, "E", sum), data(4, "IL", sum), unseen(2, "good"), answer(6)],
+        ] {
+            let evils = more.iter().filter(|one| one.sum == sum).count() as u64;
+            let (told, ledger) = one(&[vec![data(0, "a ", Sum::Good)], more.clone()].concat());
+            assert_eq!(text(&told.bytes[0]), "a good", "{more:?}");
+            assert!(told.anomalies.contains(&"overlap_conflict".into()), "{told:?}");
+            assert_eq!(fate(&ledger, Fate::BadChecksum), evils, "{more:?}");
+        }
+    }
+}
+
+/// Its first bytes contradict what was delivered; of the others nothing is known but that they were acknowledged.
+#[test]
+fn a_conflict_with_delivered_bytes_does_not_decide_about_new_ones() {
+    for sum in WRONG {
+        let (told, ledger) = one(&[data(0, "good", Sum::Good), data(2, "XX bye", sum), answer(8)]);
+        assert_eq!(text(&told.bytes[0]), "good bye");
+        assert_eq!(told.anomalies, ["bad_checksum", "overlap_conflict"]);
+        assert_eq!(fate(&ledger, Fate::BadChecksum), 0, "part of it was delivered");
+    }
+}
+
+/// Acknowledgments of ranges that right segments filled in part tell nothing of the wrong ones.
+#[test]
+fn a_segment_that_is_believed_in_part_teaches_nothing() {
+    let small = "g".repeat(1000);
+    for sum in WRONG {
+        let mut more = Vec::new();
+        for at in [0, 10, 20, 30] {
+            more.extend([data(at, "EEEEEEEEEE", sum), data(at, "ggggggggg", Sum::Good), answer(at + 10)]);
+        }
+        more.push(data(40, &"E".repeat(4000), sum));
+        more.extend((0..4).map(|at| data(40 + at * 1000, &small, Sum::Good)));
+        more.push(answer(4040));
+        let told = one(&more).0;
+        assert_eq!(told.bytes[0].len(), 4040);
+        assert!(told.bytes[0][40..].iter().all(|byte| *byte == b'g'), "a large one is not taken at once");
+    }
+}
+
+/// Segments with wrong checksums of one byte each, `step` bytes apart; the first bytes are missing.
+fn scattered(count: u32, step: u32) -> impl Iterator<Item = Seg> {
+    (0..count).map(move |at| data(10 + at * step, "E", Sum::Bad))
+}
+
+/// The list of what waits for an acknowledgment has an end, and is paid for.
+#[test]
+fn what_waits_for_an_acknowledgment_is_bounded_and_charged() {
+    const LIST_BYTES: u64 = 512 * 24;
+    let verify = Config { checksum: ChecksumMode::Verify, ..config() };
+    let fill = |segments: &mut dyn Iterator<Item = Seg>| {
+        let mut feed = Feed::new(&verify, Witness::default());
+        feed.segments(&greeting(1460));
+        let before = feed.engine.buffered_bytes();
+        segments.for_each(|segment| feed.segment(&segment));
+        let held = feed.engine.buffered_bytes() - before;
+        let (_, ledger) = feed.finish();
+        (held, fate(&ledger, Fate::BadChecksum))
+    };
+    let (held, left_out) = fill(&mut scattered(2000, 2));
+    assert!((LIST_BYTES..LIST_BYTES + 64).contains(&held), "{held}");
+    assert_eq!(left_out, 2000);
+    let (held, left_out) = fill(&mut scattered(2000, 0));
+    assert!((24..200).contains(&held), "copies of one segment take one place: {held}");
+    assert_eq!(left_out, 2000);
+    // All of it together stays within the memory.
+    let config = Config { memory_bytes: 400_000, fragment_memory_bytes: 0, ..verify.clone() };
+    let mut feed = Feed::new(&config, Witness::default());
+    for port in 1..60 {
+        for segment in greeting(1460).into_iter().chain(scattered(600, 2)) {
+            feed.segment(&Seg { client_port: port, ..segment });
+        }
+    }
+    let (_, ledger) = feed.finish();
+    assert!((300_000..400_000).contains(&ledger.buffered_bytes_max), "{}", ledger.buffered_bytes_max);
+    assert_eq!(fate(&ledger, Fate::BadChecksum), 59 * 600);
+}
+
+#[test]
+fn a_full_list_of_wrong_checksums_loses_no_bytes() {
+    let first = data(0, "0123456789", Sum::Good);
+    // Side by side they share a place.
+    let more: Vec<Seg> = scattered(2000, 1).chain([first.clone(), answer(2010)]).collect();
+    let (told, ledger) = one(&more);
+    assert_eq!((told.bytes[0].len(), told.gaps[0].len()), (2010, 0));
+    assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
+    // Apart from each other those that find none are delivered, and counted as left out.
+    let between = (0..599).map(|at| data(11 + at * 2, "g", Sum::Good));
+    let more: Vec<Seg> = scattered(600, 2).chain([first]).chain(between).chain([answer(1209)]).collect();
+    let config = Config { stream_holes_max: 2000, ..auto() };
+    let (told, ledger) = one_of(&config, &[greeting(1460), more].concat());
+    assert_eq!((told.bytes[0].len(), told.gaps[0].len()), (1209, 0));
+    assert_eq!(told.bytes[0].iter().filter(|byte| **byte == b'E').count(), 600);
+    assert_eq!(fate(&ledger, Fate::BadChecksum), 600 - 512);
+}
+
 /// The right one was lost by the capture: the bytes are delivered, and a later repetition with others is a conflict.
 #[test]
 fn an_acknowledged_range_that_nothing_else_filled_is_delivered_and_named() {
@@ -368,6 +474,8 @@ fn datagrams_with_wrong_checksums() {
 enum Op {
     /// Sent with this checksum; `forged`: with other bytes.
     Send { at: u8, units: u8, sum: Sum, forged: bool },
+    /// Sent with a right checksum, but doubtful: it acknowledges what the server was not seen to send.
+    Doubtful { at: u8, units: u8 },
     /// The server acknowledges what it has, and so much more that was not captured.
     Answer(u8),
 }
@@ -381,7 +489,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         // Right ones have one version: overlaps of these are for other tests.
         forged: forged && sum != Sum::Good,
     });
-    prop::collection::vec(prop_oneof![3 => send, 1 => (0..4_u8).prop_map(Op::Answer)], 1..40)
+    let doubtful = (0..30_u8, 1..8_u8).prop_map(|(at, units)| Op::Doubtful { at, units });
+    prop::collection::vec(prop_oneof![6 => send, 1 => doubtful, 2 => (0..4_u8).prop_map(Op::Answer)], 1..40)
 }
 
 fn unit(at: usize, forged: bool) -> [u8; 4] {
@@ -389,13 +498,25 @@ fn unit(at: usize, forged: bool) -> [u8; 4] {
     [if forged { byte | 0x80 } else { byte }; 4]
 }
 
-/// The conversation, and by unit: whether a right version came, whether any did before it was acknowledged, and how far
-/// the server has acknowledged in the end.
-fn plan(ops: &[Op]) -> (Vec<Seg>, Vec<[bool; 2]>, usize) {
-    let (mut segments, mut seen, mut acked) = (greeting(1460), vec![[false; 2]; 40], 0_usize);
+/// The conversation, and by unit: whether a right version came, and whether any did, before it was acknowledged; and
+/// whether any came before the first right checksum. How far the server has acknowledged in the end, which it says last.
+fn plan(ops: &[Op]) -> (Vec<Seg>, Vec<[bool; 3]>, usize) {
+    let (mut segments, mut seen, mut acked) = (greeting(1460), vec![[false; 3]; 40], 0_usize);
+    let mut is_right_before = false;
     for op in ops {
         match *op {
+            Op::Doubtful { at, units } => {
+                let range = usize::from(at)..usize::from(at + units);
+                let payload: Vec<u8> = range.clone().flat_map(|at| unit(at, false)).collect();
+                let seq = C + 1 + 4 * u32::from(at);
+                segments.push(Seg::new(true, seq, S + 101, ACK, &payload).summed(Sum::Good));
+                is_right_before = true;
+                for at in range.filter(|at| *at >= acked) {
+                    (seen[at][0], seen[at][1]) = (true, true);
+                }
+            }
             Op::Send { at, units, sum, forged } => {
+                is_right_before |= sum == Sum::Good;
                 let range = usize::from(at)..usize::from(at + units);
                 let payload: Vec<u8> = range.clone().flat_map(|at| unit(at, forged)).collect();
                 let seq = C + 1 + 4 * u32::from(at);
@@ -404,6 +525,7 @@ fn plan(ops: &[Op]) -> (Vec<Seg>, Vec<[bool; 2]>, usize) {
                     let is_in_time = at >= acked;
                     seen[at][0] |= sum == Sum::Good && is_in_time;
                     seen[at][1] |= is_in_time;
+                    seen[at][2] |= !is_right_before;
                 }
             }
             Op::Answer(more) => {
@@ -415,6 +537,7 @@ fn plan(ops: &[Op]) -> (Vec<Seg>, Vec<[bool; 2]>, usize) {
             }
         }
     }
+    segments.push(answer(4 * acked as u32));
     (segments, seen, acked)
 }
 
@@ -447,6 +570,11 @@ proptest! {
                 let byte = got.get(&(4 * at as u64)).copied();
                 prop_assert!(byte.is_some(), "acknowledged and captured: {} of {:?}", at, seen);
                 prop_assert!(!seen[0] || byte == Some(unit(at, false)[0]), "a right one wins: {}", at);
+            }
+            // Where a right checksum showed that the sender computes them, nothing else speaks for a wrong one.
+            let is_telling = seen.iter().any(|seen| seen[0]);
+            for at in (acked..40).filter(|at| is_telling && !seen[*at][0] && !seen[*at][2]) {
+                prop_assert_eq!(got.get(&(4 * at as u64)), None, "neither right nor acknowledged: {}", at);
             }
         }
     }

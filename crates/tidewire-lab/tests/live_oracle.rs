@@ -85,6 +85,7 @@ fn queue_says(case: &Case) -> Vec<u8> {
             bytes,
             length: bytes.len() as u64,
             weak: false,
+            is_wrong: false,
             timestamp_ns: 0,
             number: 0,
         };

@@ -313,6 +313,7 @@ impl<H: Handler> Engine<H> {
             self.core.odd_once(flow, crate::AnomalyKind::BufferLimit);
             for direction in [crate::Direction::ClientToServer, crate::Direction::ServerToClient] {
                 self.core.empty(flow, data, direction, GapCause::Memory);
+                self.core.forget_doubted(flow, direction);
                 self.core.flush(flow, data, direction);
                 self.core.drop_gathered(flow, direction);
             }

@@ -102,7 +102,7 @@ pub(crate) struct Extra {
     /// Internal offsets of the doubtful bytes that came since the receiver sent the last empty segment, and that are
     /// doubtful only because they acknowledge what was not seen, a FIN's place included.
     pub unanswered: [Option<(u64, u64)>; 2],
-    /// What came with wrong checksums and was neither delivered nor passed.
+    /// What came with wrong checksums and was neither delivered nor passed, in the order of the ends.
     pub doubted: [Vec<Doubted>; 2],
     /// How often unconfirmed bytes with wrong checksums were acknowledged.
     pub confirmed: [u8; 2],

@@ -23,9 +23,9 @@ const CONFIRMED_MIN: u8 = 3;
 const IP_BYTES_MAX: u32 = 1500;
 /// Largest IP packet of a jumbo frame that is in use.
 const JUMBO_IP_BYTES_MAX: u32 = 9216;
-/// Unsettled segments remembered for each direction: what a window of 4 MiB holds in segments of usual size. Others are
-/// counted as left out.
-const DOUBTED_MAX: usize = 4096;
+/// Unsettled ranges remembered for each direction. Copies of a segment share one; when there is room for no other,
+/// neighbours do as well. Segments that find no place even so are counted as left out.
+const DOUBTED_MAX: usize = 512;
 
 /// What becomes of a packet for its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +38,58 @@ pub(crate) enum Verdict {
     LeftOut,
 }
 
-/// Payload or a FIN with a wrong checksum: internal offsets.
+/// Payload or a FIN with a wrong checksum: internal offsets. Lists of them are in the order of their ends, then starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doubted {
     start: u64,
     end: u64,
-    /// The packet has no fate yet.
-    is_pending: bool,
+    /// Packets of it that have no fate yet.
+    pending: u32,
+}
+
+impl Doubted {
+    /// Whether nothing of it will be decided any more. (Those that are come first in a list.)
+    fn is_past(&self, next: u64) -> bool {
+        self.end < next || self.end == next && self.start < self.end
+    }
+
+    /// Adds packets that wait. Whether they can be counted.
+    fn take_in(&mut self, packets: u32) -> bool {
+        let sum = self.pending.checked_add(packets);
+        self.pending = sum.unwrap_or(self.pending);
+        sum.is_some()
+    }
+
+    /// Whether some of it, and whether all of it is in `ranges`, which are in order and apart from each other.
+    fn is_in(&self, ranges: &[(u64, u64)]) -> (bool, bool) {
+        let at = ranges.partition_point(|range| range.1 <= self.start);
+        ranges.get(at).map_or((false, false), |&(from, to)| {
+            (from < self.end, self.start < self.end && from <= self.start && to >= self.end)
+        })
+    }
+}
+
+/// Memory of a list, as an allocator takes it.
+fn charge_of(list: &Vec<Doubted>) -> u64 {
+    if list.capacity() == 0 { 0 } else { (list.capacity() * size_of::<Doubted>()) as u64 + 16 }
+}
+
+/// Notes a range in a list. Whether there was room.
+fn note(list: &mut Vec<Doubted>, start: u64, end: u64, pending: u32) -> bool {
+    let at = list.partition_point(|one| (one.end, one.start) < (end, start));
+    if let Some(same) = list.get_mut(at).filter(|one| (one.start, one.end) == (start, end)) {
+        return same.take_in(pending);
+    }
+    if list.len() < DOUBTED_MAX {
+        list.insert(at, Doubted { start, end, pending });
+        return true;
+    }
+    // Payload that adjoins or overlaps. (The order stays as it is: the later end is kept.)
+    let joins = |one: &Doubted| one.start < one.end && start < end && one.start <= end && one.end >= start;
+    let neighbour = [at.wrapping_sub(1), at].into_iter().find(|&at| list.get(at).is_some_and(joins));
+    let Some(one) = neighbour.and_then(|at| list.get_mut(at)) else { return false };
+    (one.start, one.end) = (one.start.min(start), one.end.max(end));
+    one.take_in(pending)
 }
 
 /// What the checksums of a packet say: the transport's, and the IPv4 header's.
@@ -194,12 +239,20 @@ impl<H: Handler> Core<H> {
             self.settle_doubted(flow, direction, &[]);
         }
         let list = &mut flow.extra().doubted[at];
-        if list.len() >= DOUBTED_MAX {
-            return false;
+        let before = charge_of(list);
+        let has_room = note(list, start, end, u32::from(may_wait));
+        self.undecided += u64::from(may_wait && has_room);
+        self.recharge_doubted(flow, direction, before);
+        has_room
+    }
+
+    /// Tells the budget what became of a list.
+    fn recharge_doubted(&mut self, flow: &mut Flow, direction: Direction, before: u64) {
+        let after = flow.extra.as_ref().map_or(0, |extra| charge_of(&extra.doubted[direction as usize]));
+        self.recharge(flow, direction, before, after);
+        if after > before {
+            self.list_holder(flow);
         }
-        list.push(Doubted { start, end, is_pending: may_wait });
-        self.undecided += u64::from(may_wait);
-        true
     }
 
     /// Remembers payload that was left out, so that its absence has the right cause.
@@ -216,47 +269,55 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// Settles what the direction has passed. `believed`: ranges of unconfirmed bytes that were delivered.
+    /// Settles what the direction has passed. `believed`: ranges of bytes with wrong checksums that were delivered, in
+    /// order. A segment that is delivered in part has its fate from that part, but speaks for no other: the receiver may
+    /// have dropped it, and have acknowledged what came in its place.
     pub(crate) fn settle_doubted(&mut self, flow: &mut Flow, direction: Direction, believed: &[(u64, u64)]) {
         let at = direction as usize;
         let next = flow.halves[at].next;
         let acknowledged = self.acknowledged(flow, direction);
         let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
-        let ledger = &mut self.ledger;
+        let list = &mut extra.doubted[at];
+        let before = charge_of(list);
         let mut is_confirmed = false;
-        extra.doubted[at].retain_mut(|one| {
-            let is_believed = believed.iter().any(|(from, to)| one.start < *to && *from < one.end);
-            let is_past = one.end < next || one.end == next && one.start < one.end;
-            if one.is_pending && (is_believed || is_past) {
-                one.is_pending = false;
-                is_confirmed |= is_believed && one.end <= acknowledged;
-                ledger.settle(if is_believed { Fate::Tracked } else { Fate::BadChecksum });
+        let passed = list.partition_point(|one| one.is_past(next));
+        let decided = if believed.is_empty() { passed } else { list.len() };
+        for (index, one) in list[..decided].iter_mut().enumerate().filter(|(_, one)| one.pending > 0) {
+            let (is_believed, is_whole) = one.is_in(believed);
+            if is_believed || index < passed {
+                is_confirmed |= is_whole && one.end <= acknowledged;
+                let fate = if is_believed { Fate::Tracked } else { Fate::BadChecksum };
+                self.ledger.settle_many(fate, std::mem::take(&mut one.pending).into());
             }
-            !is_past
-        });
+        }
+        list.drain(..passed);
+        if list.is_empty() {
+            *list = Vec::new();
+        }
         if is_confirmed {
             extra.confirmed[at] = extra.confirmed[at].saturating_add(1);
             if extra.confirmed[at] >= CONFIRMED_MIN {
                 flow.halves[direction as usize].note_check(checks::STALE);
             }
         }
+        self.recharge_doubted(flow, direction, before);
     }
 
     /// A FIN with a wrong checksum is believed.
     pub(crate) fn settle_doubted_fin(&mut self, flow: &mut Flow, direction: Direction, fin: u64) {
         let Some(extra) = &mut flow.extra else { return };
         for one in extra.doubted[direction as usize].iter_mut().filter(|one| (one.start, one.end) == (fin, fin)) {
-            if std::mem::take(&mut one.is_pending) {
-                self.ledger.settle(Fate::Tracked);
-            }
+            self.ledger.settle_many(Fate::Tracked, std::mem::take(&mut one.pending).into());
         }
     }
 
     /// Nothing more will be decided: what was not believed is left out.
     pub(crate) fn forget_doubted(&mut self, flow: &mut Flow, direction: Direction) {
         let Some(extra) = &mut flow.extra else { return };
-        let pending = extra.doubted[direction as usize].drain(..).filter(|one| one.is_pending).count();
-        self.ledger.settle_many(Fate::BadChecksum, pending as u64);
+        let list = std::mem::take(&mut extra.doubted[direction as usize]);
+        let pending = list.iter().map(|one| u64::from(one.pending)).sum();
+        self.ledger.settle_many(Fate::BadChecksum, pending);
+        self.recharge_doubted(flow, direction, charge_of(&list));
     }
 
     /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged: those that are larger than a
@@ -267,7 +328,7 @@ impl<H: Handler> Core<H> {
         if flow.halves[at].has(half::GOOD_CHECKSUM) {
             return extra.merged_end[at];
         }
-        extra.doubted[at].iter().map(|one| one.end).fold(extra.merged_end[at], u64::max)
+        extra.doubted[at].last().map_or(0, |one| one.end).max(extra.merged_end[at])
     }
 
     /// Internal offset after what waits, if some of that has a wrong checksum: what continues it is in order.
@@ -316,12 +377,18 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// The cause of a part of `[from, until)` that is given up for `cause`: how far it goes, and what it is.
-    pub(crate) fn cause_of(doubted: &Believed, from: u64, until: u64, cause: GapCause) -> (u64, GapCause) {
+    /// The cause of a part of `[from, until)` that is given up for `cause`: how far it goes, and what it is. `doubted`:
+    /// what is left of the ranges after those that the calls before, with smaller `from`, have passed.
+    pub(crate) fn cause_of(doubted: &mut &[(u64, u64)], from: u64, until: u64, cause: GapCause) -> (u64, GapCause) {
         if cause != GapCause::NotCaptured {
             return (until, cause);
         }
-        match doubted.iter().find(|(_, end)| *end > from) {
+        while let [(_, end), rest @ ..] = *doubted
+            && *end <= from
+        {
+            *doubted = rest;
+        }
+        match doubted.first() {
             Some((start, end)) if *start <= from => (until.min(*end), GapCause::BadChecksum),
             Some((start, _)) => (until.min(*start), cause),
             None => (until, cause),

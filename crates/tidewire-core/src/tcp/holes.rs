@@ -203,6 +203,7 @@ impl<H: Handler> Core<H> {
         }
         let lost = std::mem::take(&mut flow.extra().lost[at]);
         let doubted = self.doubted_ranges(flow, direction);
+        let mut doubted = doubted.as_slice();
         let bias = flow.bias(direction);
         let mut from = flow.halves[at].next;
         flow.halves[at].next = first;
@@ -215,7 +216,7 @@ impl<H: Handler> Core<H> {
                     (first.min(next.unwrap_or(first)), cause)
                 }
             };
-            let (until, why) = Self::cause_of(&doubted, from, until, why);
+            let (until, why) = Self::cause_of(&mut doubted, from, until, why);
             self.gap(flow, data, direction, from - bias, until - from, why);
             from = until;
         }

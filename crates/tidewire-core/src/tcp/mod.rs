@@ -122,7 +122,8 @@ impl<H: Handler> Core<H> {
         let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
         // Bytes that this acknowledgment confirms came before what comes with it.
         let other = direction.opposite();
-        if flow.extra.as_ref().is_some_and(|extra| !extra.doubted[other as usize].is_empty()) {
+        let confirms = flow.extra.as_ref().is_some_and(|extra| !extra.doubted[other as usize].is_empty());
+        if confirms {
             if flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
                 self.settle_fin(flow, other);
             }
@@ -134,7 +135,11 @@ impl<H: Handler> Core<H> {
         } else {
             self.accept(flow, data, direction, segment, payload, ack)
         };
-        // An acknowledgment may settle what waits in the other direction.
+        // An acknowledgment may settle what waits in the other direction, if it was not asked above. (What the segment
+        // itself changes for that direction is that it may end the connection.)
+        if confirms && !flow.is_over() {
+            return fate;
+        }
         if flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
             self.settle_fin(flow, other);
         }

@@ -57,6 +57,7 @@ impl<H: Handler> Core<H> {
         }
         let began = start.max(0) as u64;
         let conflicts = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize];
+        let (mut contradicts_waiting, mut contradicts_past) = (false, false);
         let (next, held) = (flow.halves[at].next as i64, flow.halves[at].has(half::HELD));
         // What lies before offset 0 (a keep-alive of an untouched stream) is no byte of the stream.
         if !held && start.max(0) < end.min(next) {
@@ -64,6 +65,7 @@ impl<H: Handler> Core<H> {
             let origin = if payload.origin == 0 { 0 } else { payload.origin + before as u64 };
             let known = Payload { bytes: payload.bytes.get(before..).unwrap_or_default(), origin, ..payload };
             self.repeat(flow, direction, start.max(0), end.min(next), &known);
+            contradicts_past = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize] > conflicts;
         }
         if !held && start < 0 && segment.length > 0 {
             self.before_beginning(flow, direction, segment.length, end);
@@ -75,14 +77,14 @@ impl<H: Handler> Core<H> {
             }
             let captured = payload.bytes.len().min((end - start) as usize);
             let run = Run { start, end, bytes: &payload.bytes[..captured], weak };
-            self.insert(flow, data, direction, run, &payload);
+            contradicts_waiting = self.insert(flow, data, direction, run, &payload);
             if flow.halves[at].has(half::CUT) {
                 fate = self.fate_of_cut(flow, direction, began.saturating_sub(flow.bias(direction)));
             }
         }
         if weak && payload.is_unconfirmed && fate == Fate::Tracked {
-            let is_contradicted = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize] > conflicts;
-            fate = self.doubt_place(flow, direction, (start, end), segment.has(flag::FIN), is_contradicted, &payload);
+            let contradicts = (contradicts_past, contradicts_waiting);
+            fate = self.doubt_place(flow, direction, (start, end), segment.has(flag::FIN), contradicts, &payload);
         }
         if flow.halves[at].has(half::DOUBTFUL_FIN) {
             // It may be acknowledged already: captures show packets in another order than they had.
@@ -97,7 +99,8 @@ impl<H: Handler> Core<H> {
         fate
     }
 
-    /// The fate of a segment with a wrong checksum at its place: it waits for the receiver, unless nothing of it is new.
+    /// The fate of a segment with a wrong checksum at its place: it waits for the receiver, unless nothing of it is new, or
+    /// what is contradicts other bytes. `contradicts`: bytes that were delivered, and such that wait.
     #[cold]
     fn doubt_place(
         &mut self,
@@ -105,7 +108,7 @@ impl<H: Handler> Core<H> {
         direction: Direction,
         (start, end): (i64, i64),
         has_fin: bool,
-        is_contradicted: bool,
+        contradicts: (bool, bool),
         payload: &Payload<'_>,
     ) -> Fate {
         let at = direction as usize;
@@ -113,13 +116,13 @@ impl<H: Handler> Core<H> {
         let from = if me.has(half::HELD) { start } else { start.max(me.next as i64) }.max(0);
         let is_new = end > from || has_fin && end == from && me.has(half::DOUBTFUL_FIN);
         if !is_new {
-            return if is_contradicted { Fate::BadChecksum } else { Fate::Tracked };
+            return if contradicts.0 { Fate::BadChecksum } else { Fate::Tracked };
         }
         if payload.is_merged {
             let merged_end = &mut flow.extra().merged_end[at];
             *merged_end = (*merged_end).max(end as u64);
         }
-        let may_wait = payload.has_fate && !is_contradicted;
+        let may_wait = payload.has_fate && !contradicts.1;
         if self.note_doubted(flow, direction, (from as u64, end as u64), may_wait) && may_wait {
             return Fate::Tracked;
         }
@@ -163,6 +166,7 @@ impl<H: Handler> Core<H> {
         self.compare(flow, direction, start, end, payload);
     }
 
+    /// Takes in bytes beyond those that were delivered. Whether they contradict others that wait.
     fn insert(
         &mut self,
         flow: &mut Flow,
@@ -170,7 +174,7 @@ impl<H: Handler> Core<H> {
         direction: Direction,
         run: Run<'_>,
         payload: &Payload<'_>,
-    ) {
+    ) -> bool {
         let at = direction as usize;
         let me = &flow.halves[at];
         let first = match &flow.extra {
@@ -184,9 +188,8 @@ impl<H: Handler> Core<H> {
         let is_next = run.start <= me.next as i64 && (run.end as u64) <= first;
         if is_next && !me.has(half::HELD) && !run.weak && !policy.holds_until_acknowledged() {
             let skip = (me.next as i64 - run.start) as usize;
-            if me.has(half::QUEUED) {
-                self.supersede(flow, direction, me.next, run.end as u64, run.bytes.get(skip..).unwrap_or_default());
-            }
+            let is_contradicted = me.has(half::QUEUED)
+                && self.supersede(flow, direction, me.next, run.end as u64, run.bytes.get(skip..).unwrap_or_default());
             let end = run.end as u64;
             let origin = if payload.origin == 0 { 0 } else { payload.origin + skip as u64 };
             self.hand(flow, data, direction, run.bytes.get(skip..).unwrap_or_default(), payload.timestamp_ns, origin);
@@ -196,9 +199,9 @@ impl<H: Handler> Core<H> {
                 let offset = reached - flow.bias(direction);
                 self.gap(flow, data, direction, offset, end - reached, payload.cause);
             }
-            return;
+            return is_contradicted;
         }
-        self.enqueue(flow, direction, run, payload, policy);
+        self.enqueue(flow, direction, run, payload, policy)
     }
 
     /// Counts bytes that a packet had before, and that were not captured then. Those that are now are lost no more.
@@ -223,19 +226,22 @@ impl<H: Handler> Core<H> {
     }
 
     /// Bytes that are handed over as they come may be a second version of doubtful ones that wait.
-    fn supersede(&mut self, flow: &mut Flow, direction: Direction, start: u64, end: u64, bytes: &[u8]) {
+    /// Whether it is another one.
+    fn supersede(&mut self, flow: &mut Flow, direction: Direction, start: u64, end: u64, bytes: &[u8]) -> bool {
         let at = direction as usize;
-        let incoming =
-            Incoming { start, bytes, length: end.saturating_sub(start), weak: false, timestamp_ns: 0, number: 0 };
+        let incoming = Incoming { start, bytes, length: end.saturating_sub(start), ..Incoming::default() };
         let (bias, mut conflicts) = (flow.bias(direction), Vec::new());
         let extra = flow.extra();
         let fresh = extra.queue[at].compare(&incoming, &mut |offset, bytes| conflicts.push((offset, bytes)));
         extra.retransmitted_bytes[at] += incoming.length.saturating_sub(fresh);
+        let is_contradicted = !conflicts.is_empty();
         for (offset, bytes) in conflicts {
             self.conflict(flow, direction, offset.saturating_sub(bias), bytes);
         }
+        is_contradicted
     }
 
+    /// Puts bytes into the queue. Whether they contradict others in it.
     fn enqueue(
         &mut self,
         flow: &mut Flow,
@@ -243,7 +249,7 @@ impl<H: Handler> Core<H> {
         run: Run<'_>,
         payload: &Payload<'_>,
         policy: crate::TcpPolicy,
-    ) {
+    ) -> bool {
         let at = direction as usize;
         // Nothing of a stream lies before its offset 0.
         let skip = run.start.min(0).unsigned_abs() as usize;
@@ -266,6 +272,7 @@ impl<H: Handler> Core<H> {
                 bytes: if tracked { &[] } else { captured },
                 length,
                 weak: run.weak,
+                is_wrong: run.weak && payload.is_unconfirmed,
                 timestamp_ns: payload.timestamp_ns,
                 number,
             };
@@ -298,9 +305,11 @@ impl<H: Handler> Core<H> {
         if !has_room {
             self.odd_once(flow, AnomalyKind::HoleLimit);
         }
+        let is_contradicted = !conflicts.is_empty();
         for (offset, bytes) in conflicts {
             self.conflict(flow, direction, offset.saturating_sub(bias), bytes);
         }
+        is_contradicted
     }
 
     /// Hands over bytes that continue the direction, without the urgent ones that are to be taken out.
@@ -416,8 +425,11 @@ impl<H: Handler> Core<H> {
                 continue;
             };
             moved = true;
-            if piece.weak {
-                believed.push((next, next + piece.length));
+            if piece.is_wrong {
+                match believed.last_mut() {
+                    Some(last) if last.1 == next => last.1 += piece.length,
+                    _ => believed.push((next, next + piece.length)),
+                }
             }
             extra.waiting_bytes[at] = extra.waiting_bytes[at].saturating_sub(piece.length);
             self.hand(flow, data, direction, &piece.data, timestamp_ns, 0);
@@ -489,7 +501,7 @@ impl<H: Handler> Core<H> {
     }
 }
 
-/// Ranges of unconfirmed bytes, internal offsets, in order.
+/// Ranges of bytes with wrong checksums, internal offsets, in order.
 pub(super) type Believed = Vec<(u64, u64)>;
 
 /// Adds what of a range is not there yet, so that ranges do not overlap. Whether there was room.

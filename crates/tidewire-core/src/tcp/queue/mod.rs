@@ -28,6 +28,8 @@ pub struct Incoming<'a> {
     pub length: u64,
     /// A host would probably have dropped it. It loses against everything else and is not delivered unless acknowledged.
     pub weak: bool,
+    /// Its checksum is wrong: it loses against other weak ones, too. Only of weak ones.
+    pub is_wrong: bool,
     /// When it was captured, nanoseconds.
     pub timestamp_ns: u64,
     /// The packet's number.
@@ -58,6 +60,8 @@ pub struct Piece {
     pub number: u64,
     /// See [`Incoming::weak`].
     pub weak: bool,
+    /// See [`Incoming::is_wrong`].
+    pub is_wrong: bool,
     /// The bytes: `length` of them, or fewer when they were snapped or only counted.
     pub data: Vec<u8>,
 }
@@ -74,6 +78,7 @@ impl Piece {
             timestamp_ns: segment.timestamp_ns,
             number: segment.number,
             weak,
+            is_wrong: segment.is_wrong,
             data: segment.data,
         }
     }
@@ -85,6 +90,7 @@ impl Piece {
             timestamp_ns: segment.timestamp_ns,
             number: segment.number,
             weak,
+            is_wrong: segment.is_wrong,
             data: slice_of(segment.bytes(), segment.start, expected, end).to_vec(),
         }
     }
@@ -145,6 +151,7 @@ impl Queue {
             start,
             end,
             bytes: slice_of(incoming.bytes, incoming.start, start, end),
+            is_wrong: incoming.weak && incoming.is_wrong,
             timestamp_ns: incoming.timestamp_ns,
             number: incoming.number,
         };
@@ -159,6 +166,7 @@ impl Queue {
                 length: end - start,
                 data: arrival.bytes.to_vec(),
                 head: 0,
+                is_wrong: false,
                 timestamp_ns: arrival.timestamp_ns,
                 number: arrival.number,
             }));
@@ -178,6 +186,7 @@ impl Queue {
             start: incoming.start,
             end,
             bytes: incoming.bytes,
+            is_wrong: false,
             timestamp_ns: incoming.timestamp_ns,
             number: incoming.number,
         };

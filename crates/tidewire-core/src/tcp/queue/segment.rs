@@ -11,6 +11,8 @@ pub(crate) struct Segment {
     pub data: Vec<u8>,
     /// See `data`.
     pub head: u32,
+    /// See `Incoming::is_wrong`.
+    pub is_wrong: bool,
     /// When the packet came, nanoseconds.
     pub timestamp_ns: u64,
     /// The packet's number.

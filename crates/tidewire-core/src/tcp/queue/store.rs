@@ -20,6 +20,8 @@ pub(crate) struct Arrival<'a> {
     pub end: u64,
     /// From `start` on; may be fewer than `end - start`.
     pub bytes: &'a [u8],
+    /// See `Incoming::is_wrong`.
+    pub is_wrong: bool,
     pub timestamp_ns: u64,
     pub number: u64,
 }
@@ -36,6 +38,7 @@ impl<'a> Arrival<'a> {
             length: end - start,
             data: self.slice(start, end).to_vec(),
             head: 0,
+            is_wrong: self.is_wrong,
             timestamp_ns: self.timestamp_ns,
             number: self.number,
         }
@@ -180,7 +183,7 @@ impl Store {
     /// Old and new are compared piece by piece, as the models of Novak and Sturges are: pieces never overlap.
     ///
     /// `new_wins` is asked with both ranges; `written_into`: a new piece inside of an old one is written into it
-    /// instead of cutting it in two. Runs of bytes are not counted. Returns whether any of the bytes were stored.
+    /// instead of cutting it in two. One with a wrong checksum loses against one without, whatever `new_wins` says. Runs of bytes are not counted. Returns whether any of the bytes were stored.
     pub fn insert_by(
         &mut self,
         new_wins: impl Fn((u64, u64), (u64, u64)) -> bool,
@@ -198,7 +201,8 @@ impl Store {
                 break;
             }
             let next = self.tree.next(node);
-            if !new_wins((start, end), (old_start, old_end)) {
+            let is_outranked = self.tree.segment(node).is_wrong && !arrival.is_wrong;
+            if !is_outranked && !new_wins((start, end), (old_start, old_end)) {
                 if at < old_start {
                     self.place(arrival.part(at, old_start));
                     stored = true;

@@ -93,7 +93,8 @@ fn run(policy: TcpPolicy, ops: &[Op]) {
                     take_all(&mut queue, &mut model, &mut expected, u64::MAX, 0);
                 }
                 let bytes: Vec<u8> = (0..length).map(|i| byte.wrapping_add((i / 3) as u8)).collect();
-                let incoming = Incoming { start, bytes: &bytes, length, weak, timestamp_ns: number, number };
+                let incoming =
+                    Incoming { start, bytes: &bytes, length, weak, is_wrong: false, timestamp_ns: number, number };
                 let mut conflicts = Vec::new();
                 let inserted = queue.insert(policy, expected, &incoming, &mut |at, count| conflicts.push((at, count)));
                 let wanted = model.insert(expected, start, &bytes, weak);
@@ -156,7 +157,8 @@ fn reverse_order_costs_no_more() {
         let mut queue = Queue::default();
         for start in (1..COUNT).rev() {
             let bytes = [start as u8];
-            let incoming = Incoming { start, bytes: &bytes, length: 1, weak: false, timestamp_ns: 0, number: 0 };
+            let incoming =
+                Incoming { start, bytes: &bytes, length: 1, weak: false, is_wrong: false, timestamp_ns: 0, number: 0 };
             queue.insert(policy, 0, &incoming, &mut |_, _| unreachable!());
             assert_eq!(queue.holes(), 1);
         }
@@ -175,7 +177,7 @@ fn reverse_order_costs_no_more() {
 fn lengths_without_bytes() {
     let mut queue = Queue::default();
     let insert = |queue: &mut Queue, start, length, bytes: &[u8]| {
-        let incoming = Incoming { start, bytes, length, weak: false, timestamp_ns: 0, number: 0 };
+        let incoming = Incoming { start, bytes, length, weak: false, is_wrong: false, timestamp_ns: 0, number: 0 };
         queue.insert(TcpPolicy::Linux, 0, &incoming, &mut |_, _| unreachable!())
     };
     insert(&mut queue, 10, 10, b"");
