@@ -430,6 +430,75 @@ fn the_other_modes() {
     );
 }
 
+/// Silence tells nothing of segments that are dropped without an answer, whatever else is odd about them.
+#[test]
+fn silence_confirms_no_wrong_checksum() {
+    for sum in WRONG {
+        for is_beyond_window in [false, true] {
+            let mut more = Vec::new();
+            for at in 0..240_u64 {
+                let mut evil = data(at as u32 * 4, "EVIL", sum);
+                evil.time_ms = 40 * at.min(60);
+                evil.ack += u32::from(!is_beyond_window);
+                more.push(evil);
+            }
+            let late = |segment: Seg| Seg { time_ms: 3000, ..segment };
+            more.extend([late(data(0, "good", Sum::Good)), late(answer(4))]);
+            let mut segments = [greeting(1460), more].concat();
+            if is_beyond_window {
+                segments[1].window = 100;
+            }
+            let (told, _) = one_of(&auto(), &segments);
+            assert_eq!(text(&told.bytes[0]), "good", "{sum:?} {is_beyond_window}");
+            assert!(told.anomalies.contains(&"overlap_conflict".into()), "{:?}", told.anomalies);
+        }
+    }
+}
+
+/// What the receiver acknowledges less than, after it came, it has dropped: also where nothing else was ever right, where
+/// its acknowledgments carry data, and where the bytes would be those of a merged segment.
+#[test]
+fn what_the_receiver_denied_is_not_believed_at_the_end() {
+    let replies =
+        |at: u32| (0..3).map(move |n| Seg::new(false, S + 1 + n, C + 1 + at, ACK | PSH, b"r").summed(Sum::Good));
+    for sum in WRONG {
+        for evil in ["EVIL".to_owned(), "EVIL".repeat(600)] {
+            // A right one before.
+            let mut more = vec![data(0, "good", Sum::Good), answer(4), data(4, &evil, sum)];
+            more.extend(replies(4));
+            assert_eq!(client_sent(&more), "good", "{sum:?}");
+            // None.
+            let mut more = vec![data(0, &evil, sum)];
+            more.extend(replies(0));
+            assert_eq!(client_sent(&more), "", "{sum:?}");
+            let (told, ledger) = one(&[data(0, &evil, sum), answer(0), answer(0)]);
+            assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("", 1), "{sum:?}");
+        }
+    }
+}
+
+/// A wrong sequence number makes no gigabytes.
+#[test]
+fn a_wrong_place_is_not_believed_at_the_end() {
+    for sum in WRONG {
+        for first in [0, 3] {
+            for jump in [400_000_000_u32, 0_u32.wrapping_sub(400_000_000)] {
+                let mut segments = greeting(1460);
+                segments.extend([data(0, "good", sum), answer(4), data(4u32.wrapping_add(jump), "EVIL", sum)]);
+                segments.extend([data(4, "bye", sum), answer(7), data(7, "!", sum)]);
+                let (told, _) = one_of(&auto(), &segments[first..]);
+                assert_eq!(text(&told.bytes[0]), "goodbye!", "{sum:?} {first} {jump}");
+                assert!(told.gaps[0].iter().all(|gap| gap.1 < 1000), "{:?}", told.gaps[0]);
+            }
+        }
+        // Nothing of the receiver is seen at all.
+        let more = [data(0, "good", sum), data(400_000_000, "EVIL", sum), data(4, "bye", sum)];
+        let (told, _) = one_of(&auto(), &[&greeting(1460)[..1], &more].concat());
+        assert_eq!(text(&told.bytes[0]), "goodbye", "{:?}", told.gaps[0]);
+        assert!(told.gaps[0].iter().all(|gap| gap.1 < 1000), "{:?}", told.gaps[0]);
+    }
+}
+
 /// A UDP datagram with a checksum.
 fn datagram(payload: &[u8], sum: Sum) -> Vec<u8> {
     let mut packet = udp(7, payload);
@@ -458,9 +527,11 @@ fn datagrams_with_wrong_checksums() {
         let (told, ledger) = datagrams(&auto(), &packets);
         assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 1));
         assert_eq!(told.gaps[0], [(3, 4, cause())]);
-        // None says nothing, before as well as after.
-        let packets = [datagram(b"one", Sum::Zero), datagram(b"two", sum), datagram(b"three", Sum::Zero)];
-        assert_eq!(text(&datagrams(&auto(), &packets).0.bytes[0]), "onetwothree");
+        // Who computes none leaves none to its card: what has a wrong one is somebody else's.
+        let packets = [datagram(b"one", Sum::Zero), datagram(b"EVIL", sum), datagram(b"three", Sum::Zero)];
+        let (told, ledger) = datagrams(&auto(), &packets);
+        assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onethree", 1));
+        assert_eq!(told.gaps[0], [(3, 4, cause())]);
         // Larger than a frame: several, merged or not yet split.
         let packets = [datagram(b"one", Sum::Good), datagram(&[b'x'; 3000], sum)];
         assert_eq!(datagrams(&auto(), &packets).0.bytes[0].len(), 3003);

@@ -110,6 +110,8 @@ pub(crate) struct Extra {
     pub believed: [u64; 2],
     /// Internal offset after the last unconfirmed segment that was larger than a frame.
     pub merged_end: [u64; 2],
+    /// Internal offset after the unconfirmed bytes that were there when the receiver last acknowledged less.
+    pub denied: [u64; 2],
     /// Internal offset up to which the side's own empty segments say that it has sent; 0: nothing that was not seen.
     pub claimed: [u64; 2],
     /// `keep_chunk` was called.
@@ -196,6 +198,7 @@ impl Default for Extra {
             confirmed: [0; 2],
             believed: [0; 2],
             merged_end: [0; 2],
+            denied: [0; 2],
             keep: false,
             branches: Vec::new(),
         }

@@ -87,6 +87,7 @@ impl<H: Handler> Core<H> {
             }
             extra.skip[at].1 = 0;
         }
+        Self::deny_doubted(flow, direction.opposite(), segment.ack);
         self.note_claim(flow, direction, segment);
         // Whose number is still the next expected sent nothing that was lost: an acknowledgment of more was made up.
         let me = &flow.halves[at];
@@ -214,9 +215,13 @@ impl<H: Handler> Core<H> {
                 return Fate::Ignored;
             }
         }
+        if payload.is_unconfirmed && self.is_astray(flow, direction, segment) {
+            return Fate::BadChecksum;
+        }
         let mut doubt = self.doubt(flow, direction, segment, ack);
         if matches!(doubt, Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen))
-            && self.receiver_is_unheard(flow, direction, segment, true)
+            && !(payload.is_unconfirmed && !self.decides_itself(flow, direction))
+            && self.receiver_is_unheard(flow, direction, segment, !payload.is_unconfirmed)
         {
             doubt = None;
         }
@@ -285,6 +290,10 @@ impl<H: Handler> Core<H> {
         let has_doubted = flow.extra.as_ref().is_some_and(|extra| !extra.doubted[at].is_empty());
         let is_ahead = flow.halves[at].offset_of(segment.seq) > flow.halves[at].next as i64;
         if payload.is_unconfirmed {
+            // A host that is there is silent about what it drops for its checksum, and goes on with what it took.
+            if !self.decides_itself(flow, direction) {
+                return Some(AnomalyKind::BadChecksum);
+            }
             let is_unheard = self.receiver_is_unheard(flow, direction, segment, false);
             return (!is_unheard).then_some(AnomalyKind::BadChecksum);
         }

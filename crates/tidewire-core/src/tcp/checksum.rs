@@ -12,7 +12,7 @@ use crate::{
     engine::{core::Core, transport::Packet},
     flow::{Flow, checks, half},
     wire::{
-        TunnelKind,
+        Kind, TunnelKind,
         checksum::{self, Checksum},
     },
 };
@@ -26,6 +26,13 @@ const JUMBO_IP_BYTES_MAX: u32 = 9216;
 /// Unsettled ranges remembered for each direction. Copies of a segment share one; when there is room for no other,
 /// neighbours do as well. Segments that find no place even so are counted as left out.
 const DOUBTED_MAX: usize = 512;
+
+/// Largest hole before unconfirmed bytes that are believed without an acknowledgment, where no window is known.
+const JUMP_BYTES_MAX: u64 = 1 << 20;
+
+/// How far before the last acknowledgment repetitions are looked for where a stream may begin there: a large window. (The
+/// sender's own says nothing where its scale was not captured.)
+const REPEAT_BYTES_MAX: i64 = 16 << 20;
 
 /// What becomes of a packet for its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +213,7 @@ impl<H: Handler> Core<H> {
         if is_damaged { Verdict::LeftOut } else { Verdict::Taken }
     }
 
-    /// No datagram is acknowledged. A sender that never had a right checksum leaves them to its card, and what is larger
+    /// No datagram is acknowledged. A sender that never had a right checksum, nor none, leaves them to its card, and what is larger
     /// than a frame was merged, or not yet split; else the receiver dropped it.
     fn judge_datagram(flow: &Flow, direction: Direction, packet: &Packet<'_>) -> Verdict {
         let is_merged = !packet.is_rebuilt && packet.decoded.ip_bytes > IP_BYTES_MAX;
@@ -321,14 +328,80 @@ impl<H: Handler> Core<H> {
     }
 
     /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged: those that are larger than a
-    /// frame, and all with a wrong checksum where the direction never had a right one.
+    /// frame, and all with a wrong checksum where the direction never had a right one. Not those that the receiver denied.
     pub(crate) fn believed_last(&self, flow: &Flow, direction: Direction) -> u64 {
         let at = direction as usize;
         let Some(extra) = &flow.extra else { return 0 };
+        if extra.confirmed[at] == 0 && is_denied(flow, direction) {
+            return 0;
+        }
         if flow.halves[at].has(half::GOOD_CHECKSUM) {
             return extra.merged_end[at];
         }
         extra.doubted[at].last().map_or(0, |one| one.end).max(extra.merged_end[at])
+    }
+
+    /// The receiver acknowledges `ack`, and unconfirmed bytes beyond that were sent before: it has dropped them. Where it
+    /// had taken others, this one was under way at the time.
+    pub(crate) fn deny_doubted(flow: &mut Flow, direction: Direction, ack: u32) {
+        let at = direction as usize;
+        let me = &flow.halves[at];
+        let reached = me.offset_of(ack).max(0) as u64;
+        let (fin, has_right) = (me.has(half::DOUBTFUL_FIN), me.has(half::GOOD_CHECKSUM));
+        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
+        if extra.confirmed[at] > 0 && !has_right {
+            return;
+        }
+        let fin = if fin { extra.fin_doubtful[at].saturating_add(1) } else { 0 };
+        let end = extra.queue[at].end().max(fin);
+        if end > reached {
+            extra.denied[at] = extra.denied[at].max(end);
+            extra.unanswered[at] = None;
+        }
+    }
+
+    /// Whether unconfirmed payload of a direction whose beginning is not known lies where its receiver's window never was:
+    /// it would make up gigabytes that nobody sent.
+    pub(crate) fn is_astray(&self, flow: &Flow, direction: Direction, segment: &Segment) -> bool {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        if !me.has(half::HELD) || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
+            return false;
+        }
+        let (acked, edge) = (me.offset_of(peer.ack), me.offset_of(peer.edge));
+        let start = me.offset_of(segment.seq);
+        let queued = flow.extra.as_ref().map_or(0, |extra| extra.queue[direction as usize].end() as i64);
+        let jump = JUMP_BYTES_MAX as i64;
+        start > edge.max(queued).max(acked + jump) || start + i64::from(segment.length) < acked - REPEAT_BYTES_MAX
+    }
+
+    /// Up to where doubtful bytes are believed for the silence of their receiver: not those with a wrong checksum, about
+    /// which it is silent in any case, where it was heard before.
+    pub(crate) fn silence_limit(&self, flow: &Flow, direction: Direction) -> u64 {
+        if self.decides_itself(flow, direction) {
+            return u64::MAX;
+        }
+        let Some(extra) = &flow.extra else { return u64::MAX };
+        let reached = self.acknowledged(flow, direction).max(flow.halves[direction as usize].next);
+        let unconfirmed = extra.doubted[direction as usize].iter().filter(|one| one.end > reached);
+        unconfirmed.map(|one| one.start).min().unwrap_or(u64::MAX)
+    }
+
+    /// Unconfirmed bytes that are believed up to `limit` when nothing more will be acknowledged have to go on from others,
+    /// or to lie in the receiver's window.
+    pub(crate) fn bound_belief(&self, flow: &Flow, direction: Direction, limit: u64) -> u64 {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        if me.has(half::HELD) {
+            return limit;
+        }
+        let edge = if peer.has(half::ACKED) { me.offset_of(peer.edge).max(0) as u64 } else { 0 };
+        let mut reached = me.next;
+        for (start, end) in self.doubted_ranges(flow, direction) {
+            if end > edge && start > reached.saturating_add(JUMP_BYTES_MAX) {
+                return limit.min(start);
+            }
+            reached = reached.max(end);
+        }
+        limit
     }
 
     /// Internal offset after what waits, if some of that has a wrong checksum: what continues it is in order.
@@ -339,7 +412,7 @@ impl<H: Handler> Core<H> {
     }
 
     /// Whether a receiver that is not seen at all leaves the decision to us: it is made as for a hole.
-    fn decides_itself(&self, flow: &Flow, direction: Direction) -> bool {
+    pub(crate) fn decides_itself(&self, flow: &Flow, direction: Direction) -> bool {
         let peer = &flow.halves[direction.opposite() as usize];
         peer.packets == 0 || peer.has(half::SHUNTED)
     }
@@ -412,6 +485,14 @@ impl<H: Handler> Core<H> {
     }
 }
 
+/// Whether the receiver acknowledged less than the unconfirmed bytes that were there.
+fn is_denied(flow: &Flow, direction: Direction) -> bool {
+    let at = direction as usize;
+    let (me, peer) = (&flow.halves[at], &flow.halves[direction.opposite() as usize]);
+    let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 };
+    flow.extra.as_ref().is_some_and(|extra| extra.denied[at] > acknowledged.max(me.next))
+}
+
 /// Whether a segment is larger than any that its receiver takes from the wire.
 pub(crate) fn is_merged(flow: &Flow, direction: Direction, packet: &Packet<'_>) -> bool {
     let takes_large = flow.halves[direction.opposite() as usize].checked(checks::LARGE_FRAMES);
@@ -422,10 +503,14 @@ pub(crate) fn is_merged(flow: &Flow, direction: Direction, packet: &Packet<'_>) 
 /// offloaded: a SYN's, a reset's, a fragmented datagram's say nothing of other packets.
 #[inline(always)]
 fn learn(flow: &mut Flow, direction: Direction, packet: &Packet<'_>, found: Checksum, flags: u8) {
+    let me = &mut flow.halves[direction as usize];
+    // A sender that computes none leaves none to its card.
+    if found == Checksum::Absent && packet.decoded.kind == Kind::Udp {
+        me.flags |= half::GOOD_CHECKSUM;
+    }
     if found != Checksum::Good || packet.is_rebuilt {
         return;
     }
-    let me = &mut flow.halves[direction as usize];
     if flags & flag::SYN != 0 {
         me.note_check(checks::GOOD_SYN);
     } else if packet.decoded.payload_bytes > 0 {

@@ -457,14 +457,15 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         let Some(extra) = &flow.extra else { return 0 };
         // Where the receiver was never heard, or not since, there is nothing to wait for.
-        if flow.halves[direction.opposite() as usize].packets == 0 || extra.unheard[at] > UNHEARD_SEGMENTS {
-            return u64::MAX;
-        }
-        let believed = self.believed_last(flow, direction);
-        match extra.unanswered[at] {
+        let is_unheard =
+            flow.halves[direction.opposite() as usize].packets == 0 || extra.unheard[at] > UNHEARD_SEGMENTS;
+        let silence = if is_unheard { self.silence_limit(flow, direction) } else { 0 };
+        let believed = self.believed_last(flow, direction).max(silence);
+        let believed = match extra.unanswered[at] {
             Some((first, last)) if first <= flow.halves[at].next => believed.max(last),
             _ => believed,
-        }
+        };
+        self.bound_belief(flow, direction, believed)
     }
 
     /// Bytes passed without being handed over: track mode, or beyond the cutoff. Where the cutoff was raised after they
@@ -496,7 +497,7 @@ impl<H: Handler> Core<H> {
         // The FIN takes a number of its own: what is acknowledged beyond it is not a byte in its place.
         let fin = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
         let believed = flow.extra.as_ref().map_or(0, |extra| extra.believed[direction as usize]);
-        let believed = if unheard { u64::MAX } else { acknowledged.max(believed) };
+        let believed = if unheard { self.silence_limit(flow, direction) } else { 0 }.max(acknowledged).max(believed);
         (if holds { acknowledged } else { u64::MAX }.min(fin), believed.min(fin))
     }
 }
