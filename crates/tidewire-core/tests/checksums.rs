@@ -477,6 +477,16 @@ fn what_the_receiver_denied_is_not_believed_at_the_end() {
     }
 }
 
+/// Whoever took a part of what had a wrong checksum does not deny the rest; nor does the first that is heard of it.
+#[test]
+fn an_acknowledgment_of_a_part_denies_nothing() {
+    for sum in WRONG {
+        assert_eq!(client_sent(&[data(0, "good", sum), answer(2), data(4, "bye", sum), answer(5)]), "goodbye");
+        assert_eq!(client_sent(&[data(0, "good", sum), data(4, "bye", sum), answer(4), answer(4)]), "goodbye");
+        assert_eq!(text(&one_of(&auto(), &[data(0, "good", sum), answer(0)]).0.bytes[0]), "good");
+    }
+}
+
 /// A wrong sequence number makes no gigabytes.
 #[test]
 fn a_wrong_place_is_not_believed_at_the_end() {

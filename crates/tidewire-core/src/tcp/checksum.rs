@@ -341,12 +341,15 @@ impl<H: Handler> Core<H> {
         extra.doubted[at].last().map_or(0, |one| one.end).max(extra.merged_end[at])
     }
 
-    /// The receiver acknowledges `ack`, and unconfirmed bytes beyond that were sent before: it has dropped them. Where it
-    /// had taken others, this one was under way at the time.
+    /// The receiver acknowledges `ack`, and unconfirmed bytes beyond that were sent before: it has dropped them. Not where
+    /// it took others, with this acknowledgment or before, nor with the first number that is known of it.
     pub(crate) fn deny_doubted(flow: &mut Flow, direction: Direction, ack: u32) {
         let at = direction as usize;
         let me = &flow.halves[at];
         let reached = me.offset_of(ack).max(0) as u64;
+        if reached > me.next || !flow.halves[direction.opposite() as usize].has(half::ACKED) {
+            return;
+        }
         let (fin, has_right) = (me.has(half::DOUBTFUL_FIN), me.has(half::GOOD_CHECKSUM));
         let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
         if extra.confirmed[at] > 0 && !has_right {
