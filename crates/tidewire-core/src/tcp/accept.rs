@@ -220,7 +220,7 @@ impl<H: Handler> Core<H> {
         }
         let mut doubt = self.doubt(flow, direction, segment, ack);
         if matches!(doubt, Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen))
-            && !(payload.is_unconfirmed && !self.decides_itself(flow, direction))
+            && (!payload.is_unconfirmed || self.decides_itself(flow, direction))
             && self.receiver_is_unheard(flow, direction, segment, !payload.is_unconfirmed)
         {
             doubt = None;
