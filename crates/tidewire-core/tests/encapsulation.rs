@@ -184,7 +184,8 @@ fn halves(packet: &[u8]) -> [Vec<u8>; 2] {
 #[test]
 fn a_rebuilt_datagram_has_the_ids_of_its_fragments() {
     let segments = conversation();
-    let wraps: [fn(&[u8]) -> Vec<u8>; 2] = [|packet| packet.to_vec(), |packet| vxlan_tagged(7, &[6], packet)];
+    type Wrap = fn(&[u8]) -> Vec<u8>;
+    let wraps: [Wrap; 2] = [|packet| packet.to_vec(), |packet| vxlan_tagged(7, &[6], packet)];
     for inside in wraps {
         for (tag, expected) in [(5, vec![]), (9, vec![(CHANGE.to_owned(), 7)])] {
             let mut mixed = Vec::new();
