@@ -410,7 +410,7 @@ fn what_is_wrong_is_told() {
     assert!(refused(&|one| one.chunks(8, 8)).contains("overlap of 8"));
     assert!(refused(&|one| one.chunks(1 << 30, 0)).contains("the limit is"));
     assert!(refused(&|one| one.priority(8)).contains("priority 8"));
-    assert!(refused(&|one| one.priorities(9)).contains("9 priorities"));
+    assert!(refused(&|one| one.priorities(9)).contains("priorities must be 1 to 8, got 9"));
     for port in 0..64 {
         assert_eq!(refused(&|one| one.filter(format!("port {port}"))), "");
     }

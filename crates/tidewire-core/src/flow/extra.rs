@@ -69,6 +69,8 @@ pub(crate) struct Extra {
     /// The budget's counters of the key's lower endpoint and of the other; `u32::MAX`: not looked up yet.
     pub sources: [u32; 2],
     pub out_of_order_packets: [u64; 2],
+    /// Internal offset after the bytes that continue each other and wait for an acknowledgment of wrong checksums.
+    pub unconfirmed_end: [u64; 2],
     pub retransmitted_bytes: [u64; 2],
     /// Bit n: `anomalies` has one of the kind n.
     pub anomaly_kinds: u32,
@@ -172,6 +174,7 @@ impl Default for Extra {
             claimed: [0; 2],
             retransmitted_bytes: [0; 2],
             out_of_order_packets: [0; 2],
+            unconfirmed_end: [0; 2],
             cutoff: [u64::MAX; 2],
             shed_packets: [0; 2],
             shed_bytes: [0; 2],

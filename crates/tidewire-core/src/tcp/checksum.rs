@@ -407,13 +407,6 @@ impl<H: Handler> Core<H> {
         limit
     }
 
-    /// Internal offset after what waits, if some of that has a wrong checksum: what continues it is in order.
-    pub(crate) fn unconfirmed_end(&self, flow: &Flow, direction: Direction) -> u64 {
-        let at = direction as usize;
-        let extra = flow.extra.as_ref().filter(|extra| !extra.doubted[at].is_empty());
-        extra.map_or(0, |extra| extra.queue[at].end())
-    }
-
     /// Whether a receiver that is not seen at all leaves the decision to us: it is made as for a hole.
     pub(crate) fn decides_itself(&self, flow: &Flow, direction: Direction) -> bool {
         let peer = &flow.halves[direction.opposite() as usize];

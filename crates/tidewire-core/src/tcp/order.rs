@@ -72,8 +72,12 @@ impl<H: Handler> Core<H> {
         }
         let mut fate = Fate::Tracked;
         if end > start && (held || end > next) && end > 0 {
-            if !held && start > next.max(self.unconfirmed_end(flow, direction) as i64) {
+            // What continues unconfirmed bytes is in order, whether they are kept or beyond a cutoff.
+            let waiting = flow.extra.as_ref().map_or(0, |extra| extra.unconfirmed_end[at]) as i64;
+            if !held && start > next.max(waiting) {
                 flow.extra().out_of_order_packets[at] += 1;
+            } else if weak && payload.is_unconfirmed || waiting > next {
+                flow.extra().unconfirmed_end[at] = waiting.max(end) as u64;
             }
             let captured = payload.bytes.len().min((end - start) as usize);
             let run = Run { start, end, bytes: &payload.bytes[..captured], weak };
