@@ -2,7 +2,7 @@
 //!
 //! A wrong checksum in a capture has three causes. A sender's network card fills it in after the capture saw the packet;
 //! a receiver's card or driver merged several packets and left the first one's; or the packet was sent so, and the
-//! receiver dropped it. [`ChecksumMode::Auto`](crate::ChecksumMode::Auto) leaves the decision to the receiver: payload
+//! receiver dropped it. [`ChecksumMode::Auto`] leaves the decision to the receiver: payload
 //! with a wrong checksum is kept as unconfirmed bytes, which lose against everything else and are delivered when they
 //! are acknowledged.
 

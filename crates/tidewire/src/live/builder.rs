@@ -30,7 +30,7 @@ pub const LIVE_CLOSED: Duration = Duration::from_secs(10);
 pub const LIVE_REPORT: Duration = Duration::from_secs(1);
 
 impl<'a> Capture<'a> {
-    /// Captures from interfaces, until [`Stop`] is raised or after a [`duration`](Self::duration) or a number of
+    /// Captures from interfaces, until [`Stop`](crate::Stop) is raised or after a [`duration`](Self::duration) or a number of
     /// [`packets`](Self::packets). [`workers`](Self::workers) and [`filter`](Self::filter) are taken from here, not from
     /// `settings`. Timeouts that files do not have are set: silence of [`LIVE_INACTIVITY`], holes of [`LIVE_HOLE`],
     /// and connections that are over are reported after [`LIVE_REPORT`] and forgotten after [`LIVE_CLOSED`].
