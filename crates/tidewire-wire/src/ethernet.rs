@@ -58,6 +58,7 @@ const LENGTH_MAX: u16 = 1500;
 /// An Ethernet header.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let header = walk.header::<HEADER_BYTES>(at, LinkShort, LinkCut)?;
+    walk.ethernet_header(at);
     Ok(type_or_length(walk, be16(header, TYPE), at + HEADER_BYTES))
 }
 

@@ -48,6 +48,9 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     if at + total_bytes > walk.end {
         return Err(Ipv4TotalLong);
     }
+    if !walk.fills_datagram(at + total_bytes) {
+        return Ok(Next::Done(Kind::OtherLink));
+    }
     walk.end = at + total_bytes;
     walk.out.ip_bytes = total_bytes as u32;
     let data_at = at + header_bytes;

@@ -48,6 +48,9 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     if at + HEADER_BYTES + payload_bytes > walk.end {
         return Err(Ipv6PayloadLong);
     }
+    if !walk.fills_datagram(at + HEADER_BYTES + payload_bytes) {
+        return Ok(Next::Done(Kind::OtherLink));
+    }
     walk.end = at + HEADER_BYTES + payload_bytes;
     walk.out.ip_bytes = (HEADER_BYTES + payload_bytes) as u32;
     extensions(walk, at, header[NEXT_HEADER])

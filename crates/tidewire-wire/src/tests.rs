@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::testing::{decoded, ethernet, examples, ipv4, join, snapped, tcp, udp};
+use crate::testing::{decoded, ethernet, examples, ipv4, ipv6, join, snap, snapped, tcp, udp};
 use crate::{Decoded, Kind, LinkType, Malformation, Settings, TunnelKind, decode, transport_checksum, walk};
 
 /// Decodes both ways; asserts that nothing depends on the way, and what always holds.
@@ -109,6 +109,127 @@ fn a_malformed_inside_leaves_the_outer_flow() {
     ] {
         let decoded = decoded(LinkType::RAW, &frame);
         assert_eq!((decoded.kind, decoded.ip_at, decoded.tunnel.kind), (kind, 0, TunnelKind::None));
+    }
+}
+
+/// A datagram of every tunnel in UDP with every kind of inside: an empty datagram, and these bytes behind it.
+fn datagrams(tail: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let (inner, inner6) = (ipv4(17, &udp(9, b"")), ipv6(17, &udp(9, b"")));
+    let frame = ethernet(0x0800, &inner);
+    let data = join(&[&[8, 1], &[0; 22], &snap(0x0800, &inner)]);
+    let subframe = |bytes: u16| join(&[&[0x88, 1], &[0; 22], &[0x80, 0], &[2; 12], &bytes.to_be_bytes()]);
+    let aggregate = |bytes: usize| join(&[&subframe(bytes as u16), &snap(0x0800, &inner)]);
+    let length = |bytes: usize| (bytes as u16).to_be_bytes();
+    let [gtp, gtp_all] = [inner.len(), inner.len() + tail.len()].map(length);
+    let [l2tp, l2tp_all] = [12 + inner.len(), 12 + inner.len() + tail.len()].map(length);
+    let l2tp2 = |stated: [u8; 2]| join(&[&[0x40, 2], &stated, &[0, 49, 0, 50, 0xff, 3, 0, 0x21], &inner]);
+    let gtpu = |stated: [u8; 2]| join(&[&[0x30, 255], &stated, &[0, 0, 0, 44], &inner]);
+    let session = [0, 3, 0, 0, 0, 0, 0, 51];
+    let capwap = |low: u8| [0, 0x10, 0x42 | low, 0, 0, 0, 0, 0];
+    let gpe = |next: u8| [12, 0, 0, next, 0, 0, 46, 0];
+    let labels = [0, 1, 0, 64, 0, 2, 1, 64];
+    let longer = ipv4(17, &join(&[&udp(9, b""), tail]));
+    let datagrams: Vec<(&str, u16, Vec<u8>)> = vec![
+        ("vxlan", 4789, join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &frame])),
+        ("vxlan tagged", 4789, join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(0x8100, &join(&[&[0, 5, 8, 0], &inner]))])),
+        ("vxlan 802.3", 4789, join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(36, &snap(0x0800, &inner))])),
+        ("vxlan pppoe", 4789, {
+            let session = join(&[&[0x11, 0, 0, 1, 0, 30, 0, 0x21], &inner]);
+            join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &ethernet(0x8864, &session)])
+        }),
+        ("geneve", 6081, join(&[&[0, 0, 0x65, 0x58, 0, 0, 43, 0], &frame])),
+        ("geneve ip", 6081, join(&[&[0, 0, 0x08, 0, 0, 0, 43, 0], &inner])),
+        ("vxlan-gpe ipv4", 4790, join(&[&gpe(1), &inner])),
+        ("vxlan-gpe ipv6", 4790, join(&[&gpe(2), &inner6])),
+        ("vxlan-gpe ethernet", 4790, join(&[&gpe(3), &frame])),
+        ("vxlan-gpe nsh", 4790, join(&[&gpe(4), &[15, 0xc2, 2, 1, 0, 0, 7, 255], &inner])),
+        ("vxlan-gpe nsh ethernet", 4790, join(&[&gpe(4), &[15, 0xc2, 2, 3, 0, 0, 7, 255], &frame])),
+        ("vxlan-gpe mpls", 4790, join(&[&gpe(5), &labels, &inner])),
+        ("gre", 4754, join(&[&[0, 0, 8, 0], &inner])),
+        ("gre ipv6", 4754, join(&[&[0, 0, 0x86, 0xdd], &inner6])),
+        ("gre ethernet", 4754, join(&[&[0, 0, 0x65, 0x58], &frame])),
+        ("mpls", 6635, join(&[&labels, &inner])),
+        ("mpls ethernet", 6635, join(&[&labels, &[0; 4], &frame])),
+        ("lisp", 4341, join(&[&[0xc0, 1, 2, 3, 0, 0, 0, 1], &inner])),
+        ("lisp ipv4", 4341, join(&[&[0x04, 0, 0, 1, 0, 0, 0, 0], &inner])),
+        ("lisp ethernet", 4341, join(&[&[0x04, 0, 0, 3, 0, 0, 0, 0], &frame])),
+        ("lisp nsh", 4341, join(&[&[0x04, 0, 0, 4, 0, 0, 0, 0], &[15, 0xc2, 2, 1, 0, 0, 7, 255], &inner])),
+        ("gtp-u", 2152, gtpu(gtp)),
+        ("gtp-u, all", 2152, gtpu(gtp_all)),
+        ("l2tp2", 1701, join(&[&[0, 2, 0, 49, 0, 50, 0x21], &inner])),
+        ("l2tp2 with a length", 1701, l2tp2(l2tp)),
+        ("l2tp2, all", 1701, l2tp2(l2tp_all)),
+        ("l2tp3 ethernet", 1701, join(&[&session, &frame])),
+        ("l2tp3 ppp", 1701, join(&[&session, &[0xff, 3, 0, 0x21], &inner])),
+        ("l2tp3 ip", 1701, join(&[&session, &inner])),
+        ("capwap ethernet", 5247, join(&[&capwap(0), &frame])),
+        ("capwap 802.11", 5247, join(&[&capwap(1), &data])),
+        ("capwap aggregate", 5247, join(&[&capwap(1), &aggregate(36)])),
+        ("capwap aggregate, all", 5247, join(&[&capwap(1), &aggregate(36 + tail.len())])),
+        ("ayiya", 5072, join(&[&[0x04, 0x02, 0x11, 4, 1, 2, 3, 4], &[9], &inner])),
+        ("teredo", 3544, inner6.clone()),
+    ];
+    let mut datagrams: Vec<(&str, Vec<u8>)> =
+        datagrams.into_iter().map(|(name, port, payload)| (name, udp(port, &join(&[&payload, tail])))).collect();
+    datagrams.push(("a shorter datagram in the packet", udp(4790, &join(&[&gpe(1), &longer]))));
+    let mut from = udp(53, &join(&[&[0, 2, 0, 49, 0, 50, 0x21], &inner, tail]));
+    from[..2].copy_from_slice(&1701_u16.to_be_bytes());
+    datagrams.push(("l2tp2 by its source port", from));
+    datagrams
+}
+
+#[test]
+fn bytes_behind_a_tunnel_s_packet_keep_the_datagram_in_its_own_flow() {
+    for (name, datagram) in datagrams(&[]) {
+        for packet in [ipv4(17, &datagram), ipv6(17, &datagram)] {
+            let found = decoded(LinkType::RAW, &packet);
+            assert_ne!((found.ip_at, found.tunnel.kind), (0, TunnelKind::None), "{name}: nothing behind it");
+            assert_eq!((found.kind, found.payload_bytes), (Kind::Udp, 0), "{name}");
+        }
+    }
+    for bytes in [1, 60, 1200] {
+        for (name, datagram) in datagrams(&vec![0x5a; bytes]) {
+            let is_short = bytes == 1 && SHORT_ETHERNET.contains(&name);
+            let frame = ipv4(17, &datagram);
+            // Snapped or not: what is stated decides.
+            for captured in [frame.len(), frame.len().min(140)] {
+                let found = snapped(LinkType::RAW, &frame, captured);
+                assert_eq!(found.tunnel.kind == TunnelKind::None, !is_short, "{name}, {bytes} bytes behind it");
+                let expected = if is_short { 0 } else { datagram.len() as u32 - 8 };
+                assert_eq!((found.kind, found.payload_bytes), (Kind::Udp, expected), "{name}, {bytes}");
+            }
+        }
+    }
+}
+
+/// Those of [`datagrams`] whose Ethernet frame has less than the shortest size.
+const SHORT_ETHERNET: [&str; 12] = [
+    "vxlan",
+    "vxlan tagged",
+    "vxlan 802.3",
+    "vxlan pppoe",
+    "geneve",
+    "vxlan-gpe ethernet",
+    "vxlan-gpe nsh ethernet",
+    "gre ethernet",
+    "mpls ethernet",
+    "lisp ethernet",
+    "l2tp3 ethernet",
+    "capwap ethernet",
+];
+
+#[test]
+fn a_short_frame_in_a_tunnel_may_be_padded() {
+    let frame = ethernet(0x0800, &ipv4(6, &tcp(b"x")));
+    for (bytes, tunnel) in [(60, TunnelKind::Vxlan), (64, TunnelKind::Vxlan), (65, TunnelKind::None)] {
+        let padded = join(&[&frame, &vec![0; bytes - frame.len()]]);
+        let datagram = udp(4789, &join(&[&[8, 0, 0, 0, 0, 0, 1, 0], &padded]));
+        assert_eq!(decoded(LinkType::RAW, &ipv4(17, &datagram)).tunnel.kind, tunnel, "{bytes} bytes");
+        // The same through one more tunnel: what one lets pass is no measure for the next.
+        let nested = ipv4(17, &udp(4789, &join(&[&[8, 0, 0, 0, 0, 0, 9, 0], &ethernet(0x0800, &ipv4(17, &datagram))])));
+        let found = decoded(LinkType::RAW, &nested);
+        let id = if tunnel == TunnelKind::None { 9 } else { 1 };
+        assert_eq!((found.tunnel.kind, found.tunnel.id), (TunnelKind::Vxlan, id), "{bytes} bytes, nested");
     }
 }
 

@@ -32,9 +32,13 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     if at + bytes > walk.end {
         return Err(UdpLengthLong);
     }
+    if !walk.fills_datagram(at + bytes) {
+        return Ok(Next::Done(Kind::OtherLink));
+    }
     walk.end = at + bytes;
     walk.transport(UDP, at, at + HEADER_BYTES);
-    Ok(walk.through(Kind::Udp, carried(walk, be16(header, SOURCE), be16(header, DESTINATION), at + HEADER_BYTES)))
+    Ok(walk
+        .through_datagram(Kind::Udp, carried(walk, be16(header, SOURCE), be16(header, DESTINATION), at + HEADER_BYTES)))
 }
 
 /// The tunnel that these ports and the payload at `at` make. The ports alone decide nothing: anyone may use them.

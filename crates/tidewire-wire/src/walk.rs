@@ -58,7 +58,22 @@ pub(crate) struct Walk<'a> {
     outer: Option<Decoded>,
     /// Encapsulations that may still be looked through.
     tunnels_left: u8,
+    /// Inside of a tunnel that UDP carries: what has to be filled.
+    datagram: Option<Datagram>,
 }
+
+/// A UDP datagram that is read as a tunnel's. An application that has its port gets all of it, so the packet inside must
+/// take all of it too: otherwise the bytes behind that packet would belong to no flow.
+#[derive(Clone, Copy, Debug)]
+struct Datagram {
+    /// Where the datagram ends as stated, or the packet inside where a short Ethernet frame's padding follows that.
+    end: usize,
+    /// The Ethernet header that the tunnel's inside begins with, if it does.
+    ethernet_at: Option<usize>,
+}
+
+/// The shortest Ethernet frame with its check sequence, in bytes (IEEE 802.3, 4.2.3.3): hosts and bridges pad up to here.
+const ETHERNET_BYTES_MIN: usize = 64;
 
 /// Any frame, header by header.
 #[inline(never)]
@@ -77,7 +92,7 @@ pub(crate) fn decode_up_to(
     first: impl FnOnce(&mut Walk<'_>) -> Result<Next, Malformation>,
 ) {
     *out = Decoded::EMPTY;
-    let mut walk = Walk { frame, end, settings, out, outer: None, tunnels_left: settings.tunnel_depth };
+    let mut walk = Walk { frame, end, settings, out, outer: None, tunnels_left: settings.tunnel_depth, datagram: None };
     let kind = match first(&mut walk).and_then(|next| walk.run(next)) {
         Ok(kind) => kind,
         Err(malformation) => {
@@ -180,7 +195,7 @@ impl<'a> Walk<'a> {
     pub(crate) fn upper(&self, proto: u8, at: usize) -> Option<Decoded> {
         let mut out = *self.out;
         let (frame, end, settings) = (self.frame, self.end, self.settings);
-        let mut alone = Walk { frame, end, settings, out: &mut out, outer: None, tunnels_left: 0 };
+        let mut alone = Walk { frame, end, settings, out: &mut out, outer: None, tunnels_left: 0, datagram: None };
         match transport::walk(&mut alone, proto, at) {
             Ok(Next::Done(kind)) => Some(Decoded { kind, ..out }),
             _ => None,
@@ -223,7 +238,35 @@ impl<'a> Walk<'a> {
         self.tunnels_left = self.tunnels_left.saturating_sub(1);
         self.out.tunnel = carried.tunnel;
         self.end = carried.end;
+        if let Some(datagram) = &mut self.datagram {
+            datagram.ethernet_at = None;
+        }
         carried.next
+    }
+
+    /// The same in a UDP datagram that ends where the walk stands: what is inside must take all of it.
+    pub(crate) fn through_datagram(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
+        self.datagram = Some(Datagram { end: self.end, ethernet_at: None });
+        self.through(kind, carried)
+    }
+
+    /// Notes an Ethernet header: of those inside of a tunnel's datagram the first one's frame is what may be padded.
+    pub(crate) fn ethernet_header(&mut self, at: usize) {
+        if let Some(datagram) = &mut self.datagram {
+            datagram.ethernet_at.get_or_insert(at);
+        }
+    }
+
+    /// Whether a packet that ends here, as stated, leaves nothing of the tunnel's datagram behind it but the padding of
+    /// an Ethernet frame of the shortest size. Where it does not, the datagram belongs to its own flow.
+    pub(crate) fn fills_datagram(&mut self, packet_end: usize) -> bool {
+        let Some(datagram) = &mut self.datagram else { return true };
+        let is_short = datagram.ethernet_at.is_some_and(|at| datagram.end - at <= ETHERNET_BYTES_MIN);
+        if packet_end != datagram.end && !is_short {
+            return false;
+        }
+        *datagram = Datagram { end: packet_end, ethernet_at: None };
+        true
     }
 }
 

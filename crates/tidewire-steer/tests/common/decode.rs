@@ -57,8 +57,10 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
     // The decoder does not enter a tunnel whose inside does not hold together.
     let inside = frame.get(found.ip_at as usize..).unwrap_or(&[]);
     let alone = tidewire_wire::Settings { tunnel_depth: 0, ..settings.wire.clone() };
-    if found.ip_at > decoded.ip_at && decode(LinkType::RAW, inside, inside.len() as u32, &alone).kind == Kind::Malformed
-    {
+    let innermost = decode(LinkType::RAW, inside, inside.len() as u32, &alone);
+    // Nor one in UDP whose inside leaves bytes behind it.
+    let end = (innermost.payload_at + innermost.payload_bytes).min(innermost.ip_bytes) as usize;
+    if found.ip_at > decoded.ip_at && (innermost.kind == Kind::Malformed || end < inside.len()) {
         return Ok(false);
     }
     let is_ip = decoded.ip_version != 0 && !matches!(decoded.kind, Kind::Arp | Kind::OtherLink | Kind::UnsupportedLink);
