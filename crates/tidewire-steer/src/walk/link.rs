@@ -40,8 +40,10 @@ const PPP_IPV6: u64 = 0x0057;
 /// The frame's own Ethernet header and tags; leaves where and of what type the next header is.
 pub(super) fn outermost(builder: &mut Builder, done: Label) {
     let inline = builder.label();
+    builder.set(T1, 0);
     builder.push(Operation::Meta { to: T0, meta: Meta::VlanTag, missing: inline });
-    note_tag(builder, true);
+    builder.set(T1, 1);
+    note_tag(builder);
     builder.place(inline);
     ethernet(builder, true, done);
 }
@@ -57,8 +59,8 @@ fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
     over_bridge_tag(builder, done);
     let [second, tags_end, after] = [(); 3].map(|()| builder.label());
     if outermost {
-        // A tag that was taken out is the first, also where tags are counted.
-        builder.jump(VLAN0, Condition::NotEqual, 0, second);
+        // A tag that was taken out (`T1`) is the first, also where tags are counted.
+        builder.jump(T1, Condition::NotEqual, 0, second);
     }
     for tag in 0..TAGS {
         if outermost && tag == 1 {
@@ -70,7 +72,7 @@ fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
         builder.place(tagged);
         if outermost {
             builder.load(T0, AT, 0, 2, done);
-            note_tag(builder, tag == 0);
+            note_tag(builder);
             if tag == 0 {
                 builder.set(TAG_BYTES, 4);
             }
@@ -134,17 +136,17 @@ pub(super) fn over_ethernet(builder: &mut Builder, done: Label) {
     builder.place(after);
 }
 
-/// Notes the tag in `T0` in the first place that is free; a third one is not noted.
-fn note_tag(builder: &mut Builder, may_be_first: bool) {
-    builder.alu(Alu::And, T0, 0x0fff);
-    builder.alu(Alu::Add, T0, 1);
+/// Notes the tag in `T0` in the first place that is free; a third one is not noted, and none whose id is 0: it carries only
+/// a priority (IEEE 802.1Q, table 9-2).
+fn note_tag(builder: &mut Builder) {
     let (second, noted) = (builder.label(), builder.label());
-    if may_be_first {
-        builder.jump(VLAN0, Condition::NotEqual, 0, second);
-        builder.copy(VLAN0, T0);
-        builder.goto(noted);
-        builder.place(second);
-    }
+    builder.alu(Alu::And, T0, 0x0fff);
+    builder.jump(T0, Condition::Equal, 0, noted);
+    builder.alu(Alu::Add, T0, 1);
+    builder.jump(VLAN0, Condition::NotEqual, 0, second);
+    builder.copy(VLAN0, T0);
+    builder.goto(noted);
+    builder.place(second);
     builder.jump(VLAN1, Condition::NotEqual, 0, noted);
     builder.copy(VLAN1, T0);
     builder.place(noted);

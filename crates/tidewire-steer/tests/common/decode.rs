@@ -17,12 +17,14 @@ fn comparable(link: LinkType, frame: &[u8], settings: &Settings, decoded: &Decod
         let at = tidewire_wire::Settings { tunnel_depth: depth, ..settings.wire.clone() };
         !judged(&decode(link, frame, frame.len() as u32, &at))
     });
-    let tags = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0], [0x93, 0]];
-    let few_tags = frame.windows(2).filter(|pair| tags.contains(&[pair[0], pair[1]])).count() <= 2;
+    let few_tags = frame.windows(2).filter(|pair| TAGS.contains(&[pair[0], pair[1]])).count() <= 2;
     let no_tags_beyond = !frame.windows(2).any(|pair| TAGS_BEYOND.contains(&[pair[0], pair[1]]));
     let knows_tunnels = knows_tunnels(link, frame, settings, decoded);
     all_depths_sound && few_tags && no_tags_beyond && knows_tunnels && decoded.transport_at < 1900
 }
+
+/// Types of VLAN tags.
+const TAGS: [[u8; 2]; 5] = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0], [0x93, 0]];
 
 /// Types that only the decoder looks behind: Cisco metadata, NSH, MACsec, redundancy and switch tags.
 const TAGS_BEYOND: [[u8; 2]; 6] = [[0x89, 0x09], [0x89, 0x4f], [0x88, 0xe5], [0x89, 0x2f], [0xf1, 0xc1], [0x88, 0x74]];
@@ -64,7 +66,11 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
         return Ok(false);
     }
     let is_ip = decoded.ip_version != 0 && !matches!(decoded.kind, Kind::Arp | Kind::OtherLink | Kind::UnsupportedLink);
-    let tags = decoded.vlan.iter().filter(|id| **id != 0xffff).count() as u32;
+    let is_tag = |at: &usize| {
+        let named = frame.get(*at..*at + 2).and_then(|pair| pair.first_chunk::<2>());
+        named.is_some_and(|pair| TAGS.contains(pair))
+    };
+    let tags = (12..).step_by(4).take_while(is_tag).count() as u32;
     let is_plain = decoded.tunnel.kind == TunnelKind::None && (!is_ip || decoded.ip_at == 14 + 4 * tags);
     let has_ports = matches!(decoded.kind, Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp);
     let expected = Found {
@@ -73,12 +79,8 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
         proto: if is_ip { decoded.proto } else { found.proto },
         transport_at: if is_ip { decoded.transport_at } else { found.transport_at },
         is_fragment: decoded.kind == Kind::Fragment,
-        // The decoder notes tags inside of what carries Ethernet, too, and none that only carries a priority (id 0).
-        vlan: if is_plain && !found.vlan.contains(&Some(0)) {
-            decoded.vlan.map(|id| (id != 0xffff).then_some(id))
-        } else {
-            found.vlan
-        },
+        // The decoder notes tags inside of what carries Ethernet, too.
+        vlan: if is_plain { decoded.vlan.map(|id| (id != 0xffff).then_some(id)) } else { found.vlan },
         // A first fragment has ports; the decoder leaves them to the datagram.
         ports: if decoded.kind == Kind::Fragment { found.ports } else { has_ports.then(|| ports(frame, &decoded)) },
     };
