@@ -18,6 +18,9 @@ const EXTENSION: u8 = 0x04;
 const G_PDU: u8 = 255;
 /// Extension headers walked in one message; 3GPP defines fewer.
 const EXTENSIONS_MAX: usize = 16;
+/// Their bytes in all. An application with this port would get them, and nothing else looks at them; the longest ones of a
+/// base station have some dozens.
+const EXTENSION_BYTES_MAX: usize = 256;
 
 /// The IP packet that a G-PDU carries.
 pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
@@ -44,14 +47,14 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
 
 /// Extension headers: length in units of 4 bytes, content, type of the next (5.2.1).
 fn after_extensions(walk: &Walk<'_>, first: u8, mut at: usize) -> Option<usize> {
-    let mut kind = first;
+    let (mut kind, begin) = (first, at);
     for _ in 0..EXTENSIONS_MAX {
         if kind == 0 {
             return Some(at);
         }
         let [length] = walk.bytes::<1>(at)?;
         let bytes = usize::from(*length) * 4;
-        if bytes == 0 {
+        if bytes == 0 || at + bytes - begin > EXTENSION_BYTES_MAX {
             return None;
         }
         [kind] = *walk.bytes::<1>(at + bytes - 1)?;
@@ -79,6 +82,13 @@ mod tests {
         let extensions = [0x36, 255, 0, 73, 0, 0, 0, 9, 0, 1, 0, 0xc0, 1, 0, 0, 0x85, 1, 0, 0, 0];
         assert_eq!(found(&extensions), tunnel, "two extension headers");
         assert_eq!(found(&[0x34, 255, 0, 69, 0, 0, 0, 9, 0, 1, 0, 0xc0, 0, 0, 0, 0]), none, "of length zero");
+        let long = |units: u8| {
+            let stated = (65 + usize::from(units) * 4) as u16;
+            let extension = join(&[&[units], &[7; 1020][..usize::from(units) * 4 - 2], &[0]]);
+            join(&[&[0x34, 255], &stated.to_be_bytes(), &[0, 0, 0, 9, 0, 1, 0, 0xc0], &extension])
+        };
+        assert_eq!(found(&long(64)), tunnel);
+        assert_eq!(found(&long(65)), none, "more bytes of extension headers than anybody needs");
         assert_eq!(found(&[0x30, 255, 0, 60, 0, 0, 0, 9]), none, "shorter than the packet inside");
         assert_eq!(found(&[0x30, 255, 0, 62, 0, 0, 0, 9]), none, "longer than the datagram");
         assert_eq!(found(&[0x30, 1, 0, 61, 0, 0, 0, 9]), none, "another message");

@@ -14,6 +14,9 @@ const SEQUENCE: u16 = 0x0800;
 const OFFSET: u16 = 0x0200;
 /// Version 2: the message has priority.
 const PRIORITY: u16 = 0x0100;
+/// Version 2: most padding that an offset announces. It aligns the payload; hosts skip any, and an application with this port
+/// would get it.
+const OFFSET_BYTES_MAX: usize = 15;
 const VERSION_MASK: u16 = 0x000f;
 
 /// Version 3: what may stand between the session id and the payload, in bytes: a cookie of 0, 4 or 8 that only the control
@@ -52,7 +55,11 @@ fn version2(walk: &Walk<'_>, flags: u16, mut at: usize) -> Option<Carried> {
         at += 4;
     }
     if flags & OFFSET != 0 {
-        at += 2 + usize::from(be16(walk.bytes::<2>(at)?, 0));
+        let padding_bytes = usize::from(be16(walk.bytes::<2>(at)?, 0));
+        if padding_bytes > OFFSET_BYTES_MAX {
+            return None;
+        }
+        at += 2 + padding_bytes;
     }
     if id & 0xffff == 0 || at > end {
         return None;
@@ -101,6 +108,8 @@ mod tests {
         assert_eq!(over_udp(&[0, 2, 0, 5, 0, 6], &ppp), tunnel);
         assert_eq!(over_udp(&[0x40, 2, 0, 8 + bytes, 0, 5, 0, 6], &ppp), tunnel);
         assert_eq!(over_udp(&[0x4a, 2, 0, 18 + bytes, 0, 5, 0, 6, 0, 1, 0, 2, 0, 4, 9, 9, 9, 9], &ppp), tunnel);
+        let padded = |bytes: u8| over_udp(&[2, 2, 0, 5, 0, 6, 0, bytes], &join(&[&[9; 16][..bytes.into()], &ppp]));
+        assert_eq!((padded(15), padded(16)), (tunnel, NONE), "more padding than any alignment needs");
         assert_eq!(over_udp(&[1, 2, 0, 5, 0, 6], &join(&[&[0x57], &ipv6(6, &tcp(b"x"))])), tunnel, "compressed");
         assert_eq!(over_udp(&[0x40, 2, 0, 9 + bytes, 0, 5, 0, 6], &ppp), NONE, "longer than the datagram");
         assert_eq!(over_udp(&[0x40, 2, 0, 7, 0, 5, 0, 6], &ppp), NONE, "shorter than its own header");

@@ -13,23 +13,49 @@ const ORIGIN: [u8; 2] = [0, 0];
 const ORIGIN_BYTES: usize = 8;
 /// An IPv6 header, in bytes.
 const IPV6_BYTES: usize = 40;
+/// Most bytes of client identifier and authentication value together. (The length fields allow 510; an application with this
+/// port would get them, and nothing else looks at them.)
+const CLIENT_BYTES_MAX: usize = 256;
+/// Trailers behind the packet (RFC 6081, 4): type and lengths of the value that it may have. Nonce, alternate addresses,
+/// neighbour discovery option, random port.
+const TRAILERS: [(u8, &[u8]); 4] = [(1, &[4]), (3, &[8, 14, 20, 26]), (4, &[4]), (5, &[2])];
 
-/// The IPv6 packet behind the indications, if one is really there: version and length must fit.
+/// The IPv6 packet behind the indications, if one is really there: version and length must fit, and only trailers follow.
 pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let mut at = at;
     if walk.bytes::<2>(at)? == &AUTHENTICATION {
         let [_, _, client_bytes, value_bytes] = *walk.bytes::<4>(at)?;
-        at += 4 + usize::from(client_bytes) + usize::from(value_bytes) + NONCE_BYTES;
+        let bytes = usize::from(client_bytes) + usize::from(value_bytes);
+        if bytes > CLIENT_BYTES_MAX {
+            return None;
+        }
+        at += 4 + bytes + NONCE_BYTES;
     }
     if walk.bytes::<2>(at)? == &ORIGIN {
         at += ORIGIN_BYTES;
     }
     let header = walk.bytes::<IPV6_BYTES>(at)?;
     let end = at + IPV6_BYTES + usize::from(be16(header, 4));
-    if header[0] >> 4 != 6 || end > walk.end {
+    if header[0] >> 4 != 6 || end > walk.end || !are_trailers(walk, end) {
         return None;
     }
-    Some(Carried { tunnel: Tunnel { kind: TunnelKind::Teredo, id: 0 }, next: Next::Ipv6 { at }, end: walk.end })
+    Some(Carried { tunnel: Tunnel { kind: TunnelKind::Teredo, id: 0 }, next: Next::Ipv6 { at }, end })
+}
+
+/// Whether the bytes from `at` to the datagram's end are trailers: known ones, each at most once. A relay skips unknown ones,
+/// but so anything could be hidden behind the packet; such a datagram stays in its own flow.
+fn are_trailers(walk: &Walk<'_>, mut at: usize) -> bool {
+    let mut seen = [false; TRAILERS.len()];
+    while at < walk.end {
+        let Some([kind, length]) = walk.bytes::<2>(at) else { return false };
+        let known = TRAILERS.iter().position(|(known, lengths)| known == kind && lengths.contains(length));
+        match known.and_then(|known| seen.get_mut(known)) {
+            Some(is_seen) if !*is_seen => *is_seen = true,
+            _ => return false,
+        }
+        at += 2 + usize::from(*length);
+    }
+    at == walk.end
 }
 
 #[cfg(test)]
@@ -52,5 +78,30 @@ mod tests {
         assert_eq!(found(&[], &inner[..60]), none, "shorter than it states");
         assert_eq!(found(&[], &ipv4(6, &tcp(b"x"))), none);
         assert_eq!(found(&[0, 1], &[]), none);
+        let long = join(&[&[0, 1, 255, 2], &[7; 257], &[0; 9]]);
+        assert_eq!(found(&long, &inner), none, "257 bytes of identifier and value");
+        assert_eq!(found(&join(&[&[0, 1, 255, 1], &[7; 256], &[0; 9]]), &inner), tunnel);
+    }
+
+    #[test]
+    fn trailers_may_follow_the_packet_and_nothing_else() {
+        let inner = ipv6(6, &tcp(b"x"));
+        let kind = |tail: &[u8]| decoded(LinkType::RAW, &ipv4(17, &udp(3544, &join(&[&inner, tail])))).tunnel.kind;
+        let nonce = [1, 4, 9, 9, 9, 9];
+        for tail in
+            [&nonce[..], &[4, 4, 0, 0, 0, 0], &[5, 2, 1, 2], &join(&[&[3, 8], &[0; 8]]), &join(&[&[3, 26], &[0; 26]])]
+        {
+            assert_eq!(kind(tail), TunnelKind::Teredo, "{tail:?}");
+            assert_eq!(kind(&join(&[tail, tail])), TunnelKind::None, "twice: {tail:?}");
+            for bytes in 1..tail.len() {
+                assert_eq!(kind(&tail[..bytes]), TunnelKind::None, "cut: {:?}", &tail[..bytes]);
+            }
+        }
+        assert_eq!(kind(&join(&[&nonce, &[5, 2, 1, 2]])), TunnelKind::Teredo, "two of them");
+        for tail in
+            [&[1, 0][..], &[1, 5, 0, 0, 0, 0, 0], &[2, 0], &[0, 0], &[0x80, 4, b'e', b'v', b'i', b'l'], b"1234", &[0]]
+        {
+            assert_eq!(kind(tail), TunnelKind::None, "{tail:?}");
+        }
     }
 }

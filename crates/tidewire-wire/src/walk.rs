@@ -1,6 +1,6 @@
 //! The general walk: one header after the other, each in its own file, until a flow or a reason not to be one.
 
-use crate::decoded::{Decoded, Kind, Tunnel};
+use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
 use crate::malformation::Malformation;
 use crate::other_link::OtherLink;
 use crate::{LinkType, Settings, ethernet, ieee80211, ipv4, ipv6, link, llc, mpls, nsh, ppp, transport};
@@ -246,7 +246,10 @@ impl<'a> Walk<'a> {
 
     /// The same in a UDP datagram that ends where the walk stands: what is inside must take all of it.
     pub(crate) fn through_datagram(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
-        self.datagram = Some(Datagram { end: self.end, ethernet_at: None });
+        // Behind a Teredo packet there may be trailers, which were looked at.
+        let teredo = carried.as_ref().filter(|carried| carried.tunnel.kind == TunnelKind::Teredo);
+        let end = teredo.map_or(self.end, |teredo| teredo.end);
+        self.datagram = Some(Datagram { end, ethernet_at: None });
         self.through(kind, carried)
     }
 

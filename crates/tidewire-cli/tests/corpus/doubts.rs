@@ -15,6 +15,8 @@ const FIRST_FRAGMENT: &str =
 const FUZZED: &str =
     "fuzzed: sequence numbers jump by gigabytes, and the oracle sets such segments aside by a distance of its own";
 
+const BEHIND_INSIDE: &str = "fuzzed: 31 bytes lie behind the packet that a GTP-U message carries: it belongs to its own flow, with all its bytes";
+
 const AFTER_RESET: &str = "bytes after a reset that nobody acknowledged: no receiver had a connection for them";
 const ON_SYN: &str = "data on a SYN that nobody acknowledged: a host without Fast Open drops it (RFC 7413)";
 
@@ -43,6 +45,7 @@ const STREAMS: &[Doubt] = &[
     ("tests/kday4.pcap", 3, "c2s packets 1", TOTAL_LENGTH),
     ("tests/kday7.pcap", 3, "c2s packets 1", TOTAL_LENGTH),
     ("pcap/tls_invalid_reads.pcap", 0, "s2c packets 3", TOTAL_LENGTH),
+    ("pcap/tls_invalid_reads.pcap", 2, "c2s", BEHIND_INSIDE),
     (
         "firewall/tcp-session-decode-malformed-ipv4/input.pcap",
         0,
@@ -180,6 +183,7 @@ pub fn assert_used(used: &[usize]) {
 
 /// With the defaults: capture, the oracle's number of the stream, the checksum mode (empty: both), and why ours stands.
 const DEFAULTS: &[Doubt] = &[
+    ("pcap/tls_invalid_reads.pcap", 2, "", BEHIND_INSIDE),
     (
         "geneve/06_geneve_invalid_version.pcap",
         0,
@@ -259,6 +263,10 @@ pub const DATAGRAMS: &[(&str, &str)] = &[
 
 /// tshark's conversations: a capture's end, and why ours stands where they differ.
 const CONVERSATIONS: &[(&str, &str)] = &[
+    (
+        "tunnels/teredo_bubble_with_payload.pcap",
+        "four bytes that are no trailer behind a Teredo packet: the datagram belongs to its own flow, with all its bytes",
+    ),
     ("showcase/pcap_flow_lab_showcase.pcap", "a pseudowire without control word, which tshark takes for one with"),
     ("ah/17_ah_invalid_payload_length_too_small.pcap", "an AH header shorter than its fixed part is malformed"),
     (

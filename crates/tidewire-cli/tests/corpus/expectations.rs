@@ -30,6 +30,7 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
     ("ndpi", "pcap/quic-fuzz-overflow.pcapng", "fuzzed: nDPI takes other packets for malformed"),
     ("ndpi", "pcap/reasm_crash_anon.pcapng", "fuzzed: nDPI takes other packets for malformed"),
     ("ndpi", "pcap/reasm_segv_anon.pcapng", "nDPI counts captured bytes: four of each frame are missing"),
+    ("ndpi", "pcap/tls_invalid_reads.pcap", "fuzzed: nDPI looks into a tunnel with bytes behind the packet inside"),
     ("ndpi", "pcap/rsh-syslog-false-positive.pcap", "nDPI has six of the capture's eight packets"),
     (
         "zeek-conn.log",
@@ -47,6 +48,11 @@ const EXPLAINED: &[(&str, &str, &str)] = &[
         "Zeek's GridFTP script lets go of a data channel once it is recognised",
     ),
     ("zeek-conn.log", "Traces/ntp/misordered-ntp.pcap", "Zeek counts both directions' packets as the originator's"),
+    (
+        "zeek-conn.log",
+        "tunnels/teredo_bubble_with_payload.pcap",
+        "Zeek logs the tunnel's own flow with all its packets; ours has those that carry none, and what has bytes behind it",
+    ),
     ("zeek-conn.log", "Traces/smtp.pcap", "the test hides most of the connection from Zeek"),
     (
         "zeek-conn.log",
