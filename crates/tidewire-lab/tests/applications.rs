@@ -172,7 +172,6 @@ fn unbounded(capture: Capture<'_>) -> Capture<'_> {
 /// What one gets from the library as it is without this; a filter is not looked at.
 fn alone<const PACKETS: bool>(input: &Path, wants: &Wants) -> (Recorder<PACKETS>, Ledger) {
     let mut capture = unbounded(Capture::files([input]))
-        .checksum(ChecksumMode::Ignore)
         .cutoff_direction(BOTH[0], wants.cutoff[0])
         .cutoff_direction(BOTH[1], wants.cutoff[1])
         .chunks(wants.chunks.0, wants.chunks.1)
@@ -191,7 +190,6 @@ fn together(input: &Path, all: &[Wants]) -> (Vec<Calls>, Ledger) {
     let ids = all.iter().map(|wants| applications.add(application(wants, recorder::<false>(wants.habit))));
     let ids: Vec<_> = ids.map(|id| id.expect("settings are valid")).collect();
     let outcome = unbounded(Capture::files([input]))
-        .checksum(ChecksumMode::Ignore)
         .run_with(applications)
         .expect("settings are valid");
     assert!(outcome.ledger.closes());
@@ -218,8 +216,7 @@ fn first_difference(a: &[(u64, String)], b: &[(u64, String)]) -> String {
     format!("call {at} of {} and {}:\nalone    {:?}\ntogether {:?}", a.len(), b.len(), a.get(at), b.get(at))
 }
 
-/// Compares what each gets; how many calls that were. Checksums are ignored: what waits for the acknowledgment of wrong
-/// ones is not yet decided alike where one application has a cutoff and another wants the bytes.
+/// Compares what each gets; how many calls that were.
 fn compare(input: &Path, all: &[Wants]) -> usize {
     let (together, ledger) = together(input, all);
     let mut calls = 0;

@@ -86,9 +86,12 @@ impl<H: Handler> Core<H> {
                 fate = self.fate_of_cut(flow, direction, began.saturating_sub(flow.bias(direction)));
             }
         }
-        if weak && payload.is_unconfirmed && fate == Fate::Tracked {
+        if weak && payload.is_unconfirmed {
+            // The stream's end must not depend on how much of it is wanted.
             let contradicts = (contradicts_past, contradicts_waiting);
-            fate = self.doubt_place(flow, direction, (start, end), segment.has(flag::FIN), contradicts, &payload);
+            let known = Payload { has_fate: payload.has_fate && fate == Fate::Tracked, ..payload };
+            let doubted = self.doubt_place(flow, direction, (start, end), segment.has(flag::FIN), contradicts, &known);
+            fate = if fate == Fate::Tracked { doubted } else { fate };
         }
         if flow.halves[at].has(half::DOUBTFUL_FIN) {
             // It may be acknowledged already: captures show packets in another order than they had.
@@ -213,18 +216,18 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.lost[at].is_empty()) else { return };
         let (start, end) = (from.max(run.start.max(0) as u64), run.end.max(0) as u64);
-        let again = |range: &(u64, u64, GapCause)| range.1.min(end).saturating_sub(range.0.max(start));
-        let repeated: u64 = extra.lost[at].iter().map(again).sum();
+        // Bytes that wait as well, because they came later and unconfirmed, are counted by the queue.
+        let (lost, mut repeated) = (&extra.lost[at], 0);
+        extra.queue[at].gaps(start, end, &mut |from, to| {
+            repeated += lost.iter().map(|range| range.1.min(to).saturating_sub(range.0.max(from))).sum::<u64>();
+        });
+        extra.retransmitted_bytes[at] += repeated;
         if run.weak {
-            // Whether it is captured now is not clear: as many bytes as are not counted as repeated by the queue.
-            let queued = Incoming { start, bytes: &[], length: end.saturating_sub(start), ..Incoming::default() };
-            let fresh = extra.queue[at].compare(&queued, &mut |_, _| {});
-            extra.retransmitted_bytes[at] += repeated.min(fresh);
+            // Whether it is captured now is not clear.
             return;
         }
-        extra.retransmitted_bytes[at] += repeated;
         let captured = (run.start + run.bytes.len() as i64).max(0) as u64;
-        if repeated > 0 && captured > start {
+        if captured > start {
             forget_lost(&mut extra.lost[at], start, captured);
         }
     }

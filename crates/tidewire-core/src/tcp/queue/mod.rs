@@ -211,21 +211,28 @@ impl Queue {
             runs.compare(arrival, from, slice_of(due.bytes(), due.start, from, due_end));
         }
         let mut fresh = 0;
-        let count = |from: u64, to: u64| {
-            let from = from.max(due_end);
-            if from < to {
-                match &self.weak {
-                    Some(weak) => weak.gaps(from, to, |from, to| fresh += to - from),
-                    None => fresh += to - from,
-                }
-            }
-        };
+        let count = |from: u64, to: u64| self.gaps_beside(from.max(due_end), to, &mut |from, to| fresh += to - from);
         let survey = self.strong.survey(start, end, count, |at, old| runs.compare(arrival, at, old));
         if let Some(weak) = &self.weak {
             weak.winners(start, end, |at, old| runs.compare(arrival, at, old));
         }
         runs.finish();
         (fresh, survey)
+    }
+
+    /// Calls `each` with the parts of `[start, end)` that are not stored.
+    pub fn gaps(&self, start: u64, end: u64, each: &mut dyn FnMut(u64, u64)) {
+        let due_end = self.due.as_ref().map_or(start, |due| due.end());
+        self.strong.gaps(start, end, |from, to| self.gaps_beside(from.max(due_end), to, each));
+    }
+
+    /// Those parts of `[start, end)` that are not among the weak pieces.
+    fn gaps_beside(&self, start: u64, end: u64, each: &mut dyn FnMut(u64, u64)) {
+        match &self.weak {
+            _ if start >= end => {}
+            Some(weak) => weak.gaps(start, end, each),
+            None => each(start, end),
+        }
     }
 
     /// The next piece, if there is one that continues at `expected`. Pieces never overlap: each is decided.
