@@ -111,7 +111,7 @@ fn conversation(steps: &[Step], midway: bool) -> Vec<Seg> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn both_ways_tell_the_same(
@@ -126,4 +126,14 @@ proptest! {
         prop_assert_eq!(short, long);
         prop_assert_eq!(short_ledger, long_ledger);
     }
+}
+
+/// Bytes that were not captured of one packet, wait from another, and come again.
+#[test]
+fn a_byte_that_is_lost_and_waits_is_counted_once() {
+    let step = |what, size| Step { from_client: true, what, size, time: 0 };
+    let steps = [step(What::AckBeyond, 15), step(What::Data, 5), step(What::Snapped, 11), step(What::Again, 4)];
+    // The witness counts.
+    let (told, _) = run(&config(), &conversation(&steps, true));
+    assert_eq!(told.values().map(|told| told.retransmitted[0]).collect::<Vec<_>>(), [17]);
 }

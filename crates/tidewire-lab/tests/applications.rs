@@ -189,9 +189,7 @@ fn together(input: &Path, all: &[Wants]) -> (Vec<Calls>, Ledger) {
     let mut applications = Applications::new();
     let ids = all.iter().map(|wants| applications.add(application(wants, recorder::<false>(wants.habit))));
     let ids: Vec<_> = ids.map(|id| id.expect("settings are valid")).collect();
-    let outcome = unbounded(Capture::files([input]))
-        .run_with(applications)
-        .expect("settings are valid");
+    let outcome = unbounded(Capture::files([input])).run_with(applications).expect("settings are valid");
     assert!(outcome.ledger.closes());
     (ids.iter().map(|id| outcome.handler().get(*id).calls.clone()).collect(), outcome.ledger)
 }

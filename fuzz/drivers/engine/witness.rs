@@ -81,8 +81,7 @@ impl Witness {
         }
         let gaps: u64 = told.gaps[at].iter().filter(|gap| gap.cause.is_of_packets()).map(|gap| gap.bytes).sum();
         let placed = stats.reassembled_bytes + stats.retransmitted_bytes + stats.ignored_bytes + gaps;
-        // No byte is nowhere. One that overlaps unconfirmed and lost ranges at once can still be counted twice.
-        assert!(stats.payload_wire_bytes <= placed, "payload is accounted for: {stats:?} {:?}", told.gaps[at]);
+        assert!(stats.payload_wire_bytes == placed, "payload is accounted for: {stats:?} {:?}", told.gaps[at]);
         assert!(told.payload[at] <= stats.payload_wire_bytes);
         if stats.ignored_bytes > 0 && told.payload[at] == stats.payload_wire_bytes && self.list_max > 0 {
             assert!(!end.anomalies.is_empty(), "what is ignored has a reason: {stats:?}");

@@ -76,6 +76,14 @@ impl<H: Handler> Core<H> {
         }
     }
 
+    /// Notes an odd thing of the stream's first packet, which was not yet a stream then.
+    #[cold]
+    pub(crate) fn odd_at_beginning(&mut self, flow: &mut Flow, kind: AnomalyKind) {
+        let number = std::mem::replace(&mut self.number, flow.id);
+        self.odd_once(flow, kind);
+        self.number = number;
+    }
+
     /// Compares a packet's VLAN and tunnel ids with those of its direction.
     #[inline(always)]
     pub(crate) fn note_ids(&mut self, flow: &mut Flow, packet: &Key) {

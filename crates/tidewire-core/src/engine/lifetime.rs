@@ -207,7 +207,7 @@ impl<H: Handler> Engine<H> {
         self.core.apply(&mut flow, entry.class);
         self.core.open(&mut flow, &mut data);
         if entry.payload_bytes > 0 {
-            self.core.odd_once(&mut flow, crate::AnomalyKind::SynData);
+            self.core.odd_at_beginning(&mut flow, crate::AnomalyKind::SynData);
         }
         self.core.close(&mut flow, &mut data, reason);
     }

@@ -289,7 +289,7 @@ impl<H: Handler> Engine<H> {
         self.core.slot = slot;
         self.core.open(flow, data);
         if entry.payload_bytes > 0 {
-            self.core.odd_once(flow, AnomalyKind::SynData);
+            self.core.odd_at_beginning(flow, AnomalyKind::SynData);
         }
         slot
     }

@@ -292,13 +292,15 @@ impl<H: Handler> Core<H> {
             extra.waiting_bytes[at] += length.saturating_sub(inserted.repeated_bytes.max(before_next));
         }
         let mut has_room = true;
-        if length < wanted {
-            // What is not captured may wait already, from a packet before.
-            let rest = Incoming { start: start + length, length: wanted - length, ..Incoming::default() };
+        // What is not captured may wait already, from a packet before. (Before the next byte it was counted.)
+        let uncaptured = (start + length).max(expected);
+        let end = run.end as u64;
+        if uncaptured < end {
+            let rest = Incoming { start: uncaptured, length: end - uncaptured, ..Incoming::default() };
             let fresh = extra.queue[at].compare(&rest, &mut |_, _| {});
             extra.retransmitted_bytes[at] += rest.length - fresh;
             if !run.weak && fresh > 0 {
-                has_room = note_lost(&mut extra.lost[at], rest.start, run.end as u64, payload.cause);
+                has_room = note_lost(&mut extra.lost[at], rest.start, end, payload.cause);
             }
         }
         if extra.hole_segments[at] == 0 {
