@@ -289,10 +289,11 @@ impl<H: Handler> Core<H> {
         let mut is_confirmed = false;
         let passed = list.partition_point(|one| one.is_past(next));
         let decided = if believed.is_empty() { passed } else { list.len() };
-        for (index, one) in list[..decided].iter_mut().enumerate().filter(|(_, one)| one.pending > 0) {
+        for (index, one) in list[..decided].iter_mut().enumerate() {
             let (is_believed, is_whole) = one.is_in(believed);
-            if is_believed || index < passed {
-                is_confirmed |= is_whole && one.end <= acknowledged;
+            // Those whose packets have a fate, beyond a cutoff, speak for the others as well.
+            is_confirmed |= is_whole && one.end <= acknowledged;
+            if one.pending > 0 && (is_believed || index < passed) {
                 let fate = if is_believed { Fate::Tracked } else { Fate::BadChecksum };
                 self.ledger.settle_many(fate, std::mem::take(&mut one.pending).into());
             }
