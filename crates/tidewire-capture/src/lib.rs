@@ -26,6 +26,7 @@ mod error;
 mod filter;
 mod filtered;
 mod input;
+pub mod legible;
 mod limits;
 #[cfg(feature = "live")]
 pub mod live;

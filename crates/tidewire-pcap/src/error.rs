@@ -4,10 +4,13 @@
 
 use std::{ffi::c_char, ptr};
 
+use tidewire_capture::legible::is_hidden;
+
 /// What is said where there is no system's library.
 pub const NO_SYSTEM: &str = "the system's libpcap was not found: install it (Debian: libpcap0.8); TIDEWIRE_LIBPCAP, where it is set, must name its file";
 
-/// Writes a message, cut where it is too long; zeroes in it become spaces.
+/// Writes a message, cut where it is too long. Programs print it: what a terminal would obey or not show, in names that it
+/// quotes, becomes question marks, and zeroes become spaces.
 ///
 /// # Safety
 /// The buffer has `bytes` bytes, or is null.
@@ -15,11 +18,21 @@ pub unsafe fn write(buffer: *mut c_char, bytes: usize, message: &str) {
     if buffer.is_null() || bytes == 0 {
         return;
     }
+    let shown = |c: char| {
+        if c == '\0' {
+            ' '
+        } else if is_hidden(c) {
+            '?'
+        } else {
+            c
+        }
+    };
+    let message: String = message.chars().map(shown).collect();
     let mut end = message.len().min(bytes - 1);
     while !message.is_char_boundary(end) {
         end -= 1;
     }
-    let text: Vec<u8> = message.bytes().take(end).map(|byte| if byte == 0 { b' ' } else { byte }).collect();
+    let text = &message.as_bytes()[..end];
     // SAFETY: the buffer has room for the text and the zero behind it, as was computed.
     unsafe {
         ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast::<u8>(), text.len());
@@ -45,6 +58,7 @@ mod tests {
         assert_eq!(written(4, "four"), b"fou\0");
         assert_eq!(written(4, "zwö\0"), b"zw\0\x55", "no half character");
         assert_eq!(written(4, "a\0b"), b"a b\0");
+        assert_eq!(written(9, "a\x1b[2J\n\u{202e}b"), b"a?[2J??b\0");
         assert_eq!(written(0, "x"), b"");
         // SAFETY: null is allowed.
         unsafe { write(ptr::null_mut(), 256, "x") };

@@ -4,7 +4,7 @@ use caps::{CapSet, Capability, CapsHashSet};
 
 use super::{
     files::{self, Restricted},
-    system_calls,
+    sends, system_calls,
 };
 use crate::Error;
 
@@ -79,7 +79,8 @@ impl Confinement {
     }
 
     /// Confines the calling thread and all that it starts: files (Landlock), capabilities, and system calls (seccomp),
-    /// each with `no_new_privs`, so that no program that could be run brings privileges back.
+    /// each with `no_new_privs`, so that no program that could be run brings privileges back. Sockets that frames come from and
+    /// that are open by now (`AF_PACKET`, `AF_XDP`) send none from then on: open them before.
     ///
     /// # Errors
     /// [`Error::Kernel`]: with [`required`](Self::required), what could not be done; in any case where capabilities could
@@ -93,6 +94,11 @@ impl Confinement {
                 .missing
                 .push(format!("{others} threads that run already are not confined; confine before they start"));
         }
+        // Looked at before files are out of reach.
+        let capturing = sends::capturing().unwrap_or_else(|what| {
+            confined.missing.push(format!("packet sockets can still send frames: {what}"));
+            Vec::new()
+        });
         match files::restrict(&self.readable, &self.writable, self.terminal) {
             Ok(Restricted::Fully) => {}
             Ok(Restricted::Partly) => {
@@ -104,7 +110,7 @@ impl Confinement {
             Err(what) => confined.missing.push(format!("files are not restricted (Landlock): {what}")),
         }
         self.give_up_capabilities()?;
-        if let Err(what) = system_calls::restrict(self.kill) {
+        if let Err(what) = system_calls::restrict(self.kill, &capturing) {
             confined.missing.push(format!("system calls are not restricted (seccomp): {what}"));
         }
         match confined.missing.first() {

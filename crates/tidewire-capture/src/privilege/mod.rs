@@ -8,6 +8,7 @@ mod confine;
 mod files;
 mod inherit;
 mod needs;
+mod sends;
 mod system_calls;
 #[cfg(test)]
 mod tests;

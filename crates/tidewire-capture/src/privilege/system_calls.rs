@@ -1,11 +1,13 @@
 //! seccomp (seccomp(2)): only the system calls that a capture in progress makes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, os::fd::RawFd};
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Width, SeccompCmpOp as Is, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
 };
+
+use super::sends;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -69,7 +71,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_pipe2,
     // Sockets that are open already.
     libc::SYS_sendto,
-    libc::SYS_sendmsg,
     libc::SYS_recvfrom,
     libc::SYS_recvmsg,
     libc::SYS_accept4,
@@ -210,8 +211,8 @@ fn compiled(rules: Rules, otherwise: SeccompAction, found: SeccompAction) -> Mad
 }
 
 /// Restricts the calling thread, and all that it starts from now on. A call that is not allowed fails with `EPERM`, or
-/// with `kill` ends the process.
-pub(super) fn restrict(kill: bool) -> Result<(), String> {
+/// with `kill` ends the process. Through `capturing`, descriptors of sockets that frames come from, nothing is sent.
+pub(super) fn restrict(kill: bool, capturing: &[RawFd]) -> Result<(), String> {
     let refusal = if kill { SeccompAction::KillProcess } else { SeccompAction::Errno(libc::EPERM as u32) };
     let mut allowed = rules().map_err(|error| error.to_string())?;
     // Its arguments are out of a filter's sight; where it does not exist the C library uses clone(2).
@@ -221,7 +222,10 @@ pub(super) fn restrict(kill: bool) -> Result<(), String> {
     let programs = compiled(clone3, SeccompAction::Allow, without)
         .and_then(|clone3| Ok((clone3, compiled(allowed, refusal, SeccompAction::Allow)?)));
     let (clone3, allowed) = programs.map_err(|error| error.to_string())?;
-    // The second forbids to add any more.
+    // The last forbids to add any more.
     seccompiler::apply_filter(&clone3).map_err(|error| error.to_string())?;
+    if !capturing.is_empty() {
+        seccompiler::apply_filter(&sends::program(capturing)).map_err(|error| error.to_string())?;
+    }
     seccompiler::apply_filter(&allowed).map_err(|error| error.to_string())
 }

@@ -16,7 +16,7 @@ use tidewire_testing::InTime as _;
 use super::*;
 use crate::{
     live::{
-        LiveEngine, LiveSettings,
+        Interface, LiveEngine, LiveSettings,
         kernel::{KernelSettings, KernelSocketFilter, KernelXdp},
         open,
     },
@@ -173,6 +173,45 @@ fn a_capture_goes_on() {
     assert_eq!(maps[0].next_key(None).expect("listed"), None);
     assert!(fs::metadata(folder.join("frames")).expect("a file").len() > 42);
     println!("it went on");
+}
+
+/// Who takes over a capture does not get to speak: neither through its sockets, nor through a copy of one.
+#[test]
+fn nothing_is_sent_through_a_capture() {
+    if part().is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        if let Some(said) = child("nothing_is_sent_through_a_capture", folder.path()) {
+            assert!(said.contains("it stayed silent"), "{said}");
+        }
+        return;
+    }
+    if let Err(error) = tidewire_testing::privileged(own_namespace) {
+        println!("skipped: no network namespace of our own: {error}");
+        return;
+    }
+    assert!(Command::new("ip").args(["link", "set", "lo", "up"]).status_in_time().is_ok_and(|status| status.success()));
+    let sent = || Interface::find("lo").expect("it is there").counts.tx_packets;
+    let mut settings = LiveSettings::new(["lo"]);
+    (settings.engine, settings.ring_bytes, settings.workers) = (LiveEngine::Packet, 4 << 20, 3);
+    let live = open(&settings).expect("rings");
+    let sockets = sends::capturing().expect("there is /proc");
+    assert!(sockets.len() >= 3, "{sockets:?}");
+    let frame = [[0_u8; 12].as_slice(), &[0x88, 0xb5], &[0; 50]].concat();
+    let before = sent();
+    assert!(
+        sockets.iter().all(|socket| !attempt::send_through(*socket, &frame).is_empty()),
+        "it was not possible before"
+    );
+    assert!(sent() > before, "the frames went nowhere");
+    let sockets = sends::capturing().expect("there is /proc");
+    assert!(alone(&Confinement::new().confine().expect("possible")));
+    let before = sent();
+    for socket in sockets {
+        assert_eq!(attempt::send_through(socket, &frame), Vec::<&str>::new(), "{socket}");
+    }
+    assert_eq!(sent(), before);
+    drop(live);
+    println!("it stayed silent");
 }
 
 /// What an interface that comes back needs was prepared before.

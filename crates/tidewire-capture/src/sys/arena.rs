@@ -170,8 +170,7 @@ impl Place {
 /// Bytes of a page of memory.
 #[must_use]
 pub fn page_bytes() -> usize {
-    // SAFETY: takes no pointer; the value exists on every Linux.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    rustix::param::page_size()
 }
 
 fn checked(address: *mut c_void) -> io::Result<NonNull<u8>> {

@@ -2,7 +2,7 @@
 //!
 //! JUSTIFICATION: neither ptrace(2) nor memory that can be run has a wrapper in the standard library.
 
-use std::io;
+use std::{io, os::fd::RawFd};
 
 fn check(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -34,6 +34,30 @@ pub(crate) fn map_executable() -> io::Result<()> {
 pub(crate) fn change_user() -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { libc::syscall(libc::SYS_setresuid, 65_534, 65_534, 0) })
+}
+
+/// Sends a frame through a socket by each call that could: those that were not refused.
+pub(crate) fn send_through(number: RawFd, frame: &[u8]) -> Vec<&'static str> {
+    let mut part = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+    // SAFETY: the structure is integers and pointers, for which zeroes are valid.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+    let mut messages = libc::mmsghdr { msg_hdr: message, msg_len: 0 };
+    let (bytes, length) = (frame.as_ptr().cast(), frame.len());
+    // SAFETY: every pointer is to the slice, or to a local that says where it is, and none outlives the calls.
+    let results = unsafe {
+        [
+            ("write", libc::write(number, bytes, length) as i64),
+            ("writev", libc::writev(number, &raw const part, 1) as i64),
+            ("sendto", libc::send(number, bytes, length, 0) as i64),
+            ("sendmsg", libc::sendmsg(number, &raw const message, 0) as i64),
+            ("sendmmsg", libc::sendmmsg(number, &raw mut messages, 1, 0).into()),
+            ("dup", libc::dup(number).into()),
+            ("dup3", libc::dup3(number, 900, 0).into()),
+            ("fcntl", libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 900).into()),
+        ]
+    };
+    results.into_iter().filter(|(_, result)| *result >= 0).map(|(name, _)| name).collect()
 }
 
 /// A raw socket of a family.

@@ -1,13 +1,10 @@
 //! What several processes count, where all of them see it: a mapped file with a slot for each.
 //!
-//! JUSTIFICATION: the standard library does not tell whose process this is.
-//!
 //! `tidewire run` makes one, and each instance that it starts adds to its own slot without a system call. Words are whole
 //! and atomic; nobody trusts what another process wrote: texts are cut and cleaned, and figures are only shown.
 //!
 //! The file belongs to the user and nobody else can open it. Who shortens it while it is mapped ends the processes that
 //! count in it (`SIGBUS`), which the same user could do anyway.
-#![allow(unsafe_code)]
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -21,6 +18,7 @@ use std::{
 };
 
 use super::mapped::Mapped;
+use crate::legible::is_hidden;
 
 /// Slots of a board, at most: as many processes as a fan-out group has members (`PACKET_FANOUT_MAX`).
 pub const SLOTS_MAX: usize = 256;
@@ -111,8 +109,7 @@ impl Board {
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
-        // SAFETY: takes nothing and cannot fail.
-        let (metadata, own) = (file.metadata()?, unsafe { libc::geteuid() });
+        let (metadata, own) = (file.metadata()?, rustix::process::geteuid().as_raw());
         let wrong = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidData, what.to_owned()));
         if !metadata.is_file() {
             return wrong("not a regular file");
@@ -204,7 +201,7 @@ impl Slot<'_> {
         let places = self.words.get(COUNT_WORDS..).unwrap_or_default().iter();
         let all: Vec<u8> = places.flat_map(|word| word.load(Ordering::Acquire).to_le_bytes()).collect();
         let text = String::from_utf8_lossy(all.get(..bytes).unwrap_or_default());
-        let clean: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let clean: String = text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect();
         Some(clean).filter(|text| !text.is_empty())
     }
 }

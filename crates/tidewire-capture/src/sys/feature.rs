@@ -2,10 +2,9 @@
 //!
 //! JUSTIFICATION: `ioctl(2)` has no wrapper in the standard library, and its argument is an address.
 
-use std::{
-    io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-};
+use std::{io, os::fd::AsRawFd as _};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// A switch of an interface (`ethtool -K`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +47,7 @@ pub fn set_feature(interface: &str, feature: Feature, on: bool) -> io::Result<()
     let mut request = Request { name: [0; libc::IFNAMSIZ], value: &raw mut value, rest: [0; 2] };
     let place = request.name.get_mut(..interface.len()).filter(|place| place.len() < libc::IFNAMSIZ);
     place.ok_or(io::ErrorKind::InvalidInput)?.copy_from_slice(interface.as_bytes());
-    // SAFETY: takes no pointer.
-    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if socket < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     // SAFETY: the request is a whole `struct ifreq`, and the value it points to is what these commands take; both live
     // throughout the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };

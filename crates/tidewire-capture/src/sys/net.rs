@@ -1,13 +1,24 @@
 //! Network namespaces and packet sockets.
 //!
-//! JUSTIFICATION: neither has a wrapper in the standard library.
+//! JUSTIFICATION: some options of sockets, and the addresses of packet sockets, have no safe wrapper.
 #![allow(unsafe_code)]
 
 use std::{
     ffi::CString,
     io,
     mem::{size_of, zeroed},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    num::NonZeroU32,
+    os::fd::{AsRawFd, OwnedFd, RawFd},
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{
+        AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+        sockopt::{set_socket_linger, set_socket_recv_buffer_size_force},
+    },
 };
 
 /// Moves the calling thread into a network namespace of its own. It goes away with the thread, its children and its
@@ -20,11 +31,23 @@ pub fn own_namespace() -> io::Result<()> {
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
+/// The family of the socket with this number (`SO_DOMAIN`).
+///
+/// # Errors
+/// What the kernel says: `ENOTSOCK`, or `EBADF` where nothing has this number.
+pub fn socket_family(number: RawFd) -> io::Result<libc::c_int> {
+    let (mut family, mut length) = (0, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the pointers are to locals, the first of the length that the second says. What is no socket is refused.
+    check(unsafe {
+        libc::getsockopt(number, libc::SOL_SOCKET, libc::SO_DOMAIN, (&raw mut family).cast(), &raw mut length)
+    })?;
+    Ok(family)
+}
+
 /// The calling thread's number, as `ip link set … netns` takes it.
 #[must_use]
 pub fn thread_number() -> i32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::gettid() }
+    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -52,7 +75,7 @@ pub fn accept_no_checksum(socket: OwnedFd) -> io::Result<OwnedFd> {
 /// # Errors
 /// What the kernel says.
 pub fn grow_buffer(socket: OwnedFd, bytes: i32) -> io::Result<OwnedFd> {
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)?;
+    set_socket_recv_buffer_size_force(&socket, usize::try_from(bytes).unwrap_or(0))?;
     Ok(socket)
 }
 
@@ -61,7 +84,7 @@ pub fn grow_buffer(socket: OwnedFd, bytes: i32) -> io::Result<OwnedFd> {
 /// # Errors
 /// What the kernel says.
 pub fn reset_on_close(socket: OwnedFd) -> io::Result<OwnedFd> {
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_LINGER, &libc::linger { l_onoff: 1, l_linger: 0 })?;
+    set_socket_linger(&socket, Some(Duration::ZERO))?;
     Ok(socket)
 }
 
@@ -70,11 +93,9 @@ pub fn reset_on_close(socket: OwnedFd) -> io::Result<OwnedFd> {
 /// # Errors
 /// What the kernel says: root is needed.
 pub fn raw_socket(is_ipv6: bool, protocol: u8) -> io::Result<OwnedFd> {
-    let family = if is_ipv6 { libc::AF_INET6 } else { libc::AF_INET };
-    // SAFETY: takes no pointer.
-    let socket = check(unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol.into()) })?;
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+    let family = if is_ipv6 { AddressFamily::INET6 } else { AddressFamily::INET };
+    let protocol = NonZeroU32::new(protocol.into()).map(Protocol::from_raw);
+    Ok(socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?)
 }
 
 /// A packet socket on one interface: whole frames in and out.
@@ -88,19 +109,11 @@ impl PacketSocket {
     /// What the kernel says: root is needed.
     pub fn open(interface: &str) -> io::Result<Self> {
         let protocol = (libc::ETH_P_ALL as u16).to_be();
-        // SAFETY: takes no pointer.
-        let socket = check(unsafe {
-            libc::socket(
-                libc::AF_PACKET,
-                libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
-                // Nothing is received before it is bound.
-                0,
-            )
-        })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        // Without a protocol, nothing is received before it is bound.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32)?;
-        set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(64_i32 << 20))?;
+        set_socket_recv_buffer_size_force(&socket, 64 << 20)?;
         let name = CString::new(interface)?;
         // SAFETY: the name is a string that ends with a zero and lives throughout the call.
         let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
@@ -149,9 +162,8 @@ impl PacketSocket {
     /// # Errors
     /// What the kernel says.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
-        // SAFETY: pointer and length are those of a slice.
-        let sent = unsafe { libc::send(self.0.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
-        if sent == frame.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+        let sent = send(&self.0, frame, SendFlags::empty())?;
+        if sent == frame.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
     /// The next frame, or `None` when there is none within this time.
@@ -161,19 +173,18 @@ impl PacketSocket {
     pub fn receive(&self, wait_ms: i32) -> io::Result<Option<Vec<u8>>> {
         let mut frame = vec![0; 1 << 16];
         loop {
-            // SAFETY: pointer and length are those of a slice.
-            let got = unsafe { libc::recv(self.0.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
-            if got >= 0 {
-                frame.truncate(got as usize);
-                return Ok(Some(frame));
+            match recv(&self.0, frame.as_mut_slice(), RecvFlags::empty()) {
+                Ok((got, _)) => {
+                    frame.truncate(got);
+                    return Ok(Some(frame));
+                }
+                Err(Errno::WOULDBLOCK) => {}
+                Err(error) => return Err(error.into()),
             }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::WouldBlock {
-                return Err(error);
-            }
-            let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: the pointer is to one structure, as the count says.
-            if wait_ms == 0 || check(unsafe { libc::poll(&raw mut poll, 1, wait_ms) })? == 0 {
+            let most = u64::try_from(wait_ms)
+                .ok()
+                .map(|most| Timespec { tv_sec: (most / 1000) as i64, tv_nsec: (most % 1000 * 1_000_000) as i64 });
+            if wait_ms == 0 || poll(&mut [PollFd::new(&self.0, PollFlags::IN)], most.as_ref())? == 0 {
                 return Ok(None);
             }
         }

@@ -1,17 +1,17 @@
 //! Asking the kernel about network interfaces, and being told when they change.
 //!
-//! JUSTIFICATION: neither rtnetlink(7) nor netdevice(7)'s requests have a wrapper in the standard library.
+//! JUSTIFICATION: netdevice(7)'s requests (`device.rs`) have no wrapper.
 #![allow(unsafe_code)]
 
 use std::{
     io,
-    mem::{size_of, zeroed},
-    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
 
-fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType,
+    netlink::{self, SocketAddrNetlink},
+};
 
 mod device;
 
@@ -27,18 +27,9 @@ impl LinkSocket {
     /// # Errors
     /// What the kernel says.
     pub fn open(watch: bool) -> io::Result<Self> {
-        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | if watch { libc::SOCK_NONBLOCK } else { 0 };
-        // SAFETY: takes no pointer.
-        let socket = check(unsafe { libc::socket(libc::AF_NETLINK, flags, libc::NETLINK_ROUTE) })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        let socket = Self(unsafe { OwnedFd::from_raw_fd(socket) });
-        // SAFETY: the structure is plain integers, for which zeroes are valid.
-        let mut address: libc::sockaddr_nl = unsafe { zeroed() };
-        address.nl_family = libc::AF_NETLINK as u16;
-        address.nl_groups = if watch { libc::RTMGRP_LINK as u32 } else { 0 };
-        let length = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
-        // SAFETY: the pointer is to an address of the length given, which lives throughout the call.
-        check(unsafe { libc::bind(socket.0.as_raw_fd(), (&raw const address).cast(), length) })?;
+        let socket = Self::of(None, if watch { SocketFlags::NONBLOCK } else { SocketFlags::empty() })?;
+        let groups = if watch { libc::RTMGRP_LINK as u32 } else { 0 };
+        rustix::net::bind(&socket.0, &SocketAddrNetlink::new(0, groups))?;
         Ok(socket)
     }
 
@@ -47,7 +38,7 @@ impl LinkSocket {
     /// # Errors
     /// What the kernel says.
     pub fn generic() -> io::Result<Self> {
-        Self::of(libc::NETLINK_GENERIC)
+        Self::of(Some(netlink::GENERIC), SocketFlags::empty())
     }
 
     /// Opens one that tells of sockets (sock_diag(7)), for requests.
@@ -55,15 +46,13 @@ impl LinkSocket {
     /// # Errors
     /// What the kernel says.
     pub fn sockets() -> io::Result<Self> {
-        Self::of(libc::NETLINK_SOCK_DIAG)
+        Self::of(Some(netlink::SOCK_DIAG), SocketFlags::empty())
     }
 
-    fn of(kind: libc::c_int) -> io::Result<Self> {
-        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: takes no pointer.
-        let socket = check(unsafe { libc::socket(libc::AF_NETLINK, flags, kind) })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(socket) }))
+    /// Of rtnetlink where no protocol is named.
+    fn of(kind: Option<Protocol>, flags: SocketFlags) -> io::Result<Self> {
+        let flags = flags | SocketFlags::CLOEXEC;
+        Ok(Self(rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, kind)?))
     }
 
     /// Sends a request.
@@ -71,9 +60,8 @@ impl LinkSocket {
     /// # Errors
     /// What the kernel says.
     pub fn send(&self, request: &[u8]) -> io::Result<()> {
-        // SAFETY: pointer and length are those of a slice.
-        let sent = unsafe { libc::send(self.0.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
-        if sent == request.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+        let sent = rustix::net::send(&self.0, request, SendFlags::empty())?;
+        if sent == request.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
 
     /// Receives messages of the kernel into `room`, and says how many bytes.
@@ -81,9 +69,8 @@ impl LinkSocket {
     /// # Errors
     /// What the kernel says; `WouldBlock` where there is nothing, `ENOBUFS` where some were lost.
     pub fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: pointer and length are those of a slice.
-        let got = unsafe { libc::recv(self.0.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), 0) };
-        usize::try_from(got).map_err(|_| io::Error::last_os_error())
+        let (got, _) = rustix::net::recv(&self.0, room, RecvFlags::empty())?;
+        Ok(got)
     }
 }
 

@@ -6,8 +6,10 @@
 use std::{
     io,
     mem::{size_of, zeroed},
-    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
 };
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 pub use blocks::{Block, Blocks, Header};
 
@@ -48,11 +50,8 @@ impl RingSocket {
     /// # Errors
     /// What the kernel says: the capability CAP_NET_RAW is needed.
     pub fn open() -> io::Result<Self> {
-        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: takes no pointer.
-        let socket = check(unsafe { libc::socket(libc::AF_PACKET, flags, 0) })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(socket) }))
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        Ok(Self(socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?))
     }
 
     fn set<T>(&self, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {

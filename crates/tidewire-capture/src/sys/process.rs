@@ -9,11 +9,19 @@ use std::{
     io,
     mem::{size_of, zeroed},
     os::{
-        fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+        fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd},
         unix::process::CommandExt,
     },
     process::{Child, Command},
 };
+
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal},
+};
+
+pub use super::wait::processors;
+use super::wait::stay_on;
 
 /// `SIGCHLD`: a process that was started changed its state.
 pub const CHILD_CHANGED: i32 = libc::SIGCHLD;
@@ -50,14 +58,11 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
 /// # Errors
 /// What the system says: the program cannot be started, there is no such processor or group.
 pub fn start(command: &mut Command, group: i32, cpu: Option<usize>) -> io::Result<Child> {
-    // SAFETY: takes nothing and cannot fail.
-    let parent = unsafe { libc::getpid() };
+    let parent = getpid();
     command.process_group(group);
     let prepare = move || {
-        // SAFETY: takes no pointer.
-        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-        // SAFETY: takes nothing and cannot fail.
-        if unsafe { libc::getppid() } != parent {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        if getppid() != Some(parent) {
             // It ended before we asked to be told.
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
@@ -84,32 +89,6 @@ fn mask(how: libc::c_int) -> io::Result<libc::sigset_t> {
     if failed == 0 { Ok(set) } else { Err(io::Error::from_raw_os_error(failed)) }
 }
 
-/// Keeps the calling thread on one processor.
-fn stay_on(cpu: usize) -> io::Result<()> {
-    // SAFETY: the structure is plain integers, for which zeroes are valid.
-    let mut set: libc::cpu_set_t = unsafe { zeroed() };
-    if cpu >= libc::CPU_SETSIZE as usize {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    // SAFETY: the processor's number is within the set.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: the pointer is to a set of the size given.
-    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }).map(drop)
-}
-
-/// The processors that the calling thread may use, ascending.
-///
-/// # Errors
-/// What the kernel says; more than 1,024 processors.
-pub fn processors() -> io::Result<Vec<usize>> {
-    // SAFETY: the structure is plain integers, for which zeroes are valid.
-    let mut set: libc::cpu_set_t = unsafe { zeroed() };
-    // SAFETY: the pointer is to a set of the size given.
-    check(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) })?;
-    // SAFETY: each number is within the set.
-    Ok((0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
-}
-
 /// Sends a signal to a child. Once it was waited for nothing is sent: the number may be somebody else's.
 ///
 /// # Errors
@@ -118,8 +97,9 @@ pub fn send(child: &mut Child, signal: i32) -> io::Result<()> {
     if child.try_wait()?.is_some() {
         return Ok(());
     }
-    // SAFETY: takes no pointer; the process was not waited for, so that its number is still its own.
-    check(unsafe { libc::kill(child.id() as libc::pid_t, signal) }).map(drop)
+    let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
+    // It was not waited for, so that its number is still its own.
+    Ok(kill_process(Pid::from_child(child), signal)?)
 }
 
 /// Stops the calling process, as Ctrl-Z would have, until somebody continues it.
@@ -127,8 +107,7 @@ pub fn send(child: &mut Child, signal: i32) -> io::Result<()> {
 /// # Errors
 /// What the kernel says.
 pub fn stop_myself() -> io::Result<()> {
-    // SAFETY: takes no pointer.
-    check(unsafe { libc::raise(libc::SIGSTOP) }).map(drop)
+    Ok(kill_process(getpid(), Signal::STOP)?)
 }
 
 /// Signals as something to read. Threads that are started later do not get them either; programs that are started do.
@@ -154,18 +133,12 @@ impl Signals {
     /// # Errors
     /// What the kernel says.
     pub fn next(&self) -> io::Result<Option<i32>> {
-        // SAFETY: the structure is plain integers, for which zeroes are valid.
-        let mut info: libc::signalfd_siginfo = unsafe { zeroed() };
-        let bytes = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: the pointer is to a structure of the size given.
-        let got = unsafe { libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), bytes) };
-        match usize::try_from(got) {
-            Ok(got) if got == bytes => Ok(Some(info.ssi_signo as i32)),
-            Ok(_) => Ok(None),
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-                error => Err(error),
-            },
+        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        match rustix::io::read(&self.0, &mut info) {
+            // The number of the signal comes first (signalfd(2)).
+            Ok(got) if got == info.len() => Ok(info.first_chunk().map(|number| i32::from_ne_bytes(*number))),
+            Ok(_) | Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 }

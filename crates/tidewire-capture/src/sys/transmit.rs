@@ -1,12 +1,14 @@
 //! Sending whole frames, many in a system call, past the queueing discipline.
 //!
-//! JUSTIFICATION: `sendmmsg(2)` and packet sockets have no wrapper in the standard library.
+//! JUSTIFICATION: `sendmmsg(2)` and the addresses of packet sockets have no safe wrapper.
 
 use std::{
     io,
     mem::{size_of, zeroed},
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
 };
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// Most frames of a system call.
 pub const FRAMES_MAX: usize = 256;
@@ -25,13 +27,8 @@ impl Transmitter {
     /// What the kernel says: CAP_NET_RAW is needed.
     pub fn open(index: u32) -> io::Result<Self> {
         const PACKET_QDISC_BYPASS: i32 = 20;
-        // SAFETY: takes no pointer. Protocol 0: nothing is received.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if socket < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        // Without a protocol nothing is received.
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         let yes = 1_i32;
         let length = size_of::<i32>() as libc::socklen_t;
         // SAFETY: the pointer is to a value of the length given, which lives throughout the call. Failure only costs speed.

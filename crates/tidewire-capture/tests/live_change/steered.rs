@@ -10,6 +10,7 @@ use tidewire_capture::{
     live::{FanoutMode, LiveEngine, LiveSettings, Membership, Sharing},
     sys::net::PacketSocket,
 };
+use tidewire_steer::{Compiled, Program, Settings};
 
 use super::{
     groups::{fanout, members, play, sorted, steered, steering},
@@ -218,5 +219,78 @@ fn under_fire_of_several_processors_nothing_is_counted_twice_or_not_at_all() {
             assert!(copies.contains(&came.div_ceil(steered)) && came >= steered, "{text}: {came} of {steered}");
             println!("{text}: {steered} steered, {came} came, {dropped_by_program} dropped by the program");
         }
+    });
+}
+
+/// Programs at every limit of the language, made to exhaust the compiler, the kernel's verifier or the workers: each runs as
+/// it says, or is refused with a reason, soon; and who captures beside it loses nothing.
+#[test]
+fn hostile_programs_run_or_are_refused() {
+    let repeated = |step: &str, count: usize| vec![step; count].join(" >-> ");
+    let numbered = |step: fn(usize) -> String, count: usize| (0..count).map(step).collect::<Vec<_>>().join(" >-> ");
+    let nested = |open: &str, depth: usize, inner: &str| open.repeat(depth) + inner + &")".repeat(depth);
+    let mut programs = vec![
+        // As many paths as there are subsets of conditions: none may be followed twice.
+        numbered(|at| format!("when (any_bit ip_id {}) (inc {at})", 1 << (at % 16)), 16),
+        numbered(|at| format!("conditional (any_bit ip_id {}) (mark {at}) (put_state {at})", 1 << (at % 16)), 64),
+        numbered(|at| format!("when (has_state {at}) (put_state {})", at + 1), 200) + " >-> steer_flow",
+        numbered(|at| format!("par (port {at}) (steer_to {})", at % 4), 100),
+        // Nothing but drops, and drops of drops.
+        nested("inv (", 60, "udp"),
+        nested("par drop (", 60, "steer_flow"),
+        "drop >-> double_steer_ip >-> inv drop".to_owned(),
+        // Loads at the end of what there can be, and of every length.
+        numbered(|at| format!("par (steer_field {} {}) unit", 1900 + 8 * at, 1 + at % 8), 30),
+        "steer_field 1992 8".to_owned(),
+        "steer_field 65535 8".to_owned(),
+        "steer_field_symmetric 0 1999 1".to_owned(),
+        "filter (ip_tot_len >= 0xffffffff) >-> steer_to 0".to_owned(),
+        "steer_to 4294967295".to_owned(),
+        // Longer than anything may be.
+        "steer_flow >-> ".repeat(100_000) + "steer_flow",
+        nested("inv (", 100_000, "udp"),
+        format!("vlan_id_filter [{}]", vec!["7"; 50_000].join(",")),
+    ];
+    // Each length up to the compiler's limit and beyond it: where the kernel's own limit comes first, it must be said as well.
+    for count in [10, 100, 500, 1_000, 2_000, 5_000] {
+        programs.push(repeated("when (has_port 53) (mark 1)", count) + " >-> steer_flow");
+        programs.push(repeated("inc 63", count) + " >-> steer_flow");
+        programs.push(repeated("steer_flow", count));
+    }
+    inside(move || {
+        let (flows, rest) = play();
+        let all = [flows, rest].concat();
+        let mut beside = Rig::open(&settings(LiveEngine::Packet)).unwrap();
+        let (mut ran, mut refused) = (0, 0);
+        for text in programs {
+            let short: String = text.chars().take(60).collect();
+            let begun = Instant::now();
+            let opened = Program::parse(&text)
+                .and_then(|program| Compiled::new(&program, &Settings::default()))
+                .map_err(|error| error.to_string())
+                .and_then(|steering| {
+                    let sharing = Some(Sharing { members: None });
+                    let wanted = LiveSettings { sharing, steering: Some(steering), ..steered(40, "steer_flow") };
+                    (0..2).map(|_| Rig::open(&wanted)).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
+                });
+            let took = begun.elapsed();
+            assert!(took < PATIENCE, "{short}: {took:?}");
+            match opened {
+                Ok(mut rigs) => {
+                    ran += 1;
+                    rigs[0].send(&all);
+                    let got = taken(&mut rigs);
+                    assert_eq!(got.len() as u64 + sum(&rigs), all.len() as u64, "{short}: each frame has one place");
+                }
+                Err(message) => {
+                    refused += 1;
+                    assert!(message.len() > 20 && message.len() < 2_000, "{short}: {} bytes: {message}", message.len());
+                    println!("refused in {took:?}: {short}: {}", message.lines().next().unwrap_or_default());
+                    beside.send(&all);
+                }
+            }
+            assert_eq!(beside.take(all.len()).len(), all.len(), "{short}: who captures beside it loses frames");
+        }
+        assert!(ran > 10 && refused > 5, "{ran} ran, {refused} were refused");
     });
 }

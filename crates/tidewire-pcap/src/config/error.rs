@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use tidewire_capture::legible::is_hidden;
+
 /// Bytes of an error's text, at most: `PCAP_ERRBUF_SIZE` (pcap/pcap.h) without the zero at its end.
 pub const ERROR_BYTES_MAX: usize = 255;
 /// Of a path's end, this much is shown.
@@ -78,13 +80,9 @@ pub fn word(text: &str) -> String {
     shown
 }
 
-/// Control characters, and those that a terminal does not show or that turn the direction of writing, as a sign for them.
+/// Characters that a terminal obeys or does not show, as a sign for them.
 fn visible(character: char) -> char {
-    let is_hidden = matches!(
-        character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-    );
-    if character.is_control() || is_hidden { '?' } else { character }
+    if is_hidden(character) { '?' } else { character }
 }
 
 /// A text's last characters.

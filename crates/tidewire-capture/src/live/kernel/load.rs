@@ -351,7 +351,7 @@ fn verified(name: &str, reading: Reading, error: programs::ProgramError) -> Erro
         Reading::Socket => "Linux 5.12 (atomic operations)",
     };
     let lines: Vec<_> = log.trim().lines().collect();
-    let tail = lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join("\n");
-    let hint = format!("; it needs {needs}; the verifier's last lines:\n{tail}");
+    let tail = lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join(" | ");
+    let hint = format!("; it needs {needs}; the verifier's last lines: {tail}");
     Error::Kernel { what: format!("loading {name} into the kernel"), source: io_error, hint }
 }

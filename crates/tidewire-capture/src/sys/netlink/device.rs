@@ -5,10 +5,14 @@
 use std::{
     io,
     mem::zeroed,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
 };
 
-use super::check;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
 
 /// `ETHTOOL_GDRVINFO` (include/uapi/linux/ethtool.h).
 const DRIVER: u32 = 3;
@@ -32,10 +36,7 @@ impl DeviceSocket {
     /// # Errors
     /// What the kernel says.
     pub fn open() -> io::Result<Self> {
-        // SAFETY: takes no pointer.
-        let socket = check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(socket) }))
+        Ok(Self(socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?))
     }
 
     /// The name of an interface's driver, where it says one.

@@ -9,7 +9,12 @@ mod rings;
 use std::{
     io,
     mem::size_of,
-    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::{
+    fs::{MemfdFlags, ftruncate, memfd_create},
+    net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socket_with},
 };
 
 pub(crate) use rings::{FillRing, RxRing};
@@ -57,10 +62,7 @@ impl XskSocket {
     /// # Errors
     /// What the kernel says: `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` where it was built without.
     pub fn open() -> io::Result<Self> {
-        // SAFETY: takes no pointer.
-        let socket = check(unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })?;
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(socket) }))
+        Ok(Self(socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None)?))
     }
 
     /// Makes the first `bytes` of a place the memory that frames are put into, in chunks of this size (`XDP_UMEM_REG`).
@@ -187,9 +189,8 @@ impl XskSocket {
 
     /// Has the driver look at the fill ring, and the card, now.
     pub fn wake(&self) {
-        // SAFETY: an empty buffer; nothing is written.
-        unsafe { libc::recv(self.0.as_raw_fd(), std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
         // What it says (nothing there, busy, interface down) is told by other calls.
+        let _ = rustix::net::recv(&self.0, &mut [0_u8; 0], RecvFlags::DONTWAIT);
     }
 
     /// The error that the kernel noted for it, once; `ENETDOWN` when its interface is gone.
@@ -238,13 +239,8 @@ impl AsFd for XskSocket {
 /// # Errors
 /// What the kernel says.
 pub(crate) fn shared_memory(bytes: usize) -> io::Result<OwnedFd> {
-    let length = libc::off_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: the name is a string that ends with a zero and lives throughout the call.
-    let descriptor = check(unsafe { libc::memfd_create(c"tidewire-frames".as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    // SAFETY: takes no pointer.
-    check(unsafe { libc::ftruncate(descriptor.as_raw_fd(), length) })?;
+    let descriptor = memfd_create("tidewire-frames", MemfdFlags::CLOEXEC)?;
+    ftruncate(&descriptor, bytes as u64)?;
     Ok(descriptor)
 }
 
