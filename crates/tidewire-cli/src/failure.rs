@@ -5,7 +5,7 @@ use std::{
     io::{self, Write as _},
 };
 
-use tidewire::{CaptureError, Error};
+use tidewire::{CaptureError, Error, legible::legible};
 
 use crate::progress;
 
@@ -76,10 +76,11 @@ impl Display for Failure {
     }
 }
 
-/// Tells people something, on standard error. Where that cannot be written, the exit code has to do.
+/// Tells people something, on standard error and on one line: messages quote names of files, interfaces, filters and keys, which
+/// must not command the terminal or look like another message. Where that cannot be written, the exit code has to do.
 pub fn say(message: impl Display) {
     progress::remove();
-    let _ = writeln!(io::stderr(), "tidewire: {message}");
+    let _ = writeln!(io::stderr(), "tidewire: {}", legible(&message.to_string()));
 }
 
 impl From<Error> for Failure {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Mode, Stop, Stream};
+use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Mode, Stop, Stream, legible::is_hidden};
 
 use crate::{
     clock::Clock,
@@ -32,7 +32,7 @@ pub struct Options {
     #[arg(long, value_name = "ID", value_parser = crate::values::whole::<u64>, help_heading = "Stream")]
     stream: Option<u64>,
 
-    /// text: as it is, control characters as dots; hex: offsets, hexadecimal and text; raw: the bytes alone; json: one
+    /// text: as it is, control characters and those without a shape as dots; hex: offsets, hexadecimal and text; raw: the bytes alone; json: one
     /// object a piece, data in hexadecimal
     #[arg(
         long = "as",
@@ -221,7 +221,7 @@ impl Follow {
         for chunk in bytes.utf8_chunks() {
             // A carriage return before a line feed is part of the line's end.
             for c in chunk.valid().chars().filter(|&c| c != '\r') {
-                push(if c.is_control() && !matches!(c, '\n' | '\t') { '.' } else { c });
+                push(if is_hidden(c) && !matches!(c, '\n' | '\t') { '.' } else { c });
             }
             chunk.invalid().iter().for_each(|_| push('.'));
         }

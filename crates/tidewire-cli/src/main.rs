@@ -65,6 +65,7 @@ use clap::{
 };
 
 use failure::Failure;
+use tidewire::legible::legible;
 
 /// Flows and reassembled streams from capture files and interfaces
 #[derive(Parser, Debug)]
@@ -107,7 +108,7 @@ fn main() -> ExitCode {
     let words = join_stats(std::env::args_os().collect());
     let program = match parse(words) {
         Ok(program) => program,
-        Err(Ended::Clap(error)) => return ExitCode::from(explain(error)),
+        Err(Ended::Clap(error, words)) => return ExitCode::from(explain(error, words)),
         Err(Ended::Failure(failure)) => return ExitCode::from(failure.report()),
     };
     let result = match &program.command {
@@ -140,23 +141,20 @@ fn main() -> ExitCode {
 
 /// Why there is nothing to run: help was asked for, or something is wrong.
 enum Ended {
-    Clap(clap::Error),
+    /// With the words that were parsed.
+    Clap(clap::Error, Vec<OsString>),
     Failure(Failure),
 }
 
-impl From<clap::Error> for Ended {
-    fn from(error: clap::Error) -> Self {
-        Self::Clap(error)
-    }
-}
-
 /// Prints help, or what is wrong with the command line, and gives the exit code.
-fn explain(mut error: clap::Error) -> u8 {
+fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
+    let mut error = without_commands(error, words);
     if error.kind() == ErrorKind::UnknownArgument {
         // It says to put the word after `--`, where our filter expression stands.
         error.remove(ContextKind::Suggested);
     }
-    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| legible(&word.to_string_lossy()).into_owned()).collect();
     if let Some(hint) = habits::hint(&error, &words) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
@@ -168,15 +166,37 @@ fn explain(mut error: clap::Error) -> u8 {
     }
 }
 
+/// The same error with its quoted words [`legible`](tidewire::legible::legible): words can be names of files, which others chose.
+fn without_commands(error: clap::Error, words: Vec<OsString>) -> clap::Error {
+    let shown: Vec<OsString> = words.iter().map(|word| legible(&word.to_string_lossy()).into_owned().into()).collect();
+    if shown == words || !error.use_stderr() {
+        return error;
+    }
+    match definition().try_get_matches_from(&shown).and_then(|matches| Program::from_arg_matches(&matches)) {
+        Err(same) if same.kind() == error.kind() => same,
+        _ => definition().error(error.kind(), "an argument that contains control characters is invalid"),
+    }
+}
+
+fn definition() -> clap::Command {
+    config_file::with_undo(help::shortened(help::completed(Program::command())))
+}
+
 /// The command line, with what a configuration file adds to it.
 fn parse(words: Vec<OsString>) -> Result<Program, Ended> {
-    let command = config_file::with_undo(help::shortened(help::completed(Program::command())));
-    let matches = command.clone().try_get_matches_from(&words)?;
-    let matches = match configured(&command, &matches, &words).map_err(Ended::Failure)? {
-        Some(words) => command.clone().try_get_matches_from(words)?,
-        None => matches,
+    let command = definition();
+    let matches = match command.clone().try_get_matches_from(&words) {
+        Ok(matches) => matches,
+        Err(error) => return Err(Ended::Clap(error, words)),
     };
-    Ok(Program::from_arg_matches(&matches)?)
+    let (matches, words) = match configured(&command, &matches, &words).map_err(Ended::Failure)? {
+        Some(words) => match command.clone().try_get_matches_from(&words) {
+            Ok(matches) => (matches, words),
+            Err(error) => return Err(Ended::Clap(error, words)),
+        },
+        None => (matches, words),
+    };
+    Program::from_arg_matches(&matches).map_err(|error| Ended::Clap(error, words))
 }
 
 /// The words of the command line with those of `--config` before them.

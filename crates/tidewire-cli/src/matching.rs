@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf, sync::Arc};
 
 use clap::Args;
-use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream};
+use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream, legible::is_hidden};
 
 use crate::{
     clock::Clock,
@@ -378,7 +378,7 @@ fn quoted(text: &str) -> String {
 
 /// A pattern's name without what would upset a terminal.
 fn printable(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    name.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
 const COLUMNS: [Column; 7] = [

@@ -6,6 +6,7 @@ use std::{
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tidewire::legible::is_hidden;
 
 use crate::{failure::Failure, progress};
 
@@ -142,7 +143,8 @@ pub fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     }
 }
 
-/// Appends a JSON string, quotes included.
+/// Appends a JSON string, quotes included. What a terminal would obey or not show is escaped (RFC 8259 section 7), so that
+/// objects can be looked at, too.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for c in text.chars() {
@@ -152,8 +154,10 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
             '\n' => out.extend_from_slice(b"\\n"),
             '\r' => out.extend_from_slice(b"\\r"),
             '\t' => out.extend_from_slice(b"\\t"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
+            c if is_hidden(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
             c => {
                 let mut bytes = [0; 4];

@@ -7,6 +7,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use tidewire_capture::{
+    legible::legible,
     live::{
         Interface, InterfaceCounts,
         split::{Split, SplitCounts, SplitSettings},
@@ -259,7 +260,7 @@ fn print(out: &mut Out, options: &Options, counts: &SplitCounts, sent: &Sent) ->
         let share = 100.0 * count.packets as f64 / whole;
         let dropped =
             if sent.tx_dropped > 0 { format!(", {} dropped there", Count(sent.tx_dropped)) } else { String::new() };
-        line(&format!("  {name}"), count.packets, format!("{share:.1} %, {}{dropped}", Bytes(count.bytes)))?;
+        line(&format!("  {}", legible(name)), count.packets, format!("{share:.1} %, {}{dropped}", Bytes(count.bytes)))?;
     }
     if counts.unsteered.packets > 0 {
         line("  dropped by the program", counts.unsteered.packets, String::new())?;

@@ -2,12 +2,14 @@
 
 use std::{
     collections::VecDeque,
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::{self, Write},
-    path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use sha2::{Digest, Sha256};
+
+use super::folder::{Folder, Identity, identity};
 
 /// Bytes that gather for one file before they are written.
 const PIECE_BYTES: usize = 64 << 10;
@@ -32,8 +34,8 @@ struct Entry {
     /// What waits to be written.
     waiting: Vec<u8>,
     file: Option<File>,
-    /// Whether it exists, under its hidden name.
-    exists: bool,
+    /// Which file it is, under its hidden name, once it exists.
+    exists: Option<Identity>,
     bytes: u64,
     /// Whether bytes were lost: it can never be whole.
     spoiled: bool,
@@ -54,7 +56,7 @@ pub struct Written {
 
 /// The files of one worker.
 pub struct Files {
-    directory: PathBuf,
+    folder: Arc<Folder>,
     /// Whether each file has a hidden name until it is whole; not where the directory itself has.
     hides: bool,
     digests: bool,
@@ -74,10 +76,10 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files in `directory`, at most `open_max` of them open; each with a hidden name until it is whole, if it `hides`.
-    pub fn new(directory: PathBuf, hides: bool, digests: bool, open_max: usize) -> Self {
+    /// Files in `folder`, at most `open_max` of them open; each with a hidden name until it is whole, if it `hides`.
+    pub fn new(folder: Arc<Folder>, hides: bool, digests: bool, open_max: usize) -> Self {
         Self {
-            directory,
+            folder,
             hides,
             digests,
             open_max: open_max.max(1),
@@ -100,7 +102,7 @@ impl Files {
             name,
             waiting: Vec::new(),
             file: None,
-            exists: false,
+            exists: None,
             bytes: 0,
             spoiled: false,
             hash: self.digests.then(Sha256::new),
@@ -183,12 +185,11 @@ impl Files {
         let (name, bytes) = (std::mem::take(&mut entry.name), entry.bytes);
         let sha256 = entry.hash.take().map(|hash| hash.finalize().into());
         self.free.push(index);
-        let path = self.path(&name);
-        let shown =
-            written.and_then(|()| if self.hides { fs::rename(&path, self.directory.join(&name)) } else { Ok(()) });
+        let draft = self.draft(&name);
+        let shown = written.and_then(|()| if self.hides { self.folder.rename(&draft, &name) } else { Ok(()) });
         shown.inspect_err(|_| {
             // What is not whole is not left behind: it would only take the room that the index needs.
-            let _ = fs::remove_file(&path);
+            let _ = self.folder.remove(&draft);
         })?;
         Ok(Written { name, bytes, sha256 })
     }
@@ -200,8 +201,8 @@ impl Files {
         self.waiting_bytes -= std::mem::take(&mut entry.waiting).len();
         entry.turn = 0;
         let (name, exists) = (std::mem::take(&mut entry.name), entry.exists);
-        if exists {
-            let _ = fs::remove_file(self.path(&name));
+        if exists.is_some() {
+            let _ = self.folder.remove(&self.draft(&name));
         }
         self.free.push(index);
     }
@@ -212,7 +213,7 @@ impl Files {
         entry.turn = 0;
         let mut waiting = std::mem::take(&mut entry.waiting);
         self.waiting_bytes -= waiting.len();
-        let written = if waiting.is_empty() && entry.exists { Ok(()) } else { self.write(index, &waiting) };
+        let written = if waiting.is_empty() && entry.exists.is_some() { Ok(()) } else { self.write(index, &waiting) };
         if waiting.capacity() >= PIECE_BYTES + DIRECT_BYTES {
             waiting.clear();
             self.spare.push(waiting);
@@ -243,23 +244,25 @@ impl Files {
         while self.open >= self.open_max && self.oldest != NONE {
             self.close(self.oldest);
         }
-        let path = self.path(&self.entries[index as usize].name);
+        let draft = self.draft(&self.entries[index as usize].name);
         let entry = &mut self.entries[index as usize];
-        let mut options = OpenOptions::new();
         let file = match entry.exists {
-            true => options.append(true).open(path),
-            false => options.write(true).create(true).truncate(true).open(path),
-        }?;
-        entry.exists = true;
+            Some(identity) => self.folder.reopen(&draft, identity)?,
+            None => {
+                let file = self.folder.create(&draft)?;
+                entry.exists = Some(identity(&file)?);
+                file
+            }
+        };
         entry.file = Some(file);
         self.open += 1;
         self.link(index);
         Ok(())
     }
 
-    /// Where a file is while it is not whole.
-    fn path(&self, name: &str) -> PathBuf {
-        if self.hides { hidden(&self.directory, name) } else { self.directory.join(name) }
+    /// The name of a file while it is not whole.
+    fn draft(&self, name: &str) -> String {
+        if self.hides { self.folder.hidden(name) } else { name.to_owned() }
     }
 
     fn close(&mut self, index: u32) {
@@ -295,20 +298,21 @@ impl Files {
     }
 }
 
-/// The hidden name of a file, or of a directory, that is not complete.
-pub fn hidden(directory: &Path, name: &str) -> PathBuf {
-    directory.join(format!(".{name}.part"))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    fn folder(place: &tempfile::TempDir) -> Arc<Folder> {
+        Arc::new(Folder::open(place.path()).unwrap())
+    }
 
     /// More files than may be open, written in turn, in pieces of every size around the bounds.
     #[test]
     fn few_files_are_open_and_all_are_whole() {
         let directory = tempfile::tempdir().unwrap();
-        let mut files = Files::new(directory.path().to_owned(), true, true, 2);
+        let mut files = Files::new(folder(&directory), true, true, 2);
         let numbers: Vec<u32> = (0..5).map(|index| files.begin(format!("file{index}"))).collect();
         let mut expected = vec![Vec::new(); 5];
         for round in 0..40_usize {
@@ -340,16 +344,17 @@ mod tests {
     #[test]
     fn a_file_that_lost_bytes_is_not_shown() {
         let directory = tempfile::tempdir().unwrap();
-        let place = directory.path().join("place");
-        let mut files = Files::new(place.clone(), true, false, 2);
-        let (lost, whole) = (files.begin("lost".into()), files.begin("whole".into()));
+        let mut files = Files::new(folder(&directory), true, false, 2);
+        let (lost, whole) = (files.begin("place/lost".into()), files.begin("whole".into()));
         assert!(files.append(lost, &[0; PIECE_BYTES]).is_err());
-        fs::create_dir(&place).unwrap();
+        let places = ["place", ".place"].map(|name| directory.path().join(name));
+        places.iter().for_each(|place| fs::create_dir(place).unwrap());
         files.append(lost, b"more").unwrap();
         files.append(whole, b"all of it").unwrap();
         assert!(files.finish(lost).is_err());
         assert_eq!(files.finish(whole).unwrap().bytes, 9);
-        let left: Vec<_> = fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        places.iter().for_each(|place| fs::remove_dir(place).expect("nothing is in it"));
+        let left: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["whole"]);
         assert_eq!((files.open, files.waiting_bytes), (0, 0));
     }

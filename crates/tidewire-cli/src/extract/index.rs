@@ -1,15 +1,13 @@
 //! The index of the files: a line of JSON for each direction.
 
 use std::{
-    fs,
     io::{self, Write as _},
-    path::Path,
     sync::Arc,
 };
 
 use tidewire::{Direction, EndReason, FlowKey, Gap};
 
-use super::files::{self, Written};
+use super::{files::Written, folder::Folder};
 use crate::{
     clock::Clock,
     output::{self, Object, push_number},
@@ -64,9 +62,9 @@ impl Lines {
 }
 
 /// Writes the index, under a hidden name until it is whole.
-pub fn write(directory: &Path, lines: &[Line]) -> io::Result<()> {
-    let hidden = files::hidden(directory, INDEX);
-    let mut file = fs::File::create(&hidden)?;
+pub fn write(folder: &Folder, lines: &[Line]) -> io::Result<()> {
+    let hidden = folder.hidden(INDEX);
+    let mut file = folder.create(&hidden)?;
     let mut text = Vec::new();
     for line in lines {
         push_line(&mut text, line);
@@ -77,7 +75,7 @@ pub fn write(directory: &Path, lines: &[Line]) -> io::Result<()> {
     }
     file.write_all(&text)?;
     drop(file);
-    fs::rename(hidden, directory.join(INDEX))
+    folder.rename(&hidden, INDEX)
 }
 
 fn push_line(out: &mut Vec<u8>, line: &Line) {

@@ -1,9 +1,11 @@
 //! `tidewire extract`: each direction's bytes to a file, and an index beside them.
 
 mod files;
+mod folder;
 mod index;
 
 use std::{
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
     str::FromStr,
@@ -12,7 +14,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use rustix::process::{Resource, getrlimit};
-use tidewire::{Chunk, Direction, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream};
+use tidewire::{Chunk, Direction, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream, legible::legible};
 
 use crate::{
     failure::{self, Failure},
@@ -26,6 +28,7 @@ use crate::{
     units::{Bytes, counted},
 };
 use files::Files;
+use folder::Folder;
 use index::{INDEX, Line, Lines};
 
 /// A gap of more than this is not filled: nobody wants a terabyte of question marks for one forged segment.
@@ -226,11 +229,11 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
     let is_live = options.common.live.is_on();
     let place = Place::prepare(directory, options.force, is_live)?;
-    let session = Session::new(&options.common)?.writing(&place.working);
-    let sinks = if is_live { options.sinks(&place, &session.stop)? } else { Vec::new() };
+    let session = Session::new(&options.common)?.writing(&place.folder.by_handle());
+    let sinks = if is_live { options.sinks(directory, &place.folder, &session.stop)? } else { Vec::new() };
     let digests = options.digest == DigestName::Sha256;
     let make = |_| Extract {
-        files: Files::new(place.working.clone(), !place.staged, digests, open_max),
+        files: Files::new(Arc::clone(&place.folder), place.staged.is_none(), digests, open_max),
         fill: options.fill,
         stop: session.stop.clone(),
         lines: options.lines(&sinks),
@@ -247,7 +250,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         failure = failure.or(handler.failure);
     }
     all.gathered.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
-    let shown = if is_live { Ok(()) } else { index::write(&place.working, &all.gathered).and_then(|()| place.show()) };
+    let shown = if is_live { Ok(()) } else { index::write(&place.folder, &all.gathered).and_then(|()| place.show()) };
     if let Some(error) = failure.or(shown.err()) {
         let whole = counted(all.gathered.len() as u64, "direction is", "directions are");
         let name = directory.display();
@@ -260,10 +263,16 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 
 /// Where files are written, and where they are seen in the end.
 struct Place {
-    working: PathBuf,
-    shown: PathBuf,
-    /// Whether these differ: the whole directory is renamed at the end.
-    staged: bool,
+    folder: Arc<Folder>,
+    /// Where the whole directory is renamed at the end.
+    staged: Option<Staged>,
+}
+
+/// A directory with a hidden name beside the one that it will have.
+struct Staged {
+    parent: Folder,
+    hidden: String,
+    name: OsString,
 }
 
 impl Place {
@@ -272,6 +281,11 @@ impl Place {
     fn prepare(directory: &Path, force: bool, is_live: bool) -> Result<Self, Failure> {
         let name = directory.display();
         let cannot = |error: io::Error| Failure::Output(format!("{name}: cannot be made: {error}"));
+        if directory.is_symlink() && !directory.exists() {
+            return Err(Failure::Usage(format!(
+                "{name} is a link that leads nowhere; remove it, or name another directory"
+            )));
+        }
         if directory.exists() {
             if !directory.is_dir() {
                 return Err(Failure::Usage(format!("{name} is a file; -o names a directory")));
@@ -281,36 +295,38 @@ impl Place {
             if entries.next().is_some() && !force {
                 return Err(Failure::Usage(format!("{name} is not empty; choose another directory, or --force")));
             }
-            return Ok(Self { working: directory.to_owned(), shown: directory.to_owned(), staged: false });
+            let folder = Folder::open(directory);
+            let folder = folder.map_err(|error| Failure::Output(format!("{name}: cannot be used: {error}")))?;
+            return Ok(Self { folder: Arc::new(folder), staged: None });
         }
-        let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(cannot)?;
         let Some(last) = directory.file_name() else {
             return Err(Failure::Usage(format!("{name} is not a name for a directory")));
         };
-        let working = files::hidden(parent, &last.to_string_lossy());
+        let parent = folder::parent(directory).map_err(cannot)?;
         if is_live {
-            fs::create_dir(directory).map_err(cannot)?;
-            return Ok(Self { working: directory.to_owned(), shown: directory.to_owned(), staged: false });
+            return Ok(Self { folder: Arc::new(parent.make(last).map_err(cannot)?), staged: None });
         }
-        // One that an earlier run had no time to rename is not taken over.
-        let other = format!("{} is there already: is another run writing it? Otherwise remove it", working.display());
-        fs::create_dir(&working).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Failure::Usage(other),
-            _ => cannot(error),
-        })?;
-        Ok(Self { working, shown: directory.to_owned(), staged: true })
+        let hidden = parent.hidden(&last.to_string_lossy());
+        let folder = Arc::new(parent.make(&hidden).map_err(cannot)?);
+        Ok(Self { folder, staged: Some(Staged { parent, hidden, name: last.to_owned() }) })
     }
 
     /// Everything is whole: shows it.
     fn show(&self) -> io::Result<()> {
-        if self.staged { fs::rename(&self.working, &self.shown) } else { Ok(()) }
+        let Some(staged) = &self.staged else { return Ok(()) };
+        staged.parent.rename_new(&staged.hidden, &staged.name).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::other(format!(
+                "it is there by now, made by another; what was written is in {} beside it",
+                staged.hidden
+            )),
+            _ => error,
+        })
     }
 
     /// Nothing was read: leaves nothing behind.
     fn abandon(&self) {
-        if self.staged {
-            let _ = fs::remove_dir(&self.working);
+        if let Some(staged) = &self.staged {
+            let _ = staged.parent.remove_empty(&staged.hidden);
         }
     }
 }
@@ -327,10 +343,12 @@ impl Options {
     }
 
     /// Where lines of the index go as they come: to the index, and with --json to standard output.
-    fn sinks(&self, place: &Place, stop: &Stop) -> Result<Vec<Arc<Sink>>, Failure> {
-        let path = place.working.join(INDEX);
+    fn sinks(&self, directory: &Path, folder: &Folder, stop: &Stop) -> Result<Vec<Arc<Sink>>, Failure> {
+        let path = directory.join(INDEX);
         let cannot = |error| Failure::Output(format!("{}: cannot be written: {error}", path.display()));
-        let file = fs::File::create(&path).map_err(cannot)?;
+        // With --force, that of an earlier run, or a link: either goes, nothing is written through it.
+        let _ = folder.remove(INDEX);
+        let file = folder.create(INDEX).map_err(cannot)?;
         let mut sinks = vec![Sink::new::<Line>(Form::Json, &Layout::default(), None, stop, Box::new(file))];
         if self.json {
             sinks.push(Sink::stdout::<Line>(Form::Json, &Layout::default(), self.common.limit, stop));
@@ -351,8 +369,8 @@ impl Options {
         }
         let written = listed.filter(|line| line.written.is_some());
         rows::print(written, Form::Table, &Layout::default(), false, out)?;
-        let (files, name) = (counted(lines.files, "file", "files"), directory.display());
-        out.line(&format!("{files}, {} in {name}; {INDEX} lists them", Bytes(lines.bytes)))
+        let (files, name) = (counted(lines.files, "file", "files"), directory.display().to_string());
+        out.line(&format!("{files}, {} in {}; {INDEX} lists them", Bytes(lines.bytes), legible(&name)))
     }
 
     /// How many files may be open.

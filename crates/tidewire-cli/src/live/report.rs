@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use tidewire::{
     CaptureError, Ledger,
+    legible::legible,
     live::{
         Change, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport, KernelCounters, LiveReport, RingCounts,
         WorkerReport,
@@ -62,7 +63,7 @@ pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
     let mut lines: Vec<(String, u64, String)> = Vec::new();
     let mut line = |name: &str, count: u64, note: String| lines.push((name.to_owned(), count, note));
     for interface in &report.interfaces {
-        let name = &interface.name;
+        let name = &legible(&interface.name);
         let Some(counts) = &interface.counts else {
             line(name, 0, "the interface is gone, and its counts with it".into());
             continue;

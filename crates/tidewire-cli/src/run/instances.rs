@@ -2,14 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    env,
     ffi::{OsStr, OsString},
-    fs, io, mem,
+    io, mem,
     os::unix::{
         ffi::{OsStrExt as _, OsStringExt as _},
         process::{CommandExt as _, ExitStatusExt as _},
     },
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -26,6 +25,7 @@ use super::{
     heirs::{self, Of},
     instance::Instance,
     library::Folder,
+    place::{COUNTERS, NAMES, Place},
     program::before,
     settings::Variables,
 };
@@ -63,6 +63,8 @@ pub struct Instances {
     board: Board,
     /// Goes away with the instances.
     names: Option<Folder>,
+    /// Goes away after both.
+    _place: Place,
     pub all: Vec<Instance>,
     signals: Signals,
     guard: Guard,
@@ -78,8 +80,11 @@ impl Instances {
     /// Starts all, or none.
     pub fn start(recipe: &Recipe<'_>) -> Result<Self, Failure> {
         let input = |what: &str, error: io::Error| Failure::Input(format!("{what}: {error}"));
-        let (board, path) = board(recipe.count as usize).map_err(|error| input("no place for counters", error))?;
-        let names = recipe.by_name.then(|| Folder::find(recipe.library, path.with_extension("lib"))).transpose();
+        let place = Place::make().map_err(|error| input("no place for counters", error))?;
+        let path = place.path.join(COUNTERS);
+        let board =
+            Board::create(&path, recipe.count as usize).map_err(|error| input("no place for counters", error))?;
+        let names = recipe.by_name.then(|| Folder::find(recipe.library, place.path.join(NAMES))).transpose();
         let names = names.map_err(|error| input("no place for the library's names", error))?;
         // Before anything is started: no signal is lost in between.
         let signals = Signals::take().map_err(|error| input("no signals", error))?;
@@ -87,8 +92,17 @@ impl Instances {
         let guard = Guard::start().map_err(|error| input("no process to watch over the instances", error))?;
         strangers.push(guard.number());
         heirs::adopt().map_err(|error| input("programs that become daemons would be lost", error))?;
-        let mut instances =
-            Self { board, names, all: Vec::new(), signals, guard, strangers, unknown: BTreeMap::new(), failed: None };
+        let mut instances = Self {
+            board,
+            names,
+            _place: place,
+            all: Vec::new(),
+            signals,
+            guard,
+            strangers,
+            unknown: BTreeMap::new(),
+            failed: None,
+        };
         for number in 0..recipe.count as usize {
             let processor = recipe.processors.get(number % recipe.processors.len().max(1)).copied();
             let started = process::start(&mut recipe.command(number, &path, instances.names.as_ref()), 0, processor);
@@ -267,42 +281,6 @@ impl Drop for Instances {
 fn code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
-}
-
-/// A board that nobody else has, where memory is shared.
-fn board(slots: usize) -> io::Result<(Board, PathBuf)> {
-    let own = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
-    let mut result = Err(io::ErrorKind::NotFound.into());
-    for folder in own.into_iter().chain([PathBuf::from("/dev/shm"), env::temp_dir()]) {
-        sweep(&folder);
-        let path = folder.join(format!("{PREFIX}{}", std::process::id()));
-        result = Board::create(&path, slots).map(|board| (board, path));
-        if result.is_ok() {
-            break;
-        }
-    }
-    result
-}
-
-/// What boards' names begin with; the number of the process follows.
-const PREFIX: &str = "tidewire-run-";
-
-/// Takes away what runs that were killed have left, as far as they were ours.
-fn sweep(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        let (number, is_folder) = rest.strip_suffix(".lib").map_or((rest, false), |number| (number, true));
-        if !number.parse::<u32>().is_ok_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
-            continue;
-        }
-        // Somebody else's stays.
-        if is_folder {
-            Folder::remove(&entry.path());
-        } else {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
 }
 
 impl Recipe<'_> {

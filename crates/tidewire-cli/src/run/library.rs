@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const NAME: &str = "libtidewire_pcap.so";
 
 /// Under which programs ask for libpcap: Debian's name, and everybody else's.
-const NAMES: &[&str] = &["libpcap.so.0.8", "libpcap.so.1"];
+pub const NAMES: &[&str] = &["libpcap.so.0.8", "libpcap.so.1"];
 
 /// The drop-in library: named by a variable, beside this command, or where it is installed.
 pub fn find() -> Result<PathBuf, Failure> {

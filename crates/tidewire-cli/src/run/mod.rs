@@ -5,6 +5,7 @@ mod heirs;
 mod instance;
 mod instances;
 mod library;
+mod place;
 mod program;
 mod report;
 mod settings;

@@ -109,6 +109,18 @@ fn no_screen_is_too_small() {
     assert!(!drawn(&scrolled, 80, 24).contains("192.0.2.1:40000"));
 }
 
+/// Most characters may be in the name of an interface.
+#[test]
+fn names_on_the_screen_are_legible() {
+    let name = "a\u{1b}[2J\u{202e}b\u{9b}c";
+    let trouble = Some(format!("{name}: is gone"));
+    for snapshot in [Snapshot { interfaces: name.into(), ..busy() }, Snapshot { trouble, ..busy() }] {
+        let text = drawn(&snapshot, 100, 24);
+        assert!(text.contains("a\\u{1b}[2J\\u{202e}b\\u{9b}c"), "{text}");
+        assert!(!text.chars().any(|c| c != '\n' && tidewire::legible::is_hidden(c)), "{text}");
+    }
+}
+
 fn noted(port: u16, packets: u64, bytes: u64) -> Noted {
     let end = |host, port| Endpoint { address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)), port };
     let key = FlowKey {

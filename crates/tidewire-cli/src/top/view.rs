@@ -7,6 +7,8 @@ use ratatui::{
     widgets::Paragraph,
 };
 
+use tidewire::legible::legible;
+
 use super::snapshot::{Loss, Memory, Snapshot, Sort, Worker};
 use crate::units::{BitRate, Bytes, Count};
 
@@ -53,7 +55,7 @@ fn title(snapshot: &Snapshot, width: usize) -> Line<'static> {
     let seconds = snapshot.elapsed.as_secs();
     let time = format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     let right = if snapshot.paused { format!("paused {time}") } else { time };
-    let left = cut(&format!("tidewire top  {}", snapshot.interfaces), width.saturating_sub(right.len() + 1));
+    let left = cut(&format!("tidewire top  {}", legible(&snapshot.interfaces)), width.saturating_sub(right.len() + 1));
     let text = format!("{left}{right:>room$}", room = width.saturating_sub(left.chars().count()));
     Line::from(Span::styled(text, Style::new().add_modifier(Modifier::REVERSED)))
 }
@@ -195,7 +197,7 @@ fn flows(snapshot: &Snapshot, width: usize, room: usize) -> Vec<Line<'static>> {
 
 fn keys(snapshot: &Snapshot, width: usize) -> Line<'static> {
     if let Some(trouble) = &snapshot.trouble {
-        return Line::from(cut(trouble, width)).red();
+        return Line::from(cut(&legible(trouble), width)).red();
     }
     let long = "q quit   p pause   s sort   r reverse   arrows scroll";
     let text = if long.len() <= width { long } else { "q quit  p pause  s sort  r reverse" };

@@ -9,7 +9,10 @@ mod programs;
 
 use std::{
     env, fs,
-    os::unix::{fs::PermissionsExt as _, process::ExitStatusExt as _},
+    os::unix::{
+        fs::{PermissionsExt as _, symlink},
+        process::ExitStatusExt as _,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     thread,
@@ -223,14 +226,51 @@ fn no_instance_outlives_a_run_that_is_killed() {
 #[test]
 fn boards_do_not_stay() {
     let place = tempfile::tempdir().unwrap();
-    let stale = place.path().join("tidewire-run-4294967295");
-    fs::write(&stale, "left by a run that was killed").unwrap();
+    let stale = place.path().join(format!("tidewire-run-{:032x}", 7));
+    fs::create_dir_all(stale.join("lib")).unwrap();
+    fs::write(stale.join("counters"), "left by a run that was killed").unwrap();
+    symlink("/nonexistent", stale.join("lib/libpcap.so.1")).unwrap();
     let mut command =
         command(&["-n", "1", "sh", "-c", "echo $TIDEWIRE_COUNTERS; ls -l $TIDEWIRE_COUNTERS | cut -c1-10"]);
     let output = command.env("XDG_RUNTIME_DIR", place.path()).run_in_time().unwrap();
     let lines = printed(&output);
     assert!(lines[1].starts_with(place.path().to_str().unwrap()) && lines[0] == "-rw-------", "{lines:?}");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "{}", said(&output));
+}
+
+/// In a folder that everybody may write to, whatever others put there under names of ours.
+#[test]
+fn nothing_of_others_is_removed_or_followed() {
+    let [shared, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    let victims = ["libpcap.so.0.8", "libpcap.so.1", "counters"].map(|name| elsewhere.path().join(name));
+    victims.iter().for_each(|path| fs::write(path, "of another program").unwrap());
+    let names = ["4294967295.lib", "4294967295", "0000000000000000000000000000000a"];
+    for name in names {
+        symlink(elsewhere.path(), shared.path().join(format!("tidewire-run-{name}"))).unwrap();
+    }
+    let real = shared.path().join("tidewire-run-0000000000000000000000000000000b");
+    fs::create_dir(&real).unwrap();
+    symlink(elsewhere.path(), real.join("lib")).unwrap();
+    let kept = shared.path().join("tidewire-run-0000000000000000000000000000000c");
+    fs::create_dir(&kept).unwrap();
+    fs::write(kept.join("mine"), "").unwrap();
+    let run = || {
+        let mut command = command(&["-n", "1", "sh", "-c", "echo $TIDEWIRE_COUNTERS"]);
+        let output = command.env("XDG_RUNTIME_DIR", shared.path()).run_in_time().unwrap();
+        printed(&output).concat()
+    };
+    let (first, second) = (run(), run());
+    assert!(first.starts_with(shared.path().to_str().unwrap()), "{first}");
+    assert_ne!(first, second, "the name can be foreseen");
+    for path in &victims {
+        assert!(path.exists(), "{} was removed through a link", path.display());
+    }
+    assert!(kept.join("mine").exists());
+    // A folder whose entries others could replace is not used at all.
+    fs::set_permissions(shared.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let other = run();
+    assert!(!other.starts_with(shared.path().to_str().unwrap()), "{other}");
 }
 
 #[test]

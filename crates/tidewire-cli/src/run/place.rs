@@ -1,0 +1,155 @@
+//! Where a run keeps its counters and the library's names: a folder of its own, with a random name.
+//!
+//! The folders above it are often open to everybody (`/dev/shm`, `/tmp`), and the run may be root's. So nothing there has a name
+//! that can be foreseen, nothing is done by a path through a link, and what is removed was opened and looked at before.
+
+use std::{
+    env, io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{
+        AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, mkdirat, open, openat, statat,
+        unlinkat,
+    },
+    rand::{GetRandomFlags, getrandom},
+};
+
+/// What folders' names begin with; 128 random bits follow.
+const PREFIX: &str = "tidewire-run-";
+/// The file with the counters.
+pub const COUNTERS: &str = "counters";
+/// The folder with the library under libpcap's names.
+pub const NAMES: &str = "lib";
+/// Another run may take a new folder for one that was left, before it is locked.
+const TRIES: u32 = 16;
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
+
+/// A run's folder; goes away with this value. Locked while it lives, which is how others know that it is in use.
+#[derive(Debug)]
+pub struct Place {
+    pub path: PathBuf,
+    name: String,
+    parent: OwnedFd,
+    /// Holds the lock.
+    _folder: OwnedFd,
+}
+
+impl Place {
+    /// Makes one where memory is shared, and removes what runs of this user that were killed have left there.
+    ///
+    /// # Errors
+    /// No folder is fit for it: what was wrong with the last one.
+    pub fn make() -> io::Result<Self> {
+        let own = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
+        let mut result = Err(io::ErrorKind::NotFound.into());
+        for above in own.into_iter().chain([PathBuf::from("/dev/shm"), env::temp_dir()]) {
+            result = Self::make_in(&above);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+
+    fn make_in(above: &Path) -> io::Result<Self> {
+        let above = above.canonicalize()?;
+        trusted(&above)?;
+        let parent = open(&above, FOLDER, Mode::empty())?;
+        sweep(&parent);
+        for _ in 0..TRIES {
+            let name = random_name()?;
+            // Others may look into it: programs change their user before they load what they need.
+            mkdirat(&parent, &name, Mode::from_raw_mode(0o755))?;
+            let Ok(folder) = openat(&parent, &name, FOLDER, Mode::empty()) else { continue };
+            let is_ours = flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() && exists(&folder);
+            if is_ours {
+                return Ok(Self { path: above.join(&name), name, parent, _folder: folder });
+            }
+        }
+        Err(io::Error::other(format!("{}: another process removes what is made there", above.display())))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        remove(&self.parent, &self.name);
+    }
+}
+
+fn random_name() -> io::Result<String> {
+    let mut random = [0_u8; 16];
+    if getrandom(&mut random, GetRandomFlags::empty())? != random.len() {
+        return Err(io::Error::other("no random numbers"));
+    }
+    Ok(format!("{PREFIX}{:032x}", u128::from_ne_bytes(random)))
+}
+
+/// Whether a folder still has a name.
+fn exists(folder: &OwnedFd) -> bool {
+    fstat(folder).is_ok_and(|stat| stat.st_nlink > 0)
+}
+
+/// Refuses a folder whose entries others than this user and root could replace: programs load libraries from there. That of a
+/// sticky one may be written by anybody: its entries belong to who made them.
+fn trusted(folder: &Path) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    let foreign_root = foreign_root();
+    for above in folder.ancestors() {
+        let stat = statat(CWD, above, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_owned = stat.st_uid == 0 || stat.st_uid == own || Some(stat.st_uid) == foreign_root;
+        let is_closed = stat.st_mode & 0o022 == 0 || stat.st_mode & 0o1000 != 0;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory || !is_owned || !is_closed {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!(
+                    "{}: another user could replace what is made there; name a folder of your own in XDG_RUNTIME_DIR",
+                    above.display()
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The user to whom root's files seem to belong within a user namespace that does not have the machine's root
+/// (user_namespaces(7)); none elsewhere.
+fn foreign_root() -> Option<u32> {
+    let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
+    let is_whole = map.lines().any(|line| line.split_whitespace().take(2).eq(["0", "0"]));
+    let overflow = std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?;
+    overflow.trim().parse().ok().filter(|_| !is_whole)
+}
+
+/// Removes what runs of this user that were killed have left: folders with a name of ours that nobody holds a lock on.
+fn sweep(parent: &OwnedFd) {
+    let own = rustix::process::geteuid().as_raw();
+    let Ok(entries) = Dir::read_from(parent) else { return };
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        let is_name = name.strip_prefix(PREFIX).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        // What is no folder, or a link to one, is not opened.
+        let Some(folder) = openat(parent, name, FOLDER, Mode::empty()).ok().filter(|_| is_name) else { continue };
+        let is_own = fstat(&folder).is_ok_and(|stat: Stat| stat.st_uid == own);
+        if is_own && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            remove(parent, name);
+        }
+    }
+}
+
+/// Removes a run's folder and what runs make in it; what else is there stays, and the folder with it.
+fn remove(parent: &OwnedFd, name: &str) {
+    let Ok(folder) = openat(parent, name, FOLDER, Mode::empty()) else { return };
+    let _ = unlinkat(&folder, COUNTERS, AtFlags::empty());
+    if let Ok(names) = openat(&folder, NAMES, FOLDER, Mode::empty()) {
+        for name in super::library::NAMES {
+            let _ = unlinkat(&names, *name, AtFlags::empty());
+        }
+        let _ = unlinkat(&folder, NAMES, AtFlags::REMOVEDIR);
+    }
+    // Of another folder that came to have this name, no more than an empty one is lost.
+    let _ = unlinkat(parent, name, AtFlags::REMOVEDIR);
+}
