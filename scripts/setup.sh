@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh PURPOSE...: installs what is missing for the purposes named (build, test, programs, live, lab, bpf, fuzz, bench); says what it does.
 # setup.sh --list PURPOSE...: prints the packages of these purposes and installs nothing.
+# setup.sh --version TOOL: prints the version of a tool that is wanted.
 # The only place where packages are installed. Debian 12 (and what is derived from it); elsewhere it names what is needed.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -17,6 +18,28 @@ packages_for() {
     bench) echo libnids-dev softflowd nfdump argus-server tcpflow tshark tcpdump util-linux iproute2 strace libndpi-bin libndpi-dev valgrind ;;
     *) echo "setup.sh: unknown purpose '$1' (build, test, programs, live, lab, bpf, fuzz, bench)" >&2; return 2 ;;
   esac
+}
+
+# Tools that cargo builds, each in one version: what it finds must not depend on when it was installed.
+version_of() {
+  case "$1" in
+    cargo-deny) echo 0.20.2 ;;
+    *) echo "setup.sh: unknown tool '$1' (cargo-deny)" >&2; return 2 ;;
+  esac
+}
+
+# Into cargo's own folder (CARGO_HOME/bin), without optimisation: it is run for a second, and built for minutes.
+install_tool() {
+  local tool=$1 wanted log
+  wanted=$(version_of "$tool")
+  [ "$("$tool" --version 2>/dev/null || cargo "${tool#cargo-}" --version 2>/dev/null)" != "$tool $wanted" ] || return 0
+  echo "setup: building $tool $wanted (cargo install; once)" >&2
+  log=$(mktemp)
+  if ! cargo install --quiet --locked --force --debug "$tool" --version "$wanted" >"$log" 2>&1; then
+    tail -n 5 "$log" >&2; rm -f "$log"
+    echo "setup: $tool $wanted cannot be installed" >&2; return 1
+  fi
+  rm -f "$log"
 }
 
 install_missing() {
@@ -60,9 +83,12 @@ if [ "${1:-}" = --list ]; then
   exit
 fi
 
+if [ "${1:-}" = --version ]; then version_of "$2"; exit; fi
+
 wanted=() others=()
 for purpose in "$@"; do
   [ "$purpose" != build ] || check_toolchain
+  case "$purpose" in cargo-*) install_tool "$purpose"; continue ;; esac
   # Tests of a program that cannot be installed say so: none of these is needed for the others.
   if [ "$purpose" = programs ]; then read -ra others <<<"$(packages_for "$purpose")"; continue; fi
   read -ra names <<<"$(packages_for "$purpose")"

@@ -91,41 +91,64 @@ unsafe fn instructions<'a>(program: *const BpfProgram) -> Option<&'a [super::typ
     Some(unsafe { slice::from_raw_parts(program.instructions, program.length as usize) })
 }
 
-// SAFETY, of all blocks below: the pointers are the caller's, who keeps to the manual page.
 on! {
     pcap_dispatch(count: c_int, callback: Option<PacketHandler>, user: *mut u8) -> c_int, status::ERROR,
+        // SAFETY: the callback is the caller's and may be called with its pointer (pcap_loop(3PCAP)).
         |pcap, handle, live| unsafe { Live::read(pcap, handle, live, Amount::dispatch(count), callback, user) },
+        // SAFETY: the callback is the caller's and may be called with its pointer (pcap_loop(3PCAP)).
         |file| unsafe { Offline::read(pcap, handle, file, (count, false), callback, user) };
     pcap_loop(count: c_int, callback: Option<PacketHandler>, user: *mut u8) -> c_int, status::ERROR,
+        // SAFETY: the callback is the caller's and may be called with its pointer (pcap_loop(3PCAP)).
         |pcap, handle, live| unsafe { Live::read(pcap, handle, live, Amount::all(count), callback, user) },
+        // SAFETY: the callback is the caller's and may be called with its pointer (pcap_loop(3PCAP)).
         |file| unsafe { Offline::read(pcap, handle, file, (count, true), callback, user) };
     pcap_next(header: *mut PacketHeader) -> *const u8, ptr::null(),
-        |pcap, handle, live| unsafe { live.next(handle, header) }, |file| unsafe { file.next(handle, header) };
+        // SAFETY: the caller has room for a header there (pcap_next(3PCAP)).
+        |pcap, handle, live| unsafe { live.next(handle, header) },
+        // SAFETY: as above.
+        |file| unsafe { file.next(handle, header) };
     pcap_next_ex(header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int, status::ERROR,
+        // SAFETY: the caller has room for both pointers there (pcap_next_ex(3PCAP)).
         |pcap, handle, live| unsafe { live.next_ex(handle, header, bytes) },
+        // SAFETY: the caller has room for both pointers there (pcap_next_ex(3PCAP)).
         |file| unsafe { file.next_ex(handle, header, bytes) };
     pcap_stats(statistics: *mut Statistics) -> c_int, status::ERROR,
         |pcap, handle, live| match live.statistics() {
-            Ok(found) => { if !statistics.is_null() { unsafe { statistics.write(found) } } 0 }
+            Ok(found) => {
+                if !statistics.is_null() {
+                    // SAFETY: it is not null, and the caller has room for statistics there (pcap_stats(3PCAP)).
+                    unsafe { statistics.write(found) }
+                }
+                0
+            }
             Err(message) => handle.failed(&message),
         };
     pcap_setfilter(program: *mut BpfProgram) -> c_int, status::ERROR,
+        // SAFETY: it is a program that the caller made by pcap_compile, or null (pcap_setfilter(3PCAP)).
         |pcap, handle, live| live.set_filter(handle, unsafe { instructions(program) }),
+        // SAFETY: it is a program that the caller made by pcap_compile, or null (pcap_setfilter(3PCAP)).
         |file| file.set_filter(handle, unsafe { instructions(program) });
     pcap_setdirection(direction: c_int) -> c_int, status::ERROR,
         |pcap, handle, live| live.set_direction(handle, direction);
     pcap_inject(bytes: *const c_void, length: usize) -> c_int, status::ERROR,
+        // SAFETY: the caller says how many bytes are there (pcap_inject(3PCAP)).
         |pcap, handle, live| unsafe { live.inject(handle, bytes, length) };
     pcap_sendpacket(bytes: *const u8, length: c_int) -> c_int, status::ERROR,
         |pcap, handle, live| match usize::try_from(length) {
-            Ok(length) => if unsafe { live.inject(handle, bytes.cast(), length) } < 0 { status::ERROR } else { 0 },
+            Ok(length) => {
+                // SAFETY: the caller says how many bytes are there (pcap_inject(3PCAP)).
+                let sent = unsafe { live.inject(handle, bytes.cast(), length) };
+                if sent < 0 { status::ERROR } else { 0 }
+            }
             Err(_) => handle.failed("send: a packet has no negative length"),
         };
     pcap_compile(program: *mut BpfProgram, expression: *const c_char, optimize: c_int, mask: u32) -> c_int, status::ERROR,
+        // SAFETY: the caller has room for a program, and an expression that ends with a zero (pcap_compile(3PCAP)).
         |pcap, handle, live| unsafe { live.compile(handle, program, expression, optimize, mask) };
     pcap_datalink() -> c_int, status::ERROR, |pcap, _handle, live| live.datalink();
     pcap_datalink_ext() -> c_int, status::ERROR, |pcap, _handle, live| live.ask(system().pcap_datalink_ext, status::ERROR);
     pcap_list_datalinks(list: *mut *mut c_int) -> c_int, status::ERROR,
+        // SAFETY: the caller has room for a pointer there (pcap_list_datalinks(3PCAP)).
         |pcap, handle, live| unsafe { live.list_datalinks(handle, list) };
     pcap_set_datalink(link: c_int) -> c_int, status::ERROR, |pcap, handle, live| live.set_datalink(handle, link);
     pcap_snapshot() -> c_int, status::ERROR, |pcap, _handle, live| live.snapshot();
@@ -136,6 +159,7 @@ on! {
     pcap_file() -> *mut FILE, ptr::null_mut(), |pcap, _handle, _live| ptr::null_mut(),
         |file| {
             file.read_singly();
+            // SAFETY: the system's function, and a handle of its own.
             system().pcap_file.map_or(ptr::null_mut(), |function| unsafe { function(file.system()) })
         };
     pcap_fileno() -> c_int, -1, |pcap, _handle, live| live.descriptor();
@@ -147,12 +171,16 @@ on! {
         status::ACTIVATED
     };
     pcap_list_tstamp_types(list: *mut *mut c_int) -> c_int, status::ERROR,
+        // SAFETY: the caller has room for a pointer there (pcap_list_tstamp_types(3PCAP)).
         |pcap, handle, live| unsafe { live.list_stamps(handle, list) };
     pcap_dump_open(path: *const c_char) -> *mut Dumper, ptr::null_mut(),
+        // SAFETY: a handle of the system's, and a path of the caller's that ends with a zero.
         |pcap, handle, live| live.dump(handle, |shadow| unsafe { Some((system().pcap_dump_open?)(shadow, path)) });
     pcap_dump_open_append(path: *const c_char) -> *mut Dumper, ptr::null_mut(),
+        // SAFETY: a handle of the system's, and a path of the caller's that ends with a zero.
         |pcap, handle, live| live.dump(handle, |shadow| unsafe { Some((system().pcap_dump_open_append?)(shadow, path)) });
     pcap_dump_fopen(file: *mut FILE) -> *mut Dumper, ptr::null_mut(),
+        // SAFETY: a handle of the system's, and an open file of the caller's.
         |pcap, handle, live| live.dump(handle, |shadow| unsafe { Some((system().pcap_dump_fopen?)(shadow, file)) });
     pcap_getnonblock(error: *mut c_char) -> c_int, status::ERROR, |pcap, _handle, live| c_int::from(live.is_nonblocking());
 }

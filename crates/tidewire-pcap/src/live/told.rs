@@ -27,9 +27,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Has a handle tell its counts when the program ends, too.
 pub(super) fn remember(rings: &Arc<Mutex<Rings>>) {
     static REGISTERED: Once = Once::new();
-    // SAFETY: the function stays as long as this library, which calls what was registered when it is unloaded.
     REGISTERED.call_once(|| {
         // Where that fails, what is told last is what was told before.
+        // SAFETY: the function stays as long as this library, which calls what was registered when it is unloaded.
         let _ = unsafe { libc::atexit(at_exit) };
     });
     let mut telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
