@@ -4,7 +4,13 @@
 //! JUSTIFICATION: neither AF_XDP's socket options nor its mapped rings have a wrapper in the standard library.
 #![allow(unsafe_code)]
 
+mod cursor;
 mod rings;
+
+/// What loom has its own of (`sanitize/`).
+mod atomic {
+    pub(super) use std::sync::atomic::{AtomicU32, Ordering};
+}
 
 use std::{
     io,

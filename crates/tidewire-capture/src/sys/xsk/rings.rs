@@ -3,7 +3,11 @@ use std::{
     mem::size_of,
     os::fd::{AsRawFd, BorrowedFd},
     ptr::NonNull,
-    sync::atomic::{AtomicU32, Ordering},
+};
+
+use super::{
+    atomic::{AtomicU32, Ordering},
+    cursor::{Consumer, Producer},
 };
 
 /// One buffer with a frame, or a part of it, in it (`struct xdp_desc`).
@@ -83,11 +87,11 @@ impl<T: Copy> Mapped<T> {
         self.word(self.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 
-    /// The item of a number that counts round.
-    fn item(&self, number: u32) -> NonNull<T> {
-        let index = (number & (self.entries - 1)) as usize;
-        // SAFETY: the index is below the number of entries, which the mapping has room for.
-        unsafe { self.base.add(self.items + index * size_of::<T>()).cast() }
+    /// The item of an entry.
+    fn item(&self, entry: u32) -> NonNull<T> {
+        let entry = (entry & (self.entries - 1)) as usize;
+        // SAFETY: the entry is below the number of entries, which the mapping has room for.
+        unsafe { self.base.add(self.items + entry * size_of::<T>()).cast() }
     }
 }
 
@@ -102,31 +106,25 @@ impl<T> Drop for Mapped<T> {
 #[derive(Debug)]
 pub(crate) struct FillRing {
     ring: Mapped<u64>,
-    /// What is in the ring up to here; the kernel sees it after the producer index is written.
-    next: u32,
+    cursor: Producer,
 }
 
 impl FillRing {
     pub(super) fn map(socket: BorrowedFd<'_>, offsets: &libc::xdp_ring_offset, entries: u32) -> io::Result<Self> {
         let ring = Mapped::map(socket, offsets, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, entries)?;
-        let next = ring.producer().load(Ordering::Relaxed);
-        Ok(Self { ring, next })
+        let cursor = Producer::new(entries, ring.producer());
+        Ok(Self { ring, cursor })
     }
 
     /// Gives these buffers, by any byte in them. Returns how many there was room for.
     pub fn push(&mut self, buffers: &[u64]) -> usize {
-        // Acquire: the kernel has read what it consumed, before it is written over.
-        let consumed = self.ring.consumer().load(Ordering::Acquire);
-        let room = self.ring.entries - self.next.wrapping_sub(consumed).min(self.ring.entries);
-        let count = buffers.len().min(room as usize);
-        for buffer in buffers.iter().take(count) {
-            // SAFETY: the item is inside the mapping, and the kernel reads none behind the producer's number.
-            unsafe { self.ring.item(self.next).write(*buffer) };
-            self.next = self.next.wrapping_add(1);
-        }
-        // Release: the items are written before the kernel sees the number.
-        self.ring.producer().store(self.next, Ordering::Release);
-        count
+        let Self { ring, cursor } = self;
+        cursor.push(ring.producer(), ring.consumer(), buffers.len(), |entry, item| {
+            if let Some(buffer) = buffers.get(item) {
+                // SAFETY: the item is inside the mapping, and the kernel reads none behind the producer's number.
+                unsafe { ring.item(entry).write(*buffer) };
+            }
+        })
     }
 
     /// Whether the driver waits to be woken up before it looks at this ring.
@@ -139,58 +137,49 @@ impl FillRing {
 #[derive(Debug)]
 pub(crate) struct RxRing {
     ring: Mapped<Descriptor>,
-    /// The oldest that was read and not released.
-    released: u32,
-    /// The next to be read.
-    next: u32,
-    /// The first that the kernel had not yet written when we looked.
-    known: u32,
+    cursor: Consumer,
 }
 
 impl RxRing {
     pub(super) fn map(socket: BorrowedFd<'_>, offsets: &libc::xdp_ring_offset, entries: u32) -> io::Result<Self> {
         let ring: Mapped<Descriptor> = Mapped::map(socket, offsets, libc::XDP_PGOFF_RX_RING, entries)?;
-        let at = ring.consumer().load(Ordering::Relaxed);
-        Ok(Self { ring, released: at, next: at, known: at })
+        let cursor = Consumer::new(entries, ring.consumer());
+        Ok(Self { ring, cursor })
     }
 
     /// How many there are to be read.
     pub fn available(&mut self) -> u32 {
-        // Acquire: the items were written before the number.
-        self.known = self.ring.producer().load(Ordering::Acquire);
-        self.known.wrapping_sub(self.next)
+        self.cursor.available(self.ring.producer())
     }
 
     /// The `index`-th to be read, of those that [`available`](Self::available) counted.
     pub fn peek(&self, index: u32) -> Option<Descriptor> {
-        (index < self.known.wrapping_sub(self.next)).then(|| self.read(self.next.wrapping_add(index)))
+        self.cursor.peek(index).map(|entry| self.read(entry))
     }
 
     /// The next `count` have been read.
     pub fn advance(&mut self, count: u32) {
-        self.next = self.next.wrapping_add(count.min(self.known.wrapping_sub(self.next)));
+        self.cursor.advance(count);
     }
 
     /// The `index`-th of those that were read and not released.
     pub fn held(&self, index: u32) -> Option<Descriptor> {
-        (index < self.held_count()).then(|| self.read(self.released.wrapping_add(index)))
+        self.cursor.held(index).map(|entry| self.read(entry))
     }
 
     /// How many were read and not released.
     pub fn held_count(&self) -> u32 {
-        self.next.wrapping_sub(self.released)
+        self.cursor.held_count()
     }
 
     /// The kernel may write over the oldest `count` that were read.
     pub fn release(&mut self, count: u32) {
-        self.released = self.released.wrapping_add(count.min(self.held_count()));
-        // Release: they have been read before the kernel sees the number.
-        self.ring.consumer().store(self.released, Ordering::Release);
+        self.cursor.release(self.ring.consumer(), count);
     }
 
     /// How many entries the kernel cannot use, as far as we looked: not yet read, or not released.
     pub fn used(&self) -> u32 {
-        self.known.wrapping_sub(self.released)
+        self.cursor.used()
     }
 
     /// How many entries there are.
@@ -198,8 +187,8 @@ impl RxRing {
         self.ring.entries
     }
 
-    fn read(&self, number: u32) -> Descriptor {
+    fn read(&self, entry: u32) -> Descriptor {
         // SAFETY: the item is inside the mapping; between the released and the known the kernel does not write.
-        unsafe { self.ring.item(number).read() }
+        unsafe { self.ring.item(entry).read() }
     }
 }
