@@ -33,12 +33,13 @@ fn store(slot: &[AtomicU64], at: usize, value: u64) {
 /// Makes an entry in a slot that has none (`sum`: of an IPv6 key, in the addresses' place). False where it has one, or somebody
 /// else makes one.
 pub(super) fn make(slot: &[AtomicU64], key: &Key, sum: u64, kind: u64, tick: u32) -> bool {
-    let Some(rest) = slot.get(word::REST) else { return false };
+    let (Some(rest), Some(begun)) = (slot.get(word::REST), slot.get(word::BEGUN)) else { return false };
     let state = rest.load(Acquire);
     if state > FREED || rest.compare_exchange(state, BUSY, AcqRel, Acquire).is_err() {
         return false;
     }
-    store(slot, word::BEGUN, CLOSED);
+    // Exchanges, so that they stand in one order with what programs add that came too late for the entry before.
+    begun.swap(CLOSED, AcqRel);
     store(slot, word::ADDRESSES, if key.address.is_some() { sum } else { key.addresses });
     for (at, part) in key.address.into_iter().flatten().enumerate() {
         store(slot, word::ADDRESS + at, part);
@@ -50,7 +51,7 @@ pub(super) fn make(slot: &[AtomicU64], key: &Key, sum: u64, kind: u64, tick: u32
     store(slot, word::PASSED_KIND, kind << KIND_AT);
     store(slot, word::REST, key.rest);
     // From here on it can be counted into.
-    store(slot, word::BEGUN, 0);
+    begun.swap(0, AcqRel);
     true
 }
 

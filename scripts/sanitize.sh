@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# sanitize.sh [loom|miri|tsan ...]: what model checkers and sanitisers find in the parts that share memory; all of them without a
+# word. loom runs on the toolchain that there is; the other two need a nightly one, with miri and rust-src, which are
+# added to it here. Each says what it does not look at.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+scripts/setup.sh build
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(loom miri tsan)
+target=$(rustc -vV | sed -n 's/^host: //p')
+
+nightly() {
+  if ! command -v rustup >/dev/null || ! rustup toolchain list | grep -q '^nightly'; then
+    echo "sanitize: $1 needs a nightly toolchain: rustup toolchain install nightly" >&2; return 1
+  fi
+  rustup component add --toolchain nightly "${@:2}" >/dev/null
+}
+
+for part in "${parts[@]}"; do
+  case "$part" in
+    loom)
+      # Rings of AF_XDP, and the protocol by which directions are cut off and ended: every order of steps of two or three threads.
+      echo "sanitize: loom: rings, and the cut-off protocol"
+      cargo test --quiet --manifest-path sanitize/Cargo.toml --target-dir target/sanitize --release
+      ;;
+    miri)
+      # No system calls but memory's: what reads headers that others wrote, the rings' memory, and the pure crates' own structures.
+      nightly Miri miri rust-src
+      echo "sanitize: Miri: memory of rings, headers, tables, trees (no sockets, no programs in the kernel, no C libraries)"
+      export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-permissive-provenance" PROPTEST_CASES=4
+      cargo +nightly miri test --locked --target-dir target/miri -p tidewire-wire --lib
+      cargo +nightly miri test --locked --target-dir target/miri -p tidewire-core --lib -- flow:: defrag::tests::vectors near slab index
+      cargo +nightly miri test --locked --target-dir target/miri -p tidewire-capture --lib -- sys::packet::blocks sys::arena legible
+      ;;
+    tsan)
+      # Threads that share tables, counters and blocks.
+      nightly ThreadSanitizer rust-src
+      echo "sanitize: ThreadSanitizer: tables shared with programs in the kernel, counters of tidewire run, workers"
+      export RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR=target/tsan
+      cargo +nightly test --locked -Zbuild-std --target "$target" --profile quick -p tidewire-capture --lib -- \
+        kernel sys::board sys::mapped xsk
+      cargo +nightly test --locked -Zbuild-std --target "$target" --profile quick -p tidewire --test runs
+      ;;
+    *) echo "sanitize: unknown part '$part' (loom, miri, tsan)" >&2; exit 2 ;;
+  esac
+done
+echo "sanitize: passed"
