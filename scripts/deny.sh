@@ -8,7 +8,7 @@ if ! scripts/setup.sh cargo-deny; then
   echo "deny: SKIPPED: licences, sources and advisories of dependencies: no cargo-deny $wanted here" >&2
   exit 0
 fi
-cargo deny --locked check licenses sources bans
+cargo deny --locked check licenses sources
 # Of two attempts, the second with what was fetched before.
 if timeout 120 cargo deny --locked fetch db >/dev/null 2>&1; then
   cargo deny --locked check advisories
