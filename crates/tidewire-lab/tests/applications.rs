@@ -12,8 +12,8 @@ use std::{
 };
 
 use tidewire::{
-    Application, Applications, Block, Capture, ChecksumMode, Chunk, Datagram, Direction, EndReason, Fate, Gap, Handler,
-    Ledger, Stream, StreamPacket,
+    Application, Applications, Block, Capture, Chunk, Datagram, Direction, EndReason, Fate, Gap, Handler, Ledger,
+    Stream, StreamPacket,
 };
 use tidewire_capture::Filter;
 use tidewire_lab::generate::{Worst, concurrent, impair, worst};
