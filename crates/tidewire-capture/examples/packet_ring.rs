@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ring_bytes = arguments.next().map_or(Ok(64), |text| text.parse::<usize>())? << 20;
     let plan = Plan::new(&LiveSettings { ring_bytes, ..LiveSettings::new([&interface]) })?;
     let arena = Arena::reserve(plan.place_bytes())?;
-    let place = arena.place(0, plan.place_bytes())?;
+    let place = arena.take(plan.place_bytes())?;
     let group = plan.open(&Interface::find(&interface)?, 0, &Filters::default(), vec![vec![place]])?;
     let mut ring = group.rings.into_iter().flatten().next().ok_or("a ring")?;
     let (mut frames, mut waits) = (Vec::<Frame>::new(), 0_u64);

@@ -26,7 +26,7 @@ impl Block {
     /// The frames and their memory.
     #[must_use]
     pub fn batch(&self) -> Batch<'_> {
-        Batch { memory: self.bytes(), frames: &self.frames }
+        Batch { memory: self.bytes().into(), frames: &self.frames }
     }
 
     /// The bytes that this block holds on to, frames included.
@@ -55,7 +55,7 @@ impl Block {
     pub(crate) fn retain(&mut self, mut wanted: impl FnMut(&Frame, &[u8]) -> bool) {
         let Self { memory, start, end, frames } = self;
         let memory = memory.get(*start..*end).unwrap_or_default();
-        frames.retain(|frame| wanted(frame, Batch { memory, frames: &[] }.bytes(frame)));
+        frames.retain(|frame| wanted(frame, Batch { memory: memory.into(), frames: &[] }.bytes(frame)));
     }
 
     /// Begins with `bytes`, so placed that what is read after them begins at a page of memory: the kernel copies

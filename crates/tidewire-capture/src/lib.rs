@@ -52,7 +52,7 @@ pub use filter::{FilterEnding, FilterHook};
 pub use filtered::Filtered;
 pub use merge::Merge;
 pub use reader::Reader;
-pub use tidewire_core::{Batch, ChecksumStatus, Frame};
+pub use tidewire_core::{Batch, ChecksumStatus, Frame, Memory};
 pub use tidewire_wire::LinkType;
 
 use std::path::PathBuf;

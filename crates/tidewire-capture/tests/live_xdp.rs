@@ -84,7 +84,7 @@ impl Capture {
             .map(|worker| {
                 let rings = plan.rings(worker);
                 let arena = Arena::reserve(rings * bytes).unwrap();
-                let places = (0..rings).map(|ring| arena.place(ring * bytes, bytes).unwrap()).collect();
+                let places = (0..rings).map(|_| arena.take(bytes).unwrap()).collect();
                 (arena, places)
             })
             .unzip();

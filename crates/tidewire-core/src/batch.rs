@@ -1,3 +1,5 @@
+use std::fmt;
+
 use tidewire_wire::LinkType;
 
 /// What the source of a frame knows of its transport checksum, beside the bytes.
@@ -41,11 +43,66 @@ pub struct Frame {
     pub checksum: ChecksumStatus,
 }
 
+/// Memory of which only parts may be read: that of rings, to which the kernel writes beside the frames that it handed over.
+pub trait Parts: Sync {
+    /// These bytes, where all of them may be read and stay as they are for as long as `self` is borrowed.
+    fn part(&self, at: usize, bytes: usize) -> Option<&[u8]>;
+}
+
+/// The memory that a batch's frames point into.
+#[derive(Clone, Copy)]
+pub struct Memory<'a>(Kind<'a>);
+
+#[derive(Clone, Copy)]
+enum Kind<'a> {
+    Whole(&'a [u8]),
+    Parts(&'a dyn Parts),
+}
+
+impl<'a> Memory<'a> {
+    /// Memory that may be read in part.
+    #[must_use]
+    pub fn of(parts: &'a dyn Parts) -> Self {
+        Self(Kind::Parts(parts))
+    }
+
+    /// These bytes; `None` where there are none, or some of them may not be read.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, at: usize, bytes: usize) -> Option<&'a [u8]> {
+        match self.0 {
+            Kind::Whole(memory) => memory.get(at..at.checked_add(bytes)?),
+            Kind::Parts(parts) => parts.part(at, bytes),
+        }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Memory<'a> {
+    fn from(memory: &'a [u8]) -> Self {
+        Self(Kind::Whole(memory))
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Memory<'a> {
+    fn from(memory: &'a Vec<u8>) -> Self {
+        Self(Kind::Whole(memory))
+    }
+}
+
+impl fmt::Debug for Memory<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Kind::Whole(memory) => write!(f, "Memory({} bytes)", memory.len()),
+            Kind::Parts(_) => f.write_str("Memory(parts)"),
+        }
+    }
+}
+
 /// Frames that lie in one borrowed piece of memory: a block of a ring, or of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// The memory that all frames point into.
-    pub memory: &'a [u8],
+    pub memory: Memory<'a>,
     /// The frames, in the order of capture.
     pub frames: &'a [Frame],
 }
@@ -55,7 +112,6 @@ impl<'a> Batch<'a> {
     #[must_use]
     #[inline]
     pub fn bytes(&self, frame: &Frame) -> &'a [u8] {
-        let at = frame.at as usize;
-        self.memory.get(at..at + frame.captured_bytes as usize).unwrap_or_default()
+        self.memory.get(frame.at as usize, frame.captured_bytes as usize).unwrap_or_default()
     }
 }

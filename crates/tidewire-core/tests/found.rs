@@ -107,7 +107,7 @@ fn waver(config: Config, cutoffs: [u64; 2], more: Vec<Seg>) -> Wavering {
         memory.extend(bytes);
     }
     let mut engine = Engine::new(config, Share::ALL, Wavering { cutoffs, ..Wavering::default() });
-    engine.process(&Batch { memory: &memory, frames: &frames });
+    engine.process(&Batch { memory: (&memory).into(), frames: &frames });
     engine.finish();
     engine.into_parts().0
 }

@@ -125,7 +125,7 @@ fn run_frames<H: Handler>(packets: &[Vec<u8>], workers: u32, handler: impl Fn() 
     let mut ledger = Ledger::default();
     let handlers = (0..workers).map(|index| {
         let mut engine = Engine::new(config(), Share { index, count: workers }, handler());
-        engine.process(&Batch { memory: &memory, frames: &frames });
+        engine.process(&Batch { memory: (&memory).into(), frames: &frames });
         engine.finish();
         let (handler, own) = engine.into_parts();
         ledger.add(&own);

@@ -58,7 +58,7 @@ fn run(capture: &[u8], config: Config) -> Collector {
             origin: 0,
             checksum: ChecksumStatus::Unknown,
         };
-        engine.process(&Batch { memory: capture, frames: &[frame] });
+        engine.process(&Batch { memory: capture.into(), frames: &[frame] });
         at += 16 + length as usize;
     }
     engine.finish();

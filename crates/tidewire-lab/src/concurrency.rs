@@ -234,7 +234,7 @@ impl Feed {
     }
 
     fn flush(&mut self) {
-        let batch = Batch { memory: &self.memory, frames: &self.frames };
+        let batch = Batch { memory: (&self.memory).into(), frames: &self.frames };
         let before = thread_cpu_ns();
         self.engine.process(&batch);
         self.cpu_ns += thread_cpu_ns() - before;

@@ -293,6 +293,7 @@ impl Tests {
     fn find() -> Self {
         let mut files = Vec::new();
         sources(&root().join("crates"), &mut files);
+        sources(&root().join("sanitize"), &mut files);
         let text = |path: &PathBuf| fs::read_to_string(path).expect("a source is UTF-8");
         Self(files.iter().map(text).filter(|text| text.contains("#[test]")).collect())
     }

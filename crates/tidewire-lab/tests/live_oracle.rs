@@ -69,7 +69,7 @@ fn frame_of(at: usize, bytes: &[u8], number: u64) -> Frame {
 fn engine_says<'a>(packets: impl IntoIterator<Item = &'a [u8]>, checksum: ChecksumMode) -> Collector {
     let mut engine = Engine::new(Config { checksum, ..Config::default() }, Share::ALL, Collector::default());
     for (number, packet) in (1..).zip(packets) {
-        engine.process(&Batch { memory: packet, frames: &[frame_of(0, packet, number)] });
+        engine.process(&Batch { memory: packet.into(), frames: &[frame_of(0, packet, number)] });
     }
     engine.finish();
     assert!(engine.ledger().closes());

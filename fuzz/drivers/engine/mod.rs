@@ -71,7 +71,7 @@ fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
             engine.set_classifier(Box::new(Classes));
         }
         for frames in script.frames.chunks(settings.batch) {
-            engine.process(&Batch { memory: &script.memory, frames });
+            engine.process(&Batch { memory: (&script.memory).into(), frames });
         }
         engine.finish();
         assert_eq!(engine.buffered_bytes(), 0, "what was charged is given back");

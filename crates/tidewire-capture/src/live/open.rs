@@ -88,8 +88,6 @@ fn interfaces(settings: &LiveSettings) -> Result<Vec<Interface>, Error> {
 /// What is common to all engines: each worker's arena and rings, and the interfaces with their programs.
 struct Opening {
     arenas: Vec<Arc<Arena>>,
-    /// Of each arena, what has been given out.
-    used: Vec<usize>,
     rings: Vec<Vec<Box<dyn Ring>>>,
     connected: Vec<Connected>,
 }
@@ -104,19 +102,16 @@ impl Opening {
             hint: "; ask for smaller rings".into(),
         })?;
         let rings = arenas.iter().map(|_| Vec::new()).collect();
-        Ok(Self { used: vec![0; arenas.len()], arenas, rings, connected: Vec::new() })
+        Ok(Self { arenas, rings, connected: Vec::new() })
     }
 
     /// Places of `bytes` each for a worker's rings on an interface.
-    fn places(&mut self, worker: usize, rings: usize, bytes: usize) -> Result<Vec<Place>, Error> {
+    fn places(&self, worker: usize, rings: usize, bytes: usize) -> Result<Vec<Place>, Error> {
         let failed = |source| Error::Kernel { what: "dividing the rings' memory".into(), source, hint: String::new() };
-        let (Some(arena), Some(used)) = (self.arenas.get(worker), self.used.get_mut(worker)) else {
+        let Some(arena) = self.arenas.get(worker) else {
             return Err(Error::Setting(format!("there is no worker {worker}")));
         };
-        let places = (0..rings).map(|ring| arena.place(*used + ring * bytes, bytes));
-        let places = places.collect::<Result<Vec<_>, _>>().map_err(failed)?;
-        *used += rings * bytes;
-        Ok(places)
+        (0..rings).map(|_| arena.take(bytes).map_err(failed)).collect()
     }
 
     fn add<R: Ring + 'static>(&mut self, by_worker: Vec<Vec<R>>, connected: Connected) {

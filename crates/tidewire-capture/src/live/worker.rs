@@ -6,12 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Batch, Frame, Shunt};
+use tidewire_core::{Batch, Frame, Memory, Shunt};
 
 use super::{Membership, Ring, RingCounts, TrafficDirection};
 use crate::{
     ClassicInstruction, Error, filter,
-    sys::{arena::Arena, wait},
+    sys::{
+        arena::{Arena, View},
+        wait,
+    },
 };
 
 mod lines;
@@ -34,6 +37,8 @@ const ROUND_TIME: Duration = Duration::from_millis(1);
 /// The rings of one worker.
 pub struct Worker {
     arena: Arc<Arena>,
+    /// The same, to be read as far as rings hold frames there.
+    view: View,
     lines: Vec<Line>,
     /// Handed over and not released.
     batch: Vec<Frame>,
@@ -64,6 +69,7 @@ impl Worker {
     #[must_use]
     pub fn new(arena: Arc<Arena>, rings: Vec<Box<dyn Ring>>, place: (usize, usize), window: Duration) -> Self {
         Self {
+            view: View::new(&arena),
             arena,
             lines: rings.into_iter().map(Line::new).collect(),
             batch: Vec::new(),
@@ -107,7 +113,7 @@ impl Worker {
         }
         let frames = self.batch.len();
         let begun = Instant::now();
-        take(&Batch { memory: self.arena.bytes(), frames: &self.batch });
+        take(&Batch { memory: Memory::of(&self.view), frames: &self.batch });
         self.round_frames = round(self.round_frames, frames, begun.elapsed());
         self.release();
         frames
@@ -126,7 +132,7 @@ impl Worker {
     /// Everything that was gathered and not released, in order of time as far as rings were in time.
     #[must_use]
     pub fn batch(&self) -> Batch<'_> {
-        Batch { memory: self.arena.bytes(), frames: &self.batch }
+        Batch { memory: Memory::of(&self.view), frames: &self.batch }
     }
 
     /// How long to sleep before asking to be woken up, as the rings see it ([`Ring::rest`]): where frames come fast but one by

@@ -120,6 +120,9 @@ impl<T: radix::Item> Buffers<T> {
 #[inline(always)]
 fn ask_for(batch: &Batch<'_>, frame: &Frame) {
     let at = frame.at as usize;
-    prefetch(batch.memory, at);
-    prefetch(batch.memory, at + 40);
+    for at in [at, at + 40] {
+        if let Some(byte) = batch.memory.get(at, 1) {
+            prefetch(byte, 0);
+        }
+    }
 }

@@ -38,7 +38,7 @@ impl Pile {
     }
 
     fn batch(&self) -> Batch<'_> {
-        Batch { memory: &self.memory, frames: &self.frames }
+        Batch { memory: (&self.memory).into(), frames: &self.frames }
     }
 
     fn order(&self, key: Key) -> Vec<u32> {

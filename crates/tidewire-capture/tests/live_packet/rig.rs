@@ -94,10 +94,7 @@ impl Rig {
         let mut rings: Vec<Vec<Box<dyn tidewire_capture::live::Ring>>> = arenas.iter().map(|_| Vec::new()).collect();
         let (mut steered_out, mut groups) = (Vec::new(), Vec::new());
         for (number, name) in settings.interfaces.iter().enumerate() {
-            let place = |arena: &std::sync::Arc<Arena>| {
-                let first = number * plan.rings();
-                (first..first + plan.rings()).map(|ring| arena.place(ring * bytes, bytes).unwrap()).collect()
-            };
+            let place = |arena: &std::sync::Arc<Arena>| (0..plan.rings()).map(|_| arena.take(bytes).unwrap()).collect();
             let places = arenas.iter().map(place).collect();
             let group = plan.open(&Interface::find(name)?, number as u16, filters, places)?;
             groups.push(group.number);

@@ -258,7 +258,7 @@ impl<H: Handler> Feed<H> {
             origin: 0,
             checksum: self.checksum,
         };
-        self.engine.process(&Batch { memory: &bytes[..captured], frames: &[frame] });
+        self.engine.process(&Batch { memory: (&bytes[..captured]).into(), frames: &[frame] });
     }
 
     /// An IP packet at a time.
@@ -360,7 +360,7 @@ pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<
     for index in 0..workers {
         let mut engine = Engine::new(config.clone(), Share { index, count: workers }, Witness::default());
         for group in frames.chunks(7) {
-            engine.process(&Batch { memory: &memory, frames: group });
+            engine.process(&Batch { memory: (&memory).into(), frames: group });
         }
         engine.finish();
         let (witness, own) = engine.into_parts();

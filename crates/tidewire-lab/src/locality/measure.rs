@@ -138,7 +138,7 @@ fn run(
         let begun = thread_cpu_ns();
         ring.gather(trace, arrived);
         let gathered = thread_cpu_ns();
-        let batch = Batch { memory: &ring.memory, frames: &ring.frames };
+        let batch = Batch { memory: (&ring.memory).into(), frames: &ring.frames };
         let sorted;
         if let Some(sorter) = sorter {
             sorter.order(&batch, &mut order);

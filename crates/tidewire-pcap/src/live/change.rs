@@ -8,7 +8,7 @@ use std::{
 };
 
 use tidewire_capture::{
-    ClassicInstruction, Error,
+    ClassicInstruction, Error, Memory,
     live::{Change, Interface, TrafficDirection},
 };
 
@@ -33,10 +33,9 @@ pub(super) struct Sieve {
 
 impl Sieve {
     /// Leaves out what does not pass; how many packets.
-    pub(super) fn apply(&self, memory: &[u8], packets: &[Packet], order: &mut Order) -> usize {
+    pub(super) fn apply(&self, memory: Memory<'_>, packets: &[Packet], order: &mut Order) -> usize {
         order.retain(packets, |packet| {
-            let at = packet.at as usize;
-            let bytes = memory.get(at..at + packet.captured_bytes as usize).unwrap_or_default();
+            let bytes = memory.get(packet.at as usize, packet.captured_bytes as usize).unwrap_or_default();
             self.passes(bytes, packet.wire_bytes)
         })
     }

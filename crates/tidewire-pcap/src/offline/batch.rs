@@ -69,7 +69,7 @@ impl Batch {
 
     /// Puts the packets in order.
     pub fn sort(&mut self, sorter: &mut Sorter) {
-        sorter.order(&tidewire_capture::Batch { memory: &self.memory, frames: &self.frames }, &mut self.order);
+        sorter.order(&tidewire_capture::Batch { memory: (&self.memory).into(), frames: &self.frames }, &mut self.order);
     }
 
     /// Whether it was sorted.

@@ -32,8 +32,9 @@ use trouble::Trouble;
 const EMPTY_MAX: u32 = 64;
 
 /// A block whose frames were noted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug)]
 struct Held {
+    block: Block,
     /// Noted and not given back.
     frames: usize,
     /// Whether all of its frames were noted.
@@ -64,11 +65,9 @@ pub struct PacketRing {
     /// The sockets of the interface, and which of them this is.
     members: Arc<Members>,
     member: usize,
-    /// Blocks of which frames were noted and not all given back, in order; the first one's index.
+    /// Blocks of which frames were noted and not all given back, in order.
     held: VecDeque<Held>,
-    oldest: u32,
-    /// The last one; of it, frames to be noted, and where the next one's header is.
-    block: Block,
+    /// Of the last one, frames to be noted, and where the next one's header is.
     left: u32,
     at: u32,
     /// Blocks behind these that are known to be full.
@@ -99,8 +98,6 @@ impl PacketRing {
             members,
             member,
             held: VecDeque::new(),
-            oldest: 0,
-            block: Block::EMPTY,
             left: 0,
             at: 0,
             ahead: Cell::new(0),
@@ -113,23 +110,14 @@ impl PacketRing {
         })
     }
 
-    /// The index of the block behind those that are held.
-    fn next(&self) -> u32 {
-        (self.oldest + self.held.len() as u32) % self.blocks.count()
-    }
-
     /// Goes on to the next block where the last one is read; whether there is a frame to note.
     fn has_frame(&mut self) -> bool {
         while self.left == 0 {
-            // All blocks held: the next one is the oldest, which was read before.
-            if self.held.len() >= self.blocks.count() as usize {
-                return false;
-            }
-            let Some(block) = self.blocks.ready(self.next()) else { return false };
-            (self.block, self.left, self.at) = (block, block.frames, block.first);
+            let Some(block) = self.blocks.take() else { return false };
+            (self.left, self.at) = (block.frames, block.first);
             self.ahead.set(self.ahead.get().saturating_sub(1));
             self.sift.begin_block();
-            self.held.push_back(Held { frames: 0, complete: block.frames == 0 });
+            self.held.push_back(Held { frames: 0, complete: block.frames == 0, block });
         }
         true
     }
@@ -151,17 +139,18 @@ impl PacketRing {
 
     /// Notes frames of the last block until there are so many, or it is read.
     fn note_of_block(&mut self, frames: &mut Vec<Frame>, most: usize) {
-        let (block, is_sifted) = (self.block, !self.sift.is_over());
+        let is_sifted = !self.sift.is_over();
         let (mut at, mut left) = (self.at, self.left);
+        let Some(Held { block, .. }) = self.held.back() else { return };
         while left > 0 && frames.len() < most {
             left -= 1;
-            let Some(header) = self.blocks.header(&block, at) else {
+            let Some(header) = self.blocks.header(block, at) else {
                 self.counts.failed += 1 + u64::from(std::mem::take(&mut left));
                 break;
             };
-            if is_sifted && !self.is_wanted(at) {
+            if is_sifted && !is_wanted(&self.sift, &self.blocks, block, at, self.marks.link) {
                 self.counts.sifted += 1;
-            } else if let Some(frame) = self.frame(&block, at, header) {
+            } else if let Some(frame) = frame(&mut self.blocks, &self.marks, block, at, header) {
                 frames.push(frame);
             } else {
                 self.counts.failed += 1;
@@ -175,57 +164,12 @@ impl PacketRing {
         (self.at, self.left) = (at, left);
     }
 
-    // Both read the header themselves: one that others borrow is kept in memory for every frame.
-    #[cold]
-    fn is_wanted(&self, at: u32) -> bool {
-        let Some(header) = self.blocks.header(&self.block, at) else { return true };
-        self.sift.takes(&self.blocks, &self.block, at, &header, self.marks.link)
-    }
-
-    #[cold]
-    fn restore(&mut self, at: u32) -> bool {
-        let block = self.block;
-        let Some(header) = self.blocks.header(&block, at) else { return false };
-        let says_which = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-        let tpid = if says_which { header.hv1.tp_vlan_tpid } else { VLAN_TPID };
-        let ([a, b], [.., c, d]) = (tpid.to_be_bytes(), header.hv1.tp_vlan_tci.to_be_bytes());
-        // The addresses must have been captured, without which there is no place for a tag.
-        header.tp_snaplen >= 12 && self.blocks.insert_tag(&block, at, header.tp_mac, [a, b, c, d])
-    }
-
-    /// The frame behind a header, with the tag that the kernel took out.
-    #[inline]
-    fn frame(&mut self, block: &Block, at: u32, header: Header) -> Option<Frame> {
-        if !self.blocks.holds(at, header.tp_mac, header.tp_snaplen) {
-            return None;
-        }
-        let mut start = self.blocks.at(block) + at as usize + usize::from(header.tp_mac);
-        let (mut captured, mut wire) = (header.tp_snaplen, header.tp_len);
-        if header.tp_status & libc::TP_STATUS_VLAN_VALID != 0 && self.restore(at) {
-            start -= 4;
-            captured += 4;
-            wire += 4;
-        }
-        Some(Frame {
-            at: u32::try_from(start).ok()?,
-            captured_bytes: captured.min(self.marks.snap_bytes),
-            wire_bytes: wire,
-            link: self.marks.link,
-            interface: self.marks.number,
-            timestamp_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
-            clock_ns: 0,
-            number: 0,
-            origin: 0,
-            checksum: checksum::status(header.tp_status, self.marks.checksums_are_checked),
-        })
-    }
-
     /// Gives back the blocks in front that are done with.
     fn release(&mut self) {
-        while self.held.front().is_some_and(|held| held.complete && held.frames == 0) {
-            self.held.pop_front();
-            self.blocks.release(self.oldest);
-            self.oldest = (self.oldest + 1) % self.blocks.count();
+        while self.held.front().is_some_and(|held| held.complete && held.frames == 0)
+            && let Some(held) = self.held.pop_front()
+        {
+            self.blocks.release(held.block);
         }
     }
 
@@ -241,6 +185,50 @@ impl PacketRing {
         self.counts.dropped += u64::from(dropped);
         Ok(())
     }
+}
+
+// Both read the header themselves: one that others borrow is kept in memory for every frame.
+#[cold]
+fn is_wanted(sift: &Sift, blocks: &Blocks, block: &Block, at: u32, link: LinkType) -> bool {
+    let Some(header) = blocks.header(block, at) else { return true };
+    sift.takes(blocks, block, at, &header, link)
+}
+
+#[cold]
+fn restore(blocks: &mut Blocks, block: &Block, at: u32) -> bool {
+    let Some(header) = blocks.header(block, at) else { return false };
+    let says_which = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let tpid = if says_which { header.hv1.tp_vlan_tpid } else { VLAN_TPID };
+    let ([a, b], [.., c, d]) = (tpid.to_be_bytes(), header.hv1.tp_vlan_tci.to_be_bytes());
+    // The addresses must have been captured, without which there is no place for a tag.
+    header.tp_snaplen >= 12 && blocks.insert_tag(block, at, header.tp_mac, [a, b, c, d])
+}
+
+/// The frame behind a header, with the tag that the kernel took out.
+#[inline]
+fn frame(blocks: &mut Blocks, marks: &Marks, block: &Block, at: u32, header: Header) -> Option<Frame> {
+    if !blocks.holds(at, header.tp_mac, header.tp_snaplen) {
+        return None;
+    }
+    let mut start = blocks.at(block) + at as usize + usize::from(header.tp_mac);
+    let (mut captured, mut wire) = (header.tp_snaplen, header.tp_len);
+    if header.tp_status & libc::TP_STATUS_VLAN_VALID != 0 && restore(blocks, block, at) {
+        start -= 4;
+        captured += 4;
+        wire += 4;
+    }
+    Some(Frame {
+        at: u32::try_from(start).ok()?,
+        captured_bytes: captured.min(marks.snap_bytes),
+        wire_bytes: wire,
+        link: marks.link,
+        interface: marks.number,
+        timestamp_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
+        clock_ns: 0,
+        number: 0,
+        origin: 0,
+        checksum: checksum::status(header.tp_status, marks.checksums_are_checked),
+    })
 }
 
 impl Ring for PacketRing {
@@ -281,7 +269,7 @@ impl Ring for PacketRing {
         if self.trouble.is_some() {
             return Err(self.in_trouble());
         }
-        Ok(self.held.len() >= self.blocks.count() as usize || !self.blocks.is_ready(self.next()))
+        Ok(!self.blocks.is_ready(0))
     }
 
     fn delay_ns(&self) -> u64 {
@@ -323,7 +311,7 @@ impl Ring for PacketRing {
         // Blocks are filled in order: those that were found full the last time still are.
         let (count, held) = (self.blocks.count(), self.held.len() as u32);
         let mut ahead = self.ahead.get();
-        while held + ahead < count && self.blocks.is_ready((self.oldest + held + ahead) % count) {
+        while self.blocks.is_ready(ahead) {
             ahead += 1;
         }
         self.ahead.set(ahead);

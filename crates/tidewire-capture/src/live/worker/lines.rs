@@ -101,7 +101,7 @@ impl Worker {
             if frame.timestamp_ns > horizon && !is_full {
                 break;
             }
-            let is_wanted = line.old == 0 || self.old.takes(&self.arena, frame);
+            let is_wanted = line.old == 0 || self.old.takes(&self.view, frame);
             let frame = line.waiting.pop_front().filter(|_| is_wanted);
             self.batch.extend(frame);
             line.old = line.old.saturating_sub(1);

@@ -1,6 +1,6 @@
-use tidewire_core::Frame;
+use tidewire_core::{Frame, Parts as _};
 
-use crate::{filter::bpf::Program, sys::arena::Arena};
+use crate::{filter::bpf::Program, sys::arena::View};
 
 /// What becomes of frames that arrived before the filter was replaced.
 pub(super) enum Old {
@@ -12,13 +12,12 @@ pub(super) enum Old {
 
 impl Old {
     #[cold]
-    pub(super) fn takes(&self, arena: &Arena, frame: &Frame) -> bool {
+    pub(super) fn takes(&self, view: &View, frame: &Frame) -> bool {
         match self {
             Self::Wanted => true,
             Self::Unwanted => false,
             Self::Asked(program) => {
-                let memory = arena.bytes();
-                let bytes = memory.get(frame.at as usize..).and_then(|from| from.get(..frame.captured_bytes as usize));
+                let bytes = view.part(frame.at as usize, frame.captured_bytes as usize);
                 bytes.is_some_and(|bytes| program.matches(bytes, frame.wire_bytes))
             }
         }

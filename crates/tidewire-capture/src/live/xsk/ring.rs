@@ -179,6 +179,7 @@ impl XskRing {
             }
             done += length;
         }
+        self.side.show(at, done);
         Some((self.side.in_arena(at), done))
     }
 
@@ -231,6 +232,9 @@ impl XskRing {
             };
             let now = *now.get_or_insert_with(|| Now { real_ns: wait::now_ns(), monotonic_ns: wait::monotonic_ns() });
             let timestamp_ns = self.timestamp(first.at as usize, now);
+            if parts == 1 {
+                self.memory.show(first.at as usize, first.bytes as usize);
+            }
             frames.push(Frame {
                 at: at as u32,
                 captured_bytes: captured as u32,
@@ -305,6 +309,8 @@ impl Ring for XskRing {
         for _ in 0..count {
             let mut several = false;
             while let Some(part) = self.rx.held(parts) {
+                // The kernel may write there from now on.
+                self.memory.hide(part.at as usize, part.bytes as usize);
                 self.returned.push(part.at);
                 parts += 1;
                 if !part.goes_on() {

@@ -17,12 +17,20 @@ impl Side {
 
     /// Room for a frame, as an offset in the place; `None` until more is given back.
     pub(super) fn take(&mut self, bytes: usize) -> Option<usize> {
-        self.room.take(bytes)
+        // What can be read is known by lines of this length: two frames share none.
+        self.room.take(bytes.max(1).next_multiple_of(64))
+    }
+
+    /// A frame is whole.
+    pub(super) fn show(&self, at: usize, bytes: usize) {
+        self.place.show(at, bytes);
     }
 
     /// The oldest frame is done with.
     pub(super) fn give_back(&mut self) {
-        self.room.taken.pop_front();
+        if let Some((from, to)) = self.room.taken.pop_front() {
+            self.place.hide(from, to - from);
+        }
     }
 
     /// Copies a part of a frame to where it belongs; false where either is not inside its place.

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::Frame;
+use tidewire_core::{Frame, Parts as _};
 use tidewire_steer::{
     Compiled, Packet, Program as Steering, Settings, State,
     bpf::{Ending, Hook, Output},
@@ -19,7 +19,7 @@ use crate::{
     Error,
     live::{Fanout, FanoutMode, Interface, LiveSettings, Ring, RingCounts},
     sys::{
-        arena::{Arena, page_bytes},
+        arena::{Arena, View, page_bytes},
         bpf::{ARRAY, Link, Load, Map, Program, XDP, XSK_MAP, XdpMode},
         net::{PacketSocket, own_namespace},
     },
@@ -154,7 +154,8 @@ fn open_plan(plan: &XskPlan, settings: &LiveSettings, mode: XdpMode, code: fn(&M
             let bytes = plan.place_bytes();
             // Not at the beginning: offsets count from the arena's.
             let arena = Arena::reserve(page_bytes() + bytes * plan.rings(worker)).unwrap();
-            let places = (0..plan.rings(worker)).map(|ring| arena.place(page_bytes() + ring * bytes, bytes).unwrap());
+            drop(arena.take(page_bytes()).unwrap());
+            let places = (0..plan.rings(worker)).map(|_| arena.take(bytes).unwrap());
             let places = places.collect();
             (arena, places)
         })
@@ -190,7 +191,10 @@ impl Opened {
                 }
                 let bytes = |frame: &Frame| {
                     let at = frame.at as usize;
-                    self.arenas[worker].bytes()[at..at + frame.captured_bytes as usize].to_vec()
+                    View::new(&self.arenas[worker])
+                        .part(at, frame.captured_bytes as usize)
+                        .expect("it is held")
+                        .to_vec()
                 };
                 taken.extend(frames.iter().map(|frame| (*frame, bytes(frame))));
                 ring.give_back(frames.len());

@@ -7,7 +7,7 @@ use std::{
     mem::offset_of,
     os::fd::AsFd as _,
     ptr, slice,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use super::RingSocket;
@@ -22,8 +22,9 @@ const ADDRESS_AT: usize = size_of::<Header>().next_multiple_of(libc::TPACKET_ALI
 /// A hardware address, twice: what stands before a VLAN tag.
 const ADDRESSES_BYTES: usize = 12;
 
-/// A block that the kernel handed over, of the ring that showed it.
-#[derive(Clone, Copy, Debug)]
+/// A block that the kernel handed over to the ring that showed it. There is one for each time that it was, and it goes with
+/// [`Blocks::release`]: what can be read by it is not the kernel's.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Block {
     /// How many frames it has.
     pub frames: u32,
@@ -31,12 +32,13 @@ pub struct Block {
     pub first: u32,
     /// Where it begins in the ring's memory.
     start: usize,
+    /// Which one of the ring it is, and of which mapping of which ring.
+    index: u32,
+    mapping: u64,
 }
 
-impl Block {
-    /// One that has no frame.
-    pub const EMPTY: Self = Self { frames: 0, first: 0, start: 0 };
-}
+/// Mappings of all rings.
+static MAPPINGS: AtomicU64 = AtomicU64::new(0);
 
 /// What a frame's header says.
 pub type Header = libc::tpacket3_hdr;
@@ -66,6 +68,12 @@ pub struct Blocks {
     layout: Layout,
     /// Bytes that are mapped.
     mapped: usize,
+    /// The number of this mapping.
+    mapping: u64,
+    /// The block that the kernel hands over next.
+    next: u32,
+    /// Those that it handed over and that were not given back.
+    held: u32,
 }
 
 impl Blocks {
@@ -77,7 +85,7 @@ impl Blocks {
         if place.len() as u64 != u64::from(count) * u64::from(block_bytes) || count == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the place has another length than the ring"));
         }
-        Ok(Self { place, count, block_bytes, layout: Layout::Blocks, mapped: 0 })
+        Ok(Self { place, count, block_bytes, layout: Layout::Blocks, mapped: 0, mapping: 0, next: 0, held: 0 })
     }
 
     /// The place of a ring of slots ([`RingSocket::ring_of_slots`]): each is shown as a block with one frame.
@@ -101,14 +109,29 @@ impl Blocks {
     /// What the kernel says.
     pub fn map(&mut self, socket: &RingSocket) -> io::Result<()> {
         self.place.map(socket.as_fd(), 0)?;
+        self.is_mapped();
+        Ok(())
+    }
+
+    fn is_mapped(&mut self) {
         self.mapped = self.place.len();
+        // Blocks of what was mapped before are nothing here.
+        self.mapping = MAPPINGS.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.next, self.held) = (0, 0);
+    }
+
+    /// Memory in place of a socket's ring, for tests that play the kernel.
+    #[cfg(test)]
+    fn of_memory(&mut self) -> io::Result<()> {
+        self.place.allocate()?;
+        self.is_mapped();
         Ok(())
     }
 
     /// Takes the mapping away, without which the kernel keeps socket and memory. No frame may be in use.
     pub fn unmap(&mut self) {
         if self.mapped > 0 && self.place.unmap().is_ok() {
-            self.mapped = 0;
+            (self.mapped, self.mapping) = (0, 0);
         }
     }
 
@@ -162,37 +185,49 @@ impl Blocks {
         Some(unsafe { &*self.place.address().add(at).cast::<AtomicU32>() })
     }
 
-    /// Whether the kernel has handed this block over.
+    /// Whether the kernel has handed over the block that is so many behind the next one.
     #[must_use]
     #[inline]
-    pub fn is_ready(&self, block: u32) -> bool {
-        self.status(block).is_some_and(|status| status.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0)
+    pub fn is_ready(&self, ahead: u32) -> bool {
+        let is_there = |status: &AtomicU32| status.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0;
+        ahead < self.count - self.held && self.status((self.next + ahead) % self.count).is_some_and(is_there)
     }
 
-    /// The block, if the kernel has handed it over.
+    /// The next block, if the kernel has handed it over. Where all are held there is none.
     #[must_use]
     #[inline]
-    pub fn ready(&self, block: u32) -> Option<Block> {
-        if !self.is_ready(block) {
+    pub fn take(&mut self) -> Option<Block> {
+        if !self.is_ready(0) {
             return None;
         }
-        let start = self.start(block);
-        if matches!(self.layout, Layout::Slots { .. }) {
-            return Some(Block { frames: 1, first: 0, start });
+        let (index, mapping) = (self.next, self.mapping);
+        let start = self.start(index);
+        let (mut frames, mut first) = (1, 0);
+        if matches!(self.layout, Layout::Blocks) {
+            let at = start + offset_of!(libc::tpacket_block_desc, hdr);
+            // SAFETY: as in `status`; the header is inside the block, and the kernel does not write to it before the block is
+            // given back. Every bit pattern is valid.
+            let header = unsafe { ptr::read(self.place.address().add(at).cast::<libc::tpacket_hdr_v1>()) };
+            (frames, first) = (header.num_pkts, header.offset_to_first_pkt);
         }
-        let at = start + offset_of!(libc::tpacket_block_desc, hdr);
-        // SAFETY: as in `status`; the header is inside the block, and the kernel does not write to it before the block is
-        // given back. Every bit pattern is valid.
-        let header = unsafe { ptr::read(self.place.address().add(at).cast::<libc::tpacket_hdr_v1>()) };
-        Some(Block { frames: header.num_pkts, first: header.offset_to_first_pkt, start })
+        self.place.show(start, self.block_bytes as usize);
+        (self.next, self.held) = ((index + 1) % self.count, self.held + 1);
+        Some(Block { frames, first, start, index, mapping })
     }
 
-    /// Gives a block back.
+    /// Gives a block back: the oldest that is held. False for any other one, which stays lost to the kernel.
     #[inline]
-    pub fn release(&mut self, block: u32) {
-        if let Some(status) = self.status(block) {
+    pub fn release(&mut self, block: Block) -> bool {
+        let oldest = (self.next + self.count - self.held) % self.count;
+        if block.mapping != self.mapping || self.held == 0 || block.index != oldest {
+            return false;
+        }
+        self.place.hide(block.start, self.block_bytes as usize);
+        self.held -= 1;
+        if let Some(status) = self.status(block.index) {
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         }
+        true
     }
 
     /// The header at this offset of a block that the kernel handed over; `None` outside of it.
@@ -214,7 +249,7 @@ impl Blocks {
     #[inline]
     fn inside(&self, block: &Block, at: u32, bytes: usize) -> Option<usize> {
         let (at, start) = (at as usize, block.start);
-        let is_inside = at + bytes <= self.block_bytes as usize && start + self.block_bytes as usize <= self.mapped;
+        let is_inside = at + bytes <= self.block_bytes as usize && block.mapping == self.mapping && self.mapped > 0;
         is_inside.then_some(start + at)
     }
 
@@ -295,3 +330,6 @@ impl Drop for Blocks {
         self.unmap();
     }
 }
+
+#[cfg(test)]
+mod tests;

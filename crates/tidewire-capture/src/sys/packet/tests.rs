@@ -60,7 +60,7 @@ fn run() {
         let settings = LiveSettings { workers, ring_bytes: 4 << 20, ..LiveSettings::new([NAME]) };
         let plan = Plan::new(&settings).unwrap();
         let arenas: Vec<_> = (0..workers).map(|_| Arena::reserve(plan.place_bytes()).unwrap()).collect();
-        let places = arenas.iter().map(|arena| vec![arena.place(0, plan.place_bytes()).unwrap()]).collect();
+        let places = arenas.iter().map(|arena| vec![arena.take(plan.place_bytes()).unwrap()]).collect();
         let group = plan.open(&Interface::find(NAME).unwrap(), 0, &Filters::default(), places).unwrap();
         let mut workers: Vec<_> = arenas
             .into_iter()

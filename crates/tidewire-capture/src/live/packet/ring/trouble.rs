@@ -97,7 +97,7 @@ impl PacketRing {
             self.blocks.unmap();
             self.socket = self.members.release(self.member)?;
             self.released = true;
-            (self.oldest, self.left) = (0, 0);
+            self.left = 0;
             self.ahead.set(0);
         }
         let Some(socket) = self.members.again(self.member)? else { return Ok(false) };
