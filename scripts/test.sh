@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Every test of the workspace, live ones included (make live runs these alone), then each fuzz target for a few seconds (where cargo-fuzz and a nightly toolchain are).
+# Every test of the workspace, live ones included (make live runs these alone), then loom's models, and each fuzz target for a few seconds (where cargo-fuzz and a nightly toolchain are).
 # Profile `quick`: optimised, with debug assertions and overflow checks, so that whole captures can be run.
 # Tests see no programs but those of a fresh machine (scripts/view.sh).
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 scripts/setup.sh build test live programs
 scripts/view.sh build test live programs -- cargo test --locked --workspace --profile quick
+scripts/sanitize.sh --if-possible loom
 FUZZ_SECONDS=${TEST_FUZZ_SECONDS:-5} scripts/fuzz.sh --if-possible
 echo "test: passed"

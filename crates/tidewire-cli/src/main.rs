@@ -166,7 +166,7 @@ fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
     }
 }
 
-/// The same error with its quoted words [`legible`](tidewire::legible::legible): words can be names of files, which others chose.
+/// The same error with its quoted words [`legible`]: words can be names of files, which others chose.
 fn without_commands(error: clap::Error, words: Vec<OsString>) -> clap::Error {
     let shown: Vec<OsString> = words.iter().map(|word| legible(&word.to_string_lossy()).into_owned().into()).collect();
     if shown == words || !error.use_stderr() {

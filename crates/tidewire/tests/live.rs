@@ -125,7 +125,7 @@ fn capture_with<H: Handler + Send>(
         });
         // Also where what is said fails.
         let _raise = Raise(&stop);
-        let began = ready.recv_timeout(Duration::from_secs(5));
+        let began = ready.recv_timeout(PATIENCE);
         if began.is_ok() {
             talk();
             // What is over is told of by the end, at the latest.

@@ -232,8 +232,8 @@ fn hostile_programs_run_or_are_refused() {
     let mut programs = vec![
         // As many paths as there are subsets of conditions: none may be followed twice.
         numbered(|at| format!("when (any_bit ip_id {}) (inc {at})", 1 << (at % 16)), 16),
-        numbered(|at| format!("conditional (any_bit ip_id {}) (mark {at}) (put_state {at})", 1 << (at % 16)), 64),
-        numbered(|at| format!("when (has_state {at}) (put_state {})", at + 1), 200) + " >-> steer_flow",
+        numbered(|at| format!("conditional (any_bit ip_id {}) (mark {at}) (put_state {at})", 1 << (at % 16)), 32),
+        numbered(|at| format!("when (has_state {at}) (put_state {})", at + 1), 100) + " >-> steer_flow",
         numbered(|at| format!("par (port {at}) (steer_to {})", at % 4), 100),
         // Nothing but drops, and drops of drops.
         nested("inv (", 60, "udp"),
@@ -252,7 +252,7 @@ fn hostile_programs_run_or_are_refused() {
         format!("vlan_id_filter [{}]", vec!["7"; 50_000].join(",")),
     ];
     // Each length up to the compiler's limit and beyond it: where the kernel's own limit comes first, it must be said as well.
-    for count in [10, 100, 500, 1_000, 2_000, 5_000] {
+    for count in [100, 900, 5_000] {
         programs.push(repeated("when (has_port 53) (mark 1)", count) + " >-> steer_flow");
         programs.push(repeated("inc 63", count) + " >-> steer_flow");
         programs.push(repeated("steer_flow", count));
@@ -291,6 +291,6 @@ fn hostile_programs_run_or_are_refused() {
             }
             assert_eq!(beside.take(all.len()).len(), all.len(), "{short}: who captures beside it loses frames");
         }
-        assert!(ran > 10 && refused > 5, "{ran} ran, {refused} were refused");
+        assert!(ran > 6 && refused > 6, "{ran} ran, {refused} were refused");
     });
 }
