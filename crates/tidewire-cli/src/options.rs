@@ -145,8 +145,9 @@ pub struct Common {
     #[arg(long, value_name = "TIME", default_value = "0", help_heading = DELIVERY)]
     pub flush_timeout: Span,
 
-    /// Bytes that each worker may buffer: out-of-order data, chunks, fragments
-    #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = MEMORY)]
+    /// Memory of all workers together for what grows with the traffic: tables of flows and fragments, out-of-order data,
+    /// chunks, lists, history. At least 2M for each worker; rings of interfaces and blocks of files come on top
+    #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = MEMORY)]
     pub memory: Size,
 
     /// Remember the last N delivered segments of all streams (of a direction 128), to notice retransmissions with
@@ -188,7 +189,8 @@ impl Common {
         let capture = if self.live.is_on() { self.of_interfaces()? } else { self.of_files()? };
         let mut applied = Ok(());
         // What is set already are the defaults of files, or of interfaces.
-        let mut capture = capture.workers(self.workers).configure(|config| applied = self.apply(config, mode));
+        let mut capture =
+            capture.workers(self.workers).memory(self.memory.0).configure(|config| applied = self.apply(config, mode));
         applied?;
         if let Some(expression) = self.filter_expression()? {
             capture = capture.filter(expression);
@@ -336,9 +338,6 @@ impl Common {
     }
 
     fn apply_memory(&self, config: &mut Config) -> Result<(), Failure> {
-        config.memory_bytes = self.memory.0;
-        config.fragment_memory_bytes = config.fragment_memory_bytes.min(self.memory.0);
-        config.stream_buffer_bytes = config.stream_buffer_bytes.min(self.memory.0);
         config.history_segments = small("--history", self.history)?.min(1 << 28);
         config.shed =
             self.base_threshold.is_some() || self.overload_cutoff.is_some() || !self.priority_class.is_empty();

@@ -1,13 +1,60 @@
-//! Memory for bytes that wait: charged when taken, freed when given back, never above the bound.
+//! Memory of flows: charged when it is taken, freed when it is given back, never above the bound; and who gives up what he
+//! holds when it runs short.
+//!
+//! A holder is judged by what it holds against what it has delivered, how long it has held it without a byte of progress,
+//! whether both ends are known to have begun the connection, and what its source, the network of its source and its
+//! destination hold in all (docs/attacks.md, "Who gives up memory").
 
-/// Counters of buffered bytes by hash of the sender's address: a fixed array, so that counting costs no memory that
-/// an attacker could grow. Addresses that share a counter share its bound.
-const SOURCES: usize = 1 << 14;
+/// Counters of held bytes by hash of an address or network: a fixed array, so that counting costs no memory that an
+/// attacker could grow. Those that share a counter share what it says.
+const GROUPS: usize = 1 << 12;
 
 /// What one packet can add: its payload, and what an allocation rounds up to.
 const PACKET_BYTES: u64 = 160 << 10;
 
-/// What is buffered, in all and by source.
+/// Bytes that every flow is taken to have delivered: a new one may hold a few packets before it seems greedy.
+const DELIVERED_MIN: f32 = 256.0;
+/// Packets of the input without progress after which what a flow holds weighs twice as much.
+const PATIENCE_PACKETS: f32 = 16_384.0;
+/// Most that waiting makes of it: after that, time speaks no more.
+const PATIENCE_MAX: f32 = 64.0;
+/// What a flow weighs whose beginning was not seen from both sides.
+const UNPROVEN: f32 = 4.0;
+/// What a connection weighs that is over: nothing more is expected of it.
+const OVER: f32 = 1024.0;
+/// How much more the holdings weigh of who holds all the memory.
+const CROWD: f32 = 8.0;
+
+/// The counters that a flow's direction belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Groups {
+    pub source: u16,
+    pub network: u16,
+    pub destination: u16,
+}
+
+impl Groups {
+    /// By the hashes of the source's address, its network and the destination's address.
+    pub(crate) fn of(source: u64, network: u64, destination: u64) -> Self {
+        let place = |hash: u64| (hash % GROUPS as u64) as u16;
+        Self { source: place(source), network: place(network), destination: place(destination) }
+    }
+}
+
+/// What the flow of a slot holds, and what speaks for it: a copy beside the table, so that choosing touches no flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Holder {
+    pub bytes: u32,
+    /// Bytes delivered when it was charged last.
+    pub delivered: u32,
+    /// Number of the packet (modulo 2^32) at which it began to hold without delivering.
+    pub since: u32,
+    pub groups: Groups,
+    pub is_proven: bool,
+    pub is_over: bool,
+}
+
+/// What is held, in all and by group.
 pub(crate) struct Budget {
     pub used: u64,
     pub used_max: u64,
@@ -16,26 +63,85 @@ pub(crate) struct Budget {
     threshold: u64,
     source_limit: u64,
     sources: Vec<u64>,
+    networks: Vec<u64>,
+    destinations: Vec<u64>,
     pub holes: u64,
+    /// What each slot's flow holds.
+    pub holders: Vec<Holder>,
 }
 
 impl Budget {
     pub(crate) fn new(limit: u64, source_limit: u64) -> Self {
         let source_limit = if source_limit == 0 { limit / 4 } else { source_limit };
         let threshold = limit - (limit / 8).min(PACKET_BYTES);
-        Self { used: 0, used_max: 0, limit, threshold, source_limit, sources: vec![0; SOURCES], holes: 0 }
+        Self {
+            used: 0,
+            used_max: 0,
+            limit,
+            threshold,
+            source_limit,
+            sources: vec![0; GROUPS],
+            networks: vec![0; GROUPS],
+            destinations: vec![0; GROUPS],
+            holes: 0,
+            holders: Vec::new(),
+        }
     }
 
-    /// The counter of an address, by its hash.
-    pub(crate) fn source(address_hash: u64) -> u32 {
-        (address_hash % SOURCES as u64) as u32
-    }
-
-    /// Notes that what a source had charged changed from `before` to `after`.
-    pub(crate) fn change(&mut self, source: u32, before: u64, after: u64) {
+    /// Notes that what a flow's direction has charged changed from `before` to `after`.
+    pub(crate) fn change(&mut self, groups: Groups, before: u64, after: u64) {
         self.used = (self.used + after).saturating_sub(before);
-        let counter = &mut self.sources[source as usize % SOURCES];
-        *counter = (*counter + after).saturating_sub(before);
+        let counters = [
+            (&mut self.sources, groups.source),
+            (&mut self.networks, groups.network),
+            (&mut self.destinations, groups.destination),
+        ];
+        for (counters, at) in counters {
+            let counter = &mut counters[at as usize % GROUPS];
+            *counter = (*counter + after).saturating_sub(before);
+        }
+    }
+
+    /// The holder of a slot, made when it is needed.
+    pub(crate) fn holder(&mut self, slot: u32) -> &mut Holder {
+        let at = slot as usize;
+        if self.holders.len() <= at {
+            // Slots are given out one after the other: as far as the table has come, in steps.
+            self.holders.reserve_exact((at + 1 - self.holders.len()).max(self.holders.len() / 4 + 64));
+            self.holders.resize(at + 1, Holder::default());
+        }
+        &mut self.holders[at]
+    }
+
+    /// Memory of the account itself.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.holders.capacity() * size_of::<Holder>() + 3 * GROUPS * size_of::<u64>()) as u64
+    }
+
+    /// Bytes that the flow of a slot holds.
+    pub(crate) fn held_by(&self, slot: u32) -> u32 {
+        self.holders.get(slot as usize).map_or(0, |holder| holder.bytes)
+    }
+
+    /// How much the memory would gain by a slot's flow giving up what it holds: the highest goes first.
+    pub(crate) fn weight(&self, slot: u32, packet: u64) -> f32 {
+        let Some(holder) = self.holders.get(slot as usize).filter(|holder| holder.bytes > 0) else { return f32::MAX };
+        let waited = (packet as u32).wrapping_sub(holder.since) as f32;
+        let greed = holder.bytes as f32 / (holder.delivered as f32 + DELIVERED_MIN);
+        let patience = (1.0 + waited / PATIENCE_PACKETS).min(PATIENCE_MAX);
+        let count = |counters: &Vec<u64>, at: u16| counters[at as usize % GROUPS];
+        let crowd = count(&self.sources, holder.groups.source)
+            .max(count(&self.networks, holder.groups.network) / 2)
+            .max(count(&self.destinations, holder.groups.destination) / 4);
+        let crowd = 1.0 + CROWD * crowd as f32 / self.limit.max(1) as f32;
+        let standing = if holder.is_over {
+            OVER
+        } else if holder.is_proven {
+            1.0
+        } else {
+            UNPROVEN
+        };
+        greed * patience * crowd * standing
     }
 
     /// Whether the next packet could bring all buffers together over the bound.
@@ -44,14 +150,19 @@ impl Budget {
         self.used > self.threshold
     }
 
+    /// Whether relief has gone on for long enough: a little more than was needed, so that it is not needed at every packet.
+    pub(crate) fn is_relieved(&self) -> bool {
+        self.used <= self.threshold - self.threshold / 64
+    }
+
     /// Notes how much is used, `besides` included, between packets.
     pub(crate) fn note(&mut self, besides: u64) {
         self.used_max = self.used_max.max(self.used + besides);
     }
 
     /// Whether one source has more than its part.
-    pub(crate) fn source_is_over(&self, source: u32) -> bool {
-        self.sources[source as usize % SOURCES] > self.source_limit
+    pub(crate) fn source_is_over(&self, groups: Groups) -> bool {
+        self.sources[groups.source as usize % GROUPS] > self.source_limit
     }
 
     /// Whether more than `parts` of `whole` parts of the memory are used.

@@ -123,7 +123,8 @@ impl Share {
     pub const ALL: Self = Self { index: 0, count: 1 };
 }
 
-/// The engine's settings. All bounds are for one engine: with several workers each has its own.
+/// The engine's settings. All bounds are for one engine: with several workers each has its own, and
+/// [`share_out`](Self::share_out) makes them of one sum for all.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What the decoder looks through.
@@ -169,21 +170,27 @@ pub struct Config {
     /// A connection of which only a SYN was seen ends after this long. Default 120 s: Linux gives up after 127 s of SYN retries.
     pub half_open_timeout_ns: u64,
 
-    /// Flows in the table. Default 16,777,216, entries are taken as needed.
+    /// Flows in the table; entries are taken as needed. Default [`FLOWS_BY_MEMORY`](crate::FLOWS_BY_MEMORY): as many as their
+    /// part of the memory holds, see [`share_out`](Self::share_out).
     pub flows_max: u32,
     /// Half-open connections in their own table. Default 262,144.
     pub half_open_max: u32,
-    /// Bytes buffered out of order, in chunks and in fragments, with their bookkeeping. Default 64 MiB.
+    /// Memory of the first packets of connections joined midway, which become flows when a second packet follows. Beyond it
+    /// the oldest are streams of one packet. Default 16 MiB; 0: every one is a flow at once.
+    pub midstream_bytes: u64,
+    /// Bytes of everything that flows hold beyond their entry of the table: buffered out of order and in chunks, lists, other
+    /// bookkeeping; and of fragments. Default 64 MiB.
     pub memory_bytes: u64,
     /// Of these, out-of-order bytes of one direction. Default 4 MiB: more than the largest default receive window of Linux can hold unread in practice.
     pub stream_buffer_bytes: u64,
-    /// Of these, what packets of one source address may take. Default (0): a quarter of what fragments leave of `memory_bytes`.
+    /// Of these, what packets of one source address may take, flows aside that have delivered more than they hold.
+    /// Default (0): a quarter of what fragments leave of `memory_bytes`.
     pub source_buffer_bytes: u64,
     /// Holes (separate runs of out-of-order bytes) of one direction. Default 512.
     pub stream_holes_max: u32,
     /// Holes in all. Default 1,048,576.
     pub holes_max: u32,
-    /// Entries kept in a stream's lists of gaps, conflicts and anomalies, each. Default 4,096. Counters go on beyond.
+    /// Entries kept in a stream's lists of gaps, conflicts and anomalies, each. Default 256. Counters go on beyond.
     pub list_max: u32,
     /// An acknowledged hole becomes a gap (STRICT) when this many packets with payload came after it *and*
     /// `hole_bytes_strict` are waiting: a capture may show packets in another order than they had. Default 64.
@@ -248,14 +255,15 @@ impl Default for Config {
             closed_timeout_ns: 120_000_000_000,
             report_closed_ns: 0,
             half_open_timeout_ns: 120_000_000_000,
-            flows_max: 1 << 24,
+            flows_max: crate::FLOWS_BY_MEMORY,
             half_open_max: 1 << 18,
+            midstream_bytes: 16 << 20,
             memory_bytes: 64 << 20,
             stream_buffer_bytes: 4 << 20,
             source_buffer_bytes: 0,
             stream_holes_max: 512,
             holes_max: 1 << 20,
-            list_max: 4096,
+            list_max: 256,
             hole_segments_strict: 64,
             hole_bytes_strict: 96 << 10,
             hole_segments_fast: 16,

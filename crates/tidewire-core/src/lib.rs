@@ -13,6 +13,7 @@ mod flow;
 mod handler;
 pub mod hash;
 mod ledger;
+mod memory;
 mod policy;
 mod prefetch;
 mod shunt;
@@ -24,6 +25,7 @@ pub use config::{ChecksumMode, Config, DirectionCutoff, KeyIds, Mode, Share, Tar
 pub use engine::{Class, Classify, Engine, History, Join, Outlet, Stream};
 pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};
 pub use ledger::{Fate, Ledger};
+pub use memory::{FLOWS_BY_MEMORY, MEMORY_BYTES_DEFAULT, WORKER_MEMORY_BYTES_MIN};
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};
 pub use shunt::{Counted, Shunt};
 pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, TcpState};

@@ -294,3 +294,22 @@ fn half_open_connections_time_out_by_themselves() {
     assert_eq!(feed.engine.handler().ended, [(1, "timeout"), (2, "timeout")]);
     feed.finish();
 }
+
+/// Pieces of few bytes are not worth the bookkeeping of a hole each: 128, and one more for each 128 bytes that wait.
+#[test]
+fn tiny_pieces_are_bounded() {
+    let config = Config { stream_holes_max: 512, ..roomy() };
+    let mut feed = Feed::new(&config, Early::default());
+    feed.segments(&holes(1, 129, 1));
+    assert_eq!(feed.engine.handler().gaps, []);
+    feed.segments(&holes(2, 600, 1));
+    let early = feed.engine.handler();
+    assert!((460..=472).contains(&early.gaps.len()), "{}", early.gaps.len());
+    let (early, ledger) = feed.finish();
+    assert_eq!((early.bytes, early.gaps.len()), (129 + 600, 129 + 600));
+    assert_eq!(anomalies(&ledger, AnomalyKind::HoleLimit), 1);
+    // Pieces of some size have the whole bound.
+    let mut feed = Feed::new(&config, Early::default());
+    feed.segments(&holes(1, 513, 200));
+    assert_eq!(feed.engine.handler().gaps.len(), 1);
+}

@@ -163,7 +163,9 @@ fn scattered(count: u32, step: u32) -> impl Iterator<Item = Seg> {
 #[test]
 fn what_waits_for_an_acknowledgment_is_bounded_and_charged() {
     const LIST_BYTES: u64 = 512 * 24;
-    let verify = Config { checksum: ChecksumMode::Verify, ..config() };
+    // Beside it: what any flow takes that is not plain.
+    const OTHER_BYTES: u64 = 2000;
+    let verify = Config { checksum: ChecksumMode::Verify, list_max: 4, ..config() };
     let fill = |segments: &mut dyn Iterator<Item = Seg>| {
         let mut feed = Feed::new(&verify, Witness::default());
         feed.segments(&greeting(1460));
@@ -174,10 +176,10 @@ fn what_waits_for_an_acknowledgment_is_bounded_and_charged() {
         (held, fate(&ledger, Fate::BadChecksum))
     };
     let (held, left_out) = fill(&mut scattered(2000, 2));
-    assert!((LIST_BYTES..LIST_BYTES + 64).contains(&held), "{held}");
+    assert!((LIST_BYTES..LIST_BYTES + OTHER_BYTES).contains(&held), "{held}");
     assert_eq!(left_out, 2000);
     let (held, left_out) = fill(&mut scattered(2000, 0));
-    assert!((24..200).contains(&held), "copies of one segment take one place: {held}");
+    assert!((24..OTHER_BYTES).contains(&held), "copies of one segment take one place: {held}");
     assert_eq!(left_out, 2000);
     // All of it together stays within the memory.
     let config = Config { memory_bytes: 400_000, fragment_memory_bytes: 0, ..verify.clone() };
@@ -203,7 +205,7 @@ fn a_full_list_of_wrong_checksums_loses_no_bytes() {
     // Apart from each other those that find none are delivered, and counted as left out.
     let between = (0..599).map(|at| data(11 + at * 2, "g", Sum::Good));
     let more: Vec<Seg> = scattered(600, 2).chain([first]).chain(between).chain([answer(1209)]).collect();
-    let config = Config { stream_holes_max: 2000, ..auto() };
+    let config = Config { stream_holes_max: 5000, ..auto() };
     let (told, ledger) = one_of(&config, &[greeting(1460), more].concat());
     assert_eq!((told.bytes[0].len(), told.gaps[0].len()), (1209, 0));
     assert_eq!(told.bytes[0].iter().filter(|byte| **byte == b'E').count(), 600);

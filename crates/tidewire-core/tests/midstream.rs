@@ -131,3 +131,90 @@ fn what_was_snapped_and_is_captured_later_is_counted_once() {
     let told = &run(&config(), &segments).0[&1];
     assert_eq!((told.bytes[0].as_slice(), told.retransmitted[0]), (&b"beginninglate"[..], 12), "{told:?}");
 }
+
+/// A packet alone of each of these connections; some are no plain ones.
+fn lone_packets() -> Vec<Seg> {
+    let one = |port: u16, segment: Seg| Seg { client_port: port, time_ms: u64::from(port), ..segment };
+    let cut = client(0, 0, ACK, "snapped");
+    vec![
+        one(1, client(0, 0, ACK, "one byte or more")),
+        one(2, server(0, 0, ACK | PSH, "an answer")),
+        one(3, client(0, 0, ACK, "")),
+        one(4, Seg { snapped: 3, ..cut }),
+        one(5, Seg { urgent: 2, ..client(0, 0, ACK | URG, "urgent") }),
+        one(6, client(0, 0, ACK, "wrong").summed(Sum::Bad)),
+        one(7, client(0, 0, ACK, "right").summed(Sum::Good)),
+        one(8, client(0, 0, PSH, "no acknowledgment")),
+        one(9, client(0, 0, ACK | FIN, "the end")),
+        one(10, client(0, 0, ACK | RST, "")),
+    ]
+}
+
+/// A lone packet waits for a second one; what comes of it at the end is what a flow would have come to.
+#[test]
+fn a_lone_packet_is_a_stream_of_its_own() {
+    use tidewire_core::{ChecksumMode, Config, Mode};
+    let auto = Config { checksum: ChecksumMode::Auto, ..config() };
+    let others = [
+        config(),
+        Config { mode: Mode::Track, ..config() },
+        Config { chunk_bytes: 4, ..config() },
+        Config { ttl_min: 200, ..config() },
+        auto,
+    ];
+    for config in others {
+        let at_once = Config { midstream_bytes: 0, ..config.clone() };
+        let (waiting, ledger) = run(&config, &lone_packets());
+        let (flows, other) = run(&at_once, &lone_packets());
+        assert_eq!(waiting, flows);
+        assert_eq!(ledger.fates, other.fates);
+        assert_eq!(run_shared(&config, &lone_packets(), 3).0, flows);
+        assert_eq!(waiting.len(), 10);
+    }
+}
+
+/// The second packet, from either side and of any kind, finds the first as if it had been a flow since it came.
+#[test]
+fn a_second_packet_makes_a_lone_one_a_flow() {
+    use tidewire_core::Config;
+    let seconds = [
+        client(16, 0, ACK, "goes on"),
+        client(0, 0, ACK, "the same bytes??"),
+        client(20, 0, ACK, "behind a hole"),
+        server(0, 16, ACK, "answered"),
+        server(0, 16, ACK | FIN, ""),
+        server(0, 0, RST, ""),
+        Seg::new(true, C - 1, 0, SYN, b""),
+        Seg::new(true, C + 99_999, 0, SYN, b""),
+    ];
+    for second in seconds {
+        let segments = [client(0, 0, ACK, "sixteen bytes ok"), Seg { time_ms: 40, ..second }];
+        let at_once = Config { midstream_bytes: 0, ..config() };
+        let (waiting, ledger) = run(&config(), &segments);
+        let (flows, other) = run(&at_once, &segments);
+        assert_eq!(waiting, flows, "{segments:?}");
+        assert_eq!(ledger.fates, other.fates);
+    }
+    // After the timeout it is another stream.
+    let config = Config { inactivity_timeout_ns: 1_000_000, ..config() };
+    let segments = [client(0, 0, ACK, "early"), Seg { time_ms: 40, ..client(5, 0, ACK, "late") }];
+    let (streams, _) = run(&config, &segments);
+    assert_eq!(streams[&1].closed.as_deref(), Some("timeout"));
+    assert_eq!(streams[&2].bytes[0], b"late");
+}
+
+/// Beyond their memory the oldest go, and everything is told.
+#[test]
+fn lone_packets_are_bounded() {
+    use tidewire_core::Config;
+    let config = Config { midstream_bytes: 10_000, ..config() };
+    let segments: Vec<Seg> = (1..=1000).map(|port| Seg { client_port: port, ..client(0, 0, ACK, "forged") }).collect();
+    let (streams, ledger) = run(&config, &segments);
+    assert_eq!(streams.len(), 1000);
+    assert!(streams.values().all(|told| told.bytes[0] == b"forged"));
+    let evicted = streams.values().filter(|told| told.closed.as_deref() == Some("evicted")).count();
+    assert!((900..1000).contains(&evicted) && ledger.evicted == evicted as u64, "{evicted}");
+    assert!(
+        streams[&1].closed.as_deref() == Some("evicted") && streams[&1000].closed.as_deref() == Some("end_of_input")
+    );
+}

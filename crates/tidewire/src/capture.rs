@@ -6,7 +6,8 @@ use std::{io::Read, path::PathBuf, time::Duration};
 use tidewire_capture::live::LiveSettings;
 use tidewire_capture::{Error as CaptureError, Filter, Reader, Source};
 use tidewire_core::{
-    ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, Mode, TcpPolicy,
+    ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, MEMORY_BYTES_DEFAULT, Mode,
+    TcpPolicy,
 };
 
 #[cfg(feature = "live")]
@@ -43,6 +44,7 @@ pub struct Capture<'a> {
     pub(crate) filter: Option<String>,
     pub(crate) workers: usize,
     pub(crate) config: Config,
+    memory_bytes: u64,
     key_is_set: bool,
     pub(crate) rules: Vec<Rule>,
     progress: OnProgress<'a>,
@@ -122,6 +124,7 @@ impl<'a> Capture<'a> {
             filter: None,
             workers: 1,
             config: Config::default(),
+            memory_bytes: MEMORY_BYTES_DEFAULT,
             key_is_set: false,
             rules: Vec::new(),
             progress: None,
@@ -241,9 +244,16 @@ impl<'a> Capture<'a> {
         self
     }
 
-    /// Bounds what each worker buffers: out-of-order bytes, chunks and fragments.
+    /// Bounds the memory of everything that grows with the traffic: the tables of flows, half-open connections and
+    /// fragments, out-of-order bytes, chunks, lists and what is remembered for comparison, of all workers together. Default
+    /// 1 GiB. What the handlers keep themselves, blocks of files and rings of interfaces are not among it.
+    ///
+    /// It is divided when the run begins ([`Config::share_out`]): each worker gets the same part of it, at least 2 MiB. Bounds
+    /// of [`Config`] that are lower stay; what is set with [`config`](Self::config) before this is not a lower one of
+    /// [`Config::memory_bytes`].
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory_bytes = bytes;
         self.config.memory_bytes = bytes;
         self
     }
@@ -284,7 +294,7 @@ impl<'a> Capture<'a> {
     /// # Errors
     /// [`Error`]: an input that cannot be opened, an expression that is not valid, settings that contradict each other.
     pub fn run_with<H: Handler>(mut self, handler: H) -> Result<Outcome<H>, Error> {
-        self.settle()?;
+        self.settle(1, size_of::<H::Data>())?;
         let worker = (handler, self.classifier()?);
         #[cfg(feature = "live")]
         if self.is_live() {
@@ -300,10 +310,10 @@ impl<'a> Capture<'a> {
     /// # Errors
     /// As [`run_with`](Self::run_with), and [`Error::Worker`] where a handler panicked.
     pub fn run<H: Handler + Send>(mut self, mut handler: impl FnMut(usize) -> H) -> Result<Outcome<H>, Error> {
-        self.settle()?;
         if self.workers == 1 {
             return self.run_with(handler(0));
         }
+        self.settle(self.workers, size_of::<H::Data>())?;
         let workers = (0..self.workers).map(|index| Ok((handler(index), self.classifier()?)));
         let workers = workers.collect::<Result<Vec<_>, Error>>()?;
         #[cfg(feature = "live")]
@@ -314,9 +324,11 @@ impl<'a> Capture<'a> {
         run::together(reading, &config, workers)
     }
 
-    /// Checks the settings and draws a key.
-    fn settle(&mut self) -> Result<(), Error> {
+    /// Checks the settings, divides the memory and draws a key. `data_bytes`: the handler's own of a stream.
+    fn settle(&mut self, workers: usize, data_bytes: usize) -> Result<(), Error> {
         self.check()?;
+        let divided = self.config.share_out(self.memory_bytes, workers, data_bytes);
+        divided.map_err(|what| Error::Setting { what })?;
         let highest = self.rules.iter().filter_map(|rule| rule.priority).max().unwrap_or(0);
         self.config.priorities = self.config.priorities.max(highest + 1);
         if !self.key_is_set {

@@ -26,6 +26,8 @@ pub fn config() -> Config {
         tcp_policy: TcpPolicy::First,
         closed_timeout_ns: FOREVER_NS,
         half_open_timeout_ns: FOREVER_NS,
+        // Every conflict is compared.
+        list_max: 4096,
         ..Config::default()
     }
 }

@@ -192,6 +192,11 @@ impl Defragmenter {
         if self.table.count() == 0 { 0 } else { self.table.charge() }
     }
 
+    /// Everything that is taken, with what is kept for the next fragment.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.table.charge() + self.packet.capacity() as u64
+    }
+
     /// Datagrams under way, and those rejected whose fragments may still come.
     #[must_use]
     pub fn datagrams(&self) -> u32 {

@@ -40,10 +40,8 @@ pub(crate) struct Core<H: Handler> {
     pub number: u64,
     /// Chunks under way with the clock at which they are to be flushed, earliest first: (clock, slot, flow id).
     pub flushes: VecDeque<(u64, u32, u64)>,
-    /// Slots of flows that hold bytes: out of order, or in chunks. Some may have ended since.
+    /// Slots of flows that hold memory beyond their entry of the table. Some may have ended since.
     pub holders: Vec<u32>,
-    /// What each slot's flow has charged: relief looks here instead of at the flows.
-    pub held: Vec<u32>,
     /// Packets that were counted as tracked and whose fate is not decided: see `crate::tcp::Doubted`.
     pub undecided: u64,
     /// Where retransmitted bytes are compared.
@@ -256,7 +254,8 @@ impl<H: Handler> Core<H> {
         // What would be repeated does not continue beyond the gap.
         self.drop_gathered(flow, gap.direction);
         let limit = self.config.list_max as usize;
-        let gaps = &mut flow.extra().gaps;
+        let extra = flow.extra();
+        let gaps = &mut extra.gaps;
         let continues = |last: &Gap| {
             last.direction == gap.direction && last.cause == gap.cause && last.offset + last.bytes == gap.offset
         };
@@ -265,7 +264,7 @@ impl<H: Handler> Core<H> {
                 last.bytes += gap.bytes;
             }
         } else if gaps.len() < limit {
-            gaps.push(gap);
+            gaps.push(gap, &mut extra.bytes);
         } else {
             self.odd_once(flow, AnomalyKind::ListFull);
         }

@@ -58,6 +58,7 @@ impl<H: Handler> Core<H> {
             self.recharge(flow, direction, gathering.charged, capacity);
             gathering.charged = capacity;
             self.list_holder(flow);
+            self.settle_extra(flow);
         }
     }
 

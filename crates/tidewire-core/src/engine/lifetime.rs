@@ -12,17 +12,28 @@ use crate::{
 const SWEEP_NS: u64 = 4_000_000_000;
 /// Flows that one step of the sweep looks at, at most: twice as many as may begin from one step to the next.
 const SWEEP_STEP_MAX: u64 = 64;
-/// Holders that are looked at to find one that gives memory back.
-const RELIEF_SAMPLE: usize = 16;
-/// Places in the list of holders that are not worth tidying up.
-const HOLDERS_KEPT: usize = 4096;
+/// Holders that are looked at together to find those that give memory back.
+const RELIEF_SAMPLE: usize = 64;
+/// Of these, how many give up what they hold at most: those that weigh at least half as much as the heaviest.
+const RELIEF_ROUND: usize = 16;
+/// Places in a list of slots that are not worth tidying up.
+const LIST_KEPT: usize = 4096;
+
+/// What is still open when the input ends.
+#[derive(Clone, Copy)]
+enum Open {
+    Flow,
+    HalfOpen,
+    Lone,
+}
 
 /// Where the sweep is.
 #[derive(Default)]
 pub(crate) struct Sweep {
     hand: u32,
     paid_until_ns: u64,
-    holder: usize,
+    /// State of the random numbers by which holders are looked at.
+    random: u64,
     /// When the shunt was tidied up last.
     tidied_ns: u64,
 }
@@ -92,7 +103,6 @@ impl<H: Handler> Engine<H> {
         self.conclude(slot, reason);
         let flow = self.table.flows.get_mut(slot);
         flow.closing |= closing::REPORTED;
-        flow.extra = None;
         for half in &mut flow.halves {
             // Closed windows keep packets from the fast path; nothing is counted before the engine any more.
             half.flags = half.flags & !(half::SHUNTED | half::QUEUED | half::DOUBTFUL_FIN) | half::ZERO_WINDOW;
@@ -151,7 +161,7 @@ impl<H: Handler> Engine<H> {
     }
 
     /// Everything that a flow owes its handler, then its close. The SYN that waited in it and stands for itself.
-    fn conclude(&mut self, slot: u32, reason: EndReason) -> Option<Box<PendingSyn>> {
+    pub(super) fn conclude(&mut self, slot: u32, reason: EndReason) -> Option<Box<PendingSyn>> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         let before = self.core.slot;
         self.core.slot = slot;
@@ -174,6 +184,7 @@ impl<H: Handler> Engine<H> {
             _ => reason,
         };
         self.core.close(flow, data, reason);
+        self.core.release(flow);
         self.core.slot = before;
         self.core.number = number;
         pending.filter(|_| alone)
@@ -232,7 +243,6 @@ impl<H: Handler> Engine<H> {
 
     #[cold]
     fn sweep(&mut self, clock_ns: u64) {
-        self.tidy_holders();
         self.tidy_shunt(clock_ns);
         let timeout = self.core.config.half_open_timeout_ns;
         while let Some(slot) = self.table.oldest_half_open() {
@@ -241,6 +251,7 @@ impl<H: Handler> Engine<H> {
             }
             self.end_half_open(slot, EndReason::Timeout);
         }
+        self.expire_lones();
         let used = u64::from(self.table.flows.used());
         let elapsed = clock_ns.saturating_sub(self.sweep.paid_until_ns).clamp(SWEEP_NS / 64, SWEEP_NS);
         let steps = (used * elapsed / SWEEP_NS).clamp(1, SWEEP_STEP_MAX).min(used);
@@ -288,41 +299,79 @@ impl<H: Handler> Engine<H> {
         true
     }
 
-    /// Memory is over its bound: those who hold most because of their holes give them up.
+    /// Memory is over its bound: of those who hold some, the ones that deserve it least give it up.
     #[cold]
     pub(crate) fn relieve(&mut self) {
-        while self.core.budget.is_over() && !self.core.holders.is_empty() {
-            let count = self.core.holders.len();
-            let mut best: Option<(u32, usize)> = None;
-            for step in 0..RELIEF_SAMPLE.min(count) {
-                let at = (self.sweep.holder + step * 7919) % count;
-                let held = self.held_by(self.core.holders[at]);
-                if best.is_none_or(|best| held > best.0) {
-                    best = Some((held, at));
+        let mut sample: Vec<(f32, u32)> = Vec::with_capacity(RELIEF_SAMPLE);
+        while !self.core.budget.is_relieved() && !self.core.holders.is_empty() {
+            sample.clear();
+            for _ in 0..RELIEF_SAMPLE.min(self.core.holders.len()) {
+                let at = self.random(self.core.holders.len());
+                // Taken out for the round: nobody is in it twice.
+                let slot = self.core.holders.swap_remove(at);
+                sample.push((self.core.budget.weight(slot, self.core.number), slot));
+            }
+            sample.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+            let least = sample[0].0 / 2.0;
+            let worst = sample.iter().take(RELIEF_ROUND).take_while(|one| one.0 >= least).count();
+            self.core.holders.extend(sample[worst..].iter().map(|one| one.1));
+            for at in 0..worst {
+                let slot = sample[at].1;
+                if self.core.budget.is_relieved() {
+                    self.core.holders.push(slot);
+                } else {
+                    self.reclaim(slot);
                 }
             }
-            self.sweep.holder = self.sweep.holder.wrapping_add(1);
-            let Some((held, at)) = best else { return };
-            let slot = self.core.holders.swap_remove(at);
-            let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-            flow.flags &= !bits::HOLDER;
-            if held == 0 {
-                continue;
-            }
-            self.core.slot = slot;
-            self.core.odd_once(flow, crate::AnomalyKind::BufferLimit);
-            for direction in [crate::Direction::ClientToServer, crate::Direction::ServerToClient] {
-                self.core.empty(flow, data, direction, GapCause::Memory);
-                self.core.forget_doubted(flow, direction);
-                self.core.flush(flow, data, direction);
-                self.core.drop_gathered(flow, direction);
-            }
-            if H::PACKETS
-                && let Some(pending) = self.core.take_pending(flow)
-            {
-                self.core.absorb(flow, data, &pending);
-            }
         }
+    }
+
+    /// A number below `bound` that nobody foresees who does not know the key of the hashes.
+    fn random(&mut self, bound: usize) -> usize {
+        let state = &mut self.sweep.random;
+        if *state == 0 {
+            *state = self.core.config.hash_key[0] | 1;
+        }
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        ((u128::from(*state) * bound as u128) >> 64) as usize
+    }
+
+    /// A flow, no longer in the list of holders, gives up its holes and its chunk; one that holds little else than its
+    /// bookkeeping ends.
+    fn reclaim(&mut self, slot: u32) {
+        let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
+        flow.flags &= !bits::HOLDER;
+        let held = self.core.budget.held_by(slot);
+        if held == 0 || !flow.has(bits::LIVE) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.core.slot, slot);
+        if !flow.is_over() {
+            self.core.odd_once(flow, crate::AnomalyKind::BufferLimit);
+        }
+        for direction in [crate::Direction::ClientToServer, crate::Direction::ServerToClient] {
+            self.core.empty(flow, data, direction, GapCause::Memory);
+            self.core.forget_doubted(flow, direction);
+            self.core.flush(flow, data, direction);
+            self.core.drop_gathered(flow, direction);
+        }
+        if H::PACKETS
+            && let Some(pending) = self.core.take_pending(flow)
+        {
+            self.core.absorb(flow, data, &pending);
+        }
+        self.core.settle_extra(flow);
+        let left = self.core.budget.held_by(slot);
+        if left > held - held / 4 {
+            let reason = flow.reason_over();
+            self.core.ledger.evicted += u64::from(reason.is_none());
+            self.end(slot, reason.unwrap_or(EndReason::Evicted));
+        } else if left > 0 {
+            self.core.list_holder(flow);
+        }
+        self.core.slot = before;
     }
 
     /// Entries of the shunt that no flow asks for go when every flow that may have them has timed out.
@@ -339,17 +388,31 @@ impl<H: Handler> Engine<H> {
         }
     }
 
-    /// Flows that ended leave their place in the list of holders: it is made anew when they are most of it.
-    fn tidy_holders(&mut self) {
-        if self.core.holders.len() > HOLDERS_KEPT + 2 * self.table.flows.live() as usize {
-            let flows = &self.table.flows;
-            self.core.holders.clear();
-            self.core.holders.extend((0..flows.used()).filter(|slot| flows.get(*slot).has(bits::HOLDER)));
+    /// Flows that ended leave their places in lists of slots: these are made anew when such places are most of them. (Not by
+    /// time, which an input may let stand still.)
+    #[inline]
+    pub(crate) fn tidy_lists(&mut self) {
+        let most = LIST_KEPT + 2 * self.table.flows.live() as usize;
+        if self.core.holders.len().max(self.core.flushes.len()).max(self.closing.len()) > most {
+            self.tidy_long_lists(most);
         }
     }
 
-    fn held_by(&self, slot: u32) -> u32 {
-        self.core.held.get(slot as usize).copied().unwrap_or(0)
+    #[cold]
+    fn tidy_long_lists(&mut self, most: usize) {
+        let flows = &self.table.flows;
+        let is_of = |slot: u32, id: u64| flows.get(slot).has(bits::LIVE) && flows.get(slot).id == id;
+        if self.core.holders.len() > most {
+            self.core.holders.clear();
+            self.core.holders.extend((0..flows.used()).filter(|slot| flows.get(*slot).has(bits::HOLDER)));
+        }
+        if self.core.flushes.len() > most {
+            // Of a flow the first is enough: it flushes what was begun before.
+            self.core.flushes.retain(|&(_, slot, id)| is_of(slot, id));
+        }
+        if self.closing.len() > most {
+            self.closing.retain(|&Reverse((_, slot, id))| is_of(slot, id));
+        }
     }
 
     /// Ends every stream that is still open, in the order of ids, and settles every packet that was still held.
@@ -368,22 +431,30 @@ impl<H: Handler> Engine<H> {
         let flows = &self.table.flows;
         let half_open = &self.table.half_open;
         let of_flow = (0..flows.used()).map(|slot| (flows.get(slot), slot));
-        let of_flow = of_flow.filter(|(flow, _)| flow.has(bits::LIVE)).map(|(flow, slot)| (flow.id, true, slot));
+        let of_flow = of_flow.filter(|(flow, _)| flow.has(bits::LIVE)).map(|(flow, slot)| (flow.id, Open::Flow, slot));
         let of_half_open = (0..half_open.used()).map(|slot| (half_open.get(slot), slot));
-        let of_half_open = of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, false, slot));
-        let mut open: Vec<(u64, bool, u32)> = of_flow.chain(of_half_open).collect();
+        let of_half_open =
+            of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, Open::HalfOpen, slot));
+        let lones = &self.table.lones;
+        let of_lone = (0..lones.used()).filter(|slot| lones.get(*slot).live);
+        let of_lone = of_lone.map(|slot| (lones.get(slot).frame.number, Open::Lone, slot));
+        let mut open: Vec<(u64, Open, u32)> = of_flow.chain(of_half_open).chain(of_lone).collect();
         // An id stands for one stream.
         open.sort_unstable_by_key(|one| one.0);
-        for (_, is_flow, slot) in open {
+        for (_, kind, slot) in open {
             // Whether the sweep had come by before depends on how many flows there were: on the number of workers.
             let reason = |timed_out| if timed_out { EndReason::Timeout } else { EndReason::EndOfInput };
-            if is_flow {
-                let flow = self.table.flows.get(slot);
-                let reason = flow.reason_over().unwrap_or(reason(self.core.is_expired(flow)));
-                self.end(slot, reason);
-            } else {
-                let reason = reason(self.core.is_half_open_expired(self.table.half_open.get(slot)));
-                self.end_half_open(slot, reason);
+            match kind {
+                Open::Flow => {
+                    let flow = self.table.flows.get(slot);
+                    let reason = flow.reason_over().unwrap_or(reason(self.core.is_expired(flow)));
+                    self.end(slot, reason);
+                }
+                Open::HalfOpen => {
+                    let reason = reason(self.core.is_half_open_expired(self.table.half_open.get(slot)));
+                    self.end_half_open(slot, reason);
+                }
+                Open::Lone => self.end_lone(slot, reason(self.is_lone_expired(slot))),
             }
         }
         self.finish_fragments();

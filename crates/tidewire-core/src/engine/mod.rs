@@ -5,6 +5,7 @@ pub(crate) mod core;
 mod fragments;
 mod gather;
 mod lifetime;
+mod midstream;
 mod outlets;
 mod pending;
 mod shed;
@@ -26,13 +27,15 @@ pub use stream::Stream;
 use self::core::Core;
 use crate::{
     Batch, Config, Fate, Frame, Handler, Ledger, Mode, Share, Shunt,
-    budget::Budget,
+    budget::{Budget, Holder},
     defrag::Defragmenter,
-    flow::{Key, KeyMask, NO_SLOT, Near, OneWay, Table},
+    flow::{Flow, HalfOpen, Key, KeyMask, NO_SLOT, Near, OneWay, Table},
     tcp::history::Past,
     wire::{self, Decoded, Kind},
 };
 
+/// Slots of the table that a number can name.
+const SLOTS_MAX: u32 = 1 << 28;
 /// Frames decoded and hashed together before the table is touched, so that its cache misses overlap.
 const GROUP: usize = 32;
 
@@ -52,6 +55,18 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     const NONE: Self = Self { decoded: Decoded::EMPTY, key: Key::NONE, hash: 0, slot: 0, from_a: false, place: 0 };
+}
+
+/// What an entry of the table of flows takes with all that belongs to it, and one of the half-open table; their places in
+/// the index aside. `data_bytes`: the handler's own of a stream.
+pub(crate) fn table_entry_bytes(data_bytes: usize) -> (u64, u64) {
+    // Two lists of unused slots, twice as long while they grow; the holder with room to grow; its place in the list of
+    // holders; and in that of streams that are open at the end.
+    const FLOW: usize =
+        size_of::<Flow>() + 4 * size_of::<u32>() + size_of::<Holder>() * 5 / 4 + 2 * size_of::<u32>() + 16;
+    // The list of unused slots, the queue by age with half as many that have left it, and the list at the end.
+    const HALF_OPEN: usize = size_of::<HalfOpen>() + 2 * size_of::<u32>() + 3 * size_of::<(u32, u32)>() + 16;
+    ((FLOW + data_bytes) as u64, HALF_OPEN as u64)
 }
 
 /// In the place of a slot: the flow is another worker's.
@@ -108,6 +123,7 @@ impl<H: Handler> Engine<H> {
         // Nothing is delivered in track mode, so there is nothing to compare with.
         let runs = if config.mode == Mode::Track { 0 } else { config.history_segments };
         let mut config = config;
+        config.flows_max = config.flows_max.min(SLOTS_MAX);
         let outlets = outlets::prepare(&handler, &mut config);
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
         let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
@@ -126,7 +142,6 @@ impl<H: Handler> Engine<H> {
             input_bytes: 0,
             flushes: VecDeque::new(),
             holders: Vec::new(),
-            held: Vec::new(),
             undecided: 0,
             scratch: Vec::new(),
             outlets,
@@ -201,6 +216,7 @@ impl<H: Handler> Engine<H> {
             if self.core.budget.is_over() {
                 self.relieve();
             }
+            self.tidy_lists();
             let fragments = self.defragmenters.iter().flatten().map(|level| level.charged_bytes()).sum();
             self.core.budget.note(fragments);
         }
@@ -341,6 +357,20 @@ impl<H: Handler> Engine<H> {
     #[must_use]
     pub fn buffered_bytes(&self) -> u64 {
         self.core.budget.used
+    }
+
+    /// Memory of everything that grows with the traffic, as it is charged: tables with their indexes and lists, what flows hold
+    /// ([`Self::buffered_bytes`]), fragments, history. The handler's own is not among it.
+    #[must_use]
+    pub fn charged_bytes(&self) -> u64 {
+        let core = &self.core;
+        let lists = core.holders.capacity() * size_of::<u32>()
+            + core.flushes.capacity() * size_of::<(u64, u32, u64)>()
+            + self.closing.capacity() * size_of::<Reverse<(u64, u32, u64)>>()
+            + core.scratch.capacity();
+        let fragments: u64 = self.defragmenters.iter().flatten().map(|level| level.bytes()).sum();
+        let tables = self.table.bytes() + core.budget.bytes() + lists as u64;
+        core.budget.used + tables + fragments + core.past.bytes()
     }
 
     /// The handler.

@@ -15,7 +15,7 @@ use std::{
 use super::{Class, Engine, core::Core};
 use crate::{
     Config, Direction, DirectionCutoff, EndReason, Gap, Handler, Stream, StreamPacket,
-    flow::{Flow, Gathering, bits, half},
+    flow::{Flow, Gathering, List, bits, half},
 };
 
 /// How one of several applications wants its streams. The fields are those of [`Config`].
@@ -57,7 +57,7 @@ pub(crate) struct Branch {
     chunks: [u32; 2],
     delivered: [u64; 2],
     cutoff: [u64; 2],
-    gaps: Vec<Gap>,
+    gaps: List<Gap>,
     gathering: [Option<Box<Gathering>>; 2],
 }
 
@@ -76,7 +76,7 @@ impl Branch {
             chunks: [0; 2],
             delivered: [0; 2],
             cutoff: join.class.cutoff.unwrap_or([u64::MAX; 2]),
-            gaps: Vec::new(),
+            gaps: List::default(),
             gathering: [None, None],
         }
     }
@@ -233,7 +233,9 @@ impl<H: Handler> Core<H> {
         self.outlets.joins = joins;
         if !branches.is_empty() {
             self.unite(flow, &branches);
-            flow.extra().branches = branches;
+            let extra = flow.extra();
+            extra.bytes += (branches.capacity() * size_of::<Branch>()) as u64 + 16;
+            extra.branches = branches;
         }
     }
 

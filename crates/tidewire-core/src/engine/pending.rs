@@ -81,7 +81,8 @@ impl PendingSyn {
     }
 
     fn charge(&self) -> u64 {
-        self.kept.iter().map(KeptPacket::charge).sum()
+        let list = (self.kept.capacity() * size_of::<KeptPacket>() + size_of::<Self>() + 32) as u64;
+        list + self.kept.iter().map(|kept| kept.charge() - size_of::<KeptPacket>() as u64).sum::<u64>()
     }
 }
 
@@ -134,6 +135,7 @@ impl<H: Handler> Engine<H> {
             }
         }
         self.core.hold_pending(flow, pending);
+        self.core.settle_extra(flow);
         if self.core.budget.is_over() {
             self.relieve();
         }
@@ -187,11 +189,8 @@ impl<H: Handler> Core<H> {
     }
 
     fn hold_pending(&mut self, flow: &mut Flow, pending: Box<PendingSyn>) {
-        let charge = pending.charge();
-        if charge > 0 {
-            self.recharge(flow, pending.direction(), 0, charge);
-            self.list_holder(flow);
-        }
+        self.recharge(flow, pending.direction(), 0, pending.charge());
+        self.list_holder(flow);
         flow.extra().pending_syn = Some(pending);
     }
 

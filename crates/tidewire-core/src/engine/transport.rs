@@ -135,6 +135,7 @@ impl<H: Handler> Engine<H> {
         if self.core.shunt.is_some() {
             self.core.offer(flow);
         }
+        self.core.settle_extra(self.table.flows.get_mut(slot));
         self.list_closed(slot);
         if self.core.budget.is_over() {
             self.relieve();
@@ -161,6 +162,7 @@ impl<H: Handler> Engine<H> {
                 let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
                 self.core.note_ids(flow, key);
                 let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
+                self.core.settle_extra(flow);
                 self.list_closed(slot);
                 fate
             }
@@ -175,7 +177,14 @@ impl<H: Handler> Engine<H> {
             Kind::Tcp => Some(Segment::of(packet.bytes, packet.decoded).ok_or(Fate::Malformed)?),
             _ => None,
         };
-        if let Found::HalfOpen(slot) = self.table.find(hash, key) {
+        let found = self.table.find(hash, key);
+        if let Found::Lone(slot) = found {
+            if !self.is_lone_expired(slot) {
+                return self.promote_lone(slot);
+            }
+            self.end_lone(slot, EndReason::Timeout);
+        }
+        if let Found::HalfOpen(slot) = found {
             let entry = *self.table.half_open.get(slot);
             let expired =
                 self.core.clock_ns > entry.seen_clock_ns.saturating_add(self.core.config.half_open_timeout_ns);
@@ -218,6 +227,11 @@ impl<H: Handler> Engine<H> {
         {
             self.half_open(packet, key, from_a, hash, segment);
             return Err(Fate::Tracked);
+        }
+        if let Some(segment) = &segment
+            && self.may_wait(packet, segment)
+        {
+            return Err(self.keep_lone(packet, key, from_a, hash));
         }
         self.new_flow(packet, key, from_a, hash, segment.as_ref())
     }
@@ -307,6 +321,20 @@ impl<H: Handler> Engine<H> {
             return Err(Fate::NoRoom);
         }
         let slot = self.table.add(hash as u32, *key);
+        self.begin_flow(slot, packet, key, from_a, segment, class);
+        Ok(slot)
+    }
+
+    /// Gives a fresh flow what its first packet says of it, and reports it.
+    pub(crate) fn begin_flow(
+        &mut self,
+        slot: u32,
+        packet: &Packet<'_>,
+        key: &Key,
+        from_a: bool,
+        segment: Option<&Segment>,
+        class: crate::Class,
+    ) {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.id = packet.frame.number;
         flow.seen_clock_ns = self.core.clock_ns;
@@ -343,7 +371,6 @@ impl<H: Handler> Engine<H> {
         self.core.apply(flow, class);
         self.core.slot = slot;
         self.core.open(flow, data);
-        Ok(slot)
     }
 
     /// A SYN, or a packet that follows a pending one, on a flow that exists: whether a new connection begins.

@@ -1,9 +1,11 @@
-use super::Key;
+use super::{Key, List};
 use crate::{
-    Anomaly, AnomalyKind, Class, Conflict, Gap, GapCause,
+    Anomaly, AnomalyKind, Class, Conflict, Gap,
+    budget::Groups,
     engine::{Branch, KeptPacket},
     prefetch::prefetch_all,
     tcp::Doubted,
+    tcp::lost::Lost,
     tcp::queue::Queue,
 };
 
@@ -66,16 +68,21 @@ pub(crate) struct Extra {
     pub unheard: [u32; 2],
     /// The last acknowledgment that was too new, and how many in a row went on from each other.
     pub skip: [(u32, u32); 2],
-    /// The budget's counters of the key's lower endpoint and of the other; `u32::MAX`: not looked up yet.
-    pub sources: [u32; 2],
+    /// The budget's counters by the direction that is charged; `None`: not looked up yet.
+    pub groups: [Option<Groups>; 2],
+    /// Memory of this part and of its lists, and how much of it the budget was charged.
+    pub bytes: u64,
+    pub charged: u64,
+    /// Whether it was charged to the key's lower endpoint; `None`: to neither.
+    pub owner_is_a: Option<bool>,
     pub out_of_order_packets: [u64; 2],
     /// Internal offset after the bytes that continue each other and wait for an acknowledgment of wrong checksums.
     pub unconfirmed_end: [u64; 2],
     pub retransmitted_bytes: [u64; 2],
     /// Bit n: `anomalies` has one of the kind n.
     pub anomaly_kinds: u32,
-    pub anomalies: Vec<Anomaly>,
-    pub conflicts: [Vec<Conflict>; 2],
+    pub anomalies: List<Anomaly>,
+    pub conflicts: [List<Conflict>; 2],
     pub missing_bytes: [u64; 2],
     /// Of `missing_bytes`, those that were in packets: see `GapCause::is_of_packets`.
     pub stated_missing_bytes: [u64; 2],
@@ -88,13 +95,13 @@ pub(crate) struct Extra {
     pub more_frames: [u64; 2],
     /// How often `Half::link_bytes` wrapped.
     pub link_wraps: [u32; 2],
-    pub gaps: Vec<Gap>,
+    pub gaps: List<Gap>,
     pub gathering: [Option<Box<Gathering>>; 2],
     pub pending_syn: Option<Box<PendingSyn>>,
     /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
-    pub lost: [Vec<(u64, u64, GapCause)>; 2],
+    pub lost: [Lost; 2],
     /// Offsets of urgent bytes that are taken out of the stream.
-    pub urgent: [Vec<u64>; 2],
+    pub urgent: [List<u64>; 2],
     /// Internal offset of the first byte of the segment with the FIN.
     pub fin_from: [u64; 2],
     /// Internal offset of a FIN that a host would probably not take; `u64::MAX`: none.
@@ -140,7 +147,7 @@ impl Extra {
 
     /// Internal offset of the first byte that waits, captured or not.
     pub(crate) fn first_known(&self, at: usize) -> Option<u64> {
-        let lost = self.lost[at].iter().map(|range| range.0).min();
+        let lost = self.lost[at].first_start();
         self.queue[at].first_start().into_iter().chain(lost).min()
     }
 
@@ -157,7 +164,7 @@ impl Extra {
     /// Lists an anomaly.
     pub(crate) fn list_anomaly(&mut self, anomaly: Anomaly) {
         self.anomaly_kinds |= 1 << anomaly.kind as u32;
-        self.anomalies.push(anomaly);
+        self.anomalies.push(anomaly, &mut self.bytes);
     }
 }
 
@@ -166,7 +173,11 @@ impl Default for Extra {
         Self {
             queue: Default::default(),
             bias: [u64::MAX; 2],
-            sources: [u32::MAX; 2],
+            groups: [None; 2],
+            // With what an allocator adds.
+            bytes: size_of::<Self>() as u64 + 16,
+            charged: 0,
+            owner_is_a: None,
             anomaly_kinds: 0,
             missing_bytes: [0; 2],
             stated_missing_bytes: [0; 2],
@@ -190,9 +201,9 @@ impl Default for Extra {
             fin_at: [u64::MAX; 2],
             fin_from: [u64::MAX; 2],
             fin_doubtful: [u64::MAX; 2],
-            gaps: Vec::new(),
+            gaps: List::default(),
             conflicts: Default::default(),
-            anomalies: Vec::new(),
+            anomalies: List::default(),
             gathering: Default::default(),
             pending_syn: None,
             lost: Default::default(),

@@ -88,6 +88,11 @@ impl Index {
         Self { buckets: vec![EMPTY; 64], entries: 0 }
     }
 
+    /// Memory that is taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.buckets.capacity() * size_of::<Bucket>()) as u64
+    }
+
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
         hash as usize & (self.buckets.len() - 1)

@@ -181,6 +181,14 @@ impl Key {
         hash::siphash13_words(key, self.address_words(of_a))
     }
 
+    /// A hash of the network that the address of `a` or `b` is in: its /24, or /64 of IPv6.
+    pub(crate) fn network_hash(&self, of_a: bool, key: [u64; 2]) -> u64 {
+        let [high, low] = self.address_words(of_a);
+        // (Whatever hash a network has, it is no address's.)
+        let network = if self.is_v6() { [high, u64::MAX] } else { [u64::MAX, low >> 8] };
+        hash::siphash13_words(key, network)
+    }
+
     fn address_words(&self, of_a: bool) -> [u64; 2] {
         let at = if of_a { A } else { B };
         [self.0[at], self.0[at + 1]]

@@ -4,6 +4,8 @@ mod extra;
 mod half_open;
 mod index;
 mod key;
+mod list;
+mod midstream;
 mod near;
 mod slab;
 mod table;
@@ -12,6 +14,8 @@ pub(crate) use extra::{Extra, Gathering, PendingSyn};
 pub(crate) use half_open::HalfOpen;
 pub(crate) use index::NO_SLOT;
 pub(crate) use key::{Key, KeyMask, OneWay};
+pub(crate) use list::List;
+pub(crate) use midstream::Lone;
 pub(crate) use near::Near;
 pub(crate) use table::{Found, Table};
 

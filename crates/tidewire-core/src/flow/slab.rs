@@ -27,6 +27,12 @@ impl<T: Default> Slab<T> {
         self.used
     }
 
+    /// Memory that is taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        let lists = self.pieces.capacity() * size_of::<Box<[T; PIECE]>>() + self.free.capacity() * size_of::<u32>();
+        (self.pieces.len() * PIECE * size_of::<T>() + lists) as u64
+    }
+
     /// A slot whose entry is in an unspecified, but valid state: as it was given back, or default.
     pub(crate) fn take(&mut self) -> u32 {
         self.live += 1;

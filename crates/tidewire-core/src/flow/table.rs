@@ -1,18 +1,31 @@
 use std::collections::VecDeque;
 
-use super::{Flow, HalfOpen, Key, KeyMask, NO_SLOT, bits, half, index::Index, slab::Slab};
-use crate::prefetch::prefetch_all;
+use super::{
+    Flow, HalfOpen, Key, KeyMask, NO_SLOT, bits, half,
+    index::Index,
+    midstream::{Lone, Lones},
+    slab::Slab,
+};
+use crate::{TcpState, prefetch::prefetch_all};
 
 /// Marks slots of the half-open table in the index.
 const HALF_OPEN: u32 = 1 << 31;
+/// Marks slots of packets that wait for a second one in the index. (Below it are the flows'.)
+const LONE: u32 = 1 << 30;
 /// How many flows are looked at to find one that may be pushed out of a full table.
 const EVICTION_SAMPLE: u32 = 32;
+/// How many are enough where one of them is not much missed.
+const EVICTION_FEW: u32 = 8;
+/// Ranks of those that are missed least.
+const OVER: u8 = 0;
+const UNANSWERED: u8 = 1;
 
 /// Where a key was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Flow(u32),
     HalfOpen(u32),
+    Lone(u32),
     None,
 }
 
@@ -21,6 +34,7 @@ pub(crate) struct Table<D> {
     index: Index,
     pub flows: Slab<Flow>,
     pub half_open: Slab<HalfOpen>,
+    pub lones: Lones,
     pub data: Slab<D>,
     /// Half-open slots with their generation, oldest first.
     oldest: VecDeque<(u32, u32)>,
@@ -35,11 +49,19 @@ impl<D: Default> Table<D> {
             index: Index::new(),
             flows: Slab::new(),
             half_open: Slab::new(),
+            lones: Lones::new(),
             data: Slab::new(),
             oldest: VecDeque::new(),
             hand: 0,
             mask,
         }
+    }
+
+    /// Memory that is taken, with that of packets that wait for a second one.
+    pub(crate) fn bytes(&self) -> u64 {
+        let oldest = (self.oldest.capacity() * size_of::<(u32, u32)>()) as u64;
+        let slabs = self.flows.bytes() + self.half_open.bytes() + self.data.bytes();
+        self.index.bytes() + slabs + self.lones.bytes() + oldest
     }
 
     #[inline(always)]
@@ -51,11 +73,13 @@ impl<D: Default> Table<D> {
     #[inline(always)]
     pub(crate) fn prefetch_entry(&self, hash: u64) -> u32 {
         let slot = self.index.guess(hash as u32);
-        if slot < HALF_OPEN {
+        if slot < LONE {
             prefetch_all(self.flows.get(slot));
             if size_of::<D>() != 0 {
                 crate::prefetch::prefetch(self.data.get(slot));
             }
+        } else if slot & HALF_OPEN == 0 {
+            prefetch_all(self.lones.get(slot & !LONE));
         } else if slot != NO_SLOT {
             prefetch_all(self.half_open.get(slot & !HALF_OPEN));
         }
@@ -65,7 +89,7 @@ impl<D: Default> Table<D> {
     /// Asks for the rarely needed part of a guessed slot's flow, if it has one.
     #[inline(always)]
     pub(crate) fn prefetch_extra(&self, guess: u32) -> bool {
-        if guess >= HALF_OPEN {
+        if guess >= LONE {
             return false;
         }
         let extra = self.flows.get(guess).extra.as_deref();
@@ -78,7 +102,7 @@ impl<D: Default> Table<D> {
     /// Asks for where the queue of a guessed slot's flow is looked at first.
     #[inline(always)]
     pub(crate) fn prefetch_queue(&self, guess: u32, from_a: bool) {
-        if guess < HALF_OPEN {
+        if guess < LONE {
             let flow = self.flows.get(guess);
             let direction = flow.direction(from_a) as usize;
             if flow.halves[direction].has(half::QUEUED)
@@ -92,7 +116,7 @@ impl<D: Default> Table<D> {
     /// The flow at a guessed slot, with the application's state, if it is this one.
     #[inline(always)]
     pub(crate) fn get_near(&mut self, guess: u32, key: &Key) -> Option<(&mut Flow, &mut D)> {
-        if guess >= HALF_OPEN {
+        if guess >= LONE {
             return None;
         }
         let flow = self.flows.get_mut(guess);
@@ -105,7 +129,7 @@ impl<D: Default> Table<D> {
     /// As [`Self::find`], looking at the guessed slot first.
     #[inline(always)]
     pub(crate) fn find_near(&self, guess: u32, hash: u64, key: &Key) -> Found {
-        if guess < HALF_OPEN && self.flows.get(guess).key.is_same(key, self.mask) {
+        if guess < LONE && self.flows.get(guess).key.is_same(key, self.mask) {
             return Found::Flow(guess);
         }
         self.find(hash, key)
@@ -114,15 +138,18 @@ impl<D: Default> Table<D> {
     #[inline(never)]
     pub(crate) fn find(&self, hash: u64, key: &Key) -> Found {
         let found = self.index.find(hash as u32, |slot| {
-            if slot & HALF_OPEN == 0 {
+            if slot < LONE {
                 self.flows.get(slot).key.is_same(key, self.mask)
+            } else if slot & HALF_OPEN == 0 {
+                self.lones.get(slot & !LONE).key.is_same(key, self.mask)
             } else {
                 self.half_open.get(slot & !HALF_OPEN).key.is_same(key, self.mask)
             }
         });
         match found {
             None => Found::None,
-            Some(slot) if slot & HALF_OPEN == 0 => Found::Flow(slot),
+            Some(slot) if slot < LONE => Found::Flow(slot),
+            Some(slot) if slot & HALF_OPEN == 0 => Found::Lone(slot & !LONE),
             Some(slot) => Found::HalfOpen(slot & !HALF_OPEN),
         }
     }
@@ -134,23 +161,56 @@ impl<D: Default> Table<D> {
         debug_assert_eq!(slot, beside, "the two arrays are taken from and given back to in step");
         *self.flows.get_mut(slot) = Flow { key: key.opened(), hash, flags: bits::LIVE, ..Flow::default() };
         *self.data.get_mut(slot) = D::default();
-        let (flows, half_open) = (&self.flows, &self.half_open);
-        self.index.insert(hash, slot, |slot| hash_of(flows, half_open, slot));
+        let others = (&self.flows, &self.half_open, &self.lones);
+        self.index.insert(hash, slot, |slot| hash_of(others, slot));
         slot
     }
 
     /// Forgets a flow.
     pub(crate) fn remove(&mut self, slot: u32) {
+        let hash = self.flows.get(slot).hash;
+        self.index.remove(hash, slot);
+        self.clear(slot);
+    }
+
+    fn clear(&mut self, slot: u32) {
         let flow = self.flows.get_mut(slot);
-        let hash = flow.hash;
         flow.flags = 0;
         flow.closing = 0;
         flow.extra = None;
         flow.key = Key::NONE;
         *self.data.get_mut(slot) = D::default();
-        self.index.remove(hash, slot);
         self.flows.give(slot);
         self.data.give(slot);
+    }
+
+    /// A flow that nobody looks for: it ends at once.
+    pub(crate) fn add_apart(&mut self, key: Key) -> u32 {
+        let slot = self.flows.take();
+        let beside = self.data.take();
+        debug_assert_eq!(slot, beside, "the two arrays are taken from and given back to in step");
+        *self.flows.get_mut(slot) = Flow { key: key.opened(), flags: bits::LIVE, ..Flow::default() };
+        *self.data.get_mut(slot) = D::default();
+        slot
+    }
+
+    /// Forgets it.
+    pub(crate) fn remove_apart(&mut self, slot: u32) {
+        self.clear(slot);
+    }
+
+    /// Keeps a packet that waits for a second one.
+    pub(crate) fn add_lone(&mut self, lone: Lone) {
+        let hash = lone.hash as u32;
+        let slot = self.lones.add(lone);
+        let others = (&self.flows, &self.half_open, &self.lones);
+        self.index.insert(hash, slot | LONE, |slot| hash_of(others, slot));
+    }
+
+    pub(crate) fn remove_lone(&mut self, slot: u32) -> Lone {
+        let lone = self.lones.remove(slot);
+        self.index.remove(lone.hash as u32, slot | LONE);
+        lone
     }
 
     pub(crate) fn add_half_open(&mut self, entry: HalfOpen) -> u32 {
@@ -158,8 +218,8 @@ impl<D: Default> Table<D> {
         let slot = self.half_open.take();
         let generation = self.half_open.get(slot).generation.wrapping_add(1);
         *self.half_open.get_mut(slot) = HalfOpen { key: entry.key.opened(), generation, live: true, ..entry };
-        let (flows, half_open) = (&self.flows, &self.half_open);
-        self.index.insert(hash, slot | HALF_OPEN, |slot| hash_of(flows, half_open, slot));
+        let others = (&self.flows, &self.half_open, &self.lones);
+        self.index.insert(hash, slot | HALF_OPEN, |slot| hash_of(others, slot));
         self.oldest.push_back((slot, generation));
         slot
     }
@@ -175,7 +235,7 @@ impl<D: Default> Table<D> {
         while self.oldest.front().is_some_and(|&(slot, generation)| !self.is_current(slot, generation)) {
             self.oldest.pop_front();
         }
-        if self.oldest.len() > 64 + 4 * self.half_open.live() as usize {
+        if self.oldest.len() > 64 + self.half_open.live() as usize * 3 / 2 {
             let half_open = &self.half_open;
             self.oldest.retain(|&(slot, generation)| {
                 let entry = half_open.get(slot);
@@ -201,19 +261,31 @@ impl<D: Default> Table<D> {
         None
     }
 
-    /// Which flow goes when the table is full: of a sample, one that is over, else one that was never answered, else
-    /// the one that was silent longest.
+    /// Which flow goes when the table is full: of a sample, one that is over, else one that was never answered or whose
+    /// handshake is not done, else one that has delivered nothing, else the one that was silent longest.
     pub(crate) fn victim(&mut self) -> Option<u32> {
         let used = self.flows.used();
         let mut best: Option<(u8, u64, u32)> = None;
-        for _ in 0..EVICTION_SAMPLE.min(used) {
+        for looked in 0..EVICTION_SAMPLE.min(used) {
+            // A flood fills the table with such: there is no need to look for worse.
+            if looked >= EVICTION_FEW && best.is_some_and(|best| best.0 <= UNANSWERED) {
+                break;
+            }
             let slot = self.hand % used;
             self.hand = self.hand.wrapping_add(1) % used;
             let flow = self.flows.get(slot);
             if !flow.has(bits::LIVE) {
                 continue;
             }
-            let rank = if flow.is_over() { 0 } else { 1 + u8::from(flow.has(bits::CONFIRMED)) };
+            let is_begun =
+                flow.has(bits::CONFIRMED) && !matches!(flow.state, TcpState::SynSent | TcpState::SynReceived);
+            let rank = if flow.is_over() {
+                OVER
+            } else if !is_begun {
+                UNANSWERED
+            } else {
+                UNANSWERED + 1 + u8::from(flow.delivered != [0; 2])
+            };
             let candidate = (rank, flow.seen_clock_ns, slot);
             if best.is_none_or(|best| candidate < best) {
                 best = Some(candidate);
@@ -223,6 +295,12 @@ impl<D: Default> Table<D> {
     }
 }
 
-fn hash_of(flows: &Slab<Flow>, half_open: &Slab<HalfOpen>, slot: u32) -> u32 {
-    if slot & HALF_OPEN == 0 { flows.get(slot).hash } else { half_open.get(slot & !HALF_OPEN).hash }
+fn hash_of((flows, half_open, lones): (&Slab<Flow>, &Slab<HalfOpen>, &Lones), slot: u32) -> u32 {
+    if slot < LONE {
+        flows.get(slot).hash
+    } else if slot & HALF_OPEN == 0 {
+        lones.get(slot & !LONE).hash as u32
+    } else {
+        half_open.get(slot & !HALF_OPEN).hash
+    }
 }

@@ -191,7 +191,7 @@ impl<H: Handler> Core<H> {
                 seen = seen.max(extra.queue[at].end() as i64);
             }
             seen = seen.max(extra.claimed[at] as i64);
-            seen = extra.lost[at].iter().fold(seen, |seen, range| seen.max(range.1 as i64));
+            seen = seen.max(extra.lost[at].end().unwrap_or(0) as i64);
             for fin in [extra.fin_at[at], extra.fin_doubtful[at]].into_iter().filter(|fin| *fin != u64::MAX) {
                 seen = seen.max(fin as i64);
             }

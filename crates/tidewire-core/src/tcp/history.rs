@@ -57,6 +57,11 @@ impl Past {
         }
     }
 
+    /// Memory that is taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.runs.capacity() * size_of::<Run>() + self.copies.capacity()) as u64
+    }
+
     #[inline(always)]
     fn is_kept(&self) -> bool {
         !self.runs.is_empty()

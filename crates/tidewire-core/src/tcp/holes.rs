@@ -1,11 +1,11 @@
 //! Holes: how long they are waited for, their bounds, and what is reported when they are given up.
 
-use super::order::LOST_MAX;
+use super::lost::Range;
 use crate::{
     AnomalyKind, Conflict, Direction, GapCause, Handler, Mode,
-    budget::Budget,
+    budget::{Groups, Holder},
     engine::core::Core,
-    flow::{Extra, Flow, bits, half},
+    flow::{Flow, bits, half},
 };
 
 /// What a segment that waits costs beside its bytes, for `Config::hole_bytes_strict`.
@@ -25,33 +25,68 @@ impl<H: Handler> Core<H> {
         if queue.is_empty() {
             return QueueCharge::default();
         }
-        QueueCharge { bytes: queue.charged_bytes() + size_of::<Extra>() as u64, holes: u64::from(queue.holes()) }
+        QueueCharge { bytes: queue.charged_bytes(), holes: u64::from(queue.holes()) }
     }
 
-    /// The budget's counter for the address that a direction's packets come from.
-    fn source(&self, flow: &mut Flow, direction: Direction) -> u32 {
-        let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
-        let (key, extra) = (flow.key, flow.extra());
-        let source = &mut extra.sources[usize::from(!from_a)];
-        if *source == u32::MAX {
-            *source = Budget::source(key.address_hash(from_a, self.config.hash_key));
-        }
-        *source
+    /// The budget's counters for the addresses that a direction's packets come from and go to.
+    fn groups(&self, flow: &mut Flow, from_a: bool) -> Groups {
+        let (key, hash_key) = (flow.key, self.config.hash_key);
+        // By endpoint: who the client is may turn out later.
+        *flow.extra().groups[usize::from(!from_a)].get_or_insert_with(|| {
+            let source = key.address_hash(from_a, hash_key);
+            Groups::of(source, key.network_hash(from_a, hash_key), key.address_hash(!from_a, hash_key))
+        })
     }
 
     /// Notes that what a direction has charged changed from `before` to `after`.
     pub(crate) fn recharge(&mut self, flow: &mut Flow, direction: Direction, before: u64, after: u64) {
+        let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
+        self.recharge_endpoint(flow, from_a, before, after);
+    }
+
+    /// The same for what an endpoint has charged.
+    fn recharge_endpoint(&mut self, flow: &mut Flow, from_a: bool, before: u64, after: u64) {
         if before == after {
             return;
         }
-        let source = self.source(flow, direction);
-        self.budget.change(source, before, after);
-        let slot = self.slot as usize;
-        if self.held.len() <= slot {
-            self.held.resize(slot + 1, 0);
+        let groups = self.groups(flow, from_a);
+        self.budget.change(groups, before, after);
+        let packet = self.number as u32;
+        let delivered = (flow.delivered[0] + flow.delivered[1]).min(u64::from(u32::MAX)) as u32;
+        let holder = self.budget.holder(self.slot);
+        let bytes = (u64::from(holder.bytes) + after).saturating_sub(before).min(u64::from(u32::MAX)) as u32;
+        if holder.bytes == 0 || delivered > holder.delivered {
+            holder.since = packet;
         }
-        let held = &mut self.held[slot];
-        *held = (u64::from(*held) + after).saturating_sub(before).min(u64::from(u32::MAX)) as u32;
+        let is_proven = flow.has(bits::CONFIRMED) && flow.halves.iter().all(|half| half.has(half::SYN));
+        *holder = Holder { bytes, delivered, since: holder.since, groups, is_proven, is_over: flow.is_over() };
+    }
+
+    /// Tells the budget what the flow's rarely needed part and its lists take now.
+    #[inline]
+    pub(crate) fn settle_extra(&mut self, flow: &mut Flow) {
+        if let Some(extra) = &mut flow.extra
+            && extra.bytes != extra.charged
+        {
+            let (before, now) = (extra.charged, extra.bytes);
+            extra.charged = now;
+            let owner_is_a = *extra.owner_is_a.get_or_insert(flow.flags & bits::CLIENT_IS_A != 0);
+            self.recharge_endpoint(flow, owner_is_a, before, now);
+            self.list_holder(flow);
+        }
+    }
+
+    /// Forgets the rarely needed part of a flow whose end was reported, and gives its memory back.
+    pub(crate) fn release(&mut self, flow: &mut Flow) {
+        if let Some((charged, owner_is_a)) = flow.extra.as_ref().map(|extra| (extra.charged, extra.owner_is_a)) {
+            self.recharge_endpoint(flow, owner_is_a.unwrap_or_default(), charged, 0);
+            flow.extra = None;
+        }
+    }
+
+    /// Whether a flow has delivered more than a direction's queue holds: it is bounded with all others, not with its source.
+    fn is_deserving(flow: &Flow, charged: u64) -> bool {
+        flow.delivered[0] + flow.delivered[1] > charged
     }
 
     /// Tells the budget what became of a queue, and lists the flow among those that hold bytes.
@@ -100,23 +135,27 @@ impl<H: Handler> Core<H> {
         if flow.extra.is_none() {
             return false;
         }
-        let source = self.source(flow, direction);
+        let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
+        let groups = self.groups(flow, from_a);
         let extra = flow.extra();
         let (queue, segments) = (&extra.queue[at], extra.hole_segments[at]);
         let charged = queue.charged_bytes();
         let holes = queue.holes();
-        if charged > self.config.stream_buffer_bytes || self.budget.source_is_over(source) {
+        let is_greedy = self.budget.source_is_over(groups) && !Self::is_deserving(flow, charged);
+        if charged > self.config.stream_buffer_bytes || is_greedy {
             self.odd_once(flow, AnomalyKind::BufferLimit);
             return true;
         }
-        if extra.lost[at].len() >= LOST_MAX {
+        if flow.extra().lost[at].is_full() {
             // Of a stream joined midway it is no hole that is given up.
             if !flow.halves[at].has(half::HELD) {
                 self.odd_once(flow, AnomalyKind::HoleLimit);
             }
             return true;
         }
-        if holes > self.config.stream_holes_max || self.budget.holes > u64::from(self.config.holes_max) {
+        if holes > self.holes_max(flow.extra().waiting_bytes[at])
+            || self.budget.holes > u64::from(self.config.holes_max)
+        {
             self.odd_once(flow, AnomalyKind::HoleLimit);
             return true;
         }
@@ -139,6 +178,16 @@ impl<H: Handler> Core<H> {
         // In track mode packets stand for what would have been.
         let enough = self.config.mode == Mode::Track || waiting >= self.config.hole_bytes_strict;
         segments >= self.config.hole_segments_strict && enough
+    }
+
+    /// How many holes a direction may have while so many bytes wait: bytes that are few are not worth the bookkeeping of each
+    /// hole, nor would a host keep them (Linux charges a segment of one byte with 768, so that its first receive buffer of
+    /// 128 KiB holds 170).
+    fn holes_max(&self, waiting_bytes: u64) -> u32 {
+        const FREE: u64 = 128;
+        const BYTES_EACH: u64 = 128;
+        let most = u64::from(self.config.stream_holes_max);
+        most.min(FREE.max(most / 4) + waiting_bytes / BYTES_EACH) as u32
     }
 
     /// Whether a stream whose beginning was not captured has come to its end: nothing before what waits will come.
@@ -171,10 +220,10 @@ impl<H: Handler> Core<H> {
         if flow.halves[at].has(half::HELD) {
             return None;
         }
-        let (_, end, cause) = extra.lost[at].iter().find(|(start, end, _)| (*start..*end).contains(&next))?;
+        let Range { end, cause, .. } = extra.lost[at].beyond(next).filter(|range| range.start <= next)?;
         let queued = extra.queue[at].first_start().filter(|first| *first > next).unwrap_or(u64::MAX);
-        let until = (*end).min(queued).min(self.limits(flow, direction).0);
-        (until > next).then_some((until, *cause))
+        let until = end.min(queued).min(self.limits(flow, direction).0);
+        (until > next).then_some((until, cause))
     }
 
     /// Gives up bytes that are next and known to be missing: there is nothing to wait for. `true`: there were any.
@@ -208,13 +257,9 @@ impl<H: Handler> Core<H> {
         let mut from = flow.halves[at].next;
         flow.halves[at].next = first;
         while from < first {
-            let inside = lost.iter().find(|(start, end, _)| (*start..*end).contains(&from));
-            let (until, why) = match inside {
-                Some((_, end, why)) => (first.min(*end), *why),
-                None => {
-                    let next = lost.iter().map(|range| range.0).filter(|start| *start > from).min();
-                    (first.min(next.unwrap_or(first)), cause)
-                }
+            let (until, why) = match lost.beyond(from) {
+                Some(range) if range.start <= from => (first.min(range.end), range.cause),
+                next => (first.min(next.map_or(first, |range| range.start)), cause),
             };
             let (until, why) = Self::cause_of(&mut doubted, from, until, why);
             self.gap(flow, data, direction, from - bias, until - from, why);
@@ -222,7 +267,7 @@ impl<H: Handler> Core<H> {
         }
         let extra = flow.extra();
         extra.lost[at] = lost;
-        extra.lost[at].retain(|range| range.1 > first);
+        extra.lost[at].forget_before(first);
         (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.clock_ns);
     }
 
@@ -277,7 +322,7 @@ impl<H: Handler> Core<H> {
             if fin != u64::MAX {
                 end = end.max(fin);
             }
-            end = extra.lost[at].iter().map(|range| range.1).fold(end, u64::max);
+            end = end.max(extra.lost[at].end().unwrap_or(0));
         }
         if peer.has(half::ACKED) && !me.has(half::FIN) {
             let acknowledged = me.offset_of(peer.ack) - i64::from(me.has(half::FIN_SEEN));
@@ -302,9 +347,10 @@ impl<H: Handler> Core<H> {
     pub(crate) fn conflict(&mut self, flow: &mut Flow, direction: Direction, offset: u64, bytes: u64) {
         self.odd(flow, AnomalyKind::OverlapConflict);
         let limit = self.config.list_max as usize;
-        let list = &mut flow.extra().conflicts[direction as usize];
+        let extra = flow.extra();
+        let list = &mut extra.conflicts[direction as usize];
         if list.len() < limit {
-            list.push(Conflict { offset, bytes });
+            list.push(Conflict { offset, bytes }, &mut extra.bytes);
         } else {
             self.odd_once(flow, AnomalyKind::ListFull);
         }

@@ -6,6 +6,7 @@ mod fin;
 mod handshake;
 pub(crate) mod history;
 mod holes;
+pub(crate) mod lost;
 mod order;
 mod plain;
 pub mod queue;

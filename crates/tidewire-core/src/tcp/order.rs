@@ -12,9 +12,6 @@ use crate::{
     flow::{Flow, half},
 };
 
-/// Ranges known to be missing that are remembered for each direction; beyond, the hole before them is given up, or they
-/// count as not captured.
-pub(super) const LOST_MAX: usize = 256;
 /// Urgent bytes remembered for each direction.
 const URGENT_MAX: usize = 64;
 
@@ -143,9 +140,10 @@ impl<H: Handler> Core<H> {
         }
         self.odd_once(flow, AnomalyKind::Urgent);
         let byte = start + i64::from(segment.urgent) - 1;
-        let list = &mut flow.extra().urgent[direction as usize];
+        let extra = flow.extra();
+        let list = &mut extra.urgent[direction as usize];
         if !self.config.urgent_inline && byte >= 0 && list.len() < URGENT_MAX && !list.contains(&(byte as u64)) {
-            list.push(byte as u64);
+            list.push(byte as u64, &mut extra.bytes);
         }
     }
 
@@ -218,9 +216,7 @@ impl<H: Handler> Core<H> {
         let (start, end) = (from.max(run.start.max(0) as u64), run.end.max(0) as u64);
         // Bytes that wait as well, because they came later and unconfirmed, are counted by the queue.
         let (lost, mut repeated) = (&extra.lost[at], 0);
-        extra.queue[at].gaps(start, end, &mut |from, to| {
-            repeated += lost.iter().map(|range| range.1.min(to).saturating_sub(range.0.max(from))).sum::<u64>();
-        });
+        extra.queue[at].gaps(start, end, &mut |from, to| repeated += lost.bytes_in(from, to));
         extra.retransmitted_bytes[at] += repeated;
         if run.weak {
             // Whether it is captured now is not clear.
@@ -228,7 +224,7 @@ impl<H: Handler> Core<H> {
         }
         let captured = (run.start + run.bytes.len() as i64).max(0) as u64;
         if captured > start {
-            forget_lost(&mut extra.lost[at], start, captured);
+            extra.lost[at].forget(start, captured, &mut extra.bytes);
         }
     }
 
@@ -300,7 +296,7 @@ impl<H: Handler> Core<H> {
             let fresh = extra.queue[at].compare(&rest, &mut |_, _| {});
             extra.retransmitted_bytes[at] += rest.length - fresh;
             if !run.weak && fresh > 0 {
-                has_room = note_lost(&mut extra.lost[at], rest.start, end, payload.cause);
+                has_room = extra.lost[at].note(rest.start, end, payload.cause, &mut extra.bytes);
             }
         }
         if extra.hole_segments[at] == 0 {
@@ -513,38 +509,6 @@ impl<H: Handler> Core<H> {
 
 /// Ranges of bytes with wrong checksums, internal offsets, in order.
 pub(super) type Believed = Vec<(u64, u64)>;
-
-/// Adds what of a range is not there yet, so that ranges do not overlap. Whether there was room.
-fn note_lost(lost: &mut Vec<(u64, u64, GapCause)>, start: u64, end: u64, cause: GapCause) -> bool {
-    let mut at = start;
-    while at < end {
-        if let Some(known) = lost.iter().find(|range| (range.0..range.1).contains(&at)) {
-            at = known.1;
-            continue;
-        }
-        let next = lost.iter().map(|range| range.0).filter(|from| *from > at).fold(end, u64::min);
-        let has_room = lost.len() < LOST_MAX;
-        match lost.iter_mut().find(|range| range.1 == at && range.2 == cause) {
-            Some(before) => before.1 = next,
-            None if has_room => lost.push((at, next, cause)),
-            None => return false,
-        }
-        at = next;
-    }
-    true
-}
-
-/// Takes a range out of those that are lost.
-fn forget_lost(lost: &mut Vec<(u64, u64, GapCause)>, start: u64, end: u64) {
-    let mut rest = Vec::with_capacity(lost.len() + 1);
-    for (from, to, cause) in lost.drain(..) {
-        rest.extend(
-            [(from, to.min(start), cause), (from.max(end), to, cause)].into_iter().filter(|part| part.0 < part.1),
-        );
-    }
-    rest.truncate(LOST_MAX);
-    *lost = rest;
-}
 
 /// Payload with its place: internal offsets, which may lie before 0.
 #[derive(Clone, Copy)]

@@ -1,0 +1,132 @@
+//! First packets of connections joined midway: what is not known to be a connection costs no flow.
+//!
+//! A forged packet without a handshake would take an entry of the table and a queue for its bytes, whose place in the stream
+//! is not known. So the packet itself is kept, in a table of its own that is bounded in bytes; a second packet of the
+//! connection makes it a flow, and the first one is taken in then as if it had just come. The oldest of too many is a stream
+//! of one packet.
+
+use std::collections::VecDeque;
+
+use super::{Key, slab::Slab};
+use crate::{Frame, wire::LinkType};
+
+/// A packet that waits for a second one.
+#[derive(Debug)]
+pub(crate) struct Lone {
+    pub key: Key,
+    pub hash: u64,
+    pub frame: Frame,
+    /// See `Core::input_bytes`.
+    pub input_bytes: u64,
+    pub bytes: Box<[u8]>,
+    pub from_a: bool,
+    /// Counts how often the slot was reused, so that the queue of oldest entries can tell.
+    pub generation: u32,
+    pub live: bool,
+}
+
+impl Default for Lone {
+    fn default() -> Self {
+        let frame = Frame {
+            at: 0,
+            captured_bytes: 0,
+            wire_bytes: 0,
+            link: LinkType::RAW,
+            interface: 0,
+            timestamp_ns: 0,
+            clock_ns: 0,
+            number: 0,
+            origin: 0,
+            checksum: crate::ChecksumStatus::Unknown,
+        };
+        Self {
+            key: Key::NONE,
+            hash: 0,
+            frame,
+            input_bytes: 0,
+            bytes: Box::default(),
+            from_a: false,
+            generation: 0,
+            live: false,
+        }
+    }
+}
+
+impl Lone {
+    /// What the entry of a packet takes: bytes, with what an allocator adds; its places in the queue by age, in the list of
+    /// unused slots, in the index and in the list at the end.
+    pub(crate) fn charge(packet_bytes: usize) -> u64 {
+        const ENTRY: usize = size_of::<Lone>() + 16 + 3 * size_of::<(u32, u32)>() + 8 + 24 + 16;
+        (packet_bytes + ENTRY) as u64
+    }
+}
+
+/// See the module.
+pub(crate) struct Lones {
+    slots: Slab<Lone>,
+    /// Slots with their generation, oldest first.
+    oldest: VecDeque<(u32, u32)>,
+    charged_bytes: u64,
+}
+
+impl Lones {
+    pub(crate) fn new() -> Self {
+        Self { slots: Slab::new(), oldest: VecDeque::new(), charged_bytes: 0 }
+    }
+
+    pub(crate) fn charged_bytes(&self) -> u64 {
+        self.charged_bytes
+    }
+
+    /// Memory that is taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        let entries = self.slots.live() as u64 * Lone::charge(0);
+        // (An entry of a packet has the packet's bytes; what else is charged for it is counted here as it is.)
+        self.slots.bytes() + (self.oldest.capacity() * size_of::<(u32, u32)>()) as u64 + self.charged_bytes - entries
+    }
+
+    pub(crate) fn get(&self, slot: u32) -> &Lone {
+        self.slots.get(slot)
+    }
+
+    /// Slots that may be looked at.
+    pub(crate) fn used(&self) -> u32 {
+        self.slots.used()
+    }
+
+    pub(crate) fn add(&mut self, lone: Lone) -> u32 {
+        let slot = self.slots.take();
+        let entry = self.slots.get_mut(slot);
+        let generation = entry.generation.wrapping_add(1);
+        self.charged_bytes += Lone::charge(lone.bytes.len());
+        *entry = Lone { generation, live: true, ..lone };
+        self.oldest.push_back((slot, generation));
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) -> Lone {
+        let entry = self.slots.get_mut(slot);
+        let generation = entry.generation;
+        let lone = std::mem::replace(entry, Lone { generation, ..Lone::default() });
+        self.charged_bytes -= Lone::charge(lone.bytes.len());
+        self.slots.give(slot);
+        self.oldest();
+        if self.oldest.len() > 64 + self.slots.live() as usize * 3 / 2 {
+            let slots = &self.slots;
+            self.oldest.retain(|&(slot, generation)| slots.get(slot).live && slots.get(slot).generation == generation);
+        }
+        lone
+    }
+
+    /// The packet that came first.
+    pub(crate) fn oldest(&mut self) -> Option<u32> {
+        while let Some(&(slot, generation)) = self.oldest.front() {
+            let entry = self.slots.get(slot);
+            if entry.live && entry.generation == generation {
+                return Some(slot);
+            }
+            self.oldest.pop_front();
+        }
+        None
+    }
+}
