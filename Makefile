@@ -1,6 +1,6 @@
 # The same commands that CI calls. Each installs what it needs (scripts/setup.sh is the only place that does).
-# Variables: PREFIX, DESTDIR (install), QUICK=1 (bench, bench-live, bench-pcap), FUZZ_SECONDS (fuzz), TIDEWIRE_BENCH_DIR (bench), ROWS (bench, bench-live, bench-pcap).
-.PHONY: demo test live lint bench bench-live bench-pcap fuzz sanitize lab install
+# Variables: PREFIX, DESTDIR (install), QUICK=1 (bench, bench-live, bench-pcap, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), TIDEWIRE_BENCH_DIR (bench), ROWS (bench, bench-live, bench-pcap).
+.PHONY: demo test live lint bench bench-live bench-pcap attack fuzz sanitize lab install
 
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
@@ -9,6 +9,7 @@ lint:  ; @scripts/lint.sh
 bench: ; @scripts/bench.sh
 bench-live: ; @scripts/bench-live.sh
 bench-pcap: ; @scripts/bench-pcap.sh
+attack: ; @scripts/attack.sh
 fuzz:  ; @scripts/fuzz.sh
 sanitize: ; @scripts/sanitize.sh
 lab:   ; @scripts/lab.sh

@@ -129,7 +129,8 @@ impl Feed {
     fn new(length: u16) -> Self {
         let mut memory = vec![0; BATCH_BYTES];
         Random::new(1).fill(&mut memory);
-        let config = Config { checksum: ChecksumMode::Ignore, ..Config::default() };
+        // Room for all of them, whatever the default: what a connection costs is measured.
+        let config = Config { checksum: ChecksumMode::Ignore, midstream_bytes: 0, ..Config::default() };
         Self {
             engine: Engine::new(config, Share::ALL, Count::default()),
             memory,

@@ -2,6 +2,7 @@
 //!
 //! Nothing here is part of the product; the `tidewire-lab` command and the workspace's tests use it.
 
+pub mod attack;
 pub mod bench;
 pub mod concurrency;
 pub mod count;

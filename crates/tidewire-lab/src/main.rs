@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use tidewire::ChecksumMode;
 use tidewire_capture::locality::Key;
 use tidewire_lab::{
-    bench, concurrency,
+    attack, bench, concurrency,
     count::count,
     evasion,
     generate::{Worst, concurrent, impair, worst},
@@ -229,6 +229,41 @@ enum Command {
         #[arg(long, default_value_t = 0)]
         length: u16,
     },
+    /// Floods of every kind at several sizes of memory, each alone and among honest connections (what `make attack` runs)
+    Attack {
+        /// Few packets
+        #[arg(long)]
+        quick: bool,
+        /// Instead: honest connections whole against the attacker's share of the packets
+        #[arg(long)]
+        curves: bool,
+        /// Only floods whose names hold one of these
+        floods: Vec<String>,
+    },
+    /// One measurement of that: its figures as JSON
+    AttackOne {
+        /// Which
+        #[arg(value_parser = flood)]
+        flood: attack::Flood,
+        /// Memory, bytes
+        #[arg(long, default_value_t = 64 << 20)]
+        memory: u64,
+        /// Packets in all
+        #[arg(long, default_value_t = 1_000_000)]
+        packets: u64,
+        /// The flood's part of them, percent; the rest are honest connections
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=100))]
+        share: u64,
+        /// Addresses that the flood comes from
+        #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=4_000_000))]
+        sources: u64,
+        /// Addresses that it goes to
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=65_536))]
+        destinations: u64,
+        /// Over IPv6
+        #[arg(long)]
+        ipv6: bool,
+    },
     /// What costs a reassembler most: syn-flood, hole-per-flow, tiny-segments, reverse-fragments, overlap-everything,
     /// and benign, the reference
     Worst {
@@ -250,6 +285,14 @@ fn kind(name: &str) -> Result<Worst, String> {
     let found = Worst::ALL.iter().find(|kind| kind.name() == name);
     found.copied().ok_or_else(|| {
         let names: Vec<_> = Worst::ALL.iter().map(|kind| kind.name()).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+fn flood(name: &str) -> Result<attack::Flood, String> {
+    let found = attack::Flood::ALL.iter().find(|flood| flood.name() == name);
+    found.copied().ok_or_else(|| {
+        let names: Vec<_> = attack::Flood::ALL.iter().map(|flood| flood.name()).collect();
         format!("one of {}", names.join(", "))
     })
 }
@@ -333,6 +376,14 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Engine { connections, rounds, length } => {
             let figures = concurrency::run(connections, rounds, length)?;
             println!("{}", serde_json::to_string(&figures)?);
+        }
+        Command::Attack { quick, curves, floods } => {
+            print!("{}", attack::run(&attack::Options { quick, only: floods, curves })?);
+        }
+        Command::AttackOne { flood, memory, packets, share, sources, destinations, ipv6 } => {
+            let crowd = attack::Crowd { sources, destinations, is_v6: ipv6 };
+            let one = attack::One { flood, crowd, memory_bytes: memory, packets, share };
+            println!("{}", serde_json::to_string(&attack::one(&one)?)?);
         }
         Command::Worst { kind, output, packets, seed } => {
             let (packets, bytes) = worst(&output, kind, packets, seed)?;

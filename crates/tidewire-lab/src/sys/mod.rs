@@ -1,8 +1,9 @@
-//! The lab's system calls: what a process cost, and what a thread has used so far.
+//! The lab's system calls: what a process cost, what a thread has used so far, and what is allocated.
 //!
 //! JUSTIFICATION: the standard library neither returns a child's resource usage nor reads a thread's CPU clock.
 #![allow(unsafe_code)]
 
+pub mod counting;
 #[cfg(feature = "nids")]
 pub mod nids;
 pub mod perf;

@@ -1,0 +1,121 @@
+//! Attacks on memory and time (`make attack`): what they cost, and what becomes of honest connections meanwhile.
+
+mod floods;
+mod honest;
+mod one;
+
+use std::{fmt::Write as _, process::Command};
+
+pub use floods::{Crowd, Flood, Maker};
+pub use one::{Figures, One, one};
+
+/// Memory that a process may take beside what it was given.
+const BESIDE_BYTES: u64 = 32 << 20;
+/// The memories that every flood is measured with.
+const MEMORIES_MIB: [u64; 3] = [16, 64, 1024];
+
+/// What `attack` measures.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Fewer packets.
+    pub quick: bool,
+    /// Only floods whose names hold one of these.
+    pub only: Vec<String>,
+    /// Instead: honest connections whole against the attacker's share.
+    pub curves: bool,
+}
+
+impl Options {
+    fn floods(&self) -> impl Iterator<Item = Flood> {
+        let is_wanted =
+            |flood: &Flood| self.only.is_empty() || self.only.iter().any(|name| flood.name().contains(name));
+        Flood::ALL.iter().copied().filter(is_wanted)
+    }
+}
+
+/// A measurement in a process of its own.
+fn apart(what: &One) -> Result<Figures, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let One { flood, crowd, memory_bytes, packets, share } = what;
+    let mut command = Command::new(program);
+    command.args(["attack-one", flood.name(), "--packets", &packets.to_string(), "--share", &share.to_string()]);
+    command.args(["--memory", &memory_bytes.to_string(), "--sources", &crowd.sources.to_string()]);
+    command.args(["--destinations", &crowd.destinations.to_string()]);
+    if crowd.is_v6 {
+        command.arg("--ipv6");
+    }
+    let output = command.output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(format!("{}: {}", flood.name(), String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("{}: {error}", flood.name()))
+}
+
+/// Runs all floods and returns the tables.
+///
+/// # Errors
+/// What a measurement could not do.
+pub fn run(options: &Options) -> Result<String, String> {
+    if options.curves { curves(options) } else { floods(options) }
+}
+
+fn floods(options: &Options) -> Result<String, String> {
+    let packets = if options.quick { 400_000 } else { 4_000_000 };
+    let crowd = Crowd { sources: 1_000_000, destinations: 1, is_v6: false };
+    let mut table = String::from(
+        "| flood | memory | peak | of budget + 32 MiB | ns a packet | of benign | goal | honest whole, half the packets |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for memory in MEMORIES_MIB {
+        let memory_bytes = memory << 20;
+        let run = |flood, share| apart(&One { flood, crowd, memory_bytes, packets, share });
+        let benign = run(Flood::Benign, 100)?.ns_per_packet;
+        for flood in options.floods() {
+            let alone = run(flood, 100)?;
+            let mixed = run(flood, 50)?;
+            let within = alone.peak_bytes.max(mixed.peak_bytes) as f64 / (memory_bytes + BESIDE_BYTES) as f64;
+            let _ = writeln!(
+                table,
+                "| {} | {memory} MiB | {} MiB | {:.0} % | {:.0} | {:.1} × | {} × | {:.2} % |",
+                flood.name(),
+                alone.peak_bytes.max(mixed.peak_bytes) >> 20,
+                within * 100.0,
+                alone.ns_per_packet,
+                alone.ns_per_packet / benign,
+                if flood.is_copied() { 6 } else { 4 },
+                percent(&mixed),
+            );
+        }
+    }
+    Ok(table)
+}
+
+fn percent(figures: &Figures) -> f64 {
+    figures.whole as f64 * 100.0 / figures.honest.max(1) as f64
+}
+
+fn curves(options: &Options) -> Result<String, String> {
+    let packets = if options.quick { 300_000 } else { 2_000_000 };
+    let mut table = String::from(
+        "| flood | memory | attacker | 10 % | 30 % | 50 % | 70 % | 90 % |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    let crowds = [
+        ("1 source", Crowd { sources: 1, destinations: 1, is_v6: false }),
+        ("1,000 sources", Crowd { sources: 1000, destinations: 1, is_v6: false }),
+        ("10^6 sources", Crowd { sources: 1_000_000, destinations: 1, is_v6: false }),
+        ("10^6 sources, IPv6, many destinations", Crowd { sources: 1_000_000, destinations: 10_000, is_v6: true }),
+    ];
+    for flood in options.floods().filter(|flood| *flood != Flood::Benign) {
+        for memory in [16, 64] {
+            for (name, crowd) in crowds {
+                let _ = write!(table, "| {} | {memory} MiB | {name} |", flood.name());
+                for share in [10, 30, 50, 70, 90] {
+                    let figures = apart(&One { flood, crowd, memory_bytes: memory << 20, packets, share })?;
+                    let _ = write!(table, " {:.2} |", percent(&figures));
+                }
+                table.push('\n');
+            }
+        }
+    }
+    Ok(table)
+}

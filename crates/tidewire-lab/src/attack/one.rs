@@ -1,0 +1,173 @@
+//! One measurement: an engine, a flood, honest connections between.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+use tidewire_core::{
+    Batch, ChecksumStatus, Chunk, Config, EndReason, Engine, Frame, Gap, Handler, Share, Stream, wire::LinkType,
+};
+
+use super::{
+    floods::{Crowd, Flood, Maker},
+    honest::{BYTES, Honest, PORT},
+};
+use crate::{random::Random, sys::thread_cpu_ns};
+
+/// A batch is about as large as a block that a file is read in.
+const BATCH_BYTES: usize = 256 << 10;
+/// Honest connections at a time.
+const HONEST_AT_ONCE: usize = 1000;
+/// Packet time between two frames.
+const PACKET_NS: u64 = 2_000;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct One {
+    /// The flood.
+    pub flood: Flood,
+    /// Whom it comes from and goes to.
+    pub crowd: Crowd,
+    /// `--memory`, bytes.
+    pub memory_bytes: u64,
+    /// Packets in all.
+    pub packets: u64,
+    /// The attacker's part of them, percent.
+    pub share: u64,
+}
+
+/// What a run showed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// Packets that the engine took in.
+    pub packets: u64,
+    /// The engine's CPU time for each, nanoseconds.
+    pub ns_per_packet: f64,
+    /// Greatest resident memory of the process, bytes.
+    pub peak_bytes: u64,
+    /// Honest connections.
+    pub honest: u64,
+    /// Of these, delivered whole: every byte, in one stream, without a gap.
+    pub whole: u64,
+}
+
+#[derive(Default)]
+struct Witness {
+    whole: u64,
+}
+
+#[derive(Default)]
+struct Delivered {
+    bytes: [u64; 2],
+    has_gap: bool,
+}
+
+impl Handler for Witness {
+    type Data = Delivered;
+
+    fn data(&mut self, stream: &mut Stream<'_, Delivered>, chunk: Chunk<'_>) {
+        stream.data().bytes[chunk.direction as usize] += chunk.bytes.len() as u64;
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, Delivered>, _: Gap) {
+        stream.data().has_gap = true;
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Delivered>, _: EndReason) {
+        let delivered = stream.data();
+        if delivered.bytes == BYTES && !delivered.has_gap && stream.key().server.port == PORT {
+            self.whole += 1;
+        }
+    }
+}
+
+struct Feed {
+    engine: Engine<Witness>,
+    memory: Vec<u8>,
+    frames: Vec<Frame>,
+    packets: u64,
+    cpu_ns: u64,
+}
+
+impl Feed {
+    fn put(&mut self, bytes: &[u8]) {
+        if self.memory.len() + bytes.len() > BATCH_BYTES {
+            self.flush();
+        }
+        self.packets += 1;
+        let clock_ns = 1_700_000_000_000_000_000 + self.packets * PACKET_NS;
+        self.frames.push(Frame {
+            at: self.memory.len() as u32,
+            captured_bytes: bytes.len() as u32,
+            wire_bytes: bytes.len() as u32,
+            link: LinkType::ETHERNET,
+            interface: 0,
+            timestamp_ns: clock_ns,
+            clock_ns,
+            number: self.packets,
+            origin: 0,
+            checksum: ChecksumStatus::Unknown,
+        });
+        self.memory.extend_from_slice(bytes);
+    }
+
+    fn flush(&mut self) {
+        let before = thread_cpu_ns();
+        self.engine.process(&Batch { memory: self.memory.as_slice().into(), frames: &self.frames });
+        self.cpu_ns += thread_cpu_ns() - before;
+        self.frames.clear();
+        self.memory.clear();
+    }
+}
+
+/// Runs one, in this process: its greatest memory is part of the figures.
+///
+/// # Errors
+/// What has no room in the memory, or a ledger that does not close.
+pub fn one(what: &One) -> Result<Figures, String> {
+    // As of an interface: the memory of what has ended is for what comes.
+    let mut config = Config { closed_timeout_ns: 10_000_000_000, memory_bytes: u64::MAX, ..Config::default() };
+    config.share_out(what.memory_bytes, 1, size_of::<Delivered>())?;
+    let engine = Engine::new(config, Share::ALL, Witness::default());
+    let mut feed = Feed { engine, memory: Vec::with_capacity(BATCH_BYTES), frames: Vec::new(), packets: 0, cpu_ns: 0 };
+    let mut maker = Maker::new(what.flood, what.crowd, what.packets * what.share / 100);
+    let mut honest = Honest::new(HONEST_AT_ONCE);
+    let mut random = Random::new(3);
+    while feed.packets < what.packets {
+        let is_attack = random.below(100) < what.share;
+        match if is_attack { None } else { honest.next_frame(false) } {
+            Some(frame) => feed.put(&frame),
+            None => feed.put(&maker.next_frame()),
+        }
+    }
+    // The flood goes on until the last honest connection has ended.
+    while what.share < 100 {
+        if random.below(100) < what.share {
+            feed.put(&maker.next_frame());
+        } else if let Some(frame) = honest.next_frame(true) {
+            feed.put(&frame);
+        } else {
+            break;
+        }
+    }
+    feed.flush();
+    let (packets, cpu_ns) = (feed.packets, feed.cpu_ns);
+    feed.engine.finish();
+    let (handler, ledger) = feed.engine.into_parts();
+    if !ledger.closes() || ledger.received != packets {
+        return Err("the ledger does not close".into());
+    }
+    Ok(Figures {
+        packets,
+        ns_per_packet: cpu_ns as f64 / packets as f64,
+        peak_bytes: peak_bytes(),
+        honest: honest.begun,
+        whole: handler.whole,
+    })
+}
+
+/// The greatest resident set of this process so far.
+fn peak_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
+}

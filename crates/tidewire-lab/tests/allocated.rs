@@ -1,0 +1,103 @@
+//! What is charged is what is used: the engine's own account of its memory against an allocator that counts.
+#![forbid(unsafe_code)]
+
+use tidewire_core::{Batch, ChecksumStatus, Config, Engine, Frame, Handler, Share, Stream, wire::LinkType};
+use tidewire_lab::{
+    attack::{Crowd, Flood, Maker},
+    sys::counting::{Counting, allocated_bytes},
+};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What an engine takes that has seen nothing, and the scratch of a look at holders, are the only bytes that are not charged.
+const FIXED_BYTES: u64 = 64 << 10;
+
+#[derive(Default)]
+struct Silent;
+
+impl Handler for Silent {
+    type Data = u64;
+
+    fn open(&mut self, stream: &mut Stream<'_, u64>) {
+        *stream.data() = 1;
+    }
+}
+
+struct Feed {
+    engine: Engine<Silent>,
+    before: u64,
+    packets: u64,
+}
+
+impl Feed {
+    fn new(config: Config) -> Self {
+        let engine = Engine::new(config, Share::ALL, Silent);
+        // The generator and the engine's fixed parts are there by now.
+        let before = allocated_bytes() - engine.charged_bytes();
+        Self { engine, before, packets: 0 }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.packets += 1;
+        let clock_ns = 1_700_000_000_000_000_000 + self.packets * 2_000;
+        let frame = Frame {
+            at: 0,
+            captured_bytes: bytes.len() as u32,
+            wire_bytes: bytes.len() as u32,
+            link: LinkType::ETHERNET,
+            interface: 0,
+            timestamp_ns: clock_ns,
+            clock_ns,
+            number: self.packets,
+            origin: 0,
+            checksum: ChecksumStatus::Verified,
+        };
+        self.engine.process(&Batch { memory: bytes.into(), frames: &[frame] });
+    }
+
+    /// Charged, and allocated beside the frame at hand.
+    fn account(&self, frame: &[u8], capacity: usize) -> (u64, u64) {
+        assert!(capacity >= frame.len());
+        (self.engine.charged_bytes(), allocated_bytes() - self.before - capacity as u64)
+    }
+}
+
+/// Every flood, with chunks and without, at the least memory and at more: after each packet nothing is allocated that is not
+/// charged, and what is charged is there.
+#[test]
+fn what_is_charged_is_what_is_allocated() {
+    const PACKETS: u64 = 60_000;
+    for (memory_bytes, chunk_bytes) in [(4 << 20, 0), (64 << 20, 0), (8 << 20, 4000)] {
+        for &flood in Flood::ALL {
+            let mut config = Config { chunk_bytes, memory_bytes: u64::MAX, ..Config::default() };
+            config.share_out(memory_bytes, 1, size_of::<u64>()).expect("room");
+            let crowd = Crowd { sources: 100_000, destinations: 3, is_v6: false };
+            let mut maker = Maker::new(flood, crowd, PACKETS);
+            let mut feed = Feed::new(config);
+            let mut most = 0;
+            for _ in 0..PACKETS {
+                let frame = maker.next_frame();
+                feed.put(&frame);
+                let (charged, allocated) = feed.account(&frame, frame.capacity());
+                let name = flood.name();
+                assert!(
+                    allocated <= charged + FIXED_BYTES,
+                    "{name}, {memory_bytes}: {allocated} bytes allocated, {charged} charged, at packet {}",
+                    feed.packets
+                );
+                assert!(
+                    charged <= allocated + allocated / 4 + FIXED_BYTES,
+                    "{name}, {memory_bytes}: {charged} bytes charged, {allocated} allocated, at packet {}",
+                    feed.packets
+                );
+                most = most.max(charged);
+            }
+            // Entries come in pieces of 4,096: that of each table may be begun.
+            let pieces = 4096 * (256 + 8 + 200 + 200);
+            assert!(most <= memory_bytes + pieces, "{}: {most} of {memory_bytes}", flood.name());
+            feed.engine.finish();
+            assert_eq!(feed.engine.buffered_bytes(), 0, "{}", flood.name());
+        }
+    }
+}
