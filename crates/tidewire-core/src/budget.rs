@@ -12,8 +12,8 @@ const GROUPS: usize = 1 << 12;
 /// What one packet can add: its payload, and what an allocation rounds up to.
 const PACKET_BYTES: u64 = 160 << 10;
 
-/// Bytes that every flow is taken to have delivered: a new one may hold a few packets before it seems greedy.
-const DELIVERED_MIN: f32 = 256.0;
+/// Bytes that every flow is taken to have delivered. Few: who has delivered nothing at all weighs most.
+const DELIVERED_MIN: f32 = 16.0;
 /// Packets of the input without progress after which what a flow holds weighs twice as much.
 const PATIENCE_PACKETS: f32 = 16_384.0;
 /// Most that waiting makes of it: after that, time speaks no more.

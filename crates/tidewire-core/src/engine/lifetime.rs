@@ -21,7 +21,7 @@ const LIST_KEPT: usize = 4096;
 
 /// What is still open when the input ends.
 #[derive(Clone, Copy)]
-enum Open {
+enum Entry {
     Flow,
     HalfOpen,
     Lone,
@@ -315,8 +315,7 @@ impl<H: Handler> Engine<H> {
             let least = sample[0].0 / 2.0;
             let worst = sample.iter().take(RELIEF_ROUND).take_while(|one| one.0 >= least).count();
             self.core.holders.extend(sample[worst..].iter().map(|one| one.1));
-            for at in 0..worst {
-                let slot = sample[at].1;
+            for &(_, slot) in &sample[..worst] {
                 if self.core.budget.is_relieved() {
                     self.core.holders.push(slot);
                 } else {
@@ -431,30 +430,30 @@ impl<H: Handler> Engine<H> {
         let flows = &self.table.flows;
         let half_open = &self.table.half_open;
         let of_flow = (0..flows.used()).map(|slot| (flows.get(slot), slot));
-        let of_flow = of_flow.filter(|(flow, _)| flow.has(bits::LIVE)).map(|(flow, slot)| (flow.id, Open::Flow, slot));
+        let of_flow = of_flow.filter(|(flow, _)| flow.has(bits::LIVE)).map(|(flow, slot)| (flow.id, Entry::Flow, slot));
         let of_half_open = (0..half_open.used()).map(|slot| (half_open.get(slot), slot));
         let of_half_open =
-            of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, Open::HalfOpen, slot));
+            of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, Entry::HalfOpen, slot));
         let lones = &self.table.lones;
         let of_lone = (0..lones.used()).filter(|slot| lones.get(*slot).live);
-        let of_lone = of_lone.map(|slot| (lones.get(slot).frame.number, Open::Lone, slot));
-        let mut open: Vec<(u64, Open, u32)> = of_flow.chain(of_half_open).chain(of_lone).collect();
+        let of_lone = of_lone.map(|slot| (lones.get(slot).frame.number, Entry::Lone, slot));
+        let mut open: Vec<(u64, Entry, u32)> = of_flow.chain(of_half_open).chain(of_lone).collect();
         // An id stands for one stream.
         open.sort_unstable_by_key(|one| one.0);
         for (_, kind, slot) in open {
             // Whether the sweep had come by before depends on how many flows there were: on the number of workers.
             let reason = |timed_out| if timed_out { EndReason::Timeout } else { EndReason::EndOfInput };
             match kind {
-                Open::Flow => {
+                Entry::Flow => {
                     let flow = self.table.flows.get(slot);
                     let reason = flow.reason_over().unwrap_or(reason(self.core.is_expired(flow)));
                     self.end(slot, reason);
                 }
-                Open::HalfOpen => {
+                Entry::HalfOpen => {
                     let reason = reason(self.core.is_half_open_expired(self.table.half_open.get(slot)));
                     self.end_half_open(slot, reason);
                 }
-                Open::Lone => self.end_lone(slot, reason(self.is_lone_expired(slot))),
+                Entry::Lone => self.end_lone(slot, reason(self.is_lone_expired(slot))),
             }
         }
         self.finish_fragments();

@@ -114,7 +114,7 @@ impl Honest {
 
     fn frame(&self, n: u64, planned: Planned) -> Vec<u8> {
         let host = (n / 30_000) as u32 * 256 + (mix(n) % 200) as u32;
-        let (client, server): (IpAddr, IpAddr) = if n % 2 == 0 {
+        let (client, server): (IpAddr, IpAddr) = if n.is_multiple_of(2) {
             let address = |base: u32| Ipv4Addr::from_bits(base + host);
             (address(0x0a01_0000).into(), Ipv4Addr::from_bits(0x0a80_0000 + (mix(n) >> 32) as u32 % 50).into())
         } else {

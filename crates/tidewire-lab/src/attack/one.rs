@@ -139,14 +139,16 @@ pub fn one(what: &One) -> Result<Figures, String> {
             None => feed.put(&maker.next_frame()),
         }
     }
-    // The flood goes on until the last honest connection has ended.
-    while what.share < 100 {
-        if random.below(100) < what.share {
-            feed.put(&maker.next_frame());
-        } else if let Some(frame) = honest.next_frame(true) {
-            feed.put(&frame);
-        } else {
-            break;
+    if what.share < 100 {
+        // The flood goes on until the last honest connection has ended.
+        loop {
+            if random.below(100) < what.share {
+                feed.put(&maker.next_frame());
+            } else if let Some(frame) = honest.next_frame(true) {
+                feed.put(&frame);
+            } else {
+                break;
+            }
         }
     }
     feed.flush();
