@@ -360,8 +360,8 @@ mod tests {
             }
             let end = at.saturating_add(bytes).min(place.len());
             model[(page + at) / LINE_BYTES..(page + end).div_ceil(LINE_BYTES)].fill(is_shown);
-            for line in 0..model.len() {
-                for lines in [1, 2, 63, 64, 65] {
+            for line in (0..model.len()).step_by(if cfg!(miri) { 31 } else { 1 }) {
+                for lines in [1, 63, 64, 65] {
                     let all = model.get(line..line + lines).is_some_and(|lines| lines.iter().all(|line| *line));
                     assert_eq!(
                         view.part(line * LINE_BYTES, lines * LINE_BYTES).is_some(),
