@@ -3,15 +3,15 @@
 use std::{fs::File, os::fd::AsFd as _, path::PathBuf};
 
 use clap::Args;
-use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, KeyIds, Mode};
+use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, KeyIds, LinkAddresses, Mode};
 
 use crate::{
     failure::Failure,
     live::Live,
     units::{Share, Size, Span},
     values::{
-        ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, ModeName, Policy, StatsFormat, TargetPolicy,
-        UrgentName, whole,
+        ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, LinkAddressesName, ModeName, Policy, StatsFormat,
+        TargetPolicy, UrgentName, whole,
     },
     words,
 };
@@ -74,6 +74,10 @@ pub struct Common {
     /// Wrong checksums. auto: take what the receiver took; verify: leave all of them out; ignore: take all
     #[arg(long, value_name = "HOW", value_enum, default_value = "auto", hide_possible_values = true, help_heading = STREAMS)]
     pub checksum: ChecksumName,
+
+    /// MAC addresses that frames are sent to. compare: packets of a flow to another address are doubted; ignore: not looked at
+    #[arg(long, value_name = "HOW", value_enum, default_value = "compare", hide_possible_values = true, help_heading = STREAMS)]
+    pub link_addresses: LinkAddressesName,
 
     /// Leave out packets with a lower time to live: they do not reach the receiver
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u8>, help_heading = STREAMS)]
@@ -282,6 +286,10 @@ impl Common {
             ChecksumName::Auto => ChecksumMode::Auto,
             ChecksumName::Verify => ChecksumMode::Verify,
             ChecksumName::Ignore => ChecksumMode::Ignore,
+        };
+        config.link_addresses = match self.link_addresses {
+            LinkAddressesName::Compare => LinkAddresses::Compare,
+            LinkAddressesName::Ignore => LinkAddresses::Ignore,
         };
         config.tcp_policy = self.policy.tcp.unwrap_or_default();
         config.defrag_policy = self.policy.defrag.unwrap_or_default();

@@ -23,6 +23,13 @@ pub enum ChecksumName {
     Ignore,
 }
 
+/// See [`tidewire::LinkAddresses`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LinkAddressesName {
+    Compare,
+    Ignore,
+}
+
 /// What becomes of urgent bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UrgentName {

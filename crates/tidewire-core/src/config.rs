@@ -30,6 +30,20 @@ pub enum ChecksumMode {
     Ignore,
 }
 
+/// What is done about the link addresses (MAC) that frames are sent to.
+///
+/// A capture sees frames for many hosts and does not know their addresses: those of a direction's first packet are what is
+/// expected of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum LinkAddresses {
+    /// Compared: a packet to another address, or in another encapsulation (MPLS, PPPoE, LLC), is an anomaly. Of TCP the
+    /// receiver's acknowledgment decides about its bytes. Fragments to different addresses are no datagram.
+    #[default]
+    Compare,
+    /// Not looked at: for captures in which packets of a flow go to several routers.
+    Ignore,
+}
+
 /// Ids that are part of a flow's key, beside the innermost addresses, ports and protocol (the 5-tuple).
 ///
 /// Default: none. Most ids belong to one direction: each end of a GTP-U tunnel chooses the TEID that it receives with
@@ -146,6 +160,8 @@ pub struct Config {
     pub targets: TargetPolicies,
     /// Checksums.
     pub checksum: ChecksumMode,
+    /// Link addresses.
+    pub link_addresses: LinkAddresses,
     /// Packets with a lower time to live are not taken into streams. Default 0: all are.
     pub ttl_min: u8,
     /// Whether urgent data is left in the stream (`SO_OOBINLINE`). Default: yes. Otherwise the urgent byte is taken out, as Linux does by default.
@@ -245,6 +261,7 @@ impl Default for Config {
             defrag_policy_v6: DefragPolicy::Linux,
             targets: TargetPolicies::default(),
             checksum: ChecksumMode::Auto,
+            link_addresses: LinkAddresses::Compare,
             ttl_min: 0,
             urgent_inline: true,
             cutoff: DirectionCutoff([u64::MAX; 2]),

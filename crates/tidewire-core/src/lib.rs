@@ -21,7 +21,7 @@ mod stats;
 pub mod tcp;
 
 pub use batch::{Batch, ChecksumStatus, Frame, Memory, Parts};
-pub use config::{ChecksumMode, Config, DirectionCutoff, KeyIds, Mode, Share, TargetPolicies};
+pub use config::{ChecksumMode, Config, DirectionCutoff, KeyIds, LinkAddresses, Mode, Share, TargetPolicies};
 pub use engine::{Class, Classify, Engine, History, Join, Outlet, Stream};
 pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};
 pub use ledger::{Fate, Ledger};

@@ -262,6 +262,13 @@ anomalies! {
     LowTtl => "low_ttl",
     /// A packet whose VLAN or tunnel ids are not those of its direction's first packet.
     EncapsulationChange => "encapsulation_change",
+    /// IPv4 options or IPv6 extension headers for which a host drops the packet, or which it takes only where it is configured to.
+    DoubtfulHeader => "doubtful_header",
+    /// A frame to another link address or in another encapsulation than its direction's first packet, or one from which no
+    /// host takes IP.
+    LinkMismatch => "link_mismatch",
+    /// A wrong checksum in the headers that carry a tunnel.
+    OuterChecksum => "outer_checksum",
     /// A keep-alive probe (RFC 9293 section 3.8.4).
     KeepAlive => "keep_alive",
     /// A probe of a closed window (RFC 9293 section 3.8.6.1).

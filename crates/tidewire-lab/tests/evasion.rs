@@ -11,10 +11,7 @@ use tidewire::{Capture, Chunk, Direction, EndReason, Handler, Stream};
 use tidewire_lab::evasion::{Expected, scripts};
 
 /// Cases where the engine does not do what the host did, and why.
-const OPEN: &[(&str, &str)] = &[(
-    "ip-source-route",
-    "whether a host forbids source routes is its own setting; the decoder does not look for them",
-)];
+const OPEN: &[(&str, &str)] = &[];
 
 /// What the client's side of each connection with a handshake delivered.
 #[derive(Default)]

@@ -4,8 +4,8 @@
 use std::{collections::HashMap, net::IpAddr};
 
 use tidewire_core::{
-    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, Engine, Frame, Handler,
-    Share, Stream, TcpPolicy,
+    Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, EndReason, Engine, Frame,
+    Handler, Share, Stream, TcpPolicy,
     defrag::{Defragmenter, Outcome},
     tcp::queue::{Incoming, Queue},
     wire,
@@ -14,7 +14,7 @@ use tidewire_lab::{
     oracle::{
         Report,
         arrange::{all, random},
-        fragments,
+        forms, fragments, hosts,
         network::{Network, missing},
         tcp::{Case, Player},
     },
@@ -26,6 +26,9 @@ use tidewire_lab::{
 #[derive(Default)]
 struct Collector {
     streams: HashMap<u16, Vec<u8>>,
+    /// Payload of UDP, by the client's port, and the anomalies of every stream.
+    by_port: HashMap<u16, Vec<Vec<u8>>>,
+    anomalies: HashMap<u16, Vec<&'static str>>,
     datagrams: HashMap<IpAddr, Vec<Vec<u8>>>,
 }
 
@@ -37,9 +40,15 @@ impl Handler for Collector {
         let client = stream.key().client;
         if chunk.is_datagram && stream.key().proto == fragments::UDP {
             self.datagrams.entry(client.address).or_default().push(chunk.bytes.to_vec());
+            self.by_port.entry(client.port).or_default().push(chunk.bytes.to_vec());
         } else if !chunk.is_datagram && chunk.direction == Direction::ClientToServer {
             self.streams.entry(client.port).or_default().extend_from_slice(chunk.fresh());
         }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, _: EndReason) {
+        let kinds = stream.anomalies().iter().map(|anomaly| anomaly.kind.name());
+        self.anomalies.entry(stream.key().client.port).or_default().extend(kinds);
     }
 
     fn datagram(&mut self, datagram: &Datagram<'_>) {
@@ -204,6 +213,78 @@ fn fragments_of(is_ipv6: bool) {
         });
     }
     conclude(&report, "fragments", is_ipv6);
+}
+
+/// What this host does and others of its kind do not, so that it is doubted: it obeys before it acknowledges, and what is sent
+/// at once in the place of doubtful bytes wins against them.
+const BY_SETTING: [(&str, hosts::Task); 3] = [
+    // Kernels with mobility (CONFIG_IPV6_MIP6) drop it.
+    ("routing header of type 2, 0 left", hosts::Task::Payload),
+    ("routing header of type 2, 0 left", hosts::Task::Fin),
+    ("routing header of type 2, 0 left", hosts::Task::Reset),
+];
+
+/// Every form of packet that hosts differ about, as a datagram and in a connection. What the application received is what the
+/// engine delivered; where it is not, an anomaly says that there were two readings. TCP's receiver acknowledges: its bytes
+/// are never in doubt.
+fn forms_of(is_ipv6: bool) {
+    if let Some(why) = missing() {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let forms = forms::forms(is_ipv6);
+    let (played, trace) = Network::inside(|network| {
+        let mut player = hosts::Player::new(network, is_ipv6)?;
+        let mut played = Vec::new();
+        for form in &forms {
+            for task in hosts::Task::ALL {
+                played.push((form.name.as_str(), task, player.play(form, task)?));
+            }
+        }
+        Ok((played, player.trace))
+    })
+    .unwrap();
+    // What the host sends is offloaded and has no checksum yet.
+    let collector = engine_says(trace.iter().map(Vec::as_slice), ChecksumMode::Ignore);
+    let mut report = Report { packets: trace.len() as u64, ..Report::default() };
+    let mut doubted = Vec::new();
+    for (name, task, played) in played {
+        let is_datagram = task == hosts::Task::Datagram;
+        let found = if is_datagram {
+            collector.by_port.get(&played.port).cloned().unwrap_or_default()
+        } else {
+            vec![collector.streams.get(&played.port).cloned().unwrap_or_default()]
+        };
+        let anomalies = collector.anomalies.get(&played.port).cloned().unwrap_or_default();
+        let is_told = !anomalies.is_empty() && (is_datagram || BY_SETTING.contains(&(name, task)));
+        if found != played.received && is_told {
+            doubted.push(name);
+        }
+        report.compare(!played.received.is_empty(), found == played.received || is_told, || {
+            let text = |all: &[Vec<u8>]| all.iter().map(|one| runs(one)).collect::<Vec<_>>().join(", ");
+            let (wanted, found) = (text(&played.received), text(&found));
+            format!("{name}, {task:?}: the kernel gave {wanted}, the engine {found}; {anomalies:?}")
+        });
+    }
+    println!("datagrams with two readings: {doubted:#?}");
+    conclude(&report, "forms", is_ipv6);
+}
+
+/// Bytes as text, each run once.
+fn runs(bytes: &[u8]) -> String {
+    let mut text: Vec<u8> = bytes.to_vec();
+    text.dedup();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[test]
+fn ipv4_forms() {
+    forms_of(false);
+}
+
+#[test]
+fn ipv6_forms() {
+    forms_of(true);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Authentication header (RFC 4302): walked through to what it protects, which is in clear.
 
+use crate::Doubts;
 use crate::malformation::Malformation::{self, AhCut, AhLength, AhShort};
 use crate::transport::AH;
 use crate::walk::Walk;
@@ -12,6 +13,8 @@ const FIXED_BYTES: usize = 12;
 /// The header's first byte names what follows.
 pub(crate) fn after(walk: &mut Walk<'_>, at: usize) -> Result<Option<usize>, Malformation> {
     let header = walk.header::<FIXED_BYTES>(at, AhShort, AhCut)?;
+    // A host that shares no key with the sender drops it (RFC 4301, 5.2).
+    walk.out.doubts |= Doubts::UNCONFIGURED;
     // RFC 4302, 2.2: "the length of this Authentication Header in 4-octet units, minus 2".
     let bytes = (usize::from(header[1]) + 2) * 4;
     if bytes < FIXED_BYTES || at + bytes > walk.end {

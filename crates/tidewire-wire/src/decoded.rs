@@ -1,4 +1,4 @@
-use crate::{Malformation, OtherLink};
+use crate::{Doubts, Malformation, OtherLink};
 
 /// What a frame turned out to hold at the layer that flows are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -162,6 +162,8 @@ pub struct Decoded {
     pub malformed: Option<Malformation>,
     /// What it is, when `kind` is [`Kind::OtherLink`] and there is a name for it; meaningless for other kinds.
     pub other_link: Option<OtherLink>,
+    /// Why a host may drop it all the same.
+    pub doubts: Doubts,
 }
 
 /// What a flow's key is made of, by value: narrow fields that were just written are slow to load again in wide pieces.
@@ -215,6 +217,7 @@ impl Decoded {
         },
         malformed: None,
         other_link: None,
+        doubts: Doubts::NONE,
     };
 
     /// The promise of this module that this result breaks for `frame`, if any: for tests and fuzzing.

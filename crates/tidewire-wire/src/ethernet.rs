@@ -1,6 +1,7 @@
 //! Ethernet (IEEE 802.3) and what its type field names, tags included.
 
-use crate::decoded::Kind;
+use crate::Doubts;
+use crate::decoded::{Decoded, Kind};
 use crate::macsec;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
 use crate::walk::{Next, Walk, be16};
@@ -62,12 +63,38 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     Ok(type_or_length(walk, be16(header, TYPE), at + HEADER_BYTES))
 }
 
+/// Whether a frame to a group of hosts carries a packet for one of them. Hosts drop TCP there (Linux: `tcp_v4_rcv` wants
+/// `PACKET_HOST`), and should drop all else (RFC 1122, 3.3.6).
+pub(crate) fn is_for_host_in_group(frame: &[u8], decoded: &Decoded) -> bool {
+    let destination_at = match decoded.ip_version {
+        _ if !is_to_group(frame) || decoded.outer_ip_at != decoded.ip_at => return false,
+        4 => decoded.ip_at as usize + 16,
+        6 => decoded.ip_at as usize + 24,
+        _ => return false,
+    };
+    let Some(destination) = frame.get(destination_at..destination_at + 4) else { return false };
+    // The last byte may be that of a network's broadcast address, whose length is not known.
+    let is_host = match decoded.ip_version {
+        4 => destination[0] < 224 && destination[3] != 255,
+        _ => destination[0] != 0xff,
+    };
+    is_host || decoded.kind == Kind::Tcp
+}
+
+/// Whether an Ethernet frame is sent to a group of hosts (or all of them).
+#[inline(always)]
+pub(crate) fn is_to_group(frame: &[u8]) -> bool {
+    frame.first().is_some_and(|first| first & 1 != 0)
+}
+
 /// What follows the type or length field. Bytes beyond a length are padding.
 pub(crate) fn type_or_length(walk: &mut Walk<'_>, value: u16, at: usize) -> Next {
     if value > LENGTH_MAX {
         return Next::EtherType { ether_type: value, at };
     }
     walk.end = walk.end.min(at + usize::from(value));
+    // RFC 1042 allows IP in it, and hosts of today do not look there.
+    walk.out.doubts |= Doubts::LINK | Doubts::LLC;
     Next::Llc { at }
 }
 
@@ -78,7 +105,10 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
         IPV6 => Next::Ipv6 { at },
         ARP | RARP => Next::Done(Kind::Arp),
         VLAN | SERVICE_VLAN => vlan(walk, at)?,
-        PPPOE_SESSION => Next::Pppoe { at },
+        PPPOE_SESSION => {
+            walk.out.doubts |= Doubts::PPPOE;
+            Next::Pppoe { at }
+        }
         PPP => Next::Ppp { at },
         BRIDGED_ETHERNET => Next::Ethernet { at },
         BACKBONE => Next::Ethernet { at: at + 4 },
@@ -92,7 +122,10 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
         BROADCOM => tag::<6>(walk, at)?,
         _ if REDUNDANCY.contains(&ether_type) => tag::<6>(walk, at)?,
         _ if OLD_QINQ.contains(&ether_type) => vlan(walk, at)?,
-        _ if MPLS.contains(&ether_type) => Next::Mpls { at },
+        _ if MPLS.contains(&ether_type) => {
+            walk.out.doubts |= Doubts::MPLS;
+            Next::Mpls { at }
+        }
         _ => Next::Done(Kind::OtherLink),
     })
 }
@@ -129,8 +162,8 @@ pub(crate) fn is_likely(walk: &Walk<'_>, at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{decoded, ethernet, ipv4, join, snapped, tcp};
-    use crate::{Kind, LinkType, Malformation};
+    use crate::testing::{decoded, ethernet, ipv4, ipv6, join, snap, snapped, tcp, udp};
+    use crate::{Doubts, Kind, LinkType, Malformation};
 
     #[test]
     fn tags_are_noted_from_the_outside_in() {
@@ -142,6 +175,36 @@ mod tests {
         assert_eq!(tagged(&[0xe0, 0, 0x81, 0, 0, 6, 8, 0]).vlan, [6, 0xffff]);
         let third = tagged(&[0, 5, 0x81, 0, 0, 6, 0x81, 0, 0, 7, 8, 0]);
         assert_eq!((third.vlan, third.kind), ([5, 6], Kind::Tcp), "a third is walked, not noted");
+    }
+
+    #[test]
+    fn a_packet_for_a_host_in_a_frame_to_a_group_is_doubted() {
+        let in_group = |group: u8, ether_type, packet: &[u8]| {
+            let mut frame = ethernet(ether_type, packet);
+            frame[0] = group;
+            decoded(LinkType::ETHERNET, &frame).doubts.has(Doubts::LINK)
+        };
+        let to = |address: [u8; 4], proto, bytes: &[u8]| {
+            let mut packet = ipv4(proto, bytes);
+            packet[16..20].copy_from_slice(&address);
+            packet
+        };
+        let datagram = udp(53, b"x");
+        assert!(in_group(0xff, 0x0800, &to([10, 0, 0, 1], 17, &datagram)));
+        assert!(!in_group(0, 0x0800, &to([10, 0, 0, 1], 17, &datagram)), "a frame to a host");
+        assert!(!in_group(0xff, 0x0800, &to([10, 0, 0, 255], 17, &datagram)), "to a network");
+        assert!(!in_group(1, 0x0800, &to([224, 0, 0, 251], 17, &datagram)), "to a group");
+        assert!(in_group(1, 0x0800, &to([224, 0, 0, 251], 6, &tcp(b"x"))), "TCP has no groups");
+        assert!(in_group(0x33, 0x86dd, &ipv6(17, &datagram)));
+    }
+
+    #[test]
+    fn ip_in_llc_is_doubted() {
+        let packet = ipv4(6, &tcp(b"x"));
+        let frame = |length: u16| ethernet(length, &snap(0x0800, &packet));
+        let found = decoded(LinkType::ETHERNET, &frame(packet.len() as u16 + 8));
+        assert_eq!((found.kind, found.doubts), (Kind::Tcp, Doubts::LINK | Doubts::LLC));
+        assert_eq!(decoded(LinkType::ETHERNET, &ethernet(0x0800, &packet)).doubts, Doubts::NONE);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::decoded::{Brief, Decoded, Kind};
 use crate::walk::{FRAME_BYTES_MAX, be16};
-use crate::{Settings, ethernet, transport};
+use crate::{Doubts, Settings, ethernet, transport};
 
 /// Ethernet, IPv4 and TCP without options, in bytes: less than this goes the general way.
 const IPV4_TCP_BYTES: usize = 54;
@@ -70,6 +70,9 @@ fn network(
     vlan: [u16; 2],
 ) -> Option<Common> {
     let frame_bytes = frame.len() as u32;
+    if ethernet::is_to_group(frame) && !is_group_datagram(frame, ether_type, at) {
+        return None;
+    }
     let ip_room = wire_bytes.max(frame_bytes) - at as u32;
     let header: &[u8; 40] = frame.get(at..)?.first_chunk()?;
     let (ip, transport): (Ip, &[u8; 20]) = if ether_type == ethernet::IPV4 {
@@ -92,6 +95,15 @@ fn network(
         return None;
     }
     upper(frame_bytes, transport, ip, settings).map(|common| Common { ip_at: at as u32, vlan, ..common })
+}
+
+/// Whether a frame to a group of hosts carries a datagram for a group: others are doubted.
+#[inline(never)]
+fn is_group_datagram(frame: &[u8], ether_type: u16, at: usize) -> bool {
+    let [protocol, destination] = if ether_type == ethernet::IPV4 { [9, 16] } else { [6, 24] };
+    let byte = |index: usize| frame.get(at + index).copied().unwrap_or(0);
+    let least = if ether_type == ethernet::IPV4 { 224 } else { 0xff };
+    byte(protocol) == transport::UDP && byte(destination) >= least
 }
 
 /// What the two IP headers have in common.
@@ -154,6 +166,7 @@ impl Common {
         out.tunnel = Decoded::EMPTY.tunnel;
         out.outer_ip_at = self.ip_at;
         out.malformed = None;
+        out.doubts = Doubts::NONE;
         Brief { kind, ip_version: self.ip_version, proto: self.proto, ip_at: self.ip_at, transport_at }
     }
 }

@@ -1,6 +1,7 @@
 //! IPv4 (RFC 791).
 
 use crate::decoded::{Fragment, Kind};
+use crate::ipv4_options;
 use crate::malformation::Malformation::{
     self, Ipv4Cut, Ipv4HeaderLength, Ipv4Options, Ipv4Short, Ipv4TotalLong, Ipv4TotalShort, Ipv4Version,
 };
@@ -59,8 +60,9 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     }
     let place = be16(header, FLAGS_AND_OFFSET);
     let proto = header[PROTOCOL];
-    if header_bytes > HEADER_BYTES && !options_are_sound(walk.frame.get(at + HEADER_BYTES..data_at).unwrap_or(&[])) {
-        return Err(Ipv4Options);
+    if header_bytes > HEADER_BYTES {
+        let options = walk.frame.get(at + HEADER_BYTES..data_at).unwrap_or(&[]);
+        walk.out.doubts |= ipv4_options::judge(options).ok_or(Ipv4Options)?;
     }
     if place & (MORE_FRAGMENTS | OFFSET_MASK) == 0 {
         return Ok(Next::Upper { proto, at: data_at });
@@ -77,22 +79,6 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
         next_header_at: 0,
     };
     Ok(Next::Done(Kind::Fragment))
-}
-
-/// Whether every option ends inside the header. Hosts drop what fails this (RFC 1122, 3.2.1.8; Linux: `ip_options_compile`).
-fn options_are_sound(options: &[u8]) -> bool {
-    let mut rest = options;
-    loop {
-        rest = match *rest {
-            [] | [0, ..] => return true,
-            [1, ref after @ ..] => after,
-            [_, length, ..] if length >= 2 => match rest.get(length.into()..) {
-                Some(after) => after,
-                None => return false,
-            },
-            _ => return false,
-        }
-    }
 }
 
 #[cfg(test)]

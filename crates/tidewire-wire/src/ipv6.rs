@@ -1,7 +1,9 @@
 //! IPv6 (RFC 8200) with its extension headers.
 
+use crate::Doubts;
 use crate::ah;
 use crate::decoded::{Fragment, Kind};
+use crate::ipv6_options::{self, Place};
 use crate::malformation::Malformation::{
     self, Ipv6Cut, Ipv6ExtensionCut, Ipv6ExtensionDepth, Ipv6ExtensionLong, Ipv6ExtensionShort, Ipv6HopByHopPlace,
     Ipv6Jumbo, Ipv6PayloadLong, Ipv6Short, Ipv6Version,
@@ -97,21 +99,32 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
     for count in 0..EXTENSIONS_MAX {
         let after = match next_header {
             HOP_BY_HOP if count > 0 => return Err(Ipv6HopByHopPlace),
-            HOP_BY_HOP | ROUTING | DESTINATION => at + extension_bytes(walk, at)?,
+            HOP_BY_HOP | ROUTING | DESTINATION => {
+                let after = at + extension_bytes(walk, at)?;
+                judge(walk, ip_at, next_header, at, after);
+                after
+            }
             MOBILITY | HIP | SHIM6 => {
                 let bytes = extension_bytes(walk, at)?;
                 // These are messages of their own when nothing follows them (RFC 6275, 6.1.1; RFC 7401, 5.1; RFC 5533, 5.3).
                 if walk.frame.get(at) == Some(&NO_NEXT_HEADER) {
                     return Ok(Next::Upper { proto: next_header, at });
                 }
+                // Hosts know no header of that kind that anything follows.
+                walk.out.doubts |= Doubts::HEADER;
                 at + bytes
             }
             FRAGMENT => {
                 let header = walk.header::<8>(at, Ipv6ExtensionShort, Ipv6ExtensionCut)?;
+                // A fragment header after another, or of a jumbogram (Linux: `ipv6_frag_rcv`).
+                if walk.out.doubts.has(Doubts::ATOMIC) || is_jumbo(walk, ip_at) {
+                    walk.out.doubts |= Doubts::HEADER;
+                }
                 if be16(header, 2) & 0xfff9 != 0 {
                     return Ok(fragment(walk, ip_at, named_at, at, header));
                 }
                 // "Atomic" fragment: a whole packet, never matched with others (RFC 6946, 4).
+                walk.out.doubts |= Doubts::ATOMIC;
                 at + 8
             }
             AH => match ah::after(walk, at)? {
@@ -132,6 +145,24 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
         at = after;
     }
     Err(Ipv6ExtensionDepth)
+}
+
+/// Notes what a host makes of an extension header, if all of it was captured.
+fn judge(walk: &mut Walk<'_>, ip_at: usize, kind: u8, at: usize, after: usize) {
+    let Some(header) = walk.frame.get(at..after) else { return };
+    walk.out.doubts |= match kind {
+        ROUTING => {
+            let is_to_group = walk.frame.get(ip_at + ADDRESSES + 16) == Some(&0xff);
+            ipv6_options::judge_routing(header[2], header[3], is_to_group)
+        }
+        HOP_BY_HOP => ipv6_options::judge(header, Place::HopByHop),
+        _ => ipv6_options::judge(header, Place::Destination),
+    };
+}
+
+/// Whether the packet's length is that of a jumbo payload option.
+fn is_jumbo(walk: &Walk<'_>, ip_at: usize) -> bool {
+    walk.bytes::<HEADER_BYTES>(ip_at).is_some_and(|header| be16(header, PAYLOAD_LENGTH) == 0)
 }
 
 /// The length of an extension header of the common form: next header, length in units of 8 bytes beyond the first.

@@ -16,7 +16,9 @@
 //! - An IPv4 total length of 0 (segmentation offload, seen on the sender) means the rest of the frame; an IPv6 payload
 //!   length of 0 without a jumbo option means that only where the rest is longer than 65,535 bytes.
 //! - An IPv6 fragment header that neither follows nor precedes another fragment is walked over (RFC 6946).
-//! - Checksums are not looked at by the walk: [`transport_checksum`] and [`ipv4_header_checksum`] are for who wants them.
+//! - What a host drops by its own rules or settings, though no header contradicts itself (options and extension headers,
+//!   link addresses), is walked as any other packet, and [`Decoded::doubts`] says so.
+//! - Checksums are not looked at by the walk, but for those of what carries a tunnel: [`transport_checksum`] and [`ipv4_header_checksum`] are for who wants them.
 #![forbid(unsafe_code)]
 
 mod ah;
@@ -24,6 +26,7 @@ mod ayiya;
 mod capwap;
 pub mod checksum;
 mod decoded;
+mod doubts;
 mod erspan;
 mod etherip;
 mod ethernet;
@@ -37,7 +40,9 @@ mod ieee80211;
 mod ieee802154;
 mod ipcomp;
 mod ipv4;
+mod ipv4_options;
 mod ipv6;
+mod ipv6_options;
 mod l2tp;
 mod link;
 mod lisp;
@@ -66,6 +71,7 @@ mod walk;
 
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
 pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};
+pub use doubts::Doubts;
 pub use ieee80211::{SUBFRAMES_MAX, Subframe, decode_subframe, subframes};
 pub use link::LinkType;
 pub use malformation::Malformation;
@@ -83,6 +89,8 @@ mod tests;
 pub struct Settings {
     /// How many encapsulations (GRE, IP in IP, VXLAN, ...) are looked through; 0: the flow is the outermost IP header's.
     pub tunnel_depth: u8,
+    /// Whether the checksums of what carries a tunnel are verified: see [`Doubts::OUTER_CHECKSUM`].
+    pub verify_outer: bool,
     /// UDP destination ports taken as VXLAN (RFC 7348: 4789; Linux's older default: 8472).
     pub vxlan_ports: [u16; 2],
     /// UDP destination port taken as VXLAN-GPE (4790).
@@ -111,6 +119,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             tunnel_depth: 8,
+            verify_outer: true,
             vxlan_ports: [4789, 8472],
             vxlan_gpe_port: 4790,
             geneve_port: 6081,
@@ -132,6 +141,7 @@ impl Settings {
     pub fn without_udp_tunnels(self) -> Self {
         Self {
             tunnel_depth: self.tunnel_depth,
+            verify_outer: self.verify_outer,
             vxlan_ports: [0; 2],
             vxlan_gpe_port: 0,
             geneve_port: 0,

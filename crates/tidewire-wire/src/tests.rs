@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::testing::{decoded, ethernet, examples, ipv4, ipv6, join, snap, snapped, tcp, udp};
-use crate::{Decoded, Kind, LinkType, Malformation, Settings, TunnelKind, decode, transport_checksum, walk};
+use crate::{Decoded, Doubts, Kind, LinkType, Malformation, Settings, TunnelKind, decode, transport_checksum, walk};
 
 /// Decodes both ways; asserts that nothing depends on the way, and what always holds.
 fn checked(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -> Decoded {
@@ -217,6 +217,30 @@ const SHORT_ETHERNET: [&str; 12] = [
     "l2tp3 ethernet",
     "capwap ethernet",
 ];
+
+#[test]
+fn checksums_of_what_carries_a_tunnel_are_verified() {
+    let inner = ethernet(0x0800, &ipv4(6, &tcp(b"x")));
+    let mut datagram = udp(4789, &join(&[&[8, 0, 0, 0, 0, 0, 1, 0], &inner]));
+    datagram[6..8].fill(0);
+    let packet = ipv4(17, &datagram);
+    let doubts =
+        |packet: &[u8], settings: &Settings| decode(LinkType::RAW, packet, packet.len() as u32, settings).doubts;
+    let default = Settings::default();
+    // The helper leaves the header's checksum open.
+    let mut right = packet.clone();
+    right[10..12].fill(0);
+    let sum = crate::checksum::internet(&right[..20]);
+    right[10..12].copy_from_slice(&sum.to_be_bytes());
+    assert_eq!(doubts(&right, &default), Doubts::NONE);
+    let mut wrong = right.clone();
+    wrong[11] ^= 1;
+    assert_eq!(doubts(&wrong, &default), Doubts::OUTER_CHECKSUM);
+    assert_eq!(doubts(&wrong, &Settings { verify_outer: false, ..default.clone() }), Doubts::NONE);
+    let mut wrong = right;
+    wrong[26..28].copy_from_slice(&[0x12, 0x34]);
+    assert_eq!(doubts(&wrong, &default), Doubts::OUTER_CHECKSUM, "UDP's");
+}
 
 #[test]
 fn a_short_frame_in_a_tunnel_may_be_padded() {

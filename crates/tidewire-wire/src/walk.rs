@@ -1,9 +1,10 @@
 //! The general walk: one header after the other, each in its own file, until a flow or a reason not to be one.
 
+use crate::checksum::{self, Checksum};
 use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
 use crate::malformation::Malformation;
 use crate::other_link::OtherLink;
-use crate::{LinkType, Settings, ethernet, ieee80211, ipv4, ipv6, link, llc, mpls, nsh, ppp, transport};
+use crate::{Doubts, LinkType, Settings, ethernet, ieee80211, ipv4, ipv6, link, llc, mpls, nsh, ppp, transport};
 
 /// Frames are looked at up to here, in bytes: far above any snap length, and small enough for offsets never to overflow.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 30;
@@ -81,6 +82,9 @@ pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &S
     let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
     let end = (wire_bytes as usize).clamp(frame.len(), FRAME_BYTES_MAX);
     decode_up_to(end, frame, settings, out, |walk| link::first(walk, link));
+    if link == LinkType::ETHERNET && ethernet::is_for_host_in_group(frame, out) {
+        out.doubts |= Doubts::LINK;
+    }
 }
 
 /// The part of a frame that begins with `first` and ends at `end`, as stated.
@@ -234,9 +238,14 @@ impl<'a> Walk<'a> {
     /// or a malformed one.
     pub(crate) fn through(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
         let Some(carried) = carried.filter(|carried| carried.end <= self.end) else { return Next::Done(kind) };
-        self.outer = Some(Decoded { kind, ..*self.out });
+        let outer = Decoded { kind, ..*self.out };
+        self.outer = Some(outer);
+        if self.settings.verify_outer && has_wrong_checksum(self.frame, &outer) {
+            self.out.doubts |= Doubts::OUTER_CHECKSUM;
+        }
         self.tunnels_left = self.tunnels_left.saturating_sub(1);
         self.out.tunnel = carried.tunnel;
+        self.out.doubts = self.out.doubts.of_outside();
         self.end = carried.end;
         if let Some(datagram) = &mut self.datagram {
             datagram.ethernet_at = None;
@@ -271,6 +280,15 @@ impl<'a> Walk<'a> {
         *datagram = Datagram { end: packet_end, ethernet_at: None };
         true
     }
+}
+
+/// Whether the end of a tunnel would drop what carries it: the IPv4 header's checksum is wrong, or UDP's. (Neither is one that
+/// the sender's card would still have filled in, nor one that UDP left out.)
+fn has_wrong_checksum(frame: &[u8], outer: &Decoded) -> bool {
+    outer.ip_version == 4 && checksum::ipv4_header_checksum(frame, outer) == Checksum::Bad
+        || outer.kind == Kind::Udp
+            && frame.get(outer.transport_at as usize + 6..outer.transport_at as usize + 8) != Some(&[0, 0])
+            && checksum::transport_checksum(frame, outer) == Checksum::Bad
 }
 
 /// What a tunnel's header says about its inside.

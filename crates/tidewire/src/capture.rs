@@ -6,8 +6,8 @@ use std::{io::Read, path::PathBuf, time::Duration};
 use tidewire_capture::live::LiveSettings;
 use tidewire_capture::{Error as CaptureError, Filter, Reader, Source};
 use tidewire_core::{
-    ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, MEMORY_BYTES_DEFAULT, Mode,
-    TcpPolicy,
+    ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, LinkAddresses,
+    MEMORY_BYTES_DEFAULT, Mode, TcpPolicy,
 };
 
 #[cfg(feature = "live")]
@@ -271,6 +271,13 @@ impl<'a> Capture<'a> {
     #[must_use]
     pub fn checksum(mut self, mode: ChecksumMode) -> Self {
         self.config.checksum = mode;
+        self
+    }
+
+    /// What is done about the link addresses that frames are sent to.
+    #[must_use]
+    pub fn link_addresses(mut self, addresses: LinkAddresses) -> Self {
+        self.config.link_addresses = addresses;
         self
     }
 

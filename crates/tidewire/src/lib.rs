@@ -195,8 +195,8 @@ pub use tidewire_capture::{Block, Damage, Error as CaptureError, Source, legible
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,
     DefragPolicy, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap,
-    GapCause, Handler, KeyIds, Ledger, Mode, Share, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState,
-    UnknownPolicy,
+    GapCause, Handler, KeyIds, Ledger, LinkAddresses, Mode, Share, Stream, StreamPacket, TargetPolicies, TcpPolicy,
+    TcpState, UnknownPolicy,
     defrag::Rejection,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind},
 };

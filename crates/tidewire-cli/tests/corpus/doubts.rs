@@ -44,6 +44,12 @@ const STREAMS: &[Doubt] = &[
     ("PacketExamples/tcp-malformed.pcap", 0, "", DATA_OFFSET),
     ("tests/kday4.pcap", 3, "c2s packets 1", TOTAL_LENGTH),
     ("tests/kday7.pcap", 3, "c2s packets 1", TOTAL_LENGTH),
+    (
+        "mac-eve-multiple-disabled/multi_mac.pcap",
+        0,
+        "s2c sha256",
+        "made to have many MAC addresses and two versions of its bytes: what came to the direction's first address wins",
+    ),
     ("pcap/tls_invalid_reads.pcap", 0, "s2c packets 3", TOTAL_LENGTH),
     ("pcap/tls_invalid_reads.pcap", 2, "c2s", BEHIND_INSIDE),
     (

@@ -22,6 +22,7 @@ use table::{NIL, Table};
 
 use crate::{
     ChecksumStatus, Config, DefragPolicy, Frame,
+    engine::path::Path,
     wire::{Decoded, Tunnel},
 };
 
@@ -34,7 +35,8 @@ const IP_LENGTH_MAX: u32 = 65_535;
 struct Key([u64; 7]);
 
 impl Key {
-    fn of(bytes: &[u8], decoded: &Decoded) -> Option<Self> {
+    /// `path`: fragments of a datagram come by one way, and a host that drops one of them drops what is like it.
+    fn of(bytes: &[u8], decoded: &Decoded, path: Path) -> Option<Self> {
         let header = bytes.get(decoded.ip_at as usize..)?;
         let word = |at: usize| Some(u64::from_be_bytes(*header.get(at..at + 8)?.first_chunk()?));
         let mut words = [0; 7];
@@ -48,9 +50,14 @@ impl Key {
             kind |= u64::from(decoded.fragment.proto) << 32;
         }
         words[4] = kind | u64::from(decoded.fragment.id);
-        words[5] = u64::from(decoded.vlan[0]) << 16 | u64::from(decoded.vlan[1]);
+        words[5] = u64::from(path.0) << 32 | u64::from(decoded.vlan[0]) << 16 | u64::from(decoded.vlan[1]);
         words[6] = (decoded.tunnel.kind as u64) << 32 | u64::from(decoded.tunnel.id);
         Some(Self(words))
+    }
+
+    /// How its fragments came.
+    fn path(&self) -> Path {
+        Path((self.0[5] >> 32) as u32)
     }
 
     fn is_ipv6(&self) -> bool {
@@ -140,6 +147,8 @@ pub struct Rebuilt<'a> {
     pub policy: DefragPolicy,
     /// [`ChecksumStatus::NotReady`] where all fragments are that, else [`ChecksumStatus::Unknown`].
     pub checksum: ChecksumStatus,
+    /// How its fragments came.
+    pub(crate) path: Path,
 }
 
 impl<'a> Rebuilt<'a> {
@@ -166,6 +175,8 @@ pub enum Outcome<'a> {
 pub struct Defragmenter {
     bounds: Bounds,
     table: Table,
+    /// See `Path::of`.
+    path_key: u64,
     /// The packet that was rebuilt last.
     packet: Vec<u8>,
 }
@@ -182,7 +193,8 @@ impl Defragmenter {
             fragment_memory_bytes: config.fragment_memory_bytes,
             datagrams_max: config.datagrams_max.max(1),
         };
-        Self { bounds, table: Table::new(config.hash_key), packet: Vec::new() }
+        let path_key = Path::key(config);
+        Self { bounds, table: Table::new(config.hash_key), path_key, packet: Vec::new() }
     }
 
     /// Memory that fragments and their bookkeeping take. (The packet rebuilt last, at most 64 KiB and a header, is not
@@ -214,7 +226,7 @@ impl Defragmenter {
         on_end: &mut dyn FnMut(&Ended),
     ) -> Outcome<'_> {
         self.expire(frame.clock_ns, on_end);
-        let Some(key) = Key::of(bytes, decoded) else {
+        let Some(key) = Key::of(bytes, decoded, Path::of(frame, bytes, decoded, self.path_key)) else {
             return Outcome::Rejected(Rejection::Snapped);
         };
         let hash = self.table.hash(&key);
@@ -254,6 +266,10 @@ impl Defragmenter {
                 let Some(datagram) = self.table.remove(at) else { return Outcome::Held };
                 if let Some(rejection) = doomed {
                     return Outcome::Rejected(rejection);
+                }
+                if datagram.mixes_ecn() {
+                    on_end(&datagram.ended(Rejection::MixedEcn));
+                    return Outcome::Rejected(Rejection::MixedEcn);
                 }
                 if rebuild::rebuild(&datagram, &mut self.packet) {
                     return Outcome::Rebuilt(datagram.rebuilt(&self.packet));

@@ -47,6 +47,8 @@ pub(super) struct Datagram {
     pub frame_bytes: u64,
     pub ip_bytes: u64,
     pub last_number: u64,
+    /// A bit for each value of the two ECN bits (RFC 3168 section 5) that a fragment had.
+    pub ecn: u8,
     /// `NotReady` while all fragments are: the kernel verifies a datagram whose fragments differ (`inet_frag_reasm_finish`).
     pub checksum: ChecksumStatus,
 }
@@ -84,6 +86,7 @@ impl Datagram {
             frame_bytes: 0,
             ip_bytes: 0,
             last_number: 0,
+            ecn: 0,
             checksum: ChecksumStatus::Unknown,
         }
     }
@@ -112,9 +115,10 @@ impl Datagram {
         if self.fragments >= bounds.fragments_max {
             return poisoned(Rejection::TooMany);
         }
-        // RFC 8200 asks for all headers in the first fragment; hosts look at TCP's fixed part.
+        // RFC 8200 asks for all headers in the first fragment.
         let is_cut = is_ipv6 && fragment.offset_bytes == 0 && fragment.proto == PROTO_TCP && length < TCP_HEADER_BYTES;
         if self.policy == DefragPolicy::Linux {
+            let is_cut = is_ipv6 && header_is_cut(bytes, decoded).unwrap_or(false);
             if is_ipv6 && (is_cut || !is_aligned || end > IP_LENGTH_MAX) {
                 let other = if is_aligned { Rejection::Oversized } else { Rejection::Unaligned };
                 return Verdict::Final(Effect::Dropped(if is_cut { Rejection::HeaderIncomplete } else { other }));
@@ -150,8 +154,13 @@ impl Datagram {
             more: fragment.more,
             data: data_of(bytes, decoded),
         };
+        let overlaps = self.assembly.overlaps;
         let effect = self.assembly.insert(self.policy, &part, self.rejected.is_some());
         let is_taken = matches!(effect, Effect::Held | Effect::Complete);
+        // A repetition is not looked at further.
+        if is_taken && self.assembly.overlaps == overlaps {
+            self.ecn |= 1 << ecn_of(bytes, decoded);
+        }
         if is_taken && fragment.offset_bytes == 0 && self.header.is_empty() {
             let from = decoded.ip_at as usize;
             let header = bytes.get(from..from + fragment.unfragmentable_bytes as usize);
@@ -160,6 +169,12 @@ impl Datagram {
             (self.proto, self.vlan, self.tunnel) = (fragment.proto, decoded.vlan, decoded.tunnel);
         }
         effect
+    }
+
+    /// Whether a host drops it though it is whole: some fragments had ECN, and others had not.
+    pub fn mixes_ecn(&self) -> bool {
+        const WITHOUT: u8 = 1;
+        self.policy == DefragPolicy::Linux && self.ecn & WITHOUT != 0 && self.ecn != WITHOUT
     }
 
     /// It will not be rebuilt, but where its fragments lie still matters.
@@ -210,6 +225,7 @@ impl Datagram {
             conflict_bytes: self.assembly.conflict_bytes,
             policy: self.policy,
             checksum: self.checksum,
+            path: self.key.path(),
         }
     }
 }
@@ -222,6 +238,45 @@ pub(super) enum Verdict {
     Doomed(Rejection),
     /// It is not taken in.
     Final(Effect),
+}
+
+/// Whether a first fragment ends before its transport header does, as Linux finds out (`ipv6frag_thdr_truncated`): the kernel
+/// begins at the fragment header with what the IPv6 header names, so that behind other headers it takes the fragment header
+/// for one of them, and every fragment for a first one. `None`: a header is missing, and it asks no further.
+fn header_is_cut(bytes: &[u8], decoded: &Decoded) -> Option<bool> {
+    const NEXT_HEADER: usize = 6;
+    let fragment = &decoded.fragment;
+    let end = fragment.data_at as usize + fragment.data_bytes as usize;
+    let byte = |at: usize| bytes.get(at).copied().filter(|_| at < end).map(usize::from);
+    let mut next = byte(decoded.ip_at as usize + NEXT_HEADER)?;
+    let mut at = (fragment.data_at as usize).checked_sub(8)?;
+    loop {
+        let (named, length) = (byte(at), byte(at + 1));
+        let header_bytes = match next {
+            44 if (byte(at + 2)? << 8 | byte(at + 3)?) & !7 != 0 => return None,
+            44 => 8,
+            0 | 43 | 60 => (length? + 1) * 8,
+            51 => (length? + 2) * 4,
+            59 => return None,
+            _ => break,
+        };
+        next = named?;
+        at += header_bytes;
+    }
+    let least = match next {
+        6 => TCP_HEADER_BYTES as usize,
+        17 | 58 => 8,
+        _ => 1,
+    };
+    Some(at + least > end)
+}
+
+/// The two bits of ECN in a fragment's IP header.
+fn ecn_of(bytes: &[u8], decoded: &Decoded) -> u8 {
+    let at = decoded.ip_at as usize + 1;
+    let byte = bytes.get(at).copied().unwrap_or(0);
+    // IPv6: the traffic class begins in the middle of a byte.
+    (if decoded.ip_version == 6 { byte >> 4 } else { byte }) & 3
 }
 
 /// The fragment's data, as far as captured.

@@ -46,6 +46,8 @@ rejections! {
     Snapped => "snapped",
     /// The first fragment does not hold the whole transport header, which IPv6 asks for (RFC 7112, RFC 8200 section 4.5).
     HeaderIncomplete => "header_incomplete",
+    /// Fragments without ECN and others with it: a host drops the datagram (Linux: `ip_frag_ecn_table`).
+    MixedEcn => "mixed_ecn",
 }
 
 impl Rejection {

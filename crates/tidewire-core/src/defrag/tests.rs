@@ -113,7 +113,7 @@ impl Bench {
     }
 
     pub fn piece(&mut self, policy: DefragPolicy, is_ipv6: bool, id: u32, piece: &Piece) -> Result {
-        let (bytes, decoded) = packet(is_ipv6, 0x0a00_0001, id, 17, piece);
+        let (bytes, decoded) = packet(is_ipv6, 0x0a00_0001, id, 253, piece);
         self.insert(policy, &bytes, &decoded)
     }
 

@@ -106,6 +106,7 @@ impl<H: Handler> Engine<H> {
                 frame_bytes,
                 ip_bytes,
                 is_rebuilt: true,
+                path: self.core.path_of(frame, bytes, outer).with(decoded.doubts),
             };
             self.transport(&packet, &key, from_a, hash, NO_SLOT);
         }

@@ -8,7 +8,7 @@ use crate::{
     Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
     defrag::{Defragmenter, Ended, Outcome, Rebuilt},
     flow::{Key, KeyMask},
-    wire::{self, Decoded, Kind, LinkType},
+    wire::{self, Decoded, Doubts, Kind, LinkType},
 };
 
 /// Datagrams within datagrams: a rebuilt one may hold a fragment again (of a tunnel), this many times.
@@ -88,6 +88,14 @@ impl<H: Handler> Engine<H> {
             checksum: rebuilt.checksum,
             ..*frame
         };
+        // What was rebuilt has no fragment header of its own left: another one is one too many (Linux: `ipv6_frag_rcv`).
+        let is_outermost = decoded.ip_at == decoded.outer_ip_at;
+        if is_outermost
+            && decoded.ip_version == 6
+            && (decoded.doubts.has(Doubts::ATOMIC) || decoded.kind == Kind::Fragment)
+        {
+            decoded.doubts |= Doubts::HEADER;
+        }
         if decoded.kind == Kind::Fragment {
             // The outer fragments have their fate; the inner datagram is told of when it is whole.
             if nesting < NESTING_MAX {
@@ -107,6 +115,8 @@ impl<H: Handler> Engine<H> {
         if !self.is_mine(hash) {
             return;
         }
+        // The tags inside of a tunnel were not seen with the fragments.
+        let path = if is_outermost { rebuilt.path } else { rebuilt.path.without_digest() };
         let packet = Packet {
             frame: &inner,
             bytes,
@@ -115,6 +125,7 @@ impl<H: Handler> Engine<H> {
             frame_bytes: rebuilt.frame_bytes,
             ip_bytes: rebuilt.ip_bytes,
             is_rebuilt: true,
+            path: path.with(decoded.doubts),
         };
         self.transport(&packet, &key, from_a, hash, crate::flow::NO_SLOT);
     }

@@ -85,7 +85,8 @@ impl<H: Handler> Engine<H> {
         let before = (core.number, core.clock_ns, core.input_bytes, core.slot);
         (core.number, core.clock_ns, core.input_bytes) = (lone.frame.number, lone.frame.clock_ns, lone.input_bytes);
         let decoded = wire::decode(lone.frame.link, &lone.bytes, lone.frame.wire_bytes, &core.config.wire);
-        let packet = Packet::of(&lone.frame, &lone.bytes, &decoded);
+        let path = core.path_of(&lone.frame, &lone.bytes, &decoded);
+        let packet = Packet::of(&lone.frame, &lone.bytes, &decoded, path);
         let segment = Segment::of(&lone.bytes, &decoded);
         let class = self.classify(&packet);
         self.begin_flow(slot, &packet, &lone.key, lone.from_a, segment.as_ref(), class);
@@ -125,6 +126,7 @@ impl<H: Handler> Core<H> {
         let bytes = packet.payload();
         let is_plain = segment.flags & !PLAIN == 0
             && !segment.signed
+            && !packet.path.is_doubtful()
             && bytes.len() == segment.length as usize
             && packet.decoded.kind == Kind::Tcp
             && self.config.chunk_bytes == 0

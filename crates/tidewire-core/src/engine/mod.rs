@@ -7,6 +7,7 @@ mod gather;
 mod lifetime;
 mod midstream;
 mod outlets;
+pub(crate) mod path;
 mod pending;
 mod shed;
 mod shunted;
@@ -26,7 +27,7 @@ pub use stream::Stream;
 
 use self::core::Core;
 use crate::{
-    Batch, Config, Fate, Frame, Handler, Ledger, Mode, Share, Shunt,
+    Batch, ChecksumMode, Config, Fate, Frame, Handler, Ledger, Mode, Share, Shunt,
     budget::{Budget, Holder},
     defrag::Defragmenter,
     flow::{Flow, HalfOpen, Key, KeyMask, NO_SLOT, Near, OneWay, Table},
@@ -124,6 +125,7 @@ impl<H: Handler> Engine<H> {
         let runs = if config.mode == Mode::Track { 0 } else { config.history_segments };
         let mut config = config;
         config.flows_max = config.flows_max.min(SLOTS_MAX);
+        config.wire.verify_outer = config.checksum != ChecksumMode::Ignore;
         let outlets = outlets::prepare(&handler, &mut config);
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
         let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
@@ -142,6 +144,7 @@ impl<H: Handler> Engine<H> {
             input_bytes: 0,
             flushes: VecDeque::new(),
             holders: Vec::new(),
+            path_key: path::Path::key(&config),
             undecided: 0,
             scratch: Vec::new(),
             outlets,

@@ -67,6 +67,7 @@ impl PendingSyn {
             ip_bytes: self.ip_bytes,
             frame_bytes: self.frame_bytes,
             packets: self.packets,
+            path: self.path,
             payload_bytes: self.payload_bytes,
             client_is_a,
             scale: self.scale,
@@ -100,6 +101,7 @@ impl<H: Handler> Engine<H> {
             scale: segment.scale.unwrap_or(0),
             signed: segment.signed,
             from_client: direction == Direction::ClientToServer,
+            path: packet.path,
             packets: 0,
             payload_bytes: 0,
             ip_bytes: 0,
@@ -119,7 +121,7 @@ impl<H: Handler> Engine<H> {
             None => Box::new(fresh),
         };
         if pending.packets >= COPIES_MAX {
-            flow.halves[direction as usize].packets += 1;
+            flow.halves[direction as usize].add_packets(1);
             flow.halves[direction as usize].payload_wire_bytes += u64::from(segment.length);
             flow.count_frames(direction as usize, packet.frame_bytes, packet.ip_bytes);
             if H::PACKETS {
@@ -197,7 +199,7 @@ impl<H: Handler> Core<H> {
     /// Counts the packets of a SYN that began nothing, and shows them.
     pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &PendingSyn) {
         let direction = pending.direction();
-        flow.halves[direction as usize].packets += u64::from(pending.packets);
+        flow.halves[direction as usize].add_packets(pending.packets.into());
         flow.halves[direction as usize].payload_wire_bytes += pending.payload_bytes;
         flow.count_frames(direction as usize, pending.frame_bytes, pending.ip_bytes);
         for kept in &pending.kept {

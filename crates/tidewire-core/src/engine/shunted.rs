@@ -187,8 +187,8 @@ impl<H: Handler> Core<H> {
         self.ledger.shunted_bytes += counted.wire_bytes;
         flow.count_many(at, counted.wire_bytes, counted.ip_bytes);
         let half = &mut flow.halves[at];
-        let is_first = half.packets == 0;
-        half.packets += counted.packets;
+        let is_first = half.packets() == 0;
+        half.add_packets(counted.packets);
         half.payload_wire_bytes += counted.payload_bytes;
         half.tcp_flags |= counted.tcp_flags;
         if is_first {

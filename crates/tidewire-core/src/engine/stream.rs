@@ -55,15 +55,15 @@ impl<D> Stream<'_, D> {
         let (at, flow) = (direction as usize, &*self.flow);
         let half = &flow.halves[at];
         let mut stats = DirectionStats {
-            packets: half.packets,
-            frames: half.packets,
+            packets: half.packets(),
+            frames: half.packets(),
             frame_bytes: flow.frame_bytes(at),
             ip_bytes: half.ip_bytes,
             payload_wire_bytes: half.payload_wire_bytes,
             delivered_bytes: flow.delivered[at],
             chunks: u64::from(half.chunks),
-            start_ns: if half.packets == 0 { 0 } else { flow.first_ns[at] },
-            end_ns: if half.packets == 0 { 0 } else { flow.last_ns[at] },
+            start_ns: if half.packets() == 0 { 0 } else { flow.first_ns[at] },
+            end_ns: if half.packets() == 0 { 0 } else { flow.last_ns[at] },
             tcp_flags: half.tcp_flags,
             ..DirectionStats::default()
         };

@@ -1,6 +1,6 @@
 //! A packet to its flow: found, opened, or joined midway.
 
-use super::{Engine, Prepared, core::Core};
+use super::{Engine, Prepared, core::Core, path::Path};
 use crate::{
     AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket, TcpState,
     flow::{Flow, Found, HalfOpen, Key, NO_SLOT, bits, checks, half},
@@ -25,13 +25,14 @@ pub(crate) struct Packet<'a> {
     pub ip_bytes: u64,
     /// A datagram that was rebuilt from fragments, or a packet of an aggregate: its frames have their fates.
     pub is_rebuilt: bool,
+    pub path: Path,
 }
 
 impl<'a> Packet<'a> {
     #[inline(always)]
-    pub(crate) fn of(frame: &'a Frame, bytes: &'a [u8], decoded: &'a Decoded) -> Self {
+    pub(crate) fn of(frame: &'a Frame, bytes: &'a [u8], decoded: &'a Decoded, path: Path) -> Self {
         let (frame_bytes, ip_bytes) = (u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
-        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes, is_rebuilt: false }
+        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes, is_rebuilt: false, path }
     }
 
     /// Captured payload of the transport.
@@ -73,7 +74,7 @@ impl<H: Handler> Engine<H> {
                 return fate;
             }
         }
-        let packet = Packet::of(frame, bytes, &one.decoded);
+        let packet = Packet::of(frame, bytes, &one.decoded, self.core.path_of(frame, bytes, &one.decoded));
         let fate = self.transport(&packet, &one.key, one.from_a, one.hash, one.slot);
         if self.core.slot != one.slot {
             self.near.found(one.place, one.hash, self.core.slot);
@@ -212,6 +213,7 @@ impl<H: Handler> Engine<H> {
                 && is_syn
                 && segment.seq != entry.isn
                 && !self.core.doubts_syn(packet, entry.good_checksum)
+                && !packet.path.deviates(entry.path)
             {
                 self.end_half_open(slot, EndReason::Reused);
             } else {
@@ -243,6 +245,7 @@ impl<H: Handler> Engine<H> {
         entry.packets += 1;
         entry.last_ns = packet.frame.timestamp_ns;
         entry.seen_clock_ns = clock_ns;
+        entry.path = entry.path.and(packet.path);
         entry.ip_bytes += packet.ip_bytes;
         entry.frame_bytes += packet.frame_bytes;
     }
@@ -268,6 +271,7 @@ impl<H: Handler> Engine<H> {
             packets: 1,
             timestamp: segment.timestamp,
             class,
+            path: packet.path,
             client_is_a: from_a,
             scale: segment.scale.unwrap_or(0),
             tcp_flags: segment.flags,
@@ -408,8 +412,10 @@ impl<H: Handler> Engine<H> {
             half::KNOWN => !flow.may_begin_at(direction, segment.seq.wrapping_add(1)),
             _ => !is_same,
         };
-        let unanswered = flow.state == TcpState::SynSent && flow.halves[direction.opposite() as usize].packets == 0;
-        let is_doubtful = self.core.doubts_syn(packet, me.checked(checks::GOOD_SYN));
+        let unanswered = flow.state == TcpState::SynSent && flow.halves[direction.opposite() as usize].packets() == 0;
+        let deviates = !flow.is_over() && packet.path.deviates(me.path());
+        let has_doubtful_checksum = self.core.doubts_syn(packet, me.checked(checks::GOOD_SYN));
+        let is_doubtful = has_doubtful_checksum || deviates;
         let ended = flow.is_over() || unanswered || (flow.halves[0].flags | flow.halves[1].flags) & half::FIN_SEEN != 0;
         // After both ends it may be the old one's, come late; after a refusal it is another attempt.
         let is_late = flow.state == TcpState::Closed && me.flags & (half::KNOWN | half::SYN) == half::KNOWN;
@@ -422,7 +428,10 @@ impl<H: Handler> Engine<H> {
         if !is_new {
             return None;
         }
-        if is_doubtful {
+        if deviates {
+            self.core.note_path(self.table.flows.get_mut(slot), direction, packet);
+        }
+        if has_doubtful_checksum {
             self.core.odd_once(self.table.flows.get_mut(slot), AnomalyKind::BadChecksum);
         }
         self.pend(packet, key, slot, direction, segment);
@@ -456,7 +465,8 @@ impl HalfOpen {
         flow.seen_clock_ns = self.seen_clock_ns;
         (flow.first_ns[0], flow.last_ns[0]) = (self.first_ns, self.last_ns);
         let client = &mut flow.halves[0];
-        client.packets = u64::from(self.packets);
+        client.add_packets(self.packets.into());
+        client.set_path(self.path);
         client.payload_wire_bytes = self.payload_bytes;
         client.base_seq = self.isn.wrapping_add(1);
         client.flags = half::KNOWN | half::SYN;
@@ -512,15 +522,16 @@ impl<H: Handler> Core<H> {
         let timestamp_ns = packet.frame.timestamp_ns;
         flow.count_frames(at, packet.frame_bytes, packet.ip_bytes);
         let half = &mut flow.halves[at];
-        let is_first = half.packets == 0;
-        half.packets += 1;
+        let is_first = half.packets() == 0;
+        half.add_packets(1);
         half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
         half.tcp_flags |= tcp_flags;
         flow.last_ns[at] = timestamp_ns;
         flow.seen_clock_ns = self.clock_ns;
         if is_first {
+            half.set_path(packet.path);
             flow.first_ns[at] = timestamp_ns;
-            if flow.halves[at ^ 1].packets != 0 {
+            if flow.halves[at ^ 1].packets() != 0 {
                 flow.flags |= bits::CONFIRMED;
             }
         }
@@ -565,7 +576,8 @@ impl<H: Handler> Core<H> {
             self.odd(flow, AnomalyKind::LowTtl);
             return Fate::Ignored;
         }
-        self.payload(flow, data, packet, direction, segment, is_unconfirmed)
+        let is_refused = self.note_path(flow, direction, packet);
+        self.payload(flow, data, packet, direction, segment, [is_unconfirmed, is_refused])
     }
 
     /// A packet whose transport header was cut by the snap length. A datagram's payload is missing where it would have been;
@@ -609,9 +621,9 @@ impl<H: Handler> Core<H> {
         packet: &Packet<'_>,
         direction: Direction,
         segment: Option<&Segment>,
-        is_unconfirmed: bool,
+        [is_unconfirmed, is_refused]: [bool; 2],
     ) -> Fate {
-        let mut payload = Payload::of(packet, GapCause::Snapped);
+        let mut payload = Payload { is_refused, ..Payload::of(packet, GapCause::Snapped) };
         if is_unconfirmed {
             (payload.is_unconfirmed, payload.is_merged) = (true, is_merged(flow, direction, packet));
         }

@@ -2,7 +2,7 @@ use super::{Key, List};
 use crate::{
     Anomaly, AnomalyKind, Class, Conflict, Gap,
     budget::Groups,
-    engine::{Branch, KeptPacket},
+    engine::{Branch, KeptPacket, path::Path},
     prefetch::prefetch_all,
     tcp::Doubted,
     tcp::lost::Lost,
@@ -22,6 +22,8 @@ pub(crate) struct PendingSyn {
     /// It carried a signature: see `Segment::signed`.
     pub signed: bool,
     pub from_client: bool,
+    /// How it came.
+    pub path: Path,
     pub packets: u32,
     pub payload_bytes: u64,
     pub ip_bytes: u64,
@@ -53,6 +55,8 @@ pub(crate) struct Gathering {
 #[repr(C)]
 pub(crate) struct Extra {
     pub queue: [Queue; 2],
+    /// Digest of another path than the direction's, and packets of it: see `Core::other_path`.
+    pub other_path: [(u32, u8); 2],
     /// See `Flow::bias`; `u64::MAX`: not decided.
     pub bias: [u64; 2],
     /// Internal offset of the FIN, `u64::MAX`: none seen.
@@ -172,6 +176,7 @@ impl Default for Extra {
     fn default() -> Self {
         Self {
             queue: Default::default(),
+            other_path: [(0, 0); 2],
             bias: [u64::MAX; 2],
             groups: [None; 2],
             // With what an allocator adds.

@@ -1,5 +1,5 @@
 use super::Key;
-use crate::Class;
+use crate::{Class, engine::path::Path};
 
 /// A connection of which only the client's SYN was seen (and its retransmissions).
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct HalfOpen {
     pub payload_bytes: u64,
     pub timestamp: Option<u32>,
     pub class: Class,
+    /// How the SYN came.
+    pub path: Path,
     pub client_is_a: bool,
     pub scale: u8,
     /// The SYN's checksum was verified and right.
@@ -49,6 +51,7 @@ impl Default for HalfOpen {
             payload_bytes: 0,
             timestamp: None,
             class: Class::NONE,
+            path: Path::NONE,
             client_is_a: false,
             scale: 0,
             good_checksum: false,

@@ -156,6 +156,11 @@ impl Key {
         true
     }
 
+    /// Whether a packet with other ids than its direction's first was noted.
+    pub(crate) fn has_other_ids(&self) -> bool {
+        self.0[TUNNEL] & CHANGED != 0
+    }
+
     /// Whether both are keys of one flow: all words at once, with one branch, as most comparisons are of equals.
     #[inline(always)]
     pub(crate) fn is_same(&self, other: &Self, mask: KeyMask) -> bool {

@@ -19,7 +19,10 @@ pub(crate) use midstream::Lone;
 pub(crate) use near::Near;
 pub(crate) use table::{Found, Table};
 
-use crate::{Direction, TcpState};
+use crate::{
+    Direction, TcpState,
+    engine::path::{PATH_BITS, Path},
+};
 
 /// The reading of one direction that packets in order change. One cache line.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +33,8 @@ pub(crate) struct Half {
     /// Internal offsets count from `base_seq`; the stream's own offsets begin at [`Flow::bias`].
     pub next: u64,
     pub payload_wire_bytes: u64,
-    pub packets: u64,
+    /// Packets in the lower 46 bits (a year at two million a second), [`Path`] above them: see [`Half::packets`].
+    packets_and_path: u64,
     pub ip_bytes: u64,
     /// Sequence number of internal offset 0. ICMP flows: type << 8 | code of the first packet, in the client's.
     pub base_seq: u32,
@@ -94,11 +98,16 @@ pub(crate) mod half {
     pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN | ZERO_WINDOW;
 }
 
+/// Place of the path in [`Half::packets_and_path`].
+const PATH_SHIFT: u32 = u64::BITS - PATH_BITS;
+/// Bits of the packets there.
+const PACKETS: u64 = (1 << PATH_SHIFT) - 1;
+
 impl Half {
     pub(crate) const NEW: Self = Self {
         next: 0,
         payload_wire_bytes: 0,
-        packets: 0,
+        packets_and_path: 0,
         ip_bytes: 0,
         base_seq: 0,
         ack: 0,
@@ -115,6 +124,28 @@ impl Half {
     #[inline(always)]
     pub(crate) fn has(&self, bits: u16) -> bool {
         self.flags & bits != 0
+    }
+
+    /// Packets seen.
+    #[inline(always)]
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets_and_path & PACKETS
+    }
+
+    /// Counts packets.
+    #[inline(always)]
+    pub(crate) fn add_packets(&mut self, packets: u64) {
+        self.packets_and_path += packets;
+    }
+
+    /// How this direction's packets come.
+    #[inline(always)]
+    pub(crate) fn path(&self) -> Path {
+        Path((self.packets_and_path >> PATH_SHIFT) as u32)
+    }
+
+    pub(crate) fn set_path(&mut self, path: Path) {
+        self.packets_and_path = self.packets_and_path & PACKETS | u64::from(path.0) << PATH_SHIFT;
     }
 
     /// Shift count of this side's windows, or [`SCALE_UNKNOWN`].
@@ -324,7 +355,7 @@ impl Flow {
 
     /// Timestamp of the flow's first packet.
     pub(crate) fn start_ns(&self) -> u64 {
-        match (self.halves[0].packets, self.halves[1].packets) {
+        match (self.halves[0].packets(), self.halves[1].packets()) {
             (0, _) => self.first_ns[1],
             (_, 0) => self.first_ns[0],
             _ => self.first_ns[0].min(self.first_ns[1]),

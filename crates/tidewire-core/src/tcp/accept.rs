@@ -164,7 +164,7 @@ impl<H: Handler> Core<H> {
             return Ack::TooOld;
         }
         // Beyond what was seen: lost before us, unless it is beyond what this side's window ever allowed.
-        if offset <= peer.next as i64 || peer.packets == 0 {
+        if offset <= peer.next as i64 || peer.packets() == 0 {
             return Ack::Possible;
         }
         let seen = self.seen(flow, direction.opposite());
@@ -219,9 +219,15 @@ impl<H: Handler> Core<H> {
             return Fate::BadChecksum;
         }
         let mut doubt = self.doubt(flow, direction, segment, ack);
-        if matches!(doubt, Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen))
+        let may_be_believed = match doubt {
+            Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen) => true,
+            Some(AnomalyKind::UnexpectedSignature) => payload.is_refused,
+            _ => false,
+        };
+        let is_silent = payload.is_unconfirmed || payload.is_refused;
+        if may_be_believed
             && (!payload.is_unconfirmed || self.decides_itself(flow, direction))
-            && self.receiver_is_unheard(flow, direction, segment, !payload.is_unconfirmed)
+            && self.receiver_is_unheard(flow, direction, segment, !is_silent)
         {
             doubt = None;
         }
@@ -230,6 +236,9 @@ impl<H: Handler> Core<H> {
         }
         match doubt {
             // Noted before.
+            Some(AnomalyKind::UnexpectedSignature) if payload.is_refused => {
+                self.note_unanswered(flow, direction, segment);
+            }
             None | Some(AnomalyKind::AfterReset | AnomalyKind::UnexpectedSignature) => {}
             Some(AnomalyKind::AckedUnseen) => {
                 self.odd_once(flow, AnomalyKind::AckedUnseen);

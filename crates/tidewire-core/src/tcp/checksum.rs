@@ -411,7 +411,7 @@ impl<H: Handler> Core<H> {
     /// Whether a receiver that is not seen at all leaves the decision to us: it is made as for a hole.
     pub(crate) fn decides_itself(&self, flow: &Flow, direction: Direction) -> bool {
         let peer = &flow.halves[direction.opposite() as usize];
-        peer.packets == 0 || peer.has(half::SHUNTED)
+        peer.packets() == 0 || peer.has(half::SHUNTED)
     }
 
     /// A hole that is given up: unconfirmed bytes in it are believed where the receiver is not seen, or the mode does not

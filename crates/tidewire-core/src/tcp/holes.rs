@@ -204,7 +204,7 @@ impl<H: Handler> Core<H> {
     fn is_acknowledged(&self, flow: &Flow, direction: Direction) -> bool {
         let me = &flow.halves[direction as usize];
         let peer = &flow.halves[direction.opposite() as usize];
-        if me.has(half::HELD) || peer.packets == 0 || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
+        if me.has(half::HELD) || peer.packets() == 0 || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
             return true;
         }
         let acknowledged = me.offset_of(peer.ack).max(0) as u64;
@@ -313,7 +313,7 @@ impl<H: Handler> Core<H> {
     fn tail(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
         let at = direction as usize;
         let (me, peer) = (flow.halves[at], &flow.halves[direction.opposite() as usize]);
-        if !me.has(half::KNOWN) || me.has(half::HELD) || me.packets == 0 {
+        if !me.has(half::KNOWN) || me.has(half::HELD) || me.packets() == 0 {
             return;
         }
         let mut end = me.next;

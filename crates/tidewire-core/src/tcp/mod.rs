@@ -38,6 +38,8 @@ pub(crate) struct Payload<'a> {
     pub is_unconfirmed: bool,
     /// … and it is larger than a frame: merged on receipt, or not yet split.
     pub is_merged: bool,
+    /// How its packet came, or its IP header, makes it doubtful that a host takes it.
+    pub is_refused: bool,
     /// Its packet's fate may wait for that: it is not settled elsewhere.
     pub has_fate: bool,
 }
@@ -55,6 +57,7 @@ impl<'a> Payload<'a> {
             cause,
             is_unconfirmed: false,
             is_merged: false,
+            is_refused: false,
             has_fate: !packet.is_rebuilt,
         }
     }
@@ -100,12 +103,13 @@ impl<H: Handler> Core<H> {
                 return Fate::Ignored;
             }
         }
-        let is_refused = segment.signed && Self::expects_no_signature(flow);
-        if is_refused {
+        let is_signed = segment.signed && Self::expects_no_signature(flow);
+        if is_signed {
             self.odd(flow, AnomalyKind::UnexpectedSignature);
-            if segment.has(flag::RST | flag::SYN) || segment.length == 0 && !segment.has(flag::FIN) {
-                return Fate::Ignored;
-            }
+        }
+        let is_refused = is_signed || payload.is_refused;
+        if is_refused && (segment.has(flag::RST | flag::SYN) || segment.length == 0 && !segment.has(flag::FIN)) {
+            return Fate::Ignored;
         }
         if segment.flags & (flag::FIN | flag::RST) != 0 && flow.halves[direction as usize].has(half::SHUNTED) {
             self.catch_up(flow, data, direction, segment);

@@ -463,7 +463,7 @@ impl<H: Handler> Core<H> {
         let Some(extra) = &flow.extra else { return 0 };
         // Where the receiver was never heard, or not since, there is nothing to wait for.
         let is_unheard =
-            flow.halves[direction.opposite() as usize].packets == 0 || extra.unheard[at] > UNHEARD_SEGMENTS;
+            flow.halves[direction.opposite() as usize].packets() == 0 || extra.unheard[at] > UNHEARD_SEGMENTS;
         let silence = if is_unheard { self.silence_limit(flow, direction) } else { 0 };
         let believed = self.believed_last(flow, direction).max(silence);
         let believed = match extra.unanswered[at] {

@@ -55,6 +55,7 @@ impl<H: Handler> Core<H> {
         };
         let direction = flow.direction(from_a);
         let at = direction as usize;
+        let path = self.path_of(frame, bytes, decoded);
         let (me, peer) = (&flow.halves[at], &flow.halves[at ^ 1]);
         let window = u32::from(u16::from_be_bytes([fixed[14], fixed[15]]));
         let newer = timestamp.is_none_or(|value| value.wrapping_sub(me.ts_recent) as i32 >= 0);
@@ -65,6 +66,7 @@ impl<H: Handler> Core<H> {
             TcpState::Established | TcpState::Midstream | TcpState::HalfClosed | TcpState::Closed
         ) && fixed[13] & UNUSUAL == flag::ACK
             && seq == me.next_seq()
+            && path == me.path()
             // A window that closes is noted on the long way.
             && window != 0
             && me.flags & (half::ZERO_WINDOW | READY) == READY
@@ -86,7 +88,7 @@ impl<H: Handler> Core<H> {
             return None;
         }
         if self.config.checksum != ChecksumMode::Ignore
-            && !self.is_plain_checksum(flow, direction, &Packet::of(frame, bytes, decoded))
+            && !self.is_plain_checksum(flow, direction, &Packet::of(frame, bytes, decoded, path))
         {
             return None;
         }
@@ -96,7 +98,7 @@ impl<H: Handler> Core<H> {
         flow.seen_clock_ns = self.clock_ns;
         let me = &mut flow.halves[at];
         // Not the first: it has acknowledged before.
-        me.packets += 1;
+        me.add_packets(1);
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
         if let Some(extra) = &mut flow.extra {

@@ -57,7 +57,7 @@ impl<H: Handler> Core<H> {
             // Nothing of this side was ever seen: the receiver alone could tell.
             return peer.has(half::ACKED).then_some(AnomalyKind::BlindReset);
         }
-        if segment.seq == me.next_seq() || me.packets <= 1 && !me.has(half::SYN) {
+        if segment.seq == me.next_seq() || me.packets() <= 1 && !me.has(half::SYN) {
             return None;
         }
         // After a FIN the next number is one further.

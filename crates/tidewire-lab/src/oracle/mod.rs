@@ -7,7 +7,9 @@
 use std::fmt;
 
 pub mod arrange;
+pub mod forms;
 pub mod fragments;
+pub mod hosts;
 pub mod network;
 pub mod tcp;
 

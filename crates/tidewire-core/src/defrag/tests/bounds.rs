@@ -86,7 +86,7 @@ fn a_snapped_fragment_spoils_its_datagram_only() {
     {
         let mut bench = Bench::new(Config::default());
         assert_eq!(bench.piece(policy, false, 1, &piece(0, true, 64)), Result::Held);
-        let (bytes, decoded) = packet(false, 0x0a00_0001, 1, 17, &piece(64, true, 64));
+        let (bytes, decoded) = packet(false, 0x0a00_0001, 1, 253, &piece(64, true, 64));
         let snapped = Result::Rejected(Rejection::Snapped);
         assert_eq!(bench.insert(policy, &bytes[..60], &decoded), snapped);
         assert_eq!(bench.piece(policy, false, 1, &piece(128, false, 64)), snapped);

@@ -52,6 +52,9 @@ impl Naive {
 
     fn insert_linux(&mut self, is_ipv6: bool, piece: &Piece) -> Effect {
         let (offset, mut end) = (piece.offset as usize, piece.offset as usize + piece.data.len());
+        if is_ipv6 && offset == 0 && piece.data.is_empty() {
+            return Effect::Dropped(Rejection::HeaderIncomplete);
+        }
         if !piece.more {
             if end < self.reach || self.end.is_some_and(|known| known != end) {
                 return Effect::Killed(Rejection::InconsistentEnd);

@@ -1,0 +1,151 @@
+//! How a direction's packets come, and which of them the receiver may not take: frames to another link address, in
+//! another encapsulation, and packets with IP headers that hosts drop (`wire::Doubts`).
+//!
+//! A capture sees frames for many hosts, and does not know their link addresses: what a direction's first packet had is what
+//! is expected of the others. One that differs, or that has a doubt which an earlier one had not, is noted as an anomaly, and
+//! if it is TCP's the receiver's acknowledgment decides about its bytes.
+
+use super::{core::Core, transport::Packet};
+use crate::{
+    AnomalyKind, Config, Direction, Frame, Handler, LinkAddresses,
+    flow::Flow,
+    hash::siphash13_words,
+    wire::{Decoded, Doubts, LinkType},
+};
+
+/// Packets in a row's place by which another link address or encapsulation replaces the one that was known: a router that
+/// took over another's work, or two ways that both lead to the receiver.
+const OTHERS_MAX: u8 = 16;
+
+/// Bits of the reasons; above them the digest.
+const REASONS_BITS: u32 = 4;
+const REASONS: u32 = (1 << REASONS_BITS) - 1;
+/// Bits of a path.
+pub(crate) const PATH_BITS: u32 = 18;
+
+/// How a packet came: the reasons of its doubts in the lower bits, a keyed digest of the link address that it was sent to
+/// and of what it was carried in above them. A digest of 0: nothing is known of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Path(pub u32);
+
+impl Path {
+    /// Nothing is known.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// What digests are made with: 0 where link addresses are not compared.
+    pub(crate) fn key(config: &Config) -> u64 {
+        /// For this use of the hash key alone.
+        const USE: [u64; 2] = [0x6c69_6e6b, 0x7061_7468];
+        let is_compared = config.link_addresses == LinkAddresses::Compare;
+        if is_compared { siphash13_words(config.hash_key, USE) | 1 } else { 0 }
+    }
+
+    /// The path of a packet. `key`: 0 where link addresses are not compared.
+    #[inline(always)]
+    pub(crate) fn of(frame: &Frame, bytes: &[u8], decoded: &Decoded, key: u64) -> Self {
+        let reasons = u32::from(decoded.doubts.reasons());
+        if frame.link != LinkType::ETHERNET || key == 0 {
+            return Self(reasons);
+        }
+        let Some(first) = bytes.first_chunk::<8>() else { return Self(reasons) };
+        // Six bytes of address, and what was between Ethernet and IP. Multiplying by odd numbers that nobody knows makes two
+        // of them equal with a chance of 2^-13.
+        let link = u64::from_le_bytes(*first) << 16 | u64::from(decoded.doubts.framing());
+        let [outer, inner] = decoded.vlan;
+        let tags = !(u32::from(outer) << 16 | u32::from(inner));
+        let sum = link.wrapping_mul(key).wrapping_add(u64::from(tags).wrapping_mul(key.rotate_left(31) | 1));
+        let digest = (sum >> (u64::BITS - (PATH_BITS - REASONS_BITS))) as u32;
+        Self(digest.max(1) << REASONS_BITS | reasons)
+    }
+
+    /// The same digest with more reasons.
+    pub(crate) fn with(self, doubts: Doubts) -> Self {
+        Self(self.0 | u32::from(doubts.reasons()))
+    }
+
+    /// The same without a digest: what carried it is not that of a packet in one frame.
+    pub(crate) fn without_digest(self) -> Self {
+        Self(self.0 & REASONS)
+    }
+
+    /// Whether a host may drop the packet, however others came.
+    pub(crate) fn is_doubtful(self) -> bool {
+        self.0 & REASONS != 0
+    }
+
+    fn digest(self) -> u32 {
+        self.0 >> REASONS_BITS
+    }
+
+    /// Whether a packet that came so came by another way than was known, and whether it has a doubt that others had not.
+    fn differs(self, known: Self) -> (bool, bool) {
+        let is_other = self.digest() != known.digest() && self.digest() != 0 && known.digest() != 0;
+        (is_other, self.0 & REASONS & !known.0 != 0)
+    }
+
+    /// Whether a packet deviates from what was known.
+    pub(crate) fn deviates(self, known: Self) -> bool {
+        let (is_other, is_doubtful) = self.differs(known);
+        known != Self::NONE && (is_other || is_doubtful)
+    }
+
+    /// What is known after one more packet: a doubt counts until a packet came without it.
+    pub(crate) fn and(self, packet: Self) -> Self {
+        Self(self.0 & (packet.0 | !REASONS))
+    }
+}
+
+impl<H: Handler> Core<H> {
+    /// How a packet of a frame came.
+    #[inline(always)]
+    pub(crate) fn path_of(&self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Path {
+        Path::of(frame, bytes, decoded, self.path_key)
+    }
+
+    /// Notes how a packet of a direction came. Whether the receiver's acknowledgment has to decide about it.
+    #[inline(always)]
+    pub(crate) fn note_path(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
+        let known = flow.halves[direction as usize].path();
+        if packet.path == known && known.0 & REASONS == 0 {
+            return false;
+        }
+        self.note_other_path(flow, direction, packet)
+    }
+
+    #[cold]
+    fn note_other_path(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
+        let at = direction as usize;
+        let (path, known) = (packet.path, flow.halves[at].path());
+        let (is_other, is_doubtful) = if known == Path::NONE { (false, false) } else { path.differs(known) };
+        let kinds = [
+            (Doubts::HEADER | Doubts::UNCONFIGURED, AnomalyKind::DoubtfulHeader),
+            (Doubts::LINK, AnomalyKind::LinkMismatch),
+            (Doubts::OUTER_CHECKSUM, AnomalyKind::OuterChecksum),
+        ];
+        for (_, kind) in kinds.into_iter().filter(|(doubts, _)| path.0 & u32::from(doubts.reasons()) != 0) {
+            self.odd_once(flow, kind);
+        }
+        // Other VLAN or tunnel ids have an anomaly of their own.
+        if is_other && !flow.key.has_other_ids() {
+            self.odd_once(flow, AnomalyKind::LinkMismatch);
+        }
+        let known = if known.digest() == 0 { path } else { known.and(path) };
+        let known = if is_other { Self::other_path(flow, at, path, known) } else { known };
+        flow.halves[at].set_path(known);
+        // Nobody acknowledges what a receiver got that is not seen at all.
+        let is_alone = flow.halves[at ^ 1].packets() == 0;
+        is_doubtful || is_other && !is_alone
+    }
+
+    /// What is known after a packet that came by another way.
+    fn other_path(flow: &mut Flow, at: usize, path: Path, known: Path) -> Path {
+        let (other, count) = &mut flow.extra().other_path[at];
+        *count = if *other == path.digest() { count.saturating_add(1) } else { 1 };
+        *other = path.digest();
+        if *count < OTHERS_MAX {
+            return known;
+        }
+        *count = 0;
+        path
+    }
+}

@@ -1,0 +1,143 @@
+//! IPv6 options (RFC 8200, 4.2) and routing headers (4.4), as a host judges them.
+
+use crate::Doubts;
+
+const PAD1: u8 = 0;
+const PADN: u8 = 1;
+/// RFC 2711: its value has two bytes.
+const ROUTER_ALERT: u8 = 5;
+/// RFC 5570: taken where its domain is configured (Linux: `ipv6_hop_calipso`).
+const CALIPSO: u8 = 7;
+/// In-situ OAM (RFC 9486), aligned to four bytes.
+const IOAM: u8 = 0x31;
+/// RFC 2675: aligned to 4n + 2.
+const JUMBO: u8 = 0xc2;
+/// RFC 6275: taken by hosts that know the mobile node.
+const HOME_ADDRESS: u8 = 0xc9;
+/// What a host does that does not know an option: 0 is to go on.
+const ACTION: u8 = 0xc0;
+
+/// Padding between two options, in bytes: no more is ever needed (Linux: `ip6_parse_tlv`).
+const PADDING_MAX: usize = 7;
+/// Options in one header, padding aside (Linux: `max_dst_opts_number` and `max_hbh_opts_number`).
+const OPTIONS_MAX: usize = 8;
+
+/// Which header the options are in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    HopByHop,
+    Destination,
+}
+
+/// What a host makes of a header of options, all of which was captured. The rules are those of Linux's `ip6_parse_tlv`.
+pub(crate) fn judge(header: &[u8], place: Place) -> Doubts {
+    let mut doubts = Doubts::NONE;
+    let (mut at, mut padding, mut options) = (2, 0, 0);
+    while let Some(&kind) = header.get(at) {
+        if kind == PAD1 {
+            padding += 1;
+            at += 1;
+        } else {
+            let length = header.get(at + 1).map_or(usize::MAX, |length| usize::from(*length));
+            let Some(value) = at.checked_add(2).and_then(|from| header.get(from..from.checked_add(length)?)) else {
+                return doubts | Doubts::HEADER;
+            };
+            if kind == PADN {
+                padding += 2 + length;
+                if value.iter().any(|byte| *byte != 0) {
+                    return doubts | Doubts::HEADER;
+                }
+            } else {
+                padding = 0;
+                options += 1;
+                doubts |= judge_one(kind, value, at, place);
+            }
+            at += 2 + length;
+        }
+        if padding > PADDING_MAX || options > OPTIONS_MAX {
+            return doubts | Doubts::HEADER;
+        }
+    }
+    doubts
+}
+
+/// An option that is no padding, `at` bytes into its header.
+fn judge_one(kind: u8, value: &[u8], at: usize, place: Place) -> Doubts {
+    let is_bad = match (place, kind) {
+        (Place::HopByHop, ROUTER_ALERT) => value.len() != 2,
+        (Place::HopByHop, IOAM) => !at.is_multiple_of(4),
+        (Place::HopByHop, JUMBO) => value.len() != 4 || at % 4 != 2,
+        (Place::HopByHop, CALIPSO) => return if value.len() < 8 { Doubts::HEADER } else { Doubts::UNCONFIGURED },
+        (Place::Destination, HOME_ADDRESS) => {
+            return if value.len() == 16 { Doubts::UNCONFIGURED } else { Doubts::HEADER };
+        }
+        _ => kind & ACTION != 0,
+    };
+    if is_bad { Doubts::HEADER } else { Doubts::NONE }
+}
+
+/// What a host makes of a routing header by its type and the segments that are left (Linux: `ipv6_rthdr_rcv`).
+/// `is_to_group`: the packet has a multicast destination.
+pub(crate) fn judge_routing(kind: u8, segments_left: u8, is_to_group: bool) -> Doubts {
+    match kind {
+        _ if is_to_group => Doubts::HEADER,
+        // Mobility (RFC 6275), RPL (RFC 6554), segments (RFC 8754): only where the interface or the host takes part.
+        2..=4 => Doubts::UNCONFIGURED,
+        // RFC 8200, 4.4: one that is used up is stepped over; RFC 5095 deprecates type 0.
+        _ if segments_left != 0 => Doubts::HEADER,
+        _ => Doubts::NONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, judge, judge_routing};
+    use crate::Doubts;
+
+    fn both(options: &[u8]) -> [Doubts; 2] {
+        let header = [&[6, (options.len() / 8) as u8], options].concat();
+        [judge(&header, Place::HopByHop), judge(&header, Place::Destination)]
+    }
+
+    #[test]
+    fn padding_is_short_and_zero() {
+        let pad = |count: usize| [&vec![0; count][..], &[0x1e, 0]].concat();
+        assert_eq!(both(&[1, 4, 0, 0, 0, 0]), [Doubts::NONE; 2]);
+        assert_eq!(both(&[1, 4, 0, 0, 1, 0]), [Doubts::HEADER; 2], "PadN that is not zero");
+        assert_eq!(both(&[1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), [Doubts::HEADER; 2], "PadN of 14 bytes");
+        assert_eq!(both(&[1, 5, 0, 0, 0, 0, 0, 0x1e, 5, 0, 0, 0, 0, 0]), [Doubts::NONE; 2], "PadN of 7 bytes");
+        assert_eq!(both(&pad(7)), [Doubts::NONE; 2]);
+        assert_eq!(both(&pad(8)), [Doubts::HEADER; 2], "eight Pad1");
+        assert_eq!(both(&[0, 0, 0, 0, 1, 2, 0, 0]), [Doubts::HEADER; 2], "both kinds count together");
+    }
+
+    #[test]
+    fn options_are_known_or_say_what_to_do() {
+        for (action, expected) in
+            [(0x1e, Doubts::NONE), (0x5e, Doubts::HEADER), (0x9e, Doubts::HEADER), (0xde, Doubts::HEADER)]
+        {
+            assert_eq!(both(&[action, 4, 1, 2, 3, 4]), [expected; 2], "{action:#x}");
+        }
+        assert_eq!(both(&[0x1e, 0].repeat(8)), [Doubts::NONE; 2]);
+        assert_eq!(both(&[0x1e, 0].repeat(9)), [Doubts::HEADER; 2], "nine options");
+        assert_eq!(both(&[0x1e, 5, 0, 0, 0, 0]), [Doubts::HEADER; 2], "beyond the header");
+        assert_eq!(both(&[0, 0, 0, 0, 0, 0x1e]), [Doubts::HEADER; 2], "without a length");
+        assert_eq!(both(&[5, 2, 0, 0, 0, 0]), [Doubts::NONE; 2]);
+        assert_eq!(both(&[5, 4, 0, 0, 0, 0]), [Doubts::HEADER, Doubts::NONE], "a router alert of four bytes");
+        assert_eq!(both(&[0xc2, 4, 0, 1, 0, 0]), [Doubts::NONE, Doubts::HEADER]);
+        let home = [&[0xc9, 16][..], &[0; 16], &[1, 2, 0, 0]].concat();
+        assert_eq!(both(&home), [Doubts::HEADER, Doubts::UNCONFIGURED]);
+    }
+
+    #[test]
+    fn routing_headers_are_used_up() {
+        for kind in [0, 1, 99] {
+            assert_eq!(judge_routing(kind, 0, false), Doubts::NONE);
+            assert_eq!(judge_routing(kind, 1, false), Doubts::HEADER);
+            assert_eq!(judge_routing(kind, 0, true), Doubts::HEADER);
+        }
+        for kind in 2..=4 {
+            assert_eq!(judge_routing(kind, 0, false), Doubts::UNCONFIGURED);
+        }
+    }
+}
