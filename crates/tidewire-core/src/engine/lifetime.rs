@@ -290,7 +290,7 @@ impl<H: Handler> Engine<H> {
     pub(crate) fn make_room(&mut self) -> bool {
         // One that ends may leave another behind: a SYN that was pending, for a handler that wants packets.
         while self.table.flows.live() >= self.core.config.flows_max {
-            let Some(victim) = self.table.victim() else { return false };
+            let Some(victim) = self.table.victim(self.core.clock_ns) else { return false };
             let flow = self.table.flows.get(victim);
             self.core.ledger.evicted += u64::from(!flow.is_reported());
             let reason = flow.reason_over().unwrap_or(EndReason::Evicted);

@@ -16,6 +16,8 @@ const LONE: u32 = 1 << 30;
 const EVICTION_SAMPLE: u32 = 32;
 /// How many are enough where one of them is not much missed.
 const EVICTION_FEW: u32 = 8;
+/// Silence after which a handshake seems given up, by packet time: as long as hosts wait before they say it again (RFC 6298).
+const HANDSHAKE_NS: u64 = 1_000_000_000;
 /// Ranks of those that are missed least.
 const OVER: u8 = 0;
 const UNANSWERED: u8 = 1;
@@ -262,8 +264,8 @@ impl<D: Default> Table<D> {
     }
 
     /// Which flow goes when the table is full: of a sample, one that is over, else one that was never answered or whose
-    /// handshake is not done, else one that has delivered nothing, else the one that was silent longest.
-    pub(crate) fn victim(&mut self) -> Option<u32> {
+    /// handshake stands still, else one that has delivered nothing, else the one that was silent longest.
+    pub(crate) fn victim(&mut self, clock_ns: u64) -> Option<u32> {
         let used = self.flows.used();
         let mut best: Option<(u8, u64, u32)> = None;
         for looked in 0..EVICTION_SAMPLE.min(used) {
@@ -277,8 +279,10 @@ impl<D: Default> Table<D> {
             if !flow.has(bits::LIVE) {
                 continue;
             }
-            let is_begun =
-                flow.has(bits::CONFIRMED) && !matches!(flow.state, TcpState::SynSent | TcpState::SynReceived);
+            // A handshake has its time: among floods of whole ones it is not the one that is missed least.
+            let is_given_up = matches!(flow.state, TcpState::SynSent | TcpState::SynReceived)
+                && clock_ns > flow.seen_clock_ns.saturating_add(HANDSHAKE_NS);
+            let is_begun = flow.has(bits::CONFIRMED) && !is_given_up;
             let rank = if flow.is_over() {
                 OVER
             } else if !is_begun {
