@@ -1,3 +1,6 @@
+#[cfg(test)]
+pub(crate) mod published;
+
 use std::{fmt, str::FromStr};
 
 /// Whose bytes win where TCP segments overlap.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::policy::published::fragment_wins;
 
 /// One datagram of the model.
 #[derive(Clone, Debug, Default)]
@@ -126,7 +127,7 @@ impl Naive {
         let owner = self.count;
         self.write(offset, &piece.data, owner, |before, at| {
             let (old_start, old_end) = before.piece_at(at);
-            policy.new_wins((offset as u64, end as u64), (old_start as u64, old_end as u64))
+            fragment_wins(policy, (offset as u64, end as u64), (old_start as u64, old_end as u64))
         });
         self.complete()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::TcpPolicy;
+use crate::{TcpPolicy, policy::published::segment_wins};
 
 const SIZE: usize = 4096;
 
@@ -68,7 +68,7 @@ impl Model {
         for at in from..end {
             let new_wins = before[at].is_none() || {
                 let (old_start, old_end) = Self::piece(&before, at);
-                policy.new_wins((from as u64, end as u64), (old_start as u64, old_end as u64))
+                segment_wins(policy, (from as u64, end as u64), (old_start as u64, old_end as u64))
             };
             if new_wins {
                 // (A byte written into the middle of an old piece leaves it whole, under `Last`, where it does not matter.)
