@@ -163,8 +163,8 @@ pub trait Handler {
 
     /// A packet of the stream, before what it changes: each that its statistics count, once, in the order of capture.
     ///
-    /// One exception: a SYN with a new number in an open connection (anomaly `blind_syn`) comes when it is clear whose it
-    /// is. The stream that it opens sees it first; the stream that it attacked sees it later than the packets behind it.
+    /// One exception: a SYN with a new number in an open connection, or behind both FINs with a number that a host may
+    /// refuse (anomaly `blind_syn` where it begins nothing), comes when it is clear whose it is. The stream that it opens sees it first; the stream that it attacked sees it later than the packets behind it.
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
         let _ = (stream, packet);
     }

@@ -250,6 +250,9 @@ anomalies! {
     SimultaneousOpen => "simultaneous_open",
     /// Bytes were acknowledged that were never captured, or one more than that by a segment with payload.
     AckedUnseen => "acked_unseen",
+    /// Bytes were delivered that the receiver, though it was heard last, never acknowledged: noted at the stream's end. They
+    /// were on their way, or it dropped them.
+    Unacknowledged => "unacknowledged",
     /// The stream was joined after its beginning.
     Midstream => "midstream",
     /// The checksum was wrong.

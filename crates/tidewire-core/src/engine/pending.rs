@@ -3,7 +3,7 @@
 
 use super::{Engine, core::Core, transport::Packet};
 use crate::{
-    Direction, EndReason, Fate, Handler, StreamPacket,
+    AnomalyKind, Direction, EndReason, Fate, Handler, StreamPacket, TcpState,
     flow::{Flow, HalfOpen, Key, PendingSyn},
     tcp::{Segment, flag},
 };
@@ -110,7 +110,10 @@ impl<H: Handler> Engine<H> {
         };
         self.core.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        self.core.odd(flow, crate::AnomalyKind::BlindSyn);
+        // Behind both FINs it is what is to be expected, unless it begins nothing.
+        if flow.state != TcpState::Closed {
+            self.core.odd(flow, AnomalyKind::BlindSyn);
+        }
         flow.seen_clock_ns = self.core.clock_ns;
         let mut pending = match self.core.take_pending(flow) {
             Some(pending) if pending.isn == segment.seq && pending.from_client == fresh.from_client => pending,
@@ -161,7 +164,8 @@ impl<H: Handler> Engine<H> {
         }
         self.core.slot = slot;
         let pending = self.core.take_pending(flow)?;
-        self.end(slot, EndReason::Reused);
+        let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::Reused);
+        self.end(slot, reason);
         let entry = HalfOpen { hash: hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(!from_a) };
         let half_open = self.table.add_half_open(entry);
         if H::PACKETS {
@@ -199,6 +203,11 @@ impl<H: Handler> Core<H> {
     /// Counts the packets of a SYN that began nothing, and shows them.
     pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &PendingSyn) {
         let direction = pending.direction();
+        if flow.state == TcpState::Closed {
+            let number = std::mem::replace(&mut self.number, pending.number);
+            self.odd(flow, AnomalyKind::BlindSyn);
+            self.number = number;
+        }
         flow.halves[direction as usize].add_packets(pending.packets.into());
         flow.halves[direction as usize].payload_wire_bytes += pending.payload_bytes;
         flow.count_frames(direction as usize, pending.frame_bytes, pending.ip_bytes);

@@ -3,7 +3,7 @@
 use super::{Engine, Prepared, core::Core, path::Path};
 use crate::{
     AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket, TcpState,
-    flow::{Flow, Found, HalfOpen, Key, NO_SLOT, bits, checks, half},
+    flow::{Flow, Found, Half, HalfOpen, Key, NO_SLOT, bits, checks, half},
     tcp::{Payload, Segment, Verdict, flag, has_right_checksum, has_wrong_checksum, is_merged},
     wire::{Decoded, Kind},
 };
@@ -402,7 +402,7 @@ impl<H: Handler> Engine<H> {
             return None;
         }
         let is_same = me.has(half::SYN) && me.base_seq == segment.seq.wrapping_add(1);
-        if is_same && !flow.is_reported() && Self::tries_again(self.table.flows.get_mut(slot), direction) {
+        if is_same && !flow.is_reported() && Self::tries_again(self.table.flows.get_mut(slot), direction, segment) {
             return None;
         }
         let flow = self.table.flows.get(slot);
@@ -416,7 +416,7 @@ impl<H: Handler> Engine<H> {
         let deviates = !flow.is_over() && packet.path.deviates(me.path());
         let has_doubtful_checksum = self.core.doubts_syn(packet, me.checked(checks::GOOD_SYN));
         let is_doubtful = has_doubtful_checksum || deviates;
-        let ended = flow.is_over() || unanswered || (flow.halves[0].flags | flow.halves[1].flags) & half::FIN_SEEN != 0;
+        let ended = unanswered || flow.is_over() && Self::answers_syn(flow, direction, segment);
         // After both ends it may be the old one's, come late; after a refusal it is another attempt.
         let is_late = flow.state == TcpState::Closed && me.flags & (half::KNOWN | half::SYN) == half::KNOWN;
         let begins = is_new || flow.is_over() && !is_late;
@@ -425,7 +425,7 @@ impl<H: Handler> Engine<H> {
             self.end(slot, reason);
             return Some(self.transport_new(packet, key, from_a, hash));
         }
-        if !is_new {
+        if !is_new && (flow.state != TcpState::Closed || is_late) {
             return None;
         }
         if deviates {
@@ -438,9 +438,28 @@ impl<H: Handler> Engine<H> {
         Some(Fate::Tracked)
     }
 
+    /// Whether the other side of a connection that is over takes a SYN, as far as can be told before it answers: after a
+    /// reset, or where it is not heard; and where it has the acknowledgment of its FIN, and the SYN's number lies beyond
+    /// our FIN, or its timestamp is newer (RFC 9293 section 3.10.7.4, RFC 6191, Linux: `tcp_timewait_state_process`).
+    fn answers_syn(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        if flow.state != TcpState::Closed || peer.packets() == 0 || flow.is_reported() {
+            return true;
+        }
+        // A FIN takes a number, too.
+        let end = |half: &Half| half.next_seq().wrapping_add(1);
+        let is_acknowledged = |of: &Half, by: &Half| by.has(half::ACKED) && by.ack.wrapping_sub(end(of)) as i32 >= 0;
+        let age = match segment.timestamp {
+            Some(value) if me.has(half::TIMESTAMP) && me.ts_recent != 0 => me.ts_recent.wrapping_sub(value) as i32,
+            _ => 0,
+        };
+        let is_beyond = segment.seq.wrapping_sub(end(me)) as i32 > 0;
+        is_acknowledged(me, peer) && is_acknowledged(peer, me) && age <= 0 && (is_beyond || age < 0)
+    }
+
     /// The SYN that was refused comes again with its number, as Windows sends it three times: the same attempt, unless
     /// the other side had said anything before it refused.
-    fn tries_again(flow: &mut Flow, direction: Direction) -> bool {
+    fn tries_again(flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
         let peer = &mut flow.halves[direction.opposite() as usize];
         if flow.state != TcpState::Reset
             || peer.payload_wire_bytes > 0
@@ -450,7 +469,13 @@ impl<H: Handler> Engine<H> {
         }
         // What was known of it was the refusal's.
         peer.flags &= !(half::KNOWN | half::ACKED | half::HELD | half::TIMESTAMP);
-        flow.halves[direction as usize].flags &= !half::ACKED;
+        let me = &mut flow.halves[direction as usize];
+        me.flags &= !(half::ACKED | half::TIMESTAMP);
+        me.set_scale(segment.scale.unwrap_or(0));
+        if let Some(value) = segment.timestamp {
+            me.ts_recent = value;
+            me.flags |= half::TIMESTAMP;
+        }
         flow.state = TcpState::SynSent;
         true
     }

@@ -104,12 +104,14 @@ pub(crate) struct Extra {
     pub pending_syn: Option<Box<PendingSyn>>,
     /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
     pub lost: [Lost; 2],
-    /// Offsets of urgent bytes that are taken out of the stream.
-    pub urgent: [List<u64>; 2],
+    /// Offset of the last urgent byte, which is taken out of the stream; `u64::MAX`: none.
+    pub urgent: [u64; 2],
     /// Internal offset of the first byte of the segment with the FIN.
     pub fin_from: [u64; 2],
     /// Internal offset of a FIN that a host would probably not take; `u64::MAX`: none.
     pub fin_doubtful: [u64; 2],
+    /// Clock at the last empty segment of the receiver that acknowledged nothing new: it may have been a challenge.
+    pub challenged_ns: [u64; 2],
     /// Clock at the first of `unheard`.
     pub unheard_since_ns: [u64; 2],
     /// Internal offsets of the doubtful bytes that came since the receiver sent the last empty segment, and that are
@@ -201,6 +203,7 @@ impl Default for Extra {
             waiting_bytes: [0; 2],
             unheard: [0; 2],
             unheard_since_ns: [0; 2],
+            challenged_ns: [0; 2],
             unanswered: [None; 2],
             skip: [(0, 0); 2],
             fin_at: [u64::MAX; 2],
@@ -212,7 +215,7 @@ impl Default for Extra {
             gathering: Default::default(),
             pending_syn: None,
             lost: Default::default(),
-            urgent: Default::default(),
+            urgent: [u64::MAX; 2],
             doubted: Default::default(),
             confirmed: [0; 2],
             believed: [0; 2],

@@ -36,6 +36,11 @@ const SKIP_STEP_MAX: u32 = 1 << 20;
 pub(crate) const UNHEARD_SEGMENTS: u32 = 32;
 /// … if that lasts for so long: Linux answers such segments twice a second (tcp_invalid_ratelimit), the others in silence.
 const UNHEARD_NS: u64 = 1_000_000_000;
+/// A host is silent about what it drops for so long after it has challenged something (Linux: `tcp_invalid_ratelimit`).
+const CHALLENGE_NS: u64 = 500_000_000;
+/// What a host challenges, as bits of `Extra::anomaly_kinds`.
+const CHALLENGED: u32 =
+    1 << AnomalyKind::BlindReset as u32 | 1 << AnomalyKind::BlindSyn as u32 | 1 << AnomalyKind::InvalidAck as u32;
 /// The value of `Extra::unheard` once that is decided.
 pub(crate) const UNHEARD: u32 = u32::MAX;
 
@@ -59,6 +64,10 @@ impl<H: Handler> Core<H> {
             return verdict;
         }
         self.hear(flow, direction, segment);
+        // Whether the host's FIN was acknowledged is for the host to say (`Engine::answers_syn`).
+        let has_ended = flow.halves[direction.opposite() as usize].has(half::FIN);
+        let is_lost_on_host = has_ended && Self::is_outside(flow, direction, segment);
+        Self::note_timestamp(flow, direction, segment);
         let me = &mut flow.halves[direction as usize];
         let shift = if me.scale() == SCALE_UNKNOWN { 14 } else { me.scale() };
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << shift);
@@ -66,7 +75,7 @@ impl<H: Handler> Core<H> {
             (me.ack, me.edge) = (segment.ack, edge);
             me.flags |= half::ACKED;
         }
-        if after(segment.ack, me.ack) {
+        if after(segment.ack, me.ack) && !is_lost_on_host {
             me.ack = segment.ack;
         }
         if after(edge, me.edge) {
@@ -81,9 +90,14 @@ impl<H: Handler> Core<H> {
         let (at, other) = (direction as usize, direction.opposite() as usize);
         if let Some(extra) = &mut flow.extra {
             extra.unheard[other] = 0;
+            let is_answer = extra.unanswered[other].is_some();
             // A host that drops a segment answers with an empty one; what it sends of its own may be older.
             if segment.length == 0 {
                 extra.unanswered[other] = None;
+                let is_repeated = flow.halves[at].has(half::ACKED) && segment.ack == flow.halves[at].ack;
+                if is_repeated && (is_answer || extra.anomaly_kinds & CHALLENGED != 0) {
+                    extra.challenged_ns[other] = self.clock_ns;
+                }
             }
             extra.skip[at].1 = 0;
         }
@@ -158,9 +172,9 @@ impl<H: Handler> Core<H> {
                 _ => Ack::Possible,
             };
         }
-        let window = i64::from(me.edge.wrapping_sub(me.ack)).clamp(65_535, WINDOW_MAX);
         // What was acknowledged beyond what was seen may have been made up, and makes nothing old.
-        if offset < peer.offset_of(me.ack) - window && offset < self.seen(flow, direction.opposite()) - window {
+        let acked = peer.offset_of(me.ack).min(self.seen(flow, direction.opposite()));
+        if offset < acked - self.old_ack_distance(flow, direction, acked) {
             return Ack::TooOld;
         }
         // Beyond what was seen: lost before us, unless it is beyond what this side's window ever allowed.
@@ -179,6 +193,20 @@ impl<H: Handler> Core<H> {
             self.odd_once(flow, AnomalyKind::AckedUnseen);
         }
         Ack::Unseen
+    }
+
+    /// How far an acknowledgment may lie behind the last one (RFC 5961 section 5.2, Linux: `tcp_ack`): the largest window
+    /// that its sender ever had, and no more than it has acknowledged at all.
+    ///
+    /// The last window is known, which is at most the largest: what a host with the larger one takes may be doubted here.
+    fn old_ack_distance(&self, flow: &Flow, direction: Direction, acked: i64) -> i64 {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        let window = i64::from(me.edge.wrapping_sub(me.ack) as i32).clamp(0, WINDOW_MAX);
+        if !peer.has(half::SYN) {
+            return window.max(65_535);
+        }
+        let all = acked - flow.bias(direction.opposite()) as i64;
+        window.min(all.max(0))
     }
 
     /// Internal offset after everything that was seen of a direction, its FIN included.
@@ -237,27 +265,20 @@ impl<H: Handler> Core<H> {
         match doubt {
             // Noted before.
             Some(AnomalyKind::UnexpectedSignature) if payload.is_refused => {
-                self.note_unanswered(flow, direction, segment);
+                self.note_unanswered(flow, direction, segment, false);
             }
             None | Some(AnomalyKind::AfterReset | AnomalyKind::UnexpectedSignature) => {}
             Some(AnomalyKind::AckedUnseen) => {
                 self.odd_once(flow, AnomalyKind::AckedUnseen);
-                self.note_unanswered(flow, direction, segment);
+                self.note_unanswered(flow, direction, segment, true);
             }
-            Some(AnomalyKind::BadChecksum) => self.note_unanswered(flow, direction, segment),
+            Some(AnomalyKind::BadChecksum) => self.note_unanswered(flow, direction, segment, false),
             Some(kind) => self.odd(flow, kind),
         }
-        let me = &mut flow.halves[direction as usize];
+        let me = &flow.halves[direction as usize];
         let offset = me.offset_of(segment.seq);
         if doubt.is_some() && (offset - me.next as i64).abs() > WINDOW_MAX {
             return Fate::Ignored;
-        }
-        if let (None, Some(value)) = (doubt, segment.timestamp)
-            && (offset <= me.next as i64 || !me.has(half::TIMESTAMP))
-            && (!me.has(half::TIMESTAMP) || after(value, me.ts_recent))
-        {
-            me.ts_recent = value;
-            me.flags |= half::TIMESTAMP;
         }
         self.place(flow, data, direction, segment, payload, doubt.is_some())
     }
@@ -313,11 +334,15 @@ impl<H: Handler> Core<H> {
     }
 
     /// Notes bytes that the receiver has yet to answer: where nothing more is heard of it, they are believed at the end.
-    fn note_unanswered(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+    /// `is_challenged`: a host that drops them says so.
+    fn note_unanswered(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, is_challenged: bool) {
         let at = direction as usize;
         let start = flow.halves[at].offset_of(segment.seq).max(0) as u64;
         let end = start + u64::from(segment.length);
-        if end < flow.halves[at].next {
+        // A host challenges no more than twice a second, and is silent between.
+        let challenged_ns = if is_challenged { flow.extra().challenged_ns[at] } else { 0 };
+        let is_limited = challenged_ns != 0 && self.clock_ns.saturating_sub(challenged_ns) < CHALLENGE_NS;
+        if end < flow.halves[at].next || is_limited {
             return;
         }
         match &mut flow.extra().unanswered[at] {
@@ -330,6 +355,64 @@ impl<H: Handler> Core<H> {
         }
     }
 
+    /// Whether a host drops a segment for its timestamp (RFC 7323 section 5.3, Linux: `tcp_paws_check`): the last one lies
+    /// behind it. A last one of 0 makes nothing old.
+    fn is_stale(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
+        let me = &flow.halves[direction as usize];
+        let Some(value) = segment.timestamp else { return false };
+        me.has(half::TIMESTAMP)
+            && me.ts_recent != 0
+            && (me.ts_recent.wrapping_sub(value) as i32) > PAWS_WINDOW
+            && !Self::has_no_timestamps(flow)
+    }
+
+    /// Whether a host does not look at a segment, nor at its acknowledgment, for its place or its age (Linux:
+    /// `tcp_sequence`, `tcp_paws_check`).
+    fn is_outside(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        let start = me.offset_of(segment.seq);
+        let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
+        let is_beside = peer.has(half::ACKED) && (end < me.offset_of(peer.ack) || start > me.offset_of(peer.edge));
+        is_beside || Self::is_stale(flow, direction, segment)
+    }
+
+    /// Whether the segment that is to end the handshake has an older timestamp than the SYN: a host drops it
+    /// (Linux: `tcp_check_req`), and waits on.
+    pub(super) fn ends_no_handshake(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
+        let me = &flow.halves[direction as usize];
+        let is_old = flow.state == TcpState::SynReceived
+            && me.flags & (half::SYN | half::TIMESTAMP) == half::SYN | half::TIMESTAMP
+            && segment.timestamp.is_some_and(|value| me.ts_recent != 0 && me.ts_recent.wrapping_sub(value) as i32 > 0)
+            && !Self::has_no_timestamps(flow);
+        if is_old {
+            self.odd(flow, AnomalyKind::OldTimestamp);
+        }
+        is_old
+    }
+
+    /// Whether the SYNs did not agree on timestamps (RFC 7323 section 3.2): then hosts do not look at them.
+    fn has_no_timestamps(flow: &Flow) -> bool {
+        flow.halves.iter().any(|half| half.flags & (half::SYN | half::TIMESTAMP) == half::SYN)
+    }
+
+    /// Remembers the timestamp of a segment that a host would take, with payload or without (RFC 7323 section 4.3). A
+    /// value that is 2^31 ahead counts as not older, as in Linux (`tcp_replace_ts_recent`).
+    ///
+    /// Linux takes the values only of segments that begin at or before the last number that it acknowledged. Where that
+    /// lags behind what is expected we may remember a newer one, and doubt a segment that the host takes.
+    fn note_timestamp(flow: &mut Flow, direction: Direction, segment: &Segment) {
+        let Some(value) = segment.timestamp else { return };
+        let me = &mut flow.halves[direction as usize];
+        if !me.has(half::TIMESTAMP) {
+            if !me.has(half::SYN) {
+                me.ts_recent = value;
+                me.flags |= half::TIMESTAMP;
+            }
+        } else if (me.ts_recent.wrapping_sub(value) as i32) <= 0 && me.offset_of(segment.seq) <= me.next as i64 {
+            me.ts_recent = value;
+        }
+    }
+
     /// Midway, a side that never set ACK may be of a kind that does not: a host would have dropped all it said, but
     /// the connection was not seen from its beginning, and its word is all there is.
     pub(crate) fn never_acknowledges(flow: &Flow, direction: Direction) -> bool {
@@ -337,7 +420,7 @@ impl<H: Handler> Core<H> {
     }
 
     /// Why a host would not take this payload, if it would not.
-    fn doubt(&self, flow: &Flow, direction: Direction, segment: &Segment, ack: Ack) -> Option<AnomalyKind> {
+    pub(super) fn doubt(&self, flow: &Flow, direction: Direction, segment: &Segment, ack: Ack) -> Option<AnomalyKind> {
         let me = &flow.halves[direction as usize];
         let peer = &flow.halves[direction.opposite() as usize];
         if flow.state == TcpState::Reset {
@@ -348,9 +431,7 @@ impl<H: Handler> Core<H> {
             Ack::Refused => return Some(AnomalyKind::UnexpectedSignature),
             Ack::Absent | Ack::Possible | Ack::Unseen => {}
         }
-        if let Some(value) = segment.timestamp
-            && me.has(half::TIMESTAMP)
-            && (me.ts_recent.wrapping_sub(value) as i32) > PAWS_WINDOW
+        if Self::is_stale(flow, direction, segment)
             && me.offset_of(segment.seq) + i64::from(segment.length) > me.next as i64
         {
             return Some(AnomalyKind::OldTimestamp);

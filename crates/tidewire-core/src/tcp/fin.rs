@@ -18,15 +18,27 @@ impl<H: Handler> Core<H> {
         (at != u64::MAX).then_some(at as i64)
     }
 
-    /// Notes a FIN whose segment began at internal offset `start`.
+    /// Notes a FIN whose segment began at internal offset `start`. Of several that wait, the one that is reached first
+    /// counts, and there were two readings.
     pub(super) fn note_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, fin: i64) {
         let at = direction as usize;
-        let me = &mut flow.halves[at];
-        if me.has(half::FIN_SEEN) || fin < 0 {
+        if fin < 0 || flow.halves[at].has(half::FIN) {
             return;
         }
+        if flow.halves[at].has(half::FIN_SEEN) {
+            let known = self.fin_of(flow, direction).unwrap_or(flow.halves[at].next as i64);
+            if known != fin {
+                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            }
+            if known <= fin {
+                return;
+            }
+        }
+        let me = &mut flow.halves[at];
         me.flags |= half::FIN_SEEN;
-        if fin as u64 != me.next || me.has(half::HELD) {
+        // Where bytes wait, they may lie beyond it.
+        let is_simple = fin as u64 == me.next && !me.has(half::HELD | half::QUEUED);
+        if !is_simple || flow.extra.as_ref().is_some_and(|extra| extra.fin_at[at] != u64::MAX) {
             let extra = flow.extra();
             (extra.fin_at[at], extra.fin_from[at]) = (fin as u64, start.max(0) as u64);
         }

@@ -2,7 +2,7 @@
 
 use super::lost::Range;
 use crate::{
-    AnomalyKind, Conflict, Direction, GapCause, Handler, Mode,
+    AnomalyKind, Conflict, Direction, Gap, GapCause, Handler, Mode, TcpState,
     budget::{Groups, Holder},
     engine::core::Core,
     flow::{Flow, bits, half},
@@ -302,10 +302,34 @@ impl<H: Handler> Core<H> {
             self.empty(flow, data, direction, GapCause::NotCaptured);
             self.believe_last_fin(flow, direction, unanswered);
             self.tail(flow, data, direction);
+            self.note_unacknowledged(flow, direction);
             self.forget_doubted(flow, direction);
             self.report_cutoff(flow, data, direction);
             self.flush(flow, data, direction);
             self.drop_gathered(flow, direction);
+        }
+    }
+
+    /// Says at the end that the receiver did not acknowledge all that was delivered, though it had the last word, or there was
+    /// none to be had behind a reset: whatever made it drop a segment that looked right to us, there were two readings.
+    fn note_unacknowledged(&mut self, flow: &mut Flow, direction: Direction) {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        let (at, other) = (direction as usize, direction.opposite() as usize);
+        // (Where the sender was heard last, its bytes may have been on their way.)
+        let is_last = peer.packets() > 0 && (flow.last_ns[other] > flow.last_ns[at] || flow.state == TcpState::Reset);
+        let is_heard = me.flags & (half::KNOWN | half::HELD) == half::KNOWN && is_last;
+        if !is_heard || flow.state == TcpState::Stateless || (me.flags | peer.flags) & half::SHUNTED != 0 {
+            return;
+        }
+        let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack) } else { 0 };
+        let acknowledged = acknowledged.max(flow.bias(direction) as i64);
+        // What is missing was not delivered.
+        let bias = flow.bias(direction);
+        let (from, until) = ((acknowledged as u64).saturating_sub(bias), me.next.saturating_sub(bias));
+        let gaps = flow.extra.as_ref().map_or(&[][..], |extra| &extra.gaps);
+        let covers = |gap: &Gap| gap.direction == direction && gap.offset <= from && gap.offset + gap.bytes >= until;
+        if from < until && !gaps.iter().any(covers) {
+            self.odd_once(flow, AnomalyKind::Unacknowledged);
         }
     }
 

@@ -12,6 +12,7 @@ mod plain;
 pub mod queue;
 mod reset;
 mod segment;
+mod urgent;
 
 use accept::Ack;
 pub(crate) use checksum::{Doubted, Verdict, has_right_checksum, has_wrong_checksum, is_merged};
@@ -103,7 +104,7 @@ impl<H: Handler> Core<H> {
                 return Fate::Ignored;
             }
         }
-        let is_signed = segment.signed && Self::expects_no_signature(flow);
+        let is_signed = segment.unreadable || segment.signed && Self::expects_no_signature(flow);
         if is_signed {
             self.odd(flow, AnomalyKind::UnexpectedSignature);
         }
@@ -123,7 +124,11 @@ impl<H: Handler> Core<H> {
         if flow.state == TcpState::Reset {
             self.odd_once(flow, AnomalyKind::AfterReset);
         }
-        self.learn_base(flow, direction, segment);
+        let ends_no_handshake = self.ends_no_handshake(flow, direction, segment);
+        if !ends_no_handshake {
+            self.learn_base(flow, direction, segment);
+        }
+        let is_refused = is_refused || ends_no_handshake;
         let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
         // Bytes that this acknowledgment confirms came before what comes with it.
         let other = direction.opposite();
@@ -136,6 +141,9 @@ impl<H: Handler> Core<H> {
         }
         let fate = if segment.length == 0 && !segment.has(flag::FIN) {
             self.name_probe(flow, direction, segment);
+            if segment.has(flag::URG) && !is_refused {
+                self.point_at_urgent(flow, direction, segment, ack);
+            }
             Fate::Tracked
         } else {
             self.accept(flow, data, direction, segment, payload, ack)

@@ -12,9 +12,6 @@ use crate::{
     flow::{Flow, half},
 };
 
-/// Urgent bytes remembered for each direction.
-const URGENT_MAX: usize = 64;
-
 impl<H: Handler> Core<H> {
     /// Puts a segment's payload at its place in the stream.
     pub(crate) fn place(
@@ -50,7 +47,7 @@ impl<H: Handler> Core<H> {
             fin = None;
         }
         if segment.has(flag::URG) {
-            self.urgent(flow, direction, start, segment);
+            self.note_urgent(flow, direction, segment, weak);
         }
         let began = start.max(0) as u64;
         let conflicts = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize];
@@ -131,20 +128,6 @@ impl<H: Handler> Core<H> {
             return Fate::Tracked;
         }
         Fate::BadChecksum
-    }
-
-    #[cold]
-    fn urgent(&mut self, flow: &mut Flow, direction: Direction, start: i64, segment: &Segment) {
-        if segment.urgent == 0 || segment.length == 0 {
-            return;
-        }
-        self.odd_once(flow, AnomalyKind::Urgent);
-        let byte = start + i64::from(segment.urgent) - 1;
-        let extra = flow.extra();
-        let list = &mut extra.urgent[direction as usize];
-        if !self.config.urgent_inline && byte >= 0 && list.len() < URGENT_MAX && !list.contains(&(byte as u64)) {
-            list.push(byte as u64, &mut extra.bytes);
-        }
     }
 
     /// Payload before the stream's first byte: a keep-alive's garbage, or what no receiver takes.
@@ -332,10 +315,7 @@ impl<H: Handler> Core<H> {
         while !bytes.is_empty() {
             let start = flow.halves[at].next;
             let end = start + bytes.len() as u64;
-            let urgent = flow
-                .extra
-                .as_ref()
-                .and_then(|extra| extra.urgent[at].iter().copied().filter(|byte| (start..end).contains(byte)).min());
+            let urgent = flow.extra.as_ref().map(|extra| extra.urgent[at]).filter(|byte| (start..end).contains(byte));
             let length = urgent.map_or(bytes.len(), |byte| (byte - start) as usize);
             let offset = start - flow.bias(direction);
             flow.halves[at].next += length as u64;

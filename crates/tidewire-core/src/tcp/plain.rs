@@ -58,7 +58,9 @@ impl<H: Handler> Core<H> {
         let path = self.path_of(frame, bytes, decoded);
         let (me, peer) = (&flow.halves[at], &flow.halves[at ^ 1]);
         let window = u32::from(u16::from_be_bytes([fixed[14], fixed[15]]));
-        let newer = timestamp.is_none_or(|value| value.wrapping_sub(me.ts_recent) as i32 >= 0);
+        // (A value 2^31 ahead is not older, as on the long way.)
+        let newer = me.flags & half::TIMESTAMP == 0
+            || timestamp.is_none_or(|value| me.ts_recent.wrapping_sub(value) as i32 <= 0);
         // A FIN takes a number, too.
         let sent = peer.next_seq().wrapping_add(u32::from(peer.has(half::FIN)));
         let is_plain = matches!(
@@ -69,7 +71,8 @@ impl<H: Handler> Core<H> {
             && path == me.path()
             // A window that closes is noted on the long way.
             && window != 0
-            && me.flags & (half::ZERO_WINDOW | READY) == READY
+            // Behind a FIN the next number is another one.
+            && me.flags & (half::ZERO_WINDOW | half::FIN | READY) == READY
             && peer.flags & (half::QUEUED | half::DOUBTFUL_FIN | READY) == READY
             // Acknowledges nothing that was not seen, and nothing older than what was acknowledged before.
             && sent.wrapping_sub(ack) as i32 >= 0
@@ -81,7 +84,7 @@ impl<H: Handler> Core<H> {
                 me.flags & WAITS == 0
                     && decoded.payload_captured_bytes == length
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
-                    && (me.flags & half::TIMESTAMP == 0 || newer)
+                    && newer
             }
             && !self.is_expired(flow);
         if !is_plain {
@@ -115,12 +118,15 @@ impl<H: Handler> Core<H> {
         if edge.wrapping_sub(me.edge) as i32 > 0 {
             me.edge = edge;
         }
-        if length == 0 {
-            return Some(Fate::Tracked);
-        }
-        if let Some(value) = timestamp {
+        if let Some(value) = timestamp
+            && newer
+            && me.flags & (half::SYN | half::TIMESTAMP) != half::SYN
+        {
             me.ts_recent = value;
             me.flags |= half::TIMESTAMP;
+        }
+        if length == 0 {
+            return Some(Fate::Tracked);
         }
         let start = me.next;
         me.next += u64::from(length);

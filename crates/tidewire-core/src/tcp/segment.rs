@@ -19,6 +19,8 @@ pub(crate) struct Segment {
     pub urgent: u16,
     /// Whether it has a TCP MD5 signature (RFC 2385).
     pub signed: bool,
+    /// Whether its options are such that a host finds no signature in them, and drops the segment for that.
+    pub unreadable: bool,
 }
 
 impl Segment {
@@ -31,11 +33,15 @@ impl Segment {
         let header_bytes = usize::from(fixed[12] >> 4) * 4;
         let timestamp = match header.get(20..32) {
             // NOP NOP timestamps: how nearly every stack lays them out (RFC 7323 appendix A).
-            Some(&[1, 1, 8, 10, a, b, c, d, ..]) if header_bytes >= 32 => Some(u32::from_be_bytes([a, b, c, d])),
+            Some(&[1, 1, 8, 10, a, b, c, d, ..]) if header_bytes == 32 => Some(u32::from_be_bytes([a, b, c, d])),
             _ if header_bytes > 20 => header.get(20..header_bytes.min(header.len())).and_then(timestamp),
             _ => None,
         };
-        let is_usual = header_bytes <= 20 || header_bytes == 32 && timestamp.is_some();
+        // No option of usual form is long enough.
+        let signature = match header_bytes < 20 + SIGNATURE_BYTES {
+            true => Signature::None,
+            false => signature(header, header_bytes),
+        };
         Some(Self {
             seq: word(4),
             ack: word(8),
@@ -46,7 +52,8 @@ impl Segment {
             scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
             large_frames: fixed[13] & flag::SYN != 0 && mss(header, header_bytes).is_some_and(|mss| mss > MSS_USUAL),
             urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
-            signed: !is_usual && is_signed(header, header_bytes),
+            signed: signature == Signature::Md5,
+            unreadable: signature == Signature::Unreadable,
         })
     }
 
@@ -75,12 +82,17 @@ fn option<T>(mut options: &[u8], mut found: impl FnMut(u8, &[u8]) -> Option<T>) 
     None
 }
 
+/// Of several timestamps the last one counts (Linux: `tcp_parse_options`).
 #[cold]
 fn timestamp(options: &[u8]) -> Option<u32> {
-    option(options, |kind, body| {
-        let value: &[u8; 4] = body.first_chunk()?;
-        (kind == 8 && body.len() == 8).then(|| u32::from_be_bytes(*value))
-    })
+    let mut last = None;
+    option(options, |kind, body| -> Option<()> {
+        if let (8, &[a, b, c, d, _, _, _, _]) = (kind, body) {
+            last = Some(u32::from_be_bytes([a, b, c, d]));
+        }
+        None
+    });
+    last
 }
 
 /// What an Ethernet frame of usual size holds without options: 1500 bytes less the headers of IPv4 and TCP.
@@ -102,11 +114,48 @@ fn window_scale(header: &[u8], header_bytes: usize) -> Option<u8> {
     option(options, |kind, body| (kind == 3).then(|| body.first().copied().unwrap_or(0).min(14)))
 }
 
+/// What a host finds that looks for a signature among the options.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signature {
+    None,
+    Md5,
+    /// Options that contradict themselves, or a signature of another length.
+    Unreadable,
+}
+
+/// Length of the MD5 option (RFC 2385): Linux looks no further where less is left.
+const SIGNATURE_BYTES: usize = 18;
+
+/// As Linux looks for it (`tcp_do_parse_auth_options`, without TCP-AO). Elsewhere malformed options are skipped.
 #[cold]
-fn is_signed(header: &[u8], header_bytes: usize) -> bool {
+fn signature(header: &[u8], header_bytes: usize) -> Signature {
     const MD5: u8 = 19;
-    let options = header.get(20..header_bytes.min(header.len())).unwrap_or_default();
-    option(options, |kind, _| (kind == MD5).then_some(())).is_some()
+    /// TCP-AO (RFC 5925), and the length of its fixed part.
+    const AO: (u8, usize) = (29, 4);
+    let mut options = header.get(20..header_bytes.min(header.len())).unwrap_or_default();
+    let mut found = Signature::None;
+    while options.len() >= SIGNATURE_BYTES {
+        match *options {
+            [0, ..] => break,
+            [1, ref rest @ ..] => options = rest,
+            [kind, length, ..] => {
+                let length = usize::from(length);
+                let is_wrong = match kind {
+                    MD5 => length != SIGNATURE_BYTES || found == Signature::Md5,
+                    _ => kind == AO.0 && (length <= AO.1 || found == Signature::Md5),
+                };
+                match options.get(length..) {
+                    Some(rest) if length >= 2 && !is_wrong => options = rest,
+                    _ => return Signature::Unreadable,
+                }
+                if kind == MD5 {
+                    found = Signature::Md5;
+                }
+            }
+            _ => break,
+        }
+    }
+    found
 }
 
 /// Whether `a` comes after `b` in sequence space (RFC 9293 section 3.4): defined for every pair, never panics.

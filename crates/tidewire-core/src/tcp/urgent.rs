@@ -1,0 +1,60 @@
+//! Urgent pointers: which byte a host takes out of the stream (RFC 6093, Linux: `tcp_check_urg`).
+
+use super::{Segment, accept::Ack, flag};
+use crate::{
+    AnomalyKind, Direction, Handler,
+    engine::core::Core,
+    flow::{Flow, half},
+};
+
+impl<H: Handler> Core<H> {
+    /// An urgent pointer of a segment without payload.
+    #[cold]
+    pub(super) fn point_at_urgent(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, ack: Ack) {
+        if !self.config.urgent_inline {
+            let is_doubtful = self.doubt(flow, direction, segment, ack).is_some();
+            self.note_urgent(flow, direction, segment, is_doubtful);
+        }
+    }
+
+    /// Remembers the byte that a segment's urgent pointer names: with `urgent_inline` there is nothing to remember.
+    ///
+    /// A host has one urgent pointer. It points at its byte (not behind it, as RFC 9293 says), only forwards, and 0 is
+    /// the segment's first byte; what was received already is not urgent any more. A second one makes the first an
+    /// ordinary byte, unless the application has read beyond it: where that cannot be known, a second `urgent` says so.
+    #[cold]
+    pub(super) fn note_urgent(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, is_doubtful: bool) {
+        let at = direction as usize;
+        if self.config.urgent_inline {
+            if segment.urgent != 0 && segment.length != 0 {
+                self.odd_once(flow, AnomalyKind::Urgent);
+            }
+            return;
+        }
+        self.odd_once(flow, AnomalyKind::Urgent);
+        let me = flow.halves[at];
+        let byte = me.offset_of(segment.seq) + i64::from(segment.urgent.max(1)) - 1;
+        let (next, last) = (me.next, flow.extra().urgent[at]);
+        // A host drops a segment that ends before the last number that it acknowledged, and that may lie behind what it
+        // has received.
+        let end = me.offset_of(segment.seq) + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
+        let peer = &flow.halves[direction.opposite() as usize];
+        if peer.has(half::ACKED) && end < me.offset_of(peer.ack) {
+            return;
+        }
+        if is_doubtful || me.has(half::HELD) || end < next as i64 {
+            // Whether the host looks at it is not known, nor which byte the first one is.
+            self.odd(flow, AnomalyKind::Urgent);
+        }
+        if is_doubtful || byte < next as i64 {
+            return;
+        }
+        let byte = byte as u64;
+        if last != u64::MAX && last < next {
+            self.odd(flow, AnomalyKind::Urgent);
+        } else if last != u64::MAX && byte <= last {
+            return;
+        }
+        flow.extra().urgent[at] = byte;
+    }
+}

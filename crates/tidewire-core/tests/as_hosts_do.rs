@@ -1,0 +1,203 @@
+//! Segments that a Linux host drops, found by sending random ones to it (`make differential`): each here by itself.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use common::*;
+use tidewire_core::Config;
+
+const C: u32 = 1000;
+const S: u32 = 5000;
+
+fn client(at: u32, payload: &str) -> Seg {
+    Seg::new(true, C + 1 + at, S + 1, ACK | PSH, payload.as_bytes())
+}
+
+fn server(acked: u32) -> Seg {
+    Seg::new(false, S + 1, C + 1 + acked, ACK, b"")
+}
+
+fn fin(at: u32) -> Seg {
+    Seg::new(true, C + 1 + at, S + 1, FIN | ACK, b"")
+}
+
+fn stamped(segment: Seg, value: u32) -> Seg {
+    Seg { timestamp: Some(value), ..segment }
+}
+
+/// Everything a millisecond after what came before it.
+fn timed(segments: &[Seg]) -> Vec<Seg> {
+    (0..).zip(segments).map(|(time_ms, segment)| Seg { time_ms, ..segment.clone() }).collect()
+}
+
+fn one_of(config: &Config, segments: &[Seg]) -> Told {
+    let (streams, ledger) = run(config, &timed(segments));
+    assert_eq!(streams.len(), 1, "{streams:?}");
+    assert!(ledger.closes());
+    streams.into_values().next().expect("one")
+}
+
+fn one(more: &[Seg]) -> Told {
+    one_of(&config(), &[handshake(C, S), more.to_vec()].concat())
+}
+
+fn sent(told: &Told) -> &str {
+    std::str::from_utf8(&told.bytes[0]).expect("test payload is text")
+}
+
+/// RFC 5961 section 5.2: no older than the largest window, and than all that was acknowledged.
+#[test]
+fn an_old_acknowledgment_is_doubted_from_the_first_number_that_was_never_acknowledged() {
+    for behind in [1, 5, 4_600, 65_535, 1 << 20] {
+        let evil = Seg { ack: (S + 1).wrapping_sub(behind), ..client(0, "EVIL") };
+        let told = one(&[evil.clone(), server(0), client(0, "good"), server(4)]);
+        assert_eq!((sent(&told), told.anomalies[0].as_str()), ("good", "invalid_ack"), "{behind} behind");
+        // Its FIN ends nothing.
+        let told = one(&[Seg { flags: FIN | ACK, ..evil }, server(0), client(0, "good"), fin(4), server(5)]);
+        assert_eq!((sent(&told), told.state.as_str()), ("good", "half_closed"));
+    }
+    // What was acknowledged before may come again.
+    let answer = Seg::new(false, S + 1, C + 1, ACK | PSH, b"some bytes");
+    let acknowledged = Seg { ack: S + 11, ..client(0, "") };
+    let told = one(&[answer, acknowledged, client(0, "late"), server(4)]);
+    assert_eq!((sent(&told), told.anomalies.len()), ("late", 0), "{told:?}");
+}
+
+fn with_timestamps(first: u32, more: &[Seg]) -> Told {
+    let opened: Vec<Seg> = handshake(C, S).into_iter().map(|segment| stamped(segment, first)).collect();
+    one_of(&config(), &[opened, more.to_vec()].concat())
+}
+
+#[test]
+fn timestamps_move_as_the_hosts() {
+    let bare = |value: u32| stamped(client(0, ""), value);
+    let check = |more: &[Seg], wanted: &str| {
+        let told = with_timestamps(1000, more);
+        assert_eq!(sent(&told), wanted, "{told:?}");
+        assert_eq!(told.anomalies.contains(&"old_timestamp".into()), wanted == "good", "{told:?}");
+    };
+    let rest = [server(0), stamped(client(0, "good"), 9_000), server(4)];
+    // A segment without payload moves the last value.
+    check(&[&[bare(2000), stamped(client(0, "EVIL"), 1500)], &rest[..]].concat(), "good");
+    // Of two values in a segment the last counts.
+    let option = |value: u32| [&[8, 10][..], &value.to_be_bytes(), &[0; 4]].concat();
+    let twice = |first: u32, last: u32| Seg { options: [option(first), option(last)].concat(), ..client(0, "EVIL") };
+    check(&[&[twice(1001, 900)], &rest[..]].concat(), "good");
+    check(&[twice(900, 1001), server(4)], "EVIL");
+    // A value 2^31 ahead is not older, and is the last one from then on.
+    let far = 1000 + (1 << 31);
+    check(&[bare(far), stamped(client(0, "EVIL"), 1002), stamped(client(0, "good"), far), server(4)], "good");
+    // 0 makes nothing old.
+    let told = with_timestamps(0, &[stamped(client(0, "good"), u32::MAX - 5), server(4)]);
+    assert_eq!((sent(&told), told.anomalies.len()), ("good", 0), "{told:?}");
+    // Not agreed on: the SYN had none.
+    let told = one(&[stamped(client(0, "go"), 2000), stamped(client(2, "od"), 1000), server(4)]);
+    assert_eq!((sent(&told), told.anomalies.len()), ("good", 0), "{told:?}");
+}
+
+/// The handshake's last segment may not be a tick older than the SYN.
+#[test]
+fn an_older_segment_ends_no_handshake() {
+    let mut opened: Vec<Seg> = handshake(C, S).into_iter().map(|segment| stamped(segment, 1000)).collect();
+    opened.truncate(2);
+    let told = one_of(&config(), &[opened, vec![stamped(client(0, "EVIL"), 999), server(0)]].concat());
+    assert_eq!((sent(&told), told.anomalies[0].as_str()), ("", "old_timestamp"), "{told:?}");
+}
+
+/// RFC 5961 section 4: the host challenges a SYN, whether its side is still open or not.
+#[test]
+fn a_syn_behind_one_fin_begins_nothing() {
+    let syn = |at: u32| Seg::new(true, C + 1 + at, 0, SYN, b"");
+    for at in [4, 5, 100_004] {
+        let told = one(&[client(0, "good"), fin(4), server(5), syn(at), server(5), client(at + 1, "EVIL"), server(5)]);
+        assert_eq!((sent(&told), told.anomalies[0].as_str()), ("good", "blind_syn"), "{told:?}");
+        // The host's own FIN instead.
+        let shut = Seg { flags: FIN | ACK, ..server(4) };
+        let next = Seg { seq: S + 2, ..server(4) };
+        let told = one(&[client(0, "good"), shut, syn(at), next.clone(), client(at + 1, "EVIL"), next]);
+        assert_eq!(told.anomalies[0], "blind_syn");
+        assert!(sent(&told) == "good" || told.anomalies.len() > 1, "{told:?}");
+    }
+}
+
+#[test]
+fn of_two_fins_the_one_that_is_reached_counts() {
+    for fins in [[fin(4), fin(1)], [fin(1), fin(4)]] {
+        let told = one(&[&fins[..], &[client(0, "A"), server(2), client(1, "BCD"), server(2)]].concat());
+        assert_eq!((sent(&told), told.state.as_str()), ("A", "half_closed"), "{told:?}");
+        assert!(told.anomalies.contains(&"data_beyond_fin".into()));
+    }
+    // What waits behind a FIN that comes in order is thrown away.
+    let last = Seg { flags: FIN | ACK, ..client(0, "A") };
+    let told = one(&[client(1, "B"), last, server(2)]);
+    assert_eq!((sent(&told), told.anomalies[0].as_str()), ("A", "data_beyond_fin"), "{told:?}");
+}
+
+/// Linux looks for a signature where 18 bytes of options are left.
+#[test]
+fn options_in_which_no_signature_can_be_found() {
+    let with = |options: &[u8]| Seg { options: options.to_vec(), ..client(0, "EVIL") };
+    let padded = |first: &[u8]| with(&[first, &[1; 20]].concat()[..20]);
+    let dropped = [padded(&[19, 17]), padded(&[254, 0]), padded(&[254, 1]), padded(&[254, 200]), padded(&[29, 4])];
+    for segment in dropped {
+        let told = one(&[segment.clone(), server(0), client(0, "good"), server(4)]);
+        assert_eq!((sent(&told), told.anomalies[0].as_str()), ("good", "unexpected_signature"), "{segment:?}");
+    }
+    for segment in [padded(&[254, 18]), padded(&[0, 19, 17]), with(&[19, 2, 1, 1]), with(&[254, 0, 0, 0])] {
+        let told = one(&[segment.clone(), server(4)]);
+        assert_eq!((sent(&told), told.anomalies.len()), ("EVIL", 0), "{segment:?}");
+    }
+}
+
+/// The first that is seen of a connection: where it begins has to be known before its bytes are placed.
+#[test]
+fn a_connection_that_begins_with_a_segment_that_is_dropped() {
+    let first = Seg { options: [&[254, 0][..], &[1; 18]].concat(), ..client(100, "EVIL") };
+    let told = one_of(&config(), &[first.clone(), client(104, "good"), server(108)]);
+    assert_eq!((sent(&told), told.anomalies[0].as_str()), ("EVILgood", "unexpected_signature"), "{told:?}");
+    assert!(told.gaps[0].is_empty() && told.offsets[0][0] == 0, "{told:?}");
+    let told = one_of(&config(), &[first]);
+    assert!(told.gaps[0].is_empty(), "{told:?}");
+}
+
+#[test]
+fn a_host_has_one_urgent_pointer() {
+    let out = Config { urgent_inline: false, ..config() };
+    let urgent =
+        |at: u32, payload: &str, pointer: u16| Seg { flags: ACK | PSH | URG, urgent: pointer, ..client(at, payload) };
+    let check = |more: &[Seg], wanted: &str, notes: usize| {
+        let told = one_of(&out, &[handshake(C, S), more.to_vec()].concat());
+        assert_eq!(sent(&told), wanted, "{told:?}");
+        assert_eq!(told.anomalies.iter().filter(|kind| *kind == "urgent").count(), notes, "{told:?}");
+    };
+    // It may lie behind its segment, and come without payload; 0 is the first byte.
+    check(&[urgent(0, "a", 3), client(1, "bcd"), server(4)], "abd", 1);
+    check(&[urgent(0, "", 2), client(0, "abcd"), server(4)], "acd", 1);
+    check(&[urgent(0, "abcd", 0), server(4)], "bcd", 1);
+    // A second one, before the first byte came: the first is an ordinary byte.
+    check(&[urgent(0, "a", 3), urgent(1, "b", 3), client(2, "cd"), server(4)], "abc", 1);
+    check(&[urgent(0, "a", 4), urgent(1, "bcd", 1), server(4)], "abc", 1);
+    // After it: whether the application had read it by then is not known.
+    check(&[urgent(0, "ab", 2), urgent(2, "cd", 2), server(4)], "ac", 2);
+}
+
+/// Whatever made the host drop a segment: it did not acknowledge it, and said something after it.
+#[test]
+fn what_was_not_acknowledged_is_named_at_the_end() {
+    let told = one(&[client(0, "good"), server(4), client(4, "EVIL"), server(4)]);
+    assert_eq!((sent(&told), told.anomalies.as_slice()), ("goodEVIL", &["unacknowledged".to_owned()][..]));
+    // On its way, as far as can be told.
+    let told = one(&[client(0, "good"), server(4), client(4, "late")]);
+    assert_eq!((sent(&told), told.anomalies.len()), ("goodlate", 0));
+}
+
+/// A host challenges twice a second at most: after one its silence confirms nothing.
+#[test]
+fn silence_after_a_challenge_says_nothing() {
+    let unseen = |at: u32, payload: &str| Seg { ack: S + 2, ..client(at, payload) };
+    let told = one(&[client(0, "good"), server(4), unseen(4, "EVIL"), server(4), unseen(4, "EVIL")]);
+    assert_eq!(sent(&told), "good");
+    // Without one the last bytes are believed.
+    let told = one(&[client(0, "go"), server(2), unseen(2, "od")]);
+    assert_eq!(sent(&told), "good");
+}
