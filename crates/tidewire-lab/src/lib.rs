@@ -6,6 +6,7 @@ pub mod attack;
 pub mod bench;
 pub mod concurrency;
 pub mod count;
+pub mod differential;
 pub mod evasion;
 pub mod generate;
 pub mod live;

@@ -9,7 +9,7 @@ use tidewire_capture::locality::Key;
 use tidewire_lab::{
     attack, bench, concurrency,
     count::count,
-    evasion,
+    differential, evasion,
     generate::{Worst, concurrent, impair, worst},
     live, locality, pcap,
 };
@@ -67,6 +67,27 @@ enum Command {
         /// Only those whose names hold this
         #[arg(default_value = "")]
         name: String,
+    },
+    /// Random scripts of packets to the running kernel and to the engine: what was received against what was delivered
+    /// (what `make differential` runs)
+    Differential {
+        /// How long, seconds
+        #[arg(long, default_value_t = 3600)]
+        seconds: u64,
+        /// At most so many scripts; 0: as time allows
+        #[arg(long, default_value_t = 0)]
+        scripts: u64,
+        /// The same seed gives the same scripts
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Plain IP and link layers
+        #[arg(long)]
+        tcp_only: bool,
+        /// Where the smallest scripts of silent differences are written
+        #[arg(long)]
+        cases: Option<PathBuf>,
+        /// Instead: play these scripts
+        replay: Vec<PathBuf>,
     },
     /// Make the traces for `bench`
     Traces {
@@ -333,6 +354,19 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Evasion { folder, name } => {
             for case in evasion::write(&folder, &name)? {
                 println!("{case}");
+            }
+        }
+        Command::Differential { seconds, scripts, seed, tcp_only, cases, replay } => {
+            let time = std::time::Duration::from_secs(seconds);
+            let options = differential::Options { time, scripts, seed, network: !tcp_only, cases };
+            if !replay.is_empty() {
+                print!("{}", differential::replay(&replay)?);
+                return Ok(());
+            }
+            let report = differential::run(&options, &mut std::io::stderr())?;
+            print!("{report}");
+            if report.silent > 0 || !report.found.is_empty() {
+                return Err("there are silent differences".into());
             }
         }
         Command::Traces { folder, quick, record } => bench::prepare(&folder, quick, &record)?,

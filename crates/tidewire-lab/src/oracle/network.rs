@@ -105,6 +105,15 @@ impl Network {
     }
 }
 
+/// Changes settings (below `/proc/sys`) of the calling thread's namespace, and runs `ip` with each line of arguments.
+///
+/// # Errors
+/// What the kernel or `ip` says.
+pub fn configure(settings: &[(&str, &str)], commands: &[&str]) -> io::Result<()> {
+    settings.iter().try_for_each(|(name, value)| setting(name, value))?;
+    commands.iter().try_for_each(|arguments| ip(arguments))
+}
+
 /// Runs `ip` in the calling thread's namespace.
 fn ip(arguments: &str) -> io::Result<()> {
     let output = Command::new("ip").args(arguments.split(' ')).output()?;

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 pub mod counting;
+pub mod listen;
 #[cfg(feature = "nids")]
 pub mod nids;
 pub mod perf;

@@ -1,0 +1,183 @@
+//! What the engine makes of a script's packets, and whether that is what the host's application received.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    net::IpAddr,
+};
+
+use tidewire_core::{
+    AnomalyKind, Batch, ChecksumStatus, Chunk, Config, Direction, EndReason, Engine, Frame, Gap, GapCause, Handler,
+    Share, Stream, TcpState, wire,
+};
+
+use super::{
+    player::{PORT, Packet, Played},
+    script::{Listener, Script},
+};
+
+/// Anomalies that do not say that bytes may be others.
+const SAYS_NOTHING: &[AnomalyKind] = &[
+    AnomalyKind::KeepAlive,
+    AnomalyKind::Urgent,
+    AnomalyKind::LowTtl,
+    AnomalyKind::ListFull,
+    AnomalyKind::SimultaneousOpen,
+];
+
+/// A stream towards the host.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    bytes: Vec<u8>,
+    kinds: BTreeSet<&'static str>,
+}
+
+/// What the engine delivered, by the client's address and port, then in the order of the streams' beginnings.
+#[derive(Default)]
+struct Collector {
+    streams: HashMap<(IpAddr, u16), BTreeMap<u64, Found>>,
+}
+
+impl Collector {
+    fn of(&mut self, stream: &Stream<'_, ()>) -> (&mut Found, Direction) {
+        let key = stream.key();
+        let kinds = Listener::ALL.len() as u16;
+        // Where no SYN was seen, the host may be taken for the client.
+        let is_turned = (PORT..PORT + kinds).contains(&key.client.port);
+        let client = if is_turned { key.server } else { key.client };
+        let direction = if is_turned { Direction::ServerToClient } else { Direction::ClientToServer };
+        let streams = self.streams.entry((client.address, client.port)).or_default();
+        (streams.entry(stream.id()).or_default(), direction)
+    }
+}
+
+impl Handler for Collector {
+    type Data = ();
+
+    fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
+        // What a stream is known as when its bytes come.
+        let is_midstream = !stream.client_known() || stream.state() == TcpState::Midstream;
+        let (found, direction) = self.of(stream);
+        if is_midstream {
+            found.kinds.insert("midstream");
+        }
+        if chunk.direction == direction {
+            found.bytes.extend_from_slice(chunk.fresh());
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, ()>, gap: Gap) {
+        let (found, direction) = self.of(stream);
+        if gap.direction == direction && gap.cause != GapCause::Urgent {
+            found.kinds.insert("gap");
+        }
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, ()>, _reason: EndReason) {
+        let kinds: Vec<AnomalyKind> = stream.anomalies().iter().map(|anomaly| anomaly.kind).collect();
+        let (found, _) = self.of(stream);
+        // A second one says that it depends on when the application reads.
+        if kinds.iter().filter(|kind| **kind == AnomalyKind::Urgent).count() > 1 {
+            found.kinds.insert("urgent twice");
+        }
+        found.kinds.extend(kinds.iter().filter(|kind| !SAYS_NOTHING.contains(kind)).map(|kind| kind.name()));
+    }
+}
+
+/// How the two readings of a script relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The application received what was delivered.
+    Agreed,
+    /// It did not, and the engine reported an anomaly, a conflict or a gap.
+    Told,
+    /// It did not, and nothing was reported.
+    Silent,
+}
+
+/// A script's outcome with its reasons.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// What the applications received.
+    pub received: Vec<Vec<u8>>,
+    /// What was delivered.
+    pub delivered: Vec<Vec<u8>>,
+    /// What was reported.
+    pub kinds: BTreeSet<&'static str>,
+}
+
+impl Verdict {
+    /// See [`Outcome`].
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match (self.received == self.delivered, self.kinds.is_empty()) {
+            (true, _) => Outcome::Agreed,
+            (false, false) => Outcome::Told,
+            (false, true) => Outcome::Silent,
+        }
+    }
+
+    /// What differs, for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let text = |streams: &[Vec<u8>]| -> String {
+            let each = streams.iter().map(|bytes| match bytes.len() {
+                0..=64 => format!("'{}'", String::from_utf8_lossy(bytes)),
+                count => format!("'{}…' ({count} bytes)", String::from_utf8_lossy(&bytes[..64])),
+            });
+            each.collect::<Vec<_>>().join(" ")
+        };
+        let kinds: Vec<_> = self.kinds.iter().copied().collect();
+        format!(
+            "the host received {}; delivered {}; reported: {}",
+            text(&self.received),
+            text(&self.delivered),
+            kinds.join(", ")
+        )
+    }
+}
+
+fn engine_says(packets: &[&Packet], urgent_inline: bool) -> Collector {
+    let config = Config { urgent_inline, ..Config::default() };
+    let mut engine = Engine::new(config, Share::ALL, Collector::default());
+    let mut clock = 0;
+    for (number, packet) in (1..).zip(packets) {
+        let timestamp_ns = 1_000_000_000_000 + packet.at_ns;
+        clock = timestamp_ns.max(clock);
+        let frame = Frame {
+            at: 0,
+            captured_bytes: packet.frame.len() as u32,
+            wire_bytes: packet.frame.len() as u32,
+            link: wire::LinkType::ETHERNET,
+            interface: 0,
+            timestamp_ns,
+            clock_ns: clock,
+            number,
+            origin: 0,
+            checksum: ChecksumStatus::Unknown,
+        };
+        engine.process(&Batch { memory: packet.frame.as_slice().into(), frames: &[frame] });
+    }
+    engine.finish();
+    assert!(engine.ledger().closes(), "every packet is counted once");
+    engine.into_parts().0
+}
+
+/// Compares what was played with what the engine says of the packets.
+#[must_use]
+pub fn judge(scripts: &[Script], played: Vec<Played>, packets: &[Packet]) -> Vec<Verdict> {
+    let is_out = |packet: &&Packet| scripts[packet.script as usize].listener == Listener::UrgentOut;
+    let (out, usual): (Vec<&Packet>, Vec<&Packet>) = packets.iter().partition(is_out);
+    let mut found = engine_says(&usual, true).streams;
+    found.extend(engine_says(&out, false).streams);
+    let verdict = |played: Played| {
+        let streams = found.get(&played.client);
+        let streams = || streams.iter().flat_map(|streams| streams.values());
+        let is_some = |bytes: &Vec<u8>| !bytes.is_empty();
+        Verdict {
+            received: played.received.into_iter().filter(is_some).collect(),
+            delivered: streams().map(|found| found.bytes.clone()).filter(is_some).collect(),
+            kinds: streams().flat_map(|found| found.kinds.iter().copied()).collect(),
+        }
+    };
+    played.into_iter().map(verdict).collect()
+}

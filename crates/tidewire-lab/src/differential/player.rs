@@ -1,0 +1,340 @@
+//! Many scripts at once against the running kernel: what the host's applications received, and all packets in order.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read, Write},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream},
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
+
+use super::{
+    frames::{Connection, hear},
+    script::{Listener, Script, Step},
+};
+use crate::{
+    craft::{ACK, RST, SYN},
+    oracle::network::{Network, configure, host},
+    sys::listen,
+};
+
+/// The first listener's port; the others follow.
+pub const PORT: u16 = 7100;
+/// Client ports of one address.
+const PORTS: u64 = 50_000;
+const FIRST_PORT: u64 = 10_000;
+/// A SYN-ACK is waited for so long.
+const ANSWER_MS: u64 = 300;
+/// Connections are accepted after so many steps, so that none waits for room.
+const STEPS: usize = 64;
+/// After the last step: the host delays an acknowledgment by up to 200 ms.
+const LAST_MS: u64 = 260;
+/// Bytes of the small receive buffer: the kernel doubles them.
+const SMALL_BYTES: i32 = 2304;
+
+/// What became of a script.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// The client's address and port.
+    pub client: (IpAddr, u16),
+    /// What each connection's application received, in the order of their acceptance.
+    pub received: Vec<Vec<u8>>,
+}
+
+/// A packet of a batch.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// Index of its script.
+    pub script: u32,
+    /// Nanoseconds since the player began.
+    pub at_ns: u64,
+    /// The frame.
+    pub frame: Vec<u8>,
+}
+
+/// Plays scripts.
+pub struct Player<'a> {
+    network: &'a Network,
+    listeners: Vec<TcpListener>,
+    number: u64,
+    began: Instant,
+}
+
+struct Running<'s> {
+    script: &'s Script,
+    next: usize,
+    due: Instant,
+    /// Until when the answer is waited for.
+    answer_until: Option<Instant>,
+    connection: Connection,
+    streams: Vec<Option<TcpStream>>,
+    played: Played,
+}
+
+fn client(number: u64, is_ipv6: bool) -> (IpAddr, u16) {
+    let (address, port) = ((number / PORTS) as u16, (FIRST_PORT + number % PORTS) as u16);
+    let address = match is_ipv6 {
+        true => Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, address.max(1)).into(),
+        false => Ipv4Addr::from_bits(0x0a4e_0100 + u32::from(address)).into(),
+    };
+    (address, port)
+}
+
+/// Makes the network's host ready for many connections.
+///
+/// # Errors
+/// What the kernel says.
+fn prepare(network: &Network) -> io::Result<()> {
+    network.on_host(|| {
+        let settings = [
+            ("net/ipv4/tcp_synack_retries", "1"),
+            ("net/ipv4/tcp_max_syn_backlog", "1000000"),
+            ("net/core/somaxconn", "1000000"),
+            ("net/ipv4/tcp_syncookies", "0"),
+            // A server, and no cookie is asked for.
+            ("net/ipv4/tcp_fastopen", "514"),
+            ("net/ipv4/tcp_max_tw_buckets", "1000000"),
+        ];
+        let commands = ["route add 10.78.0.0/16 via 10.77.0.66 dev tw1", "-6 route add fd78::/32 via fd77::66 dev tw1"];
+        configure(&settings, &commands)
+    })
+}
+
+impl<'a> Player<'a> {
+    /// Opens the listening sockets.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn new(network: &'a Network) -> io::Result<Self> {
+        prepare(network)?;
+        let mut listeners = Vec::new();
+        for is_ipv6 in [false, true] {
+            for (at, kind) in (0..).zip(Listener::ALL) {
+                let listener = network.on_host(move || {
+                    let listener = TcpListener::bind((host(is_ipv6), PORT + at))?;
+                    let settings = listen::Settings {
+                        urgent_inline: kind != Listener::UrgentOut,
+                        receive_bytes: if kind == Listener::Small { SMALL_BYTES } else { 0 },
+                        fast_open: kind == Listener::FastOpen,
+                    };
+                    let socket = listen::apply(OwnedFd::from(listener), &settings)?;
+                    Ok(TcpListener::from(socket))
+                })?;
+                listener.set_nonblocking(true)?;
+                listeners.push(listener);
+            }
+        }
+        Ok(Self { network, listeners, number: 0, began: Instant::now() })
+    }
+
+    /// Plays scripts side by side. The packets are in the order of a capture on the client's side.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn play(&mut self, scripts: &[Script]) -> io::Result<(Vec<Played>, Vec<Packet>)> {
+        let mut batch = Batch { player: self, running: Vec::new(), index: HashMap::new(), packets: Vec::new() };
+        batch.begin(scripts);
+        batch.run()?;
+        batch.end()
+    }
+}
+
+struct Batch<'p, 'a, 's> {
+    player: &'p mut Player<'a>,
+    running: Vec<Running<'s>>,
+    index: HashMap<(IpAddr, u16), usize>,
+    packets: Vec<Packet>,
+}
+
+impl<'s> Batch<'_, '_, 's> {
+    fn begin(&mut self, scripts: &'s [Script]) {
+        let now = Instant::now();
+        for script in scripts {
+            let client = client(self.player.number, script.is_ipv6);
+            self.player.number = (self.player.number + 1) % (PORTS << 16);
+            let kind = Listener::ALL.iter().position(|one| *one == script.listener).unwrap_or(0) as u16;
+            let host = (host(script.is_ipv6), PORT + kind);
+            self.index.insert(client, self.running.len());
+            let connection = Connection { client, host, isn: script.isn, host_next: None, host_stamp: 0, id: 0 };
+            self.running.push(Running {
+                script,
+                next: 0,
+                due: now,
+                answer_until: None,
+                connection,
+                streams: Vec::new(),
+                played: Played { client, received: Vec::new() },
+            });
+        }
+    }
+
+    /// One step of each script in turn, until all are at their end.
+    fn run(&mut self) -> io::Result<()> {
+        let mut steps = 0;
+        loop {
+            let (now, mut earliest, mut moved) = (Instant::now(), None::<Instant>, false);
+            for at in 0..self.running.len() {
+                let one = &self.running[at];
+                if one.next >= one.script.steps.len() {
+                    continue;
+                }
+                if one.due > now {
+                    earliest = Some(earliest.map_or(one.due, |first| first.min(one.due)));
+                    continue;
+                }
+                moved = true;
+                self.step(at)?;
+                steps += 1;
+                if steps % STEPS == 0 {
+                    self.accept()?;
+                }
+            }
+            self.accept()?;
+            if !moved {
+                let Some(until) = earliest else { return Ok(()) };
+                self.pause(until)?;
+            }
+        }
+    }
+
+    /// Waits, and notes what the host sends meanwhile.
+    fn pause(&mut self, until: Instant) -> io::Result<()> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return self.drain();
+            }
+            if let Some(frame) = self.player.network.wire.receive(left.as_millis().max(1) as i32)? {
+                self.note(frame);
+            }
+        }
+    }
+
+    fn step(&mut self, at: usize) -> io::Result<()> {
+        let one = &mut self.running[at];
+        let (script, now) = (one.script, Instant::now());
+        match &script.steps[one.next] {
+            Step::Send(segment) => {
+                for frame in one.connection.frames(segment) {
+                    // What was never sent cannot arrive: frames beyond the interface's size are refused.
+                    if self.player.network.wire.send(&frame).is_ok() {
+                        let at_ns = self.player.began.elapsed().as_nanos() as u64;
+                        self.packets.push(Packet { script: at as u32, at_ns, frame });
+                    }
+                    self.drain()?;
+                }
+            }
+            Step::Answer => {
+                let until = *one.answer_until.get_or_insert(now + Duration::from_millis(ANSWER_MS));
+                if one.connection.host_next.is_none() && now < until {
+                    one.due = now + Duration::from_millis(1);
+                    return self.drain();
+                }
+                one.answer_until = None;
+            }
+            Step::Wait(ms) => one.due = now + Duration::from_millis((*ms).into()),
+            Step::Read => {
+                self.accept()?;
+                self.running[at].read();
+                self.drain()?;
+            }
+            Step::Write(bytes) => {
+                let bytes = vec![b'h'; usize::from(*bytes)];
+                self.accept()?;
+                if let Some(Some(stream)) = self.running[at].streams.last_mut() {
+                    // A connection that was reset takes nothing.
+                    let _ = stream.write(&bytes);
+                }
+                self.drain()?;
+            }
+            Step::Shutdown => {
+                self.accept()?;
+                if let Some(Some(stream)) = self.running[at].streams.last_mut() {
+                    let _ = stream.shutdown(Shutdown::Write);
+                }
+                self.drain()?;
+            }
+        }
+        self.running[at].next += 1;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> io::Result<()> {
+        while let Some(frame) = self.player.network.wire.receive(0)? {
+            self.note(frame);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, mut frame: Vec<u8>) {
+        let Some(heard) = hear(&mut frame) else { return };
+        let Some(&at) = self.index.get(&heard.client) else { return };
+        let connection = &mut self.running[at].connection;
+        if heard.flags & RST == 0 {
+            let is_new = connection.host_next.is_none_or(|next| heard.next.wrapping_sub(next) as i32 > 0);
+            if is_new || heard.flags & (SYN | ACK) == SYN | ACK {
+                connection.host_next = Some(heard.next);
+            }
+            connection.host_stamp = heard.stamp.unwrap_or(connection.host_stamp);
+        }
+        let at_ns = self.player.began.elapsed().as_nanos() as u64;
+        frame.shrink_to_fit();
+        self.packets.push(Packet { script: at as u32, at_ns, frame });
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        for listener in &self.player.listeners {
+            loop {
+                match listener.accept() {
+                    Ok((stream, SocketAddr::V4(_) | SocketAddr::V6(_))) => {
+                        let Ok(from) = stream.peer_addr() else { continue };
+                        if let Some(&at) = self.index.get(&(from.ip(), from.port())) {
+                            stream.set_nonblocking(true)?;
+                            self.running[at].streams.push(Some(stream));
+                            self.running[at].played.received.push(Vec::new());
+                        }
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    // A connection that was reset before it was accepted.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all, and resets what is open, so that nothing of it lingers.
+    fn end(mut self) -> io::Result<(Vec<Played>, Vec<Packet>)> {
+        self.pause(Instant::now() + Duration::from_millis(LAST_MS))?;
+        self.accept()?;
+        let mut played = Vec::with_capacity(self.running.len());
+        for mut one in std::mem::take(&mut self.running) {
+            one.read();
+            for stream in one.streams.into_iter().flatten() {
+                drop(tidewire_capture::sys::net::reset_on_close(OwnedFd::from(stream))?);
+            }
+            played.push(one.played);
+        }
+        // What the end brings about is no part of any script.
+        while self.player.network.wire.receive(5)?.is_some() {}
+        Ok((played, self.packets))
+    }
+}
+
+impl Running<'_> {
+    /// Reads what there is of every connection.
+    fn read(&mut self) {
+        let mut buffer = [0; 16_384];
+        for (stream, received) in self.streams.iter_mut().zip(&mut self.played.received) {
+            let Some(open) = stream else { continue };
+            loop {
+                match open.read(&mut buffer) {
+                    Ok(count) if count > 0 => received.extend_from_slice(&buffer[..count]),
+                    // Its end, nothing for now, or a reset.
+                    _ => break,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What is sent on one connection, in words: a script is steps, one after the other.
+
+use crate::craft::{ACK, FIN, PSH, RST, SYN, URG};
+
+/// Where a script's packets go: how the listening socket is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Listener {
+    /// Urgent data stays in the stream (`SO_OOBINLINE`), as the engine's default has it.
+    Inline,
+    /// Urgent data is taken out, as Linux does where nobody asks: `--urgent out`.
+    UrgentOut,
+    /// A small receive buffer, and with it a small window.
+    Small,
+    /// Data on a SYN is taken without a cookie (TCP Fast Open, RFC 7413).
+    FastOpen,
+}
+
+impl Listener {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Inline, Self::UrgentOut, Self::Small, Self::FastOpen];
+
+    /// The name in a script's text.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::UrgentOut => "urgent-out",
+            Self::Small => "small",
+            Self::FastOpen => "fast-open",
+        }
+    }
+}
+
+/// A TCP option.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Opt {
+    /// One byte of padding.
+    Nop,
+    /// The end of the options.
+    End,
+    /// Largest segment.
+    Mss(u16),
+    /// Window scale.
+    Scale(u8),
+    /// Selective acknowledgments are permitted.
+    SackOk,
+    /// A timestamp's value, and the echo: `None` repeats the host's last value.
+    Stamp(u32, Option<u32>),
+    /// Any kind with a stated length and these bytes.
+    Raw(u8, u8, Vec<u8>),
+}
+
+/// What a packet's TCP checksum is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sum {
+    /// Right.
+    #[default]
+    Right,
+    /// Wrong.
+    Wrong,
+    /// Zero, as if there were none.
+    Zero,
+}
+
+/// What surrounds a segment, where it is not an IPv4 or IPv6 header of usual form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Wrap {
+    /// Time to live or hop limit.
+    Ttl(u8),
+    /// The lower eight bits of type of service or traffic class.
+    Tos(u8),
+    /// IPv4 options, a multiple of four bytes.
+    Options(Vec<u8>),
+    /// A wrong IPv4 header checksum.
+    BadSum,
+    /// An IPv6 extension header: its number and its bytes, the first of which (next header) is set when it is written.
+    Extension(u8, Vec<u8>),
+    /// Fragments in order of arrival: first byte, byte after the last, traffic class.
+    Fragments(Vec<(u16, u16, u8)>),
+    /// The destination MAC's six bytes.
+    Mac([u8; 6]),
+    /// An 802.1Q tag.
+    Vlan(u16),
+    /// LLC and SNAP instead of an Ethernet type.
+    Snap,
+    /// Bytes behind the packet.
+    Trailer(u8),
+    /// Bytes cut off at the end of the frame.
+    Cut(u8),
+}
+
+/// A TCP segment from the client.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Segment {
+    /// Place of its first byte in the client's stream; a SYN stands at -1.
+    pub at: i64,
+    /// What it acknowledges, counted from all that the host has sent so far.
+    pub ack: i64,
+    /// Flags.
+    pub flags: u8,
+    /// Window as it stands in the header.
+    pub window: u16,
+    /// Urgent pointer.
+    pub urgent: u16,
+    /// Options; padded to a multiple of four bytes.
+    pub options: Vec<Opt>,
+    /// Bytes of payload.
+    pub length: u16,
+    /// Which version of these bytes: see [`byte`].
+    pub version: u8,
+    /// The TCP checksum.
+    pub sum: Sum,
+    /// Header length in words, where it is not the true one.
+    pub words: Option<u8>,
+    /// What surrounds it.
+    pub wraps: Vec<Wrap>,
+}
+
+/// Window of segments that say nothing else.
+pub const WINDOW: u16 = 0xfaf0;
+
+impl Segment {
+    /// A segment with usual fields.
+    #[must_use]
+    pub fn new(at: i64, flags: u8, length: u16) -> Self {
+        Self {
+            at,
+            ack: 0,
+            flags,
+            window: WINDOW,
+            urgent: 0,
+            options: Vec::new(),
+            length,
+            version: 0,
+            sum: Sum::Right,
+            words: None,
+            wraps: Vec::new(),
+        }
+    }
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// The client's segment arrives.
+    Send(Segment),
+    /// The host's SYN-ACK is waited for.
+    Answer,
+    /// Time passes, milliseconds.
+    Wait(u16),
+    /// The host's application reads all there is.
+    Read,
+    /// It writes so many bytes.
+    Write(u16),
+    /// It ends its direction.
+    Shutdown,
+}
+
+/// A script.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Script {
+    /// IPv6 instead of IPv4.
+    pub is_ipv6: bool,
+    /// The host's socket.
+    pub listener: Listener,
+    /// The client's initial sequence number.
+    pub isn: u32,
+    /// In order.
+    pub steps: Vec<Step>,
+}
+
+/// The byte that a version of the stream has at a place: no two versions agree anywhere.
+#[must_use]
+pub fn byte(version: u8, at: i64) -> u8 {
+    (b'A' + (version % 8) * 7).wrapping_add(at.rem_euclid(7) as u8)
+}
+
+/// Letters of flags, lowest bit first.
+pub const FLAGS: [(u8, char); 8] =
+    [(FIN, 'F'), (SYN, 'S'), (RST, 'R'), (PSH, 'P'), (ACK, 'A'), (URG, 'U'), (0x40, 'E'), (0x80, 'C')];

@@ -1,0 +1,81 @@
+//! The engine against the running kernel: every case of `tests/differential/`, then random scripts for a while, once with
+//! a fixed seed and once with a new one, which is printed. Needs root and `ip`; says so otherwise.
+//!
+//! `make differential` does the same for hours.
+#![forbid(unsafe_code)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use tidewire_lab::{
+    differential::{self, Options, judge::Outcome},
+    oracle::network::missing,
+};
+
+/// Scripts of the fixed seed, and how long the new one may take.
+const FIXED: (u64, u64) = (1, 12_000);
+const NEW_SECONDS: u64 = 15;
+/// IP and link layers stay plain: their differences are known (SECURITY.md).
+const NETWORK: bool = false;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/differential")
+}
+
+/// A case's first line with `answer:` says what is to come: `agreed`, or `told` and one of the kinds.
+fn wanted(text: &str) -> Option<&str> {
+    text.lines().find_map(|line| line.strip_prefix("# answer: "))
+}
+
+#[test]
+fn cases_have_their_answers() {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() > 10, "the cases were not found");
+    for file in &files {
+        let text = fs::read_to_string(file).unwrap();
+        let script = differential::read(file).unwrap();
+        let again: differential::script::Script = script.to_string().parse().unwrap();
+        assert_eq!(script, again, "{}: the text says what the script is", file.display());
+        assert!(wanted(&text).is_some(), "{}: no answer", file.display());
+    }
+    if let Some(why) = missing() {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let scripts: Vec<_> = files.iter().map(|file| differential::read(file).unwrap()).collect();
+    let mut wrong = Vec::new();
+    for (file, verdict) in files.iter().zip(differential::play(&scripts).unwrap()) {
+        let text = fs::read_to_string(file).unwrap();
+        let is_right = match wanted(&text).unwrap().split_once(' ') {
+            None => verdict.outcome() == Outcome::Agreed,
+            // Whether the readings differ may depend on time; that it is told may not.
+            Some((_, kind)) => verdict.outcome() != Outcome::Silent && verdict.kinds.contains(kind),
+        };
+        if !is_right {
+            wrong.push(format!("{}: {}", file.display(), verdict.describe()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn random_scripts_differ_in_nothing_that_is_not_told() {
+    if let Some(why) = missing() {
+        eprintln!("skipped: {why}");
+        return;
+    }
+    let new = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64 % 1_000_000_000;
+    for (seed, scripts, seconds) in [(FIXED.0, FIXED.1, 40), (new, 0, NEW_SECONDS)] {
+        let options = Options { time: Duration::from_secs(seconds), scripts, seed, network: NETWORK, cases: None };
+        println!("seed {seed}");
+        let report = differential::run(&options, &mut std::io::stderr()).unwrap();
+        println!("{report}");
+        assert!(report.scripts >= 1000, "too few scripts to say anything");
+        assert!(report.agreed > report.scripts / 2, "little of what was sent came out as it should");
+        assert!(report.silent == 0 && report.found.is_empty(), "seed {seed}: silent differences, see above");
+    }
+}
