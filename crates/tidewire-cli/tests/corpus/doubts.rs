@@ -18,6 +18,8 @@ const FUZZED: &str =
 const BEHIND_INSIDE: &str = "fuzzed: 31 bytes lie behind the packet that a GTP-U message carries: it belongs to its own flow, with all its bytes";
 
 const AFTER_RESET: &str = "bytes after a reset that nobody acknowledged: no receiver had a connection for them";
+const CHALLENGED: &str =
+    "acknowledges what was not sent, right after the receiver answered such a segment: its silence confirms nothing";
 const ON_SYN: &str = "data on a SYN that nobody acknowledged: a host without Fast Open drops it (RFC 7413)";
 
 const STREAMS: &[Doubt] = &[
@@ -35,6 +37,7 @@ const STREAMS: &[Doubt] = &[
     ("bug-76/input.pcap", 8, "", DATA_OFFSET),
     ("telnet/telnet-01/telnet.pcap", 0, "c2s packets 43", TOTAL_LENGTH),
     ("transform-base64-7296/input.pcap", 1, "", DATA_OFFSET),
+    ("transform-base64-7296/input.pcap", 0, "c2s", CHALLENGED),
     (
         "appneta+tcpreplay/test/test.rewrite_layer2",
         2,
