@@ -76,11 +76,19 @@ impl Display for Failure {
     }
 }
 
-/// Tells people something, on standard error and on one line: messages quote names of files, interfaces, filters and keys, which
-/// must not command the terminal or look like another message. Where that cannot be written, the exit code has to do.
+/// Tells people something, on standard error: messages quote names of files, interfaces, filters and keys, which must not command
+/// the terminal or look like another message. Where that cannot be written, the exit code has to do.
 pub fn say(message: impl Display) {
     progress::remove();
-    let _ = writeln!(io::stderr(), "tidewire: {}", legible(&message.to_string()));
+    let _ = writeln!(io::stderr(), "tidewire: {}", harmless(&message.to_string()));
+}
+
+/// A message with everything escaped that is no text. Lines that point at a place are indented and stay lines; any other
+/// line break is part of a name.
+fn harmless(message: &str) -> String {
+    let mut parts = message.split("\n  ");
+    let first = legible(parts.next().unwrap_or_default()).into_owned();
+    parts.fold(first, |text, part| text + "\n  " + &legible(part))
 }
 
 impl From<Error> for Failure {
@@ -94,5 +102,18 @@ impl From<Error> for Failure {
             Error::Capture(CaptureError::Steering(_)) => Self::Usage(error.to_string()),
             _ => Self::Input(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn only_lines_that_point_at_a_place_are_lines() {
+        let pointed = "line 1, column 5: what\n  tcp x\n      ^\n  do this";
+        assert_eq!(harmless(pointed), pointed);
+        assert_eq!(harmless("a\ntidewire: forged\r\n b\u{1b}[2J"), "a\\ntidewire: forged\\r\\n b\\u{1b}[2J");
+        assert_eq!(harmless("a\n  \u{9b}b"), "a\n  \\u{9b}b");
     }
 }

@@ -14,12 +14,16 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
+    io::{Errno, fcntl_dupfd_cloexec},
     net::{
         AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
         sockopt::{set_socket_linger, set_socket_recv_buffer_size_force},
     },
+    process::{Resource, getrlimit},
 };
+
+/// Sockets that frames come from get no higher numbers than they need: the kernel's table reaches up to the highest.
+const NUMBERS_MAX: u64 = 1 << 17;
 
 /// Moves the calling thread into a network namespace of its own. It goes away with the thread, its children and its
 /// sockets.
@@ -42,6 +46,17 @@ pub fn socket_family(number: RawFd) -> io::Result<libc::c_int> {
         libc::getsockopt(number, libc::SOL_SOCKET, libc::SO_DOMAIN, (&raw mut family).cast(), &raw mut length)
     })?;
     Ok(family)
+}
+
+/// The same socket under a number in the upper half of those that the process may have.
+///
+/// What is confined may not write to the numbers that frames come from (`privilege/sends.rs`), and the kernel gives what is
+/// opened next the lowest number that is free: so that no output gets one of theirs when an interface is gone. Where there
+/// is no such number the socket keeps its own.
+pub(crate) fn out_of_the_way(socket: OwnedFd) -> OwnedFd {
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let first = (allowed / 2).min(NUMBERS_MAX) as RawFd;
+    fcntl_dupfd_cloexec(&socket, first).unwrap_or(socket)
 }
 
 /// The calling thread's number, as `ip link set … netns` takes it.

@@ -13,6 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 pub use blocks::{Block, Blocks, Header};
 
+use super::net;
 use crate::ClassicInstruction;
 
 mod blocks;
@@ -51,7 +52,7 @@ impl RingSocket {
     /// What the kernel says: the capability CAP_NET_RAW is needed.
     pub fn open() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        Ok(Self(socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?))
+        Ok(Self(net::out_of_the_way(socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?)))
     }
 
     fn set<T>(&self, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {

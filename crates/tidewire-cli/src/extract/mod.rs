@@ -376,6 +376,8 @@ impl Options {
     /// How many files may be open.
     fn open_max(&self) -> Result<usize, Failure> {
         let allowed = getrlimit(Resource::Nofile).current.unwrap_or(1 << 16);
+        // The upper half is for sockets that frames come from.
+        let allowed = if self.common.live.is_on() { allowed / 2 } else { allowed };
         let allowed = usize::try_from(allowed.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX).clamp(1, 1 << 16);
         match self.max_open {
             Some(0) => Err(Failure::Usage("--max-open: at least one file has to be open".into())),

@@ -25,7 +25,7 @@ use rustix::{
 
 pub(crate) use rings::{FillRing, RxRing};
 
-use super::arena::Place;
+use super::{arena::Place, net};
 
 /// What a kernel before 6.6 does not know: frames of several buffers (`XDP_USE_SG`).
 const USE_SG: u16 = libc::XDP_USE_SG;
@@ -68,7 +68,7 @@ impl XskSocket {
     /// # Errors
     /// What the kernel says: `EPERM` without CAP_NET_RAW, `EAFNOSUPPORT` where it was built without.
     pub fn open() -> io::Result<Self> {
-        Ok(Self(socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None)?))
+        Ok(Self(net::out_of_the_way(socket_with(AddressFamily::XDP, SocketType::RAW, SocketFlags::CLOEXEC, None)?)))
     }
 
     /// Makes the first `bytes` of a place the memory that frames are put into, in chunks of this size (`XDP_UMEM_REG`).
