@@ -22,8 +22,9 @@ use rustix::{
     process::{Resource, getrlimit},
 };
 
-/// Sockets that frames come from get no higher numbers than they need: the kernel's table reaches up to the highest.
-const NUMBERS_MAX: u64 = 1 << 17;
+/// Where the numbers of sockets that frames come from begin: half of those that a process may have by default, and of
+/// those that select(2) takes (`FD_SETSIZE`).
+const CAPTURING_NUMBERS: u64 = 512;
 
 /// Moves the calling thread into a network namespace of its own. It goes away with the thread, its children and its
 /// sockets.
@@ -48,14 +49,14 @@ pub fn socket_family(number: RawFd) -> io::Result<libc::c_int> {
     Ok(family)
 }
 
-/// The same socket under a number in the upper half of those that the process may have.
+/// The same socket under a number from [`CAPTURING_NUMBERS`] on, or in the upper half of those that the process may have.
 ///
 /// What is confined may not write to the numbers that frames come from (`privilege/sends.rs`), and the kernel gives what is
 /// opened next the lowest number that is free: so that no output gets one of theirs when an interface is gone. Where there
 /// is no such number the socket keeps its own.
 pub(crate) fn out_of_the_way(socket: OwnedFd) -> OwnedFd {
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let first = (allowed / 2).min(NUMBERS_MAX) as RawFd;
+    let first = (allowed / 2).min(CAPTURING_NUMBERS) as RawFd;
     fcntl_dupfd_cloexec(&socket, first).unwrap_or(socket)
 }
 
