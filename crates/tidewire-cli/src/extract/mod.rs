@@ -63,7 +63,7 @@ pub struct Options {
     #[arg(long, value_name = "WHAT", default_value = "skip", help_heading = "Files")]
     fill: Fill,
 
-    /// Most files open at once [default: what the system allows]
+    /// Most files open at once [default: what the system allows; from interfaces at most 480]
     #[arg(long, value_name = "N", value_parser = crate::values::whole::<usize>, help_heading = "Files")]
     max_open: Option<usize>,
 
