@@ -22,7 +22,7 @@ use tidewire_testing::{Ends as _, InTime as _};
 use common::*;
 
 fn has_script() -> bool {
-    let reason = tidewire_testing::missing(&["script"]);
+    let reason = tidewire_testing::missing_terminal(&[]);
     reason.iter().for_each(|reason| println!("skipped: {reason}: it would make a terminal"));
     reason.is_none()
 }

@@ -13,13 +13,13 @@ use std::{
 };
 
 use rustix::process::{Pid, kill_process};
-use tidewire_testing::{Ends as _, InTime as _, Signal, missing};
+use tidewire_testing::{Ends as _, InTime as _, Signal, missing_terminal};
 
 use common::alone;
 
 /// As [`alone`], where script(1) can make a terminal.
 fn on_terminal(test: fn()) {
-    if let Some(reason) = missing(&["script", "stty"]) {
+    if let Some(reason) = missing_terminal(&["stty"]) {
         println!("skipped: {reason}: it would make a terminal");
         return;
     }

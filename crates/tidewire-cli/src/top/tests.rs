@@ -229,7 +229,7 @@ fn a_panic_leaves_the_terminal_as_it_was() {
     let mut command = std::process::Command::new("script");
     command.args(["-q", "-c", &shell, &format!("{place}/screen")]).env(PART, "").env("TERM", "xterm");
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-    if let Some(reason) = tidewire_testing::missing(&["script", "stty"]) {
+    if let Some(reason) = tidewire_testing::missing_terminal(&["stty"]) {
         println!("skipped: {reason}: it would make a terminal");
         return;
     }
