@@ -18,8 +18,8 @@ use tidewire_lab::{
 /// Scripts of the fixed seed, and how long the new one may take.
 const FIXED: (u64, u64) = (1, 12_000);
 const NEW_SECONDS: u64 = 15;
-/// IP and link layers stay plain: their differences are known (SECURITY.md).
-const NETWORK: bool = false;
+/// IP and link layers are varied, too.
+const NETWORK: bool = true;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/differential")
