@@ -88,6 +88,9 @@ fn what_the_documents_show_is_what_is_printed() {
 /// README's picture shows what the commands print on a terminal today.
 #[test]
 fn the_picture_is_fresh() {
+    if let Some(reason) = tidewire_testing::missing_pseudo_terminals() {
+        return tidewire_testing::skip(reason);
+    }
     let recorded = tempfile::NamedTempFile::new().unwrap();
     let built = Path::new(env!("CARGO_BIN_EXE_tidewire")).parent().unwrap();
     let output = Command::new(Path::new(ROOT).join("scripts/picture.sh"))

@@ -13,5 +13,5 @@ mod programs;
 pub use ends::{Ends, InTime, PATIENCE, join_in_time, signal, wait_until};
 pub use lines::Lines;
 pub use privileges::privileged;
-pub use programs::{find, missing, missing_terminal, skip};
+pub use programs::{find, missing, missing_pseudo_terminals, missing_terminal, skip};
 pub use rustix::process::Signal;

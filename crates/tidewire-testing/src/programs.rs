@@ -59,18 +59,20 @@ pub fn missing(programs: &[&str]) -> Option<String> {
     Some(format!("there is no `{program}`"))
 }
 
-/// Why script(1) and `programs` cannot be used, if so: one of them is missing, or the system has no pseudo-terminals
-/// (a container, or a changed root without devpts).
+/// Why script(1) and `programs` cannot be used, if so: one of them is missing, or [there are no pseudo-terminals](missing_pseudo_terminals).
 ///
 /// # Panics
 /// As [`missing`].
 #[must_use]
 pub fn missing_terminal(programs: &[&str]) -> Option<String> {
-    let no_terminal = || {
-        let error = std::fs::OpenOptions::new().read(true).write(true).open("/dev/ptmx").err()?;
-        Some(format!("there is no pseudo-terminal: /dev/ptmx: {error}"))
-    };
-    missing(&["script"]).or_else(|| missing(programs)).or_else(no_terminal)
+    missing(&["script"]).or_else(|| missing(programs)).or_else(missing_pseudo_terminals)
+}
+
+/// Why there are no pseudo-terminals, if so: in a container, or a changed root, without devpts.
+#[must_use]
+pub fn missing_pseudo_terminals() -> Option<String> {
+    let error = std::fs::OpenOptions::new().read(true).write(true).open("/dev/ptmx").err()?;
+    Some(format!("there is no pseudo-terminal: /dev/ptmx: {error}"))
 }
 
 /// Says why nothing is tested.
