@@ -3,14 +3,13 @@
 mod common;
 
 use std::{
+    path::{Path, PathBuf},
     process::{Command, Stdio},
-    thread,
-    time::Duration,
 };
 
 use common::run;
 use serde_json::Value;
-use tidewire_testing::{Ends as _, InTime as _, Lines};
+use tidewire_testing::{Ends as _, InTime as _, Lines, wait_until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tidewire");
 
@@ -173,11 +172,17 @@ fn a_network_goes_with_its_command_killed() {
         .unwrap();
     let lines = Lines::new(child.stdout.take().unwrap());
     let namespaces: Vec<String> = (0..2).map(|_| lines.next("a namespace").unwrap()).collect();
-    assert!(namespaces.iter().all(|name| name.starts_with("net:[") && in_use(name)), "{namespaces:?}");
+    assert!(namespaces.iter().all(|name| name.starts_with("net:[")), "{namespaces:?}");
+    let before: Vec<_> = namespaces.iter().map(|name| users(name)).collect();
+    assert!(before.iter().all(|users| !users.is_empty()), "{before:?}");
     child.kill().unwrap();
     child.wait_in_time("the process");
-    thread::sleep(Duration::from_millis(1000));
-    assert!(!namespaces.iter().any(|name| in_use(name)), "somebody still holds {namespaces:?}");
+    // The kernel gives the number of a namespace that is gone to the next one, which another test may make: asked is
+    // whether those who were in it are gone.
+    wait_until("the end of all in the two namespaces", || {
+        let mut both = namespaces.iter().zip(&before);
+        both.all(|(name, before)| !users(name).iter().any(|one| before.contains(one)))
+    });
 }
 
 #[test]
@@ -244,12 +249,18 @@ fn conversations_that_would_be_divided_are_named() {
     assert!(!text.contains("worker"), "{text}");
 }
 
-/// Whether any process is in this namespace.
-fn in_use(name: &str) -> bool {
+/// The threads in this namespace, each with the time of its start, so that another one of its number is not it.
+fn users(name: &str) -> Vec<(PathBuf, String)> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let threads = processes.filter_map(|process| std::fs::read_dir(process.path().join("task")).ok());
-    let links = threads
-        .flat_map(|threads| threads.flatten())
-        .filter_map(|one| std::fs::read_link(one.path().join("ns/net")).ok());
-    links.into_iter().any(|link| link.to_string_lossy() == name)
+    let threads = threads.flat_map(|threads| threads.flatten()).map(|thread| thread.path());
+    let inside =
+        threads.filter(|thread| std::fs::read_link(thread.join("ns/net")).is_ok_and(|link| link == Path::new(name)));
+    inside.filter_map(|thread| Some((thread.clone(), start(&thread)?))).collect()
+}
+
+/// `starttime` of proc_pid_stat(5): the 20th field after the name, which may itself contain spaces.
+fn start(thread: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(thread.join("stat")).ok()?;
+    Some(text.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned())
 }
