@@ -89,15 +89,7 @@ fn engine_says<'a>(packets: impl IntoIterator<Item = &'a [u8]>, checksum: Checks
 fn queue_says(case: &Case) -> Vec<u8> {
     let (mut queue, mut out, mut expected) = (Queue::default(), Vec::new(), 0);
     for (offset, bytes) in &case.segments {
-        let incoming = Incoming {
-            start: u64::from(*offset),
-            bytes,
-            length: bytes.len() as u64,
-            weak: false,
-            is_wrong: false,
-            timestamp_ns: 0,
-            number: 0,
-        };
+        let incoming = Incoming { start: u64::from(*offset), bytes, length: bytes.len() as u64, ..Incoming::default() };
         queue.insert(TcpPolicy::Linux, expected, &incoming, &mut |_, _| ());
         while let Some(piece) = queue.take(expected, u64::MAX, 0) {
             out.extend(&piece.data);

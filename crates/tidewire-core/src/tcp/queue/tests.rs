@@ -157,8 +157,7 @@ fn reverse_order_costs_no_more() {
         let mut queue = Queue::default();
         for start in (1..COUNT).rev() {
             let bytes = [start as u8];
-            let incoming =
-                Incoming { start, bytes: &bytes, length: 1, weak: false, is_wrong: false, timestamp_ns: 0, number: 0 };
+            let incoming = Incoming { start, bytes: &bytes, length: 1, ..Incoming::default() };
             queue.insert(policy, 0, &incoming, &mut |_, _| unreachable!());
             assert_eq!(queue.holes(), 1);
         }
@@ -177,7 +176,7 @@ fn reverse_order_costs_no_more() {
 fn lengths_without_bytes() {
     let mut queue = Queue::default();
     let insert = |queue: &mut Queue, start, length, bytes: &[u8]| {
-        let incoming = Incoming { start, bytes, length, weak: false, is_wrong: false, timestamp_ns: 0, number: 0 };
+        let incoming = Incoming { start, bytes, length, ..Incoming::default() };
         queue.insert(TcpPolicy::Linux, 0, &incoming, &mut |_, _| unreachable!())
     };
     insert(&mut queue, 10, 10, b"");

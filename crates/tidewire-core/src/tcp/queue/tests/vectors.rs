@@ -45,15 +45,7 @@ fn reassemble<'a>(policy: TcpPolicy, segments: impl IntoIterator<Item = (u64, &'
         out[start as usize - 1..][..bytes.len()].copy_from_slice(bytes);
     };
     for (start, bytes) in segments {
-        let incoming = Incoming {
-            start,
-            bytes,
-            length: bytes.len() as u64,
-            weak: false,
-            is_wrong: false,
-            timestamp_ns: 0,
-            number: 0,
-        };
+        let incoming = Incoming { start, bytes, length: bytes.len() as u64, ..Incoming::default() };
         queue.insert(policy, expected, &incoming, &mut |_, _| ());
         let limit = if policy.holds_until_acknowledged() { expected } else { u64::MAX };
         while let Some(piece) = queue.take(expected, limit, 0) {
