@@ -6,8 +6,8 @@ use std::{fmt, str::FromStr};
 /// Whose bytes win where TCP segments overlap.
 ///
 /// The policies beside `First` and `Last` are named after the host whose behaviour they describe. `Linux` is compared
-/// with a running kernel by the project's own tests; all others follow what Novak and Sturges published ("Target-Based
-/// TCP Stream Reassembly", 2007) and what Snort and Suricata made of it, and were not compared with hosts by us.
+/// with a running kernel by the project's own tests. All others are unverified: they follow what Novak and Sturges published
+/// ("Target-Based TCP Stream Reassembly", 2007), as Snort 3 and Suricata have it, and no such host was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum TcpPolicy {
@@ -31,23 +31,24 @@ pub enum TcpPolicy {
     /// Windows Vista and later after Novak and Sturges: what came first stays.
     Vista,
     /// Solaris after Novak and Sturges: the segment that ends later wins; of two with the same end the new one,
-    /// unless it begins later. It may replace bytes that are not yet acknowledged.
+    /// unless it begins later. It may replace bytes that are not yet acknowledged. (Snort lets the old one stay where
+    /// behind a hole the same segment comes again.)
     Solaris,
-    /// HP-UX 10: as BSD. Not checked against a host; Suricata says this, Snort says as Linux 2.6.
+    /// HP-UX 10: as BSD. Suricata says this, Snort says as Linux 2.6.
     Hpux10,
-    /// HP-UX 11: as Solaris. Not checked against a host.
+    /// HP-UX 11: as Solaris, and with the same exception in Snort.
     Hpux11,
-    /// IRIX: as BSD. Not checked against a host; Suricata says this, Snort says as Linux 2.6.
+    /// IRIX: as BSD. Suricata says this, Snort says as Linux 2.6.
     Irix,
-    /// Mac OS X: as BSD. Not checked against a host.
+    /// Mac OS X: as BSD.
     Macos,
 }
 
 /// Whose bytes win where IP fragments overlap.
 ///
-/// `Linux` is compared with a running kernel by the project's own tests; the others follow what Shankar and Paxson
-/// ("Active Mapping", 2003) and Novak ("Target-Based Fragmentation Reassembly", 2005) published, and were not compared
-/// with hosts by us.
+/// `Linux` is compared with a running kernel by the project's own tests. `Rfc5722` is what its standard asks for. The others
+/// are unverified: they follow what Shankar and Paxson ("Active Mapping", 2003) and Novak ("Target-Based Fragmentation
+/// Reassembly", 2005) published, as Snort 3 and Suricata have it, and no such host was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum DefragPolicy {
@@ -57,7 +58,8 @@ pub enum DefragPolicy {
     Last,
     /// BSD (Shankar and Paxson): the old byte stays unless the new fragment begins before the old one.
     Bsd,
-    /// BSD-right (Shankar and Paxson): the new byte wins unless the new fragment begins before the old one.
+    /// BSD-right (Shankar and Paxson): the new byte wins unless the new fragment begins before the old one. (In Snort it wins
+    /// where the new fragment ends later, or with the old one and begins no later; Suricata has no such policy.)
     BsdRight,
     /// Linux as it is now (checked against a running kernel): what lies inside of fragments that came in a row is
     /// ignored, any other overlap ends the datagram, and a later fragment begins a new one.
