@@ -222,7 +222,7 @@ anomalies! {
     OverlapConflict => "overlap_conflict",
     /// Payload beyond the receiver's window.
     OutOfWindow => "out_of_window",
-    /// A timestamp older than PAWS allows (RFC 7323 section 5).
+    /// A timestamp older than PAWS allows (RFC 7323 section 5), or (handshake) an echo of none that the other side sent.
     OldTimestamp => "old_timestamp",
     /// A reset inside the window but not at the next byte (RFC 5961 section 3): a host ignores it.
     BlindReset => "blind_reset",
@@ -240,7 +240,8 @@ anomalies! {
     DataBeyondFin => "data_beyond_fin",
     /// Packets after an accepted reset.
     AfterReset => "after_reset",
-    /// A TCP MD5 signature (RFC 2385) in a connection whose SYNs had none: a host drops the segment.
+    /// A TCP MD5 signature (RFC 2385) in a connection whose SYNs had none, or none where they had: a host drops the segment.
+    /// Or, at the end, one that the receiver did not take.
     UnexpectedSignature => "unexpected_signature",
     /// A reset that carries payload, which is no part of the stream (RFC 9293 section 3.5.3: diagnostic text).
     ResetData => "reset_data",
@@ -250,8 +251,8 @@ anomalies! {
     SimultaneousOpen => "simultaneous_open",
     /// Bytes were acknowledged that were never captured, or one more than that by a segment with payload.
     AckedUnseen => "acked_unseen",
-    /// Bytes were delivered that the receiver, though it was heard last, never acknowledged: noted at the stream's end. They
-    /// were on their way, or it dropped them.
+    /// Bytes were delivered that the receiver never acknowledged, though it was heard last, or had ended its own side, or drops
+    /// segments in silence whose signature is wrong: noted at the stream's end. They were on their way, or it dropped them.
     Unacknowledged => "unacknowledged",
     /// The stream was joined after its beginning.
     Midstream => "midstream",

@@ -104,6 +104,84 @@ fn an_older_segment_ends_no_handshake() {
     assert_eq!((sent(&told), told.anomalies[0].as_str()), ("", "old_timestamp"), "{told:?}");
 }
 
+fn echoing(segment: Seg, value: u32, echo: u32) -> Seg {
+    let options = [&[1, 1, 8, 10], &value.to_be_bytes()[..], &echo.to_be_bytes()].concat();
+    Seg { options, ..segment }
+}
+
+/// The handshake's last segment echoes a SYN-ACK's timestamp, not that of what the host said when it refused another.
+#[test]
+fn an_echo_of_no_syn_ack_ends_no_handshake() {
+    let [syn, answer, _] = handshake(C, S).try_into().expect("three segments");
+    let opened = [echoing(syn.clone(), 1000, 0), echoing(answer.clone(), 7000, 1000)];
+    let evil = |echo| echoing(client(0, "EVIL"), 1001, echo);
+    let good = |echo| echoing(client(0, "good"), 1001, echo);
+    let says = |acked, value| echoing(server(acked), value, 1000);
+    for echo in [1, 6999, 7001] {
+        let told = one_of(&config(), &[&opened[..], &[evil(echo), says(0, 7003), good(7000), says(4, 7004)]].concat());
+        assert_eq!((sent(&told), told.anomalies[0].as_str()), ("good", "old_timestamp"), "{echo}: {told:?}");
+        // What the host said when it refused that begins nothing, and its timestamp is no SYN-ACK's.
+        let told = one_of(&config(), &[&opened[..], &[evil(echo), says(0, 7003), evil(7003), says(0, 7003)]].concat());
+        assert_eq!((sent(&told), told.anomalies.len()), ("", 2), "{echo}: {told:?}");
+        // Another host takes it.
+        let told = one_of(&config(), &[&opened[..], &[evil(echo), says(4, 7003)]].concat());
+        assert_eq!((sent(&told), told.anomalies.len()), ("EVIL", 1), "{echo}: {told:?}");
+    }
+    // Of SYN-ACKs that came again each may be echoed, and what lies between; 0 is no echo.
+    let again = [&opened[..], &[echoing(answer.clone(), 7500, 1000)]].concat();
+    for echo in [7000, 7200, 7500, 0] {
+        let told = one_of(&config(), &[&again[..], &[good(echo), says(4, 7501)]].concat());
+        assert_eq!((sent(&told), told.anomalies.len()), ("good", 0), "{echo}: {told:?}");
+    }
+    let told = one_of(&config(), &[&again[..], &[evil(7501), says(0, 7501)]].concat());
+    assert_eq!((sent(&told), told.anomalies.len()), ("", 1), "{told:?}");
+    // What lies outside of the window ends no handshake, nor what does not acknowledge the answer: the next one is judged.
+    let bare = |at: u32, ack| Seg::new(true, C.wrapping_add(1 + at), ack, ACK, b"");
+    for refused in
+        [bare(u32::MAX - 7, S + 1), bare(100_000, S + 1), bare(0, S), Seg { flags: PSH, ..client(0, "EVIL") }]
+    {
+        let told = one_of(&config(), &[&opened[..], &[refused.clone(), evil(7003), says(0, 7003)]].concat());
+        assert_eq!(sent(&told), "", "{refused:?}: {told:?}");
+        assert!(told.anomalies.contains(&"old_timestamp".into()), "{refused:?}: {told:?}");
+    }
+    // Where timestamps were not agreed on, nobody looks at them.
+    let told = one_of(&config(), &[vec![syn, answer], vec![good(1), says(4, 7501)]].concat());
+    assert_eq!((sent(&told), told.anomalies.len()), ("good", 0), "{told:?}");
+}
+
+/// The key is not known: bytes wait for the receiver's word, and what has no signature is not looked at.
+#[test]
+fn of_a_signed_connection_the_receiver_says_what_is_right() {
+    let signed = |segment: Seg| Seg { options: [&[19, 18][..], &[7; 16], &[1, 1]].concat(), ..segment };
+    let open: Vec<Seg> = handshake(C, S).into_iter().map(signed).collect();
+    let told = one_of(&config(), &[&open[..], &[signed(client(0, "good")), signed(server(4))]].concat());
+    assert_eq!((sent(&told), told.anomalies.len()), ("good", 0), "{told:?}");
+    let told = one_of(&config(), &[&open[..], &[signed(client(0, "EVIL")), signed(server(0))]].concat());
+    assert_eq!((sent(&told), told.anomalies[0].as_str()), ("", "unexpected_signature"), "{told:?}");
+    // The receiver is not heard any more: it may have been silent about a wrong one.
+    let told = one_of(&config(), &[&open[..], &[signed(client(0, "good"))]].concat());
+    assert_eq!((sent(&told), told.anomalies[0].as_str()), ("good", "unacknowledged"), "{told:?}");
+    // Without a signature, a reset included.
+    let reset = Seg::new(true, C + 1, 0, RST, b"");
+    for evil in [client(0, "EVIL"), fin(0), reset] {
+        let more = [evil.clone(), signed(server(0)), signed(client(0, "good")), signed(server(4))];
+        let told = one_of(&config(), &[&open[..], &more].concat());
+        assert_eq!((sent(&told), told.state.as_str()), ("good", "established"), "{evil:?}: {told:?}");
+        assert_eq!(told.anomalies[0], "unexpected_signature");
+    }
+}
+
+/// The number after a host's FIN, which its next empty segment has, is not one more that it sent.
+#[test]
+fn beyond_a_fin_nothing_was_sent() {
+    let shut = Seg { flags: FIN | ACK, ..server(4) };
+    let says = |acked| Seg { seq: S + 2, ..server(acked) };
+    let evil = Seg { ack: S + 3, ..client(5, "EVIL") };
+    let told = one(&[client(0, "good"), shut, client(4, "!"), says(5), evil, says(5)]);
+    assert_eq!(sent(&told), "good!", "{told:?}");
+    assert!(told.anomalies.contains(&"acked_unseen".into()), "{told:?}");
+}
+
 /// RFC 5961 section 4: the host challenges a SYN, whether its side is still open or not.
 #[test]
 fn a_syn_behind_one_fin_begins_nothing() {
@@ -189,6 +267,10 @@ fn what_was_not_acknowledged_is_named_at_the_end() {
     // On its way, as far as can be told.
     let told = one(&[client(0, "good"), server(4), client(4, "late")]);
     assert_eq!((sent(&told), told.anomalies.len()), ("goodlate", 0));
+    // Behind the host's FIN it may have closed altogether.
+    let shut = Seg { flags: FIN | ACK, ..server(4) };
+    let told = one(&[client(0, "good"), shut, client(4, "late")]);
+    assert_eq!((sent(&told), told.anomalies.as_slice()), ("goodlate", &["unacknowledged".to_owned()][..]));
 }
 
 /// A host challenges twice a second at most: after one its silence confirms nothing.

@@ -141,6 +141,7 @@ fn signatures_are_agreed_on_with_the_syn() {
 
     let mut agreed: Vec<Seg> = handshake(C, S).into_iter().map(signed).collect();
     agreed.push(signed(data(0, "good", 0)));
+    agreed.push(signed(answer(4)));
     let (streams, _) = run(&config(), &agreed);
     assert_eq!((text(&streams[&1].bytes[0]), streams[&1].anomalies.len()), ("good", 0));
     let midway = [signed(data(0, "go", 0)), signed(data(2, "od", 0))];

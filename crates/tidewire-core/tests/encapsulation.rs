@@ -123,6 +123,30 @@ fn directions_may_differ() {
     }
 }
 
+/// Which of two link addresses is the receiver's is not known: that there were two is told, whichever came first. (Which
+/// address the answer comes from says nothing: behind a virtual router's it is another one.)
+#[test]
+fn a_first_frame_to_another_address_is_told_when_one_comes_to_the_right_one() {
+    let to_another = |mut frame: Vec<u8>| {
+        frame[5] = 9;
+        frame
+    };
+    let good = PLAIN(&udp(1000, b"good"));
+    let forged = to_another(PLAIN(&udp(1000, b"EVIL")));
+    for frames in [[forged.clone(), good.clone()], [good, forged]] {
+        assert_eq!(noted(&frames), [vec![("link_mismatch".to_owned(), 2)]]);
+    }
+    // A SYN, with the connection's number and with another one.
+    for forged in [C, C + 7000] {
+        let syn = to_another(PLAIN(&Seg::new(true, forged, 0, SYN, b"").bytes()));
+        let frames = [vec![syn], frames(&conversation(), |_, _| PLAIN)].concat();
+        let streams = told(&config(), &frames, 1);
+        let last = streams.values().last().expect("a stream");
+        assert_eq!(last.bytes[0], b"questionquestion", "{last:?}");
+        assert!(forged != C || last.anomalies.contains(&"link_mismatch".to_owned()), "{last:?}");
+    }
+}
+
 #[test]
 fn a_priority_tag_is_no_vlan() {
     let mixed = frames(&conversation(), |number, _| if number % 3 == 0 { PRIORITY } else { PLAIN });

@@ -13,6 +13,8 @@ use crate::{
 
 /// Datagrams within datagrams: a rebuilt one may hold a fragment again (of a tunnel), this many times.
 const NESTING_MAX: u32 = 4;
+/// IPv6's next header of hop-by-hop options.
+const HOP_BY_HOP: u8 = 0;
 
 impl<H: Handler> Engine<H> {
     /// Takes in a fragment.
@@ -88,12 +90,11 @@ impl<H: Handler> Engine<H> {
             checksum: rebuilt.checksum,
             ..*frame
         };
-        // What was rebuilt has no fragment header of its own left: another one is one too many (Linux: `ipv6_frag_rcv`).
+        // What was rebuilt has no fragment header of its own left: another one is one too many (Linux: `ipv6_frag_rcv`). Nor
+        // may hop-by-hop options come behind it, where they stand first now (RFC 8200 section 4.1).
         let is_outermost = decoded.ip_at == decoded.outer_ip_at;
-        if is_outermost
-            && decoded.ip_version == 6
-            && (decoded.doubts.has(Doubts::ATOMIC) || decoded.kind == Kind::Fragment)
-        {
+        let is_second = decoded.doubts.has(Doubts::ATOMIC) || decoded.kind == Kind::Fragment;
+        if is_outermost && decoded.ip_version == 6 && (is_second || rebuilt.proto == HOP_BY_HOP) {
             decoded.doubts |= Doubts::HEADER;
         }
         if decoded.kind == Kind::Fragment {

@@ -129,6 +129,8 @@ pub(crate) struct Extra {
     pub denied: [u64; 2],
     /// Internal offset up to which the side's own empty segments say that it has sent; 0: nothing that was not seen.
     pub claimed: [u64; 2],
+    /// Timestamps of the first and the last SYN-ACK, where they are not the last that the side sent at all.
+    pub answer_stamps: Option<(u32, u32)>,
     /// `keep_chunk` was called.
     pub keep: bool,
     /// What each of several applications has of the flow.
@@ -221,6 +223,7 @@ impl Default for Extra {
             believed: [0; 2],
             merged_end: [0; 2],
             denied: [0; 2],
+            answer_stamps: None,
             keep: false,
             branches: Vec::new(),
         }

@@ -213,7 +213,8 @@ impl<H: Handler> Core<H> {
     fn seen(&self, flow: &Flow, direction: Direction) -> i64 {
         let at = direction as usize;
         let me = &flow.halves[at];
-        let mut seen = me.next as i64;
+        // A FIN takes a number, too, which the side's next empty segment counts in.
+        let mut seen = me.next as i64 + i64::from(me.has(half::FIN));
         if let Some(extra) = &flow.extra {
             if me.has(half::QUEUED) {
                 seen = seen.max(extra.queue[at].end() as i64);
@@ -221,10 +222,10 @@ impl<H: Handler> Core<H> {
             seen = seen.max(extra.claimed[at] as i64);
             seen = seen.max(extra.lost[at].end().unwrap_or(0) as i64);
             for fin in [extra.fin_at[at], extra.fin_doubtful[at]].into_iter().filter(|fin| *fin != u64::MAX) {
-                seen = seen.max(fin as i64);
+                seen = seen.max(fin as i64 + 1);
             }
         }
-        seen + i64::from(me.has(half::FIN_SEEN | half::DOUBTFUL_FIN))
+        seen
     }
 
     /// Takes in payload (or a FIN) that is not simply the next.
@@ -237,7 +238,7 @@ impl<H: Handler> Core<H> {
         payload: Payload<'_>,
         ack: Ack,
     ) -> Fate {
-        if ack == Ack::Absent && !matches!(flow.state, TcpState::SynSent | TcpState::SynReceived) {
+        if ack == Ack::Absent && flow.state != TcpState::SynSent {
             self.odd(flow, AnomalyKind::NoAck);
             if !Self::never_acknowledges(flow, direction) {
                 return Fate::Ignored;
@@ -249,7 +250,7 @@ impl<H: Handler> Core<H> {
         let mut doubt = self.doubt(flow, direction, segment, ack);
         let may_be_believed = match doubt {
             Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen) => true,
-            Some(AnomalyKind::UnexpectedSignature) => payload.is_refused,
+            Some(AnomalyKind::UnexpectedSignature) => payload.is_refused || ack != Ack::Refused,
             _ => false,
         };
         let is_silent = payload.is_unconfirmed || payload.is_refused;
@@ -264,7 +265,7 @@ impl<H: Handler> Core<H> {
         }
         match doubt {
             // Noted before.
-            Some(AnomalyKind::UnexpectedSignature) if payload.is_refused => {
+            Some(AnomalyKind::UnexpectedSignature) if payload.is_refused || ack != Ack::Refused => {
                 self.note_unanswered(flow, direction, segment, false);
             }
             None | Some(AnomalyKind::AfterReset | AnomalyKind::UnexpectedSignature) => {}
@@ -376,18 +377,41 @@ impl<H: Handler> Core<H> {
         is_beside || Self::is_stale(flow, direction, segment)
     }
 
-    /// Whether the segment that is to end the handshake has an older timestamp than the SYN: a host drops it
-    /// (Linux: `tcp_check_req`), and waits on.
+    /// Whether the segment that is to end the handshake has an older timestamp than the SYN, or echoes one that no SYN-ACK
+    /// had (which Linux looks at since 6.15): a host drops it (Linux: `tcp_check_req`), and waits on.
     pub(super) fn ends_no_handshake(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
-        let me = &flow.halves[direction as usize];
-        let is_old = flow.state == TcpState::SynReceived
-            && me.flags & (half::SYN | half::TIMESTAMP) == half::SYN | half::TIMESTAMP
-            && segment.timestamp.is_some_and(|value| me.ts_recent != 0 && me.ts_recent.wrapping_sub(value) as i32 > 0)
-            && !Self::has_no_timestamps(flow);
-        if is_old {
+        const STAMPED: u16 = half::SYN | half::TIMESTAMP;
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        if flow.state != TcpState::SynReceived || me.flags & STAMPED != STAMPED || Self::has_no_timestamps(flow) {
+            return false;
+        }
+        let is_old =
+            segment.timestamp.is_some_and(|value| me.ts_recent != 0 && me.ts_recent.wrapping_sub(value) as i32 > 0);
+        // Where data on the SYN was taken, it is a connection already.
+        let is_open = peer.has(half::ACKED) && after(peer.ack, me.seq_of(flow.bias(direction)));
+        let is_client = direction == Direction::ClientToServer && peer.flags & STAMPED == STAMPED;
+        let echoes_nothing = is_client && !is_open && segment.echo != 0 && {
+            let sent = flow.extra.as_ref().and_then(|extra| extra.answer_stamps);
+            let (first, last) = sent.unwrap_or((peer.ts_recent, peer.ts_recent));
+            segment.echo.wrapping_sub(first) > last.wrapping_sub(first)
+        };
+        if is_old || echoes_nothing {
             self.odd(flow, AnomalyKind::OldTimestamp);
         }
-        is_old
+        is_old || echoes_nothing
+    }
+
+    /// Remembers the timestamps of the SYN-ACKs, where one comes again or the side's next segment has another: which of them
+    /// the handshake's last segment may echo. `again`: the value of another SYN-ACK.
+    pub(super) fn note_answer_stamps(flow: &mut Flow, direction: Direction, again: Option<u32>) {
+        const STAMPED: u16 = half::SYN | half::TIMESTAMP;
+        let me = &flow.halves[direction as usize];
+        if flow.state != TcpState::SynReceived || me.flags & STAMPED != STAMPED || !me.has(half::ACKED) {
+            return;
+        }
+        let value = me.ts_recent;
+        let (first, last) = flow.extra().answer_stamps.unwrap_or((value, value));
+        flow.extra().answer_stamps = Some((first, again.unwrap_or(last)));
     }
 
     /// Whether the SYNs did not agree on timestamps (RFC 7323 section 3.2): then hosts do not look at them.
@@ -409,7 +433,10 @@ impl<H: Handler> Core<H> {
                 me.flags |= half::TIMESTAMP;
             }
         } else if (me.ts_recent.wrapping_sub(value) as i32) <= 0 && me.offset_of(segment.seq) <= me.next as i64 {
-            me.ts_recent = value;
+            if me.ts_recent != value {
+                Self::note_answer_stamps(flow, direction, None);
+            }
+            flow.halves[direction as usize].ts_recent = value;
         }
     }
 
@@ -431,6 +458,8 @@ impl<H: Handler> Core<H> {
             Ack::Refused => return Some(AnomalyKind::UnexpectedSignature),
             Ack::Absent | Ack::Possible | Ack::Unseen => {}
         }
+        // The key is not known: the receiver, which has it, says by its acknowledgment whether a signature was right.
+        let is_signed = segment.signed && me.has(half::SIGNED);
         if Self::is_stale(flow, direction, segment)
             && me.offset_of(segment.seq) + i64::from(segment.length) > me.next as i64
         {
@@ -453,6 +482,9 @@ impl<H: Handler> Core<H> {
             let is_probe = segment.length <= 1 && peer.has(half::ZERO_WINDOW);
             return Some(if is_probe { AnomalyKind::ZeroWindowProbe } else { AnomalyKind::OutOfWindow });
         }
-        (ack == Ack::Unseen).then_some(AnomalyKind::AckedUnseen)
+        match is_signed {
+            true => Some(AnomalyKind::UnexpectedSignature),
+            false => (ack == Ack::Unseen).then_some(AnomalyKind::AckedUnseen),
+        }
     }
 }

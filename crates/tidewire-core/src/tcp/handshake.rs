@@ -21,6 +21,12 @@ impl<H: Handler> Core<H> {
         let first_byte = segment.seq.wrapping_add(1);
         if flow.halves[at].has(half::SYN) {
             let first = flow.halves[at].base_seq.wrapping_add(flow.bias(direction) as u32);
+            if first == first_byte
+                && segment.has(flag::ACK)
+                && let Some(value) = segment.timestamp
+            {
+                Self::note_answer_stamps(flow, direction, Some(value));
+            }
             if first != first_byte {
                 self.odd(flow, AnomalyKind::ChangedIsn);
                 if !self.begins_anew(flow, direction, segment) {
@@ -97,6 +103,12 @@ impl<H: Handler> Core<H> {
         }
         let me = &mut flow.halves[direction as usize];
         me.base_seq = segment.seq.wrapping_add(1).wrapping_sub(me.next as u32);
+        if let Some(value) = segment.timestamp.filter(|_| me.has(half::TIMESTAMP)) {
+            me.ts_recent = value;
+        }
+        if let Some(extra) = &mut flow.extra {
+            extra.answer_stamps = None;
+        }
         true
     }
 

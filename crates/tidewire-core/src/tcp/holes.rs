@@ -289,6 +289,9 @@ impl<H: Handler> Core<H> {
         if self.fin_of(flow, direction).is_some_and(|fin| (end as i64) > fin) {
             self.odd_once(flow, AnomalyKind::DataBeyondFin);
         }
+        if end > flow.halves[at].next && flow.halves[at].has(half::SIGNED) {
+            self.odd_once(flow, AnomalyKind::UnexpectedSignature);
+        }
         if let Some(extra) = &mut flow.extra {
             extra.queue[at].clear();
         }
@@ -311,12 +314,14 @@ impl<H: Handler> Core<H> {
     }
 
     /// Says at the end that the receiver did not acknowledge all that was delivered, though it had the last word, or there was
-    /// none to be had behind a reset: whatever made it drop a segment that looked right to us, there were two readings.
+    /// none to be had behind a reset or its FIN: whatever made it drop a segment that looked right to us, there were two readings.
     fn note_unacknowledged(&mut self, flow: &mut Flow, direction: Direction) {
         let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
         let (at, other) = (direction as usize, direction.opposite() as usize);
         // (Where the sender was heard last, its bytes may have been on their way.)
-        let is_last = peer.packets() > 0 && (flow.last_ns[other] > flow.last_ns[at] || flow.state == TcpState::Reset);
+        // Nor does anybody answer a wrong signature; and who has ended its own side may have closed it altogether.
+        let is_silent = flow.state == TcpState::Reset || me.has(half::SIGNED) || peer.has(half::FIN);
+        let is_last = peer.packets() > 0 && (flow.last_ns[other] > flow.last_ns[at] || is_silent);
         let is_heard = me.flags & (half::KNOWN | half::HELD) == half::KNOWN && is_last;
         if !is_heard || flow.state == TcpState::Stateless || (me.flags | peer.flags) & half::SHUNTED != 0 {
             return;

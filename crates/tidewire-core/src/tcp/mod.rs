@@ -104,6 +104,10 @@ impl<H: Handler> Core<H> {
                 return Fate::Ignored;
             }
         }
+        if !segment.signed && Self::expects_signatures(flow) {
+            self.odd(flow, AnomalyKind::UnexpectedSignature);
+            return Fate::Ignored;
+        }
         let is_signed = segment.unreadable || segment.signed && Self::expects_no_signature(flow);
         if is_signed {
             self.odd(flow, AnomalyKind::UnexpectedSignature);
@@ -176,10 +180,35 @@ impl<H: Handler> Core<H> {
         }
     }
 
+    /// Whether a server that has answered a SYN waits on for the handshake's last segment: after one of the client's that
+    /// lies outside of the window, or that does not acknowledge the answer (Linux: `tcp_check_req`); and as long as it says
+    /// nothing itself but that it refused one.
+    fn waits_on(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
+        const ANSWERED: u16 = half::SYN | half::ACKED;
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        let is_empty = segment.length == 0 && !segment.has(flag::FIN);
+        if direction == Direction::ServerToClient {
+            return is_empty && me.has(half::ACKED) && segment.ack == me.ack && segment.seq == me.next_seq();
+        }
+        if !me.has(half::SYN) || peer.flags & ANSWERED != ANSWERED {
+            return false;
+        }
+        let (start, first, edge) = (me.offset_of(segment.seq), me.offset_of(peer.ack), me.offset_of(peer.edge));
+        let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
+        let is_inside = start == first || end > first && start < edge || start == edge && end == edge;
+        !is_inside || !segment.has(flag::ACK) || peer.offset_of(segment.ack) < flow.bias(direction.opposite()) as i64
+    }
+
     /// Whether a host would drop a signed segment: signatures are agreed on with the SYN, and none had one.
     fn expects_no_signature(flow: &Flow) -> bool {
         let seen = flow.halves[0].flags | flow.halves[1].flags;
         seen & (half::SYN | half::SIGNED) == half::SYN
+    }
+
+    /// Whether a host would drop a segment without signature: both SYNs had one.
+    fn expects_signatures(flow: &Flow) -> bool {
+        const SIGNED: u16 = half::SYN | half::SIGNED;
+        flow.halves.iter().all(|half| half.flags & SIGNED == SIGNED)
     }
 
     /// What a direction counts from, when its SYN was not seen: its first packet's number, or what the other side
@@ -197,8 +226,10 @@ impl<H: Handler> Core<H> {
             peer.next = crate::flow::MIDSTREAM_START;
             peer.flags |= half::KNOWN | half::HELD;
         }
+        let waits_on = flow.state == TcpState::SynReceived && Self::waits_on(flow, direction, segment);
         match flow.state {
             TcpState::SynSent if direction == Direction::ServerToClient => flow.state = TcpState::Established,
+            TcpState::SynReceived if waits_on => {}
             TcpState::SynSent | TcpState::SynReceived if segment.length > 0 || segment.has(flag::ACK) => {
                 flow.state = TcpState::Established;
             }

@@ -72,7 +72,7 @@ impl<H: Handler> Core<H> {
             // A window that closes is noted on the long way.
             && window != 0
             // Behind a FIN the next number is another one.
-            && me.flags & (half::ZERO_WINDOW | half::FIN | READY) == READY
+            && me.flags & (half::ZERO_WINDOW | half::FIN | half::SIGNED | READY) == READY
             && peer.flags & (half::QUEUED | half::DOUBTFUL_FIN | READY) == READY
             // Acknowledges nothing that was not seen, and nothing older than what was acknowledged before.
             && sent.wrapping_sub(ack) as i32 >= 0

@@ -11,6 +11,8 @@ pub(crate) struct Segment {
     pub length: u32,
     /// Timestamp value (RFC 7323), where the option is present.
     pub timestamp: Option<u32>,
+    /// The timestamp that it echoes; 0: none.
+    pub echo: u32,
     /// Window scale of a SYN (RFC 7323 section 2.3: at most 14), where the option is present.
     pub scale: Option<u8>,
     /// Whether a SYN announces a largest segment that fits into no frame of usual size.
@@ -31,10 +33,12 @@ impl Segment {
         let fixed: &[u8; 20] = header.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
         let header_bytes = usize::from(fixed[12] >> 4) * 4;
-        let timestamp = match header.get(20..32) {
+        let stamps = match header.get(20..32) {
             // NOP NOP timestamps: how nearly every stack lays them out (RFC 7323 appendix A).
-            Some(&[1, 1, 8, 10, a, b, c, d, ..]) if header_bytes == 32 => Some(u32::from_be_bytes([a, b, c, d])),
-            _ if header_bytes > 20 => header.get(20..header_bytes.min(header.len())).and_then(timestamp),
+            Some(&[1, 1, 8, 10, a, b, c, d, e, f, g, h]) if header_bytes == 32 => {
+                Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
+            }
+            _ if header_bytes > 20 => header.get(20..header_bytes.min(header.len())).and_then(timestamps),
             _ => None,
         };
         // No option of usual form is long enough.
@@ -48,7 +52,8 @@ impl Segment {
             window: u16::from_be_bytes([fixed[14], fixed[15]]),
             flags: fixed[13],
             length: decoded.payload_bytes,
-            timestamp,
+            timestamp: stamps.map(|stamps| stamps.0),
+            echo: stamps.map_or(0, |stamps| stamps.1),
             scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
             large_frames: fixed[13] & flag::SYN != 0 && mss(header, header_bytes).is_some_and(|mss| mss > MSS_USUAL),
             urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
@@ -82,13 +87,13 @@ fn option<T>(mut options: &[u8], mut found: impl FnMut(u8, &[u8]) -> Option<T>) 
     None
 }
 
-/// Of several timestamps the last one counts (Linux: `tcp_parse_options`).
+/// Value and echo. Of several timestamps the last one counts (Linux: `tcp_parse_options`).
 #[cold]
-fn timestamp(options: &[u8]) -> Option<u32> {
+fn timestamps(options: &[u8]) -> Option<(u32, u32)> {
     let mut last = None;
     option(options, |kind, body| -> Option<()> {
-        if let (8, &[a, b, c, d, _, _, _, _]) = (kind, body) {
-            last = Some(u32::from_be_bytes([a, b, c, d]));
+        if let (8, &[a, b, c, d, e, f, g, h]) = (kind, body) {
+            last = Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])));
         }
         None
     });
