@@ -2,7 +2,11 @@
 
 use std::net::IpAddr;
 
-use super::script::{Opt, Segment, Sum, Wrap, byte};
+use super::{
+    md5::md5,
+    player::KEY,
+    script::{Opt, Segment, Sum, Wrap, byte},
+};
 use crate::craft::{ETHERNET_BYTES, Ip, SYN, Tcp, fold, packet, pseudo_sum, sum, tcp_segment};
 
 const TCP: u8 = 6;
@@ -26,7 +30,7 @@ pub struct Connection {
     pub id: u32,
 }
 
-fn options(options: &[Opt], echo: u32) -> Vec<u8> {
+fn options(options: &[Opt], echo: u32, is_padded: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     for option in options {
         match option {
@@ -38,6 +42,10 @@ fn options(options: &[Opt], echo: u32) -> Vec<u8> {
             }
             Opt::Scale(shift) => bytes.extend([3, 3, *shift]),
             Opt::SackOk => bytes.extend([4, 2]),
+            Opt::Sign(_) => {
+                bytes.extend([19, 18]);
+                bytes.extend([0; 16]);
+            }
             Opt::Stamp(value, given) => {
                 bytes.extend([8, 10]);
                 bytes.extend(value.to_be_bytes());
@@ -50,7 +58,9 @@ fn options(options: &[Opt], echo: u32) -> Vec<u8> {
         }
     }
     bytes.truncate(40);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    if is_padded {
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+    }
     bytes
 }
 
@@ -67,13 +77,17 @@ impl Connection {
             flags: segment.flags,
             window: segment.window,
             urgent: segment.urgent,
-            options: options(&segment.options, self.host_stamp),
+            options: options(&segment.options, self.host_stamp, true),
             bad_checksum: false,
         };
         // A SYN's payload begins behind it.
         let first = segment.at + i64::from(segment.flags & SYN != 0);
         let payload: Vec<u8> = (0..i64::from(segment.length)).map(|at| byte(segment.version, first + at)).collect();
         let mut bytes = tcp_segment(ip, &tcp, &payload);
+        if let Some(at) = segment.options.iter().position(|option| matches!(option, Opt::Sign(_))) {
+            let before = options(&segment.options[..at], 0, false).len();
+            sign(ip, &mut bytes, 20 + before, segment.options[at] == Opt::Sign(true));
+        }
         if let Some(words) = segment.words {
             bytes[12] = words << 4;
             checksum(ip, &mut bytes);
@@ -192,6 +206,30 @@ fn set_class(packet: &mut [u8], class: u8, bad_checksum: bool) {
     packet[10..12].fill(0);
     let right = fold(sum(&packet[..header], 0)) ^ if bad_checksum { 0x5555 } else { 0 };
     packet[10..12].copy_from_slice(&right.to_be_bytes());
+}
+
+/// Writes the signature into the option that begins at `at`, if there was room for it, and the checksum (RFC 2385).
+fn sign(ip: &Ip, bytes: &mut [u8], at: usize, is_right: bool) {
+    let header = usize::from(bytes[12] >> 4) * 4;
+    if at + 18 > header {
+        return;
+    }
+    let length = bytes.len() as u16;
+    let pseudo: Vec<u8> = match (ip.source, ip.destination) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            [&from.octets()[..], &to.octets(), &[0, TCP], &length.to_be_bytes()].concat()
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            [&from.octets()[..], &to.octets(), &u32::from(length).to_be_bytes(), &[0, 0, 0, TCP]].concat()
+        }
+        _ => return,
+    };
+    let mut fixed = bytes[..20].to_vec();
+    fixed[16..18].fill(0);
+    let mut digest = md5(&[&pseudo[..], &fixed, &bytes[header..], KEY].concat());
+    digest[0] ^= u8::from(!is_right);
+    bytes[at + 2..at + 18].copy_from_slice(&digest);
+    checksum(ip, bytes);
 }
 
 /// Writes the right checksum into a segment.

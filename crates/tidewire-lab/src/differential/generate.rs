@@ -1,7 +1,7 @@
 //! Random scripts: a plain connection with a few odd things in it, or nothing but odd things.
 
 use super::{
-    odd,
+    network, odd,
     script::{Listener, Opt, Script, Segment, Step},
 };
 use crate::{
@@ -51,7 +51,7 @@ impl Generator {
     /// The next script.
     pub fn script(&mut self) -> Script {
         let listener = match self.below(10) {
-            0 => Listener::Small,
+            0 => self.pick(&[Listener::Small, Listener::Small, Listener::Signed]),
             1 => Listener::FastOpen,
             2 | 3 => Listener::UrgentOut,
             _ => Listener::Inline,
@@ -67,7 +67,22 @@ impl Generator {
         } else {
             self.realistic(&mut script);
         }
+        if listener == Listener::Signed {
+            self.sign(&mut script);
+        }
         script
+    }
+
+    /// Signs most segments; some have a wrong signature, or none.
+    fn sign(&mut self, script: &mut Script) {
+        for step in &mut script.steps {
+            let Step::Send(segment) = step else { continue };
+            match self.below(12) {
+                0 => {}
+                1 => segment.options.insert(0, Opt::Sign(false)),
+                _ => segment.options.insert(0, Opt::Sign(true)),
+            }
+        }
     }
 
     /// A handshake, data up to a FIN, and odd things between.
@@ -102,7 +117,8 @@ impl Generator {
                 script.steps.push(Step::Wait(wait));
             }
             if self.once_in(12) {
-                script.steps.push(self.pick(&[Step::Read, Step::Write(20), Step::Write(2000), Step::Shutdown]));
+                let host = [Step::Read, Step::Write(20), Step::Write(2000), Step::Shutdown, Step::Close];
+                script.steps.push(self.pick(&host));
             }
         }
         self.oddities(script, &mut agreed, &places, pieces as usize);
@@ -177,9 +193,18 @@ impl Generator {
         } else if self.once_in(30) {
             syn.length = 1 + self.below(8) as u16;
         }
-        let options = self.stamped(agreed);
-        script.steps.extend([Step::Send(syn), Step::Answer]);
-        script.steps.push(Step::Send(Segment { options, ..Segment::new(agreed.next, ACK, 0) }));
+        let mut last = Segment { options: self.stamped(agreed), ..Segment::new(agreed.next, ACK, 0) };
+        if self.network && self.once_in(12) {
+            // The first that is seen of the connection came another way.
+            let mut first = syn.clone();
+            first.at += self.pick(&[0, 0, 50, -70_000]);
+            first.wraps.push(network::wrap(self));
+            script.steps.push(Step::Send(first));
+        }
+        if self.network && self.once_in(12) {
+            last.wraps.push(network::wrap(self));
+        }
+        script.steps.extend([Step::Send(syn), Step::Answer, Step::Send(last)]);
     }
 
     pub(super) fn syn_options(&mut self, stamp: Option<u32>) -> Vec<Opt> {
@@ -213,6 +238,7 @@ impl Generator {
                     Step::Write(5),
                     Step::Shutdown,
                     Step::Read,
+                    Step::Close,
                     Step::Wait(3),
                     Step::Answer,
                 ])),

@@ -74,7 +74,13 @@ impl Handler for Collector {
 
     fn close(&mut self, stream: &mut Stream<'_, ()>, _reason: EndReason) {
         let kinds: Vec<AnomalyKind> = stream.anomalies().iter().map(|anomaly| anomaly.kind).collect();
+        let (_, direction) = self.of(stream);
+        // What became of bytes that nobody ever answered is not known, which the stream's figures say.
+        let is_unanswered = stream.stats(direction.opposite()).packets == 0;
         let (found, _) = self.of(stream);
+        if is_unanswered {
+            found.kinds.insert("unanswered");
+        }
         // A second one says that it depends on when the application reads.
         if kinds.iter().filter(|kind| **kind == AnomalyKind::Urgent).count() > 1 {
             found.kinds.insert("urgent twice");

@@ -8,6 +8,7 @@
 pub mod frames;
 pub mod generate;
 pub mod judge;
+mod md5;
 pub mod minimize;
 mod network;
 mod odd;

@@ -19,24 +19,29 @@ pub fn steps(make: &mut Generator, agreed: &mut Agreed) -> Vec<Step> {
         segment.flags |= FIN;
     }
     for _ in 0..1 + make.below(2) {
-        let wrap = match make.below(12) {
-            0 | 1 => ipv4_options(make),
-            2..=4 => extension(make),
-            5..=7 => fragments(make),
-            8 => Wrap::Mac(make.pick(&[
-                [2, 0, 0, 0, 0, 3],
-                [0xff; 6],
-                [1, 0, 0x5e, 0, 0, 1],
-                [0x33, 0x33, 0, 0, 0, 1],
-                [0; 6],
-            ])),
-            9 => make.pick(&[Wrap::Snap, Wrap::Vlan(0), Wrap::Vlan(5), Wrap::Vlan(0xe000)]),
-            10 => make.pick(&[Wrap::Trailer(4), Wrap::Trailer(40), Wrap::Cut(1), Wrap::Cut(9), Wrap::BadSum]),
-            _ => make.pick(&[Wrap::Ttl(0), Wrap::Ttl(1), Wrap::Tos(1), Wrap::Tos(3), Wrap::Tos(0xff)]),
-        };
+        let wrap = wrap(make);
         segment.wraps.push(wrap);
     }
     vec![Step::Send(segment)]
+}
+
+/// Something odd around a segment.
+pub fn wrap(make: &mut Generator) -> Wrap {
+    match make.below(12) {
+        0 | 1 => ipv4_options(make),
+        2..=4 => extension(make),
+        5..=7 => fragments(make),
+        8 => Wrap::Mac(make.pick(&[
+            [2, 0, 0, 0, 0, 3],
+            [0xff; 6],
+            [1, 0, 0x5e, 0, 0, 1],
+            [0x33, 0x33, 0, 0, 0, 1],
+            [0; 6],
+        ])),
+        9 => make.pick(&[Wrap::Snap, Wrap::Vlan(0), Wrap::Vlan(5), Wrap::Vlan(0xe000)]),
+        10 => make.pick(&[Wrap::Trailer(4), Wrap::Trailer(40), Wrap::Cut(1), Wrap::Cut(9), Wrap::BadSum]),
+        _ => make.pick(&[Wrap::Ttl(0), Wrap::Ttl(1), Wrap::Tos(1), Wrap::Tos(3), Wrap::Tos(0xff)]),
+    }
 }
 
 fn ipv4_options(make: &mut Generator) -> Wrap {

@@ -150,7 +150,7 @@ pub fn steps(make: &mut Generator, agreed: &mut Agreed, listener: Listener) -> V
     let length = 1 + make.below(10) as u16;
     let mut segment = make.plain(agreed, ACK | PSH, length);
     segment.version = version(make);
-    match make.below(20) {
+    match make.below(21) {
         0..=5 => {
             // What comes next, with one field otherwise.
             vary(make, agreed, &mut segment);
@@ -201,6 +201,17 @@ pub fn steps(make: &mut Generator, agreed: &mut Agreed, listener: Listener) -> V
                 steps.push(Step::Send(ack));
             }
             if make.once_in(2) {
+                steps.extend(syn_again(make, agreed));
+            }
+            steps
+        }
+        19 => {
+            // What comes then is answered with a reset, at the latest behind the next data.
+            let mut steps = vec![make.pick(&[Step::Close, Step::Close, Step::Abort])];
+            if make.once_in(2) {
+                steps.push(Step::Send(Segment { length: 0, flags: ACK, ..segment }));
+            }
+            if make.once_in(3) {
                 steps.extend(syn_again(make, agreed));
             }
             steps

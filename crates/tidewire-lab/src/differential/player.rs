@@ -20,7 +20,14 @@ use crate::{
 
 /// The first listener's port; the others follow.
 pub const PORT: u16 = 7100;
-/// Client ports of one address.
+/// Clients before an address comes again: each has its own, because fragments, cached metrics and rates are kept by address.
+const CLIENTS: u64 = 1 << 22;
+/// The first client's address, and how many of its bits are those of every client.
+const FIRST: [(IpAddr, u8); 2] =
+    [(IpAddr::V4(Ipv4Addr::new(10, 128, 0, 0)), 9), (IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 0)), 32)];
+/// What segments are signed with.
+pub const KEY: &[u8] = b"tidewire";
+/// Client ports.
 const PORTS: u64 = 50_000;
 const FIRST_PORT: u64 = 10_000;
 /// A SYN-ACK is waited for so long.
@@ -72,10 +79,10 @@ struct Running<'s> {
 }
 
 fn client(number: u64, is_ipv6: bool) -> (IpAddr, u16) {
-    let (address, port) = ((number / PORTS) as u16, (FIRST_PORT + number % PORTS) as u16);
-    let address = match is_ipv6 {
-        true => Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, address.max(1)).into(),
-        false => Ipv4Addr::from_bits(0x0a4e_0100 + u32::from(address)).into(),
+    let (low, port) = ((number % CLIENTS) as u32, (FIRST_PORT + number % PORTS) as u16);
+    let address = match FIRST[usize::from(is_ipv6)].0 {
+        IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + 1 + u128::from(low)).into(),
+        IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + 1 + low).into(),
     };
     (address, port)
 }
@@ -95,7 +102,7 @@ fn prepare(network: &Network) -> io::Result<()> {
             ("net/ipv4/tcp_fastopen", "514"),
             ("net/ipv4/tcp_max_tw_buckets", "1000000"),
         ];
-        let commands = ["route add 10.78.0.0/16 via 10.77.0.66 dev tw1", "-6 route add fd78::/32 via fd77::66 dev tw1"];
+        let commands = ["route add 10.128.0.0/9 via 10.77.0.66 dev tw1", "-6 route add fd78::/32 via fd77::66 dev tw1"];
         configure(&settings, &commands)
     })
 }
@@ -116,6 +123,11 @@ impl<'a> Player<'a> {
                         urgent_inline: kind != Listener::UrgentOut,
                         receive_bytes: if kind == Listener::Small { SMALL_BYTES } else { 0 },
                         fast_open: kind == Listener::FastOpen,
+                        signed: (kind == Listener::Signed).then(|| listen::Signed {
+                            from: FIRST[usize::from(is_ipv6)].0,
+                            bits: FIRST[usize::from(is_ipv6)].1,
+                            key: KEY,
+                        }),
                     };
                     let socket = listen::apply(OwnedFd::from(listener), &settings)?;
                     Ok(TcpListener::from(socket))
@@ -151,7 +163,7 @@ impl<'s> Batch<'_, '_, 's> {
         let now = Instant::now();
         for script in scripts {
             let client = client(self.player.number, script.is_ipv6);
-            self.player.number = (self.player.number + 1) % (PORTS << 16);
+            self.player.number += 1;
             let kind = Listener::ALL.iter().position(|one| *one == script.listener).unwrap_or(0) as u16;
             let host = (host(script.is_ipv6), PORT + kind);
             self.index.insert(client, self.running.len());
@@ -247,6 +259,21 @@ impl<'s> Batch<'_, '_, 's> {
                 }
                 self.drain()?;
             }
+            Step::Close | Step::Abort => {
+                self.accept()?;
+                let running = &mut self.running[at];
+                running.read();
+                let stream = running.streams.last_mut().and_then(Option::take);
+                match &script.steps[running.next] {
+                    Step::Abort => {
+                        if let Some(stream) = stream {
+                            drop(tidewire_capture::sys::net::reset_on_close(OwnedFd::from(stream))?);
+                        }
+                    }
+                    _ => drop(stream),
+                }
+                self.drain()?;
+            }
             Step::Shutdown => {
                 self.accept()?;
                 if let Some(Some(stream)) = self.running[at].streams.last_mut() {
@@ -335,6 +362,22 @@ impl Running<'_> {
                     _ => break,
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// Fragments of two scripts from one address would be put together.
+    #[test]
+    fn every_client_has_an_address_of_its_own() {
+        for is_ipv6 in [false, true] {
+            let all: HashSet<IpAddr> = (0..100_000).map(|number| client(number, is_ipv6).0).collect();
+            assert_eq!(all.len(), 100_000);
         }
     }
 }

@@ -13,11 +13,13 @@ pub enum Listener {
     Small,
     /// Data on a SYN is taken without a cookie (TCP Fast Open, RFC 7413).
     FastOpen,
+    /// Segments without a right MD5 signature (RFC 2385) are dropped.
+    Signed,
 }
 
 impl Listener {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Inline, Self::UrgentOut, Self::Small, Self::FastOpen];
+    pub const ALL: [Self; 5] = [Self::Inline, Self::UrgentOut, Self::Small, Self::FastOpen, Self::Signed];
 
     /// The name in a script's text.
     #[must_use]
@@ -27,6 +29,7 @@ impl Listener {
             Self::UrgentOut => "urgent-out",
             Self::Small => "small",
             Self::FastOpen => "fast-open",
+            Self::Signed => "signed",
         }
     }
 }
@@ -46,6 +49,8 @@ pub enum Opt {
     SackOk,
     /// A timestamp's value, and the echo: `None` repeats the host's last value.
     Stamp(u32, Option<u32>),
+    /// An MD5 signature, right or not.
+    Sign(bool),
     /// Any kind with a stated length and these bytes.
     Raw(u8, u8, Vec<u8>),
 }
@@ -154,6 +159,10 @@ pub enum Step {
     Write(u16),
     /// It ends its direction.
     Shutdown,
+    /// It reads all there is and closes.
+    Close,
+    /// It reads all there is and resets the connection.
+    Abort,
 }
 
 /// A script.

@@ -26,6 +26,8 @@ impl fmt::Display for Script {
                 Step::Read => writeln!(f, "read")?,
                 Step::Write(bytes) => writeln!(f, "write {bytes}")?,
                 Step::Shutdown => writeln!(f, "shutdown")?,
+                Step::Close => writeln!(f, "close")?,
+                Step::Abort => writeln!(f, "abort")?,
             }
         }
         Ok(())
@@ -53,6 +55,8 @@ impl fmt::Display for Opt {
             Self::SackOk => write!(f, "sack"),
             Self::Stamp(value, None) => write!(f, "ts:{value}"),
             Self::Stamp(value, Some(echo)) => write!(f, "ts:{value}:{echo}"),
+            Self::Sign(true) => write!(f, "sign"),
+            Self::Sign(false) => write!(f, "sign:wrong"),
             Self::Raw(kind, length, body) => write!(f, "raw:{kind}:{length}:{}", hex(body)),
         }
     }
@@ -132,6 +136,8 @@ fn option(text: &str) -> Result<Opt, String> {
         ["mss", mss] => Opt::Mss(number(mss)?),
         ["scale", shift] => Opt::Scale(number(shift)?),
         ["sack"] => Opt::SackOk,
+        ["sign"] => Opt::Sign(true),
+        ["sign", "wrong"] => Opt::Sign(false),
         ["ts", value] => Opt::Stamp(number(value)?, None),
         ["ts", value, echo] => Opt::Stamp(number(value)?, Some(number(echo)?)),
         ["raw", kind, length, body] => Opt::Raw(number(kind)?, number(length)?, unhex(body)?),
@@ -215,6 +221,8 @@ impl std::str::FromStr for Script {
                 ("answer", None) => Step::Answer,
                 ("read", None) => Step::Read,
                 ("shutdown", None) => Step::Shutdown,
+                ("close", None) => Step::Close,
+                ("abort", None) => Step::Abort,
                 ("wait", Some(ms)) => Step::Wait(number(ms)?),
                 ("write", Some(bytes)) => Step::Write(number(bytes)?),
                 _ => return Err(format!("'{line}' is no step")),

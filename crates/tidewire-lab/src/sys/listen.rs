@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    mem::size_of,
+    net::IpAddr,
     os::fd::{AsRawFd, OwnedFd},
 };
 
@@ -15,6 +15,39 @@ pub struct Settings {
     pub receive_bytes: i32,
     /// Data on a SYN is taken (`TCP_FASTOPEN`).
     pub fast_open: bool,
+    /// Segments have to be signed (`TCP_MD5SIG_EXT`). A kernel that has no signatures goes on without.
+    pub signed: Option<Signed>,
+}
+
+/// Whose segments have to be signed, and with what.
+#[derive(Clone, Copy, Debug)]
+pub struct Signed {
+    /// An address of theirs.
+    pub from: IpAddr,
+    /// How many of its first bits all of them have.
+    pub bits: u8,
+    /// At most 80 bytes.
+    pub key: &'static [u8],
+}
+
+/// `struct tcp_md5sig` (linux/tcp.h): address, flags, length of the prefix, length of the key, interface, key.
+fn signature(signed: &Signed) -> [u8; 216] {
+    const PREFIX: u8 = 1;
+    let mut bytes = [0; 216];
+    match signed.from {
+        IpAddr::V4(address) => {
+            bytes[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+            bytes[4..8].copy_from_slice(&address.octets());
+        }
+        IpAddr::V6(address) => {
+            bytes[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+            bytes[8..24].copy_from_slice(&address.octets());
+        }
+    }
+    (bytes[128], bytes[129]) = (PREFIX, signed.bits);
+    bytes[130..132].copy_from_slice(&(signed.key.len() as u16).to_ne_bytes());
+    bytes[136..136 + signed.key.len()].copy_from_slice(signed.key);
+    bytes
 }
 
 /// Connections that wait to be accepted.
@@ -25,14 +58,15 @@ const BACKLOG: i32 = 100_000;
 /// # Errors
 /// What the kernel says.
 pub fn apply(socket: OwnedFd, settings: &Settings) -> io::Result<OwnedFd> {
-    let set = |level, name, value: i32| {
-        let length = size_of::<i32>() as libc::socklen_t;
-        // SAFETY: the pointer is to an integer of the length given, which lives throughout the call.
-        match unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) } {
+    let set_bytes = |level, name, value: &[u8]| {
+        let length = value.len() as libc::socklen_t;
+        // SAFETY: the pointer is to bytes of the length given, which live throughout the call.
+        match unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), length) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     };
+    let set = |level, name, value: i32| set_bytes(level, name, &value.to_ne_bytes());
     if settings.urgent_inline {
         set(libc::SOL_SOCKET, libc::SO_OOBINLINE, 1)?;
     }
@@ -41,6 +75,13 @@ pub fn apply(socket: OwnedFd, settings: &Settings) -> io::Result<OwnedFd> {
     }
     if settings.fast_open {
         set(libc::IPPROTO_TCP, libc::TCP_FASTOPEN, BACKLOG)?;
+    }
+    if let Some(signed) = &settings.signed {
+        const TCP_MD5SIG_EXT: libc::c_int = 32;
+        match set_bytes(libc::IPPROTO_TCP, TCP_MD5SIG_EXT, &signature(signed)) {
+            Err(error) if error.raw_os_error() != Some(libc::ENOPROTOOPT) => return Err(error),
+            _ => {}
+        }
     }
     // SAFETY: takes no pointer; to listen once more changes the backlog alone.
     match unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } {
