@@ -108,8 +108,10 @@ impl Block {
 
 /// Where frames come from, a block at a time.
 pub trait Source: Send {
-    /// Replaces what is in `block` by the next frames, in order; at least one where it returns true, and false at the
-    /// end. `block` may be another one each time: several workers share full blocks while the next is being filled.
+    /// Replaces what is in `block` by the next frames, in order; false at the end. Where much was read and held no frame (a
+    /// filter wants none of it), or no more came of one that has begun, it returns true with an empty block, so that the
+    /// caller can end the reading. `block` may be another one each time: several workers share full blocks while the next
+    /// is being filled.
     ///
     /// # Errors
     /// Each problem is returned once, after every frame before it was delivered; `block` is then empty. A call after

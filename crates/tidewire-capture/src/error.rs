@@ -1,4 +1,6 @@
-use std::{fmt, io, path::PathBuf};
+use std::{borrow::Cow, fmt, io, path::PathBuf};
+
+use rustix::io::Errno;
 
 use crate::remedy::remedy;
 
@@ -39,7 +41,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The environment's: the file is there but cannot be opened.
-    #[error("{}: cannot be opened: {source}; check its permissions", path.display())]
+    #[error("{}: cannot be opened: {source}{}", path.display(), open_hint(source))]
     Open {
         /// The name given.
         path: PathBuf,
@@ -88,7 +90,7 @@ pub enum Error {
     #[error("{0}; everything before it was processed")]
     Damaged(Damage),
     /// The caller's: the filter expression is not valid, or not for this link type.
-    #[error("filter \"{expression}\" cannot be used on link type {link}: {message}")]
+    #[error("filter \"{}\" cannot be used on link type {link}: {message}", beginning(expression))]
     Filter {
         /// The expression.
         expression: String,
@@ -146,6 +148,23 @@ pub enum Error {
     #[cfg(feature = "live")]
     #[error("{0}")]
     Steering(#[from] tidewire_steer::Error),
+}
+
+/// The first 200 characters of a long text, which says enough of an expression that a program made.
+fn beginning(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(200) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// What to do about a file that cannot be opened.
+fn open_hint(error: &io::Error) -> &'static str {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::ACCESS | Errno::PERM) => "; check its permissions",
+        Some(Errno::MFILE) => "; allow this process more open files (ulimit -n)",
+        _ => "",
+    }
 }
 
 /// Several things need, one thing needs.

@@ -58,9 +58,10 @@ impl<S: Source> Source for Filtered<S> {
     /// As the source's own. An expression that has no meaning for a link type is an error, after the frames before;
     /// nothing comes after it.
     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
-        while !self.ended && self.source.fill(block)? {
+        if !self.ended && self.source.fill(block)? {
             self.select(block);
-            if !block.frames.is_empty() {
+            // After a failure the frames before it, if there are any.
+            if !self.ended || !block.frames.is_empty() {
                 return Ok(true);
             }
         }

@@ -131,6 +131,8 @@ impl Merge {
         active.next = 0;
         let more = loop {
             match active.reader.fill(&mut active.block) {
+                // Without its next frame an input has no place in the order.
+                Ok(true) if active.block.frames.is_empty() => {}
                 Ok(more) => break more,
                 Err(error) => self.problems.push_back(error),
             }

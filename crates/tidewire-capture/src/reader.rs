@@ -18,6 +18,9 @@ use std::{
 };
 use tidewire_core::Frame;
 
+/// How long the rest of a record is waited for before [`Source::fill`] comes back without it.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// One capture: a file, standard input or any stream of bytes, its format and compression recognised by content.
 ///
 /// Bytes are read straight into the caller's block and never copied, except for the record at the end of a block
@@ -180,13 +183,23 @@ impl Source for Reader {
             block.begin(&self.rest, self.piece_bytes);
             self.rest.clear();
         }
+        let mut was_waited_for = true;
         while !self.ended {
-            if std::mem::take(&mut self.rest_is_new) || self.read_piece(block) {
+            let begun = self.offset;
+            let comes = std::mem::take(&mut was_waited_for) || self.rest_is_new || self.stream.wait(PATIENCE);
+            if !comes {
+                // The rest of a record may never come.
+            } else if std::mem::take(&mut self.rest_is_new) || self.read_piece(block) {
                 self.walk(block);
             } else {
                 self.end(block);
             }
             if !block.frames.is_empty() {
+                return Ok(true);
+            }
+            if !self.ended && (!comes || self.offset > begun) {
+                self.rest.extend_from_slice(block.bytes());
+                block.clear();
                 return Ok(true);
             }
         }

@@ -79,6 +79,21 @@ fn filtered_sources_count_what_they_drop() {
     assert_eq!(source.dropped_bytes(), 60 * source.dropped_packets());
 }
 
+/// Who reads can end it although nothing is wanted.
+#[test]
+fn a_filter_that_wants_nothing_comes_back_after_each_block() {
+    let packets = packets();
+    let (file, _) = pcap(FORMS[0], Order { big_endian: false }, 1, &packets);
+    let filter = Filter::new("less 1").unwrap();
+    let mut source = Filtered::new(Reader::from_stream("test", Cursor::new(file)).unwrap(), filter);
+    let (mut block, mut blocks) = (tidewire_capture::Block::new(), 0);
+    while tidewire_capture::Source::fill(&mut source, &mut block).unwrap() {
+        assert!(block.batch().frames.is_empty());
+        blocks += 1;
+    }
+    assert!(blocks > 1 && source.dropped_packets() as usize == packets.len(), "{blocks}");
+}
+
 #[test]
 fn an_expression_without_meaning_for_the_input_ends_it() {
     let (file, _) = pcap(FORMS[0], Order { big_endian: false }, 1, &packets());

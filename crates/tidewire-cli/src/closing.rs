@@ -1,30 +1,35 @@
 //! What the closing text says of packets that are in no flow.
 
-use tidewire::{Capture, Fate, Handler, Ledger, OtherLink};
+use tidewire::{Capture, Fate, Handler, Ledger, OtherLink, Stop, Stream};
 
 use crate::{options::Common, output, units::counted, words};
 
-/// Looks at nothing: only the ledger is of interest.
-struct Nothing;
+/// Ends the run at the first stream.
+struct Any(Stop);
 
-impl Handler for Nothing {
+impl Handler for Any {
     type Data = ();
+
+    fn open(&mut self, _: &mut Stream<'_, ()>) {
+        self.0.raise();
+    }
 }
 
 /// The lines beneath the closing one, as wide as the terminal: what packets of no flow were, or that the filter accepted
 /// none. Empty where all packets are in flows.
-pub fn lines(ledger: &Ledger, common: &Common) -> Vec<String> {
-    let line = none_accepted(ledger, common).or_else(|| outside_of_flows(ledger));
+pub fn lines(ledger: &Ledger, common: &Common, stop: &Stop) -> Vec<String> {
+    let line = none_accepted(ledger, common, stop).or_else(|| outside_of_flows(ledger));
     line.map(|line| output::wrapped(&line, output::width())).unwrap_or_default()
 }
 
-/// Says that the filter accepted none of the packets, and whether that is because their frames have VLAN tags.
-pub fn none_accepted(ledger: &Ledger, common: &Common) -> Option<String> {
+/// Says that the filter accepted none of the packets, and whether that is because their frames have VLAN tags: unless `stop` is
+/// raised before that is known.
+pub fn none_accepted(ledger: &Ledger, common: &Common, stop: &Stop) -> Option<String> {
     let is_none = ledger.received > 0 && ledger.fates[Fate::Filtered as usize] == ledger.received;
     let expression = common.filter_expression().ok().flatten().filter(|_| is_none)?;
     let packets = counted(ledger.received, "packet", "packets");
     let tagged = format!("vlan and ({expression})");
-    let hint = match accepts_any(&tagged, common) {
+    let hint = match accepts_any(&tagged, common, stop) {
         true => format!(" ('{tagged}' reaches tagged frames)"),
         false => String::new(),
     };
@@ -32,12 +37,13 @@ pub fn none_accepted(ledger: &Ledger, common: &Common) -> Option<String> {
 }
 
 /// Whether an expression accepts any packet of the captures, which are read once more for that; pipes cannot be.
-fn accepts_any(expression: &str, common: &Common) -> bool {
+fn accepts_any(expression: &str, common: &Common, stop: &Stop) -> bool {
     let Ok((files, _)) = words::split(&common.files) else { return false };
-    if common.live.is_on() || files.is_empty() || !files.iter().all(|file| file.is_file()) {
+    if stop.is_raised() || common.live.is_on() || files.is_empty() || !files.iter().all(|file| file.is_file()) {
         return false;
     }
-    let outcome = Capture::files(files.iter().cloned()).filter(expression).run(|_| Nothing);
+    let capture = Capture::files(files.iter().cloned()).filter(expression).stop_when(stop);
+    let outcome = capture.run(|_| Any(stop.clone()));
     outcome.is_ok_and(|outcome| outcome.ledger.fates[Fate::Filtered as usize] < outcome.ledger.received)
 }
 

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::sys::signal::{SigSet, Signal};
 use tidewire::{Capture, CaptureError, Fate, Handler, Ledger, Mode, Outcome, Progress, Stop};
 
 use crate::{
@@ -55,12 +56,16 @@ pub struct Closing {
     elapsed: Duration,
     /// Whether a handler ended the run, so that no signal did.
     stopped: bool,
+    /// Raised by signals from now on, too.
+    stop: Stop,
 }
 
 impl<'a> Session<'a> {
     /// Signals end the run, and not the program: of files from now on, of interfaces once packets can come.
     pub fn new(common: &'a Common) -> Result<Self, Failure> {
         let stop = Stop::new();
+        // Beyond a limit of file sizes (RLIMIT_FSIZE) a write then fails, and is told of, instead of ending the program.
+        let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
         if !common.live.is_on() {
             on_interrupt(&stop, false)?;
         }
@@ -95,7 +100,8 @@ impl<'a> Session<'a> {
         let stopped = interrupted && !signal;
         // A signal that came while the last read was waiting counts, too. It is how a capture from interfaces ends.
         let interrupted = signal && live.is_none();
-        Ok((handlers, Closing { ledger, live, damages, interrupted, elapsed, stopped }))
+        let stop = self.stop.clone();
+        Ok((handlers, Closing { ledger, live, damages, interrupted, elapsed, stopped, stop }))
     }
 }
 
@@ -198,12 +204,12 @@ impl Closing {
 impl Closing {
     /// What stands beneath the closing line: see [`closing::lines`].
     pub fn lines(&self, common: &Common) -> Vec<String> {
-        closing::lines(&self.ledger, common)
+        closing::lines(&self.ledger, common, &self.stop)
     }
 
     /// That the filter accepted no packet, if so.
     pub fn none_accepted(&self, common: &Common) -> Option<String> {
-        closing::none_accepted(&self.ledger, common)
+        closing::none_accepted(&self.ledger, common, &self.stop)
     }
 
     /// Says how many packets were left out that an option takes.

@@ -2,9 +2,14 @@
 
 mod common;
 
-use std::{io::Write as _, process::Stdio, time::Duration};
+use std::{
+    fs,
+    io::Write as _,
+    process::{Child, Stdio},
+    time::Duration,
+};
 
-use tidewire_testing::{Ends as _, InTime as _, Lines, Signal, signal};
+use tidewire_testing::{Ends as _, InTime as _, Lines, Signal, signal, wait_until};
 
 use common::*;
 
@@ -89,8 +94,11 @@ fn an_interrupt_is_noticed_while_the_input_waits() {
         std::process::Command::new("gzip").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("gzip");
     gzip.stdin.take().unwrap().write_all(pcap.bytes()).unwrap();
     let compressed = gzip.output_in_time("gzip").stdout;
+    // The beginning of a packet whose end does not come.
+    let half = [pcap.bytes(), &pcap.bytes()[24..24 + 20]].concat();
     for (bytes, arguments, said) in [
         (pcap.bytes(), &["flows", "--json", "-"][..], "what was read"),
+        (&half, &["flows", "--json", "-"], "what was read"),
         (pcap.bytes(), &["flows", "--json", "--sort", "id", "-j", "2", "-"], "what was read"),
         (&compressed[..], &["flows", "--json", "-"], "waiting for"),
     ] {
@@ -106,6 +114,35 @@ fn an_interrupt_is_noticed_while_the_input_waits() {
         let output = child.output_in_time("the command");
         assert_eq!(output.status.code(), Some(130));
         assert_eq!(lines(&output.stdout).len(), 1);
+    }
+}
+
+/// Whether a process has a handler for a signal.
+fn catches(child: &Child, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+}
+
+/// Nor does an input of which nothing is wanted have to be read to its end: here it has none that would be reached.
+#[test]
+fn an_interrupt_is_noticed_while_nothing_is_wanted() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, b"question"), (true, b"answer")]);
+    let capture = bench.file("sparse.pcap", pcap.bytes());
+    fs::OpenOptions::new().write(true).open(&capture).unwrap().set_len(1 << 40).unwrap();
+    for expression in ["tcp", "udp"] {
+        let mut child = command(&["flows", &capture, "-F", expression])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_until("it handles signals", || catches(&child, Signal::INT));
+        signal(&child, Signal::INT);
+        let line = Lines::new(child.stderr.take().unwrap()).next("it says what the interrupt does").unwrap();
+        assert!(line.starts_with("tidewire: interrupted; what was read"), "{expression}: {line}");
+        assert_eq!(child.output_in_time("the command").status.code(), Some(130));
     }
 }
 

@@ -99,8 +99,12 @@ impl<'a> Reading<'a> {
             match source.fill(block) {
                 Ok(true) => {
                     let frames = block.batch().frames;
+                    let Some(last) = frames.last() else {
+                        self.report();
+                        return Next::Silence(self.heard.elapsed(), self.clock_ns);
+                    };
                     self.packets += frames.len() as u64;
-                    self.clock_ns = frames.last().map_or(self.clock_ns, |frame| frame.clock_ns);
+                    self.clock_ns = last.clock_ns;
                     self.heard = Instant::now();
                     self.report();
                     return Next::Frames;
