@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::folder::{Folder, Identity, identity};
@@ -247,9 +248,9 @@ impl Files {
         let draft = self.draft(&self.entries[index as usize].name);
         let entry = &mut self.entries[index as usize];
         let file = match entry.exists {
-            Some(identity) => self.folder.reopen(&draft, identity)?,
+            Some(identity) => self.folder.reopen(&draft, identity).map_err(with_hint)?,
             None => {
-                let file = self.folder.create(&draft)?;
+                let file = self.folder.create(&draft).map_err(with_hint)?;
                 entry.exists = Some(identity(&file)?);
                 file
             }
@@ -295,6 +296,14 @@ impl Files {
             NONE => self.oldest = newer,
             older => self.entries[older as usize].newer = newer,
         }
+    }
+}
+
+/// Each worker has one file open at least: what to do where these are too many.
+pub fn with_hint(error: io::Error) -> io::Error {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::MFILE) => io::Error::other(format!("{error}; allow more (ulimit -n), or take fewer workers (-j)")),
+        _ => error,
     }
 }
 

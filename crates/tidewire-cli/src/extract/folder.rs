@@ -21,6 +21,9 @@ use rustix::{
 /// What a file that is reopened must still be: its device, and its number there.
 pub type Identity = (u64, u64);
 
+/// How much of a name is in the hidden one: names have at most 255 bytes (NAME_MAX), and those of files written here 130.
+const HIDDEN_NAME_BYTES: usize = 200;
+
 /// A directory.
 #[derive(Debug)]
 pub struct Folder {
@@ -63,9 +66,10 @@ impl Folder {
         Ok(Self { handle, token: self.token.clone() })
     }
 
-    /// The name of a file, or of a directory, that is not complete.
+    /// The name of a file, or of a directory, that is not complete. Of a long name only the beginning is in it, so that
+    /// whatever can have its name can have this one before: names that are written differ earlier.
     pub fn hidden(&self, name: &str) -> String {
-        format!(".{name}.{}.part", self.token)
+        format!(".{}.{}.part", &name[..name.floor_char_boundary(HIDDEN_NAME_BYTES)], self.token)
     }
 
     /// A new file.
@@ -148,7 +152,11 @@ pub fn identity(file: &File) -> io::Result<Identity> {
 /// What the system says.
 pub fn parent(path: &Path) -> io::Result<Folder> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(parent)?;
+    fs::create_dir_all(parent).map_err(|error| match error.kind() {
+        // Said of a file in the way.
+        io::ErrorKind::AlreadyExists => io::Error::from(Errno::NOTDIR),
+        _ => error,
+    })?;
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
     Ok(Folder { handle: open(parent, flags, Mode::empty())?, token: token()? })
 }
@@ -198,6 +206,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let [first, second] = [(); 2].map(|()| Folder::open(place.path()).unwrap().hidden("name"));
         assert!(first != second && first.starts_with(".name.") && first.ends_with(".part"), "{first}");
+        let long = "ü".repeat(127);
+        let folder = Folder::open(place.path()).unwrap();
+        folder.make(folder.hidden(&long)).unwrap();
+        folder.rename_new(&folder.hidden(&long), &long).unwrap();
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The index of the files: a line of JSON for each direction.
 
 use std::{
+    fs::File,
     io::{self, Write as _},
     sync::Arc,
 };
@@ -61,10 +62,16 @@ impl Lines {
     }
 }
 
-/// Writes the index, under a hidden name until it is whole.
+/// Writes the index, under a hidden name until it is whole; leaves nothing behind where that fails.
 pub fn write(folder: &Folder, lines: &[Line]) -> io::Result<()> {
     let hidden = folder.hidden(INDEX);
-    let mut file = folder.create(&hidden)?;
+    let written = folder.create(&hidden).and_then(|file| write_to(file, lines));
+    written.and_then(|()| folder.rename(&hidden, INDEX)).inspect_err(|_| {
+        let _ = folder.remove(&hidden);
+    })
+}
+
+fn write_to(mut file: File, lines: &[Line]) -> io::Result<()> {
     let mut text = Vec::new();
     for line in lines {
         push_line(&mut text, line);
@@ -73,9 +80,7 @@ pub fn write(folder: &Folder, lines: &[Line]) -> io::Result<()> {
             text.clear();
         }
     }
-    file.write_all(&text)?;
-    drop(file);
-    folder.rename(&hidden, INDEX)
+    file.write_all(&text)
 }
 
 fn push_line(out: &mut Vec<u8>, line: &Line) {

@@ -27,7 +27,7 @@ use crate::{
     sink::Sink,
     units::{Bytes, counted},
 };
-use files::Files;
+use files::{Files, with_hint};
 use folder::Folder;
 use index::{INDEX, Line, Lines};
 
@@ -252,11 +252,15 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         failure = failure.or(handler.failure);
     }
     all.gathered.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
-    let shown = if is_live { Ok(()) } else { index::write(&place.folder, &all.gathered).and_then(|()| place.show()) };
-    if let Some(error) = failure.or(shown.err()) {
-        let whole = counted(all.gathered.len() as u64, "direction is", "directions are");
+    // What is whole is shown, even where there is no room for the index.
+    let indexed = if is_live { Ok(()) } else { index::write(&place.folder, &all.gathered) };
+    let whole = match indexed {
+        Ok(()) => counted(all.gathered.len() as u64, "direction is", "directions are") + " in " + INDEX,
+        Err(_) => counted(all.files, "file is", "files are") + " whole, and not in " + INDEX,
+    };
+    if let Some(error) = failure.or(indexed.err()).or(place.show().err()) {
         let name = directory.display();
-        return Err(Failure::Output(format!("{name}: writing failed: {error}; {whole} in {INDEX}")));
+        return Err(Failure::Output(format!("{name}: writing failed: {error}; {whole}")));
     }
     let mut out = Out::stdout();
     options.print(&all, directory, &mut out)?;
@@ -282,7 +286,7 @@ impl Place {
     /// once: nobody knows when it will end.
     fn prepare(directory: &Path, force: bool, is_live: bool) -> Result<Self, Failure> {
         let name = directory.display();
-        let cannot = |error: io::Error| Failure::Output(format!("{name}: cannot be made: {error}"));
+        let cannot = |error| Failure::Output(format!("{name}: cannot be made: {}", with_hint(error)));
         if directory.is_symlink() && !directory.exists() {
             return Err(Failure::Usage(format!(
                 "{name} is a link that leads nowhere; remove it, or name another directory"
@@ -316,12 +320,12 @@ impl Place {
     /// Everything is whole: shows it.
     fn show(&self) -> io::Result<()> {
         let Some(staged) = &self.staged else { return Ok(()) };
-        staged.parent.rename_new(&staged.hidden, &staged.name).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => io::Error::other(format!(
-                "it is there by now, made by another; what was written is in {} beside it",
-                staged.hidden
-            )),
-            _ => error,
+        staged.parent.rename_new(&staged.hidden, &staged.name).map_err(|error| {
+            let why = match error.kind() {
+                io::ErrorKind::AlreadyExists => "it is there by now, made by another".to_owned(),
+                _ => error.to_string(),
+            };
+            io::Error::other(format!("{why}; what was written is in {} beside it", staged.hidden))
         })
     }
 
