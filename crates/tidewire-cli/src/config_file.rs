@@ -1,6 +1,6 @@
 //! Options from a TOML file: each becomes the command line's option of the same name, so that both mean the same.
 
-use std::{ffi::OsString, fs, ops::Range, path::Path};
+use std::{ffi::OsString, ops::Range, path::Path};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, builder::Resettable, parser::ValueSource};
 use toml::{
@@ -8,7 +8,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::failure::Failure;
+use crate::{failure::Failure, text_file};
 
 /// A configuration file being turned into options for one subcommand.
 struct File<'a> {
@@ -28,7 +28,7 @@ pub fn arguments(
     given: &ArgMatches,
 ) -> Result<Vec<OsString>, Failure> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| Failure::Usage(format!("{name}: cannot be read: {error}")))?;
+    let text = text_file::read_text(path, text_file::CONFIG_BYTES_MAX)?;
     let table = DeTable::parse(&text).map_err(|error| {
         let (line, column) = place(&text, error.span());
         Failure::Usage(format!("{name}: line {line}, column {column}: {}", error.message()))

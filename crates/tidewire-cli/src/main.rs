@@ -51,6 +51,7 @@ mod sink;
 mod split;
 mod streams;
 mod table;
+mod text_file;
 #[cfg(feature = "live")]
 mod top;
 mod units;
@@ -174,6 +175,9 @@ fn without_commands(error: clap::Error, words: Vec<OsString>) -> clap::Error {
     }
     match definition().try_get_matches_from(&shown).and_then(|matches| Program::from_arg_matches(&matches)) {
         Err(same) if same.kind() == error.kind() => same,
+        _ if error.kind() == ErrorKind::InvalidUtf8 => {
+            definition().error(error.kind(), "an argument is no text in UTF-8; only files may have such names")
+        }
         _ => definition().error(error.kind(), "an argument that contains control characters is invalid"),
     }
 }

@@ -1,9 +1,9 @@
 //! `tidewire match`: many patterns at once over reassembled streams.
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
-use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream, legible::is_hidden};
+use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream, legible::legible};
 
 use crate::{
     clock::Clock,
@@ -17,6 +17,7 @@ use crate::{
     session::Session,
     sink::Sink,
     table::{Column, Table},
+    text_file,
     units::counted,
 };
 
@@ -280,7 +281,7 @@ impl Options {
         }
         for path in &self.pattern_file {
             let name = path.display();
-            let text = fs::read(path).map_err(|error| Failure::Usage(format!("{name}: cannot be read: {error}")))?;
+            let text = text_file::read(path, text_file::PATTERN_BYTES_MAX)?;
             let more = patterns::parse_file(&text, syntax);
             list.extend(more.map_err(|error| Failure::Usage(format!("{name}: {error}")))?);
         }
@@ -310,7 +311,7 @@ impl Options {
             } else if self.csv {
                 out.line(&format!("{index},{count},{}", quoted(&pattern.name)))?;
             } else {
-                table.row(vec![count.to_string(), printable(&pattern.name)]);
+                table.row(vec![count.to_string(), legible(&pattern.name).into_owned()]);
             }
         }
         table.finish(out)
@@ -363,7 +364,7 @@ impl Row for Hit<'_> {
             self.id.to_string(),
             record::DIRECTIONS[usize::from(self.one.direction)].name().to_owned(),
             self.one.offset.to_string(),
-            printable(&self.pattern.name),
+            legible(&self.pattern.name).into_owned(),
             record::proto_name(key.proto).into_owned(),
             record::endpoint(key.client, key.proto),
             record::endpoint(key.server, key.proto),
@@ -371,14 +372,9 @@ impl Row for Hit<'_> {
     }
 }
 
-/// A value of comma-separated ones, in quotes (RFC 4180).
+/// A value of comma-separated ones, in quotes (RFC 4180), and [`legible`]: files of patterns come from others, too.
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
-}
-
-/// A pattern's name without what would upset a terminal.
-fn printable(name: &str) -> String {
-    name.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
+    format!("\"{}\"", legible(text).replace('"', "\"\""))
 }
 
 const COLUMNS: [Column; 7] = [

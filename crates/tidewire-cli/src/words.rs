@@ -79,8 +79,15 @@ pub fn need_files(files: &[PathBuf]) -> Result<(), Failure> {
 pub fn refuse_display_filters(files: &[PathBuf]) -> Result<(), Failure> {
     let words: Vec<_> = files.iter().map(|word| word.to_string_lossy()).collect();
     let mut missing = files.iter().enumerate().filter(|(_, file)| !file.exists());
-    missing.try_for_each(|(index, _)| refuse_display_filter(&words[index..].join(" ")))
+    missing.try_for_each(|(index, _)| {
+        // A comparison needs three; there may be as many as there are files.
+        let behind = &words[index..words.len().min(index + COMPARISON_WORDS)];
+        refuse_display_filter(&behind.join(" "))
+    })
 }
+
+/// Words of a display filter that are looked at, and shown.
+const COMPARISON_WORDS: usize = 16;
 
 /// Protocols with which the fields of Wireshark's display filters begin.
 const FIELDS: &str = "arp dns eth frame http http2 icmp icmpv6 ip ipv6 sctp ssl tcp tls udp vlan wlan";
@@ -168,6 +175,9 @@ mod tests {
             let message = need_files(&[&["a.pcap".into()], &split[..]].concat()).unwrap_err().to_string();
             assert!(message.contains("display filter"), "{message}");
         }
+        // In a time that does not grow with the square of their number.
+        let many: Vec<PathBuf> = (0..200_000).map(|number| format!("no/{number}.pcap").into()).collect();
+        assert!(need_files(&many).is_ok());
         for words in ["tcp.pcap", "tcp port 80", "ip.example.org and port 80", "tcp[13] == 2", "a.pcap == b"] {
             assert!(refuse_display_filter(words).is_ok(), "{words}");
         }

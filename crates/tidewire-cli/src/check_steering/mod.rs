@@ -2,10 +2,7 @@
 
 mod flows;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tidewire::{Block, Source};
@@ -14,6 +11,7 @@ use tidewire_steer::{Compiled, Engine, Fragments, Packet, Program, Settings, Sta
 use crate::{
     failure::{self, Failure},
     output::{Object, Out, push_number},
+    text_file,
     units::counted,
 };
 use flows::{FLOWS_MAX, Flow, Flows, Key};
@@ -144,7 +142,7 @@ impl Steering {
 /// A program from the command line, or from the file that it names.
 pub fn program_text(argument: &str) -> Result<String, Failure> {
     match argument.strip_prefix('@') {
-        Some(path) => fs::read_to_string(path).map_err(|error| Failure::Usage(format!("{path}: {error}"))),
+        Some(path) => text_file::read_text(Path::new(path), text_file::STEERING_BYTES_MAX),
         None => Ok(argument.to_owned()),
     }
 }
