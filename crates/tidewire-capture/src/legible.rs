@@ -55,6 +55,34 @@ pub fn legible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Whether a character is in the blocks of symbols that emoji are made of: arrows, technical and other symbols, dingbats, and
+/// the pictographs of the supplementary plane with their skin tones. Coarser than `Extended_Pictographic`, which is of no
+/// consequence here: each is visible.
+fn is_pictograph(character: char) -> bool {
+    matches!(character, '\u{2190}'..='\u{23ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+/// The characters of a text, [hidden](is_hidden) ones other than line ends and tabs as dots. Those that hold an emoji together
+/// stay: U+FE0F behind a symbol, and one U+200D between two (Unicode Standard Annex 29, rule GB11).
+pub fn dotted(text: &str) -> impl Iterator<Item = char> {
+    let mut after_symbol = false;
+    let mut characters = text.chars().peekable();
+    std::iter::from_fn(move || {
+        let character = characters.next()?;
+        let before = std::mem::replace(&mut after_symbol, is_pictograph(character));
+        Some(match character {
+            '\u{fe0f}' if before => {
+                after_symbol = characters.peek() == Some(&'\u{200d}');
+                character
+            }
+            '\u{200d}' if before && characters.peek().copied().is_some_and(is_pictograph) => character,
+            '\n' | '\r' | '\t' => character,
+            hidden if is_hidden(hidden) => '.',
+            visible => visible,
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +106,19 @@ mod tests {
         }
         for text in ["", "capture.pcap", "Мир 世界 é ¬ \u{ac}\u{ae} 🌊", "a b"] {
             assert!(matches!(legible(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+        for text in ["👨‍👩‍👧‍👦", "❤️‍🔥", "👩🏽‍🚀", "🏳️‍⚧️", "🐈‍⬛", "☺️ and\r\n\ttext"]
+        {
+            assert_eq!(dotted(text).collect::<String>(), text);
+        }
+        for (text, shown) in [
+            ("a\u{200d}b 👨\u{200d}", "a.b 👨."),
+            ("\u{200d}👨\u{200d}\u{200d}👩", ".👨..👩"),
+            ("👨\u{200d}x\u{fe0f}\u{200d}👨", "👨.x..👨"),
+            ("☺\u{fe0f}\u{fe0f}\u{200d}☺", "☺\u{fe0f}..☺"),
+            ("👨\u{202e}👩\u{200b}👩\u{2028}👩\u{1b}", "👨.👩.👩.👩."),
+        ] {
+            assert_eq!(dotted(text).collect::<String>(), shown, "{text:?}");
         }
         let hidden = (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| is_hidden(*c));
         let ascii = hidden.clone().filter(char::is_ascii).count();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Mode, Stop, Stream, legible::is_hidden};
+use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Mode, Stop, Stream, legible::dotted};
 
 use crate::{
     clock::Clock,
@@ -220,9 +220,7 @@ impl Follow {
         };
         for chunk in bytes.utf8_chunks() {
             // A carriage return before a line feed is part of the line's end.
-            for c in chunk.valid().chars().filter(|&c| c != '\r') {
-                push(if is_hidden(c) && !matches!(c, '\n' | '\t') { '.' } else { c });
-            }
+            dotted(chunk.valid()).filter(|&c| c != '\r').for_each(&mut push);
             chunk.invalid().iter().for_each(|_| push('.'));
         }
         buffer.extend_from_slice(plain.as_bytes());

@@ -2,10 +2,14 @@
 
 mod common;
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+};
 
 use common::*;
 use tidewire::legible::is_hidden;
+use tidewire_testing::InTime as _;
 
 /// A name with which a file, an interface, a filter, a key or a pattern could paint the screen or forge another message.
 const NAME: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\rc\ntidewire: forged\u{202e}d\u{2028}\u{200b}\u{9b}31m";
@@ -61,6 +65,14 @@ fn messages_that_quote_names_cannot_upset_a_terminal() {
     }
 }
 
+#[test]
+fn arguments_that_are_no_text_are_said_to_be_none() {
+    let name = std::ffi::OsStr::from_bytes(b"x\xff\x1b[2J");
+    let output = command(&["flows", "-i"]).arg(name).run_in_time().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && said.contains("no text in UTF-8") && is_legible(&said), "{said:?}");
+}
+
 /// What is printed beside messages: where files were written to, and names in objects.
 #[test]
 fn reports_that_quote_names_cannot_upset_a_terminal() {
@@ -70,11 +82,15 @@ fn reports_that_quote_names_cannot_upset_a_terminal() {
     let (report, code) = text(&["extract", &capture, "-o", out.to_str().unwrap()]);
     assert!(code == 0 && is_legible(&report) && report.contains("a\\u{1b}[2J"), "{report:?}");
     assert!(out.join("index.jsonl").exists(), "the directory has the name that was asked for");
-    let pattern = serde_json::to_string(NAME).unwrap();
-    let patterns = bench.file("patterns.json", format!("{{\"name\":{pattern},\"text\":\"hello\"}}\n").as_bytes());
-    for form in ["--json", "--stats"] {
-        let output = run(&["match", &capture, "-e", "hello", "-f", &patterns, form]);
-        assert!(is_legible(&String::from_utf8(output.stdout).unwrap()), "{form}");
+    let mut pcap = Pcap::new();
+    conversation(&mut pcap, 40_000, &[(false, NAME.as_bytes())]);
+    let said = bench.file("said.pcap", pcap.bytes());
+    let line = NAME.rsplit('\n').next().unwrap();
+    let patterns = bench.file("patterns", line.as_bytes());
+    let match_it = ["match", &said, "-e", NAME, "-f", &patterns];
+    for forms in [&[][..], &["--json"], &["--csv"], &["--count"], &["--count", "--csv"], &["--count", "--json"]] {
+        let (found, code) = text(&[&match_it[..], forms].concat());
+        assert!(code == 0 && found.contains("forged\\u") && is_legible(&found), "{forms:?}: {found:?}");
     }
 }
 
@@ -82,11 +98,11 @@ fn reports_that_quote_names_cannot_upset_a_terminal() {
 fn text_of_a_stream_shows_what_has_no_shape() {
     let bench = Bench::new();
     let mut pcap = Pcap::new();
-    let said = "gpj.\u{202e}exe\u{2028}> forged\u{200b}\u{feff}\u{e0041}\u{2066}end\u{2069}\n";
+    let said = "gpj.\u{202e}exe\u{2028}> forged\u{200b}\u{feff}\u{e0041}\u{2066}👨\u{200d}👩\u{200d}end\u{2069}\n";
     conversation(&mut pcap, 1, &[(false, said.as_bytes()), (true, "\u{85}\u{2029}\u{ad}plain Мир".as_bytes())]);
     let capture = bench.file("hidden.pcap", pcap.bytes());
     let (text, _) = text(&["follow", &capture, "1"]);
-    assert!(text.ends_with("> gpj..exe.> forged....end.\n< ...plain Мир\n"), "{text:?}");
+    assert!(text.ends_with("> gpj..exe.> forged....👨\u{200d}👩.end.\n< ...plain Мир\n"), "{text:?}");
 }
 
 #[test]
@@ -149,4 +165,61 @@ fn the_index_of_a_live_capture_is_not_written_through_a_link() {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert!(out.join("index.jsonl").symlink_metadata().unwrap().is_file());
     });
+}
+
+/// What cannot be written, or read, is an error that says so, and what is whole by then is kept.
+#[test]
+fn what_is_whole_is_kept_where_the_index_is_not() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let out = bench.path("out");
+    fs::create_dir_all(out.join("index.jsonl")).unwrap();
+    let (message, code) = complaint(&["extract", &capture, "--force", "-o", out.to_str().unwrap()]);
+    assert_eq!(code, 4, "{message}");
+    let names: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let whole = format!("; {} files are whole, and not in index.jsonl", names.len() - 1);
+    assert!(names.len() > 3 && message.trim_end().ends_with(&whole), "{message}: {names:?}");
+    assert!(!names.iter().any(|name| name.to_str().unwrap().ends_with(".part")), "{names:?}");
+    let longest = bench.path(&"n".repeat(255));
+    assert_eq!(run(&["extract", &capture, "-o", longest.to_str().unwrap()]).status.code(), Some(0));
+    assert!(longest.join("index.jsonl").exists());
+}
+
+#[test]
+fn limits_of_the_process_are_said() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    for port in 0..20 {
+        conversation(&mut pcap, 40_000 + port, &[(false, &[b'x'; 1400])]);
+    }
+    let capture = bench.file("long.pcap", pcap.bytes());
+    for (limit, words, said) in
+        [("-f 1", "extract -o NEW --fill marker", "File too large"), ("-n 8", "extract -j 8 -o NEW", "ulimit -n")]
+    {
+        let new = bench.path(&limit.replace(' ', ""));
+        let words = words.replace("NEW", new.to_str().unwrap());
+        let line = format!("ulimit {limit}; exec \"$0\" {words} \"$1\"");
+        let program = env!("CARGO_BIN_EXE_tidewire");
+        let output = std::process::Command::new("sh").args(["-c", &line, program, &capture]).run_in_time().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(matches!(output.status.code(), Some(3 | 4)), "{limit}: {:?} {message}", output.status);
+        assert!(message.contains(said), "{limit}: {message}");
+    }
+}
+
+#[test]
+fn files_of_text_have_an_end() {
+    let bench = Bench::new();
+    let capture = bench.file("mixed.pcap", mixed().bytes());
+    let steering = "@/dev/zero";
+    for words in [
+        &["flows", "--config", "/dev/zero", &capture][..],
+        &["match", "-f", "/dev/zero", &capture],
+        &["check-steering", &capture, steering],
+    ] {
+        let (message, code) = complaint(words);
+        assert!(message.contains("/dev/zero: is longer than") && code == 2, "{words:?}: {code}: {message}");
+    }
+    let (message, _) = complaint(&["flows", "--config", &bench.file("not.toml", b"a = \"\xff\""), &capture]);
+    assert!(message.contains("is no text in UTF-8: byte 5"), "{message}");
 }

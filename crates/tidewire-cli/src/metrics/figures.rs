@@ -2,6 +2,7 @@
 
 use tidewire::{
     AnomalyKind, Fate, Ledger, Malformation, OtherLink,
+    legible::legible,
     live::{InterfaceReport, KernelCounters, LiveReport, WorkerReport},
 };
 
@@ -54,8 +55,10 @@ impl Families {
     }
 }
 
+/// A sample whose labels are [`legible`]: both formats escape quotes, backslashes and line feeds, but allow every other
+/// control character, and interfaces may have such names.
 fn sample<const LABELS: usize>(labels: [(&'static str, &str); LABELS], value: u64) -> Sample {
-    Sample { labels: labels.map(|(name, value)| (name, value.to_owned())).into(), value: value as f64 }
+    Sample { labels: labels.map(|(name, value)| (name, legible(value).into_owned())).into(), value: value as f64 }
 }
 
 /// A live capture's report: interface, ring, worker, engine.
