@@ -273,6 +273,19 @@ fn what_was_not_acknowledged_is_named_at_the_end() {
     assert_eq!((sent(&told), told.anomalies.as_slice()), ("goodlate", &["unacknowledged".to_owned()][..]));
 }
 
+/// What came before a refusal is none of the connection's that the same SYN opens afterwards.
+#[test]
+fn bytes_of_a_refused_attempt_are_not_the_next_ones() {
+    let open = handshake(C, S);
+    let refusal = Seg::new(false, 0, 0, RST, b"");
+    let early = Seg { ack: 0, ..client(0, "EVIL") };
+    let all = [&[open[0].clone(), early, refusal], &open[..], &[client(0, "good"), server(4)]].concat();
+    let (streams, _) = run(&config(), &timed(&all));
+    let found: Vec<_> = streams.values().map(|told| (sent(told), told.state.as_str())).collect();
+    assert_eq!(found, [("EVIL", "reset"), ("good", "established")], "{streams:?}");
+    assert!(streams[&1].anomalies.contains(&"unacknowledged".into()), "{streams:?}");
+}
+
 /// A host challenges twice a second at most: after one its silence confirms nothing.
 #[test]
 fn silence_after_a_challenge_says_nothing() {

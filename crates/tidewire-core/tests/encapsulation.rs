@@ -145,6 +145,12 @@ fn a_first_frame_to_another_address_is_told_when_one_comes_to_the_right_one() {
         assert_eq!(last.bytes[0], b"questionquestion", "{last:?}");
         assert!(forged != C || last.anomalies.contains(&"link_mismatch".to_owned()), "{last:?}");
     }
+    // The same way for what follows the SYN that went to another: then the first two tell.
+    let mut mixed = frames(&conversation(), |_, _| PLAIN);
+    let first = to_another(mixed[0].clone());
+    mixed.truncate(4);
+    mixed[3] = to_another(mixed[3].clone());
+    assert_eq!(noted(&[vec![first], mixed].concat())[0][0], ("link_mismatch".to_owned(), 2));
 }
 
 #[test]

@@ -206,6 +206,8 @@ impl<H: Handler> Engine<H> {
                 && segment.length == 0
                 && segment.seq == entry.isn
                 && entry.key.has_ids_of(key)
+                // Which of the two ways is the receiver's is not known: that is told.
+                && !packet.path.deviates(entry.path)
             {
                 self.again(slot, packet);
                 return Err(Fate::Tracked);
@@ -458,10 +460,13 @@ impl<H: Handler> Engine<H> {
     }
 
     /// The SYN that was refused comes again with its number, as Windows sends it three times: the same attempt, unless
-    /// the other side had said anything before it refused.
+    /// the other side had said anything before it refused, or its sender more than the SYN.
     fn tries_again(flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
+        let me = &flow.halves[direction as usize];
+        let has_begun = me.next > flow.bias(direction) || me.has(half::FIN_SEEN);
         let peer = &mut flow.halves[direction.opposite() as usize];
         if flow.state != TcpState::Reset
+            || has_begun
             || peer.payload_wire_bytes > 0
             || peer.has(half::SYN | half::FIN_SEEN | half::QUEUED)
         {
