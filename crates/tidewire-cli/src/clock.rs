@@ -1,7 +1,10 @@
 //! Times for people: in a time zone that is said, and in the form that `--time` asks for.
 
 use std::{
+    ffi::OsStr,
     fmt::Write as _,
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
     sync::{Arc, OnceLock},
 };
 
@@ -48,18 +51,28 @@ impl Default for Clock {
     }
 }
 
+/// Whether the name of a zone is the path of something that is no file (tzset(3): a colon may stand before it).
+fn is_no_file(name: &OsStr) -> bool {
+    let bytes = name.as_bytes();
+    let path = Path::new(OsStr::from_bytes(bytes.strip_prefix(b":").unwrap_or(bytes)));
+    path.is_absolute() && !path.is_file()
+}
+
 impl Clock {
     /// Times in the form that `--time` asks for. The zone is read now: once a capture from interfaces has begun, its file is
     /// out of reach. One that is not known is reported, and UTC is used.
     pub fn new(asked: Option<TimeForm>) -> Self {
         let form = asked.unwrap_or(TimeForm::Local);
+        let name = std::env::var_os("TZ").filter(|name| !name.is_empty());
         let zone = match form {
+            // What is read to its end must have one.
+            TimeForm::Local | TimeForm::Iso if name.as_deref().is_some_and(is_no_file) => None,
             TimeForm::Local | TimeForm::Iso => TimeZone::try_system().ok().filter(|zone| !zone.is_unknown()),
             TimeForm::Utc | TimeForm::Epoch => Some(TimeZone::UTC),
         };
         let zone = zone.unwrap_or_else(|| {
             // Without TZ there is no /etc/localtime, which means UTC.
-            if let Some(name) = std::env::var_os("TZ").filter(|name| !name.is_empty()) {
+            if let Some(name) = &name {
                 failure::say(format_args!("TZ={}: no such time zone here; times are in UTC", name.display()));
             }
             TimeZone::UTC

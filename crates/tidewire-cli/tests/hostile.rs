@@ -220,6 +220,10 @@ fn files_of_text_have_an_end() {
         let (message, code) = complaint(words);
         assert!(message.contains("/dev/zero: is longer than") && code == 2, "{words:?}: {code}: {message}");
     }
+    for zone in [":/dev/zero", "/dev/zero"] {
+        let output = command(&["flows", &capture]).env("TZ", zone).run_in_time().unwrap();
+        assert!(String::from_utf8(output.stderr).unwrap().contains("no such time zone"), "{zone}");
+    }
     let (message, _) = complaint(&["flows", "--config", &bench.file("not.toml", b"a = \"\xff\""), &capture]);
     assert!(message.contains("is no text in UTF-8: byte 5"), "{message}");
 }
