@@ -240,7 +240,8 @@ anomalies! {
     DataBeyondFin => "data_beyond_fin",
     /// Packets after an accepted reset.
     AfterReset => "after_reset",
-    /// A TCP MD5 signature (RFC 2385) in a connection whose SYNs had none, or none where they had: a host drops the segment.
+    /// A TCP MD5 or TCP-AO signature (RFC 2385, RFC 5925) in a connection whose SYNs had none, or none where they had: a host
+    /// drops the segment.
     /// Or, at the end, one that the receiver did not take.
     UnexpectedSignature => "unexpected_signature",
     /// A reset that carries payload, which is no part of the stream (RFC 9293 section 3.5.3: diagnostic text).

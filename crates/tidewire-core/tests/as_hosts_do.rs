@@ -205,6 +205,9 @@ fn of_two_fins_the_one_that_is_reached_counts() {
         assert_eq!((sent(&told), told.state.as_str()), ("A", "half_closed"), "{told:?}");
         assert!(told.anomalies.contains(&"data_beyond_fin".into()));
     }
+    // One before the FIN that was reached: a host without room for the other's bytes ends there.
+    let told = one(&[client(0, "ABC"), client(3, "D"), fin(4), fin(3), server(4)]);
+    assert_eq!((sent(&told), told.anomalies[0].as_str()), ("ABCD", "data_beyond_fin"), "{told:?}");
     // What waits behind a FIN that comes in order is thrown away.
     let last = Seg { flags: FIN | ACK, ..client(0, "A") };
     let told = one(&[client(1, "B"), last, server(2)]);
@@ -217,7 +220,9 @@ fn options_in_which_no_signature_can_be_found() {
     let with = |options: &[u8]| Seg { options: options.to_vec(), ..client(0, "EVIL") };
     let padded = |first: &[u8]| with(&[first, &[1; 20]].concat()[..20]);
     let dropped = [padded(&[19, 17]), padded(&[254, 0]), padded(&[254, 1]), padded(&[254, 200]), padded(&[29, 4])];
-    for segment in dropped {
+    // TCP-AO where none was agreed on, and two signatures.
+    let more = [padded(&[29, 16]), with(&[&[29, 6, 0, 0, 0, 0, 19, 18][..], &[0; 16]].concat())];
+    for segment in dropped.into_iter().chain(more) {
         let told = one(&[segment.clone(), server(0), client(0, "good"), server(4)]);
         assert_eq!((sent(&told), told.anomalies[0].as_str()), ("good", "unexpected_signature"), "{segment:?}");
     }

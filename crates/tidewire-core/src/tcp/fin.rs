@@ -22,7 +22,14 @@ impl<H: Handler> Core<H> {
     /// counts, and there were two readings.
     pub(super) fn note_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, fin: i64) {
         let at = direction as usize;
-        if fin < 0 || flow.halves[at].has(half::FIN) {
+        if fin < 0 {
+            return;
+        }
+        if flow.halves[at].has(half::FIN) {
+            // A host that had no room for what came before this one (Linux: `tcp_prune_ofo_queue`) ends here.
+            if fin != flow.halves[at].next as i64 {
+                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            }
             return;
         }
         if flow.halves[at].has(half::FIN_SEEN) {

@@ -19,7 +19,7 @@ pub(crate) struct Segment {
     pub large_frames: bool,
     /// The urgent pointer.
     pub urgent: u16,
-    /// Whether it has a TCP MD5 signature (RFC 2385).
+    /// Whether it has a TCP MD5 signature (RFC 2385), or one of TCP-AO (RFC 5925).
     pub signed: bool,
     /// Whether its options are such that a host finds no signature in them, and drops the segment for that.
     pub unreadable: bool,
@@ -57,7 +57,7 @@ impl Segment {
             scale: if fixed[13] & flag::SYN != 0 { window_scale(header, header_bytes) } else { None },
             large_frames: fixed[13] & flag::SYN != 0 && mss(header, header_bytes).is_some_and(|mss| mss > MSS_USUAL),
             urgent: u16::from_be_bytes([fixed[18], fixed[19]]),
-            signed: signature == Signature::Md5,
+            signed: matches!(signature, Signature::Md5 | Signature::Ao),
             unreadable: signature == Signature::Unreadable,
         })
     }
@@ -124,6 +124,7 @@ fn window_scale(header: &[u8], header_bytes: usize) -> Option<u8> {
 enum Signature {
     None,
     Md5,
+    Ao,
     /// Options that contradict themselves, or a signature of another length.
     Unreadable,
 }
@@ -131,7 +132,8 @@ enum Signature {
 /// Length of the MD5 option (RFC 2385): Linux looks no further where less is left.
 const SIGNATURE_BYTES: usize = 18;
 
-/// As Linux looks for it (`tcp_do_parse_auth_options`, without TCP-AO). Elsewhere malformed options are skipped.
+/// As Linux looks for it (`tcp_do_parse_auth_options` of a kernel without TCP-AO, which looks for its option all the same,
+/// and ends no handshake with it). Elsewhere malformed options are skipped.
 #[cold]
 fn signature(header: &[u8], header_bytes: usize) -> Signature {
     const MD5: u8 = 19;
@@ -146,15 +148,17 @@ fn signature(header: &[u8], header_bytes: usize) -> Signature {
             [kind, length, ..] => {
                 let length = usize::from(length);
                 let is_wrong = match kind {
-                    MD5 => length != SIGNATURE_BYTES || found == Signature::Md5,
-                    _ => kind == AO.0 && (length <= AO.1 || found == Signature::Md5),
+                    MD5 => length != SIGNATURE_BYTES || found != Signature::None,
+                    _ => kind == AO.0 && (length <= AO.1 || found != Signature::None),
                 };
                 match options.get(length..) {
                     Some(rest) if length >= 2 && !is_wrong => options = rest,
                     _ => return Signature::Unreadable,
                 }
-                if kind == MD5 {
-                    found = Signature::Md5;
+                match kind {
+                    MD5 => found = Signature::Md5,
+                    _ if kind == AO.0 => found = Signature::Ao,
+                    _ => {}
                 }
             }
             _ => break,
