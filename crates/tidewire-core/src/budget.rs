@@ -5,6 +5,8 @@
 //! whether both ends are known to have begun the connection, and what its source, the network of its source and its
 //! destination hold in all (docs/attacks.md, "Who gives up memory").
 
+use crate::hash::siphash13_words;
+
 /// Counters of held bytes by hash of an address or network: a fixed array, so that counting costs no memory that an
 /// attacker could grow. Those that share a counter share what it says.
 const GROUPS: usize = 1 << 12;
@@ -20,6 +22,8 @@ const PATIENCE_PACKETS: f32 = 16_384.0;
 const PATIENCE_MAX: f32 = 64.0;
 /// What a flow weighs whose beginning was not seen from both sides.
 const UNPROVEN: f32 = 4.0;
+/// What a flow weighs that gave up bytes before: its stream has gaps already, and another one would be harmed in its place.
+const HARMED: f32 = 16.0;
 /// What a connection weighs that is over: nothing more is expected of it.
 const OVER: f32 = 1024.0;
 /// How much more the holdings weigh of who holds all the memory.
@@ -36,7 +40,7 @@ pub(crate) struct Groups {
 impl Groups {
     /// By the hashes of the source's address, its network and the destination's address.
     pub(crate) fn of(source: u64, network: u64, destination: u64) -> Self {
-        let place = |hash: u64| (hash % GROUPS as u64) as u16;
+        let place = |hash: u64| (hash >> (u64::BITS - GROUPS.ilog2())) as u16;
         Self { source: place(source), network: place(network), destination: place(destination) }
     }
 }
@@ -45,8 +49,10 @@ impl Groups {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holder {
     pub bytes: u32,
-    /// Bytes delivered when it was charged last.
+    /// Bytes delivered when it was looked at last.
     pub delivered: u32,
+    /// Of these, bytes behind holes that were given up because memory was short: they speak for nobody.
+    pub forced: u32,
     /// Number of the packet (modulo 2^32) at which it began to hold without delivering.
     pub since: u32,
     pub groups: Groups,
@@ -68,10 +74,14 @@ pub(crate) struct Budget {
     pub holes: u64,
     /// What each slot's flow holds.
     pub holders: Vec<Holder>,
+    group_key: [u64; 2],
 }
 
 impl Budget {
-    pub(crate) fn new(limit: u64, source_limit: u64) -> Self {
+    pub(crate) fn new(limit: u64, source_limit: u64, hash_key: [u64; 2]) -> Self {
+        /// For these uses of the hash key alone.
+        const USES: [u64; 2] = [0x6772_6f75_7073_6869, 0x6772_6f75_7073_6c6f];
+        let group_key = USES.map(|purpose| siphash13_words(hash_key, [purpose]) | 1);
         let source_limit = if source_limit == 0 { limit / 4 } else { source_limit };
         let threshold = limit - (limit / 8).min(PACKET_BYTES);
         Self {
@@ -85,7 +95,13 @@ impl Budget {
             destinations: vec![0; GROUPS],
             holes: 0,
             holders: Vec::new(),
+            group_key,
         }
+    }
+
+    /// What addresses are hashed with for [`Groups::of`].
+    pub(crate) fn group_key(&self) -> [u64; 2] {
+        self.group_key
     }
 
     /// Notes that what a flow's direction has charged changed from `before` to `after`.
@@ -107,7 +123,9 @@ impl Budget {
         let at = slot as usize;
         if self.holders.len() <= at {
             // Slots are given out one after the other: as far as the table has come, in steps.
-            self.holders.reserve_exact((at + 1 - self.holders.len()).max(self.holders.len() / 4 + 64));
+            if self.holders.capacity() <= at {
+                self.holders.reserve_exact((at + 1 - self.holders.len()).max(self.holders.len() / 4 + 64));
+            }
             self.holders.resize(at + 1, Holder::default());
         }
         &mut self.holders[at]
@@ -123,11 +141,17 @@ impl Budget {
         self.holders.get(slot as usize).map_or(0, |holder| holder.bytes)
     }
 
+    /// See [`Holder::forced`].
+    pub(crate) fn forced(&self, slot: u32) -> u32 {
+        self.holders.get(slot as usize).map_or(0, |holder| holder.forced)
+    }
+
     /// How much the memory would gain by a slot's flow giving up what it holds: the highest goes first.
     pub(crate) fn weight(&self, slot: u32, packet: u64) -> f32 {
         let Some(holder) = self.holders.get(slot as usize).filter(|holder| holder.bytes > 0) else { return f32::MAX };
         let waited = (packet as u32).wrapping_sub(holder.since) as f32;
-        let greed = holder.bytes as f32 / (holder.delivered as f32 + DELIVERED_MIN);
+        let delivered = holder.delivered.saturating_sub(holder.forced);
+        let greed = holder.bytes as f32 / (delivered as f32 + DELIVERED_MIN);
         let patience = (1.0 + waited / PATIENCE_PACKETS).min(PATIENCE_MAX);
         let count = |counters: &Vec<u64>, at: u16| counters[at as usize % GROUPS];
         let crowd = count(&self.sources, holder.groups.source)
@@ -141,7 +165,8 @@ impl Budget {
         } else {
             UNPROVEN
         };
-        greed * patience * crowd * standing
+        let harm = if holder.forced > 0 { HARMED } else { 1.0 };
+        greed * patience * crowd * standing * harm
     }
 
     /// Whether the next packet could bring all buffers together over the bound.

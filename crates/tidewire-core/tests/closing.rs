@@ -52,6 +52,13 @@ fn an_end_is_reported_a_second_after_the_last_packet() {
     assert_eq!((ledger.streams_opened, ledger.streams_closed), (1, 1));
 }
 
+/// The last acknowledgment has the number behind the FIN: nothing was lost there, and nothing has to be remembered.
+#[test]
+fn a_connection_that_closes_in_order_holds_no_memory() {
+    let feed = feed(&closing(), &closed());
+    assert_eq!(feed.engine.buffered_bytes(), 0);
+}
+
 #[test]
 fn what_comes_within_the_second_counts_and_begins_it_again() {
     let mut feed = feed(&closing(), &closed());

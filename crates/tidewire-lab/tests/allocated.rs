@@ -1,9 +1,9 @@
 //! What is charged is what is used: the engine's own account of its memory against an allocator that counts.
 #![forbid(unsafe_code)]
 
-use tidewire_core::{Batch, ChecksumStatus, Config, Engine, Frame, Handler, Share, Stream, wire::LinkType};
+use tidewire_core::{Batch, ChecksumStatus, Config, Engine, Frame, Handler, Share, Stream};
 use tidewire_lab::{
-    attack::{Crowd, Flood, Maker},
+    attack::{Crowd, Flood, Maker, frame},
     sys::counting::{Counting, allocated_bytes},
 };
 
@@ -40,19 +40,7 @@ impl Feed {
 
     fn put(&mut self, bytes: &[u8]) {
         self.packets += 1;
-        let clock_ns = 1_700_000_000_000_000_000 + self.packets * 2_000;
-        let frame = Frame {
-            at: 0,
-            captured_bytes: bytes.len() as u32,
-            wire_bytes: bytes.len() as u32,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: clock_ns,
-            clock_ns,
-            number: self.packets,
-            origin: 0,
-            checksum: ChecksumStatus::Verified,
-        };
+        let frame = Frame { checksum: ChecksumStatus::Verified, ..frame(bytes, self.packets) };
         self.engine.process(&Batch { memory: bytes.into(), frames: &[frame] });
     }
 

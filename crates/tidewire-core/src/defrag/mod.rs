@@ -176,7 +176,7 @@ pub struct Defragmenter {
     bounds: Bounds,
     table: Table,
     /// See `Path::of`.
-    path_key: u64,
+    path_key: [u64; 2],
     /// The packet that was rebuilt last.
     packet: Vec<u8>,
 }

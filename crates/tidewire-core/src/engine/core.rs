@@ -43,7 +43,7 @@ pub(crate) struct Core<H: Handler> {
     /// Slots of flows that hold memory beyond their entry of the table. Some may have ended since.
     pub holders: Vec<u32>,
     /// See [`super::path::Path::of`].
-    pub path_key: u64,
+    pub path_key: [u64; 2],
     /// Packets that were counted as tracked and whose fate is not decided: see `crate::tcp::Doubted`.
     pub undecided: u64,
     /// Where retransmitted bytes are compared.

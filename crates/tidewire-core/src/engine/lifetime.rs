@@ -290,7 +290,8 @@ impl<H: Handler> Engine<H> {
     pub(crate) fn make_room(&mut self) -> bool {
         // One that ends may leave another behind: a SYN that was pending, for a handler that wants packets.
         while self.table.flows.live() >= self.core.config.flows_max {
-            let Some(victim) = self.table.victim(self.core.clock_ns) else { return false };
+            let budget = &self.core.budget;
+            let Some(victim) = self.table.victim(self.core.clock_ns, |slot| budget.forced(slot)) else { return false };
             let flow = self.table.flows.get(victim);
             self.core.ledger.evicted += u64::from(!flow.is_reported());
             let reason = flow.reason_over().unwrap_or(EndReason::Evicted);
@@ -309,7 +310,7 @@ impl<H: Handler> Engine<H> {
                 let at = self.random(self.core.holders.len());
                 // Taken out for the round: nobody is in it twice.
                 let slot = self.core.holders.swap_remove(at);
-                sample.push((self.core.budget.weight(slot, self.core.number), slot));
+                sample.push((self.weigh(slot), slot));
             }
             sample.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
             let least = sample[0].0 / 2.0;
@@ -323,6 +324,16 @@ impl<H: Handler> Engine<H> {
                 }
             }
         }
+    }
+
+    /// See `Budget::weight`. What the flow did since it was charged last counts.
+    fn weigh(&mut self, slot: u32) -> f32 {
+        let (flow, number) = (self.table.flows.get(slot), self.core.number);
+        let holder = self.core.budget.holder(slot);
+        if holder.bytes > 0 {
+            Core::<H>::look_at_holder(holder, flow, number);
+        }
+        self.core.budget.weight(slot, number)
     }
 
     /// A number below `bound` that nobody foresees who does not know the key of the hashes.
@@ -347,6 +358,7 @@ impl<H: Handler> Engine<H> {
             return;
         }
         let before = std::mem::replace(&mut self.core.slot, slot);
+        let delivered = flow.delivered[0] + flow.delivered[1];
         if !flow.is_over() {
             self.core.odd_once(flow, crate::AnomalyKind::BufferLimit);
         }
@@ -362,7 +374,10 @@ impl<H: Handler> Engine<H> {
             self.core.absorb(flow, data, &pending);
         }
         self.core.settle_extra(flow);
-        let left = self.core.budget.held_by(slot);
+        let forced = (flow.delivered[0] + flow.delivered[1] - delivered).min(u64::from(u32::MAX)) as u32;
+        let holder = self.core.budget.holder(slot);
+        holder.forced = holder.forced.saturating_add(forced);
+        let left = holder.bytes;
         if left > held - held / 4 {
             let reason = flow.reason_over();
             self.core.ledger.evicted += u64::from(reason.is_none());

@@ -130,7 +130,7 @@ impl<H: Handler> Engine<H> {
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
         let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
         let core = Core {
-            budget: Budget::new(streams_bytes, config.source_buffer_bytes),
+            budget: Budget::new(streams_bytes, config.source_buffer_bytes, config.hash_key),
             long_way: config.shed || config.urgent_inline != Config::default().urgent_inline,
             handler,
             ledger: Ledger::default(),
@@ -234,7 +234,7 @@ impl<H: Handler> Engine<H> {
             self.near.found(one.place, one.hash, one.slot);
             unknown &= unknown - 1;
         }
-        if self.core.budget.used != 0 {
+        if self.core.budget.holes != 0 || self.core.config.chunk_bytes != 0 {
             self.prefetch_untidy(&prepared[..group.len()]);
         }
         let (mut received, mut received_bytes) = (0, 0);

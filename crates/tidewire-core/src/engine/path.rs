@@ -21,7 +21,7 @@ const OTHERS_MAX: u8 = 16;
 const REASONS_BITS: u32 = 4;
 const REASONS: u32 = (1 << REASONS_BITS) - 1;
 /// Bits of a path.
-pub(crate) const PATH_BITS: u32 = 18;
+pub(crate) const PATH_BITS: u32 = 19;
 
 /// How a packet came: the reasons of its doubts in the lower bits, a keyed digest of the link address that it was sent to
 /// and of what it was carried in above them. A digest of 0: nothing is known of that.
@@ -32,19 +32,21 @@ impl Path {
     /// Nothing is known.
     pub(crate) const NONE: Self = Self(0);
 
-    /// What digests are made with: 0 where link addresses are not compared.
-    pub(crate) fn key(config: &Config) -> u64 {
-        /// For this use of the hash key alone.
-        const USE: [u64; 2] = [0x6c69_6e6b, 0x7061_7468];
-        let is_compared = config.link_addresses == LinkAddresses::Compare;
-        if is_compared { siphash13_words(config.hash_key, USE) | 1 } else { 0 }
+    /// What digests are made with: two odd numbers, or 0 where link addresses are not compared.
+    pub(crate) fn key(config: &Config) -> [u64; 2] {
+        /// For these uses of the hash key alone.
+        const USES: [u64; 2] = [0x6c69_6e6b_7061_7468, 0x7461_6773_7061_7468];
+        match config.link_addresses {
+            LinkAddresses::Compare => USES.map(|purpose| siphash13_words(config.hash_key, [purpose]) | 1),
+            LinkAddresses::Ignore => [0; 2],
+        }
     }
 
-    /// The path of a packet. `key`: 0 where link addresses are not compared.
+    /// The path of a packet. `key`: see [`Self::key`].
     #[inline(always)]
-    pub(crate) fn of(frame: &Frame, bytes: &[u8], decoded: &Decoded, key: u64) -> Self {
+    pub(crate) fn of(frame: &Frame, bytes: &[u8], decoded: &Decoded, key: [u64; 2]) -> Self {
         let reasons = u32::from(decoded.doubts.reasons());
-        if frame.link != LinkType::ETHERNET || key == 0 {
+        if frame.link != LinkType::ETHERNET || key[0] == 0 {
             return Self(reasons);
         }
         let Some(first) = bytes.first_chunk::<8>() else { return Self(reasons) };
@@ -52,10 +54,11 @@ impl Path {
         // of them equal with a chance of 2^-13.
         let link = u64::from_le_bytes(*first) << 16 | u64::from(decoded.doubts.framing());
         let [outer, inner] = decoded.vlan;
-        let tags = !(u32::from(outer) << 16 | u32::from(inner));
-        let sum = link.wrapping_mul(key).wrapping_add(u64::from(tags).wrapping_mul(key.rotate_left(31) | 1));
-        let digest = (sum >> (u64::BITS - (PATH_BITS - REASONS_BITS))) as u32;
-        Self(digest.max(1) << REASONS_BITS | reasons)
+        let tags = u64::from(outer) << 16 | u64::from(inner);
+        let sum = link.wrapping_mul(key[0]).wrapping_add(tags.wrapping_mul(key[1]));
+        // Above the reasons. Its lowest bit is set: 0 is no digest.
+        let digest = (sum >> (u64::BITS - PATH_BITS)) as u32 & !REASONS | 1 << REASONS_BITS;
+        Self(digest | reasons)
     }
 
     /// The same digest with more reasons.

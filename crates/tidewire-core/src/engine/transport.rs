@@ -65,16 +65,17 @@ impl<H: Handler> Engine<H> {
     /// Takes in a transport packet of a frame.
     #[inline(always)]
     pub(crate) fn prepared_transport(&mut self, frame: &Frame, bytes: &[u8], one: &Prepared) -> Fate {
+        let path = self.core.path_of(frame, bytes, &one.decoded);
         if self.has_short_way
             && let Some((flow, data)) = self.table.get_near(one.slot, &one.key)
             && flow.key.has_ids_of(&one.key)
         {
             self.core.slot = one.slot;
-            if let Some(fate) = self.core.plain(flow, data, frame, bytes, &one.decoded, one.from_a) {
+            if let Some(fate) = self.core.plain(flow, data, Packet::of(frame, bytes, &one.decoded, path), one.from_a) {
                 return fate;
             }
         }
-        let packet = Packet::of(frame, bytes, &one.decoded, self.core.path_of(frame, bytes, &one.decoded));
+        let packet = Packet::of(frame, bytes, &one.decoded, path);
         let fate = self.transport(&packet, &one.key, one.from_a, one.hash, one.slot);
         if self.core.slot != one.slot {
             self.near.found(one.place, one.hash, self.core.slot);
@@ -98,7 +99,7 @@ impl<H: Handler> Engine<H> {
             && slot != guess
             && !packet.is_rebuilt
             && flow.key.has_ids_of(key)
-            && let Some(fate) = self.core.plain(flow, data, packet.frame, packet.bytes, packet.decoded, from_a)
+            && let Some(fate) = self.core.plain(flow, data, *packet, from_a)
         {
             return fate;
         }

@@ -33,7 +33,7 @@ pub(crate) struct Half {
     /// Internal offsets count from `base_seq`; the stream's own offsets begin at [`Flow::bias`].
     pub next: u64,
     pub payload_wire_bytes: u64,
-    /// Packets in the lower 46 bits (a year at two million a second), [`Path`] above them: see [`Half::packets`].
+    /// Packets in the lower 45 bits (a year at a million a second), [`Path`] above them: see [`Half::packets`].
     packets_and_path: u64,
     pub ip_bytes: u64,
     /// Sequence number of internal offset 0. ICMP flows: type << 8 | code of the first packet, in the client's.

@@ -158,11 +158,8 @@ impl<D: Default> Table<D> {
 
     /// A new flow under `key`, reset to its beginning.
     pub(crate) fn add(&mut self, hash: u32, key: Key) -> u32 {
-        let slot = self.flows.take();
-        let beside = self.data.take();
-        debug_assert_eq!(slot, beside, "the two arrays are taken from and given back to in step");
-        *self.flows.get_mut(slot) = Flow { key: key.opened(), hash, flags: bits::LIVE, ..Flow::default() };
-        *self.data.get_mut(slot) = D::default();
+        let slot = self.add_apart(key);
+        self.flows.get_mut(slot).hash = hash;
         let others = (&self.flows, &self.half_open, &self.lones);
         self.index.insert(hash, slot, |slot| hash_of(others, slot));
         slot
@@ -264,8 +261,9 @@ impl<D: Default> Table<D> {
     }
 
     /// Which flow goes when the table is full: of a sample, one that is over, else one that was never answered or whose
-    /// handshake stands still, else one that has delivered nothing, else the one that was silent longest.
-    pub(crate) fn victim(&mut self, clock_ns: u64) -> Option<u32> {
+    /// handshake stands still, else one that has delivered nothing (`forced`: what a slot's flow delivered only because
+    /// memory was short), else the one that was silent longest.
+    pub(crate) fn victim(&mut self, clock_ns: u64, forced: impl Fn(u32) -> u32) -> Option<u32> {
         let used = self.flows.used();
         let mut best: Option<(u8, u64, u32)> = None;
         for looked in 0..EVICTION_SAMPLE.min(used) {
@@ -288,7 +286,7 @@ impl<D: Default> Table<D> {
             } else if !is_begun {
                 UNANSWERED
             } else {
-                UNANSWERED + 1 + u8::from(flow.delivered != [0; 2])
+                UNANSWERED + 1 + u8::from(flow.delivered[0] + flow.delivered[1] > u64::from(forced(slot)))
             };
             let candidate = (rank, flow.seen_clock_ns, slot);
             if best.is_none_or(|best| candidate < best) {

@@ -128,7 +128,9 @@ impl<H: Handler> Core<H> {
             return;
         }
         let offset = me.offset_of(segment.seq);
-        if offset > me.next as i64 && offset <= me.offset_of(peer.edge) {
+        // (Behind a FIN, which takes a number, nothing was lost.)
+        let sent = me.next as i64 + i64::from(me.has(half::FIN));
+        if offset > sent && offset <= me.offset_of(peer.edge) {
             let claimed = &mut flow.extra().claimed[direction as usize];
             *claimed = offset.max(*claimed as i64) as u64;
         }

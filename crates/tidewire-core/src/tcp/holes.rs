@@ -30,11 +30,11 @@ impl<H: Handler> Core<H> {
 
     /// The budget's counters for the addresses that a direction's packets come from and go to.
     fn groups(&self, flow: &mut Flow, from_a: bool) -> Groups {
-        let (key, hash_key) = (flow.key, self.config.hash_key);
+        let (key, group_key) = (flow.key, self.budget.group_key());
         // By endpoint: who the client is may turn out later.
         *flow.extra().groups[usize::from(!from_a)].get_or_insert_with(|| {
-            let source = key.address_hash(from_a, hash_key);
-            Groups::of(source, key.network_hash(from_a, hash_key), key.address_hash(!from_a, hash_key))
+            let source = key.address_hash(from_a, group_key);
+            Groups::of(source, key.network_hash(from_a, group_key), key.address_hash(!from_a, group_key))
         })
     }
 
@@ -51,15 +51,25 @@ impl<H: Handler> Core<H> {
         }
         let groups = self.groups(flow, from_a);
         self.budget.change(groups, before, after);
-        let packet = self.number as u32;
-        let delivered = (flow.delivered[0] + flow.delivered[1]).min(u64::from(u32::MAX)) as u32;
+        let number = self.number;
         let holder = self.budget.holder(self.slot);
-        let bytes = (u64::from(holder.bytes) + after).saturating_sub(before).min(u64::from(u32::MAX)) as u32;
-        if holder.bytes == 0 || delivered > holder.delivered {
-            holder.since = packet;
+        if holder.bytes == 0 {
+            holder.since = number as u32;
         }
-        let is_proven = flow.has(bits::CONFIRMED) && flow.halves.iter().all(|half| half.has(half::SYN));
-        *holder = Holder { bytes, delivered, since: holder.since, groups, is_proven, is_over: flow.is_over() };
+        holder.bytes = (u64::from(holder.bytes) + after).saturating_sub(before).min(u64::from(u32::MAX)) as u32;
+        holder.groups = groups;
+        Self::look_at_holder(holder, flow, number);
+    }
+
+    /// Brings up to date what speaks for a flow that holds memory.
+    pub(crate) fn look_at_holder(holder: &mut Holder, flow: &Flow, number: u64) {
+        let delivered = (flow.delivered[0] + flow.delivered[1]).min(u64::from(u32::MAX)) as u32;
+        if delivered > holder.delivered {
+            holder.since = number as u32;
+        }
+        holder.delivered = delivered;
+        holder.is_proven = flow.has(bits::CONFIRMED) && flow.halves.iter().all(|half| half.has(half::SYN));
+        holder.is_over = flow.is_over();
     }
 
     /// Tells the budget what the flow's rarely needed part and its lists take now.
@@ -80,6 +90,8 @@ impl<H: Handler> Core<H> {
     pub(crate) fn release(&mut self, flow: &mut Flow) {
         if let Some((charged, owner_is_a)) = flow.extra.as_ref().map(|extra| (extra.charged, extra.owner_is_a)) {
             self.recharge_endpoint(flow, owner_is_a.unwrap_or_default(), charged, 0);
+            // The next flow in this place begins anew.
+            *self.budget.holder(self.slot) = Holder::default();
             flow.extra = None;
         }
     }

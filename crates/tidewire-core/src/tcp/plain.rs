@@ -3,10 +3,10 @@
 
 use super::flag;
 use crate::{
-    ChecksumMode, Fate, Frame, Handler, TcpState,
+    ChecksumMode, Fate, Handler, TcpState,
     engine::{core::Core, transport::Packet},
     flow::{Flow, half},
-    wire::{Decoded, Kind},
+    wire::Kind,
 };
 
 /// NOP NOP timestamps of 10 bytes: how nearly every stack lays them out (RFC 7323 appendix A).
@@ -24,9 +24,7 @@ impl<H: Handler> Core<H> {
         &mut self,
         flow: &mut Flow,
         data: &mut H::Data,
-        frame: &Frame,
-        bytes: &[u8],
-        decoded: &Decoded,
+        packet: Packet<'_>,
         from_a: bool,
     ) -> Option<Fate> {
         const UNUSUAL: u8 = flag::SYN | flag::RST | flag::FIN | flag::URG | flag::ACK;
@@ -35,6 +33,7 @@ impl<H: Handler> Core<H> {
         const READY: u16 = half::KNOWN | half::ACKED;
         /// RFC 7323 section 2.3; what an unknown scale counts as, too.
         const SCALE_MAX: u8 = 14;
+        let Packet { frame, bytes, decoded, path, .. } = packet;
         if decoded.kind != Kind::Tcp {
             return None;
         }
@@ -42,25 +41,24 @@ impl<H: Handler> Core<H> {
         let fixed: &[u8; 20] = header.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
         let (seq, ack, length) = (word(4), word(8), decoded.payload_bytes);
-        let timestamp = match fixed[12] >> 4 {
-            5 => None,
+        let direction = flow.direction(from_a);
+        let at = direction as usize;
+        let (me, peer) = (&flow.halves[at], &flow.halves[at ^ 1]);
+        // Without one, the last: nothing is older then, and nothing changes.
+        let (timestamp, is_stamped) = match fixed[12] >> 4 {
+            5 => (me.ts_recent, false),
             8 => {
                 let [a, b, c, d, rest @ ..]: &[u8; 8] = header.get(20..)?.first_chunk()?;
                 if u32::from_be_bytes([*a, *b, *c, *d]) != ALIGNED_TIMESTAMPS {
                     return None;
                 }
-                Some(u32::from_be_bytes(*rest))
+                (u32::from_be_bytes(*rest), true)
             }
             _ => return None,
         };
-        let direction = flow.direction(from_a);
-        let at = direction as usize;
-        let path = self.path_of(frame, bytes, decoded);
-        let (me, peer) = (&flow.halves[at], &flow.halves[at ^ 1]);
         let window = u32::from(u16::from_be_bytes([fixed[14], fixed[15]]));
         // (A value 2^31 ahead is not older, as on the long way.)
-        let newer = me.flags & half::TIMESTAMP == 0
-            || timestamp.is_none_or(|value| me.ts_recent.wrapping_sub(value) as i32 <= 0);
+        let is_older = me.flags & half::TIMESTAMP != 0 && me.ts_recent.wrapping_sub(timestamp) as i32 > 0;
         // A FIN takes a number, too.
         let sent = peer.next_seq().wrapping_add(u32::from(peer.has(half::FIN)));
         let is_plain = matches!(
@@ -84,15 +82,13 @@ impl<H: Handler> Core<H> {
                 me.flags & WAITS == 0
                     && decoded.payload_captured_bytes == length
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
-                    && newer
+                    && !is_older
             }
             && !self.is_expired(flow);
         if !is_plain {
             return None;
         }
-        if self.config.checksum != ChecksumMode::Ignore
-            && !self.is_plain_checksum(flow, direction, &Packet::of(frame, bytes, decoded, path))
-        {
+        if self.config.checksum != ChecksumMode::Ignore && !self.is_plain_checksum(flow, direction, &packet) {
             return None;
         }
         let timestamp_ns = frame.timestamp_ns;
@@ -118,11 +114,12 @@ impl<H: Handler> Core<H> {
         if edge.wrapping_sub(me.edge) as i32 > 0 {
             me.edge = edge;
         }
-        if let Some(value) = timestamp
-            && newer
-            && me.flags & (half::SYN | half::TIMESTAMP) != half::SYN
-        {
-            me.ts_recent = value;
+        if me.flags & half::TIMESTAMP != 0 {
+            if !is_older {
+                me.ts_recent = timestamp;
+            }
+        } else if is_stamped && !me.has(half::SYN) {
+            me.ts_recent = timestamp;
             me.flags |= half::TIMESTAMP;
         }
         if length == 0 {

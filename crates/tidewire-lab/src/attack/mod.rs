@@ -7,7 +7,7 @@ mod one;
 use std::{fmt::Write as _, process::Command};
 
 pub use floods::{Crowd, Flood, Maker};
-pub use one::{Figures, One, one};
+pub use one::{Figures, One, frame, one};
 
 /// Memory that a process may take beside what it was given.
 const BESIDE_BYTES: u64 = 32 << 20;

@@ -80,6 +80,25 @@ impl Handler for Witness {
     }
 }
 
+/// A flood's frame as a batch of it alone has it: whole, with nothing known of its checksum. Packet time follows from its
+/// number.
+#[must_use]
+pub fn frame(bytes: &[u8], number: u64) -> Frame {
+    let clock_ns = 1_700_000_000_000_000_000 + number * PACKET_NS;
+    Frame {
+        at: 0,
+        captured_bytes: bytes.len() as u32,
+        wire_bytes: bytes.len() as u32,
+        link: LinkType::ETHERNET,
+        interface: 0,
+        timestamp_ns: clock_ns,
+        clock_ns,
+        number,
+        origin: 0,
+        checksum: ChecksumStatus::Unknown,
+    }
+}
+
 struct Feed {
     engine: Engine<Witness>,
     memory: Vec<u8>,
@@ -94,19 +113,7 @@ impl Feed {
             self.flush();
         }
         self.packets += 1;
-        let clock_ns = 1_700_000_000_000_000_000 + self.packets * PACKET_NS;
-        self.frames.push(Frame {
-            at: self.memory.len() as u32,
-            captured_bytes: bytes.len() as u32,
-            wire_bytes: bytes.len() as u32,
-            link: LinkType::ETHERNET,
-            interface: 0,
-            timestamp_ns: clock_ns,
-            clock_ns,
-            number: self.packets,
-            origin: 0,
-            checksum: ChecksumStatus::Unknown,
-        });
+        self.frames.push(Frame { at: self.memory.len() as u32, ..frame(bytes, self.packets) });
         self.memory.extend_from_slice(bytes);
     }
 

@@ -1,0 +1,24 @@
+//! Honest connections among an attacker's: figures of `make attack` that follow from the packets alone, not from the machine.
+#![forbid(unsafe_code)]
+
+use tidewire_lab::attack::{Crowd, Flood, One, one};
+
+/// Of honest connections, the percentage that came through whole while an attacker sent half the packets.
+fn whole_percent(flood: Flood, memory_mib: u64, crowd: Crowd) -> f64 {
+    let figures =
+        one(&One { flood, crowd, memory_bytes: memory_mib << 20, packets: 300_000, share: 50 }).expect("it runs");
+    assert!(figures.honest > 2000, "{figures:?}");
+    figures.whole as f64 * 100.0 / figures.honest as f64
+}
+
+/// Holes with eight full segments behind each are dearest: what gives up memory has to be the attacker's, and not the honest
+/// connection with one late segment.
+#[test]
+fn honest_connections_are_whole_beside_full_holes() {
+    let one_server = Crowd { sources: 1_000_000, destinations: 1, is_v6: false };
+    let many_servers = Crowd { sources: 1_000_000, destinations: 10_000, is_v6: true };
+    for (memory_mib, crowd, least) in [(16, one_server, 98.0), (16, many_servers, 98.0), (64, many_servers, 99.5)] {
+        let whole = whole_percent(Flood::FullHoles, memory_mib, crowd);
+        assert!(whole >= least, "{memory_mib} MiB, {crowd:?}: {whole} %");
+    }
+}
