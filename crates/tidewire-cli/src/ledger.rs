@@ -22,6 +22,7 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
         detail.number("received_bytes", ledger.received_bytes);
         detail.number("delivered_bytes", ledger.delivered_bytes);
         detail.number("gap_bytes", ledger.gap_bytes);
+        detail.number("uncompared_bytes", ledger.uncompared_bytes);
         detail.number("buffered_bytes_max", ledger.buffered_bytes_max);
         detail.number("streams_opened", ledger.streams_opened);
         detail.number("streams_closed", ledger.streams_closed);
@@ -92,6 +93,9 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
     }
     if ledger.buffered_bytes_max > 0 {
         line("buffered bytes, at most", ledger.buffered_bytes_max, "");
+    }
+    if ledger.uncompared_bytes > 0 {
+        line("uncompared bytes", ledger.uncompared_bytes, "");
     }
     if ledger.evicted + ledger.evicted_half_open > 0 {
         line("evicted", ledger.evicted, &format!("and {} half-open", Count(ledger.evicted_half_open)));

@@ -95,6 +95,9 @@ pub struct Ledger {
     pub delivered_bytes: u64,
     /// See `delivered_bytes`.
     pub gap_bytes: u64,
+    /// Retransmitted bytes that were not compared with their first version, because too many segments were delivered
+    /// since: another version in them was not noticed.
+    pub uncompared_bytes: u64,
     /// Greatest number of bytes buffered out of order, in chunks and in fragments at once.
     pub buffered_bytes_max: u64,
     /// Packets that never came to the engine and are in their streams' figures all the same: see [`crate::Shunt`].
@@ -124,6 +127,7 @@ impl Default for Ledger {
             evicted_half_open: 0,
             delivered_bytes: 0,
             gap_bytes: 0,
+            uncompared_bytes: 0,
             buffered_bytes_max: 0,
             shunted_packets: 0,
             shunted_bytes: 0,
@@ -176,6 +180,7 @@ impl Ledger {
         self.evicted_half_open += other.evicted_half_open;
         self.delivered_bytes += other.delivered_bytes;
         self.gap_bytes += other.gap_bytes;
+        self.uncompared_bytes += other.uncompared_bytes;
         self.buffered_bytes_max += other.buffered_bytes_max;
         self.shunted_packets += other.shunted_packets;
         self.shunted_bytes += other.shunted_bytes;

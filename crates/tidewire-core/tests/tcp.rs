@@ -353,6 +353,20 @@ fn half_open_flood_does_not_push_out_connections() {
 }
 
 #[test]
+fn what_lies_too_far_back_to_be_compared_is_counted() {
+    let mut feed = Feed::new(&config(), Witness::default());
+    feed.segments(&handshake(C, S));
+    feed.segments(&(0..200).map(|at| client(at, "a")).collect::<Vec<_>>());
+    // Of 200 segments the last 128 are looked at.
+    feed.segments(&[client(75, "b"), client(198, "b")]);
+    assert_eq!(feed.engine.ledger().uncompared_bytes, 0);
+    feed.segments(&[client(70, "bbbb")]);
+    assert_eq!(feed.engine.ledger().uncompared_bytes, 2);
+    let (witness, _) = feed.finish();
+    assert_eq!(witness.streams[&1].conflicts[0], 4);
+}
+
+#[test]
 fn a_retransmission_with_other_bytes_is_a_conflict() {
     let told =
         one(&config(), &[client(0, "abcdef"), client(6, "gh"), client(2, "cXeY"), client(0, "abcdef"), client(8, "i")]);

@@ -202,6 +202,12 @@ fn engine(families: &mut Families, ledger: &Ledger) {
     families.counter("tidewire_streams_evicted", "Streams pushed out of a full table", evicted);
     families.counter("tidewire_delivered_bytes", "Payload handed to the application", alone(ledger.delivered_bytes));
     families.counter("tidewire_gap_bytes", "Payload reported to the application as missing", alone(ledger.gap_bytes));
+    let uncompared = alone(ledger.uncompared_bytes);
+    families.counter(
+        "tidewire_uncompared_bytes",
+        "Retransmitted payload not compared with its first version",
+        uncompared,
+    );
     let datagrams = [("rebuilt", ledger.datagrams_rebuilt), ("rejected", ledger.datagrams_rejected)];
     let datagrams = datagrams.map(|(fate, count)| sample([("fate", fate)], count));
     families.counter("tidewire_datagrams", "Datagrams that arrived in fragments", datagrams);

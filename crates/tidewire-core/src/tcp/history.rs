@@ -160,6 +160,7 @@ impl<H: Handler> Core<H> {
         }
         let next = flow.halves[direction as usize].next as i64;
         let mut number = flow.halves[direction as usize].past;
+        let mut earliest = end.min(next);
         for _ in 0..STEPS_MAX {
             let Some(run) = self.past.get(number, self.number) else { return };
             number = run.before;
@@ -169,6 +170,7 @@ impl<H: Handler> Core<H> {
             if run_end <= start {
                 return;
             }
+            earliest = earliest.min(run_start);
             let (from, until) = (start.max(run_start), end.min(run_end));
             if !self.past.is_readable(&run, self.input_bytes) || from >= until {
                 continue;
@@ -176,6 +178,9 @@ impl<H: Handler> Core<H> {
             let new = payload.bytes.get((from - start) as usize..).unwrap_or_default();
             let new = &new[..new.len().min((until - from) as usize)];
             self.compare_run(flow, direction, from, new, run.origin + (from - run_start) as u64);
+        }
+        if self.past.get(number, self.number).is_some() {
+            self.ledger.uncompared_bytes += (earliest - start.max(0)).max(0) as u64;
         }
     }
 
