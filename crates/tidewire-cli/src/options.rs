@@ -151,7 +151,8 @@ pub struct Common {
     pub flush_timeout: Span,
 
     /// Memory of all workers together for what grows with the traffic: tables of flows and fragments, out-of-order data,
-    /// chunks, lists, history. At least 2M for each worker; rings of interfaces and blocks of files come on top
+    /// chunks, lists, history. At least 2M for each worker; rings of interfaces, blocks of files and the records that a
+    /// command sorts (see --limit) come on top
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = MEMORY)]
     pub memory: Size,
 

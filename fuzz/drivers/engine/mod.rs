@@ -1,5 +1,5 @@
 //! Bytes as settings and a script of frames, run through the engine before a handler that checks what it is told.
-//! Shared by the fuzz target and by the test that replays its seeds.
+//! Shared by the fuzz targets and by the tests that replay their seeds.
 
 mod input;
 mod packets;
@@ -15,7 +15,9 @@ use self::{
     settings::Settings,
     witness::{KEEPS, Told, Witness},
 };
-use tidewire_core::{AnomalyKind, Batch, Class, Classify, Config, Engine, Fate, Frame, History, Ledger, Mode, Share};
+use tidewire_core::{
+    AnomalyKind, Batch, Class, Classify, Config, Engine, Fate, Frame, Handler, History, Ledger, Mode, Share,
+};
 
 /// Bytes of frames that can be read again.
 struct Again(Vec<u8>);
@@ -114,14 +116,53 @@ fn reached_bound(settings: &Settings, ledger: &Ledger) -> bool {
         || ledger.shed_by_priority.iter().sum::<u64>() > 0
 }
 
-/// Runs one input. The same streams must come of it whoever they are shared among.
-pub fn run(bytes: &[u8]) {
+fn read(bytes: &[u8]) -> (Settings, Script) {
     let mut input = Input(bytes);
     let settings = settings::read(&mut input);
     let mut script = Script::read(&mut input);
     if !settings.has_history {
         script.frames.iter_mut().for_each(|frame| frame.origin = 0);
     }
+    (settings, script)
+}
+
+/// Allocates nothing.
+struct Silent;
+
+impl Handler for Silent {
+    type Data = ();
+}
+
+/// Runs one input before a handler that keeps nothing. After each batch nothing is allocated that the engine does not say it
+/// has taken, and what it says is there. `allocated_bytes`: what the process has allocated.
+#[allow(dead_code, reason = "each user of this module calls one of two")]
+pub fn run_counted(bytes: &[u8], allocated_bytes: fn() -> u64) {
+    /// What an engine takes that has seen nothing, and scratch.
+    const FIXED_BYTES: u64 = 64 << 10;
+    let (settings, script) = read(bytes);
+    let mut engine = Engine::new(settings.config.clone(), Share::ALL, Silent);
+    if settings.has_history {
+        engine.set_history(Box::new(Again(script.memory.clone())));
+    }
+    if settings.knobs & 16 != 0 {
+        engine.set_classifier(Box::new(Classes));
+    }
+    let before = allocated_bytes() - engine.charged_bytes();
+    for (number, frames) in script.frames.chunks(settings.batch).enumerate() {
+        engine.process(&Batch { memory: (&script.memory).into(), frames });
+        let (charged, allocated) = (engine.charged_bytes(), allocated_bytes() - before);
+        assert!(allocated <= charged + FIXED_BYTES, "batch {number}: {allocated} bytes allocated, {charged} charged");
+        let most = allocated + allocated / 4 + FIXED_BYTES;
+        assert!(charged <= most, "batch {number}: {charged} bytes charged, {allocated} allocated");
+    }
+    engine.finish();
+    assert_eq!(engine.buffered_bytes(), 0, "what was charged is given back");
+}
+
+/// Runs one input. The same streams must come of it whoever they are shared among.
+#[allow(dead_code, reason = "each user of this module calls one of two")]
+pub fn run(bytes: &[u8]) {
+    let (settings, script) = read(bytes);
     let alone = run_shared(&settings, &script, 1);
     if reached_bound(&settings, &alone.ledger) {
         run_shared(&settings, &script, 3);
