@@ -32,4 +32,4 @@ run datagrams "$capture"
 run match "$capture" -e 'gauge.tidewire' -e 'HTTP/1.1 404' -e '|05|gauge'
 echo
 echo "This build reads files: $tidewire --help"
-echo "The whole, with interfaces (some four minutes on two cores): cargo build --release -p tidewire-cli"
+echo "The whole, with interfaces and the drop-in libpcap (some five minutes on two cores): make install (PREFIX=$HOME/.local without root)"

@@ -19,7 +19,7 @@ use crate::{
     output::Out,
     progress::{self, Bar},
     sink::Sink,
-    units::counted,
+    units::{Count, counted},
     values::StatsFormat,
 };
 
@@ -185,6 +185,8 @@ impl Closing {
             failure::say(damage);
         }
         self.say_left_out();
+        self.say_lost();
+        self.say_evicted();
         if !self.ledger.closes() {
             let settled: u64 = self.ledger.fates.iter().sum();
             let received = self.ledger.received;
@@ -218,6 +220,33 @@ impl Closing {
         if count > 0 {
             let packets = counted(count, "packet", "packets");
             failure::say(format_args!("{packets} left out for bad checksums (--checksum ignore takes them)"));
+        }
+    }
+
+    /// Says how many packets of interfaces never came to us, and where they were lost: else gaps look as the network's doing.
+    fn say_lost(&self) {
+        let Some(report) = &self.live else { return };
+        let places = live::lost(report).into_iter().filter(|(_, count)| *count > 0);
+        let (all, places) = places.fold((0, Vec::new()), |(all, mut places), (place, count)| {
+            places.push(format!("{} {place}", Count(count)));
+            (all + count, places)
+        });
+        if all > 0 {
+            let hint = if report.rings().dropped > 0 { "; --ring makes rings larger" } else { "" };
+            let packets = counted(all, "packet was", "packets were");
+            failure::say(format_args!("{packets} lost before they could be read: {}{hint}", places.join(", ")));
+        }
+    }
+
+    /// Says how many flows are there in pieces because the tables or the memory could not hold them.
+    fn say_evicted(&self) {
+        let (flows, half_open) = (self.ledger.evicted, self.ledger.evicted_half_open);
+        if flows + half_open > 0 {
+            let (flows, half_open) = (counted(flows, "flow", "flows"), Count(half_open));
+            failure::say(format_args!(
+                "{flows} and {half_open} half-open connections ended early, as the memory could not hold them: what came later \
+                 is in other flows, or in none (--memory takes more)"
+            ));
         }
     }
 }

@@ -329,6 +329,7 @@ fn notes(stream: &Ended) -> Vec<String> {
         }
     }
     let Some(odd) = &stream.record.odd else { return notes };
+    let list_max = tidewire::Config::default().list_max as usize;
     let of_cause = |is_cutoff: bool| {
         let gaps = odd.gaps.iter().filter(move |gap| (gap.cause == GapCause::Cutoff) == is_cutoff);
         gaps.map(move |gap| {
@@ -340,14 +341,15 @@ fn notes(stream: &Ended) -> Vec<String> {
             (text, gap.bytes)
         })
     };
-    some(&mut notes, of_cause(true), "cutoffs");
-    some(&mut notes, of_cause(false), "gaps");
+    some(&mut notes, of_cause(true), "cutoffs", odd.gaps.len() >= list_max);
+    some(&mut notes, of_cause(false), "gaps", odd.gaps.len() >= list_max);
     for direction in DIRECTIONS {
-        let conflicts = odd.conflicts[direction as usize].iter().map(|conflict| {
+        let list = &odd.conflicts[direction as usize];
+        let conflicts = list.iter().map(|conflict| {
             let bytes = counted(conflict.bytes, "byte", "bytes");
             (format!("{} conflicting overlap at {}: {bytes}", direction.name(), conflict.offset), conflict.bytes)
         });
-        some(&mut notes, conflicts, "conflicting overlaps");
+        some(&mut notes, conflicts, "conflicting overlaps", list.len() >= list_max);
     }
     for (direction, stats) in DIRECTIONS.iter().zip(&stream.record.stats).filter(|(_, stats)| stats.ignored_bytes > 0) {
         let bytes = counted(stats.ignored_bytes, "byte", "bytes");
@@ -357,19 +359,21 @@ fn notes(stream: &Ended) -> Vec<String> {
         .anomalies
         .iter()
         .map(|anomaly| (format!("{} at packet {}", anomaly.kind.name().replace('_', " "), anomaly.packet), 0));
-    some(&mut notes, anomalies, "anomalies");
+    some(&mut notes, anomalies, "anomalies", odd.anomalies.len() >= list_max);
     notes
 }
 
 /// The first few of one kind, and how many more there are, with their bytes. One more takes the line that would say so.
-fn some(notes: &mut Vec<String>, items: impl Iterator<Item = (String, u64)>, what: &str) {
+/// `is_cut`: a list is full, and what came later is not in it.
+fn some(notes: &mut Vec<String>, items: impl Iterator<Item = (String, u64)>, what: &str, is_cut: bool) {
     let mut items = items.peekable();
     notes.extend(items.by_ref().take(NOTES_MAX).map(|(text, _)| text));
     let Some((next, bytes)) = items.next() else { return };
+    let (most, which) = if is_cut { ("at least ", "these") } else { ("", "all") };
     let rest = items.fold((0_u64, bytes), |(count, sum), (_, bytes)| (count + 1, sum + bytes));
     notes.push(match rest {
         (0, _) => next,
-        (more, 0) => format!("and {} more {what} (--json lists all)", Count(more + 1)),
-        (more, bytes) => format!("and {} more {what}, {} (--json lists all)", Count(more + 1), Bytes(bytes)),
+        (more, 0) => format!("and {most}{} more {what} (--json lists {which})", Count(more + 1)),
+        (more, bytes) => format!("and {most}{} more {what}, {} (--json lists {which})", Count(more + 1), Bytes(bytes)),
     });
 }

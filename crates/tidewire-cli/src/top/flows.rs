@@ -1,17 +1,20 @@
 //! Which flows there are: counted by the workers, looked at by the view.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::{Arc, Mutex, PoisonError},
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
 };
 
 use tidewire::{Chunk, Direction, EndReason, FlowKey, Handler, Stream};
 
 /// Flows that are looked at, at most: those that came first. Others are only counted.
 const FLOWS_MAX: usize = 1 << 16;
-
-/// A flow's figures are noted again after this much packet time.
-const NOTED_NS: u64 = 100_000_000;
 
 /// A flow's figures so far, both directions.
 #[derive(Clone, Copy, Debug)]
@@ -24,14 +27,39 @@ pub struct Noted {
     pub bytes: u64,
 }
 
-/// The flows that are open, by id.
+/// The same as its worker counts them.
+#[derive(Debug, Default)]
+struct Figures {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Figures {
+    fn note<D>(&self, stream: &Stream<'_, D>) {
+        let both = [Direction::ClientToServer, Direction::ServerToClient].map(|direction| stream.stats(direction));
+        self.packets.store(both.iter().map(|stats| stats.packets).sum(), Relaxed);
+        self.bytes.store(both.iter().map(|stats| stats.frame_bytes).sum(), Relaxed);
+    }
+}
+
+/// The flows that are open, and those that ended since the last look, by id.
 #[derive(Clone, Debug, Default)]
-pub struct Shared(Arc<Mutex<HashMap<u64, Noted>>>);
+pub struct Shared(Arc<Mutex<HashMap<u64, (FlowKey, Arc<Figures>)>>>);
 
 impl Shared {
-    /// The figures now.
+    /// The figures now. Those of flows that ended are told once more.
     pub fn look(&self) -> HashMap<u64, Noted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut flows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = HashMap::with_capacity(flows.len());
+        flows.retain(|&id, (key, figures)| {
+            // Asked first: what was counted until then is there.
+            let is_over = figures.is_over.load(Acquire);
+            let (packets, bytes) = (figures.packets.load(Relaxed), figures.bytes.load(Relaxed));
+            now.insert(id, Noted { key: *key, packets, bytes });
+            !is_over
+        });
+        now
     }
 }
 
@@ -41,37 +69,34 @@ pub struct Flows {
     pub shared: Shared,
 }
 
-/// When a stream was noted last, by packet time; 0: it is not.
+/// A stream's figures; none where it is not looked at.
 #[derive(Default)]
-pub struct LastNs(u64);
+pub struct Mine(Option<Arc<Figures>>);
 
 impl Handler for Flows {
-    type Data = LastNs;
+    type Data = Mine;
 
-    fn data(&mut self, stream: &mut Stream<'_, LastNs>, chunk: Chunk<'_>) {
-        let last = stream.data().0;
-        if last != 0 && chunk.timestamp_ns.saturating_sub(last) < NOTED_NS {
-            return;
-        }
-        // The view has it just now: the next packet will do.
-        let Ok(mut flows) = self.shared.0.try_lock() else { return };
-        let is_full = flows.len() >= FLOWS_MAX;
-        let both = [Direction::ClientToServer, Direction::ServerToClient].map(|direction| stream.stats(direction));
-        let packets = both.iter().map(|stats| stats.packets).sum();
-        let bytes = both.iter().map(|stats| stats.frame_bytes).sum();
-        match flows.entry(stream.id()) {
-            Entry::Occupied(mut entry) => (entry.get_mut().packets, entry.get_mut().bytes) = (packets, bytes),
-            Entry::Vacant(_) if is_full => {}
-            Entry::Vacant(entry) => {
-                entry.insert(Noted { key: stream.key(), packets, bytes });
+    fn data(&mut self, stream: &mut Stream<'_, Mine>, _: Chunk<'_>) {
+        if stream.data().0.is_none() {
+            // The view looks just now: the next packet will do.
+            let Ok(mut flows) = self.shared.0.try_lock() else { return };
+            if flows.len() >= FLOWS_MAX {
+                return;
             }
+            let figures = Arc::<Figures>::default();
+            flows.insert(stream.id(), (stream.key(), Arc::clone(&figures)));
+            stream.data().0 = Some(figures);
         }
-        stream.data().0 = chunk.timestamp_ns.max(1);
+        if let Some(figures) = stream.data().0.take() {
+            figures.note(stream);
+            stream.data().0 = Some(figures);
+        }
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, LastNs>, _: EndReason) {
-        if stream.data().0 != 0 {
-            self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&stream.id());
+    fn close(&mut self, stream: &mut Stream<'_, Mine>, _: EndReason) {
+        if let Some(figures) = stream.data().0.take() {
+            figures.note(stream);
+            figures.is_over.store(true, Release);
         }
     }
 }

@@ -10,7 +10,7 @@ use ratatui::{
 use tidewire::legible::legible;
 
 use super::snapshot::{Loss, Memory, Snapshot, Sort, Worker};
-use crate::units::{BitRate, Bytes, Count};
+use crate::units::{BitRate, Bytes, Count, counted};
 
 /// Lines that are always there: title, rates, memory, keys.
 const FIXED: usize = 4;
@@ -68,7 +68,7 @@ fn rates(snapshot: &Snapshot, width: usize) -> Line<'static> {
     let (packets, bits) = (whole(snapshot.now.packets), BitRate(snapshot.now.bits));
     let short = format!("{packets} packets/s  {bits}");
     let all = format!("{short}   in all {}, {}", Count(snapshot.packets), Bytes(snapshot.bytes));
-    let long = format!("{all}, {} streams open", Count(snapshot.open));
+    let long = format!("{all}, {} open", counted(snapshot.open, "stream", "streams"));
     let fitting = [long, all].into_iter().find(|text| text.chars().count() <= width);
     Line::from(fitting.unwrap_or_else(|| cut(&short, width)))
 }
@@ -76,7 +76,7 @@ fn rates(snapshot: &Snapshot, width: usize) -> Line<'static> {
 /// A bar with a mark at each watermark, and what it means.
 fn memory(memory: &Memory, width: usize) -> Line<'static> {
     let permille = permille(memory.used, memory.limit);
-    let said = format!(" {} % of {}", permille / 10, Bytes(memory.limit));
+    let said = format!(" {} % of {} for streams", permille / 10, Bytes(memory.limit));
     let room = width.saturating_sub("memory []".len() + said.chars().count());
     let place = |permille: u32| (permille as usize * room / 1000).min(room.saturating_sub(1));
     let filled = (permille as usize * room).div_ceil(1000).min(room);
