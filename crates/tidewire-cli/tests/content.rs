@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::net::Ipv4Addr;
+
 use common::*;
 
 /// One stream whose bytes arrive in pieces of the given sizes.
@@ -155,4 +157,52 @@ fn cutoffs_reach_the_files() {
     assert_eq!(code, 0);
     let name = "00000001-tcp-192.0.2.1.40000-198.51.100.2.80.s2c";
     assert_eq!(std::fs::read(out.join(name)).unwrap(), b"HTTP/");
+}
+
+/// What a full list does not have is not said to be all there is, nor to be in JSON.
+#[test]
+fn lists_that_are_full_are_said_to_be() {
+    let bench = Bench::new();
+    for (gaps, wanted) in [(200, "and 197 more gaps, 197 B (--json lists all)"), (300, "and at least 253 more gaps")] {
+        let mut pcap = Pcap::new();
+        let mut talk = Talk::new(40_000);
+        talk.handshake(&mut pcap);
+        for _ in 0..gaps {
+            talk.say(&mut pcap, false, b"said");
+            talk.skip(false, 1);
+            talk.say(&mut pcap, true, b"heard");
+        }
+        talk.say(&mut pcap, false, b"end");
+        talk.goodbye(&mut pcap);
+        let capture = bench.file("gaps.pcap", pcap.bytes());
+        let (text, _) = text(&["streams", &capture]);
+        assert!(text.contains(wanted), "{text}");
+        assert!(text.contains(&format!("{gaps} B missing")), "sums go on: {text}");
+        let listed = json(&["streams", &capture, "--json"])[0]["c2s"]["gaps"].as_array().unwrap().len();
+        assert_eq!(listed, gaps.min(256));
+    }
+}
+
+/// Flows that are there in pieces are told of without being asked for.
+#[test]
+fn too_little_memory_is_told() {
+    let bench = Bench::new();
+    let mut pcap = Pcap::new();
+    for port in 0..20_000_u16 {
+        let (client, server) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(198, 51, 100, 2));
+        pcap.frame(&ipv4(client, server, 17, port, 0, &udp(client, server, (20_000 + port, 53), b"question")));
+    }
+    let capture = bench.file("many.pcap", pcap.bytes());
+    let said = |memory: &str| {
+        let output = run(&["flows", &capture, "--limit", "1", "--memory", memory]);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let little = said("2M");
+    assert!(
+        little.contains("flows and 0 half-open connections ended early, as the memory could not hold them"),
+        "{little}"
+    );
+    assert!(little.contains("--memory takes more"), "{little}");
+    assert!(!said("64M").contains("ended early"));
 }

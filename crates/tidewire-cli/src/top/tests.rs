@@ -8,7 +8,7 @@ use std::{
 
 use ratatui::{Terminal, backend::TestBackend};
 use tidewire::{
-    Endpoint, Fate, FlowKey, Stop, Tunnel, TunnelKind,
+    Capture, Endpoint, Fate, FlowKey, Stop, Tunnel, TunnelKind,
     live::{InterfaceCounts, InterfaceReport, RingCounts, WorkerReport},
 };
 use tidewire_testing::InTime as _;
@@ -240,4 +240,18 @@ fn a_panic_leaves_the_terminal_as_it_was() {
     let at = |what: &str| screen.rfind(what).unwrap_or_else(|| panic!("{what:?} in {screen:?}"));
     assert!(at("\x1b[?1049h") < at("\x1b[?1049l") && at("\x1b[?1049l") < at("a worker gives up"), "{screen:?}");
     assert!(!screen[at("a worker gives up")..].contains("tidewire top"), "nothing is drawn over the message");
+}
+
+/// What a flow had when it ended is told, however short it was, and then no more.
+#[test]
+fn flows_that_end_are_told_once_more() {
+    let shared = Shared::default();
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/demo/demo.pcap");
+    let outcome = Capture::files([demo]).run(|_| Flows { shared: shared.clone() }).unwrap();
+    assert!(outcome.damages.is_empty());
+    let flows = shared.look();
+    // The largest of them has 58 packets within a tenth of a second (`tidewire flows` says so).
+    let largest = &flows[&54];
+    assert_eq!((flows.len(), largest.packets), (9, 58));
+    assert!(shared.look().is_empty());
 }
