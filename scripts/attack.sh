@@ -14,5 +14,7 @@ options=()
 output=$target/attack/attack.md
 if [ "${CURVES:-0}" != 0 ]; then options+=(--curves); output=$target/attack/curves.md; fi
 read -ra floods <<<"${FLOODS:-}"
+# A part of the floods does not take the place of all.
+[ ${#floods[@]} -eq 0 ] || output=${output%.md}-part.md
 "$target/release/tidewire-lab" attack "${options[@]}" "${floods[@]}" | tee "$output"
 echo "written: $output"

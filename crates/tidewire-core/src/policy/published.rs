@@ -7,8 +7,9 @@
 //! What Novak and Sturges found of TCP ("Target-Based TCP Stream Reassembly", 2007), and of fragments Shankar and Paxson
 //! ("Active Mapping", 2003) and Novak ("Target-Based Fragmentation Reassembly", 2005), as two programs have it that were
 //! written after them: Snort 3 (`tcp_overlap_resolver.cc`, `ip_defrag.cc`) and Suricata (`stream-tcp-list.c`, `defrag.c`).
-//! Each entry was compared with both, and is that of both but for `SNORT_DIFFERS`. None was compared with a host: that is
-//! what `Linux` is for, which stands in no table.
+//! Each entry was compared with Snort, and is Snort's but for `SNORT_DIFFERS`. Those of segments are Suricata's as well; of
+//! its fragments not every case could be settled. None was compared with a host: that is what `Linux` is for, which stands in
+//! no table.
 
 use crate::{DefragPolicy, TcpPolicy};
 
