@@ -43,9 +43,12 @@ impl Figures {
     }
 }
 
+/// A flow, and what is known of it.
+type Entry = (FlowKey, Arc<Figures>);
+
 /// The flows that are open, and those that ended since the last look, by id.
 #[derive(Clone, Debug, Default)]
-pub struct Shared(Arc<Mutex<HashMap<u64, (FlowKey, Arc<Figures>)>>>);
+pub struct Shared(Arc<Mutex<HashMap<u64, Entry>>>);
 
 impl Shared {
     /// The figures now. Those of flows that ended are told once more.
