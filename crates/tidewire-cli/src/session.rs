@@ -185,7 +185,9 @@ impl Closing {
             failure::say(damage);
         }
         self.say_left_out();
-        self.say_lost();
+        if let Some(report) = &self.live {
+            live::say_lost(report);
+        }
         self.say_evicted();
         if !self.ledger.closes() {
             let settled: u64 = self.ledger.fates.iter().sum();
@@ -220,21 +222,6 @@ impl Closing {
         if count > 0 {
             let packets = counted(count, "packet", "packets");
             failure::say(format_args!("{packets} left out for bad checksums (--checksum ignore takes them)"));
-        }
-    }
-
-    /// Says how many packets of interfaces never came to us, and where they were lost: else gaps look as the network's doing.
-    fn say_lost(&self) {
-        let Some(report) = &self.live else { return };
-        let places = live::lost(report).into_iter().filter(|(_, count)| *count > 0);
-        let (all, places) = places.fold((0, Vec::new()), |(all, mut places), (place, count)| {
-            places.push(format!("{} {place}", Count(count)));
-            (all + count, places)
-        });
-        if all > 0 {
-            let hint = if report.rings().dropped > 0 { "; --ring makes rings larger" } else { "" };
-            let packets = counted(all, "packet was", "packets were");
-            failure::say(format_args!("{packets} lost before they could be read: {}{hint}", places.join(", ")));
         }
     }
 

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::*;
-use tidewire_core::{Config, KeyIds, Share, wire::LinkType};
+use tidewire_core::{Config, KeyIds, LinkAddresses, Share, wire::LinkType};
 
 const CHANGE: &str = "encapsulation_change";
 /// First sequence numbers of the two sides.
@@ -229,5 +229,42 @@ fn a_rebuilt_datagram_has_the_ids_of_its_fragments() {
             }
             assert_eq!(noted(&mixed), std::slice::from_ref(&expected), "tag {tag}");
         }
+    }
+}
+
+/// What hosts drop loses against what they take on every link, where there are no link addresses, too, and where they are
+/// not compared.
+#[test]
+fn doubtful_headers_are_doubted_whatever_the_link() {
+    let mut segments = conversation();
+    let say = |payload: &[u8]| Seg::new(true, C + 17, S + 13, ACK, payload);
+    segments.extend([say(b"EVIL"), Seg::new(false, S + 13, C + 17, ACK, b""), say(b"good")]);
+    segments.push(Seg::new(false, S + 13, C + 21, ACK, b""));
+    let evil = conversation().len();
+    let packets = segments.iter().enumerate().map(|(at, segment)| {
+        let mut packet = segment.bytes();
+        if at == evil {
+            // A record route whose pointer lies before its addresses.
+            packet.splice(20..20, [7, 3, 3, 0]);
+            packet[0] = 0x46;
+            packet[3] += 4;
+        }
+        packet
+    });
+    let packets: Vec<_> = packets.collect();
+    for (link, addresses) in [
+        (LinkType::ETHERNET, LinkAddresses::Compare),
+        (LinkType::ETHERNET, LinkAddresses::Ignore),
+        (LinkType::RAW, LinkAddresses::Compare),
+    ] {
+        let mut feed = Feed::new(&Config { link_addresses: addresses, ..config() }, Witness::default());
+        for packet in &packets {
+            let frame = if link == LinkType::ETHERNET { ethernet(&[], packet) } else { packet.clone() };
+            feed.packet(link, &frame, 0, 0);
+        }
+        let (witness, _) = feed.finish();
+        let told = &witness.streams[&1];
+        assert_eq!(String::from_utf8_lossy(&told.bytes[0]), "questionquestiongood", "{link:?} {addresses:?}");
+        assert!(told.anomalies.contains(&"doubtful_header".into()), "{told:?}");
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     units::{Size, Span},
     values::whole,
 };
-pub use report::{lost, push_json, text};
+pub use report::{lost, push_json, say_lost, text};
 pub use tidewire::live::LiveReport;
 use values::{EngineName, fanout};
 pub use watched::{report_of, run, watched};

@@ -14,7 +14,7 @@ use tidewire::{
 use crate::{
     failure,
     output::{Object, push_number},
-    units::{Bytes, Count},
+    units::{Bytes, Count, counted},
 };
 
 /// Says how the packets of each interface are got, and why so.
@@ -117,6 +117,20 @@ pub fn lost(report: &LiveReport) -> [(&'static str, u64); 6] {
         ("no room in a ring", rings.dropped),
         ("failed before a ring", rings.failed),
     ]
+}
+
+/// Says how many packets never came to us, and where they were lost: else the gaps that they leave look as the network's doing.
+pub fn say_lost(report: &LiveReport) {
+    let places = lost(report).into_iter().filter(|(_, count)| *count > 0);
+    let (all, places) = places.fold((0, Vec::new()), |(all, mut places), (place, count)| {
+        places.push(format!("{} {place}", Count(count)));
+        (all + count, places)
+    });
+    if all > 0 {
+        let hint = if report.rings().dropped > 0 { "; --ring makes rings larger" } else { "" };
+        let packets = counted(all, "packet was", "packets were");
+        failure::say(format_args!("{packets} lost before they could be read: {}{hint}", places.join(", ")));
+    }
 }
 
 /// Packets that were in the rings and that nobody asked for: `--packets` was reached.

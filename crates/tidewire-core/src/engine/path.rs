@@ -20,11 +20,13 @@ const OTHERS_MAX: u8 = 16;
 /// Bits of the reasons; above them the digest.
 const REASONS_BITS: u32 = 4;
 const REASONS: u32 = (1 << REASONS_BITS) - 1;
+/// The digest of packets without link addresses, or where these are not compared: that packets came before is known.
+const UNCOMPARED: u32 = 1;
 /// Bits of a path.
 pub(crate) const PATH_BITS: u32 = 19;
 
 /// How a packet came: the reasons of its doubts in the lower bits, a keyed digest of the link address that it was sent to
-/// and of what it was carried in above them. A digest of 0: nothing is known of that.
+/// and of what it was carried in above them. A digest of 0: nothing is known of that; of [`UNCOMPARED`]: it is not compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(pub u32);
 
@@ -47,9 +49,9 @@ impl Path {
     pub(crate) fn of(frame: &Frame, bytes: &[u8], decoded: &Decoded, key: [u64; 2]) -> Self {
         let reasons = u32::from(decoded.doubts.reasons());
         if frame.link != LinkType::ETHERNET || key[0] == 0 {
-            return Self(reasons);
+            return Self(UNCOMPARED << REASONS_BITS | reasons);
         }
-        let Some(first) = bytes.first_chunk::<8>() else { return Self(reasons) };
+        let Some(first) = bytes.first_chunk::<8>() else { return Self(UNCOMPARED << REASONS_BITS | reasons) };
         // Six bytes of address, and what was between Ethernet and IP. Multiplying by odd numbers that nobody knows makes two
         // of them equal with a chance of 2^-13.
         let link = u64::from_le_bytes(*first) << 16 | u64::from(decoded.doubts.framing());
@@ -68,7 +70,7 @@ impl Path {
 
     /// The same without a digest: what carried it is not that of a packet in one frame.
     pub(crate) fn without_digest(self) -> Self {
-        Self(self.0 & REASONS)
+        Self(UNCOMPARED << REASONS_BITS | self.0 & REASONS)
     }
 
     /// Whether a host may drop the packet, however others came.
@@ -82,7 +84,8 @@ impl Path {
 
     /// Whether a packet that came so came by another way than was known, and whether it has a doubt that others had not.
     fn differs(self, known: Self) -> (bool, bool) {
-        let is_other = self.digest() != known.digest() && self.digest() != 0 && known.digest() != 0;
+        let is_compared = self.digest() > UNCOMPARED && known.digest() > UNCOMPARED;
+        let is_other = is_compared && self.digest() != known.digest();
         (is_other, self.0 & REASONS & !known.0 != 0)
     }
 
@@ -92,9 +95,11 @@ impl Path {
         known != Self::NONE && (is_other || is_doubtful)
     }
 
-    /// What is known after one more packet: a doubt counts until a packet came without it.
+    /// What is known after one more packet: a doubt counts until a packet came without it, and the first digest that can be
+    /// compared.
     pub(crate) fn and(self, packet: Self) -> Self {
-        Self(self.0 & (packet.0 | !REASONS))
+        let digest = if self.digest() > UNCOMPARED { self.0 } else { packet.0 };
+        Self(digest & !REASONS | self.0 & packet.0 & REASONS)
     }
 }
 
@@ -132,7 +137,7 @@ impl<H: Handler> Core<H> {
         if is_other && !flow.key.has_other_ids() {
             self.odd_once(flow, AnomalyKind::LinkMismatch);
         }
-        let known = if known.digest() == 0 { path } else { known.and(path) };
+        let known = if known == Path::NONE { path } else { known.and(path) };
         let known = if is_other { Self::other_path(flow, at, path, known) } else { known };
         flow.halves[at].set_path(known);
         // Nobody acknowledges what a receiver got that is not seen at all.
