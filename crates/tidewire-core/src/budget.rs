@@ -141,6 +141,12 @@ impl Budget {
         self.holders.get(slot as usize).map_or(0, |holder| holder.bytes)
     }
 
+    /// Counts bytes that a slot's flow delivered only because it had to give up a hole.
+    pub(crate) fn force(&mut self, slot: u32, bytes: u64) {
+        let holder = self.holder(slot);
+        holder.forced = holder.forced.saturating_add(bytes.min(u64::from(u32::MAX)) as u32);
+    }
+
     /// See [`Holder::forced`].
     pub(crate) fn forced(&self, slot: u32) -> u32 {
         self.holders.get(slot as usize).map_or(0, |holder| holder.forced)

@@ -374,10 +374,8 @@ impl<H: Handler> Engine<H> {
             self.core.absorb(flow, data, &pending);
         }
         self.core.settle_extra(flow);
-        let forced = (flow.delivered[0] + flow.delivered[1] - delivered).min(u64::from(u32::MAX)) as u32;
-        let holder = self.core.budget.holder(slot);
-        holder.forced = holder.forced.saturating_add(forced);
-        let left = holder.bytes;
+        self.core.budget.force(slot, flow.delivered[0] + flow.delivered[1] - delivered);
+        let left = self.core.budget.held_by(slot);
         if left > held - held / 4 {
             let reason = flow.reason_over();
             self.core.ledger.evicted += u64::from(reason.is_none());

@@ -18,6 +18,16 @@ pub(crate) struct QueueCharge {
     holes: u64,
 }
 
+/// Whether a hole is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HoleEnd {
+    NotYet,
+    /// It was waited for.
+    Time,
+    /// There is no memory to wait for it.
+    Bound,
+}
+
 impl<H: Handler> Core<H> {
     pub(crate) fn queue_charge(&self, flow: &Flow, direction: Direction) -> QueueCharge {
         let Some(extra) = &flow.extra else { return QueueCharge::default() };
@@ -97,8 +107,8 @@ impl<H: Handler> Core<H> {
     }
 
     /// Whether a flow has delivered more than a direction's queue holds: it is bounded with all others, not with its source.
-    fn is_deserving(flow: &Flow, charged: u64) -> bool {
-        flow.delivered[0] + flow.delivered[1] > charged
+    fn is_deserving(&self, flow: &Flow, charged: u64) -> bool {
+        flow.delivered[0] + flow.delivered[1] > charged + u64::from(self.budget.forced(self.slot))
     }
 
     /// Tells the budget what became of a queue, and lists the flow among those that hold bytes.
@@ -142,18 +152,27 @@ impl<H: Handler> Core<H> {
     }
 
     /// Whether the hole before the queue's first bytes has been waited for long enough, or may not be waited for.
-    pub(crate) fn hole_is_over(&mut self, flow: &mut Flow, direction: Direction) -> bool {
-        let at = direction as usize;
+    pub(crate) fn hole_is_over(&mut self, flow: &mut Flow, direction: Direction) -> HoleEnd {
         if flow.extra.is_none() {
-            return false;
+            HoleEnd::NotYet
+        } else if self.hole_is_too_much(flow, direction) {
+            HoleEnd::Bound
+        } else if self.hole_is_old(flow, direction) {
+            HoleEnd::Time
+        } else {
+            HoleEnd::NotYet
         }
+    }
+
+    /// Whether a bound does not allow a direction to wait.
+    fn hole_is_too_much(&mut self, flow: &mut Flow, direction: Direction) -> bool {
+        let at = direction as usize;
         let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
         let groups = self.groups(flow, from_a);
         let extra = flow.extra();
-        let (queue, segments) = (&extra.queue[at], extra.hole_segments[at]);
-        let charged = queue.charged_bytes();
-        let holes = queue.holes();
-        let is_greedy = self.budget.source_is_over(groups) && !Self::is_deserving(flow, charged);
+        let queue = &extra.queue[at];
+        let (charged, holes) = (queue.charged_bytes(), queue.holes());
+        let is_greedy = self.budget.source_is_over(groups) && !self.is_deserving(flow, charged);
         if charged > self.config.stream_buffer_bytes || is_greedy {
             self.odd_once(flow, AnomalyKind::BufferLimit);
             return true;
@@ -171,6 +190,13 @@ impl<H: Handler> Core<H> {
             self.odd_once(flow, AnomalyKind::HoleLimit);
             return true;
         }
+        false
+    }
+
+    /// Whether a direction has waited for long enough.
+    fn hole_is_old(&mut self, flow: &mut Flow, direction: Direction) -> bool {
+        let at = direction as usize;
+        let segments = flow.extra().hole_segments[at];
         if self.config.mode == Mode::Fast && segments >= self.config.hole_segments_fast {
             return true;
         }

@@ -4,6 +4,7 @@ use super::{
     Payload, Segment,
     accept::{UNHEARD, UNHEARD_SEGMENTS},
     flag,
+    holes::HoleEnd,
     queue::Incoming,
 };
 use crate::{
@@ -336,14 +337,18 @@ impl<H: Handler> Core<H> {
         if flow.halves[at].has(half::QUEUED) {
             let before = self.queue_charge(flow, direction);
             self.believe_unseen(flow, direction, UNHEARD_SEGMENTS);
+            // What had been delivered when a bound first ended a hole: the bytes behind it speak for nobody.
+            let mut unforced = None;
             loop {
                 let is_hole = self.drain(flow, data, direction, timestamp_ns, false);
                 if self.skip_lost(flow, data, direction) {
                     continue;
                 }
                 let Some(first) = self.next_queued(flow, direction).filter(|_| is_hole) else { break };
-                if !self.hole_is_over(flow, direction) {
-                    break;
+                match self.hole_is_over(flow, direction) {
+                    HoleEnd::NotYet => break,
+                    HoleEnd::Bound => unforced = unforced.or(Some(flow.delivered[0] + flow.delivered[1])),
+                    HoleEnd::Time => {}
                 }
                 if self.believe_in_hole(flow, direction, first) {
                     continue;
@@ -351,6 +356,9 @@ impl<H: Handler> Core<H> {
                 self.give_up(flow, data, direction, first, GapCause::NotCaptured);
             }
             self.bound_doubtful(flow, direction);
+            if let Some(unforced) = unforced {
+                self.budget.force(self.slot, flow.delivered[0] + flow.delivered[1] - unforced);
+            }
             self.settle_queue(flow, direction, before);
         }
         // Without payload there was nothing to wait for.
