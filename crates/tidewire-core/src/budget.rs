@@ -51,7 +51,7 @@ pub(crate) struct Holder {
     pub bytes: u32,
     /// Bytes delivered when it was looked at last.
     pub delivered: u32,
-    /// Of these, bytes behind holes that were given up because memory was short: they speak for nobody.
+    /// Of these, bytes behind holes that were given up because memory was short, or for a bound: they speak for nobody.
     pub forced: u32,
     /// Number of the packet (modulo 2^32) at which it began to hold without delivering.
     pub since: u32,

@@ -51,12 +51,17 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// Notes a FIN that a host would probably not take: the receiver's acknowledgment will tell.
+    /// Notes a FIN that a host would probably not take: the receiver's acknowledgment will tell, but not which of two it took.
     pub(super) fn doubt_fin(&mut self, flow: &mut Flow, direction: Direction, fin: i64) {
-        let me = &mut flow.halves[direction as usize];
+        let at = direction as usize;
+        let me = &mut flow.halves[at];
         if fin >= me.next as i64 && !me.has(half::FIN_SEEN) {
+            let is_second = me.has(half::DOUBTFUL_FIN);
             me.flags |= half::DOUBTFUL_FIN;
-            flow.extra().fin_doubtful[direction as usize] = fin as u64;
+            let known = std::mem::replace(&mut flow.extra().fin_doubtful[at], fin as u64);
+            if is_second && known != fin as u64 {
+                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            }
         }
     }
 

@@ -356,8 +356,8 @@ impl<H: Handler> Core<H> {
     fn note_unacknowledged(&mut self, flow: &mut Flow, direction: Direction) {
         let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
         let (at, other) = (direction as usize, direction.opposite() as usize);
-        // (Where the sender was heard last, its bytes may have been on their way.)
-        // Nor does anybody answer a wrong signature; and who has ended its own side may have closed it altogether.
+        // Where the sender was heard last, its bytes may have been on their way; but nobody answers behind a reset, nor a wrong
+        // signature, and who has ended its own side may have closed it altogether.
         let is_silent = flow.state == TcpState::Reset || me.has(half::SIGNED) || peer.has(half::FIN);
         let is_last = peer.packets() > 0 && (flow.last_ns[other] > flow.last_ns[at] || is_silent);
         let is_heard = me.flags & (half::KNOWN | half::HELD) == half::KNOWN && is_last;
