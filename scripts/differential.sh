@@ -11,4 +11,4 @@ cargo build --locked --release -p tidewire-lab --bin tidewire-lab
 arguments=(--seconds "$duration" --seed "${SEED:-$(date +%s)}")
 [ -z "${CASES:-}" ] || arguments+=(--cases "$CASES")
 [ -z "${TCP_ONLY:-}" ] || arguments+=(--tcp-only)
-target/release/tidewire-lab differential "${arguments[@]}"
+"${CARGO_TARGET_DIR:-target}/release/tidewire-lab" differential "${arguments[@]}"

@@ -49,15 +49,20 @@ pub fn socket_family(number: RawFd) -> io::Result<libc::c_int> {
     Ok(family)
 }
 
-/// The same socket under a number from [`CAPTURING_NUMBERS`] on, or in the upper half of those that the process may have.
+/// The first number of a socket that frames come from, where the process may have so many descriptors.
+#[must_use]
+pub fn first_capturing_number(allowed: u64) -> u64 {
+    (allowed / 2).min(CAPTURING_NUMBERS)
+}
+
+/// The same socket under a number from [`first_capturing_number`] on.
 ///
 /// What is confined may not write to the numbers that frames come from (`privilege/sends.rs`), and the kernel gives what is
 /// opened next the lowest number that is free: so that no output gets one of theirs when an interface is gone. Where there
 /// is no such number the socket keeps its own.
 pub(crate) fn out_of_the_way(socket: OwnedFd) -> OwnedFd {
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let first = (allowed / 2).min(CAPTURING_NUMBERS) as RawFd;
-    fcntl_dupfd_cloexec(&socket, first).unwrap_or(socket)
+    fcntl_dupfd_cloexec(&socket, first_capturing_number(allowed) as RawFd).unwrap_or(socket)
 }
 
 /// The calling thread's number, as `ip link set … netns` takes it.

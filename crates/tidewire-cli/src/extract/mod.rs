@@ -36,8 +36,6 @@ const FILL_BYTES_MAX: u64 = 16 << 20;
 
 /// File descriptors left to everything else: standard streams, captures, libraries.
 const DESCRIPTORS_KEPT: u64 = 32;
-/// Where the numbers of sockets that frames come from begin (`sys/net.rs` of `tidewire-capture`): no file gets one of them.
-const CAPTURING_NUMBERS: u64 = 512;
 
 /// Files listed in the closing table unless --limit says otherwise.
 const LISTED: u64 = 20;
@@ -382,7 +380,7 @@ impl Options {
     /// How many files may be open.
     fn open_max(&self) -> Result<usize, Failure> {
         let allowed = getrlimit(Resource::Nofile).current.unwrap_or(1 << 16);
-        let allowed = if self.common.live.is_on() { (allowed / 2).min(CAPTURING_NUMBERS) } else { allowed };
+        let allowed = self.common.live.numbers_for_files(allowed);
         let allowed = usize::try_from(allowed.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX).clamp(1, 1 << 16);
         match self.max_open {
             Some(0) => Err(Failure::Usage("--max-open: at least one file has to be open".into())),

@@ -11,7 +11,7 @@ use tidewire::{
     Capture,
     live::{InKernel, Interface, LiveSettings, Role, TrafficDirection},
 };
-use tidewire_capture::privilege::Confinement;
+use tidewire_capture::{privilege::Confinement, sys::net::first_capturing_number};
 use tidewire_steer::{Compiled, Program, Settings};
 
 use crate::{
@@ -121,6 +121,11 @@ impl Live {
     /// Whether packets come from interfaces.
     pub fn is_on(&self) -> bool {
         !self.interface.is_empty()
+    }
+
+    /// Of so many descriptors that the process may have, those below the capture's own: no file gets one of theirs.
+    pub fn numbers_for_files(&self, allowed: u64) -> u64 {
+        if self.is_on() { first_capturing_number(allowed) } else { allowed }
     }
 
     /// Refuses options of this group where no interface is named.
