@@ -2,7 +2,7 @@
 //! count on. A dependency of tests only.
 //!
 //! A test waits by this crate and not by [`std::process::Child::wait`] and its like, which may wait for ever: a rule of the
-//! house (`tests/house.rs` of the lab) holds it.
+//! house (`tests/house/` of the lab) holds it.
 #![forbid(unsafe_code)]
 
 mod ends;

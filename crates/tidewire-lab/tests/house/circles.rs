@@ -1,0 +1,336 @@
+//! Within a crate no file imports one that imports it, directly or around a circle.
+//!
+//! The rule. A file imports another if its code names something that is defined there: in a `use`, or by a path in the
+//! code (`crate::a::b`, `super::b`, `child::b`, or through a module that was imported). Names are followed to where they are
+//! defined, through every re-export. Therefore:
+//!
+//! - A `pub use` (of any visibility) is a door and no import; the file that has it imports what it re-exports only if it
+//!   uses the name itself. A parent that declares and re-exports its children is in no circle by that alone.
+//! - `mod child;` is no import. `use super::*` imports the parent.
+//! - Calling a method names no file: methods belong to their type. (An `impl` of a type stands above the type's file.)
+//! - Inline modules belong to their file. Tests (`#[cfg(test)]`, `tests.rs`, `tests/`) are left out.
+//!
+//! Circles that are there stand in [`KNOWN`], which may only shrink: the test fails for a circle that is not listed, and for
+//! a listed one that is gone or has become smaller.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::modules::{Imports, Modules};
+
+/// Circles that are there, each as its files relative to `crates/`, in order.
+const KNOWN: &[&[&str]] = &[
+    &[
+        "tidewire-capture/src/filter/ebpf/load.rs",
+        "tidewire-capture/src/filter/ebpf/mod.rs",
+        "tidewire-capture/src/filter/ebpf/translate.rs",
+    ],
+    &[
+        "tidewire-capture/src/input/feed.rs",
+        "tidewire-capture/src/input/gzip.rs",
+        "tidewire-capture/src/input/lz4.rs",
+        "tidewire-capture/src/input/mod.rs",
+        "tidewire-capture/src/input/zstandard.rs",
+    ],
+    &[
+        "tidewire-capture/src/live/interface.rs",
+        "tidewire-capture/src/live/link_message.rs",
+        "tidewire-capture/src/live/xsk/features.rs",
+    ],
+    &[
+        "tidewire-capture/src/live/kernel/entry.rs",
+        "tidewire-capture/src/live/kernel/load.rs",
+        "tidewire-capture/src/live/kernel/mod.rs",
+        "tidewire-capture/src/live/kernel/shunt.rs",
+        "tidewire-capture/src/live/kernel/table.rs",
+    ],
+    &[
+        "tidewire-capture/src/live/open/packet.rs",
+        "tidewire-capture/src/live/open/xdp.rs",
+        "tidewire-capture/src/live/open.rs",
+    ],
+    &[
+        "tidewire-capture/src/live/packet/group.rs",
+        "tidewire-capture/src/live/packet/plan.rs",
+        "tidewire-capture/src/live/packet/ring/trouble.rs",
+        "tidewire-capture/src/live/packet/ring.rs",
+        "tidewire-capture/src/live/packet/shared.rs",
+        "tidewire-capture/src/live/packet/sieve.rs",
+    ],
+    &["tidewire-capture/src/live/worker/lines.rs", "tidewire-capture/src/live/worker.rs"],
+    &[
+        "tidewire-capture/src/live/xsk/home.rs",
+        "tidewire-capture/src/live/xsk/plan.rs",
+        "tidewire-capture/src/live/xsk/ring.rs",
+    ],
+    &["tidewire-capture/src/sys/packet/blocks.rs", "tidewire-capture/src/sys/packet.rs"],
+    &["tidewire-cli/src/failure.rs", "tidewire-cli/src/output.rs", "tidewire-cli/src/progress.rs"],
+    &["tidewire-cli/src/layout.rs", "tidewire-cli/src/rows.rs", "tidewire-cli/src/table.rs"],
+    &["tidewire-cli/src/live/watched.rs", "tidewire-cli/src/session.rs"],
+    &["tidewire-cli/src/metrics/mod.rs", "tidewire-cli/src/metrics/server.rs"],
+    &[
+        "tidewire-cli/src/patterns/automaton.rs",
+        "tidewire-cli/src/patterns/mod.rs",
+        "tidewire-cli/src/patterns/sampled.rs",
+    ],
+    &[
+        "tidewire-cli/src/run/instances.rs",
+        "tidewire-cli/src/run/mod.rs",
+        "tidewire-cli/src/run/report.rs",
+        "tidewire-cli/src/run/settings.rs",
+    ],
+    &[
+        "tidewire-core/src/config.rs",
+        "tidewire-core/src/defrag/mod.rs",
+        "tidewire-core/src/defrag/pending.rs",
+        "tidewire-core/src/defrag/rebuild.rs",
+        "tidewire-core/src/defrag/table.rs",
+        "tidewire-core/src/engine/aggregate.rs",
+        "tidewire-core/src/engine/core.rs",
+        "tidewire-core/src/engine/fragments.rs",
+        "tidewire-core/src/engine/lifetime.rs",
+        "tidewire-core/src/engine/mod.rs",
+        "tidewire-core/src/engine/outlets.rs",
+        "tidewire-core/src/engine/path.rs",
+        "tidewire-core/src/engine/pending.rs",
+        "tidewire-core/src/engine/stream.rs",
+        "tidewire-core/src/engine/transport.rs",
+        "tidewire-core/src/flow/extra.rs",
+        "tidewire-core/src/flow/half_open.rs",
+        "tidewire-core/src/flow/key.rs",
+        "tidewire-core/src/flow/midstream.rs",
+        "tidewire-core/src/flow/mod.rs",
+        "tidewire-core/src/flow/near.rs",
+        "tidewire-core/src/flow/table.rs",
+        "tidewire-core/src/handler.rs",
+        "tidewire-core/src/memory.rs",
+        "tidewire-core/src/tcp/accept.rs",
+        "tidewire-core/src/tcp/checksum.rs",
+        "tidewire-core/src/tcp/history.rs",
+        "tidewire-core/src/tcp/holes.rs",
+        "tidewire-core/src/tcp/lost.rs",
+        "tidewire-core/src/tcp/mod.rs",
+        "tidewire-core/src/tcp/order.rs",
+    ],
+    &[
+        "tidewire-core/src/tcp/queue/segment.rs",
+        "tidewire-core/src/tcp/queue/store.rs",
+        "tidewire-core/src/tcp/queue/tree.rs",
+    ],
+    &[
+        "tidewire-gen/src/send/account.rs",
+        "tidewire-gen/src/send/kernel.rs",
+        "tidewire-gen/src/send/mod.rs",
+        "tidewire-gen/src/send/socket.rs",
+    ],
+    &["tidewire-gen/src/traffic/flows.rs", "tidewire-gen/src/traffic/mod.rs"],
+    &["tidewire-lab/src/bench/mod.rs", "tidewire-lab/src/bench/report.rs"],
+    &["tidewire-lab/src/differential/frames.rs", "tidewire-lab/src/differential/player.rs"],
+    &[
+        "tidewire-lab/src/differential/generate.rs",
+        "tidewire-lab/src/differential/network.rs",
+        "tidewire-lab/src/differential/odd.rs",
+    ],
+    &[
+        "tidewire-lab/src/live/mod.rs",
+        "tidewire-lab/src/live/rows/calls.rs",
+        "tidewire-lab/src/live/rows/cutoff.rs",
+        "tidewire-lab/src/live/rows/engines.rs",
+        "tidewire-lab/src/live/rows/mod.rs",
+        "tidewire-lab/src/live/rows/overload.rs",
+        "tidewire-lab/src/live/rows/streams.rs",
+        "tidewire-lab/src/live/rows/work.rs",
+    ],
+    &[
+        "tidewire-lab/src/locality/apps/flows.rs",
+        "tidewire-lab/src/locality/apps/mod.rs",
+        "tidewire-lab/src/locality/apps/ngrams.rs",
+        "tidewire-lab/src/locality/apps/rules.rs",
+    ],
+    &[
+        "tidewire-lab/src/pcap/locality.rs",
+        "tidewire-lab/src/pcap/mod.rs",
+        "tidewire-lab/src/pcap/rows.rs",
+        "tidewire-lab/src/pcap/shim.rs",
+        "tidewire-lab/src/pcap/tools.rs",
+    ],
+    &[
+        "tidewire-pcap/src/fanout.rs",
+        "tidewire-pcap/src/handle/mod.rs",
+        "tidewire-pcap/src/handle/waiting.rs",
+        "tidewire-pcap/src/live/ahead.rs",
+        "tidewire-pcap/src/live/change.rs",
+        "tidewire-pcap/src/live/fill.rs",
+        "tidewire-pcap/src/live/mod.rs",
+        "tidewire-pcap/src/offline/mod.rs",
+    ],
+    &["tidewire-steer/src/bpf/emit.rs", "tidewire-steer/src/bpf/output.rs"],
+    &["tidewire-steer/src/language/ast.rs", "tidewire-steer/src/language/literal.rs"],
+    &["tidewire-steer/src/lower/field.rs", "tidewire-steer/src/lower/mod.rs", "tidewire-steer/src/lower/predicate.rs"],
+    &[
+        "tidewire-steer/src/walk/ip.rs",
+        "tidewire-steer/src/walk/link.rs",
+        "tidewire-steer/src/walk/mod.rs",
+        "tidewire-steer/src/walk/tunnel.rs",
+    ],
+    &[
+        "tidewire-wire/src/ah.rs",
+        "tidewire-wire/src/ayiya.rs",
+        "tidewire-wire/src/capwap.rs",
+        "tidewire-wire/src/checksum/mod.rs",
+        "tidewire-wire/src/checksum/pseudo.rs",
+        "tidewire-wire/src/erspan.rs",
+        "tidewire-wire/src/etherip.rs",
+        "tidewire-wire/src/ethernet.rs",
+        "tidewire-wire/src/fast.rs",
+        "tidewire-wire/src/fits.rs",
+        "tidewire-wire/src/frame_relay.rs",
+        "tidewire-wire/src/geneve.rs",
+        "tidewire-wire/src/gre.rs",
+        "tidewire-wire/src/gtpu.rs",
+        "tidewire-wire/src/ieee80211.rs",
+        "tidewire-wire/src/ieee802154.rs",
+        "tidewire-wire/src/ipcomp.rs",
+        "tidewire-wire/src/ipv4.rs",
+        "tidewire-wire/src/ipv6.rs",
+        "tidewire-wire/src/l2tp.rs",
+        "tidewire-wire/src/lib.rs",
+        "tidewire-wire/src/link.rs",
+        "tidewire-wire/src/lisp.rs",
+        "tidewire-wire/src/llc.rs",
+        "tidewire-wire/src/macsec.rs",
+        "tidewire-wire/src/mpls.rs",
+        "tidewire-wire/src/nflog.rs",
+        "tidewire-wire/src/nsh.rs",
+        "tidewire-wire/src/null.rs",
+        "tidewire-wire/src/pktap.rs",
+        "tidewire-wire/src/ppp.rs",
+        "tidewire-wire/src/radiotap.rs",
+        "tidewire-wire/src/sll.rs",
+        "tidewire-wire/src/switch_tag.rs",
+        "tidewire-wire/src/tcp.rs",
+        "tidewire-wire/src/teredo.rs",
+        "tidewire-wire/src/token_ring.rs",
+        "tidewire-wire/src/transport.rs",
+        "tidewire-wire/src/udp.rs",
+        "tidewire-wire/src/vxlan.rs",
+        "tidewire-wire/src/vxlan_gpe.rs",
+        "tidewire-wire/src/walk.rs",
+    ],
+    &["tidewire/src/applications/hosted.rs", "tidewire/src/applications/mod.rs"],
+    &["tidewire/src/capture.rs", "tidewire/src/live/run.rs", "tidewire/src/reading.rs", "tidewire/src/run.rs"],
+];
+
+/// Sets of files that import each other.
+fn circles<'a>(imports: &Imports<'a>) -> BTreeSet<Vec<&'a Path>> {
+    let reaches = |from: &'a Path| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+        while let Some(file) = open.pop() {
+            let next = imports.get(file).into_iter().flatten().map(|(next, _)| *next);
+            open.extend(next.filter(|next| seen.insert(*next)));
+        }
+        seen
+    };
+    let reached: BTreeMap<&Path, BTreeSet<&Path>> = imports.keys().map(|file| (*file, reaches(file))).collect();
+    let in_circle = reached.iter().filter(|(file, all)| all.contains(*file));
+    in_circle.map(|(file, all)| all.iter().filter(|other| reached[*other].contains(file)).copied().collect()).collect()
+}
+
+/// The roots of all crates below a folder: libraries, programs.
+fn roots(crates: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found = Vec::new();
+    for folder in entries(crates).map(|folder| folder.join("src")) {
+        let programs = entries(&folder.join("bin"));
+        found.extend([folder.join("lib.rs"), folder.join("main.rs")].into_iter().chain(programs));
+    }
+    found.retain(|root| root.is_file());
+    found.sort();
+    found
+}
+
+#[test]
+fn no_file_imports_one_that_imports_it() {
+    let crates = super::root().join("crates");
+    let roots = roots(&crates);
+    assert!(roots.len() > 8, "the crates were not found");
+    let mut found: BTreeMap<Vec<String>, String> = BTreeMap::new();
+    let mut files = 0;
+    for root in &roots {
+        let modules = Modules::read(root);
+        let imports = modules.imports();
+        files += imports.len();
+        let name = |file: &Path| file.strip_prefix(&crates).unwrap_or(file).display().to_string();
+        for circle in circles(&imports) {
+            let ties = circle.iter().flat_map(|file| {
+                let inside = imports[file].iter().filter(|(other, _)| circle.contains(other));
+                inside.map(|(other, names)| format!("  {} -> {}: {names:?}\n", name(file), name(other)))
+            });
+            found.insert(circle.iter().map(|file| name(file)).collect(), ties.collect());
+        }
+    }
+    assert!(files > 400, "only {files} files were found");
+    let is_known = |circle: &Vec<String>| KNOWN.iter().any(|known| circle == known);
+    let new: Vec<String> = found
+        .iter()
+        .filter(|(circle, _)| !is_known(circle))
+        .map(|(circle, ties)| format!("{circle:#?}\n{ties}"))
+        .collect();
+    assert!(new.is_empty(), "files that import each other:\n{}", new.join("\n"));
+    for known in KNOWN {
+        let is_there = found.keys().any(|circle| circle == known);
+        assert!(is_there, "this circle is gone: take it off the list, or list what is left of it: {known:#?}");
+    }
+}
+
+/// A crate in a folder of its own, with these sources; the circles found in it.
+fn circles_of(sources: &[(&str, &str)]) -> Vec<Vec<String>> {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = scratch.path().canonicalize().expect("a folder");
+    for (name, text) in sources {
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, text).expect("a source");
+    }
+    let modules = Modules::read(&folder.join("lib.rs"));
+    let name = |file: &&Path| file.strip_prefix(&folder).expect("a source").display().to_string();
+    circles(&modules.imports()).iter().map(|circle| circle.iter().map(name).collect()).collect()
+}
+
+#[test]
+fn circles_are_found_however_they_are_written() {
+    let pair =
+        |first: &str, second: &str| circles_of(&[("lib.rs", "mod a; mod b;"), ("a.rs", first), ("b.rs", second)]);
+    let circle = vec![vec!["a.rs".to_owned(), "b.rs".to_owned()]];
+    assert_eq!(pair("use crate::b::B; pub struct A;", "use super::a::A; pub struct B;"), circle);
+    assert_eq!(
+        pair("pub fn a() { crate::b::b(); }", "use crate::{a::{self as other}}; pub fn b() { other::a() }"),
+        circle
+    );
+    // One way, in comments, in texts and in tests.
+    assert!(pair("// crate::b::B\npub struct A; fn a() { \"crate::b::B\"; '\"'; }", "use crate::a::A;").is_empty());
+    assert!(pair("pub struct A; #[cfg(test)] mod tests { use crate::b::B; }", "use crate::a::A;").is_empty());
+    // By way of a third, and of a module that passes names on.
+    let lib = "mod a; mod b; mod c; pub use a::A; pub(crate) use c::*;";
+    let around = [("lib.rs", lib), ("a.rs", "use crate::b::B; pub struct A;"), ("c.rs", "use crate::A; pub struct C;")];
+    let tied = [&around[..], &[("b.rs", "pub struct B; fn b(_: crate::C) {}")]].concat();
+    assert_eq!(circles_of(&tied), [["a.rs", "b.rs", "c.rs"]]);
+    let open = [&around[..], &[("b.rs", "pub struct B;")]].concat();
+    assert!(circles_of(&open).is_empty());
+}
+
+#[test]
+fn a_parent_is_in_a_circle_if_it_uses_what_its_children_define() {
+    let with = |parent: &str| {
+        let child = "use super::P; pub struct C;";
+        circles_of(&[("lib.rs", "mod p;"), ("p/mod.rs", &format!("mod c; pub struct P; {parent}")), ("p/c.rs", child)])
+    };
+    assert!(with("pub use c::C;").is_empty());
+    assert!(with("").is_empty());
+    for uses in ["use c::C;", "pub use c::C; fn p(_: C) {}", "fn p(_: c::C) {}", "fn p(_: self::c::C) {}"] {
+        assert_eq!(with(uses), [["p/c.rs", "p/mod.rs"]], "{uses}");
+    }
+}
