@@ -4,6 +4,9 @@ use std::net::IpAddr;
 
 use crate::{DefragPolicy, TcpPolicy, wire};
 
+/// [`Config::flows_max`]: as many flows as their part of the memory holds.
+pub const FLOWS_BY_MEMORY: u32 = u32::MAX;
+
 /// How TCP streams are reassembled (S6, N5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -186,7 +189,7 @@ pub struct Config {
     /// A connection of which only a SYN was seen ends after this long. Default 120 s: Linux gives up after 127 s of SYN retries.
     pub half_open_timeout_ns: u64,
 
-    /// Flows in the table; entries are taken as needed. Default [`FLOWS_BY_MEMORY`](crate::FLOWS_BY_MEMORY): as many as their
+    /// Flows in the table; entries are taken as needed. Default [`FLOWS_BY_MEMORY`]: as many as their
     /// part of the memory holds, see [`share_out`](Self::share_out).
     pub flows_max: u32,
     /// Half-open connections in their own table. Default 262,144.
@@ -272,7 +275,7 @@ impl Default for Config {
             closed_timeout_ns: 120_000_000_000,
             report_closed_ns: 0,
             half_open_timeout_ns: 120_000_000_000,
-            flows_max: crate::FLOWS_BY_MEMORY,
+            flows_max: FLOWS_BY_MEMORY,
             half_open_max: 1 << 18,
             midstream_bytes: 16 << 20,
             memory_bytes: 64 << 20,

@@ -5,28 +5,41 @@
 
 mod batch;
 mod budget;
+mod class;
 mod config;
 pub mod defrag;
 mod display;
 pub mod engine;
+mod event;
 mod flow;
 mod handler;
 pub mod hash;
 mod ledger;
 mod memory;
+mod outlet;
+mod packet;
+mod path;
 mod policy;
 mod prefetch;
 mod shunt;
 mod stats;
+mod stream;
 pub mod tcp;
 
 pub use batch::{Batch, ChecksumStatus, Frame, Memory, Parts};
-pub use config::{ChecksumMode, Config, DirectionCutoff, KeyIds, LinkAddresses, Mode, Share, TargetPolicies};
-pub use engine::{Class, Classify, Engine, History, Join, Outlet, Stream};
-pub use handler::{Chunk, Datagram, Gap, GapCause, Handler, StreamPacket};
+pub use class::{Class, Classify};
+pub use config::{
+    ChecksumMode, Config, DirectionCutoff, FLOWS_BY_MEMORY, KeyIds, LinkAddresses, Mode, Share, TargetPolicies,
+};
+pub use engine::Engine;
+pub use event::{Chunk, Datagram, Gap, GapCause, StreamPacket};
+pub use handler::Handler;
 pub use ledger::{Fate, Ledger};
-pub use memory::{FLOWS_BY_MEMORY, MEMORY_BYTES_DEFAULT, WORKER_MEMORY_BYTES_MIN};
+pub use memory::{MEMORY_BYTES_DEFAULT, WORKER_MEMORY_BYTES_MIN};
+pub use outlet::{Join, Outlet};
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};
 pub use shunt::{Counted, Shunt};
 pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, TcpState};
+pub use stream::Stream;
+pub use tcp::delivery_log::History;
 pub use tidewire_wire as wire;

@@ -1,13 +1,11 @@
 //! How the memory of a process is shared out: tables, streams, fragments and history of every worker, in one sum.
 
-use crate::{Config, engine::table_entry_bytes};
+use crate::{Config, FLOWS_BY_MEMORY, flow::table_entry_bytes};
 
 /// Least memory of a worker: below it the parts have no use.
 pub const WORKER_MEMORY_BYTES_MIN: u64 = 2 << 20;
 /// Memory of a process that says nothing else.
 pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
-/// [`Config::flows_max`]: as many flows as their part of the memory holds.
-pub const FLOWS_BY_MEMORY: u32 = u32::MAX;
 
 /// Bytes of a noted run (see `tcp/history.rs`).
 const RUN_BYTES: u64 = 32;

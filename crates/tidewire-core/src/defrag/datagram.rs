@@ -1,10 +1,11 @@
 //! One datagram under way: which bytes are there, and what a host would make of the next fragment.
 
-use super::Rejection;
+use super::rejection::Rejection;
 use crate::{
     DefragPolicy,
     tcp::queue::{
-        store::{Arrival, Store, slice_of},
+        segment::slice_of,
+        store::{Arrival, Store},
         tree::{LEFT, NIL, RIGHT},
     },
 };

@@ -1,9 +1,12 @@
 //! A datagram under way, with what is told of it at its end.
 
 use super::{
-    Bounds, Ended, IP_LENGTH_MAX, Key, Rebuilt, Rejection,
+    Rejection,
+    bounds::{Bounds, IP_LENGTH_MAX},
     datagram::{Assembly, Effect, Part},
-    table::{Links, NIL},
+    key::Key,
+    links::{Links, NIL},
+    outcome::{Ended, Rebuilt},
 };
 use crate::{
     ChecksumStatus, DefragPolicy, Frame,

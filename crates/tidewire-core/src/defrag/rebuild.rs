@@ -1,6 +1,6 @@
 //! The IP packet as it was before it was fragmented.
 
-use super::{Datagram, IP_LENGTH_MAX};
+use super::{bounds::IP_LENGTH_MAX, pending::Datagram};
 
 /// Length of IPv6's fixed header, which its payload length does not count.
 const IPV6_HEADER_BYTES: usize = 40;

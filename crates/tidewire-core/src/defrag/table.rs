@@ -1,27 +1,18 @@
 //! Datagrams under way: a bounded table with a keyed hash, and who is given up first.
 
-use super::{Datagram, Key};
+use super::{
+    key::Key,
+    links::{Links, NIL},
+    pending::Datagram,
+};
 use crate::hash::siphash13_words;
 
-/// No datagram.
-pub(super) const NIL: u32 = u32::MAX;
 /// Sources are told apart by a hash of this many values.
 const SOURCES: usize = 256;
 /// Index into a datagram's links: all datagrams.
 const ALL: usize = 0;
 /// Index into a datagram's links: those of its source.
 const SOURCE: usize = 1;
-
-/// A datagram's neighbours in a list.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Links {
-    before: u32,
-    after: u32,
-}
-
-impl Links {
-    pub const NONE: Self = Self { before: NIL, after: NIL };
-}
 
 /// A list in the order of the first fragments.
 #[derive(Clone, Copy, Debug)]

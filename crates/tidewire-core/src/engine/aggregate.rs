@@ -4,24 +4,13 @@
 //! to a flow, as fragments have one: its packets may belong to flows of several workers, and the first worker counts it.
 //! Each packet goes to its flow as the IP packet that it is, by whichever worker owns that.
 
-use super::{Engine, transport::Packet};
+use super::Engine;
 use crate::{
     Fate, Frame, Handler,
     flow::{Key, KeyMask, NO_SLOT},
+    packet::{PLACE_SHIFT, Packet},
     wire::{self, Decoded, Kind, LinkType, Subframe, TunnelKind},
 };
-
-/// Where a packet's place in its frame stands in the number it goes by inside: above every number of a frame. A stream's id
-/// is the number of its first packet, and two packets of one frame may each begin a stream. What is left of 53 bits, which
-/// is what JSON's readers can be relied on to tell apart, are the places: `wire::SUBFRAMES_MAX`.
-const PLACE_SHIFT: u32 = 44;
-const _: () = assert!(wire::SUBFRAMES_MAX <= 1 << (53 - PLACE_SHIFT));
-
-/// The number of the frame that a packet came in.
-#[inline(always)]
-pub(crate) fn frame_number(number: u64) -> u64 {
-    number & ((1 << PLACE_SHIFT) - 1)
-}
 
 /// The first two VLAN ids of a packet that was taken out of another.
 pub(crate) fn vlans(outer: [u16; 2], inner: [u16; 2]) -> [u16; 2] {

@@ -1,19 +1,13 @@
 use std::collections::VecDeque;
 
 use crate::{
-    Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, Ledger, Mode, Shunt, Stream,
-    TcpPolicy,
+    Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, History, Ledger, Mode, Shunt,
+    Stream, TcpPolicy,
     budget::Budget,
-    engine::outlets::Outlets,
     flow::{Flow, Key, bits, half},
-    tcp::history::Past,
+    outlet::Outlets,
+    tcp::delivery_log::DeliveryLog,
 };
-
-/// Reads delivered bytes again, where the input allows it, so that retransmissions can be compared with them.
-pub trait History: Send {
-    /// Fills `buffer` from `origin` (see [`crate::Frame::origin`]); whether it could.
-    fn read(&mut self, origin: u64, buffer: &mut [u8]) -> bool;
-}
 
 /// Everything but the flow table: what is needed while one flow is worked on.
 pub(crate) struct Core<H: Handler> {
@@ -29,7 +23,7 @@ pub(crate) struct Core<H: Handler> {
     /// Whether settings ask for more than the short way of a segment does.
     pub long_way: bool,
     /// What was delivered before, for comparison.
-    pub past: Past,
+    pub past: DeliveryLog,
     /// Slot of the flow that is worked on.
     pub slot: u32,
     /// Clock of the packet that is worked on.
@@ -42,7 +36,7 @@ pub(crate) struct Core<H: Handler> {
     pub flushes: VecDeque<(u64, u32, u64)>,
     /// Slots of flows that hold memory beyond their entry of the table. Some may have ended since.
     pub holders: Vec<u32>,
-    /// See [`super::path::Path::of`].
+    /// See [`crate::path::Path::of`].
     pub path_key: [u64; 2],
     /// Packets that were counted as tracked and whose fate is not decided: see `crate::tcp::Doubted`.
     pub undecided: u64,

@@ -3,11 +3,12 @@
 //! Every worker puts all fragments together, because only the whole datagram says whose flow it is; the first worker
 //! counts them and tells of them, the owner of the flow takes the datagram.
 
-use super::{Engine, aggregate::frame_number, transport::Packet};
+use super::Engine;
 use crate::{
     Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
     defrag::{Defragmenter, Ended, Outcome, Rebuilt},
     flow::{Key, KeyMask},
+    packet::{Packet, frame_number},
     wire::{self, Decoded, Doubts, Kind, LinkType},
 };
 

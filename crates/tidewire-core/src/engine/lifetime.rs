@@ -6,6 +6,7 @@ use super::{Engine, core::Core};
 use crate::{
     EndReason, GapCause, Handler, TcpState,
     flow::{Flow, HalfOpen, KeyMask, PendingSyn, bits, closing, half},
+    packet::frame_number,
 };
 
 /// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
@@ -25,17 +26,6 @@ enum Entry {
     Flow,
     HalfOpen,
     Lone,
-}
-
-/// Where the sweep is.
-#[derive(Default)]
-pub(crate) struct Sweep {
-    hand: u32,
-    paid_until_ns: u64,
-    /// State of the random numbers by which holders are looked at.
-    random: u64,
-    /// When the shunt was tidied up last.
-    tidied_ns: u64,
 }
 
 impl Flow {
@@ -171,7 +161,7 @@ impl<H: Handler> Engine<H> {
         // What is noted now belongs to no packet, least of all to the one by which time passed for this worker.
         let number = self.core.number;
         let last_odd = flow.extra.as_ref().and_then(|extra| extra.anomalies.last()).map_or(0, |odd| odd.packet);
-        self.core.number = last_odd.max(super::aggregate::frame_number(flow.id));
+        self.core.number = last_odd.max(frame_number(flow.id));
         let alone = is_last_word(flow);
         let pending = self.core.take_pending(flow);
         if let Some(pending) = pending.as_ref().filter(|_| !alone) {

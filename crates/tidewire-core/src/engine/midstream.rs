@@ -1,9 +1,10 @@
 //! Connections joined midway: the first packet waits for a second one (see `flow/midstream.rs`).
 
-use super::{Engine, core::Core, transport::Packet};
+use super::{Engine, core::Core};
 use crate::{
     ChecksumMode, EndReason, Fate, Handler,
     flow::{Flow, Key, Lone, MIDSTREAM_START, half},
+    packet::Packet,
     tcp::{Segment, flag},
     wire::{self, Kind},
 };

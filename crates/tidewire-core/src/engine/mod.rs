@@ -7,31 +7,27 @@ mod gather;
 mod lifetime;
 mod midstream;
 mod outlets;
-pub(crate) mod path;
+mod path;
 mod pending;
 mod shed;
 mod shunted;
-mod stream;
-pub(crate) mod transport;
+mod sweep;
+mod transport;
 
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
 };
 
-pub use self::core::History;
-pub(crate) use outlets::Branch;
-pub use outlets::{Join, Outlet};
-pub(crate) use pending::KeptPacket;
-pub use stream::Stream;
-
-use self::core::Core;
+use self::{core::Core, sweep::Sweep};
 use crate::{
-    Batch, ChecksumMode, Config, Fate, Frame, Handler, Ledger, Mode, Share, Shunt,
-    budget::{Budget, Holder},
+    Batch, ChecksumMode, Classify, Config, Fate, Frame, Handler, History, Ledger, Mode, Share, Shunt,
+    budget::Budget,
     defrag::Defragmenter,
-    flow::{Flow, HalfOpen, Key, KeyMask, NO_SLOT, Near, OneWay, Table},
-    tcp::history::Past,
+    flow::{Key, KeyMask, NO_SLOT, Near, OneWay, Table},
+    outlet::Outlets,
+    path::Path,
+    tcp::delivery_log::DeliveryLog,
     wire::{self, Decoded, Kind},
 };
 
@@ -58,42 +54,8 @@ impl Prepared {
     const NONE: Self = Self { decoded: Decoded::EMPTY, key: Key::NONE, hash: 0, slot: 0, from_a: false, place: 0 };
 }
 
-/// What an entry of the table of flows takes with all that belongs to it, and one of the half-open table; their places in
-/// the index aside. `data_bytes`: the handler's own of a stream.
-pub(crate) fn table_entry_bytes(data_bytes: usize) -> (u64, u64) {
-    // Two lists of unused slots, twice as long while they grow; the holder with room to grow; its place in the list of
-    // holders; and in that of streams that are open at the end.
-    const FLOW: usize =
-        size_of::<Flow>() + 4 * size_of::<u32>() + size_of::<Holder>() * 5 / 4 + 2 * size_of::<u32>() + 16;
-    // The list of unused slots, the queue by age with half as many that have left it, and the list at the end.
-    const HALF_OPEN: usize = size_of::<HalfOpen>() + 2 * size_of::<u32>() + 3 * size_of::<(u32, u32)>() + 16;
-    ((FLOW + data_bytes) as u64, HALF_OPEN as u64)
-}
-
 /// In the place of a slot: the flow is another worker's.
 const NOT_MINE: u32 = NO_SLOT - 1;
-
-/// What an expression says of a new stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// Priority, 0 the lowest; `None`: the default (0).
-    pub priority: Option<u8>,
-    /// Cutoff by direction, `None`: the general one.
-    pub cutoff: Option<[u64; 2]>,
-    /// See [`Handler::marks`].
-    pub marks: u64,
-}
-
-impl Class {
-    /// A stream of no class.
-    pub const NONE: Self = Self { priority: None, cutoff: None, marks: 0 };
-}
-
-/// Classifies streams by their first packet.
-pub trait Classify: Send {
-    /// The class of the stream that `bytes` (a whole frame, or a rebuilt IP packet with link type RAW) opens.
-    fn classify(&mut self, frame: &Frame, bytes: &[u8]) -> Class;
-}
 
 /// One worker: decodes, defragments, tracks, reassembles, and calls its handler.
 pub struct Engine<H: Handler> {
@@ -110,7 +72,7 @@ pub struct Engine<H: Handler> {
     /// Scratch of `process`, kept so that it is not cleared for every batch.
     prepared: Option<Box<[Prepared; GROUP]>>,
     /// Next flow that the sweep for ended ones looks at, and the clock up to which sweeps are paid for.
-    sweep: lifetime::Sweep,
+    sweep: Sweep,
     /// Connections that are over with the clock at which their end is to be reported, earliest first: (clock, slot, flow
     /// id). Each flow is in it once at most, see [`crate::flow::closing`].
     closing: BinaryHeap<Reverse<(u64, u32, u64)>>,
@@ -126,7 +88,10 @@ impl<H: Handler> Engine<H> {
         let mut config = config;
         config.flows_max = config.flows_max.min(SLOTS_MAX);
         config.wire.verify_outer = config.checksum != ChecksumMode::Ignore;
-        let outlets = outlets::prepare(&handler, &mut config);
+        let outlets = match H::OUTLETS {
+            true => Outlets::new(handler.outlets(), &mut config),
+            false => Outlets::default(),
+        };
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
         let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
         let core = Core {
@@ -137,14 +102,14 @@ impl<H: Handler> Engine<H> {
             history: None,
             shunt: None,
             level_permille: 0,
-            past: Past::new(runs, config.history_copy_bytes),
+            past: DeliveryLog::new(runs, config.history_copy_bytes),
             slot: 0,
             clock_ns: 0,
             number: 0,
             input_bytes: 0,
             flushes: VecDeque::new(),
             holders: Vec::new(),
-            path_key: path::Path::key(&config),
+            path_key: Path::key(&config),
             undecided: 0,
             scratch: Vec::new(),
             outlets,
@@ -159,7 +124,7 @@ impl<H: Handler> Engine<H> {
             defragmenters: [None, None],
             near: Box::new(Near::new()),
             prepared: None,
-            sweep: lifetime::Sweep::default(),
+            sweep: Sweep::default(),
             closing: BinaryHeap::new(),
         };
         engine.core.long_way |= engine.holds_somewhere();

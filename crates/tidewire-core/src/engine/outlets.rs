@@ -7,59 +7,13 @@
 //! back. So an application gets what it would get alone because the same code does it. Beside that the flow's own cutoff
 //! and priority are always the greatest that any of its applications has.
 
-use std::{
-    collections::VecDeque,
-    mem::{swap, take},
-};
+use std::mem::{swap, take};
 
-use super::{Class, Engine, core::Core};
+use super::{Engine, core::Core};
 use crate::{
-    Config, Direction, DirectionCutoff, EndReason, Gap, Handler, Stream, StreamPacket,
-    flow::{Flow, Gathering, List, bits, half},
+    Direction, EndReason, Handler, Join, Stream, StreamPacket,
+    flow::{Branch, Flow, bits, half},
 };
-
-/// How one of several applications wants its streams. The fields are those of [`Config`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outlet {
-    /// See [`Config::cutoff`].
-    pub cutoff: DirectionCutoff,
-    /// See [`Config::chunk_bytes`].
-    pub chunk_bytes: u32,
-    /// See [`Config::overlap_bytes`].
-    pub overlap_bytes: u32,
-    /// See [`Config::flush_timeout_ns`].
-    pub flush_timeout_ns: u64,
-    /// See [`Config::priorities`].
-    pub priorities: u8,
-    /// Whether there may be streams that are none of its, or that have another cutoff: see [`Join`].
-    pub exceptions: bool,
-}
-
-/// A stream belongs to an application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Join {
-    /// Which: its index in [`Handler::outlets`].
-    pub outlet: usize,
-    /// Its own cutoff and priority for this stream, where it has them; marks mean nothing here.
-    pub class: Class,
-}
-
-/// What is the flow's for a single handler, and each application's own where there are several.
-#[derive(Debug)]
-pub(crate) struct Branch {
-    outlet: u32,
-    priority: u8,
-    /// Of the bits of [`Flow::flags`]: [`bits::DISCARDED`].
-    discarded: u8,
-    keep: bool,
-    /// Of [`Half::flags`](crate::flow::Half::flags): [`OWN_BITS`].
-    flags: [u16; 2],
-    chunks: [u32; 2],
-    delivered: [u64; 2],
-    cutoff: [u64; 2],
-    gaps: List<Gap>,
-    gathering: [Option<Box<Gathering>>; 2],
-}
 
 /// The bits of a direction that are an application's own.
 const OWN_BITS: u16 = half::CUT | half::OWN_CUTOFF;
@@ -76,7 +30,7 @@ impl Branch {
             chunks: [0; 2],
             delivered: [0; 2],
             cutoff: join.class.cutoff.unwrap_or([u64::MAX; 2]),
-            gaps: List::default(),
+            gaps: Default::default(),
             gathering: [None, None],
         }
     }
@@ -107,47 +61,6 @@ impl Branch {
         let own = self.flags.map(|flags| flags & half::OWN_CUTOFF);
         (self.cutoff, own, self.priority, self.discarded)
     }
-}
-
-/// The engine's side of an outlet: its settings, or (while the engine is turned to it) the engine's own.
-struct State {
-    settings: Outlet,
-    flushes: VecDeque<(u64, u32, u64)>,
-}
-
-/// All outlets of an engine.
-#[derive(Default)]
-pub(crate) struct Outlets {
-    states: Vec<State>,
-    /// The engine is turned to one of them.
-    pub turned: bool,
-    /// What [`Handler::marks`] said of the stream that is about to be opened.
-    pub marks: u64,
-    joins: Vec<Join>,
-}
-
-impl Outlets {
-    /// What is counted once for all applications.
-    #[inline(always)]
-    pub(crate) fn once(&self, count: u64) -> u64 {
-        if self.turned { 0 } else { count }
-    }
-}
-
-/// Asks the handler for its outlets, and sets what the engine has to do for all of them.
-pub(crate) fn prepare<H: Handler>(handler: &H, config: &mut Config) -> Outlets {
-    if !H::OUTLETS {
-        return Outlets::default();
-    }
-    let settings = handler.outlets();
-    // Of streams that belong to nobody; the others' follow their applications.
-    config.cutoff = DirectionCutoff([0; 2]);
-    (config.chunk_bytes, config.overlap_bytes) = (0, 0);
-    let timeouts = settings.iter().map(|outlet| outlet.flush_timeout_ns).filter(|timeout| *timeout != 0);
-    config.flush_timeout_ns = timeouts.min().unwrap_or(0);
-    config.priorities = settings.iter().map(|outlet| outlet.priorities).fold(config.priorities, u8::max);
-    let states = settings.into_iter().map(|settings| State { settings, flushes: VecDeque::new() });
-    Outlets { states: states.collect(), ..Outlets::default() }
 }
 
 impl<H: Handler> Core<H> {

@@ -1,91 +1,17 @@
 //! A SYN with a new number in an open connection (RFC 5961 section 4): whose it is, the other side's answer tells. Until
 //! then it is counted in neither stream, and its packets are kept for a handler that wants packets.
 
-use super::{Engine, core::Core, transport::Packet};
+use super::{Engine, core::Core};
 use crate::{
-    AnomalyKind, Direction, EndReason, Fate, Handler, StreamPacket, TcpState,
-    flow::{Flow, HalfOpen, Key, PendingSyn},
-    tcp::{Segment, flag},
+    AnomalyKind, Direction, EndReason, Fate, Handler, TcpState,
+    flow::{Flow, HalfOpen, KeptPacket, Key, PendingSyn},
+    packet::Packet,
+    tcp::Segment,
 };
 
 /// Copies of one SYN that wait, at most: hosts send it about seven times (`tcp_syn_retries`). What comes beyond them is
 /// taken for the old connection's.
 const COPIES_MAX: u32 = 16;
-
-/// A packet that is shown once it is clear whose it is.
-#[derive(Clone, Debug)]
-pub(crate) struct KeptPacket {
-    bytes: Box<[u8]>,
-    number: u64,
-    timestamp_ns: u64,
-    wire_bytes: u32,
-    payload_at: u32,
-    payload_captured_bytes: u32,
-}
-
-impl KeptPacket {
-    /// Memory that it takes, with what an allocator adds.
-    fn charge(&self) -> u64 {
-        (self.bytes.len() + size_of::<Self>() + 16) as u64
-    }
-
-    fn of(packet: &Packet<'_>) -> Self {
-        let shown = packet.shown(Direction::ClientToServer);
-        Self {
-            bytes: shown.bytes.into(),
-            number: shown.number,
-            timestamp_ns: shown.timestamp_ns,
-            wire_bytes: shown.wire_bytes,
-            payload_at: shown.payload_at,
-            payload_captured_bytes: shown.payload_captured_bytes,
-        }
-    }
-
-    fn shown(&self, direction: Direction) -> StreamPacket<'_> {
-        StreamPacket {
-            direction,
-            number: self.number,
-            timestamp_ns: self.timestamp_ns,
-            bytes: &self.bytes,
-            wire_bytes: self.wire_bytes,
-            payload_at: self.payload_at,
-            payload_captured_bytes: self.payload_captured_bytes,
-        }
-    }
-}
-
-impl PendingSyn {
-    /// The half-open connection that it is when it stands for itself.
-    pub(crate) fn half_open(&self, client_is_a: bool) -> HalfOpen {
-        HalfOpen {
-            key: self.key,
-            class: self.class,
-            isn: self.isn,
-            id: self.number,
-            first_ns: self.timestamp_ns,
-            last_ns: self.timestamp_ns,
-            ip_bytes: self.ip_bytes,
-            frame_bytes: self.frame_bytes,
-            packets: self.packets,
-            path: self.path,
-            payload_bytes: self.payload_bytes,
-            client_is_a,
-            scale: self.scale,
-            signed: self.signed,
-            tcp_flags: flag::SYN,
-            ..HalfOpen::default()
-        }
-    }
-
-    fn direction(&self) -> Direction {
-        if self.from_client { Direction::ClientToServer } else { Direction::ServerToClient }
-    }
-
-    fn charge(&self) -> u64 {
-        let list = (self.kept.capacity() * size_of::<KeptPacket>() + size_of::<Self>() + 32) as u64;
-        list + self.kept.iter().map(|kept| kept.charge() - size_of::<KeptPacket>() as u64).sum::<u64>()
-    }
-}
 
 impl<H: Handler> Engine<H> {
     /// A SYN with a new number in an open connection: the other side's answer will tell.
@@ -136,7 +62,7 @@ impl<H: Handler> Engine<H> {
             pending.ip_bytes += packet.ip_bytes;
             pending.frame_bytes += packet.frame_bytes;
             if H::PACKETS {
-                pending.kept.push(KeptPacket::of(packet));
+                pending.kept.push(KeptPacket::of(packet.shown(direction)));
             }
         }
         self.core.hold_pending(flow, pending);

@@ -1,65 +1,14 @@
 //! A packet to its flow: found, opened, or joined midway.
 
-use super::{Engine, Prepared, core::Core, path::Path};
+use super::{Engine, Prepared, core::Core};
 use crate::{
-    AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Frame, GapCause, Handler, StreamPacket, TcpState,
+    AnomalyKind, ChecksumMode, Class, Direction, EndReason, Fate, Frame, GapCause, Handler, Stream, StreamPacket,
+    TcpState,
     flow::{Flow, Found, Half, HalfOpen, Key, NO_SLOT, bits, checks, half},
+    packet::Packet,
     tcp::{Payload, Segment, Verdict, flag, has_right_checksum, has_wrong_checksum, is_merged},
-    wire::{Decoded, Kind},
+    wire::Kind,
 };
-
-/// TCP's IP protocol number.
-const PROTO_TCP: u8 = 6;
-
-/// A transport packet: a frame, or a rebuilt datagram with the sums of its fragments.
-#[derive(Clone, Copy)]
-pub(crate) struct Packet<'a> {
-    pub frame: &'a Frame,
-    pub bytes: &'a [u8],
-    pub decoded: &'a Decoded,
-    /// Frames that it arrived in.
-    pub frames: u32,
-    /// Their bytes on the wire, link layer included.
-    pub frame_bytes: u64,
-    /// Their bytes from the network layer up.
-    pub ip_bytes: u64,
-    /// A datagram that was rebuilt from fragments, or a packet of an aggregate: its frames have their fates.
-    pub is_rebuilt: bool,
-    pub path: Path,
-}
-
-impl<'a> Packet<'a> {
-    #[inline(always)]
-    pub(crate) fn of(frame: &'a Frame, bytes: &'a [u8], decoded: &'a Decoded, path: Path) -> Self {
-        let (frame_bytes, ip_bytes) = (u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
-        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes, is_rebuilt: false, path }
-    }
-
-    /// Captured payload of the transport.
-    #[inline(always)]
-    pub(crate) fn payload(&self) -> &'a [u8] {
-        let at = self.decoded.payload_at as usize;
-        self.bytes.get(at..at + self.decoded.payload_captured_bytes as usize).unwrap_or_default()
-    }
-
-    /// Whether it is a TCP segment whose header was cut by the snap length.
-    pub(crate) fn is_cut_segment(&self) -> bool {
-        self.decoded.kind == Kind::HeaderCut && self.decoded.proto == PROTO_TCP
-    }
-
-    /// As a handler sees it.
-    pub(crate) fn shown(&self, direction: Direction) -> StreamPacket<'a> {
-        StreamPacket {
-            direction,
-            number: super::aggregate::frame_number(self.frame.number),
-            timestamp_ns: self.frame.timestamp_ns,
-            bytes: self.bytes,
-            wire_bytes: self.frame.wire_bytes,
-            payload_at: self.decoded.payload_at.min(self.bytes.len() as u32),
-            payload_captured_bytes: self.decoded.payload_captured_bytes,
-        }
-    }
-}
 
 impl<H: Handler> Engine<H> {
     /// Takes in a transport packet of a frame.
@@ -286,10 +235,10 @@ impl<H: Handler> Engine<H> {
         self.table.add_half_open(entry);
     }
 
-    pub(crate) fn classify(&mut self, packet: &Packet<'_>) -> crate::Class {
+    pub(crate) fn classify(&mut self, packet: &Packet<'_>) -> Class {
         let mut class = match &mut self.classifier {
             Some(classifier) => classifier.classify(packet.frame, packet.bytes),
-            None => crate::Class::NONE,
+            None => Class::NONE,
         };
         if H::OUTLETS {
             class.marks = self.core.handler.marks(packet.frame, packet.bytes);
@@ -340,7 +289,7 @@ impl<H: Handler> Engine<H> {
         key: &Key,
         from_a: bool,
         segment: Option<&Segment>,
-        class: crate::Class,
+        class: Class,
     ) {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.id = packet.frame.number;
@@ -520,7 +469,7 @@ impl HalfOpen {
 
 impl<H: Handler> Core<H> {
     /// Applies what an expression said of a new stream.
-    pub(crate) fn apply(&mut self, flow: &mut Flow, class: crate::Class) {
+    pub(crate) fn apply(&mut self, flow: &mut Flow, class: Class) {
         if H::OUTLETS {
             self.outlets.marks = class.marks;
             return;
@@ -703,6 +652,6 @@ impl<H: Handler> Core<H> {
         if H::OUTLETS {
             return self.show_each(flow, data, shown);
         }
-        self.handler.packet(&mut crate::Stream { flow, data, config: &self.config }, shown);
+        self.handler.packet(&mut Stream { flow, data, config: &self.config }, shown);
     }
 }

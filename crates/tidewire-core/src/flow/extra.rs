@@ -1,52 +1,8 @@
-use super::{Key, List};
+use super::{Branch, Gathering, List, PendingSyn};
 use crate::{
-    Anomaly, AnomalyKind, Class, Conflict, Gap,
-    budget::Groups,
-    engine::{Branch, KeptPacket, path::Path},
-    prefetch::prefetch_all,
-    tcp::Doubted,
-    tcp::lost::Lost,
+    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_all, tcp::Doubted, tcp::lost::Lost,
     tcp::queue::Queue,
 };
-
-/// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
-#[derive(Clone, Debug)]
-pub(crate) struct PendingSyn {
-    /// As the SYN has it.
-    pub key: Key,
-    pub class: Class,
-    pub number: u64,
-    pub timestamp_ns: u64,
-    pub isn: u32,
-    pub scale: u8,
-    /// It carried a signature: see `Segment::signed`.
-    pub signed: bool,
-    pub from_client: bool,
-    /// How it came.
-    pub path: Path,
-    pub packets: u32,
-    pub payload_bytes: u64,
-    pub ip_bytes: u64,
-    pub frame_bytes: u64,
-    /// Its packets, for a handler that wants packets.
-    pub kept: Vec<KeptPacket>,
-}
-
-/// A chunk being gathered.
-#[derive(Debug, Default)]
-pub(crate) struct Gathering {
-    /// Stream offset of `bytes[0]`.
-    pub start: u64,
-    pub bytes: Vec<u8>,
-    /// How many of `bytes` were delivered before.
-    pub repeated: usize,
-    /// They are there because the application kept the chunk, not as overlap.
-    pub is_kept: bool,
-    /// Clock at which the first fresh byte came.
-    pub since_ns: u64,
-    /// What the budget was charged for it.
-    pub charged: u64,
-}
 
 /// What only untidy flows, or flows whose application asks for it, need.
 ///

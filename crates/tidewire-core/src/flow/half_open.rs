@@ -1,5 +1,5 @@
 use super::Key;
-use crate::{Class, engine::path::Path};
+use crate::{Class, path::Path};
 
 /// A connection of which only the client's SYN was seen (and its retransmissions).
 #[derive(Clone, Copy, Debug)]

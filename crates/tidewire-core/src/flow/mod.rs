@@ -1,27 +1,33 @@
 //! Flows: their keys, the table, and what is remembered of each.
 
+mod branch;
 mod extra;
+mod gathering;
 mod half_open;
 mod index;
 mod key;
 mod list;
 mod midstream;
 mod near;
+mod pending_syn;
 mod slab;
 mod table;
 
-pub(crate) use extra::{Extra, Gathering, PendingSyn};
+pub(crate) use branch::Branch;
+pub(crate) use extra::Extra;
+pub(crate) use gathering::Gathering;
 pub(crate) use half_open::HalfOpen;
 pub(crate) use index::NO_SLOT;
 pub(crate) use key::{Key, KeyMask, OneWay};
 pub(crate) use list::List;
 pub(crate) use midstream::Lone;
 pub(crate) use near::Near;
-pub(crate) use table::{Found, Table};
+pub(crate) use pending_syn::{KeptPacket, PendingSyn};
+pub(crate) use table::{Found, Table, table_entry_bytes};
 
 use crate::{
     Direction, TcpState,
-    engine::path::{PATH_BITS, Path},
+    path::{PATH_BITS, Path},
 };
 
 /// The reading of one direction that packets in order change. One cache line.

@@ -6,7 +6,7 @@ use super::{
     midstream::{Lone, Lones},
     slab::Slab,
 };
-use crate::{TcpState, prefetch::prefetch_all};
+use crate::{TcpState, budget::Holder, prefetch::prefetch_all};
 
 /// Marks slots of the half-open table in the index.
 const HALF_OPEN: u32 = 1 << 31;
@@ -21,6 +21,18 @@ const HANDSHAKE_NS: u64 = 1_000_000_000;
 /// Ranks of those that are missed least.
 const OVER: u8 = 0;
 const UNANSWERED: u8 = 1;
+
+/// What an entry of the table of flows takes with all that belongs to it, and one of the half-open table; their places in
+/// the index aside. `data_bytes`: the handler's own of a stream.
+pub(crate) fn table_entry_bytes(data_bytes: usize) -> (u64, u64) {
+    // Two lists of unused slots, twice as long while they grow; the holder with room to grow; its place in the list of
+    // holders; and in that of streams that are open at the end.
+    const FLOW: usize =
+        size_of::<Flow>() + 4 * size_of::<u32>() + size_of::<Holder>() * 5 / 4 + 2 * size_of::<u32>() + 16;
+    // The list of unused slots, the queue by age with half as many that have left it, and the list at the end.
+    const HALF_OPEN: usize = size_of::<HalfOpen>() + 2 * size_of::<u32>() + 3 * size_of::<(u32, u32)>() + 16;
+    ((FLOW + data_bytes) as u64, HALF_OPEN as u64)
+}
 
 /// Where a key was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

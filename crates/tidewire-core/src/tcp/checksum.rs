@@ -6,11 +6,16 @@
 //! with a wrong checksum is kept as unconfirmed bytes, which lose against everything else and are delivered when they
 //! are acknowledged.
 
-use super::{Segment, flag, order::Believed};
+use super::{
+    Segment,
+    doubted::{Believed, charge_of, note},
+    flag,
+};
 use crate::{
     AnomalyKind, ChecksumMode, ChecksumStatus, Direction, Fate, GapCause, Handler, Mode,
-    engine::{core::Core, transport::Packet},
+    engine::core::Core,
     flow::{Flow, checks, half},
+    packet::Packet,
     wire::{
         Kind, TunnelKind,
         checksum::{self, Checksum},
@@ -23,9 +28,6 @@ const CONFIRMED_MIN: u8 = 3;
 const IP_BYTES_MAX: u32 = 1500;
 /// Largest IP packet of a jumbo frame that is in use.
 const JUMBO_IP_BYTES_MAX: u32 = 9216;
-/// Unsettled ranges remembered for each direction. Copies of a segment share one; when there is room for no other,
-/// neighbours do as well. Segments that find no place even so are counted as left out.
-const DOUBTED_MAX: usize = 512;
 
 /// Largest hole before unconfirmed bytes that are believed without an acknowledgment, where no window is known.
 const JUMP_BYTES_MAX: u64 = 1 << 20;
@@ -43,60 +45,6 @@ pub(crate) enum Verdict {
     Unconfirmed,
     /// Left out.
     LeftOut,
-}
-
-/// Payload or a FIN with a wrong checksum: internal offsets. Lists of them are in the order of their ends, then starts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Doubted {
-    start: u64,
-    end: u64,
-    /// Packets of it that have no fate yet.
-    pending: u32,
-}
-
-impl Doubted {
-    /// Whether nothing of it will be decided any more. (Those that are come first in a list.)
-    fn is_past(&self, next: u64) -> bool {
-        self.end < next || self.end == next && self.start < self.end
-    }
-
-    /// Adds packets that wait. Whether they can be counted.
-    fn take_in(&mut self, packets: u32) -> bool {
-        let sum = self.pending.checked_add(packets);
-        self.pending = sum.unwrap_or(self.pending);
-        sum.is_some()
-    }
-
-    /// Whether some of it, and whether all of it is in `ranges`, which are in order and apart from each other.
-    fn is_in(&self, ranges: &[(u64, u64)]) -> (bool, bool) {
-        let at = ranges.partition_point(|range| range.1 <= self.start);
-        ranges.get(at).map_or((false, false), |&(from, to)| {
-            (from < self.end, self.start < self.end && from <= self.start && to >= self.end)
-        })
-    }
-}
-
-/// Memory of a list, as an allocator takes it.
-fn charge_of(list: &Vec<Doubted>) -> u64 {
-    if list.capacity() == 0 { 0 } else { (list.capacity() * size_of::<Doubted>()) as u64 + 16 }
-}
-
-/// Notes a range in a list. Whether there was room.
-fn note(list: &mut Vec<Doubted>, start: u64, end: u64, pending: u32) -> bool {
-    let at = list.partition_point(|one| (one.end, one.start) < (end, start));
-    if let Some(same) = list.get_mut(at).filter(|one| (one.start, one.end) == (start, end)) {
-        return same.take_in(pending);
-    }
-    if list.len() < DOUBTED_MAX {
-        list.insert(at, Doubted { start, end, pending });
-        return true;
-    }
-    // Payload that adjoins or overlaps. (The order stays as it is: the later end is kept.)
-    let joins = |one: &Doubted| one.start < one.end && start < end && one.start <= end && one.end >= start;
-    let neighbour = [at.wrapping_sub(1), at].into_iter().find(|&at| list.get(at).is_some_and(joins));
-    let Some(one) = neighbour.and_then(|at| list.get_mut(at)) else { return false };
-    (one.start, one.end) = (one.start.min(start), one.end.max(end));
-    one.take_in(pending)
 }
 
 /// What the checksums of a packet say: the transport's, and the IPv4 header's.

@@ -2,67 +2,34 @@
 
 mod accept;
 mod checksum;
+pub(crate) mod delivery_log;
+mod doubted;
 mod fin;
 mod handshake;
-pub(crate) mod history;
+mod history;
 mod holes;
 pub(crate) mod lost;
 mod order;
+mod payload;
 mod plain;
 pub mod queue;
 mod reset;
 mod segment;
 mod urgent;
 
-use accept::Ack;
-pub(crate) use checksum::{Doubted, Verdict, has_right_checksum, has_wrong_checksum, is_merged};
+pub(crate) use checksum::{Verdict, has_right_checksum, has_wrong_checksum, is_merged};
+pub(crate) use doubted::Doubted;
+pub(crate) use payload::Payload;
 pub(crate) use segment::Segment;
 pub(crate) use tidewire_wire::flag;
 
+use accept::Ack;
+
 use crate::{
-    AnomalyKind, Direction, Fate, GapCause, Handler, Mode, TcpState,
-    engine::{core::Core, transport::Packet},
+    AnomalyKind, Direction, Fate, Handler, Mode, TcpState,
+    engine::core::Core,
     flow::{Flow, bits, half},
 };
-
-/// A segment's place and bytes: what the short way and the long way both need.
-#[derive(Clone, Copy)]
-pub(crate) struct Payload<'a> {
-    /// Captured bytes; fewer than `Segment::length` where the packet was snapped.
-    pub bytes: &'a [u8],
-    pub timestamp_ns: u64,
-    /// See `Frame::origin`, at the payload's first byte; 0 where it cannot be read again.
-    pub origin: u64,
-    /// Why bytes that the segment states are not among `bytes`.
-    pub cause: GapCause,
-    /// Its checksum is wrong, and the receiver's acknowledgment decides.
-    pub is_unconfirmed: bool,
-    /// … and it is larger than a frame: merged on receipt, or not yet split.
-    pub is_merged: bool,
-    /// How its packet came, or its IP header, makes it doubtful that a host takes it.
-    pub is_refused: bool,
-    /// Its packet's fate may wait for that: it is not settled elsewhere.
-    pub has_fate: bool,
-}
-
-impl<'a> Payload<'a> {
-    /// A packet's payload. `cause`: why what is not there is missing.
-    #[inline(always)]
-    pub(crate) fn of(packet: &Packet<'a>, cause: GapCause) -> Self {
-        let frame = packet.frame;
-        let origin = if frame.origin == 0 { 0 } else { frame.origin + u64::from(packet.decoded.payload_at) };
-        Self {
-            bytes: packet.payload(),
-            timestamp_ns: frame.timestamp_ns,
-            origin,
-            cause,
-            is_unconfirmed: false,
-            is_merged: false,
-            is_refused: false,
-            has_fate: !packet.is_rebuilt,
-        }
-    }
-}
 
 impl<H: Handler> Core<H> {
     /// The fate of a packet of a cut-off direction whose payload began at stream offset `start`.

@@ -3,6 +3,7 @@
 use super::{
     Payload, Segment,
     accept::{UNHEARD, UNHEARD_SEGMENTS},
+    doubted::Believed,
     flag,
     holes::HoleEnd,
     queue::Incoming,
@@ -494,9 +495,6 @@ impl<H: Handler> Core<H> {
         (if holds { acknowledged } else { u64::MAX }.min(fin), believed.min(fin))
     }
 }
-
-/// Ranges of bytes with wrong checksums, internal offsets, in order.
-pub(super) type Believed = Vec<(u64, u64)>;
 
 /// Payload with its place: internal offsets, which may lie before 0.
 #[derive(Clone, Copy)]

@@ -4,8 +4,9 @@
 use super::flag;
 use crate::{
     ChecksumMode, Fate, Handler, TcpState,
-    engine::{core::Core, transport::Packet},
+    engine::core::Core,
     flow::{Flow, half},
+    packet::Packet,
     wire::Kind,
 };
 

@@ -294,7 +294,9 @@ impl Modules {
         let mut imports = Imports::new();
         for (at, module) in self.0.iter().enumerate() {
             let of = imports.entry(&module.file).or_default();
-            for path in &module.named {
+            // A word that is a child's name is a variable's.
+            let is_child = |path: &&Vec<String>| path.len() == 1 && module.children.contains_key(&path[0]);
+            for path in module.named.iter().filter(|path| !is_child(path)) {
                 let files = self.resolve(at, path, 0).into_iter().map(|found| self.0[found].file.as_path());
                 for file in files.filter(|file| *file != module.file) {
                     of.entry(file).or_default().insert(path.last().map_or("", String::as_str));

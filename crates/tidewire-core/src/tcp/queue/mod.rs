@@ -12,8 +12,8 @@ mod tests;
 pub(crate) mod tree;
 
 use runs::Runs;
-use segment::Segment;
-use store::{Arrival, Store, Survey, slice_of};
+use segment::{Segment, slice_of};
+use store::{Arrival, Store, Survey};
 
 use crate::TcpPolicy;
 

@@ -1,6 +1,6 @@
 //! Where two versions of the same bytes differ.
 
-use super::store::{Arrival, slice_of};
+use super::{segment::slice_of, store::Arrival};
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;

@@ -34,7 +34,7 @@ impl Segment {
 
     /// A copy of a part of it.
     pub fn part(&self, start: u64, end: u64) -> Self {
-        let data = super::store::slice_of(self.bytes(), self.start, start, end).to_vec();
+        let data = slice_of(self.bytes(), self.start, start, end).to_vec();
         Self { start, length: end - start, data, head: 0, ..*self }
     }
 
@@ -44,4 +44,11 @@ impl Segment {
         // An allocator keeps about two words beside each block.
         if self.data.capacity() == 0 { 0 } else { self.data.capacity() as u64 + 16 }
     }
+}
+
+/// What is there of `[start, end)` in `bytes`, which begin at the offset `at`.
+pub(crate) fn slice_of(bytes: &[u8], at: u64, start: u64, end: u64) -> &[u8] {
+    let from = ((start - at) as usize).min(bytes.len());
+    let to = ((end - at) as usize).min(bytes.len());
+    bytes.get(from..to).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Pieces of one kind (what a host would take, or what it would not), kept under a policy.
 
 use super::{
-    segment::Segment,
+    segment::{Segment, slice_of},
     tree::{LEFT, NIL, RIGHT, Tree},
 };
 use crate::TcpPolicy;
@@ -47,13 +47,6 @@ impl<'a> Arrival<'a> {
     pub fn whole(&self) -> Segment {
         self.part(self.start, self.end)
     }
-}
-
-/// What is there of `[start, end)` in `bytes`, which begin at the offset `at`.
-pub(crate) fn slice_of(bytes: &[u8], at: u64, start: u64, end: u64) -> &[u8] {
-    let from = ((start - at) as usize).min(bytes.len());
-    let to = ((end - at) as usize).min(bytes.len());
-    bytes.get(from..to).unwrap_or_default()
 }
 
 /// How a range lies to the runs of stored bytes.

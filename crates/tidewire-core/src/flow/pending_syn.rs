@@ -1,0 +1,99 @@
+use super::{HalfOpen, Key};
+use crate::{Class, Direction, StreamPacket, path::Path, wire::flag};
+
+/// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingSyn {
+    /// As the SYN has it.
+    pub key: Key,
+    pub class: Class,
+    pub number: u64,
+    pub timestamp_ns: u64,
+    pub isn: u32,
+    pub scale: u8,
+    /// It carried a signature: see `Segment::signed`.
+    pub signed: bool,
+    pub from_client: bool,
+    /// How it came.
+    pub path: Path,
+    pub packets: u32,
+    pub payload_bytes: u64,
+    pub ip_bytes: u64,
+    pub frame_bytes: u64,
+    /// Its packets, for a handler that wants packets.
+    pub kept: Vec<KeptPacket>,
+}
+
+impl PendingSyn {
+    /// The half-open connection that it is when it stands for itself.
+    pub(crate) fn half_open(&self, client_is_a: bool) -> HalfOpen {
+        HalfOpen {
+            key: self.key,
+            class: self.class,
+            isn: self.isn,
+            id: self.number,
+            first_ns: self.timestamp_ns,
+            last_ns: self.timestamp_ns,
+            ip_bytes: self.ip_bytes,
+            frame_bytes: self.frame_bytes,
+            packets: self.packets,
+            path: self.path,
+            payload_bytes: self.payload_bytes,
+            client_is_a,
+            scale: self.scale,
+            signed: self.signed,
+            tcp_flags: flag::SYN,
+            ..HalfOpen::default()
+        }
+    }
+
+    pub(crate) fn direction(&self) -> Direction {
+        if self.from_client { Direction::ClientToServer } else { Direction::ServerToClient }
+    }
+
+    pub(crate) fn charge(&self) -> u64 {
+        let list = (self.kept.capacity() * size_of::<KeptPacket>() + size_of::<Self>() + 32) as u64;
+        list + self.kept.iter().map(|kept| kept.charge() - size_of::<KeptPacket>() as u64).sum::<u64>()
+    }
+}
+
+/// A packet that is shown once it is clear whose it is.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptPacket {
+    bytes: Box<[u8]>,
+    number: u64,
+    timestamp_ns: u64,
+    wire_bytes: u32,
+    payload_at: u32,
+    payload_captured_bytes: u32,
+}
+
+impl KeptPacket {
+    /// Memory that it takes, with what an allocator adds.
+    pub(crate) fn charge(&self) -> u64 {
+        (self.bytes.len() + size_of::<Self>() + 16) as u64
+    }
+
+    pub(crate) fn of(shown: StreamPacket<'_>) -> Self {
+        Self {
+            bytes: shown.bytes.into(),
+            number: shown.number,
+            timestamp_ns: shown.timestamp_ns,
+            wire_bytes: shown.wire_bytes,
+            payload_at: shown.payload_at,
+            payload_captured_bytes: shown.payload_captured_bytes,
+        }
+    }
+
+    pub(crate) fn shown(&self, direction: Direction) -> StreamPacket<'_> {
+        StreamPacket {
+            direction,
+            number: self.number,
+            timestamp_ns: self.timestamp_ns,
+            bytes: &self.bytes,
+            wire_bytes: self.wire_bytes,
+            payload_at: self.payload_at,
+            payload_captured_bytes: self.payload_captured_bytes,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A transport packet on its way to its flow.
+
+use crate::{
+    Direction, Frame, StreamPacket,
+    path::Path,
+    wire::{self, Decoded, Kind},
+};
+
+/// TCP's IP protocol number.
+const PROTO_TCP: u8 = 6;
+/// Where a packet's place in its frame stands in the number it goes by inside: above every number of a frame. A stream's id
+/// is the number of its first packet, and two packets of one frame may each begin a stream. What is left of 53 bits, which
+/// is what JSON's readers can be relied on to tell apart, are the places: `wire::SUBFRAMES_MAX`.
+pub(crate) const PLACE_SHIFT: u32 = 44;
+const _: () = assert!(wire::SUBFRAMES_MAX <= 1 << (53 - PLACE_SHIFT));
+
+/// A transport packet: a frame, or a rebuilt datagram with the sums of its fragments.
+#[derive(Clone, Copy)]
+pub(crate) struct Packet<'a> {
+    pub frame: &'a Frame,
+    pub bytes: &'a [u8],
+    pub decoded: &'a Decoded,
+    /// Frames that it arrived in.
+    pub frames: u32,
+    /// Their bytes on the wire, link layer included.
+    pub frame_bytes: u64,
+    /// Their bytes from the network layer up.
+    pub ip_bytes: u64,
+    /// A datagram that was rebuilt from fragments, or a packet of an aggregate: its frames have their fates.
+    pub is_rebuilt: bool,
+    pub path: Path,
+}
+
+impl<'a> Packet<'a> {
+    #[inline(always)]
+    pub(crate) fn of(frame: &'a Frame, bytes: &'a [u8], decoded: &'a Decoded, path: Path) -> Self {
+        let (frame_bytes, ip_bytes) = (u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
+        Self { frame, bytes, decoded, frames: 1, frame_bytes, ip_bytes, is_rebuilt: false, path }
+    }
+
+    /// Captured payload of the transport.
+    #[inline(always)]
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        let at = self.decoded.payload_at as usize;
+        self.bytes.get(at..at + self.decoded.payload_captured_bytes as usize).unwrap_or_default()
+    }
+
+    /// Whether it is a TCP segment whose header was cut by the snap length.
+    pub(crate) fn is_cut_segment(&self) -> bool {
+        self.decoded.kind == Kind::HeaderCut && self.decoded.proto == PROTO_TCP
+    }
+
+    /// As a handler sees it.
+    pub(crate) fn shown(&self, direction: Direction) -> StreamPacket<'a> {
+        StreamPacket {
+            direction,
+            number: frame_number(self.frame.number),
+            timestamp_ns: self.frame.timestamp_ns,
+            bytes: self.bytes,
+            wire_bytes: self.frame.wire_bytes,
+            payload_at: self.decoded.payload_at.min(self.bytes.len() as u32),
+            payload_captured_bytes: self.decoded.payload_captured_bytes,
+        }
+    }
+}
+
+/// The number of the frame that a packet came in.
+#[inline(always)]
+pub(crate) fn frame_number(number: u64) -> u64 {
+    number & ((1 << PLACE_SHIFT) - 1)
+}

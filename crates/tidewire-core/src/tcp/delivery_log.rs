@@ -1,0 +1,124 @@
+//! What was delivered before, for comparison: a retransmission with other bytes is a second reading of the stream.
+//!
+//! Delivered runs are noted in one ring for all streams, each linked to the one before it of its direction. Where the
+//! input can be read again the note says where the bytes lie; elsewhere they are copied into a ring of their own.
+//!
+//! How far back a note counts is measured in packets and bytes of the whole input, not of what one worker sees of it:
+//! so the number of workers does not change what is found.
+
+/// Reads delivered bytes again, where the input allows it, so that retransmissions can be compared with them.
+pub trait History: Send {
+    /// Fills `buffer` from `origin` (see [`crate::Frame::origin`]); whether it could.
+    fn read(&mut self, origin: u64, buffer: &mut [u8]) -> bool;
+}
+
+/// Marks origins that are positions in the ring of copies.
+const COPIED: u64 = 1 << 63;
+/// Longest run that is copied: what an IP packet can carry.
+const RUN_BYTES_MAX: usize = 1 << 16;
+
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Run {
+    pub origin: u64,
+    /// Internal offset, modulo 2^32: runs are looked up among recent ones.
+    pub start: u32,
+    pub bytes: u32,
+    /// The direction's run before this one; 0: none.
+    pub before: u32,
+    /// Number of the packet that delivered it, modulo 2^32.
+    pub packet: u32,
+    /// Captured bytes of the whole input before that packet.
+    pub input_at: u64,
+}
+
+/// The two rings.
+#[derive(Default)]
+pub(crate) struct DeliveryLog {
+    runs: Vec<Run>,
+    /// Number of the next run, from 1.
+    next: u32,
+    copies: Vec<u8>,
+    copied: u64,
+    copies_max: usize,
+}
+
+impl DeliveryLog {
+    pub(crate) fn new(runs: u32, copies_max: u32) -> Self {
+        let runs = if runs == 0 { 0 } else { runs.next_power_of_two() as usize };
+        Self {
+            runs: vec![Run::default(); runs],
+            next: 1,
+            copies: Vec::new(),
+            copied: 0,
+            copies_max: copies_max as usize,
+        }
+    }
+
+    /// Memory that is taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.runs.capacity() * size_of::<Run>() + self.copies.capacity()) as u64
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_kept(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    pub(crate) fn note(&mut self, run: Run) -> u32 {
+        let number = self.next;
+        let mask = self.runs.len() - 1;
+        self.runs[number as usize & mask] = run;
+        // 0 stands for none: after 2^32 runs the oldest links lead nowhere, which is what they are worth by then.
+        self.next = self.next.wrapping_add(1).max(1);
+        number
+    }
+
+    /// A run, if it is no older than the ring is long, in packets of the whole input. `packet`: the current one.
+    pub(crate) fn get(&self, number: u32, packet: u64) -> Option<Run> {
+        let age = self.next.wrapping_sub(number);
+        if number == 0 || age == 0 || age as usize > self.runs.len() {
+            return None;
+        }
+        let run = self.runs[number as usize & (self.runs.len() - 1)];
+        (((packet as u32).wrapping_sub(run.packet) as usize) < self.runs.len()).then_some(run)
+    }
+
+    pub(crate) fn copy(&mut self, bytes: &[u8]) -> u64 {
+        if bytes.len() > self.copies_max || bytes.len() > RUN_BYTES_MAX {
+            return 0;
+        }
+        let size = self.copies_max + RUN_BYTES_MAX;
+        self.copies.resize(size, 0);
+        let mut at = (self.copied % size as u64) as usize;
+        // A run lies in one piece: what does not fit at the end begins anew.
+        if at + bytes.len() > size {
+            self.copied += (size - at) as u64;
+            at = 0;
+        }
+        self.copies[at..at + bytes.len()].copy_from_slice(bytes);
+        let position = self.copied;
+        self.copied += bytes.len() as u64;
+        position | COPIED
+    }
+
+    /// Whether a run's bytes can still be had. `input_bytes`: captured bytes of the whole input so far.
+    pub(crate) fn is_readable(&self, run: &Run, input_bytes: u64) -> bool {
+        run.origin != 0 && (run.origin & COPIED == 0 || input_bytes - run.input_at <= self.copies_max as u64)
+    }
+
+    pub(crate) fn read(&self, origin: u64, into: &mut [u8], history: &mut Option<Box<dyn History>>) -> bool {
+        if origin & COPIED == 0 {
+            return history.as_mut().is_some_and(|history| history.read(origin, into));
+        }
+        let position = origin & !COPIED;
+        if self.copies.is_empty() || self.copied - position > self.copies.len() as u64 {
+            return false;
+        }
+        let at = (position % self.copies.len() as u64) as usize;
+        match self.copies.get(at..at + into.len()) {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => return false,
+        }
+        true
+    }
+}
