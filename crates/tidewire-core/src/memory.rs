@@ -7,7 +7,7 @@ pub const WORKER_MEMORY_BYTES_MIN: u64 = 2 << 20;
 /// Memory of a process that says nothing else.
 pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
-/// Bytes of a noted run (see `tcp/history.rs`).
+/// Bytes of a noted run (see `tcp/delivery_log.rs`).
 const RUN_BYTES: u64 = 32;
 /// Bytes of the index for each entry: at most 16 after it has doubled, and half of that again while it does.
 const INDEX_BYTES: u64 = 24;
