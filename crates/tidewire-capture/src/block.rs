@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::{Error, limits::PAGE_BYTES};
-use tidewire_core::{Batch, Frame};
+use tidewire_wire::{Batch, Frame};
 
 /// A piece of memory and the frames that lie in it: what a [`Source`] fills, and fills again.
 ///

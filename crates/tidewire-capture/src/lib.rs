@@ -26,7 +26,6 @@ mod error;
 mod filter;
 mod filtered;
 mod input;
-pub mod legible;
 mod limits;
 #[cfg(feature = "live")]
 pub mod live;
@@ -52,8 +51,8 @@ pub use filter::{FilterEnding, FilterHook};
 pub use filtered::Filtered;
 pub use merge::Merge;
 pub use reader::Reader;
-pub use tidewire_core::{Batch, ChecksumStatus, Frame, Memory};
 pub use tidewire_wire::LinkType;
+pub use tidewire_wire::{Batch, ChecksumStatus, Frame, Memory};
 
 use std::path::PathBuf;
 

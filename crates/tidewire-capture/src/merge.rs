@@ -8,7 +8,7 @@ use std::{
     collections::{BinaryHeap, VecDeque},
     path::{Path, PathBuf},
 };
-use tidewire_core::Frame;
+use tidewire_wire::Frame;
 
 /// Any number of captures as one, in order of time.
 ///

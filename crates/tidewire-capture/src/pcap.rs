@@ -6,7 +6,7 @@ use crate::{
     limits::captured_bytes_max,
     walk::{Count, Place, Walk, u16_at, u32_at},
 };
-use tidewire_core::Frame;
+use tidewire_wire::Frame;
 use tidewire_wire::LinkType;
 
 /// Length of the file header.

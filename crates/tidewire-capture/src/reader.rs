@@ -16,7 +16,7 @@ use std::{
     },
     time::Duration,
 };
-use tidewire_core::Frame;
+use tidewire_wire::Frame;
 
 /// How long the rest of a record is waited for before [`Source::fill`] comes back without it.
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -8,7 +8,7 @@ use crate::{
     pcap::too_long,
     walk::{Count, Place, Walk, u32_at},
 };
-use tidewire_core::Frame;
+use tidewire_wire::Frame;
 use tidewire_wire::LinkType;
 
 /// Length of the file header.

@@ -1,5 +1,5 @@
-use tidewire_core::{ChecksumStatus, Frame};
 use tidewire_wire::LinkType;
+use tidewire_wire::{ChecksumStatus, Frame};
 
 /// What a walk over the bytes at hand came to.
 #[derive(Debug, PartialEq, Eq)]

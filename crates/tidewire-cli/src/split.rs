@@ -6,8 +6,8 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use tidewire::legible::legible;
 use tidewire_capture::{
-    legible::legible,
     live::{
         Interface, InterfaceCounts,
         split::{Split, SplitCounts, SplitSettings},

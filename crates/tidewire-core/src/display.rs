@@ -8,7 +8,7 @@ use std::{
 
 use tidewire_wire::{Tunnel, TunnelKind};
 
-use crate::{DirectionCutoff, DirectionStats, Endpoint, FlowKey, Frame};
+use crate::{DirectionCutoff, DirectionStats, Endpoint, FlowKey};
 
 /// VLAN id that stands for no tag in [`FlowKey::vlan`].
 const NO_TAG: u16 = 0xffff;
@@ -149,23 +149,6 @@ impl Debug for DirectionStats {
             .field("start_ns", &seen(self.start_ns))
             .field("end_ns", &seen(self.end_ns))
             .field("tcp_flags", &self.tcp_flags)
-            .finish()
-    }
-}
-
-impl Debug for Frame {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Frame")
-            .field("at", &self.at)
-            .field("captured_bytes", &self.captured_bytes)
-            .field("wire_bytes", &self.wire_bytes)
-            .field("link", &self.link)
-            .field("interface", &self.interface)
-            .field("timestamp_ns", &self.timestamp_ns)
-            .field("clock_ns", &self.clock_ns)
-            .field("number", &self.number)
-            .field("origin", &unless(self.origin, 0))
-            .field("checksum", &self.checksum)
             .finish()
     }
 }

@@ -3,7 +3,6 @@
 //! Pure: reads no clock, no file, no environment and starts no thread. One [`Engine`] is one worker;
 //! several workers are several engines, each with its [`Share`] of the flows.
 
-mod batch;
 mod budget;
 mod class;
 mod config;
@@ -26,7 +25,6 @@ mod stats;
 mod stream;
 pub mod tcp;
 
-pub use batch::{Batch, ChecksumStatus, Frame, Memory, Parts};
 pub use class::{Class, Classify};
 pub use config::{
     ChecksumMode, Config, DirectionCutoff, FLOWS_BY_MEMORY, KeyIds, LinkAddresses, Mode, Share, TargetPolicies,
@@ -42,4 +40,4 @@ pub use shunt::{Counted, Shunt};
 pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, TcpState};
 pub use stream::Stream;
 pub use tcp::delivery_log::History;
-pub use tidewire_wire as wire;
+pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, Parts};

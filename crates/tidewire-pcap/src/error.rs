@@ -4,7 +4,7 @@
 
 use std::{ffi::c_char, ptr};
 
-use tidewire_capture::legible::is_hidden;
+use tidewire_wire::legible::is_hidden;
 
 /// What is said where there is no system's library.
 pub const NO_SYSTEM: &str = "the system's libpcap was not found: install it (Debian: libpcap0.8); TIDEWIRE_LIBPCAP, where it is set, must name its file";

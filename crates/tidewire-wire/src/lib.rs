@@ -1,4 +1,5 @@
-//! Read-only header views: one walk from the link layer to the transport, offsets and never copies.
+//! Read-only header views: one walk from the link layer to the transport, offsets and never copies; and what all crates
+//! hand packets to each other in: [`Batch`], [`Frame`].
 //!
 //! [`decode`] (or [`decode_into`]) is the only entry point that the engine uses. Nothing here allocates, reads a clock or
 //! panics, and the work for a frame is bounded by named limits however its headers are nested.
@@ -23,6 +24,7 @@
 
 mod ah;
 mod ayiya;
+mod batch;
 mod capwap;
 pub mod checksum;
 mod decoded;
@@ -44,6 +46,7 @@ mod ipv4_options;
 mod ipv6;
 mod ipv6_options;
 mod l2tp;
+pub mod legible;
 mod link;
 mod lisp;
 mod llc;
@@ -69,6 +72,7 @@ mod vxlan;
 mod vxlan_gpe;
 mod walk;
 
+pub use batch::{Batch, ChecksumStatus, Frame, Memory, Parts};
 pub use checksum::{Checksum, ipv4_header_checksum, transport_checksum};
 pub use decoded::{Brief, Decoded, Fragment, Kind, Tunnel, TunnelKind};
 pub use doubts::Doubts;

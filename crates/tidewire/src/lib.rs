@@ -191,13 +191,13 @@ pub use control::{Progress, Stop};
 pub use error::Error;
 #[cfg(feature = "live")]
 pub use live::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
-pub use tidewire_capture::{Block, Damage, Error as CaptureError, Source, legible};
+pub use tidewire_capture::{Block, Damage, Error as CaptureError, Source};
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,
     DefragPolicy, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap,
     GapCause, Handler, KeyIds, Ledger, LinkAddresses, Mode, Share, Stream, StreamPacket, TargetPolicies, TcpPolicy,
     TcpState, UnknownPolicy,
     defrag::Rejection,
-    wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind},
+    wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };
 pub use timed::{Clocked, Timed};

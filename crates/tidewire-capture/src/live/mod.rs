@@ -1,7 +1,7 @@
 //! Packets from interfaces: rings shared with the kernel, merged by time, one set for each worker.
 //!
 //! A [`Ring`] notes the frames that the kernel put into its memory; a [`Worker`] polls its rings fairly, merges their
-//! frames by time and hands them over as one [`Batch`](tidewire_core::Batch) that borrows the rings' memory.
+//! frames by time and hands them over as one [`Batch`](tidewire_wire::Batch) that borrows the rings' memory.
 
 mod interface;
 pub mod kernel;

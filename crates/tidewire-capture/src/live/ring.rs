@@ -1,6 +1,6 @@
 use std::{os::fd::BorrowedFd, time::Duration};
 
-use tidewire_core::Frame;
+use tidewire_wire::Frame;
 
 use super::{Membership, TrafficDirection};
 use crate::{ClassicInstruction, Error};

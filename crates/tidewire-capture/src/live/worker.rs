@@ -6,7 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Batch, Frame, Memory, Shunt};
+use tidewire_core::Shunt;
+use tidewire_wire::{Batch, Frame, Memory};
 
 use super::{Membership, Ring, RingCounts, TrafficDirection};
 use crate::{

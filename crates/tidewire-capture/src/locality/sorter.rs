@@ -1,5 +1,5 @@
-use tidewire_core::{Batch, Frame};
 use tidewire_wire as wire;
+use tidewire_wire::{Batch, Frame};
 
 use super::{
     Key,

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tidewire_core::{Batch, ChecksumStatus, Frame};
+use tidewire_wire::{Batch, ChecksumStatus, Frame};
 use tidewire_wire::{Kind, LinkType, Settings as Walk, addresses, decode, ports};
 
 use super::*;

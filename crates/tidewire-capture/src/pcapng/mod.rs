@@ -11,7 +11,7 @@ use crate::{
     walk::{Count, Place, Walk, u16_at, u32_at},
 };
 use interface::Interface;
-use tidewire_core::Frame;
+use tidewire_wire::Frame;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;

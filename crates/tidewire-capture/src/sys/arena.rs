@@ -17,7 +17,7 @@ use std::{
     },
 };
 
-use tidewire_core::Parts;
+use tidewire_wire::Parts;
 
 /// Largest arena, bytes: a frame's offset is a `u32`.
 pub const ARENA_BYTES_MAX: usize = 1 << 32;

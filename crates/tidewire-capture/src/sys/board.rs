@@ -18,7 +18,7 @@ use std::{
 };
 
 use super::mapped::Mapped;
-use crate::legible::is_hidden;
+use tidewire_wire::legible::is_hidden;
 
 /// Slots of a board, at most: as many processes as a fan-out group has members (`PACKET_FANOUT_MAX`).
 pub const SLOTS_MAX: usize = 256;

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use tidewire_capture::legible::is_hidden;
+use tidewire_wire::legible::is_hidden;
 
 /// Bytes of an error's text, at most: `PCAP_ERRBUF_SIZE` (pcap/pcap.h) without the zero at its end.
 pub const ERROR_BYTES_MAX: usize = 255;

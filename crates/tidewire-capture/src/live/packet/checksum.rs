@@ -2,7 +2,7 @@
 
 use std::{fs, sync::OnceLock};
 
-use tidewire_core::ChecksumStatus;
+use tidewire_wire::ChecksumStatus;
 
 /// The status of a frame (`tpacket_rcv`, net/packet/af_packet.c), where `is_checked` says what [`is_checked`] does.
 #[inline]

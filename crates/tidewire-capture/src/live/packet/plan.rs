@@ -223,7 +223,7 @@ impl Plan {
         self.workers
     }
 
-    /// Opens the rings of an interface, `number`th of the capture ([`Frame::interface`](tidewire_core::Frame::interface)),
+    /// Opens the rings of an interface, `number`th of the capture ([`Frame::interface`](tidewire_wire::Frame::interface)),
     /// into `places`: by worker, then ring, each of [`Self::place_bytes`].
     ///
     /// A group with a number has it on the first interface, and the next ones on the others: of `number` times

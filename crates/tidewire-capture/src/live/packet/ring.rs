@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use tidewire_core::Frame;
+use tidewire_wire::Frame;
 use tidewire_wire::LinkType;
 
 use super::{

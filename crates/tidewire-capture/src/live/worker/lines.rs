@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::Frame;
+use tidewire_wire::Frame;
 
 use super::Worker;
 use crate::{Error, live::Ring, sys::wait};

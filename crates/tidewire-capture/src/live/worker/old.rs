@@ -1,4 +1,4 @@
-use tidewire_core::{Frame, Parts as _};
+use tidewire_wire::{Frame, Parts as _};
 
 use crate::{filter::bpf::Program, sys::arena::View};
 

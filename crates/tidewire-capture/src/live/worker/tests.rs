@@ -4,7 +4,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use tidewire_core::ChecksumStatus;
+use tidewire_wire::ChecksumStatus;
 use tidewire_wire::LinkType;
 
 use super::*;

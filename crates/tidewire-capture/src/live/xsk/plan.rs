@@ -188,7 +188,7 @@ impl XskPlan {
     }
 
     /// Opens the sockets of all workers, puts them into the map of sockets and returns the rings by worker. `number` is the
-    /// interface's in the capture ([`Frame::interface`](tidewire_core::Frame::interface)); `mode` is how the program is
+    /// interface's in the capture ([`Frame::interface`](tidewire_wire::Frame::interface)); `mode` is how the program is
     /// attached: the driver only writes into our memory in native mode. Some drivers do that only where the program is
     /// attached already. `places`: by worker, then ring, each of [`place_bytes`](Self::place_bytes).
     ///

@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-use tidewire_core::{ChecksumStatus, Frame};
 use tidewire_wire::LinkType;
+use tidewire_wire::{ChecksumStatus, Frame};
 
 use super::{home::Home, side::Side, slot::FilterSlot};
 use crate::{

@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Frame, Parts as _};
 use tidewire_steer::{
     Compiled, Packet, Program as Steering, Settings, State,
     bpf::{Ending, Hook, Output},
 };
 use tidewire_testing::InTime as _;
 use tidewire_wire::LinkType;
+use tidewire_wire::{Frame, Parts as _};
 
 use super::*;
 use crate::{

@@ -1,6 +1,6 @@
 //! Blocks and slots with a kernel that the tests play, in memory of their own: these run under Miri, too (scripts/sanitize.sh).
 
-use tidewire_core::Parts as _;
+use tidewire_wire::Parts as _;
 
 use super::*;
 use crate::sys::arena::{Arena, View, page_bytes};

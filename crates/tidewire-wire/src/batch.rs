@@ -1,6 +1,6 @@
 use std::fmt;
 
-use tidewire_wire::LinkType;
+use crate::LinkType;
 
 /// What the source of a frame knows of its transport checksum, beside the bytes.
 ///
@@ -41,6 +41,23 @@ pub struct Frame {
     pub origin: u64,
     /// What is known of its transport checksum.
     pub checksum: ChecksumStatus,
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("at", &self.at)
+            .field("captured_bytes", &self.captured_bytes)
+            .field("wire_bytes", &self.wire_bytes)
+            .field("link", &self.link)
+            .field("interface", &self.interface)
+            .field("timestamp_ns", &self.timestamp_ns)
+            .field("clock_ns", &self.clock_ns)
+            .field("number", &self.number)
+            .field("origin", &(self.origin != 0).then_some(self.origin))
+            .field("checksum", &self.checksum)
+            .finish()
+    }
 }
 
 /// Memory of which only parts may be read: that of rings, to which the kernel writes beside the frames that it handed over.
