@@ -1,30 +1,35 @@
 //! Reads captures, merged where there are several, and does nothing else: what reading costs, and a filter.
-//! `cargo run --release --example walk -- [-f EXPRESSION] FILE...`
+//! `cargo run --release -p tidewire-capture --example walk -- [-f EXPRESSION] FILE...`
 
-use std::{path::PathBuf, process::ExitCode};
-use tidewire_capture::{Block, Filter, Filtered, Source, open};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
-fn main() -> ExitCode {
+use tidewire_capture::{Block, open};
+use tidewire_filter::Filter;
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    let mut expression = String::new();
+    let mut filter = None;
     if arguments.len() >= 2 && arguments[0].as_os_str() == "-f" {
-        expression = arguments[1].to_string_lossy().into_owned();
+        filter = Some(Filter::new(&arguments[1].to_string_lossy())?);
         arguments.drain(..2);
     }
-    let source = open(&arguments).and_then(|source| -> Result<Box<dyn Source>, _> {
-        if expression.is_empty() { Ok(source) } else { Ok(Box::new(Filtered::new(source, Filter::new(&expression)?))) }
-    });
-    let mut source = match source {
-        Ok(source) => source,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let mut source = open(&arguments)?;
     let (mut packets, mut block, mut exit) = (0, Block::new(), ExitCode::SUCCESS);
     loop {
         match source.fill(&mut block) {
-            Ok(true) => packets += block.batch().frames.len(),
+            Ok(true) => {
+                let batch = block.batch();
+                packets += match &mut filter {
+                    None => batch.frames.len(),
+                    Some(filter) => {
+                        let mut wanted = 0;
+                        for frame in batch.frames {
+                            wanted += usize::from(filter.matches(frame.link, batch.bytes(frame), frame.wire_bytes)?);
+                        }
+                        wanted
+                    }
+                };
+            }
             Ok(false) => break,
             Err(error) => {
                 eprintln!("{error}");
@@ -33,5 +38,5 @@ fn main() -> ExitCode {
         }
     }
     println!("{packets} packets");
-    exit
+    Ok(exit)
 }

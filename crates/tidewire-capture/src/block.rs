@@ -52,7 +52,7 @@ impl Block {
     }
 
     /// Keeps the frames for which `wanted` says so; it is given their bytes too.
-    pub(crate) fn retain(&mut self, mut wanted: impl FnMut(&Frame, &[u8]) -> bool) {
+    pub fn retain(&mut self, mut wanted: impl FnMut(&Frame, &[u8]) -> bool) {
         let Self { memory, start, end, frames } = self;
         let memory = memory.get(*start..*end).unwrap_or_default();
         frames.retain(|frame| wanted(frame, Batch { memory: memory.into(), frames: &[] }.bytes(frame)));

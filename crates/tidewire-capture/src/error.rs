@@ -1,4 +1,4 @@
-use std::{borrow::Cow, fmt, io, path::PathBuf};
+use std::{fmt, io, path::PathBuf};
 
 use rustix::io::Errno;
 
@@ -89,16 +89,9 @@ pub enum Error {
     /// The file's: truncated or damaged. Everything before was delivered.
     #[error("{0}; everything before it was processed")]
     Damaged(Damage),
-    /// The caller's: the filter expression is not valid, or not for this link type.
-    #[error("filter \"{}\" cannot be used on link type {link}: {message}", beginning(expression))]
-    Filter {
-        /// The expression.
-        expression: String,
-        /// The link type's name and number.
-        link: String,
-        /// libpcap's message.
-        message: String,
-    },
+    /// The caller's: a filter that cannot be used.
+    #[error(transparent)]
+    Filter(#[from] tidewire_filter::Error),
     /// The caller's: there is no such interface.
     #[error("there is no interface {interface}; there are: {known}")]
     NoInterface {
@@ -148,14 +141,6 @@ pub enum Error {
     #[cfg(feature = "live")]
     #[error("{0}")]
     Steering(#[from] tidewire_steer::Error),
-}
-
-/// The first 200 characters of a long text, which says enough of an expression that a program made.
-fn beginning(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(200) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
-        None => Cow::Borrowed(text),
-    }
 }
 
 /// What to do about a file that cannot be opened.

@@ -1,8 +1,7 @@
 //! Where packets come from: capture files, their compression, merging and filters; interfaces ([`live`]).
 //!
 //! A [`Source`] fills [`Block`]s, each a piece of memory and the frames in it. [`Reader`] is one file, pipe or
-//! stream of bytes, [`Merge`] any number of them in order of time, [`Filtered`] what a [`Filter`] leaves of another
-//! source. [`open`] chooses among the first two.
+//! stream of bytes, [`Merge`] any number of them in order of time; [`open`] chooses among them.
 //!
 //! ```no_run
 //! use tidewire_capture::{Block, Source};
@@ -23,8 +22,8 @@
 
 mod block;
 mod error;
+#[cfg(feature = "live")]
 mod filter;
-mod filtered;
 mod input;
 mod limits;
 #[cfg(feature = "live")]
@@ -45,12 +44,9 @@ mod walk;
 
 pub use block::{Block, Source};
 pub use error::{Damage, Error};
-pub use filter::{Filter, Instruction as ClassicInstruction};
-#[cfg(feature = "live")]
-pub use filter::{FilterEnding, FilterHook};
-pub use filtered::Filtered;
 pub use merge::Merge;
 pub use reader::Reader;
+pub use tidewire_filter::{Filter, FilterEnding, FilterHook, Instruction as ClassicInstruction};
 pub use tidewire_wire::LinkType;
 pub use tidewire_wire::{Batch, ChecksumStatus, Frame, Memory};
 

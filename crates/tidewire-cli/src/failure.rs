@@ -94,9 +94,8 @@ fn harmless(message: &str) -> String {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
-            Error::Capture(
-                CaptureError::Filter { .. } | CaptureError::NoInterface { .. } | CaptureError::Setting(_),
-            )
+            Error::Capture(CaptureError::Filter(_) | CaptureError::NoInterface { .. } | CaptureError::Setting(_))
+            | Error::Filter(_)
             | Error::Setting { .. } => Self::Usage(error.to_string()),
             #[cfg(feature = "live")]
             Error::Capture(CaptureError::Steering(_)) => Self::Usage(error.to_string()),

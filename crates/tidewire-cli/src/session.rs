@@ -8,7 +8,7 @@ use std::{
 };
 
 use nix::sys::signal::{SigSet, Signal};
-use tidewire::{Capture, CaptureError, Fate, Handler, Ledger, Mode, Outcome, Progress, Stop};
+use tidewire::{Capture, Error, Fate, Handler, Ledger, Mode, Outcome, Progress, Stop};
 
 use crate::{
     closing,
@@ -51,7 +51,7 @@ pub struct Closing {
     pub ledger: Ledger,
     /// Of a capture from interfaces: what lies before the engine.
     live: Option<LiveReport>,
-    damages: Vec<CaptureError>,
+    damages: Vec<Error>,
     interrupted: bool,
     elapsed: Duration,
     /// Whether a handler ended the run, so that no signal did.

@@ -5,6 +5,8 @@
 
 use crate::error::{Error, Position};
 
+pub(crate) use tidewire_ebpf::Label;
+
 /// A variable of 64 bits; all are 0 in the beginning.
 pub(crate) type Slot = u8;
 
@@ -17,10 +19,6 @@ pub const HEADERS_BYTES_MAX: u64 = 2000;
 
 /// Operations in one program. A jump of eBPF reaches 32,767 instructions, and an operation takes up to 20 of them.
 const OPERATIONS_MAX: usize = 12_000;
-
-/// A place to jump to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Label(pub(crate) u32);
 
 /// What an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,12 @@ use std::{io::Read, path::PathBuf, time::Duration};
 
 #[cfg(feature = "live")]
 use tidewire_capture::live::LiveSettings;
-use tidewire_capture::{Error as CaptureError, Filter, Reader, Source};
+use tidewire_capture::{Reader, Source};
 use tidewire_core::{
     ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, LinkAddresses,
     MEMORY_BYTES_DEFAULT, Mode, TcpPolicy,
 };
+use tidewire_filter::Filter;
 
 #[cfg(feature = "live")]
 use crate::live::{Beside, LiveReport};
@@ -62,7 +63,7 @@ pub struct Outcome<H> {
     /// Where every packet went, all workers together.
     pub ledger: Ledger,
     /// What was wrong with the input: damaged or unreadable parts. Everything before each was processed.
-    pub damages: Vec<CaptureError>,
+    pub damages: Vec<Error>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,
     /// Whether [`Stop`] was raised before the input ended.

@@ -1,7 +1,7 @@
 //! Classes of streams by filter expression.
 
-use tidewire_capture::{Filter, LinkType};
-use tidewire_core::{Class, Classify, Frame};
+use tidewire_core::{Class, Classify, Frame, wire::LinkType};
+use tidewire_filter::Filter;
 
 use crate::Error;
 

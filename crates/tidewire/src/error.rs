@@ -5,9 +5,12 @@ use tidewire_capture::Error as CaptureError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The input could not be opened, or a filter expression is not valid.
+    /// The input could not be opened or read on.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// A filter expression is not valid, or has no meaning for the link type of a packet.
+    #[error(transparent)]
+    Filter(#[from] tidewire_filter::Error),
     /// The caller's: settings that contradict each other or exceed a bound.
     #[error("{what}")]
     Setting {

@@ -176,6 +176,7 @@ mod closures;
 mod community;
 mod control;
 mod error;
+mod filtered;
 mod history;
 #[cfg(feature = "live")]
 pub mod live;

@@ -5,10 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{Block, Error as CaptureError, Filter, Filtered, Source};
+use tidewire_capture::{Block, Source};
 use tidewire_core::{Fate, Ledger};
+use tidewire_filter::Filter;
 
-use crate::{Outcome, Progress, Stop};
+use crate::{Error, Outcome, Progress, Stop, filtered::Filtered};
 
 /// What is called with the progress.
 pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + 'a>>;
@@ -21,7 +22,7 @@ pub(crate) struct Reading<'a> {
     progress: OnProgress<'a>,
     stop: Stop,
     packets: u64,
-    damages: Vec<CaptureError>,
+    damages: Vec<Error>,
     interrupted: bool,
     begun: Instant,
     /// When the last frames came, and their clock.
@@ -45,6 +46,22 @@ const PATIENCE: Duration = Duration::from_millis(200);
 enum From {
     All(Box<dyn Source>),
     Some(Filtered<Box<dyn Source>>),
+}
+
+impl From {
+    fn wait(&mut self, most: Duration) -> bool {
+        match self {
+            Self::All(source) => source.wait(most),
+            Self::Some(source) => source.wait(most),
+        }
+    }
+
+    fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
+        match self {
+            Self::All(source) => Ok(source.fill(block)?),
+            Self::Some(source) => source.fill(block),
+        }
+    }
 }
 
 /// Problems noted one by one; a source that reports more than this is not read on.
@@ -88,15 +105,11 @@ impl<'a> Reading<'a> {
                 self.interrupted = true;
                 return Next::End;
             }
-            let source: &mut dyn Source = match &mut self.source {
-                From::All(source) => source,
-                From::Some(source) => source,
-            };
-            if !source.wait(PATIENCE) {
+            if !self.source.wait(PATIENCE) {
                 self.report();
                 return Next::Silence(self.heard.elapsed(), self.clock_ns);
             }
-            match source.fill(block) {
+            match self.source.fill(block) {
                 Ok(true) => {
                     let frames = block.batch().frames;
                     let Some(last) = frames.last() else {
@@ -121,15 +134,11 @@ impl<'a> Reading<'a> {
     fn report(&mut self) {
         let filtered = self.filtered().0;
         let Some(call) = &mut self.progress else { return };
-        let source: &dyn Source = match &self.source {
-            From::All(source) => source,
-            From::Some(source) => source,
+        let (bytes_read, bytes_total) = match &self.source {
+            From::All(source) => (source.bytes_read(), source.bytes_total()),
+            From::Some(source) => (source.bytes_read(), source.bytes_total()),
         };
-        let progress = Progress {
-            bytes_read: source.bytes_read(),
-            bytes_total: source.bytes_total(),
-            packets: self.packets + filtered,
-        };
+        let progress = Progress { bytes_read, bytes_total, packets: self.packets + filtered };
         call(progress);
     }
 

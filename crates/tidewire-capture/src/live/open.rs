@@ -41,7 +41,7 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
         (LiveEngine::Auto, Role::Tap) => match xdp::open(settings, &interfaces) {
             Ok(live) => Ok(live),
             // What is wrong with the user's own words is wrong everywhere.
-            Err(error @ (Error::Filter { .. } | Error::Steering(_))) => Err(error),
+            Err(error @ (Error::Filter(_) | Error::Steering(_))) => Err(error),
             Err(error) => packet::open(settings, interfaces, &error.to_string()),
         },
         (LiveEngine::Xdp | LiveEngine::XdpGeneric, _) => xdp::open(settings, &interfaces),

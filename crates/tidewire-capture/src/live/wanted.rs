@@ -24,7 +24,7 @@ impl Wanted {
             )),
             (Some(expression), None) => Ok(Self::Expression(expression.clone())),
             (None, Some(program)) => {
-                filter::check(program)?;
+                tidewire_filter::check(program)?;
                 Ok(Self::Program(program.clone()))
             }
             (None, None) => Ok(Self::Everything),
@@ -40,7 +40,7 @@ impl Wanted {
     pub fn classic(&self, link: LinkType) -> Result<Option<Vec<ClassicInstruction>>, Error> {
         match self {
             Self::Everything => Ok(None),
-            Self::Expression(expression) => Filter::new(expression)?.classic(link).map(Some),
+            Self::Expression(expression) => Ok(Some(Filter::new(expression)?.classic(link)?)),
             Self::Program(program) => Ok(Some(program.clone())),
         }
     }
@@ -51,7 +51,7 @@ impl Wanted {
             &[ClassicInstruction { code: 0x06, jump_true: 0, jump_false: 0, k: u32::MAX }];
         match self {
             Self::Everything => filter::load_program(ALL, hook, ending),
-            Self::Expression(expression) => Filter::new(expression)?.load(hook, ending),
+            Self::Expression(expression) => filter::load_expression(&Filter::new(expression)?, hook, ending),
             Self::Program(program) => filter::load_program(program, hook, ending),
         }
     }

@@ -11,7 +11,7 @@ use tidewire_wire::{Batch, Frame, Memory};
 
 use super::{Membership, Ring, RingCounts, TrafficDirection};
 use crate::{
-    ClassicInstruction, Error, filter,
+    ClassicInstruction, Error,
     sys::{
         arena::{Arena, View},
         wait,
@@ -234,7 +234,7 @@ impl Worker {
     /// # Errors
     /// What is no program, or one that the kernel does not take: the first ring's filter is as it was.
     pub fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<(), Error> {
-        let asked = program.map(filter::check).transpose()?;
+        let asked = program.map(tidewire_filter::check).transpose()?;
         for line in &mut self.lines {
             line.old = line.waiting.len() + line.ring.set_filter(program)?;
         }

@@ -19,8 +19,10 @@ use tidewire_testing::InTime as _;
 const FLOORS: &[(&str, u32)] = &[
     ("tidewire-testing", 0),
     ("tidewire-wire", 0),
+    ("tidewire-ebpf", 0),
     ("tidewire-core", 1),
     ("tidewire-steer", 1),
+    ("tidewire-filter", 1),
     ("tidewire-capture", 2),
     ("tidewire-gen", 3),
     ("tidewire", 3),
@@ -33,7 +35,7 @@ const FLOORS: &[(&str, u32)] = &[
 ];
 
 /// Crates that read no clock, no file, no environment and start no thread.
-const PURE: &[&str] = &["tidewire-wire", "tidewire-core", "tidewire-steer"];
+const PURE: &[&str] = &["tidewire-wire", "tidewire-ebpf", "tidewire-core", "tidewire-steer"];
 
 /// Where `unsafe` may stand, relative to `crates/`: system calls, C ABIs, and one file of prefetches.
 const UNSAFE: &[&str] = &[

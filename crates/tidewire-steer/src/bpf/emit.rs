@@ -1,31 +1,18 @@
 //! Operations to instructions.
 
-use super::assembler::{Assembler, SCRATCH_AT, slot_at};
-use super::instruction::{code, helper, reg};
+use tidewire_ebpf::{
+    Value,
+    instruction::{alu, helper, skb, when, xdp},
+};
+
+use super::slots::{Assembler, SCRATCH_AT, Slots as _, reg, slot_at};
 use super::{Code, Hook, MapUse, Output, output};
-use crate::error::Error;
+use crate::error::{Error, Position};
 use crate::ir::{Alu, Condition, HEADERS_BYTES_MAX, Label, MIX, Meta, Operand, Operation, SLOTS, Slot, without_dead};
 use crate::walk::slot;
 
-/// `struct __sk_buff` (include/uapi/linux/bpf.h).
-mod skb {
-    pub(super) const LENGTH: i16 = 0;
-    pub(super) const PACKET_TYPE: i16 = 4;
-    pub(super) const QUEUE_MAPPING: i16 = 12;
-    pub(super) const VLAN_PRESENT: i16 = 20;
-    pub(super) const VLAN_TAG: i16 = 24;
-    pub(super) const HASH: i16 = 68;
-    /// `PACKET_OUTGOING`: the packet's data then begins with its link layer, else behind it.
-    pub(super) const OUTGOING: u64 = 4;
-}
-
-/// `struct xdp_md`.
-pub(super) mod xdp {
-    pub(in super::super) const DATA: i16 = 0;
-    pub(super) const DATA_END: i16 = 4;
-    pub(in super::super) const DATA_META: i16 = 8;
-    pub(in super::super) const RX_QUEUE: i16 = 16;
-}
+/// `PACKET_OUTGOING`: the packet's data then begins with its link layer, else behind it.
+const OUTGOING: u64 = 4;
 
 /// An Ethernet header, in bytes.
 const ETHERNET_BYTES: u64 = 14;
@@ -53,7 +40,10 @@ pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Resu
         emitter.operation(operation);
     }
     output::emit(&mut emitter.asm, hook, output);
-    emitter.asm.finish()
+    emitter.asm.finish().map_err(|too_long| {
+        let start = Position { line: 1, column: 1 };
+        Error::new(start, too_long.to_string(), "make it smaller, or look through fewer tunnels")
+    })
 }
 
 /// Without what the hook does not know, and what can only be reached by knowing it.
@@ -93,7 +83,7 @@ impl Emitter {
                     let incoming = asm.label();
                     asm.set(reg::DISTANCE, ETHERNET_BYTES);
                     asm.load(reg::R1, reg::CONTEXT, skb::PACKET_TYPE, 4);
-                    asm.jump(code::NOT_EQUAL, reg::R1, skb::OUTGOING, reg::R2, incoming);
+                    asm.jump_wide(when::NOT_EQUAL, reg::R1, OUTGOING, reg::R2, incoming);
                     asm.set(reg::DISTANCE, 0);
                     asm.place(incoming);
                 }
@@ -105,10 +95,10 @@ impl Emitter {
                 asm.load(reg::UNKNOWN, reg::CONTEXT, xdp::RX_QUEUE, 4);
             }
         }
-        asm.alu(code::SHR, reg::UNKNOWN, TO_NOTHING, reg::R2);
-        asm.alu(code::MUL, reg::UNKNOWN, ANYTHING, reg::R2);
+        asm.alu_wide(alu::SHR, reg::UNKNOWN, TO_NOTHING, reg::R2);
+        asm.alu_wide(alu::MUL, reg::UNKNOWN, ANYTHING, reg::R2);
         if self.hook == Hook::Socket {
-            asm.alu_register(code::ADD, reg::DISTANCE, reg::UNKNOWN);
+            asm.alu64(alu::ADD, reg::DISTANCE, Value::Register(reg::UNKNOWN));
         }
         for slot in used(operations) {
             asm.store_slot(slot, reg::UNKNOWN);
@@ -126,7 +116,7 @@ impl Emitter {
                     Operand::Slot(from) => self.asm.load_slot(reg::R1, from),
                     Operand::Number(number) => self.asm.set(reg::R1, number),
                 }
-                self.asm.alu_register(code::ADD, reg::R1, reg::UNKNOWN);
+                self.asm.alu64(alu::ADD, reg::R1, Value::Register(reg::UNKNOWN));
                 self.asm.store_slot(to, reg::R1);
             }
             Operation::Load { to, at, offset, bytes, missing } => match self.hook {
@@ -154,7 +144,7 @@ impl Emitter {
                 self.asm.map(reg::R1, MapUse::Datagrams);
                 self.address(reg::R2, slot_at(key));
                 self.asm.call(helper::MAP_LOOKUP);
-                self.asm.jump(code::EQUAL, reg::R0, 0, reg::R2, missing);
+                self.asm.jump_wide(when::EQUAL, reg::R0, 0, reg::R2, missing);
                 self.asm.load(reg::R1, reg::R0, 0, 8);
                 self.asm.store_slot(to, reg::R1);
             }
@@ -171,7 +161,7 @@ impl Emitter {
     /// `to` = an address on the stack.
     fn address(&mut self, to: u8, offset: i16) {
         self.asm.copy(to, reg::FRAME);
-        self.asm.alu(code::ADD, to, i64::from(offset).cast_unsigned(), reg::R0);
+        self.asm.alu_wide(alu::ADD, to, i64::from(offset).cast_unsigned(), reg::R0);
     }
 
     /// Bytes counted from the link layer. Headers that are not in the packet's linear part are reached by the other helper,
@@ -181,12 +171,12 @@ impl Emitter {
         self.helper_arguments(at, offset, bytes);
         self.asm.set(reg::R5, 0);
         self.asm.call(helper::SKB_LOAD_BYTES_RELATIVE);
-        self.asm.jump(code::EQUAL, reg::R0, 0, reg::R1, loaded);
+        self.asm.jump_wide(when::EQUAL, reg::R0, 0, reg::R1, loaded);
         self.helper_arguments(at, offset, bytes);
-        self.asm.jump_register(code::LESS, reg::R2, reg::DISTANCE, missing);
-        self.asm.alu_register(code::SUB, reg::R2, reg::DISTANCE);
+        self.asm.jump64(when::LESS, reg::R2, Value::Register(reg::DISTANCE), missing);
+        self.asm.alu64(alu::SUB, reg::R2, Value::Register(reg::DISTANCE));
         self.asm.call(helper::SKB_LOAD_BYTES);
-        self.asm.jump(code::NOT_EQUAL, reg::R0, 0, reg::R1, missing);
+        self.asm.jump_wide(when::NOT_EQUAL, reg::R0, 0, reg::R1, missing);
         self.asm.place(loaded);
         self.asm.load(reg::R1, reg::FRAME, SCRATCH_AT, bytes);
         self.asm.network_order(reg::R1, bytes);
@@ -197,7 +187,7 @@ impl Emitter {
         self.asm.copy(reg::R1, reg::CONTEXT);
         self.asm.load_slot(reg::R2, at);
         if offset > 0 {
-            self.asm.alu(code::ADD, reg::R2, offset.into(), reg::R3);
+            self.asm.alu_wide(alu::ADD, reg::R2, offset.into(), reg::R3);
         }
         self.address(reg::R3, SCRATCH_AT);
         self.asm.set(reg::R4, bytes.into());
@@ -206,11 +196,11 @@ impl Emitter {
     fn load_directly(&mut self, to: Slot, at: Slot, offset: u16, bytes: u8, missing: Label) {
         self.asm.copy(reg::R1, reg::DATA);
         self.asm.load_slot(reg::R2, at);
-        self.asm.alu(code::AND, reg::R2, OFFSET_MASK, reg::R3);
-        self.asm.alu_register(code::ADD, reg::R1, reg::R2);
+        self.asm.alu_wide(alu::AND, reg::R2, OFFSET_MASK, reg::R3);
+        self.asm.alu64(alu::ADD, reg::R1, Value::Register(reg::R2));
         self.asm.copy(reg::R2, reg::R1);
-        self.asm.alu(code::ADD, reg::R2, u64::from(offset) + u64::from(bytes), reg::R3);
-        self.asm.jump_register(code::GREATER, reg::R2, reg::DATA_END, missing);
+        self.asm.alu_wide(alu::ADD, reg::R2, u64::from(offset) + u64::from(bytes), reg::R3);
+        self.asm.jump64(when::GREATER, reg::R2, Value::Register(reg::DATA_END), missing);
         self.asm.load(reg::R1, reg::R1, offset.cast_signed(), bytes);
         self.asm.network_order(reg::R1, bytes);
         self.asm.store_slot(to, reg::R1);
@@ -218,29 +208,29 @@ impl Emitter {
 
     fn bound(&mut self, slot: Slot, beyond: Label) {
         self.asm.load_slot(reg::R1, slot);
-        self.asm.alu_register(code::ADD, reg::R1, reg::UNKNOWN);
-        self.asm.jump(code::GREATER, reg::R1, HEADERS_BYTES_MAX, reg::R2, beyond);
+        self.asm.alu64(alu::ADD, reg::R1, Value::Register(reg::UNKNOWN));
+        self.asm.jump_wide(when::GREATER, reg::R1, HEADERS_BYTES_MAX, reg::R2, beyond);
         // Back into its slot: now the verifier knows this bound, and no other.
         self.asm.store_slot(slot, reg::R1);
     }
 
     fn alu(&mut self, alu: Alu, to: Slot, by: Operand) {
         let operation = match alu {
-            Alu::Add => code::ADD,
-            Alu::Sub => code::SUB,
-            Alu::And => code::AND,
-            Alu::Or => code::OR,
-            Alu::Xor => code::XOR,
-            Alu::Shl => code::SHL,
-            Alu::Shr => code::SHR,
-            Alu::Mod => code::MOD,
+            Alu::Add => alu::ADD,
+            Alu::Sub => alu::SUB,
+            Alu::And => alu::AND,
+            Alu::Or => alu::OR,
+            Alu::Xor => alu::XOR,
+            Alu::Shl => alu::SHL,
+            Alu::Shr => alu::SHR,
+            Alu::Mod => alu::MOD,
         };
         self.asm.load_slot(reg::R1, to);
         match by {
-            Operand::Number(number) => self.asm.alu(operation, reg::R1, number, reg::R2),
+            Operand::Number(number) => self.asm.alu_wide(operation, reg::R1, number, reg::R2),
             Operand::Slot(by) => {
                 self.asm.load_slot(reg::R2, by);
-                self.asm.alu_register(operation, reg::R1, reg::R2);
+                self.asm.alu64(operation, reg::R1, Value::Register(reg::R2));
             }
         }
         self.asm.store_slot(to, reg::R1);
@@ -254,23 +244,23 @@ impl Emitter {
 
     fn jump(&mut self, condition: Condition, left: Slot, right: Operand, to: Label) {
         let condition = match condition {
-            Condition::Equal => code::EQUAL,
-            Condition::NotEqual => code::NOT_EQUAL,
-            Condition::Less => code::LESS,
-            Condition::LessOrEqual => code::LESS_OR_EQUAL,
-            Condition::Greater => code::GREATER,
-            Condition::GreaterOrEqual => code::GREATER_OR_EQUAL,
-            Condition::AnyBit => code::ANY_BIT,
+            Condition::Equal => when::EQUAL,
+            Condition::NotEqual => when::NOT_EQUAL,
+            Condition::Less => when::LESS,
+            Condition::LessOrEqual => when::LESS_OR_EQUAL,
+            Condition::Greater => when::GREATER,
+            Condition::GreaterOrEqual => when::GREATER_OR_EQUAL,
+            Condition::AnyBit => when::ANY_BIT,
         };
         self.asm.load_slot(reg::R1, left);
         match right {
             Operand::Number(number) => {
-                self.asm.alu_register(code::ADD, reg::R1, reg::UNKNOWN);
-                self.asm.jump(condition, reg::R1, number, reg::R2, to);
+                self.asm.alu64(alu::ADD, reg::R1, Value::Register(reg::UNKNOWN));
+                self.asm.jump_wide(condition, reg::R1, number, reg::R2, to);
             }
             Operand::Slot(right) => {
                 self.asm.load_slot(reg::R2, right);
-                self.asm.jump_register(condition, reg::R1, reg::R2, to);
+                self.asm.jump64(condition, reg::R1, Value::Register(reg::R2), to);
             }
         }
     }
@@ -281,22 +271,22 @@ impl Emitter {
         match (self.hook, meta) {
             (Hook::Socket, Meta::VlanTag) => {
                 asm.load(reg::R1, reg::CONTEXT, skb::VLAN_PRESENT, 4);
-                asm.jump(code::EQUAL, reg::R1, 0, reg::R2, missing);
+                asm.jump_wide(when::EQUAL, reg::R1, 0, reg::R2, missing);
                 asm.load(reg::R1, reg::CONTEXT, skb::VLAN_TAG, 4);
             }
             (Hook::Socket, Meta::RssHash) => {
                 asm.load(reg::R1, reg::CONTEXT, skb::HASH, 4);
-                asm.jump(code::EQUAL, reg::R1, 0, reg::R2, missing);
+                asm.jump_wide(when::EQUAL, reg::R1, 0, reg::R2, missing);
             }
             (Hook::Socket, Meta::RxQueue) => {
                 // 0: not noted; else the queue's number and 1.
                 asm.load(reg::R1, reg::CONTEXT, skb::QUEUE_MAPPING, 4);
-                asm.jump(code::EQUAL, reg::R1, 0, reg::R2, missing);
-                asm.alu(code::SUB, reg::R1, 1, reg::R2);
+                asm.jump_wide(when::EQUAL, reg::R1, 0, reg::R2, missing);
+                asm.alu_wide(alu::SUB, reg::R1, 1, reg::R2);
             }
             (Hook::Xdp, Meta::RxQueue) => {
                 // Always known, but the verifier takes no code that nothing leads to.
-                asm.jump(code::NOT_EQUAL, reg::UNKNOWN, 0, reg::R2, missing);
+                asm.jump_wide(when::NOT_EQUAL, reg::UNKNOWN, 0, reg::R2, missing);
                 asm.load(reg::R1, reg::CONTEXT, xdp::RX_QUEUE, 4);
             }
             (Hook::Xdp, _) => return asm.goto(missing),
@@ -309,10 +299,10 @@ impl Emitter {
 pub(super) fn mix(asm: &mut Assembler) {
     for factor in [Some(MIX[0]), Some(MIX[1]), None] {
         asm.copy(reg::R2, reg::R1);
-        asm.alu(code::SHR, reg::R2, 33, reg::R3);
-        asm.alu_register(code::XOR, reg::R1, reg::R2);
+        asm.alu_wide(alu::SHR, reg::R2, 33, reg::R3);
+        asm.alu64(alu::XOR, reg::R1, Value::Register(reg::R2));
         if let Some(factor) = factor {
-            asm.alu(code::MUL, reg::R1, factor, reg::R3);
+            asm.alu_wide(alu::MUL, reg::R1, factor, reg::R3);
         }
     }
 }

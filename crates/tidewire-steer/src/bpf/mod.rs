@@ -4,12 +4,11 @@
 //! verifier takes them. They need a kernel of 5.12 (atomic additions that return) where they count for themselves, of 5.5 where
 //! what they drop is counted ([`MapUse::Dropped`]), else of 5.2.
 
-mod assembler;
 mod emit;
-mod instruction;
 mod output;
+mod slots;
 
-pub use instruction::Instruction;
+pub use tidewire_ebpf::Instruction;
 
 /// Where a program runs, which decides how it reaches the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,39 +135,6 @@ pub fn dropped(words: impl IntoIterator<Item = u64>) -> u64 {
 }
 
 /// A program whose maps have no descriptors yet.
-#[derive(Clone, Debug)]
-pub struct Code {
-    instructions: Vec<Instruction>,
-    maps: Vec<(usize, MapUse)>,
-}
-
-impl Code {
-    /// The maps that it uses, each once.
-    #[must_use]
-    pub fn maps(&self) -> Vec<MapUse> {
-        let mut maps: Vec<_> = self.maps.iter().map(|map| map.1).collect();
-        maps.sort_unstable();
-        maps.dedup();
-        maps
-    }
-
-    /// The instructions, with a map's descriptor from `descriptor` in each place where it is used.
-    #[must_use]
-    pub fn instructions(&self, mut descriptor: impl FnMut(MapUse) -> i32) -> Vec<Instruction> {
-        let mut instructions = self.instructions.clone();
-        for (index, map) in &self.maps {
-            if let Some(instruction) = instructions.get_mut(*index) {
-                instruction.number = descriptor(*map);
-            }
-        }
-        instructions
-    }
-
-    /// The same as `bpf(BPF_PROG_LOAD)` takes it.
-    #[must_use]
-    pub fn bytes(&self, descriptor: impl FnMut(MapUse) -> i32) -> Vec<u8> {
-        self.instructions(descriptor).into_iter().flat_map(Instruction::to_bytes).collect()
-    }
-}
+pub type Code = tidewire_ebpf::Code<MapUse>;
 
 pub(crate) use emit::emit;

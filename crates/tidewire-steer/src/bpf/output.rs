@@ -1,8 +1,12 @@
 //! How a program ends: the verdict in its slots becomes what the kernel asked for.
 
-use super::assembler::Assembler;
-use super::emit::{mix, xdp};
-use super::instruction::{code, helper, reg};
+use tidewire_ebpf::{
+    Value,
+    instruction::{alu, helper, when, xdp},
+};
+
+use super::emit::mix;
+use super::slots::{Assembler, Slots as _, reg};
 use super::{Copy, DROPPED_PLACES, DROPPED_SHIFT, Ending, Hook, MapUse, Output};
 use crate::ir::Label;
 use crate::lower::target;
@@ -75,13 +79,13 @@ fn write_stamp(asm: &mut Assembler) {
     asm.copy(reg::R1, reg::CONTEXT);
     asm.set(reg::R2, STAMP_BYTES.wrapping_neg());
     asm.call(helper::XDP_ADJUST_META);
-    asm.jump(code::NOT_EQUAL, reg::R0, 0, reg::R2, none);
+    asm.jump_wide(when::NOT_EQUAL, reg::R0, 0, reg::R2, none);
     asm.load(reg::R1, reg::CONTEXT, xdp::DATA_META, 4);
     asm.load(reg::R2, reg::CONTEXT, xdp::DATA, 4);
     asm.copy(reg::R3, reg::R1);
-    asm.alu(code::ADD, reg::R3, STAMP_BYTES, reg::R4);
-    asm.jump_register(code::GREATER, reg::R3, reg::R2, none);
-    asm.store(reg::R1, 0, time);
+    asm.alu_wide(alu::ADD, reg::R3, STAMP_BYTES, reg::R4);
+    asm.jump64(when::GREATER, reg::R3, Value::Register(reg::R2), none);
+    asm.store(reg::R1, 0, time, 8);
     asm.place(none);
     asm.copy(reg::R0, worker);
 }
@@ -89,8 +93,8 @@ fn write_stamp(asm: &mut Assembler) {
 /// Redirects to the worker in register 0.
 fn redirect(asm: &mut Assembler, workers: u32, absent: Ending) {
     asm.load(reg::R2, reg::CONTEXT, xdp::RX_QUEUE, 4);
-    asm.alu(code::MUL, reg::R2, workers.into(), reg::R3);
-    asm.alu_register(code::ADD, reg::R2, reg::R0);
+    asm.alu_wide(alu::MUL, reg::R2, workers.into(), reg::R3);
+    asm.alu64(alu::ADD, reg::R2, Value::Register(reg::R0));
     asm.map(reg::R1, MapUse::Sockets);
     let (Ending::Return(action) | Ending::Jump { otherwise: action, .. }) = absent;
     asm.set(reg::R3, action.into());
@@ -100,7 +104,7 @@ fn redirect(asm: &mut Assembler, workers: u32, absent: Ending) {
         return;
     }
     let nowhere = asm.label();
-    asm.jump(code::NOT_EQUAL, reg::R0, XDP_REDIRECT, reg::R2, nowhere);
+    asm.jump_wide(when::NOT_EQUAL, reg::R0, XDP_REDIRECT, reg::R2, nowhere);
     asm.exit();
     asm.place(nowhere);
     finish(asm, absent);
@@ -130,27 +134,27 @@ fn first(asm: &mut Assembler, workers: u32, dropped: Label) {
     let [explicit, pass, found] = [(); 3].map(|()| asm.label());
     asm.load_slot(reg::R1, slot::TARGET);
     asm.load_slot(reg::R0, slot::FIRST);
-    asm.jump(code::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
-    asm.jump(code::EQUAL, reg::R1, target::PASS, reg::R2, pass);
-    asm.jump(code::EQUAL, reg::R1, target::WORKER, reg::R2, explicit);
-    asm.alu32(code::MOD, reg::R0, workers.max(1));
+    asm.jump_wide(when::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
+    asm.jump_wide(when::EQUAL, reg::R1, target::PASS, reg::R2, pass);
+    asm.jump_wide(when::EQUAL, reg::R1, target::WORKER, reg::R2, explicit);
+    asm.alu32(alu::MOD, reg::R0, Value::Number(workers.max(1)));
     asm.goto(found);
     asm.place(pass);
     asm.set(reg::R0, 0);
     asm.place(explicit);
-    asm.jump(code::GREATER_OR_EQUAL, reg::R0, workers.into(), reg::R2, dropped);
+    asm.jump_wide(when::GREATER_OR_EQUAL, reg::R0, workers.into(), reg::R2, dropped);
     asm.place(found);
 }
 
 /// Register 0 = the second worker; jumps to `dropped` where there is none other than the first.
 fn second(asm: &mut Assembler, workers: u32, dropped: Label) {
     asm.load_slot(reg::R1, slot::TARGET);
-    asm.jump(code::NOT_EQUAL, reg::R1, target::BOTH, reg::R2, dropped);
+    asm.jump_wide(when::NOT_EQUAL, reg::R1, target::BOTH, reg::R2, dropped);
     asm.load_slot(reg::R1, slot::FIRST);
     asm.load_slot(reg::R0, slot::SECOND);
-    asm.alu32(code::MOD, reg::R0, workers.max(1));
-    asm.alu32(code::MOD, reg::R1, workers.max(1));
-    asm.jump_register(code::EQUAL, reg::R0, reg::R1, dropped);
+    asm.alu32(alu::MOD, reg::R0, Value::Number(workers.max(1)));
+    asm.alu32(alu::MOD, reg::R1, Value::Number(workers.max(1)));
+    asm.jump64(when::EQUAL, reg::R0, Value::Register(reg::R1), dropped);
 }
 
 /// Register 0 = a number for the first or the second worker, which is taken modulo workers elsewhere; jumps to `dropped` where
@@ -158,15 +162,15 @@ fn second(asm: &mut Assembler, workers: u32, dropped: Label) {
 fn group(asm: &mut Assembler, copy: Copy, dropped: Label) {
     asm.load_slot(reg::R1, slot::TARGET);
     if copy == Copy::Second {
-        asm.jump(code::NOT_EQUAL, reg::R1, target::BOTH, reg::R2, dropped);
+        asm.jump_wide(when::NOT_EQUAL, reg::R1, target::BOTH, reg::R2, dropped);
         asm.load_slot(reg::R0, slot::SECOND);
         asm.truncate(reg::R0);
         return;
     }
     let [pass, found] = [(); 2].map(|()| asm.label());
     asm.load_slot(reg::R0, slot::FIRST);
-    asm.jump(code::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
-    asm.jump(code::EQUAL, reg::R1, target::PASS, reg::R2, pass);
+    asm.jump_wide(when::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
+    asm.jump_wide(when::EQUAL, reg::R1, target::PASS, reg::R2, pass);
     asm.truncate(reg::R0);
     asm.goto(found);
     asm.place(pass);
@@ -179,14 +183,14 @@ fn kept(asm: &mut Assembler, copy: Copy, members: Option<u32>, dropped: Label) {
     match (copy, members) {
         (Copy::First, _) => {
             asm.load_slot(reg::R1, slot::TARGET);
-            asm.jump(code::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
+            asm.jump_wide(when::EQUAL, reg::R1, target::DROP, reg::R2, dropped);
         }
         (Copy::Second, Some(members)) => second(asm, members, dropped),
         (Copy::Second, None) => {
             group(asm, copy, dropped);
             asm.load_slot(reg::R1, slot::FIRST);
             asm.truncate(reg::R1);
-            asm.jump_register(code::EQUAL, reg::R0, reg::R1, dropped);
+            asm.jump64(when::EQUAL, reg::R0, Value::Register(reg::R1), dropped);
         }
     }
 }
@@ -194,10 +198,10 @@ fn kept(asm: &mut Assembler, copy: Copy, members: Option<u32>, dropped: Label) {
 /// Counts a packet, in a cache line that this processor shares with few others.
 fn count_dropped(asm: &mut Assembler) {
     asm.call(helper::PROCESSOR);
-    asm.alu(code::AND, reg::R0, DROPPED_PLACES as u64 - 1, reg::R2);
-    asm.alu(code::SHL, reg::R0, DROPPED_SHIFT as u64, reg::R2);
+    asm.alu_wide(alu::AND, reg::R0, DROPPED_PLACES as u64 - 1, reg::R2);
+    asm.alu_wide(alu::SHL, reg::R0, DROPPED_SHIFT as u64, reg::R2);
     asm.map_value(reg::R1, MapUse::Dropped, 0);
-    asm.alu_register(code::ADD, reg::R1, reg::R0);
+    asm.alu64(alu::ADD, reg::R1, Value::Register(reg::R0));
     asm.set(reg::R2, 1);
     asm.atomic_add(reg::R1, reg::R2, false);
 }
@@ -206,10 +210,10 @@ fn count_dropped(asm: &mut Assembler) {
 fn filter(asm: &mut Assembler, workers: u32, worker: u32, dropped: Label) {
     let [not_first, take] = [(); 2].map(|()| asm.label());
     first(asm, workers, not_first);
-    asm.jump(code::EQUAL, reg::R0, worker.into(), reg::R2, take);
+    asm.jump_wide(when::EQUAL, reg::R0, worker.into(), reg::R2, take);
     asm.place(not_first);
     second(asm, workers, dropped);
-    asm.jump(code::NOT_EQUAL, reg::R0, worker.into(), reg::R2, dropped);
+    asm.jump_wide(when::NOT_EQUAL, reg::R0, worker.into(), reg::R2, dropped);
     asm.place(take);
     asm.set(reg::R0, WHOLE_PACKET);
     asm.exit();
@@ -221,9 +225,9 @@ fn digest(asm: &mut Assembler) {
     let [no_first, no_second, known] = [(); 3].map(|()| asm.label());
     asm.load_slot(reg::R4, slot::TARGET);
     asm.set(reg::R0, 0);
-    asm.jump(code::EQUAL, reg::R4, target::DROP, reg::R2, no_first);
-    asm.jump(code::EQUAL, reg::R4, target::PASS, reg::R2, no_first);
-    asm.jump(code::NOT_EQUAL, reg::R4, target::BOTH, reg::R2, no_second);
+    asm.jump_wide(when::EQUAL, reg::R4, target::DROP, reg::R2, no_first);
+    asm.jump_wide(when::EQUAL, reg::R4, target::PASS, reg::R2, no_first);
+    asm.jump_wide(when::NOT_EQUAL, reg::R4, target::BOTH, reg::R2, no_second);
     asm.goto(known);
     asm.place(no_first);
     asm.store_slot(slot::FIRST, reg::R0);
@@ -234,7 +238,7 @@ fn digest(asm: &mut Assembler) {
     for slot in [slot::TARGET, slot::FIRST, slot::SECOND, slot::CLASS, slot::MARK, slot::STATE] {
         asm.load_slot(reg::R4, slot);
         asm.truncate(reg::R4);
-        asm.alu_register(code::XOR, reg::R1, reg::R4);
+        asm.alu64(alu::XOR, reg::R1, Value::Register(reg::R4));
         mix(asm);
     }
     asm.copy(reg::R0, reg::R1);

@@ -1,5 +1,5 @@
-use tidewire_capture::Filter;
 use tidewire_core::Frame;
+use tidewire_filter::Filter;
 
 use crate::{Error, classify::whole_filter};
 

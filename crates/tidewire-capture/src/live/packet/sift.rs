@@ -1,10 +1,10 @@
 //! Frames that were in a ring when its filter or direction was replaced.
 
+use tidewire_filter::{Facts, Instruction, Program, matches};
 use tidewire_wire::LinkType;
 
 use crate::{
     Error,
-    filter::bpf::{Facts, Instruction, Program},
     live::TrafficDirection,
     sys::packet::{Block, Blocks, Header},
 };
@@ -26,7 +26,7 @@ pub(super) struct Sift {
 impl Sift {
     /// The filter was replaced, in a ring of so many blocks.
     pub fn set_filter(&mut self, program: Option<&[Instruction]>, blocks: u32) -> Result<(), Error> {
-        self.program = program.map(crate::filter::check).transpose()?;
+        self.program = program.map(tidewire_filter::check).transpose()?;
         self.blocks = blocks + 1;
         Ok(())
     }
@@ -73,9 +73,9 @@ impl Sift {
         match (facts.tag, bytes.split_at_checked(12)) {
             (Some((tpid, tci)), Some((addresses, rest))) if link == LinkType::ETHERNET && !program.knows_tags() => {
                 let whole = [addresses, &tpid.to_be_bytes(), &tci.to_be_bytes(), rest].concat();
-                asked.matches(&whole, header.tp_len.saturating_add(4))
+                matches(&asked, &whole, header.tp_len.saturating_add(4))
             }
-            _ => asked.matches(bytes, header.tp_len),
+            _ => matches(&asked, bytes, header.tp_len),
         }
     }
 }

@@ -1,6 +1,7 @@
+use tidewire_filter::{Program, matches};
 use tidewire_wire::{Frame, Parts as _};
 
-use crate::{filter::bpf::Program, sys::arena::View};
+use crate::sys::arena::View;
 
 /// What becomes of frames that arrived before the filter was replaced.
 pub(super) enum Old {
@@ -18,7 +19,7 @@ impl Old {
             Self::Unwanted => false,
             Self::Asked(program) => {
                 let bytes = view.part(frame.at as usize, frame.captured_bytes as usize);
-                bytes.is_some_and(|bytes| program.matches(bytes, frame.wire_bytes))
+                bytes.is_some_and(|bytes| matches(program, bytes, frame.wire_bytes))
             }
         }
     }

@@ -1,13 +1,9 @@
 //! Moved programs over frames without their tag against the originals over whole frames.
 
 use super::{TAG, TAG_PRESENT, TPID, code, restored};
-use crate::{
-    ClassicInstruction, Filter, LinkType,
-    filter::{
-        bpf::Program,
-        tests::{EXPRESSIONS, Numbers, random_packet},
-    },
-};
+use crate::{ClassicInstruction, Filter, LinkType};
+use tidewire_filter::Program;
+use tidewire_testing::filters::{EXPRESSIONS, Numbers, random_packet};
 
 /// The program with the kernel's answers about one frame put in: our machine knows none of its extensions.
 fn answered(program: &[ClassicInstruction], tag: Option<[u8; 4]>) -> Program {
@@ -26,15 +22,15 @@ fn answered(program: &[ClassicInstruction], tag: Option<[u8; 4]>) -> Program {
 
 fn matches(program: &[ClassicInstruction], packet: &[u8], is_tagged: bool) -> bool {
     if !is_tagged {
-        return answered(program, None).matches(packet, packet.len() as u32);
+        return tidewire_filter::matches(&answered(program, None), packet, packet.len() as u32);
     }
     let tag = packet[12..16].try_into().unwrap();
     let rest = [&packet[..12], &packet[16..]].concat();
-    answered(program, Some(tag)).matches(&rest, rest.len() as u32)
+    tidewire_filter::matches(&answered(program, Some(tag)), &rest, rest.len() as u32)
 }
 
 fn whole(program: &[ClassicInstruction], packet: &[u8]) -> bool {
-    Program::new(program).unwrap().matches(packet, packet.len() as u32)
+    tidewire_filter::matches(&Program::new(program).unwrap(), packet, packet.len() as u32)
 }
 
 #[test]
@@ -85,8 +81,8 @@ fn every_load_around_the_tag_is_moved() {
             let rest = [&packet[..12], &packet[16..]].concat();
             let original = Program::new(&program).unwrap();
             assert_eq!(
-                moved.returned(&rest, rest.len() as u32),
-                original.returned(&packet, packet.len() as u32),
+                tidewire_filter::returned(&moved, &rest, rest.len() as u32),
+                tidewire_filter::returned(&original, &packet, packet.len() as u32),
                 "code {load:#x} at {k}"
             );
         }

@@ -1,19 +1,17 @@
-//! The classic BPF machine, over the instructions that libpcap compiles an expression to.
+//! Programs of classic BPF, to which filter expressions are compiled: checked, and as steps.
 //!
-//! Our own and not libpcap's, so that nothing unsafe is needed and the length on the wire is the frame's own.
-//! Source: McCanne and Jacobson, "The BSD Packet Filter" (1993), and libpcap's bpf_filter.c for every corner:
-//! a load past the captured bytes and a division by zero refuse the packet.
+//! Source: McCanne and Jacobson, "The BSD Packet Filter" (1993), libpcap's bpf_filter.c and linux/filter.h.
 
-/// Scratch words (BPF_MEMWORDS).
-const MEMORY_WORDS: usize = 16;
-/// Backward jumps in one run; only `protochain` jumps back, once a header. A packet of more headers does not match.
-const BACKWARD_JUMPS_MAX: u32 = 4096;
+use std::{error, fmt};
+
+/// Words of a program's memory (`BPF_MEMWORDS`).
+pub const MEMORY_WORDS: usize = 16;
 /// Loads from here on reach for what Linux knows of a live packet (SKF_AD_OFF and below); a file has none of it.
 const EXTENSIONS_FROM: u32 = 0xffe0_0000;
 /// `SKF_AD_OFF` (linux/filter.h): from here on, what the kernel knows of a packet beside its bytes.
-const KNOWN_FROM: u32 = 0xffff_f000;
+pub const KNOWN_FROM: u32 = 0xffff_f000;
 /// Instructions of a program, at most (`BPF_MAXINSNS`).
-const INSTRUCTIONS_MAX: usize = 4096;
+pub const INSTRUCTIONS_MAX: usize = 4096;
 
 /// An instruction of the classic BPF machine, as `struct bpf_insn` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,121 +26,218 @@ pub struct Instruction {
     pub k: u32,
 }
 
+/// Arithmetic of 32 bits.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Alu {
+pub enum Alu {
+    /// Wraps.
     Add,
+    /// Wraps.
     Sub,
+    /// Wraps.
     Mul,
+    /// Refuses the packet where the divisor is 0.
     Div,
+    /// Bit by bit.
     Or,
+    /// Bit by bit.
     And,
+    /// By 32 and more: 0.
     LeftShift,
+    /// By 32 and more: 0.
     RightShift,
+    /// Refuses the packet where the divisor is 0.
     Mod,
+    /// Bit by bit.
     Xor,
 }
 
+/// How the accumulator is compared, without sign.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Test {
+pub enum Test {
+    /// Both are equal.
     Equal,
+    /// The accumulator is greater.
     Greater,
+    /// The accumulator is not less.
     GreaterOrEqual,
+    /// A bit is set in both.
     AnyBit,
 }
 
+/// How much is loaded, in network order.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Width {
+pub enum Width {
+    /// 4 bytes.
     Word,
+    /// 2 bytes.
     Half,
+    /// 1 byte.
     Byte,
 }
 
 /// The second operand: a constant or the index register.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Operand {
+pub enum Operand {
+    /// A constant.
     K(u32),
+    /// The index register.
     X,
 }
 
 /// What the kernel knows of a live packet beside its bytes (`SKF_AD_…`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub enum Known {
     /// EtherType, behind the tag that was taken out.
     Protocol,
     /// To this host, to all, to others, or outgoing (`PACKET_…`).
     PacketType,
     /// The interface's number.
     Interface,
-    /// Of the tag that was taken out: its value, whether there was one, and its EtherType.
+    /// The value of the tag that was taken out.
     VlanTag,
+    /// Whether a tag was taken out.
     VlanPresent,
+    /// The EtherType of the tag that was taken out.
     VlanProtocol,
 }
 
 /// What the kernel said of one packet beside its bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Facts {
+pub struct Facts {
+    /// EtherType, behind the tag that was taken out.
     pub protocol: u16,
+    /// `PACKET_…` (linux/if_packet.h).
     pub packet_type: u8,
+    /// The interface's number.
     pub interface: u32,
     /// EtherType and value of the tag that was taken out.
     pub tag: Option<(u16, u16)>,
 }
 
+/// What an instruction does: the accumulator is A, the index register X.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub enum Step {
+    /// A = bytes at an offset.
     Load(Width, u32),
-    /// Live packets only: see [`Program::live`].
+    /// A = what the kernel knows. Live packets only: see [`Program::live`].
     LoadKnown(Known),
+    /// A = bytes at X and an offset.
     LoadIndexed(Width, u32),
+    /// A = a number.
     LoadImmediate(u32),
+    /// A = a word of memory.
     LoadMemory(u8),
+    /// A = the length on the wire.
     LoadLength,
+    /// X = a number.
     IndexImmediate(u32),
+    /// X = a word of memory.
     IndexMemory(u8),
+    /// X = the length on the wire.
     IndexLength,
-    /// Four times the low nibble of a byte: the length of an IPv4 header.
+    /// X = four times the low nibble of a byte: the length of an IPv4 header.
     IndexHeaderLength(u32),
+    /// A word of memory = A.
     Store(u8),
+    /// A word of memory = X.
     StoreIndex(u8),
+    /// A = A (operation) a value.
     Alu(Alu, Operand),
+    /// A = -A.
     Negate,
-    /// To this instruction.
+    /// Goes on at this step.
     Jump(u32),
-    /// To the first of these if so, else to the second.
+    /// Goes on at the first of these steps if so, else at the second.
     Branch(Test, Operand, u32, u32),
+    /// Ends with a number: 0 refuses the packet.
     ReturnConstant(u32),
+    /// Ends with A.
     ReturnAccumulator,
+    /// X = A.
     ToIndex,
+    /// A = X.
     ToAccumulator,
 }
 
-/// A program whose every jump stays inside, and whose runs are bounded.
+/// Why instructions are no program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProgramError {
+    /// More instructions than [`INSTRUCTIONS_MAX`].
+    TooLong {
+        /// How many there are.
+        instructions: usize,
+    },
+    /// An instruction without a meaning for packets of files, or a jump out of the program.
+    NotOfFiles {
+        /// Its number, from 0.
+        at: u32,
+        /// The instruction.
+        instruction: Instruction,
+    },
+    /// An instruction that is not known, or a jump out of the program.
+    Unknown {
+        /// Its number, from 0.
+        at: u32,
+        /// The instruction.
+        instruction: Instruction,
+    },
+    /// The last instruction does not return.
+    NoEnd,
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong { instructions } => {
+                write!(f, "it has {instructions} instructions, and may have {INSTRUCTIONS_MAX}")
+            }
+            Self::NotOfFiles { at, instruction } => {
+                write!(f, "it has an instruction that files do not know: number {at}, {instruction:x?}")
+            }
+            Self::Unknown { at, instruction } => {
+                write!(f, "it has an instruction that cannot be run: number {at}, {instruction:x?}")
+            }
+            Self::NoEnd => f.write_str("it is a program without an end"),
+        }
+    }
+}
+
+impl error::Error for ProgramError {}
+
+/// A program whose every jump stays inside.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub struct Program {
     steps: Box<[Step]>,
 }
 
 impl Program {
-    /// Checks and translates `instructions`; the error says which one is not known.
-    pub fn new(instructions: &[Instruction]) -> Result<Self, String> {
-        Self::checked(instructions, translate, "files do not know")
+    /// Checks a program over packets of files.
+    ///
+    /// # Errors
+    /// One that could leave its end, or has an instruction that is not known.
+    pub fn new(instructions: &[Instruction]) -> Result<Self, ProgramError> {
+        let unknown = |at, instruction| ProgramError::NotOfFiles { at, instruction };
+        Self::checked(instructions, translate, unknown)
     }
 
-    /// The same for a program over live packets, which may ask for what the kernel knows beside their bytes.
-    pub fn live(instructions: &[Instruction]) -> Result<Self, String> {
+    /// Checks a program over live packets, which may ask for what the kernel knows beside their bytes.
+    ///
+    /// # Errors
+    /// As [`Self::new`], or it has more than [`INSTRUCTIONS_MAX`] instructions.
+    pub fn live(instructions: &[Instruction]) -> Result<Self, ProgramError> {
         if instructions.len() > INSTRUCTIONS_MAX {
-            return Err(format!("it has {} instructions, and may have {INSTRUCTIONS_MAX}", instructions.len()));
+            return Err(ProgramError::TooLong { instructions: instructions.len() });
         }
         let step = |instruction, at| known(instruction).map(Step::LoadKnown).or_else(|| translate(instruction, at));
-        Self::checked(instructions, step, "cannot be run")
+        Self::checked(instructions, step, |at, instruction| ProgramError::Unknown { at, instruction })
     }
 
     fn checked(
         instructions: &[Instruction],
         translate: impl Fn(Instruction, u32) -> Option<Step>,
-        unknown: &str,
-    ) -> Result<Self, String> {
+        unknown: impl Fn(u32, Instruction) -> ProgramError,
+    ) -> Result<Self, ProgramError> {
         let count = instructions.len() as u32;
         let mut steps = Vec::with_capacity(instructions.len());
         for (at, instruction) in (0u32..).zip(instructions) {
@@ -152,32 +247,36 @@ impl Program {
                     Step::Branch(_, _, one, other) => one < count && other < count,
                     _ => true,
                 })
-                .ok_or_else(|| format!("it has an instruction that {unknown}: number {at}, {instruction:x?}"))?;
+                .ok_or_else(|| unknown(at, *instruction))?;
             steps.push(step);
         }
         match steps.last() {
             Some(Step::ReturnConstant(_) | Step::ReturnAccumulator) => Ok(Self { steps: steps.into_boxed_slice() }),
-            _ => Err("it is a program without an end".to_owned()),
+            _ => Err(ProgramError::NoEnd),
         }
     }
 
     /// What it does; jumps lead to steps that there are.
-    pub(super) fn steps(&self) -> &[Step] {
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
     /// Whether it asks for anything beside a packet's bytes.
+    #[must_use]
     pub fn asks(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::LoadKnown(_)))
     }
 
     /// Whether it asks for the tag that the kernel takes out of frames: it is made for frames without it.
+    #[must_use]
     pub fn knows_tags(&self) -> bool {
         let asks = [Known::VlanTag, Known::VlanPresent, Known::VlanProtocol];
         self.steps.iter().any(|step| matches!(step, Step::LoadKnown(known) if asks.contains(known)))
     }
 
     /// The program for one packet of which this is known: it asks no more.
+    #[must_use]
     pub fn answered(&self, facts: &Facts) -> Self {
         let (tpid, tci) = facts.tag.unwrap_or_default();
         let answer = |step: &Step| match step {
@@ -192,109 +291,6 @@ impl Program {
             other => *other,
         };
         Self { steps: self.steps.iter().map(answer).collect() }
-    }
-
-    /// Whether the program takes a packet of `wire_bytes`, of which `packet` was captured.
-    pub fn matches(&self, packet: &[u8], wire_bytes: u32) -> bool {
-        self.run(packet, wire_bytes).is_some_and(|accepted| accepted != 0)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn returned(&self, packet: &[u8], wire_bytes: u32) -> Option<u32> {
-        self.run(packet, wire_bytes)
-    }
-
-    /// What the program returns; `None` for a packet that is too short for one of its loads, as good as 0.
-    fn run(&self, packet: &[u8], wire_bytes: u32) -> Option<u32> {
-        let (mut a, mut x) = (0u32, 0u32);
-        let mut memory = [0u32; MEMORY_WORDS];
-        let (mut at, mut backward_jumps) = (0u32, 0);
-        loop {
-            let step = *self.steps.get(at as usize)?;
-            at += 1;
-            match step {
-                Step::Load(width, k) => a = load(packet, width, k)?,
-                Step::LoadIndexed(width, k) => a = load(packet, width, x.checked_add(k)?)?,
-                // Nothing is known of a file's packets.
-                Step::LoadKnown(_) => return None,
-                Step::LoadImmediate(k) => a = k,
-                Step::LoadMemory(slot) => a = *memory.get(usize::from(slot))?,
-                Step::LoadLength => a = wire_bytes,
-                Step::IndexImmediate(k) => x = k,
-                Step::IndexMemory(slot) => x = *memory.get(usize::from(slot))?,
-                Step::IndexLength => x = wire_bytes,
-                Step::IndexHeaderLength(k) => x = (load(packet, Width::Byte, k)? & 15) * 4,
-                Step::Store(slot) => *memory.get_mut(usize::from(slot))? = a,
-                Step::StoreIndex(slot) => *memory.get_mut(usize::from(slot))? = x,
-                Step::Alu(operation, operand) => a = operation.apply(a, operand.value(x))?,
-                Step::Negate => a = a.wrapping_neg(),
-                Step::Jump(to) => {
-                    backward_jumps += u32::from(to < at);
-                    if backward_jumps > BACKWARD_JUMPS_MAX {
-                        return None;
-                    }
-                    at = to;
-                }
-                Step::Branch(test, operand, one, other) => {
-                    at = if test.holds(a, operand.value(x)) { one } else { other };
-                }
-                Step::ReturnConstant(k) => return Some(k),
-                Step::ReturnAccumulator => return Some(a),
-                Step::ToIndex => x = a,
-                Step::ToAccumulator => a = x,
-            }
-        }
-    }
-}
-
-#[inline]
-fn load(packet: &[u8], width: Width, at: u32) -> Option<u32> {
-    let from = packet.get(at as usize..)?;
-    match width {
-        Width::Word => from.first_chunk().map(|raw| u32::from_be_bytes(*raw)),
-        Width::Half => from.first_chunk().map(|raw| u32::from(u16::from_be_bytes(*raw))),
-        Width::Byte => from.first().map(|&byte| u32::from(byte)),
-    }
-}
-
-impl Operand {
-    #[inline]
-    fn value(self, x: u32) -> u32 {
-        match self {
-            Self::K(k) => k,
-            Self::X => x,
-        }
-    }
-}
-
-impl Alu {
-    /// `None` for a division by zero.
-    #[inline]
-    fn apply(self, a: u32, b: u32) -> Option<u32> {
-        Some(match self {
-            Self::Add => a.wrapping_add(b),
-            Self::Sub => a.wrapping_sub(b),
-            Self::Mul => a.wrapping_mul(b),
-            Self::Div => a.checked_div(b)?,
-            Self::Mod => a.checked_rem(b)?,
-            Self::Or => a | b,
-            Self::And => a & b,
-            Self::Xor => a ^ b,
-            Self::LeftShift => a.checked_shl(b).unwrap_or(0),
-            Self::RightShift => a.checked_shr(b).unwrap_or(0),
-        })
-    }
-}
-
-impl Test {
-    #[inline]
-    fn holds(self, a: u32, b: u32) -> bool {
-        match self {
-            Self::Equal => a == b,
-            Self::Greater => a > b,
-            Self::GreaterOrEqual => a >= b,
-            Self::AnyBit => a & b != 0,
-        }
     }
 }
 
@@ -396,7 +392,7 @@ fn jump(instruction: Instruction, at: u32) -> Option<Step> {
 mod tests {
     use super::*;
 
-    fn program(raw: &[(u16, u8, u8, u32)]) -> Result<Program, String> {
+    fn program(raw: &[(u16, u8, u8, u32)]) -> Result<Program, ProgramError> {
         let instruction = |&(code, jump_true, jump_false, k): &_| Instruction { code, jump_true, jump_false, k };
         Program::new(&raw.iter().map(instruction).collect::<Vec<_>>())
     }
@@ -410,51 +406,5 @@ mod tests {
         assert!(program(&[(0x60, 0, 0, 16), (0x06, 0, 0, 0)]).is_err(), "a seventeenth word");
         assert!(program(&[(0x28, 0, 0, 0xffff_f000), (0x06, 0, 0, 0)]).is_err(), "an extension of Linux");
         assert!(program(&[(0x85, 0, 0, 0), (0x06, 0, 0, 0)]).is_err(), "a call");
-    }
-
-    #[test]
-    fn short_packets_and_zero_divisors_are_refused() {
-        let word = program(&[(0x20, 0, 0, 1), (0x06, 0, 0, 1)]).unwrap();
-        assert!(!word.matches(&[0; 4], 100));
-        assert!(word.matches(&[0; 5], 100));
-        let divided = program(&[(0x01, 0, 0, 0), (0x3c, 0, 0, 0), (0x06, 0, 0, 1)]).unwrap();
-        assert!(!divided.matches(&[], 0));
-        let wraps = program(&[(0x01, 0, 0, u32::MAX), (0x50, 0, 0, 1), (0x06, 0, 0, 1)]).unwrap();
-        assert!(!wraps.matches(&[1; 8], 8));
-    }
-
-    #[test]
-    fn live_programs_may_ask_the_kernel_and_are_bounded() {
-        let raw = |raw: &[(u16, u8, u8, u32)]| {
-            let instruction = |&(code, jump_true, jump_false, k): &_| Instruction { code, jump_true, jump_false, k };
-            raw.iter().map(instruction).collect::<Vec<_>>()
-        };
-        let facts = Facts { protocol: 0x800, packet_type: 4, interface: 7, tag: Some((0x8100, 5)) };
-        for (at, answer) in [(0, 0x800), (4, 4), (8, 7), (44, 5), (48, 1), (60, 0x8100)] {
-            let asks = raw(&[(0x28, 0, 0, KNOWN_FROM + at), (0x16, 0, 0, 0)]);
-            assert!(Program::new(&asks).is_err());
-            let program = Program::live(&asks).unwrap();
-            assert_eq!((program.returned(&[], 0), program.knows_tags()), (None, at >= 44));
-            assert_eq!(program.answered(&facts).returned(&[], 0), Some(answer));
-        }
-        for at in [12, 32, 36, 56, 0xfff] {
-            assert!(Program::live(&raw(&[(0x28, 0, 0, KNOWN_FROM + at), (0x16, 0, 0, 0)])).is_err(), "{at}");
-        }
-        // By an index, it is an offset like any other.
-        assert!(!Program::live(&raw(&[(0x48, 0, 0, KNOWN_FROM), (0x06, 0, 0, 1)])).unwrap().matches(&[0; 60], 60));
-        let long = |count| [vec![(0x00, 0, 0, 1); count], vec![(0x06, 0, 0, 1)]].concat();
-        assert!(Program::live(&raw(&long(4095))).is_ok() && Program::live(&raw(&long(4096))).is_err());
-    }
-
-    #[test]
-    fn a_loop_without_end_is_left() {
-        let program = program(&[(0x05, 0, 0, u32::MAX), (0x06, 0, 0, 1)]).unwrap();
-        assert!(!program.matches(&[], 0));
-    }
-
-    #[test]
-    fn the_length_is_that_on_the_wire() {
-        let length = program(&[(0x80, 0, 0, 0), (0x16, 0, 0, 0)]).unwrap();
-        assert_eq!(length.run(&[1, 2], 1514), Some(1514));
     }
 }

@@ -1,35 +1,38 @@
 use std::time::Duration;
 
-use crate::{Block, Error, Filter, Source};
+use tidewire_capture::{Block, Source};
+use tidewire_filter::Filter;
+
+use crate::Error;
+
+#[cfg(test)]
+mod tests;
 
 /// What a filter leaves of another source. Frames that do not match are dropped from the block; no byte is copied.
 #[derive(Debug)]
-pub struct Filtered<S> {
+pub(crate) struct Filtered<S> {
     source: S,
     filter: Filter,
     dropped_packets: u64,
     dropped_bytes: u64,
     /// What ended it; told once the frames before are out.
-    failure: Option<Error>,
+    failure: Option<tidewire_filter::Error>,
     ended: bool,
 }
 
 impl<S: Source> Filtered<S> {
     /// Filters `source`.
-    #[must_use]
-    pub fn new(source: S, filter: Filter) -> Self {
+    pub(crate) fn new(source: S, filter: Filter) -> Self {
         Self { source, filter, dropped_packets: 0, dropped_bytes: 0, failure: None, ended: false }
     }
 
     /// Frames that did not match so far. Frames keep the numbers that they have in the whole input.
-    #[must_use]
-    pub fn dropped_packets(&self) -> u64 {
+    pub(crate) fn dropped_packets(&self) -> u64 {
         self.dropped_packets
     }
 
     /// Captured bytes of the frames that did not match so far.
-    #[must_use]
-    pub fn dropped_bytes(&self) -> u64 {
+    pub(crate) fn dropped_bytes(&self) -> u64 {
         self.dropped_bytes
     }
 
@@ -52,32 +55,30 @@ impl<S: Source> Filtered<S> {
         });
         self.ended = self.failure.is_some();
     }
-}
 
-impl<S: Source> Source for Filtered<S> {
     /// As the source's own. An expression that has no meaning for a link type is an error, after the frames before;
     /// nothing comes after it.
-    fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
+    pub(crate) fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
         if !self.ended && self.source.fill(block)? {
             self.select(block);
             // After a failure the frames before it, if there are any.
-            if !self.ended || !block.frames.is_empty() {
+            if !self.ended || !block.batch().frames.is_empty() {
                 return Ok(true);
             }
         }
         block.clear();
-        self.failure.take().map_or(Ok(false), Err)
+        self.failure.take().map_or(Ok(false), |failure| Err(failure.into()))
     }
 
-    fn wait(&mut self, most: Duration) -> bool {
+    pub(crate) fn wait(&mut self, most: Duration) -> bool {
         self.ended || self.source.wait(most)
     }
 
-    fn bytes_read(&self) -> u64 {
+    pub(crate) fn bytes_read(&self) -> u64 {
         self.source.bytes_read()
     }
 
-    fn bytes_total(&self) -> Option<u64> {
+    pub(crate) fn bytes_total(&self) -> Option<u64> {
         self.source.bytes_total()
     }
 }

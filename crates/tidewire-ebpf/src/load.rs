@@ -1,36 +1,15 @@
 //! Loads from the packet, as it was on the wire.
 
-use super::{
-    FilterHook,
-    assembler::{Assembler, FRAME, Label, R0, R1, R2, R3, R4, R9, Value, alu, when},
-    translate::{A, CONTEXT, X},
+use crate::{
+    assembler::{Label, Value},
+    classic::{Known, Width},
+    instruction::{
+        alu, helper,
+        register::{FRAME, R0, R1, R2, R3, R4, R9},
+        skb, when, xdp,
+    },
+    translate::{A, Assembler, CONTEXT, FilterHook, X},
 };
-use crate::filter::bpf::{Known, Width};
-
-/// `struct __sk_buff` (include/uapi/linux/bpf.h).
-mod skb {
-    pub(super) const LENGTH: i16 = 0;
-    pub(super) const PACKET_TYPE: i16 = 4;
-    pub(super) const PROTOCOL: i16 = 16;
-    pub(super) const INTERFACE: i16 = 40;
-    pub(super) const VLAN_PRESENT: i16 = 20;
-    pub(super) const VLAN_TAG: i16 = 24;
-    pub(super) const VLAN_PROTOCOL: i16 = 28;
-}
-
-/// `struct xdp_md`.
-mod xdp {
-    pub(super) const DATA: i16 = 0;
-    pub(super) const DATA_END: i16 = 4;
-    pub(super) const INTERFACE: i16 = 12;
-}
-
-/// Helpers by number.
-mod helper {
-    pub(super) const SKB_LOAD_BYTES: i32 = 26;
-    pub(super) const XDP_BUFFER_LENGTH: i32 = 188;
-    pub(super) const XDP_LOAD_BYTES: i32 = 189;
-}
 
 /// Sockets: the bytes of a tag that was taken out, 0 or 4. XDP: where the packet begins.
 const REMOVED: u8 = R9;
@@ -79,15 +58,15 @@ impl Loads {
             return;
         }
         let plain = asm.label();
-        asm.set(REMOVED, 0);
-        asm.set(R1, 0);
+        asm.set32(REMOVED, 0);
+        asm.set32(R1, 0);
         if self.is_bare {
             asm.store(FRAME, TAG_AT, R1, 8);
             return;
         }
         asm.load(R2, CONTEXT, skb::VLAN_PRESENT, 4);
         asm.jump32(when::EQUAL, R2, Value::Number(0), plain);
-        asm.set(REMOVED, TAG_END - TAG_FROM);
+        asm.set32(REMOVED, TAG_END - TAG_FROM);
         asm.load(R1, CONTEXT, skb::VLAN_PROTOCOL, 4);
         asm.network_order(R1, 2);
         asm.alu32(alu::SHL, R1, Value::Number(16));
@@ -114,7 +93,7 @@ impl Loads {
                 asm.network_order(A, 2);
             }
             (FilterHook::Xdp, Known::Interface) => asm.load(A, CONTEXT, xdp::INTERFACE, 4),
-            (FilterHook::Xdp, _) => asm.set(A, 0),
+            (FilterHook::Xdp, _) => asm.set32(A, 0),
         }
     }
 
@@ -137,7 +116,7 @@ impl Loads {
     pub(super) fn fixed(&self, asm: &mut Assembler, to: u8, at: u32, bytes: u8) {
         if at > self.offset_max() {
             // Behind a condition, so that what comes next can be reached in the verifier's eyes.
-            asm.set(to, 0);
+            asm.set32(to, 0);
             asm.jump32(when::EQUAL, to, Value::Number(0), self.refused);
             return;
         }
@@ -155,26 +134,26 @@ impl Loads {
                     asm.goto(done);
                 }
                 asm.place(slow);
-                asm.set(R2, at);
+                asm.set32(R2, at);
                 self.by_helper(asm, to, bytes);
             }
             FilterHook::Socket if at <= TAG_FROM - u32::from(bytes) => {
-                asm.set(R2, at);
+                asm.set32(R2, at);
                 self.by_helper(asm, to, bytes);
             }
             FilterHook::Socket if at >= TAG_END => {
-                asm.set(R2, at);
+                asm.set32(R2, at);
                 asm.alu32(alu::SUB, R2, Value::Register(REMOVED));
                 self.by_helper(asm, to, bytes);
             }
             FilterHook::Socket => {
                 let removed = asm.label();
                 asm.jump32(when::NOT_EQUAL, REMOVED, Value::Number(0), removed);
-                asm.set(R2, at);
+                asm.set32(R2, at);
                 self.by_helper(asm, to, bytes);
                 asm.goto(done);
                 asm.place(removed);
-                asm.set(R1, at);
+                asm.set32(R1, at);
                 self.around_tag(asm, bytes);
                 asm.alu32(alu::MOVE, to, Value::Register(R0));
             }
@@ -185,7 +164,7 @@ impl Loads {
     /// The accumulator = bytes at the index and a fixed offset behind it.
     pub(super) fn indexed(&self, asm: &mut Assembler, at: u32, bytes: u8) {
         let (slow, done) = (asm.label(), asm.label());
-        asm.set(R2, at);
+        asm.set32(R2, at);
         asm.alu64(alu::ADD, R2, Value::Register(X));
         match self.hook {
             FilterHook::Xdp => {
@@ -209,7 +188,7 @@ impl Loads {
                 asm.jump64(when::GREATER, R2, Value::Number(self.offset_max()), self.refused);
                 asm.jump32(when::EQUAL, REMOVED, Value::Number(0), before);
                 asm.jump64(when::GREATER_OR_EQUAL, R2, Value::Number(TAG_END), behind);
-                asm.set(R1, TAG_FROM - u32::from(bytes));
+                asm.set32(R1, TAG_FROM - u32::from(bytes));
                 asm.jump64(when::GREATER_OR_EQUAL, R1, Value::Register(R2), before);
                 asm.copy(R1, R2);
                 self.around_tag(asm, bytes);
@@ -229,7 +208,7 @@ impl Loads {
         asm.copy(R1, CONTEXT);
         asm.copy(R3, FRAME);
         asm.alu64(alu::ADD, R3, Value::Number(i32::from(SCRATCH_AT).cast_unsigned()));
-        asm.set(R4, bytes.into());
+        asm.set32(R4, bytes.into());
         asm.call(match self.hook {
             FilterHook::Socket => helper::SKB_LOAD_BYTES,
             FilterHook::Xdp => helper::XDP_LOAD_BYTES,
@@ -252,10 +231,10 @@ impl Loads {
             asm.load(R2, FRAME, OFFSET_AT, 8);
             asm.alu64(alu::ADD, R2, Value::Number(index.into()));
             asm.jump64(when::GREATER_OR_EQUAL, R2, Value::Number(TAG_END), behind);
-            asm.set(R1, TAG_FROM - 1);
+            asm.set32(R1, TAG_FROM - 1);
             asm.jump64(when::GREATER_OR_EQUAL, R1, Value::Register(R2), before);
             // Of the tag: shifted down by 3 bytes less its place in it.
-            asm.set(R1, TAG_END - 1);
+            asm.set32(R1, TAG_END - 1);
             asm.alu32(alu::SUB, R1, Value::Register(R2));
             asm.alu32(alu::SHL, R1, Value::Number(3));
             asm.alu32(alu::AND, R1, Value::Number(31));

@@ -1,28 +1,106 @@
-use super::{
-    FilterEnding, FilterHook,
-    assembler::{Assembler, FRAME, Label, R0, R1, R2, R3, R6, R7, R8, Value, alu, when},
+//! Classic BPF to eBPF.
+//!
+//! What a filter says of a frame is what it says of the same frame in a file. So loads see the frame as it was on the wire,
+//! with the tag that the kernel has taken out of a packet, and `len` is the length on the wire. A load past the end and a
+//! division by zero refuse the frame.
+
+use std::{error, fmt};
+
+use crate::{
+    assembler::{Label, Value},
+    classic::{Alu, Known, Operand, Program, Step, Test},
+    instruction::{
+        alu, helper,
+        register::{FRAME, R0, R1, R2, R3, R6, R7, R8},
+        when,
+    },
     load::{self, Loads},
 };
-use crate::filter::bpf::{Alu, Known, Operand, Step, Test};
+
+/// Maps are named by their descriptors.
+pub(crate) type Assembler = crate::Assembler<i32>;
+
+/// Where a filter runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterHook {
+    /// A packet socket's filter, or what it calls.
+    Socket,
+    /// XDP, for frames of any number of buffers (Linux 5.18). A tag that the card took out of the frame is not seen.
+    Xdp,
+}
+
+/// How a filter ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterEnding {
+    /// It returns a number: how many bytes to take for sockets (`u32::MAX` and 0), an action for XDP.
+    Return {
+        /// For frames that match.
+        matched: u32,
+        /// For the others.
+        refused: u32,
+    },
+    /// It goes on in another program.
+    Jump {
+        /// The descriptor of a map of programs (`BPF_MAP_TYPE_PROG_ARRAY`).
+        programs: i32,
+        /// The place of the program for frames that match.
+        matched: u32,
+        /// The place of the one for the others.
+        refused: u32,
+        /// What is returned where no program is there.
+        otherwise: u32,
+    },
+}
+
+/// Why a program of classic BPF cannot run in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TranslateError {
+    /// It asks for a packet's protocol as the kernel found it (`SKF_AD_PROTOCOL`), at XDP.
+    Protocol,
+    /// It jumps back.
+    Loop,
+    /// A jump reaches over more than 32,767 instructions.
+    TooLong,
+}
+
+impl fmt::Display for TranslateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Protocol => {
+                "it asks for the protocol that the kernel found, which XDP does not know yet; use packet sockets"
+            }
+            Self::Loop => {
+                "protochain loops over headers, which a filter in the kernel may not; \
+                 name the protocol with `proto`, or filter a capture file"
+            }
+            Self::TooLong => "its program is longer than a jump of eBPF reaches (32,767 instructions); make it shorter",
+        })
+    }
+}
+
+impl error::Error for TranslateError {}
 
 /// The registers of the classic machine, which stay in calls, and the program's argument.
-pub(super) const CONTEXT: u8 = R6;
-pub(super) const A: u8 = R7;
-pub(super) const X: u8 = R8;
+pub(crate) const CONTEXT: u8 = R6;
+pub(crate) const A: u8 = R7;
+pub(crate) const X: u8 = R8;
 
-/// `bpf_tail_call`
-const TAIL_CALL: i32 = 12;
 /// Where a word of the classic machine's memory is, from the stack's end.
 fn memory_at(slot: u8) -> i16 {
     -8 * (i16::from(slot) + 1)
 }
 
-/// A program of eBPF with the meaning of these steps; the error says why there is none.
-pub(super) fn translate(steps: &[Step], hook: FilterHook, ending: FilterEnding) -> Result<Vec<u8>, &'static str> {
+/// A program of eBPF with the meaning of this one, as `bpf(BPF_PROG_LOAD)` takes it.
+///
+/// # Errors
+/// It cannot run in the kernel.
+pub fn translate(program: &Program, hook: FilterHook, ending: FilterEnding) -> Result<Vec<u8>, TranslateError> {
+    let steps = program.steps();
     let reached = reached(steps)?;
     let asks = |known: &[Known]| steps.iter().any(|step| matches!(step, Step::LoadKnown(what) if known.contains(what)));
     if hook == FilterHook::Xdp && asks(&[Known::Protocol]) {
-        return Err("it asks for the protocol that the kernel found, which XDP does not know yet; use packet sockets");
+        return Err(TranslateError::Protocol);
     }
     let mut asm = Assembler::default();
     let labels: Vec<Label> = steps.iter().map(|_| asm.label()).collect();
@@ -30,8 +108,8 @@ pub(super) fn translate(steps: &[Step], hook: FilterHook, ending: FilterEnding) 
     let to = |step: u32| labels.get(step as usize).copied().unwrap_or(refused);
 
     asm.copy(CONTEXT, R1);
-    asm.set(A, 0);
-    asm.set(X, 0);
+    asm.set32(A, 0);
+    asm.set32(X, 0);
     for slot in memory_used(steps) {
         asm.store_zero(FRAME, memory_at(slot));
     }
@@ -64,7 +142,8 @@ pub(super) fn translate(steps: &[Step], hook: FilterHook, ending: FilterEnding) 
             end(&mut asm, ending, is_match);
         }
     }
-    asm.finish().ok_or("its program is longer than a jump of eBPF reaches (32,767 instructions); make it shorter")
+    let code = asm.finish().map_err(|_| TranslateError::TooLong)?;
+    Ok(code.bytes(|descriptor| descriptor))
 }
 
 /// A step behind which the next one comes, or none.
@@ -78,8 +157,8 @@ fn straight(asm: &mut Assembler, loads: &Loads, step: Step) {
             asm.alu32(alu::SHL, X, Value::Number(2));
         }
         Step::LoadKnown(known) => loads.known(asm, known),
-        Step::LoadImmediate(k) => asm.set(A, k),
-        Step::IndexImmediate(k) => asm.set(X, k),
+        Step::LoadImmediate(k) => asm.set32(A, k),
+        Step::IndexImmediate(k) => asm.set32(X, k),
         Step::LoadMemory(slot) => asm.load(A, FRAME, memory_at(slot), 4),
         Step::IndexMemory(slot) => asm.load(X, FRAME, memory_at(slot), 4),
         Step::Store(slot) => asm.store(FRAME, memory_at(slot), A, 4),
@@ -122,13 +201,13 @@ fn arithmetic(asm: &mut Assembler, loads: &Loads, operation: Alu, operand: Opera
 /// By 32 bits and more, everything is shifted out; eBPF would shift by the remainder.
 fn shift(asm: &mut Assembler, operation: u8, operand: Operand) {
     match operand {
-        Operand::K(32..) => asm.set(A, 0),
+        Operand::K(32..) => asm.set32(A, 0),
         Operand::K(by) => asm.alu32(operation, A, Value::Number(by)),
         Operand::X => {
             let (fits, done) = (asm.label(), asm.label());
-            asm.set(R1, 31);
+            asm.set32(R1, 31);
             asm.jump32(when::GREATER_OR_EQUAL, R1, Value::Register(X), fits);
-            asm.set(A, 0);
+            asm.set32(A, 0);
             asm.goto(done);
             asm.place(fits);
             asm.alu32(operation, A, Value::Register(X));
@@ -165,17 +244,17 @@ fn end(asm: &mut Assembler, ending: FilterEnding, is_match: bool) {
         FilterEnding::Jump { programs, matched, refused, otherwise } => {
             asm.copy(R1, CONTEXT);
             asm.map(R2, programs);
-            asm.set(R3, if is_match { matched } else { refused });
-            asm.call(TAIL_CALL);
+            asm.set32(R3, if is_match { matched } else { refused });
+            asm.call(helper::TAIL_CALL);
             otherwise
         }
     };
-    asm.set(R0, returned);
+    asm.set32(R0, returned);
     asm.exit();
 }
 
 /// Which steps can be reached: the verifier takes no others. Jumps must lead forwards.
-fn reached(steps: &[Step]) -> Result<Vec<bool>, &'static str> {
+fn reached(steps: &[Step]) -> Result<Vec<bool>, TranslateError> {
     let mut reached = vec![false; steps.len()];
     if let Some(first) = reached.first_mut() {
         *first = true;
@@ -193,8 +272,7 @@ fn reached(steps: &[Step]) -> Result<Vec<bool>, &'static str> {
         };
         for to in next {
             if to <= at {
-                return Err("protochain loops over headers, which a filter in the kernel may not; \
-                            name the protocol with `proto`, or filter a capture file");
+                return Err(TranslateError::Loop);
             }
             if let Some(place) = reached.get_mut(to) {
                 *place = true;

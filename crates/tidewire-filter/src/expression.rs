@@ -1,0 +1,167 @@
+//! Filter expressions in libpcap's language (pcap-filter(7)).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pcap::{BpfProgram, Capture, Linktype};
+use tidewire_ebpf::{
+    FilterEnding, FilterHook,
+    classic::{Instruction, Program},
+    translate,
+};
+use tidewire_wire::LinkType;
+
+use crate::{Error, machine};
+
+/// libpcap's compiler kept its state in global variables before 1.8, and still may ask the resolver.
+static COMPILER: Mutex<()> = Mutex::new(());
+
+/// Link types an expression is tried on when it is made: one of them takes it if it is well formed at all.
+const TRIED: [LinkType; 5] = [
+    LinkType::ETHERNET,
+    LinkType::RAW,
+    // Linux cooked, 802.11 with radiotap, MTP2: what has words of its own in the language.
+    LinkType(113),
+    LinkType(127),
+    LinkType(140),
+];
+
+/// A filter expression, compiled for each link type that is met.
+///
+/// The language is libpcap's because its own compiler is used. The program runs here, over captured bytes only: a
+/// packet that was cut before what the expression looks at does not match.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    expression: String,
+    /// Programs by link type; the one used last stands first. Few link types occur in one input.
+    programs: Vec<(LinkType, Arc<Program>)>,
+}
+
+impl Filter {
+    /// Compiles `expression`; an empty one takes everything.
+    ///
+    /// # Errors
+    /// [`Error::Expression`] with libpcap's message, where no link type takes it.
+    pub fn new(expression: &str) -> Result<Self, Error> {
+        let mut first_error = None;
+        for link in TRIED {
+            match compile(expression, link) {
+                Ok(program) => {
+                    return Ok(Self { expression: expression.to_owned(), programs: vec![(link, Arc::new(program))] });
+                }
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        // The first was tried on Ethernet: the message that users of tcpdump know.
+        Err(first_error.unwrap_or_else(|| filter_error(expression, LinkType::ETHERNET, "it cannot be compiled")))
+    }
+
+    /// The expression.
+    #[must_use]
+    pub fn expression(&self) -> &str {
+        &self.expression
+    }
+
+    /// Compiles it for `link` now, so that what is wrong is known before the first packet.
+    ///
+    /// # Errors
+    /// [`Error::Expression`] where the expression has no meaning for this link type.
+    pub fn prepare(&mut self, link: LinkType) -> Result<(), Error> {
+        self.program(link).map(|_| ())
+    }
+
+    /// The program of classic BPF that libpcap's compiler makes of it for `link`.
+    ///
+    /// # Errors
+    /// [`Error::Expression`] where the expression has no meaning for this link type.
+    pub fn classic(&self, link: LinkType) -> Result<Vec<Instruction>, Error> {
+        classic(&self.expression, link)
+    }
+
+    /// The filter as a program for the kernel, for Ethernet frames, as `bpf(BPF_PROG_LOAD)` takes it.
+    ///
+    /// # Errors
+    /// [`Error::Expression`] where the expression has no meaning for Ethernet or cannot run in the kernel (`protochain`
+    /// loops).
+    pub fn ebpf(&self, hook: FilterHook, ending: FilterEnding) -> Result<Vec<u8>, Error> {
+        let program = compile(&self.expression, LinkType::ETHERNET)?;
+        let refused =
+            |what: tidewire_ebpf::TranslateError| filter_error(&self.expression, LinkType::ETHERNET, &what.to_string());
+        translate(&program, hook, ending).map_err(refused)
+    }
+
+    /// Whether a frame matches; `wire_bytes` is what `len` stands for in the expression.
+    ///
+    /// # Errors
+    /// [`Error::Expression`] where the expression has no meaning for a link type that is met for the first time.
+    #[inline]
+    pub fn matches(&mut self, link: LinkType, bytes: &[u8], wire_bytes: u32) -> Result<bool, Error> {
+        Ok(machine::matches(self.program(link)?, bytes, wire_bytes))
+    }
+
+    fn program(&mut self, link: LinkType) -> Result<&Program, Error> {
+        if self.programs.first().is_none_or(|(first, _)| *first != link) {
+            match self.programs.iter().position(|(known, _)| *known == link) {
+                Some(at) => self.programs.swap(0, at),
+                None => self.programs.insert(0, (link, Arc::new(compile(&self.expression, link)?))),
+            }
+        }
+        let missing = || filter_error(&self.expression, link, "it was not compiled");
+        self.programs.first().map(|(_, program)| &**program).ok_or_else(missing)
+    }
+}
+
+fn compile(expression: &str, link: LinkType) -> Result<Program, Error> {
+    Program::new(&classic(expression, link)?).map_err(|what| filter_error(expression, link, &what.to_string()))
+}
+
+/// What libpcap's compiler makes of an expression.
+fn classic(expression: &str, link: LinkType) -> Result<Vec<Instruction>, Error> {
+    let _guard = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
+    let failed = |error: pcap::Error| {
+        let message = match error {
+            pcap::Error::PcapError(message) => message,
+            other => other.to_string(),
+        };
+        filter_error(expression, link, &message)
+    };
+    let dead = Capture::dead(datalink(link)).map_err(failed)?;
+    let compiled = dead.compile(expression, true).map_err(failed)?;
+    instructions(&compiled).ok_or_else(|| filter_error(expression, link, "libpcap's program cannot be read"))
+}
+
+/// libpcap's program in our words.
+pub(crate) fn instructions(compiled: &BpfProgram) -> Option<Vec<Instruction>> {
+    compiled.get_instructions().iter().map(|instruction| parsed(&instruction.to_string())).collect()
+}
+
+/// The crate shows an instruction's four fields as text only: code, both jumps and k, in decimal.
+fn parsed(text: &str) -> Option<Instruction> {
+    let mut fields = text.split_ascii_whitespace();
+    let mut field = || fields.next()?.parse::<u32>().ok();
+    let (code, jump_true, jump_false, k) = (field()?, field()?, field()?, field()?);
+    Some(Instruction {
+        code: code.try_into().ok()?,
+        jump_true: jump_true.try_into().ok()?,
+        jump_false: jump_false.try_into().ok()?,
+        k,
+    })
+}
+
+/// The number by which this system's libpcap knows a link type of a file (pcap-common.c, `linktype_to_dlt`).
+fn datalink(link: LinkType) -> Linktype {
+    Linktype(match link.0 {
+        100 => 11,
+        // Raw IP, also as OpenBSD numbers it.
+        101 | 14 => 12,
+        102 => 15,
+        103 => 16,
+        106 => 19,
+        other => i32::from(other),
+    })
+}
+
+fn filter_error(expression: &str, link: LinkType, message: &str) -> Error {
+    let name = datalink(link).get_name().unwrap_or_else(|_| "unknown".to_owned());
+    let link = format!("{name} ({})", link.0);
+    Error::Expression { expression: expression.to_owned(), link, message: message.to_owned() }
+}

@@ -1,0 +1,45 @@
+//! The variables of a program, on the kernel's stack, and the registers that stay the same in all of it.
+
+use super::MapUse;
+use crate::ir::Slot;
+
+/// The assembler, for programs that use these maps.
+pub(super) type Assembler = tidewire_ebpf::Assembler<MapUse>;
+
+/// Registers.
+pub(super) mod reg {
+    /// Sockets: how far the packet's data begins behind its link layer.
+    pub(in super::super) use tidewire_ebpf::instruction::register::R7 as DISTANCE;
+    /// A 0 that the verifier does not know to be one.
+    pub(in super::super) use tidewire_ebpf::instruction::register::R9 as UNKNOWN;
+    pub(in super::super) use tidewire_ebpf::instruction::register::{
+        FRAME, R0, R1, R2, R3, R4, R5, R6 as CONTEXT, R7 as DATA, R8 as DATA_END,
+    };
+}
+
+/// 8 bytes that loads go through.
+pub(super) const SCRATCH_AT: i16 = -512;
+
+/// Where a slot is, from the frame register.
+pub(super) fn slot_at(slot: Slot) -> i16 {
+    -8 * (i16::from(slot) + 1)
+}
+
+/// Loads and stores of slots.
+pub(super) trait Slots {
+    /// `to` = a slot.
+    fn load_slot(&mut self, to: u8, slot: Slot);
+
+    /// A slot = `from`.
+    fn store_slot(&mut self, slot: Slot, from: u8);
+}
+
+impl Slots for Assembler {
+    fn load_slot(&mut self, to: u8, slot: Slot) {
+        self.load(to, reg::FRAME, slot_at(slot), 8);
+    }
+
+    fn store_slot(&mut self, slot: Slot, from: u8) {
+        self.store(reg::FRAME, slot_at(slot), from, 8);
+    }
+}
