@@ -28,8 +28,6 @@ mod input;
 mod limits;
 #[cfg(feature = "live")]
 pub mod live;
-#[cfg(feature = "live")]
-pub mod locality;
 mod merge;
 mod pcap;
 mod pcapng;

@@ -5,7 +5,6 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use tidewire::ChecksumMode;
-use tidewire_capture::locality::Key;
 use tidewire_lab::{
     attack, bench, concurrency,
     count::count,
@@ -13,6 +12,7 @@ use tidewire_lab::{
     generate::{Worst, concurrent, impair, worst},
     live, locality, pcap,
 };
+use tidewire_locality::Key;
 
 /// Traffic to measure on, and figures. Real traffic: scripts/record.sh.
 #[derive(Parser)]

@@ -10,7 +10,7 @@ use std::{
     ptr,
 };
 
-use tidewire_capture::locality::Settings as Locality;
+use tidewire_locality::Settings as Locality;
 
 use crate::config::{self, Environment, Error, Plan, SYSTEM_FILE};
 

@@ -15,7 +15,6 @@ pub mod namespace;
 pub mod net;
 pub mod netlink;
 pub mod packet;
-pub mod prefetch;
 pub mod process;
 pub mod transmit;
 pub mod wait;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use serde::Serialize;
-use tidewire_capture::locality::{Key, Sorter};
 use tidewire_core::{Batch, Frame};
+use tidewire_locality::{Key, Sorter};
 
 use super::{apps::Application, traffic::Trace};
 use crate::sys::{

@@ -9,7 +9,7 @@ pub mod traffic;
 
 use std::path::{Path, PathBuf};
 
-use tidewire_capture::locality::Key;
+use tidewire_locality::Key;
 
 use apps::Kinds;
 use measure::{Cost, Way, measure};

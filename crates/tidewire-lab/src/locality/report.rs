@@ -5,7 +5,7 @@ use std::{fmt::Write, fs, path::Path};
 use crate::live::report::{Section, push_section};
 
 /// How it was measured.
-const METHOD: &str = "Packets are copied into a ring of 64 MiB (as the kernel does), ordered by `tidewire_capture::locality`, and given \
+const METHOD: &str = "Packets are copied into a ring of 64 MiB (as the kernel does), ordered by `tidewire_locality`, and given \
 to an application in the same thread, pinned to a core. Times are the thread's CPU time, user and system; cycles are \
 that time at the processor's nominal rate. `off`: in the order of arrival, 256 packets at a time. All ways of a row take turns; \
 the middle of three rounds counts. The first fifth of the packets is not counted. What an application finds is the same in every \

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use tidewire_capture::locality::Key;
+use tidewire_locality::Key;
 
 use super::{
     apps::Kinds,

@@ -23,6 +23,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-core", 1),
     ("tidewire-steer", 1),
     ("tidewire-filter", 1),
+    ("tidewire-locality", 1),
     ("tidewire-capture", 2),
     ("tidewire-gen", 3),
     ("tidewire", 3),
@@ -42,6 +43,7 @@ const UNSAFE: &[&str] = &[
     "tidewire-capture/src/sys",
     "tidewire-core/src/prefetch.rs",
     "tidewire-lab/src/sys",
+    "tidewire-locality/src/prefetch.rs",
     "tidewire-pcap/src",
     "tidewire-c/src",
 ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_capture::locality::{
+use tidewire_locality::{
     BATCH_FRAMES, BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, Key, Settings, TIMEOUT, TIMEOUT_MAX, TIMEOUT_MIN,
 };
 

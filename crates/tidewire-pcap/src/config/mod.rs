@@ -19,7 +19,8 @@ mod text;
 
 use std::sync::Arc;
 
-use tidewire_capture::{live::LiveEngine, locality::Settings as Locality};
+use tidewire_capture::live::LiveEngine;
+use tidewire_locality::Settings as Locality;
 
 pub use device::Engine;
 pub use environ::Instance;

@@ -12,7 +12,7 @@ use tidewire_capture::live::{FanoutMode, LiveEngine};
 use tidewire_testing::InTime as _;
 
 use super::*;
-use tidewire_capture::locality::Key;
+use tidewire_locality::Key;
 
 /// Interfaces that there are.
 const INTERFACES: &[&str] = &["eth0", "eth1", "eth3", "br-lan.7", "eth0_1"];

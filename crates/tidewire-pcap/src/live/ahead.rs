@@ -16,10 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{
-    Frame,
-    locality::{Settings, Sorter},
-};
+use tidewire_capture::Frame;
+use tidewire_locality::{Settings, Sorter};
 
 use super::{Packet, Rings, fill::DOWN_WAIT};
 use crate::{

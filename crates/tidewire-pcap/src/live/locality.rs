@@ -4,11 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use tidewire_capture::{
-    Batch,
-    live::Worker,
-    locality::{Adaptive, Settings, Sorter},
-};
+use tidewire_capture::{Batch, live::Worker};
+use tidewire_locality::{Adaptive, Settings, Sorter};
 
 use super::order::Order;
 

@@ -3,7 +3,8 @@
 use std::ffi::c_int;
 
 use libc::timeval;
-use tidewire_capture::{ChecksumStatus, Frame, LinkType, locality::Sorter, sys::prefetch::prefetch};
+use tidewire_capture::{ChecksumStatus, Frame, LinkType};
+use tidewire_locality::{Sorter, prefetch};
 
 use crate::abi::types::PacketHeader;
 
@@ -100,7 +101,7 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidewire_capture::locality::Key;
+    use tidewire_locality::Key;
 
     #[test]
     fn packets_are_delivered_as_read_or_sorted() {

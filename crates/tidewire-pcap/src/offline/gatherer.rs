@@ -9,10 +9,8 @@ use std::{
     thread::JoinHandle,
 };
 
-use tidewire_capture::{
-    LinkType,
-    locality::{Settings, Sorter},
-};
+use tidewire_capture::LinkType;
+use tidewire_locality::{Settings, Sorter};
 
 use super::batch::{Batch, Ending};
 use crate::{

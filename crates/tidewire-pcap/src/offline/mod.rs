@@ -18,7 +18,7 @@ use std::{
     time::Instant,
 };
 
-use tidewire_capture::locality::{Adaptive, Settings};
+use tidewire_locality::{Adaptive, Settings};
 
 use crate::{
     abi::types::{BpfInstruction, PacketHandler, PacketHeader, Pcap, status},

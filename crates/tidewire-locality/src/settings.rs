@@ -1,7 +1,6 @@
 use std::{fmt, str::FromStr, time::Duration};
 
-use super::Key;
-use crate::Error;
+use crate::{Key, SettingError};
 
 /// Packets of a batch by default: the paper found no more than a slight gain beyond it for Snort.
 pub const BATCH_FRAMES: u32 = 4000;
@@ -49,21 +48,19 @@ impl Settings {
     /// Whether all figures are within their limits.
     ///
     /// # Errors
-    /// [`Error::Setting`], naming the figure and its limits.
-    pub fn check(&self) -> Result<(), Error> {
-        let Self { batch_frames, timeout, .. } = self;
-        if !(BATCH_FRAMES_MIN..=BATCH_FRAMES_MAX).contains(batch_frames) {
-            let limits = format!("{BATCH_FRAMES_MIN} to {BATCH_FRAMES_MAX} packets");
-            return Err(setting(&format!("a batch of {batch_frames} packets; give {limits}")));
+    /// [`SettingError::BatchFrames`], [`SettingError::Timeout`].
+    pub fn check(&self) -> Result<(), SettingError> {
+        let Self { batch_frames, timeout, .. } = *self;
+        if !(BATCH_FRAMES_MIN..=BATCH_FRAMES_MAX).contains(&batch_frames) {
+            return Err(SettingError::BatchFrames { frames: batch_frames });
         }
-        if !(TIMEOUT_MIN..=TIMEOUT_MAX).contains(timeout) {
-            let limits = format!("{} to {} ms", TIMEOUT_MIN.as_millis(), TIMEOUT_MAX.as_millis());
-            return Err(setting(&format!("a timeout of {} ms; give {limits}", timeout.as_millis())));
+        if !(TIMEOUT_MIN..=TIMEOUT_MAX).contains(&timeout) {
+            return Err(SettingError::Timeout { timeout });
         }
         Ok(())
     }
 
-    fn set(&mut self, word: &str) -> Result<(), Error> {
+    fn set(&mut self, word: &str) -> Result<(), SettingError> {
         let (name, value) =
             word.split_once('=').map_or((word, None), |(name, value)| (name.trim(), Some(value.trim())));
         match (name, value) {
@@ -75,32 +72,29 @@ impl Settings {
             }
             ("thread", value) => self.thread = yes(name, value)?,
             ("adaptive", value) => self.adaptive = yes(name, value)?,
-            ("key" | "batch" | "timeout", None) => return Err(setting(&format!("{name} needs a value: {name}=..."))),
+            ("key" | "batch" | "timeout", None) => return Err(SettingError::NoValue { name: name.into() }),
             (_, None) => self.key = name.parse()?,
-            (_, Some(_)) => {
-                let known = "key, batch, timeout, thread and adaptive";
-                return Err(setting(&format!("there is no setting \"{name}\"; there are {known}")));
-            }
+            (_, Some(_)) => return Err(SettingError::UnknownSetting { name: name.into() }),
         }
         Ok(())
     }
 }
 
 impl FromStr for Settings {
-    type Err = Error;
+    type Err = SettingError;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
+    fn from_str(text: &str) -> Result<Self, SettingError> {
         let mut settings = Self::default();
         let mut seen: Vec<&str> = Vec::new();
         for word in text.split(',').map(str::trim) {
             if word.is_empty() {
-                return Err(setting("an empty setting; write it as in service,batch=4000,timeout=100ms"));
+                return Err(SettingError::EmptySetting);
             }
             settings.set(word)?;
             let name = word.split('=').next().unwrap_or(word).trim();
             let name = if Key::ALL.iter().any(|key| key.name() == name) { "key" } else { name };
             if seen.contains(&name) {
-                return Err(setting(&format!("{name} is given twice")));
+                return Err(SettingError::Twice { name: name.into() });
             }
             seen.push(name);
         }
@@ -117,18 +111,14 @@ impl fmt::Display for Settings {
     }
 }
 
-fn setting(what: &str) -> Error {
-    Error::Setting(format!("locality: {what}"))
+fn number<T: FromStr>(name: &str, digits: &str, value: &str) -> Result<T, SettingError> {
+    digits.parse().map_err(|_| SettingError::NoNumber { name: name.into(), value: value.into() })
 }
 
-fn number<T: FromStr>(name: &str, digits: &str, value: &str) -> Result<T, Error> {
-    digits.parse().map_err(|_| setting(&format!("{name}={value} is not a number of the right size")))
-}
-
-fn yes(name: &str, value: Option<&str>) -> Result<bool, Error> {
+fn yes(name: &str, value: Option<&str>) -> Result<bool, SettingError> {
     match value {
         None | Some("yes" | "1" | "on") => Ok(true),
         Some("no" | "0" | "off") => Ok(false),
-        Some(value) => Err(setting(&format!("{name}={value}; say yes or no"))),
+        Some(value) => Err(SettingError::NoSwitch { name: name.into(), value: value.into() }),
     }
 }

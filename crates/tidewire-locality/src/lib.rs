@@ -21,22 +21,26 @@
 //!
 //! Source: "Improving the Performance of Passive Network Monitoring Applications using Locality Buffering".
 
+#![deny(unsafe_code)]
+
 mod adaptive;
+mod error;
 mod extract;
 mod fragments;
+mod prefetch;
 mod radix;
 mod service;
 mod settings;
 mod sorter;
 
 pub use adaptive::{Adaptive, Verdict};
+pub use error::SettingError;
+pub use prefetch::prefetch;
 pub use service::{is_known_port, service_port};
 pub use settings::{BATCH_FRAMES, BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, Settings, TIMEOUT, TIMEOUT_MAX, TIMEOUT_MIN};
 pub use sorter::Sorter;
 
 use std::{fmt, str::FromStr};
-
-use crate::Error;
 
 #[cfg(test)]
 mod tests;
@@ -78,12 +82,10 @@ impl fmt::Display for Key {
 }
 
 impl FromStr for Key {
-    type Err = Error;
+    type Err = SettingError;
 
-    fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|key| key.name() == name).ok_or_else(|| {
-            let what = "a key is port (the destination port), service (the lower known port) or flow";
-            Error::Setting(format!("locality: there is no key \"{name}\"; {what}"))
-        })
+    fn from_str(name: &str) -> Result<Self, SettingError> {
+        let key = Self::ALL.into_iter().find(|key| key.name() == name);
+        key.ok_or_else(|| SettingError::UnknownKey { name: name.into() })
     }
 }

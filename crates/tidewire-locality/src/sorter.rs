@@ -8,7 +8,7 @@ use super::{
     radix,
     settings::BATCH_FRAMES_MAX,
 };
-use crate::sys::prefetch::prefetch;
+use crate::prefetch::prefetch;
 
 /// How many packets ahead headers are asked for: enough for a miss of 100 ns at 5 to 10 ns a packet.
 const PREFETCH_FRAMES: usize = 16;

@@ -2,6 +2,7 @@
 //!
 //! JUSTIFICATION: there is no safe prefetch in the standard library; headers in a ring that another core filled cost a
 //! cache miss each without it.
+#![allow(unsafe_code)]
 
 /// Asks for the cache line of `bytes` that holds the byte at `at`, where there is one. Has no other effect.
 #[inline(always)]
