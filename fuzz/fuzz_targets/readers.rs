@@ -4,7 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::io::{Cursor, Read};
-use tidewire_capture::{Block, Error, Frame, Reader, Source};
+use tidewire_files::{Block, Error, Reader, Source};
+use tidewire_wire::Frame;
 
 /// More is a compression bomb; what is read of it is read like the rest.
 const STREAM_BYTES_MAX: u64 = 16 << 20;

@@ -8,13 +8,13 @@ use std::{
 };
 
 use tidewire_capture::{
-    Frame,
     live::{
         Interface, LiveSettings, Ring,
         packet::{Filters, Plan},
     },
     sys::{arena::Arena, wait},
 };
+use tidewire_wire::Frame;
 
 /// Bytes of a block, as long as the ring has 64 MiB.
 const BLOCK_BYTES: u32 = 256 << 10;

@@ -1,94 +1,11 @@
-use std::{fmt, io, path::PathBuf};
-
-use rustix::io::Errno;
+use std::io;
 
 use crate::remedy::remedy;
 
-/// Where an input stops making sense. Everything before it was delivered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
-    /// The input, `-` for standard input.
-    pub path: PathBuf,
-    /// Offset in bytes of the record, block or header that is damaged; in the decompressed stream where there is one.
-    pub offset: u64,
-    /// Whether the input is compressed, so that `offset` counts decompressed bytes.
-    pub compressed: bool,
-    /// What is wrong there.
-    pub what: String,
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = if self.compressed { " of the decompressed data" } else { "" };
-        write!(f, "{}: damaged at byte {}{of}: {}", self.path.display(), self.offset, self.what)
-    }
-}
-
-/// Why a source cannot go on. Each variant says who is at fault, and its text what to do.
+/// Why interfaces cannot be captured from, or not any more. Each variant says who is at fault, and its text what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller's: there is no such file.
-    #[error("{}: no such file; check the name", path.display())]
-    Missing {
-        /// The name given.
-        path: PathBuf,
-    },
-    /// The caller's: a directory was named.
-    #[error("{}: is a directory; name the capture files in it, as in {}/*.pcap", path.display(), path.display())]
-    Directory {
-        /// The name given.
-        path: PathBuf,
-    },
-    /// The environment's: the file is there but cannot be opened.
-    #[error("{}: cannot be opened: {source}{}", path.display(), open_hint(source))]
-    Open {
-        /// The name given.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The environment's: reading failed.
-    #[error("{}: reading failed after byte {offset}: {source}; what came before was processed", path.display())]
-    Read {
-        /// The input.
-        path: PathBuf,
-        /// Bytes of the (decompressed) stream that could be read.
-        offset: u64,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The file's: it was replaced or cut while it was being read.
-    #[error("{}: was replaced or made shorter while it was being read; read a copy that does not change", path.display())]
-    Changed {
-        /// The input.
-        path: PathBuf,
-    },
-    /// The file's: nothing in it.
-    #[error("{}: is empty, without even a file header; was the capture stopped before it began?", path.display())]
-    Empty {
-        /// The input.
-        path: PathBuf,
-    },
-    /// The caller's: a file of another kind.
-    #[error("{}: is not a pcap or pcapng capture; it looks like {looks_like}", path.display())]
-    NotACapture {
-        /// The input.
-        path: PathBuf,
-        /// What it looks like, and what to do about it where that is known.
-        looks_like: String,
-    },
-    /// Ours: a capture of a form that is not read.
-    #[error("{}: {what}", path.display())]
-    Unsupported {
-        /// The input.
-        path: PathBuf,
-        /// The form, and what to do.
-        what: String,
-    },
-    /// The file's: truncated or damaged. Everything before was delivered.
-    #[error("{0}; everything before it was processed")]
-    Damaged(Damage),
     /// The caller's: a filter that cannot be used.
     #[error(transparent)]
     Filter(#[from] tidewire_filter::Error),
@@ -138,18 +55,8 @@ pub enum Error {
     #[error("{0}")]
     Setting(String),
     /// The caller's: a steering program that cannot run here.
-    #[cfg(feature = "live")]
     #[error("{0}")]
     Steering(#[from] tidewire_steer::Error),
-}
-
-/// What to do about a file that cannot be opened.
-fn open_hint(error: &io::Error) -> &'static str {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::ACCESS | Errno::PERM) => "; check its permissions",
-        Some(Errno::MFILE) => "; allow this process more open files (ulimit -n)",
-        _ => "",
-    }
 }
 
 /// Several things need, one thing needs.

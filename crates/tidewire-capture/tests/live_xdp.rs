@@ -9,7 +9,7 @@ use std::{
 };
 
 use tidewire_capture::{
-    Error, Filter, LinkType,
+    Error,
     live::{
         Interface, LiveEngine, LiveSettings, Ring, Role, Worker,
         kernel::{KernelCounters, KernelSettings, KernelXdp},
@@ -20,7 +20,9 @@ use tidewire_capture::{
         net::{PacketSocket, own_namespace},
     },
 };
+use tidewire_filter::Filter;
 use tidewire_testing::{Ends as _, InTime as _, Lines, missing, wait_until};
+use tidewire_wire::LinkType;
 
 const ENGINES: [LiveEngine; 2] = [LiveEngine::Xdp, LiveEngine::XdpGeneric];
 

@@ -5,7 +5,9 @@ use std::{
     io::{self, Write as _},
 };
 
-use tidewire::{CaptureError, Error, legible::legible};
+#[cfg(feature = "live")]
+use tidewire::live::LiveError;
+use tidewire::{Error, legible::legible};
 
 use crate::progress;
 
@@ -94,11 +96,11 @@ fn harmless(message: &str) -> String {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match &error {
-            Error::Capture(CaptureError::Filter(_) | CaptureError::NoInterface { .. } | CaptureError::Setting(_))
-            | Error::Filter(_)
-            | Error::Setting { .. } => Self::Usage(error.to_string()),
+            Error::Filter(_) | Error::Setting { .. } => Self::Usage(error.to_string()),
             #[cfg(feature = "live")]
-            Error::Capture(CaptureError::Steering(_)) => Self::Usage(error.to_string()),
+            Error::Live(
+                LiveError::Filter(_) | LiveError::NoInterface { .. } | LiveError::Setting(_) | LiveError::Steering(_),
+            ) => Self::Usage(error.to_string()),
             _ => Self::Input(error.to_string()),
         }
     }

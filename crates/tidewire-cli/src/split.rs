@@ -20,7 +20,7 @@ use tidewire_steer::{Compiled, Fragments, Program, Settings};
 use crate::{
     check_steering,
     failure::{self, Failure, say},
-    generate::{from_capture, on_signal, stopped},
+    generate::{from_live, on_signal, stopped},
     output::{Object, Out},
     units::{Bytes, Count, Span},
 };
@@ -134,7 +134,7 @@ impl Options {
 type Sent = Vec<InterfaceCounts>;
 
 fn sent(outputs: &[String]) -> Result<Sent, Failure> {
-    outputs.iter().map(|name| Ok(Interface::find(name).map_err(from_capture)?.counts)).collect()
+    outputs.iter().map(|name| Ok(Interface::find(name).map_err(from_live)?.counts)).collect()
 }
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
@@ -145,8 +145,8 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     on_signal();
     let settings = options.settings()?;
-    let input = Interface::find(&options.input).map_err(from_capture)?;
-    if !options.i_own_this_network && has_address(&input).map_err(from_capture)? {
+    let input = Interface::find(&options.input).map_err(from_live)?;
+    if !options.i_own_this_network && has_address(&input).map_err(from_live)? {
         return Err(Failure::Usage(format!(
             "{} has an address, and this machine would lose what comes to it there; if that is meant, say \
              --i-own-this-network",
@@ -154,11 +154,11 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         )));
     }
     let before = sent(&options.outputs)?;
-    let split = Split::start(&settings).map_err(from_capture)?;
+    let split = Split::start(&settings).map_err(from_live)?;
     watch(options, &split, &before)?;
     // Frames under way arrive.
     std::thread::sleep(Duration::from_millis(10));
-    let counts = split.counts().map_err(from_capture)?;
+    let counts = split.counts().map_err(from_live)?;
     let after = sent(&options.outputs).unwrap_or_else(|_| before.clone());
     drop(split);
     let sent: Sent = after.iter().zip(&before).map(|(after, before)| after.since(before)).collect();
@@ -195,7 +195,7 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), Failure>
             continue;
         }
         told = Instant::now();
-        let counts = split.counts().map_err(from_capture)?;
+        let counts = split.counts().map_err(from_live)?;
         if !options.quiet {
             let rate = counts.received.packets - last;
             say(format!("{} frames, {} a second", Count(counts.received.packets), Count(rate)));

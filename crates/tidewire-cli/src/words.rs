@@ -144,10 +144,9 @@ mod tests {
     }
 
     /// By libpcap's compiler: a word that is none of its language is the name of a host to it.
-    #[cfg(feature = "live")]
     #[test]
     fn words_of_the_language_are_those_of_libpcap() {
-        let says = |expression: &str| tidewire_capture::Filter::new(expression).err().map(|error| error.to_string());
+        let says = |expression: &str| tidewire_filter::Filter::new(expression).err().map(|error| error.to_string());
         for known in BEGINNINGS.split(' ') {
             let said = says(known).unwrap_or_default();
             assert!(!said.contains("unknown host"), "{known}: {said}");

@@ -13,7 +13,6 @@ use std::{
 
 use common::{arrived, inside, made, send};
 use tidewire_capture::{
-    LinkType,
     live::split::{Split, SplitSettings},
     sys::{bpf::XdpMode, net::PacketSocket},
 };
@@ -25,6 +24,7 @@ use tidewire_gen::{
 };
 use tidewire_steer::{Compiled, Packet, Program, Settings, State};
 use tidewire_testing::InTime as _;
+use tidewire_wire::LinkType;
 
 const OUTPUTS: u32 = 3;
 

@@ -15,7 +15,7 @@ use tidewire::{
     Application, Applications, Block, Capture, Chunk, Datagram, Direction, EndReason, Fate, Gap, Handler, Ledger,
     Stream, StreamPacket,
 };
-use tidewire_capture::Filter;
+use tidewire_filter::Filter;
 use tidewire_lab::generate::{Worst, concurrent, impair, worst};
 
 const BOTH: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
@@ -197,7 +197,7 @@ fn together(input: &Path, all: &[Wants]) -> (Vec<Calls>, Ledger) {
 /// Numbers of the packets that an expression matches.
 fn matching(input: &Path, expression: &str) -> BTreeSet<u64> {
     let mut filter = Filter::new(expression).expect("an expression");
-    let mut source = tidewire_capture::open(&[input.to_path_buf()]).expect("a capture");
+    let mut source = tidewire_files::open(&[input.to_path_buf()]).expect("a capture");
     let (mut block, mut found) = (Block::new(), BTreeSet::new());
     while source.fill(&mut block).is_ok_and(|more| more) {
         for frame in block.batch().frames {

@@ -15,13 +15,15 @@ use std::{
 
 use common::{Random, packets, packets::sound};
 use kernel::{Flow, Loaded, allowed, small};
-use tidewire_capture::{Block, LinkType, live::kernel::KernelSettings};
+use tidewire_capture::live::kernel::KernelSettings;
 use tidewire_core::{
     Counted,
     Direction::ClientToServer,
     Endpoint, FlowKey, Shunt,
     wire::{self, Kind, TcpHeader, TunnelKind, flag},
 };
+use tidewire_files::Block;
+use tidewire_wire::LinkType;
 
 /// Longer frames do not fit a test run's page.
 const FRAME_BYTES_MAX: usize = 3300;
@@ -195,7 +197,7 @@ fn frames_of_the_corpus() {
     paths.sort();
     let mut frames = Vec::new();
     for path in &paths {
-        let Ok(mut source) = tidewire_capture::open(std::slice::from_ref(path)) else { continue };
+        let Ok(mut source) = tidewire_files::open(std::slice::from_ref(path)) else { continue };
         let (mut block, mut from_here) = (Block::new(), 0);
         while from_here < 400 && source.fill(&mut block).unwrap_or(false) {
             let batch = block.batch();

@@ -17,11 +17,12 @@ use std::{
 
 use common::{machine::Machine, packets::Made};
 use tidewire_capture::sys::bpf::{ARRAY, Map, Program as Loaded, SOCKET_FILTER, XDP};
-use tidewire_capture::{Block, LinkType};
+use tidewire_files::Block;
 use tidewire_steer::{
     Compiled, Packet, Program, STATE_BYTES, Settings, State,
     bpf::{Hook, Output},
 };
+use tidewire_wire::LinkType;
 
 /// Programs that look at everything there is.
 const PROGRAMS: &[&str] = &[
@@ -52,7 +53,7 @@ fn gather(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 fn frames(path: &PathBuf) -> Vec<(LinkType, Vec<u8>)> {
-    let Ok(mut source) = tidewire_capture::open(std::slice::from_ref(path)) else { return Vec::new() };
+    let Ok(mut source) = tidewire_files::open(std::slice::from_ref(path)) else { return Vec::new() };
     let (mut block, mut found) = (Block::new(), Vec::new());
     while found.len() < FRAMES_MAX && source.fill(&mut block).unwrap_or(false) {
         let batch = block.batch();

@@ -4,11 +4,11 @@ use std::{io::Read, path::PathBuf, time::Duration};
 
 #[cfg(feature = "live")]
 use tidewire_capture::live::LiveSettings;
-use tidewire_capture::{Reader, Source};
 use tidewire_core::{
     ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, LinkAddresses,
     MEMORY_BYTES_DEFAULT, Mode, TcpPolicy,
 };
+use tidewire_files::{Reader, Source};
 use tidewire_filter::Filter;
 
 #[cfg(feature = "live")]
@@ -351,7 +351,7 @@ impl<'a> Capture<'a> {
         let source: Box<dyn Source> = match self.input {
             Input::Files(paths) => {
                 again = rereadable(&paths);
-                tidewire_capture::open(&paths)?
+                tidewire_files::open(&paths)?
             }
             Input::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
             Input::Source(source) => source,

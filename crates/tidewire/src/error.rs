@@ -1,16 +1,18 @@
-use tidewire_capture::Error as CaptureError;
-
 /// Why a run did not begin, or could not be finished. What only cuts an input short is no error: see
 /// [`Outcome::damages`](crate::Outcome::damages).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The input could not be opened or read on.
+    /// A capture file could not be opened, or read on.
     #[error(transparent)]
-    Capture(#[from] CaptureError),
+    File(#[from] tidewire_files::Error),
     /// A filter expression is not valid, or has no meaning for the link type of a packet.
     #[error(transparent)]
     Filter(#[from] tidewire_filter::Error),
+    /// An interface could not be captured from.
+    #[cfg(feature = "live")]
+    #[error(transparent)]
+    Live(#[from] tidewire_capture::Error),
     /// The caller's: settings that contradict each other or exceed a bound.
     #[error("{what}")]
     Setting {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use tidewire_capture::{Block, Source};
+use tidewire_files::{Block, Source};
 use tidewire_filter::Filter;
 
 use crate::Error;

@@ -192,7 +192,6 @@ pub use control::{Progress, Stop};
 pub use error::Error;
 #[cfg(feature = "live")]
 pub use live::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
-pub use tidewire_capture::{Block, Damage, Error as CaptureError, Source};
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,
     DefragPolicy, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap,
@@ -201,4 +200,5 @@ pub use tidewire_core::{
     defrag::Rejection,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };
+pub use tidewire_files::{Block, Damage, Error as FileError, Source};
 pub use timed::{Clocked, Timed};

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{Block, Source};
 use tidewire_core::{Fate, Ledger};
+use tidewire_files::{Block, Source};
 use tidewire_filter::Filter;
 
 use crate::{Error, Outcome, Progress, Stop, filtered::Filtered};

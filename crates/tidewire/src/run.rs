@@ -10,8 +10,8 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use tidewire_capture::Block;
 use tidewire_core::{Classify, Config, Engine, Handler, Ledger, Share};
+use tidewire_files::Block;
 
 use crate::{
     Error, Outcome,

@@ -103,9 +103,9 @@ fn what_is_wrong_is_told() {
     assert!(matches!(refused(Capture::reader(HELLO).workers(0)), Error::Setting { .. }));
     assert!(matches!(refused(Capture::reader(HELLO).chunks(8, 8)), Error::Setting { .. }));
     assert!(matches!(refused(Capture::reader(HELLO).class("tcp", None, Some(8))), Error::Setting { .. }));
-    assert!(matches!(refused(Capture::reader(HELLO).filter("port bananas")), Error::Capture(_)));
-    assert!(matches!(refused(Capture::reader(HELLO).class("port bananas", None, None)), Error::Capture(_)));
-    assert!(matches!(refused(Capture::files(["/nonexistent.pcap"])), Error::Capture(_)));
+    assert!(matches!(refused(Capture::reader(HELLO).filter("port bananas")), Error::Filter(_)));
+    assert!(matches!(refused(Capture::reader(HELLO).class("port bananas", None, None)), Error::Filter(_)));
+    assert!(matches!(refused(Capture::files(["/nonexistent.pcap"])), Error::File(_)));
     let cut = Capture::reader(&HELLO[..HELLO.len() - 1]).run_with(Said::default()).unwrap();
     assert_eq!(cut.damages.len(), 1);
     assert_eq!(cut.ledger.received, 7);

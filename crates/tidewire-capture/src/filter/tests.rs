@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::{
-    Block, Reader, Source,
-    sys::bpf::{Map, PROGRAM_ARRAY, SCHED_CLS},
-};
+use crate::sys::bpf::{Map, PROGRAM_ARRAY, SCHED_CLS};
+use tidewire_files::{Block, Reader, Source};
 use tidewire_testing::filters::{EXPRESSIONS, Numbers, random_packet};
 use tidewire_wire::LinkType;
 

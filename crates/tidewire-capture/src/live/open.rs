@@ -12,9 +12,10 @@ use super::{
     wanted::Wanted,
 };
 use crate::{
-    Error, FilterHook,
+    Error,
     sys::arena::{Arena, Place},
 };
+use tidewire_filter::FilterHook;
 
 /// Interfaces of one capture, at most: what one worker can poll in turn without any of them waiting long.
 const INTERFACES_MAX: usize = 64;

@@ -1,7 +1,8 @@
 use tidewire_wire::LinkType;
 
 use super::LiveSettings;
-use crate::{ClassicInstruction, Error, Filter, FilterEnding, FilterHook, filter, sys::bpf::Program};
+use crate::{ClassicInstruction, Error, filter, sys::bpf::Program};
+use tidewire_filter::{Filter, FilterEnding, FilterHook};
 
 /// The user's filter, however it was given.
 #[derive(Clone, Debug, Default)]

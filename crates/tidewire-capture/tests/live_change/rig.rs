@@ -7,11 +7,13 @@ use std::{
 };
 
 use tidewire_capture::{
-    ClassicInstruction, Error, Filter, LinkType,
+    ClassicInstruction, Error,
     live::{Interface, Live, LiveEngine, LiveSettings, Role, open},
     sys::net::{PacketSocket, own_namespace},
 };
+use tidewire_filter::Filter;
 use tidewire_testing::{InTime as _, missing};
+use tidewire_wire::LinkType;
 
 /// Where frames go in, and where they are captured.
 pub const NEAR: &str = "tw0";

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tidewire_capture::{
-    ClassicInstruction, Filter, LinkType,
+    ClassicInstruction,
     live::{
         LiveSettings,
         packet::{Filters, SocketFilter},
@@ -19,7 +19,9 @@ use tidewire_capture::{
         net::PacketSocket,
     },
 };
+use tidewire_filter::Filter;
 use tidewire_steer::{Compiled, Program as Text, Settings};
+use tidewire_wire::LinkType;
 
 use super::craft::{frame, tagged, whole, whole6};
 use super::rig::{NEAR, Rig, bytes, cable, inside, settings};

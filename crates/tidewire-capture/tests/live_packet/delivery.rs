@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tidewire_capture::{LinkType, live::LiveSettings};
+use tidewire_capture::live::LiveSettings;
+use tidewire_wire::LinkType;
 
 use super::craft::{frame, tagged};
 use super::rig::{Rig, bytes, cable, inside, settings, wire};

@@ -9,10 +9,10 @@ use std::{
 };
 
 use tidewire_capture::{
-    LinkType,
     live::{LiveSettings, TrafficDirection},
     sys::net::{PacketSocket, own_namespace, thread_number},
 };
+use tidewire_wire::LinkType;
 
 use super::craft::{conversations, frame};
 use super::rig::{Delivered, FAR, NEAR, PATIENCE, Rig, bytes, cable, inside, ip, settings, wire};

@@ -7,11 +7,12 @@ use std::{
 };
 
 use tidewire_capture::{
-    ClassicInstruction, LinkType,
+    ClassicInstruction,
     live::{Fanout, FanoutMode, LiveSettings},
 };
 use tidewire_steer::{Compiled, Packet, Program, Settings, State};
 use tidewire_testing::{Ends as _, Lines};
+use tidewire_wire::LinkType;
 
 use super::craft::{conversations, fragments, frame, whole};
 use super::rig::{Delivered, FAR, NEAR, Rig, bytes, cable, inside, settings, wire};

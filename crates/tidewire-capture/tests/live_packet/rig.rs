@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire_capture::{
-    Error, Frame,
+    Error,
     live::{
         Interface, LiveSettings, Worker,
         packet::{Filters, Plan, SteeredOut},
@@ -18,6 +18,7 @@ use tidewire_capture::{
     },
 };
 use tidewire_testing::{InTime as _, missing};
+use tidewire_wire::Frame;
 
 /// Where frames go in.
 pub const NEAR: &str = "tw0";

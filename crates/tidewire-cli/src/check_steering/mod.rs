@@ -169,8 +169,8 @@ struct Totals {
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let mut steering = Steering::new(options)?;
-    let input = |error: tidewire::CaptureError| Failure::Input(error.to_string());
-    let mut source = tidewire_capture::open(std::slice::from_ref(&options.capture)).map_err(input)?;
+    let input = |error: tidewire_files::Error| Failure::Input(error.to_string());
+    let mut source = tidewire_files::open(std::slice::from_ref(&options.capture)).map_err(input)?;
     let mut totals = Totals { workers: vec![0; options.workers as usize], ..Totals::default() };
     let mut flows = Flows::default();
     let mut damage = None;

@@ -4,7 +4,7 @@ use clap::Args;
 use tidewire::{Block, Source};
 use tidewire_gen::number::{self, Numbers};
 
-use super::sending::{count, from_capture};
+use super::sending::count;
 use crate::{
     failure::{self, Failure},
     output::{Object, Out, push_number},
@@ -35,12 +35,13 @@ pub struct Options {
 }
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
+    let input = |error: tidewire_files::Error| Failure::Input(error.to_string());
     let mut numbers = Numbers::default();
     let mut without = 0;
     for path in &options.captures {
-        let mut source = tidewire_capture::open(std::slice::from_ref(path)).map_err(from_capture)?;
+        let mut source = tidewire_files::open(std::slice::from_ref(path)).map_err(input)?;
         let mut block = Block::new();
-        while source.fill(&mut block).map_err(from_capture)? {
+        while source.fill(&mut block).map_err(input)? {
             let batch = block.batch();
             for frame in batch.frames {
                 // What was cut has lost its number.

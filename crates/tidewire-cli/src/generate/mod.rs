@@ -12,7 +12,7 @@ mod udp;
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
-pub use sending::{from_capture, on_signal, stopped};
+pub use sending::{from_live, on_signal, stopped};
 
 /// Send traffic made to order, and report what was sent
 ///

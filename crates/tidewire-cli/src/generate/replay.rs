@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use clap::Args;
 use tidewire_gen::{
     Rate,
-    traffic::{Replay, ReplaySettings},
+    traffic::{Replay, ReplayError, ReplaySettings},
 };
 
-use super::sending::{self, Sending, from_capture};
+use super::sending::{self, Sending};
 use crate::{failure::Failure, units::Size};
 
 /// Replay captures out of memory, at their own pace, faster, or at a rate
@@ -53,6 +53,14 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     settings.memory_bytes = usize::try_from(options.memory.0).unwrap_or(usize::MAX);
     settings.frame_bytes_max = options.longest as usize - 4;
     settings.numbered = options.sending.numbered();
-    let mut replay = Replay::load(settings).map_err(from_capture)?;
+    let mut replay = Replay::load(settings).map_err(refused)?;
     sending::run_at(&mut replay, &options.sending, Rate::Timed)
+}
+
+/// What is wrong with a capture, or with what is asked.
+fn refused(error: ReplayError) -> Failure {
+    match error {
+        ReplayError::File(error) => Failure::Input(error.to_string()),
+        other => Failure::Usage(other.to_string()),
+    }
 }

@@ -151,7 +151,7 @@ pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Resul
     if shown && before.0 > 0 {
         let _ = writeln!(std::io::stderr());
     }
-    let report = report.map_err(from_capture)?;
+    let report = report.map_err(from_live)?;
     let mut out = Out::stdout();
     if sending.json {
         report::push_json(out.buffer(), &report);
@@ -176,8 +176,8 @@ fn progress_line(progress: &Progress, before: &mut (u64, Duration)) -> String {
 }
 
 /// An error of the interface's, the kernel's or the caller's.
-pub fn from_capture(error: tidewire::CaptureError) -> Failure {
-    use tidewire::CaptureError as Error;
+pub fn from_live(error: tidewire_capture::Error) -> Failure {
+    use tidewire_capture::Error;
     match &error {
         Error::Setting(_) | Error::NoInterface { .. } | Error::Steering(_) => Failure::Usage(error.to_string()),
         _ => Failure::Input(error.to_string()),

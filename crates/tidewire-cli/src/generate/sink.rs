@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tidewire_gen::Sink;
 
-use super::sending::{from_capture, on_signal, stopped};
+use super::sending::{from_live, on_signal, stopped};
 use crate::{
     failure::{self, Failure},
     output::{Object, Out},
@@ -30,13 +30,13 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
     on_signal();
-    let sink = Sink::attach(&options.interface).map_err(from_capture)?;
+    let sink = Sink::attach(&options.interface).map_err(from_live)?;
     let began = Instant::now();
     let most = options.duration.map_or(Duration::MAX, |span| Duration::from_nanos(span.0));
     while !stopped() && began.elapsed() < most {
         std::thread::sleep(Duration::from_millis(20).min(most));
     }
-    let (packets, bytes) = sink.counted().map_err(from_capture)?;
+    let (packets, bytes) = sink.counted().map_err(from_live)?;
     let mut out = Out::stdout();
     if options.json {
         let mut object = Object::open(out.buffer());

@@ -5,12 +5,12 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use tidewire::CaptureError;
+use tidewire::live::LiveError;
 use tidewire_gen::net::{Layout, Named, Network};
 
 use crate::{
     failure::{self, Failure},
-    generate::from_capture,
+    generate::from_live,
     output::Out,
 };
 
@@ -128,8 +128,8 @@ impl Up {
     fn run(&self) -> Result<u8, Failure> {
         let layout = self.layout();
         if let Some(name) = &self.name {
-            let named = Named::new(name).map_err(from_capture)?;
-            let cables = named.up(&layout).map_err(from_capture)?;
+            let named = Named::new(name).map_err(from_live)?;
+            let cables = named.up(&layout).map_err(from_live)?;
             let [sender, receiver] = named.namespaces();
             let mut out = Out::stdout();
             for cable in cables {
@@ -143,7 +143,7 @@ impl Up {
         let inside = |network: &Network| self.command(network).map_err(Ended::Failure);
         let done = if self.apart { Network::apart(&layout, inside) } else { Network::inside(&layout, inside) };
         done.map(status).map_err(|ended| match ended {
-            Ended::Network(error) => from_capture(error),
+            Ended::Network(error) => from_live(error),
             Ended::Failure(failure) => failure,
         })
     }
@@ -163,12 +163,12 @@ impl Up {
 
 /// Why there is no status.
 enum Ended {
-    Network(CaptureError),
+    Network(LiveError),
     Failure(Failure),
 }
 
-impl From<CaptureError> for Ended {
-    fn from(error: CaptureError) -> Self {
+impl From<LiveError> for Ended {
+    fn from(error: LiveError) -> Self {
         Self::Network(error)
     }
 }
@@ -182,8 +182,8 @@ fn status(status: ExitStatus) -> u8 {
 impl Down {
     fn run(&self) -> Result<u8, Failure> {
         let networks = if self.all { Named::all() } else { self.names.iter().map(|name| Named::new(name)).collect() };
-        for network in networks.map_err(from_capture)? {
-            if !network.down().map_err(from_capture)? {
+        for network in networks.map_err(from_live)? {
+            if !network.down().map_err(from_live)? {
                 let name = network.name();
                 return Err(Failure::Usage(format!("there is no network {name}; see 'tidewire lab net list'")));
             }
@@ -194,7 +194,7 @@ impl Down {
 
 fn list() -> Result<u8, Failure> {
     let mut out = Out::stdout();
-    for network in Named::all().map_err(from_capture)? {
+    for network in Named::all().map_err(from_live)? {
         out.line(network.name())?;
     }
     out.flush()?;

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use tidewire::{
-    CaptureError, Ledger,
+    Ledger,
     legible::legible,
     live::{
-        Change, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport, KernelCounters, LiveReport, RingCounts,
-        WorkerReport,
+        Change, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport, KernelCounters, LiveError, LiveReport,
+        RingCounts, WorkerReport,
     },
 };
 
@@ -50,8 +50,8 @@ fn say_change(name: &str, change: &Change) {
 
 /// Says what went wrong without ending the capture. That an interface is down or gone every ring of every worker finds out
 /// for itself; it is told as what became of the interface.
-pub fn say_trouble(error: &CaptureError) {
-    let is_told = matches!(error, CaptureError::Interface { what, .. } if what.starts_with("the interface is "));
+pub fn say_trouble(error: &LiveError) {
+    let is_told = matches!(error, LiveError::Interface { what, .. } if what.starts_with("the interface is "));
     if !is_told {
         failure::say(error);
     }

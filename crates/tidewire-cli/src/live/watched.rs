@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, path::PathBuf, rc::Rc, sync::atomic::Ordering};
 
-use tidewire::{Capture, CaptureError, Handler, Outcome, Stop, live::LiveReport};
+use tidewire::{
+    Capture, Handler, Outcome, Stop,
+    live::{LiveError, LiveReport},
+};
 
 use super::{Live, report};
 use crate::{
@@ -66,7 +69,7 @@ pub fn watched<'a>(
             confinement.confine()?.missing.iter().for_each(failure::say);
         }
         begin(stop, metrics.borrow_mut().as_mut(), live.quiet)
-            .map_err(|failure| CaptureError::Setting(failure.to_string()))
+            .map_err(|failure| LiveError::Setting(failure.to_string()))
     });
     let capture = capture.on_trouble(report::say_trouble).on_event(report::say_event);
     Ok(capture.on_report(move |report| {

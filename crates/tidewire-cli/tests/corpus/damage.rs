@@ -8,7 +8,7 @@ use std::{
 use tidewire::{
     Batch, Block, Chunk, Config, Datagram, EndReason, Engine, Frame, Gap, Handler, Share, Source, Stream, StreamPacket,
 };
-use tidewire_capture::Reader;
+use tidewire_files::Reader;
 
 /// Every so many captures of the corpus are damaged.
 const STEP: usize = 7;

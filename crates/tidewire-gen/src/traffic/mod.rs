@@ -12,7 +12,7 @@ pub use flows::{Class, FlowKind, Flows, Order};
 pub use fragments::{FragmentOrder, FragmentSettings, Fragments};
 pub use headers::Link;
 pub(crate) use pattern::PATTERN;
-pub use replay::{Replay, ReplaySettings};
+pub use replay::{Replay, ReplayError, ReplaySettings};
 pub use tcp::{CONCURRENT_MAX, Connections, TcpSettings};
 
 /// Addresses of the two ends: the frames' own, of nobody.

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
-use tidewire_capture::{Block, Error, LinkType, Source, open};
+use tidewire_files::{Block, Source, open};
+use tidewire_wire::LinkType;
 
 use super::{
     MACS, Made, Traffic,
@@ -8,6 +9,39 @@ use super::{
     tcp::padded,
 };
 use crate::{number::TRAILER_BYTES, size::FRAME_BYTES_MAX};
+
+/// Why captures cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// One cannot be read.
+    #[error(transparent)]
+    File(#[from] tidewire_files::Error),
+    /// A speed that is no number above 0.
+    #[error("{speed} times as fast: give a number above 0")]
+    Speed {
+        /// What was given.
+        speed: f64,
+    },
+    /// No frame is left.
+    #[error("there is nothing to replay: {too_long} frames were too long, {no_ethernet} are not of Ethernet")]
+    Nothing {
+        /// Frames that are longer than those on the cable may be.
+        too_long: u64,
+        /// Frames of other link types.
+        no_ethernet: u64,
+    },
+    /// The frames do not fit into the memory that they may have.
+    #[error(
+        "the capture needs more than the {bytes} bytes of memory it may have; {frames} frames fit: allow more, or cut it"
+    )]
+    Memory {
+        /// [`ReplaySettings::memory_bytes`]
+        bytes: usize,
+        /// Frames that fit.
+        frames: usize,
+    },
+}
 
 /// How a capture is replayed.
 #[derive(Clone, Debug)]
@@ -73,9 +107,9 @@ impl Replay {
     ///
     /// # Errors
     /// They cannot be read, hold nothing to send, or need more memory than they may have.
-    pub fn load(settings: ReplaySettings) -> Result<Self, Error> {
+    pub fn load(settings: ReplaySettings) -> Result<Self, ReplayError> {
         if !(settings.speed > 0.0 && settings.speed.is_finite()) {
-            return Err(Error::Setting(format!("{} times as fast: give a number above 0", settings.speed)));
+            return Err(ReplayError::Speed { speed: settings.speed });
         }
         let mut replay = Self {
             memory: Vec::new(),
@@ -99,10 +133,7 @@ impl Replay {
             }
         }
         let Some(last) = replay.frames.last() else {
-            return Err(Error::Setting(format!(
-                "there is nothing to replay: {} frames were too long, {} are not of Ethernet",
-                replay.too_long, replay.no_ethernet
-            )));
+            return Err(ReplayError::Nothing { too_long: replay.too_long, no_ethernet: replay.no_ethernet });
         };
         // A loop ends as long after its last frame as frames are apart on average.
         replay.span_ns = last.time_ns + (last.time_ns / replay.frames.len() as u64).max(1);
@@ -113,7 +144,7 @@ impl Replay {
         if self.settings.numbered { TRAILER_BYTES } else { 0 }
     }
 
-    fn keep(&mut self, frame: &tidewire_capture::Frame, bytes: &[u8], time_ns: u64) -> Result<(), Error> {
+    fn keep(&mut self, frame: &tidewire_wire::Frame, bytes: &[u8], time_ns: u64) -> Result<(), ReplayError> {
         let header = match frame.link {
             LinkType::ETHERNET => None,
             // Plain IP gets a header.
@@ -134,11 +165,7 @@ impl Replay {
             return Ok(());
         }
         if self.memory.len() + wire_bytes + self.frames.len() * size_of::<Kept>() > self.settings.memory_bytes {
-            return Err(Error::Setting(format!(
-                "the capture needs more than the {} bytes of memory it may have; {} frames fit: allow more, or cut it",
-                self.settings.memory_bytes,
-                self.frames.len()
-            )));
+            return Err(ReplayError::Memory { bytes: self.settings.memory_bytes, frames: self.frames.len() });
         }
         self.cut += u64::from(frame.captured_bytes < frame.wire_bytes);
         let at = self.memory.len();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tidewire::LinkType;
-use tidewire_capture::{Block, Reader, Source};
+use tidewire_files::{Block, Reader, Source};
 
 use crate::{
     generate::{Worst, concurrent, impair, worst},

@@ -5,8 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tidewire_capture::{Block, LinkType, Source};
 use tidewire_core::Frame;
+use tidewire_files::{Block, Source};
+use tidewire_wire::LinkType;
 
 use super::traffic::Trace;
 use crate::random::Random;
@@ -43,7 +44,7 @@ pub fn mix(folder: &Path, copies: u32) -> Result<(Trace, usize), String> {
     let (mut trace, mut random, mut count) = (Trace::default(), Random::new(1), 0);
     let mut block = Block::new();
     for path in &paths {
-        let Ok(mut source) = tidewire_capture::open(std::slice::from_ref(path)) else { continue };
+        let Ok(mut source) = tidewire_files::open(std::slice::from_ref(path)) else { continue };
         let (first, mut last_ns, mut at_ns) = (trace.frames.len(), None, 0);
         // What is damaged is taken as far as it goes.
         while trace.frames.len() - first < PACKETS_MAX && source.fill(&mut block).unwrap_or(false) {

@@ -2,8 +2,9 @@
 
 use std::{io, path::Path};
 
-use tidewire_capture::{Block, Error, LinkType, Source};
 use tidewire_core::{ChecksumStatus, Frame};
+use tidewire_files::{Block, Error, Source};
+use tidewire_wire::LinkType;
 
 use crate::{
     pcapfile::Writer,
@@ -167,7 +168,7 @@ impl Trace {
     /// What the reader says.
     pub fn read(path: &Path) -> Result<Self, Error> {
         const BYTES_MAX: usize = 3 << 30;
-        let mut source = tidewire_capture::open(&[path.to_owned()])?;
+        let mut source = tidewire_files::open(&[path.to_owned()])?;
         let (mut trace, mut block) = (Self::default(), Block::new());
         while trace.memory.len() < BYTES_MAX && source.fill(&mut block)? {
             let batch = block.batch();

@@ -23,6 +23,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-core", 1),
     ("tidewire-steer", 1),
     ("tidewire-filter", 1),
+    ("tidewire-files", 1),
     ("tidewire-locality", 1),
     ("tidewire-capture", 2),
     ("tidewire-gen", 3),

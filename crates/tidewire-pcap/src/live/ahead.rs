@@ -16,8 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::Frame;
 use tidewire_locality::{Settings, Sorter};
+use tidewire_wire::Frame;
 
 use super::{Packet, Rings, fill::DOWN_WAIT};
 use crate::{

@@ -9,7 +9,7 @@ use std::{
 };
 
 use libc::timeval;
-use tidewire_capture::LinkType;
+use tidewire_wire::LinkType;
 
 use super::{Live, fill::SILENT_WAIT};
 use crate::{

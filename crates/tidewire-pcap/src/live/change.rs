@@ -8,9 +8,10 @@ use std::{
 };
 
 use tidewire_capture::{
-    ClassicInstruction, Error, Memory,
+    ClassicInstruction, Error,
     live::{Change, Interface, TrafficDirection},
 };
+use tidewire_wire::Memory;
 
 use super::{Live, Packet, Rings, order::Order};
 use crate::{abi::types::BpfInstruction, handle::Handle, system::system};

@@ -4,8 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use tidewire_capture::{Batch, live::Worker};
+use tidewire_capture::live::Worker;
 use tidewire_locality::{Adaptive, Settings, Sorter};
+use tidewire_wire::Batch;
 
 use super::order::Order;
 

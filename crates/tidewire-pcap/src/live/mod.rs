@@ -84,7 +84,7 @@ struct Settings {
     is_silent: bool,
     /// Members of the handle's groups, where that is known.
     members: Option<u32>,
-    /// Devices, in the order of their numbers in [`tidewire_capture::Frame::interface`].
+    /// Devices, in the order of their numbers in [`tidewire_wire::Frame::interface`].
     devices: Vec<Interface>,
 }
 

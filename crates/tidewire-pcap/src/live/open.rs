@@ -12,9 +12,10 @@ use std::{
 
 use libc::timeval;
 use tidewire_capture::{
-    Error, LinkType,
+    Error,
     live::{self, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing, Stamp},
 };
+use tidewire_wire::LinkType;
 
 use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, sender::Sender, shadow::Shadow, told};
 use crate::{

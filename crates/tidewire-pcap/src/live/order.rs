@@ -1,6 +1,6 @@
 //! In which order a batch is delivered, and how far that went.
 
-use tidewire_capture::Frame;
+use tidewire_wire::Frame;
 
 /// What is delivered of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

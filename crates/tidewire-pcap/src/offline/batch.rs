@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 
 use libc::timeval;
-use tidewire_capture::{ChecksumStatus, Frame, LinkType};
 use tidewire_locality::{Sorter, prefetch};
+use tidewire_wire::{ChecksumStatus, Frame, LinkType};
 
 use crate::abi::types::PacketHeader;
 
@@ -70,7 +70,7 @@ impl Batch {
 
     /// Puts the packets in order.
     pub fn sort(&mut self, sorter: &mut Sorter) {
-        sorter.order(&tidewire_capture::Batch { memory: (&self.memory).into(), frames: &self.frames }, &mut self.order);
+        sorter.order(&tidewire_wire::Batch { memory: (&self.memory).into(), frames: &self.frames }, &mut self.order);
     }
 
     /// Whether it was sorted.

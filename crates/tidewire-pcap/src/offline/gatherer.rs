@@ -9,8 +9,8 @@ use std::{
     thread::JoinHandle,
 };
 
-use tidewire_capture::LinkType;
 use tidewire_locality::{Settings, Sorter};
+use tidewire_wire::LinkType;
 
 use super::batch::{Batch, Ending};
 use crate::{

@@ -9,7 +9,8 @@ use std::{
     time::Duration,
 };
 
-use tidewire_capture::{Block, open, sys::net::PacketSocket};
+use tidewire_capture::sys::net::PacketSocket;
+use tidewire_files::{Block, open};
 use tidewire_gen::{
     Sizes,
     traffic::{Connections, Flows, TcpSettings, Traffic},

@@ -1,7 +1,7 @@
 use std::io::Cursor;
 
-use tidewire_capture::Reader;
 use tidewire_core::wire::LinkType;
+use tidewire_files::Reader;
 use tidewire_filter::Filter;
 
 use super::*;

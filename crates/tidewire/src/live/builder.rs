@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidewire_capture::{
-    Error as CaptureError,
+    Error as LiveError,
     live::{self, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, kernel::Shed},
 };
 use tidewire_core::{Config, Handler};
@@ -61,7 +61,7 @@ impl<'a> Capture<'a> {
     /// Called when every ring of a live capture is open, before a worker begins: with the interfaces, and how their frames
     /// are got. An error ends the run there. The place to give up privileges.
     #[must_use]
-    pub fn before_start(mut self, call: impl FnOnce(&[InterfaceReport]) -> Result<(), CaptureError> + 'a) -> Self {
+    pub fn before_start(mut self, call: impl FnOnce(&[InterfaceReport]) -> Result<(), LiveError> + 'a) -> Self {
         self.beside.before_start = Some(Box::new(call));
         self
     }
@@ -83,7 +83,7 @@ impl<'a> Capture<'a> {
 
     /// Called with what goes wrong with an interface without ending a live capture: it is down, or gone.
     #[must_use]
-    pub fn on_trouble(mut self, call: impl FnMut(&CaptureError) + 'a) -> Self {
+    pub fn on_trouble(mut self, call: impl FnMut(&LiveError) + 'a) -> Self {
         self.beside.on_trouble = Some(Box::new(call));
         self
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tidewire_capture::{
-    Error as CaptureError,
+    Error as LiveError,
     live::{InterfaceEvent, InterfaceReport, Live, Monitor, TICK, Worker as Rings},
     sys::wait,
 };
@@ -28,13 +28,13 @@ const REPORT: Duration = Duration::from_millis(200);
 /// What is called with reports.
 pub(crate) type OnReport<'a> = Option<Box<dyn FnMut(&LiveReport) + 'a>>;
 /// What is called with what went wrong with an interface and did not end the run.
-pub(crate) type OnTrouble<'a> = Option<Box<dyn FnMut(&CaptureError) + 'a>>;
+pub(crate) type OnTrouble<'a> = Option<Box<dyn FnMut(&LiveError) + 'a>>;
 
 /// What is called with what became of an interface.
 pub(crate) type OnEvent<'a> = Option<Box<dyn FnMut(&InterfaceEvent) + 'a>>;
 
 /// What is called when everything is open and nothing has begun.
-pub(crate) type BeforeStart<'a> = Option<Box<dyn FnOnce(&[InterfaceReport]) -> Result<(), CaptureError> + 'a>>;
+pub(crate) type BeforeStart<'a> = Option<Box<dyn FnOnce(&[InterfaceReport]) -> Result<(), LiveError> + 'a>>;
 
 /// What goes on beside the workers: reports, troubles, the wish to stop.
 #[derive(Default)]

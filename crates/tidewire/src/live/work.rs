@@ -9,7 +9,7 @@ use std::{
 };
 
 use tidewire_capture::{
-    Error as CaptureError,
+    Error as LiveError,
     live::{TICK, Worker as Rings},
 };
 use tidewire_core::{Batch, Engine, Handler, Ledger};
@@ -75,7 +75,7 @@ impl<H: Handler> Consume for Engine<H> {
 pub(crate) struct Shared {
     /// By worker.
     pub told: Vec<Mutex<WorkerReport>>,
-    pub troubles: Mutex<Vec<CaptureError>>,
+    pub troubles: Mutex<Vec<LiveError>>,
     pub stop: AtomicBool,
     /// Frames that may still be taken in; unlimited where it is `u64::MAX`.
     pub left: AtomicU64,

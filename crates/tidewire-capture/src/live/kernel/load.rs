@@ -17,12 +17,13 @@ use super::{
     table::Table,
 };
 use crate::{
-    Error, FilterEnding,
+    Error,
     sys::{
         bpf::{Map, Program, possible_cpus},
         mapped::Mapped,
     },
 };
+use tidewire_filter::FilterEnding;
 
 /// Engines that publish a level.
 const LEVELS: usize = 256;

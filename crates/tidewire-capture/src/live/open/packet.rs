@@ -6,7 +6,7 @@ use tidewire_wire::LinkType;
 
 use super::{Opening, kernel_settings, put_filter};
 use crate::{
-    Error, FilterHook,
+    Error,
     live::{
         Interface, Live, LiveSettings, Role,
         kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
@@ -16,6 +16,7 @@ use crate::{
     },
     sys::bpf::{Link, XdpMode},
 };
+use tidewire_filter::FilterHook;
 
 pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &str) -> Result<Live, Error> {
     let plans = plans(settings, interfaces.len())?;

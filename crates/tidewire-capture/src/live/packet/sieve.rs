@@ -9,7 +9,7 @@ use tidewire_wire::LinkType;
 
 use super::{plan::SocketFilter, tagged::restored};
 use crate::{
-    ClassicInstruction, Error, FilterEnding, FilterHook,
+    ClassicInstruction, Error,
     filter::load_program,
     live::TrafficDirection,
     sys::{
@@ -17,6 +17,7 @@ use crate::{
         packet::{Attach, RingSocket},
     },
 };
+use tidewire_filter::{FilterEnding, FilterHook};
 
 /// Snap lengths from here on cut nothing: no frame is longer.
 const SNAP_WHOLE: u32 = 262_144;

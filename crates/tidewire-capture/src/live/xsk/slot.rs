@@ -4,13 +4,14 @@ use std::{
 };
 
 use crate::{
-    ClassicInstruction, Error, FilterHook,
+    ClassicInstruction, Error,
     live::{
         kernel::{Jump, Kernel},
         wanted::Wanted,
     },
     sys::bpf,
 };
+use tidewire_filter::FilterHook;
 
 /// `XDP_DROP`
 const DROP: u32 = 1;

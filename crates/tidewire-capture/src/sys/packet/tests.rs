@@ -13,13 +13,13 @@ use std::{
 use tidewire_testing::InTime as _;
 
 use crate::{
-    LinkType,
     live::{
         Interface, LiveSettings, Ring, Worker,
         packet::{Filters, Plan},
     },
     sys::{arena::Arena, net::own_namespace},
 };
+use tidewire_wire::LinkType;
 
 const NAME: &str = "tun0";
 /// `TUNSETIFF`, `IFF_TUN | IFF_NO_PI` (include/uapi/linux/if_tun.h)

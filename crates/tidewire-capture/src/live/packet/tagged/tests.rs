@@ -1,9 +1,11 @@
 //! Moved programs over frames without their tag against the originals over whole frames.
 
 use super::{TAG, TAG_PRESENT, TPID, code, restored};
-use crate::{ClassicInstruction, Filter, LinkType};
+use crate::ClassicInstruction;
+use tidewire_filter::Filter;
 use tidewire_filter::Program;
 use tidewire_testing::filters::{EXPRESSIONS, Numbers, random_packet};
+use tidewire_wire::LinkType;
 
 /// The program with the kernel's answers about one frame put in: our machine knows none of its extensions.
 fn answered(program: &[ClassicInstruction], tag: Option<[u8; 4]>) -> Program {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Compress, FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, zstd};
-use tidewire_capture::{Error, Reader};
+use tidewire_files::{Error, Reader};
 
 fn packets(count: u64) -> Vec<Packet> {
     let mut numbers = Numbers(7);

@@ -3,7 +3,7 @@
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
-use tidewire_capture::{Block, open};
+use tidewire_files::{Block, open};
 use tidewire_filter::Filter;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {

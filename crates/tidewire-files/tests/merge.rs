@@ -4,7 +4,7 @@ mod common;
 
 use common::{FORMS, Numbers, Order, Packet, drain, gzip, pcap, zstd};
 use std::path::PathBuf;
-use tidewire_capture::{Error, Merge};
+use tidewire_files::{Error, Merge};
 
 /// A packet whose bytes name its file and its place there.
 fn packet(file: usize, place: usize, micros: u64) -> Packet {
@@ -140,7 +140,7 @@ fn what_the_caller_got_wrong_is_told_at_once() {
 
 #[test]
 fn progress_ends_at_the_sizes_of_the_files() {
-    use tidewire_capture::{Block, Source};
+    use tidewire_files::{Block, Source};
     for files_count in [3, 300] {
         let mut folder = Folder::new();
         for file in 0..files_count {

@@ -10,7 +10,9 @@ use std::{
     io::Cursor,
     path::{Path, PathBuf},
 };
-use tidewire_capture::{Filter, LinkType, Reader};
+use tidewire_files::Reader;
+use tidewire_filter::Filter;
+use tidewire_wire::LinkType;
 
 fn corpus() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");

@@ -5,7 +5,7 @@ mod common;
 use common::{Compress, FORMS, Form, Order, Packet, Pcapng, drain, gzip, lz4, pcap, read, read_stream, snoop, zstd};
 use proptest::prelude::*;
 use std::io::{Cursor, Read};
-use tidewire_capture::Reader;
+use tidewire_files::Reader;
 
 const ORDERS: [Order; 2] = [Order { big_endian: false }, Order { big_endian: true }];
 

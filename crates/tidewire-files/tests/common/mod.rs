@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::io::{Cursor, Read, Write};
-use tidewire_capture::{Block, Error, Frame, Reader, Source};
+use tidewire_files::{Block, Error, Reader, Source};
+use tidewire_wire::Frame;
 
 /// A packet to be written, or one that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

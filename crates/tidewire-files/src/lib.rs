@@ -1,0 +1,46 @@
+//! Capture files: formats, compression, merging.
+//!
+//! A [`Source`] fills [`Block`]s, each a piece of memory and the frames in it. [`Reader`] is one file, pipe or
+//! stream of bytes, [`Merge`] any number of them in order of time; [`open`] chooses among them.
+//!
+//! ```no_run
+//! use tidewire_files::{Block, Source};
+//! let mut source = tidewire_files::open(&["capture.pcap.zst".into()])?;
+//! let mut block = Block::new();
+//! while source.fill(&mut block)? {
+//!     for frame in block.batch().frames {
+//!         println!("{} at {} ns: {} bytes", frame.number, frame.timestamp_ns, frame.wire_bytes);
+//!     }
+//! }
+//! # Ok::<(), tidewire_files::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod block;
+mod error;
+mod input;
+mod limits;
+mod merge;
+mod pcap;
+mod pcapng;
+mod reader;
+mod snoop;
+mod walk;
+
+pub use block::{Block, Source};
+pub use error::{Damage, Error};
+pub use merge::Merge;
+pub use reader::Reader;
+
+use std::path::PathBuf;
+
+/// Opens captures: one as it is, several merged by time. `-` is standard input.
+///
+/// # Errors
+/// See [`Reader::open`] and [`Merge::open`].
+pub fn open(paths: &[PathBuf]) -> Result<Box<dyn Source>, Error> {
+    match paths {
+        [path] => Ok(Box::new(Reader::open(path)?)),
+        paths => Ok(Box::new(Merge::open(paths)?)),
+    }
+}
