@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /* What user space and the programs share: settings, counters, slots of the flow tables. The other side of it is
- * crates/tidewire-capture/src/live/kernel/layout.rs. */
+ * crates/tidewire-live/src/kernel/layout.rs. */
 #ifndef TIDEWIRE_LAYOUT_H
 #define TIDEWIRE_LAYOUT_H
 

@@ -9,7 +9,7 @@ if ! unshare -n true 2>/dev/null; then
   [ "${REQUIRE:-}" != 1 ] || exit 1
 fi
 tests() { scripts/view.sh build test live programs -- cargo test --locked --profile quick "$@"; }
-tests -p tidewire-capture --lib --test 'live*'
+tests -p tidewire-live --lib --test 'live*'
 tests -p tidewire --test 'live*'
 tests -p tidewire-gen
 tests -p tidewire-lab --test 'kernel*' --test 'live*' --test applications \

@@ -34,7 +34,7 @@ for part in "${parts[@]}"; do
       nightly Miri miri rust-src
       echo "sanitize: Miri: memory of rings, headers, prefetches (no sockets, no programs in the kernel, no C libraries)"
       export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-permissive-provenance"
-      cargo +nightly miri test --locked --target-dir target/miri -p tidewire-capture --lib -- sys::packet::blocks sys::arena
+      cargo +nightly miri test --locked --target-dir target/miri -p tidewire-live --lib -- sys::packet::blocks sys::arena
       cargo +nightly miri test --locked --target-dir target/miri -p tidewire-core --test frames -- a_datagram an_aggregate cut_headers
       ;;
     tsan)
@@ -44,7 +44,7 @@ for part in "${parts[@]}"; do
       nightly ThreadSanitizer rust-src
       echo "sanitize: ThreadSanitizer: tables shared with programs in the kernel, counters of tidewire run, workers"
       export RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR=target/tsan
-      cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire-capture --lib -- \
+      cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire-live --lib -- \
         kernel sys::board sys::mapped xsk
       cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire --test runs
       ;;

@@ -1,4 +1,4 @@
-//! The parts of `tidewire-capture` that share memory with the kernel, over loom's atomics: the same source, in every order in
+//! The parts of `tidewire-live` that share memory with the kernel, over loom's atomics: the same source, in every order in
 //! which two or three threads can take their steps, and with every value that the memory model lets them see.
 #![allow(dead_code, reason = "each part is whole, and the models use some of it")]
 
@@ -7,7 +7,7 @@ pub mod xsk {
     mod atomic {
         pub(super) use loom::sync::atomic::{AtomicU32, Ordering};
     }
-    #[path = "../../../crates/tidewire-capture/src/sys/xsk/cursor.rs"]
+    #[path = "../../../crates/tidewire-live/src/sys/xsk/cursor.rs"]
     pub(crate) mod cursor;
 
     #[cfg(test)]
@@ -23,9 +23,9 @@ pub mod kernel {
             loom::thread::yield_now();
         }
     }
-    #[path = "../../../crates/tidewire-capture/src/live/kernel/entry.rs"]
+    #[path = "../../../crates/tidewire-live/src/kernel/entry.rs"]
     pub(crate) mod entry;
-    #[path = "../../../crates/tidewire-capture/src/live/kernel/layout.rs"]
+    #[path = "../../../crates/tidewire-live/src/kernel/layout.rs"]
     pub(crate) mod layout;
 
     #[cfg(test)]

@@ -7,14 +7,12 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use tidewire::legible::legible;
-use tidewire_capture::{
-    live::{
-        Interface, InterfaceCounts,
-        split::{Split, SplitCounts, SplitSettings},
-    },
+use tidewire_gen::net::has_address;
+use tidewire_live::{
+    Interface, InterfaceCounts,
+    split::{Split, SplitCounts, SplitSettings},
     sys::bpf::XdpMode,
 };
-use tidewire_gen::net::has_address;
 use tidewire_steer::{Compiled, Fragments, Program, Settings};
 
 use crate::{

@@ -1,5 +1,5 @@
 //! Reads captures, merged where there are several, and does nothing else: what reading costs, and a filter.
-//! `cargo run --release -p tidewire-capture --example walk -- [-f EXPRESSION] FILE...`
+//! `cargo run --release -p tidewire-live --example walk -- [-f EXPRESSION] FILE...`
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 

@@ -4,13 +4,13 @@
 mod common;
 
 use common::{arrived, inside, made, send};
-use tidewire_capture::sys::net::PacketSocket;
 use tidewire_gen::{
     Ended, Plan, Rate, Sender, Sink,
     net::Layout,
     number::{self, Numbers},
     traffic::{Class, Flows, Order, Traffic},
 };
+use tidewire_live::sys::net::PacketSocket;
 
 fn variants() -> Vec<(&'static str, Flows)> {
     let udp = |flows: u64, sizes: &str| Flows::udp(flows, sizes.parse().unwrap()).unwrap();

@@ -5,12 +5,12 @@ mod common;
 
 use common::{arrived, engine, inside, made, send};
 use tidewire::{Fate, Handler};
-use tidewire_capture::sys::net::PacketSocket;
 use tidewire_gen::{
     Plan, Rate, Sender,
     net::Layout,
     traffic::{FragmentOrder, FragmentSettings, Fragments, Link, Traffic},
 };
+use tidewire_live::sys::net::PacketSocket;
 
 /// Takes everything and keeps nothing.
 struct Nobody;

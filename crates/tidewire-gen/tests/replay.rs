@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use common::{arrived, capture, engine, inside, made, send};
 use tidewire::{EndReason, Handler, Stream};
-use tidewire_capture::sys::net::PacketSocket;
 use tidewire_gen::{
     Ended, Plan, Rate, Sender,
     net::Layout,
     traffic::{Connections, Replay, ReplaySettings, TcpSettings, Traffic},
 };
+use tidewire_live::sys::net::PacketSocket;
 
 /// Counts streams by how they ended.
 #[derive(Default)]

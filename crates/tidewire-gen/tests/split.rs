@@ -12,15 +12,15 @@ use std::{
 };
 
 use common::{arrived, inside, made, send};
-use tidewire_capture::{
-    live::split::{Split, SplitSettings},
-    sys::{bpf::XdpMode, net::PacketSocket},
-};
 use tidewire_gen::{
     Plan, Rate,
     net::Layout,
     number,
     traffic::{Connections, FragmentSettings, Fragments, Link, Order, Replay, ReplaySettings, TcpSettings, Traffic},
+};
+use tidewire_live::{
+    split::{Split, SplitSettings},
+    sys::{bpf::XdpMode, net::PacketSocket},
 };
 use tidewire_steer::{Compiled, Packet, Program, Settings, State};
 use tidewire_testing::InTime as _;

@@ -8,12 +8,12 @@ use std::net::IpAddr;
 
 use common::{arrived, engine, inside, made, send};
 use tidewire::{Chunk, EndReason, Fate, Handler, Stream};
-use tidewire_capture::sys::net::PacketSocket;
 use tidewire_gen::{
     Plan, Rate, Sender,
     net::Layout,
     traffic::{Class, Connections, Link, Order, TcpSettings, Traffic},
 };
+use tidewire_live::sys::net::PacketSocket;
 
 /// Checks what streams carry, and how they end.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Plain pcap files, microseconds, little-endian: what the generators write and `impair` reads.
 //!
-//! The product's own readers are in `tidewire-capture`; these few lines keep the traffic independent of them.
+//! The product's own readers are in `tidewire-live`; these few lines keep the traffic independent of them.
 
 use std::{
     fs::File,

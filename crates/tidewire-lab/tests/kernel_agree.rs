@@ -15,7 +15,6 @@ use std::{
 
 use common::{Random, packets, packets::sound};
 use kernel::{Flow, Loaded, allowed, small};
-use tidewire_capture::live::kernel::KernelSettings;
 use tidewire_core::{
     Counted,
     Direction::ClientToServer,
@@ -23,6 +22,7 @@ use tidewire_core::{
     wire::{self, Kind, TcpHeader, TunnelKind, flag},
 };
 use tidewire_files::Block;
+use tidewire_live::kernel::KernelSettings;
 use tidewire_wire::LinkType;
 
 /// Longer frames do not fit a test run's page.

@@ -5,12 +5,12 @@
 mod kernel;
 
 use kernel::{Flow, Loaded, allowed, small};
-use tidewire_capture::live::kernel::KernelSettings;
 use tidewire_core::{
     Direction::{ClientToServer, ServerToClient},
     Shunt,
 };
 use tidewire_lab::craft::{ACK, FIN, PSH, RST, SYN};
+use tidewire_live::kernel::KernelSettings;
 
 #[test]
 fn after_the_verdict_packets_are_counted_and_dropped() {
@@ -40,7 +40,7 @@ fn after_the_verdict_packets_are_counted_and_dropped() {
             assert_eq!(counted.payload_bytes, 15);
             assert_eq!(counted.tcp_flags, ACK | PSH);
             assert_eq!(counted.end, Some(1017));
-            let now = tidewire_capture::sys::wait::now_ns();
+            let now = tidewire_live::sys::wait::now_ns();
             assert!((now - 1_000_000_000..now).contains(&counted.last_ns), "{counted:?} at {now}");
             assert_eq!(shunt.counted(&flow.key(), ServerToClient), None, "the other direction is not cut");
 

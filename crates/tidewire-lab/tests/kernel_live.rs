@@ -14,15 +14,15 @@ use std::{
 };
 
 use kernel::{Flow, Loaded, allowed, small};
-use tidewire_capture::{
-    live::kernel::{Jump, KernelSettings, KernelSocketFilter, KernelXdp},
+use tidewire_core::{Direction::ClientToServer, Shunt};
+use tidewire_lab::oracle::network::missing;
+use tidewire_live::{
+    kernel::{Jump, KernelSettings, KernelSocketFilter, KernelXdp},
     sys::{
         bpf::{Load, Program, SOCKET_FILTER, XDP, XdpMode},
         net::{PacketSocket, own_namespace},
     },
 };
-use tidewire_core::{Direction::ClientToServer, Shunt};
-use tidewire_lab::oracle::network::missing;
 use tidewire_testing::{Ends as _, InTime as _, Lines};
 
 /// The child of the test about killing attaches, and waits to be killed.

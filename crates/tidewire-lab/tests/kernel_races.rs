@@ -12,8 +12,8 @@ use std::{
 };
 
 use kernel::{Flow, Loaded, allowed, small};
-use tidewire_capture::live::kernel::KernelSettings;
 use tidewire_core::{Direction::ClientToServer, Shunt};
+use tidewire_live::kernel::KernelSettings;
 
 /// Packets of one system call: they follow each other as fast as can be.
 const REPEATED: u32 = 2000;

@@ -5,9 +5,9 @@
 mod kernel;
 
 use kernel::{Flow, Loaded, allowed, small};
-use tidewire_capture::live::kernel::{KernelSettings, Shed};
 use tidewire_core::{Direction::ClientToServer, Shunt};
 use tidewire_lab::craft::{ACK, FIN, SYN};
+use tidewire_live::kernel::{KernelSettings, Shed};
 
 fn settings(shed: Shed) -> KernelSettings {
     KernelSettings { shed: Some(shed), ..small() }

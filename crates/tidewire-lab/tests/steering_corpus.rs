@@ -16,8 +16,8 @@ use std::{
 };
 
 use common::{machine::Machine, packets::Made};
-use tidewire_capture::sys::bpf::{ARRAY, Map, Program as Loaded, SOCKET_FILTER, XDP};
 use tidewire_files::Block;
+use tidewire_live::sys::bpf::{ARRAY, Map, Program as Loaded, SOCKET_FILTER, XDP};
 use tidewire_steer::{
     Compiled, Packet, Program, STATE_BYTES, Settings, State,
     bpf::{Hook, Output},

@@ -10,11 +10,11 @@ mod common;
 use std::{io, os::fd::AsFd as _, sync::atomic::Ordering};
 
 use common::{Random, packets, packets::frame, programs};
-use tidewire_capture::sys::{
+use tidewire_core::wire::LinkType;
+use tidewire_live::sys::{
     bpf::{ARRAY, LRU_HASH, Map, PROGRAM_ARRAY, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP},
     mapped::Mapped,
 };
-use tidewire_core::wire::LinkType;
 use tidewire_steer::{
     Compiled, DATAGRAMS_MAX, Fragments, Packet, Program, STATE_BYTES, Settings, State, Target,
     bpf::{Code, Copy, DROPPED_BYTES, Ending, Hook, MapUse, Output, dropped},

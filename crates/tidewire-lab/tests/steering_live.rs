@@ -8,12 +8,12 @@ mod common;
 use std::{process::Command, thread};
 
 use common::{Random, packets, packets::frame};
-use tidewire_capture::sys::{
+use tidewire_core::wire::LinkType;
+use tidewire_lab::oracle::network::missing;
+use tidewire_live::sys::{
     bpf::{ARRAY, Map, Program as Loaded, SOCKET_FILTER},
     net::{PacketSocket, own_namespace},
 };
-use tidewire_core::wire::LinkType;
-use tidewire_lab::oracle::network::missing;
 use tidewire_steer::{
     Compiled, Packet, Program, STATE_BYTES, Settings, State,
     bpf::{Copy, Hook, Output},

@@ -8,7 +8,7 @@ use std::{
     os::fd::RawFd,
 };
 
-use tidewire_capture::{ClassicInstruction, live::FanoutMode};
+use tidewire_live::{ClassicInstruction, FanoutMode};
 
 use crate::{
     abi::types::{ERROR_BYTES, Pcap, status},

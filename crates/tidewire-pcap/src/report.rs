@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use tidewire_capture::sys::board::{Board, Count, Slot};
+use tidewire_live::sys::board::{Board, Count, Slot};
 
 use crate::config::Instance;
 

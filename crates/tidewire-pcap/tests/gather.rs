@@ -13,7 +13,7 @@ use std::{
 };
 
 use common::library;
-use tidewire_capture::sys::net::own_namespace;
+use tidewire_live::sys::net::own_namespace;
 use tidewire_testing::{Ends as _, InTime as _, Lines, missing};
 
 /// Packets that are sent; fewer than a batch, so that a batch ends by its age.

@@ -2,14 +2,14 @@
 
 use std::{io::Read, path::PathBuf, time::Duration};
 
-#[cfg(feature = "live")]
-use tidewire_capture::live::LiveSettings;
 use tidewire_core::{
     ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, LinkAddresses,
     MEMORY_BYTES_DEFAULT, Mode, TcpPolicy,
 };
 use tidewire_files::{Reader, Source};
 use tidewire_filter::Filter;
+#[cfg(feature = "live")]
+use tidewire_live::LiveSettings;
 
 #[cfg(feature = "live")]
 use crate::live::{Beside, LiveReport};

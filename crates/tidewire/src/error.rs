@@ -12,7 +12,7 @@ pub enum Error {
     /// An interface could not be captured from.
     #[cfg(feature = "live")]
     #[error(transparent)]
-    Live(#[from] tidewire_capture::Error),
+    Live(#[from] tidewire_live::Error),
     /// The caller's: settings that contradict each other or exceed a bound.
     #[error("{what}")]
     Setting {

@@ -16,7 +16,7 @@ use tidewire::{
     Application, Applications, Capture, ChecksumMode, Chunk, EndReason, Fate, Handler, Outcome, Stop, Stream,
     live::{LiveEngine, LiveReport, LiveSettings, Role},
 };
-use tidewire_capture::sys::net::{own_namespace, thread_number};
+use tidewire_live::sys::net::{own_namespace, thread_number};
 use tidewire_testing::{InTime as _, PATIENCE};
 
 /// What was said in each stream, by the client's port and protocol.

@@ -16,7 +16,7 @@ use tidewire::{
     Capture, Chunk, Handler, Outcome, Stop, Stream,
     live::{LiveEngine, LiveReport, LiveSettings},
 };
-use tidewire_capture::sys::net::{PacketSocket, own_namespace};
+use tidewire_live::sys::net::{PacketSocket, own_namespace};
 use tidewire_testing::InTime as _;
 
 /// Packets of the stream that comes when everything is shed.

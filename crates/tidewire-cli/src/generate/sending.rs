@@ -176,8 +176,8 @@ fn progress_line(progress: &Progress, before: &mut (u64, Duration)) -> String {
 }
 
 /// An error of the interface's, the kernel's or the caller's.
-pub fn from_live(error: tidewire_capture::Error) -> Failure {
-    use tidewire_capture::Error;
+pub fn from_live(error: tidewire_live::Error) -> Failure {
+    use tidewire_live::Error;
     match &error {
         Error::Setting(_) | Error::NoInterface { .. } | Error::Steering(_) => Failure::Usage(error.to_string()),
         _ => Failure::Input(error.to_string()),

@@ -11,7 +11,7 @@ use tidewire::{
     Capture,
     live::{InKernel, Interface, LiveSettings, Role, TrafficDirection},
 };
-use tidewire_capture::{privilege::Confinement, sys::net::first_capturing_number};
+use tidewire_live::{privilege::Confinement, sys::net::first_capturing_number};
 use tidewire_steer::{Compiled, Program, Settings};
 
 use crate::{

@@ -5,7 +5,7 @@ use std::{
     process::{Child, ExitStatus},
 };
 
-use tidewire_capture::sys::process;
+use tidewire_live::sys::process;
 
 use super::heirs;
 

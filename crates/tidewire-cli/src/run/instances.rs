@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tidewire_capture::sys::{
+use tidewire_live::sys::{
     board::{Board, Slot},
     process::{self, CHILD_CHANGED, STOP_ASKED, Signals, TERMINATE},
 };

@@ -107,10 +107,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     let library = library::find()?;
     let program = program::check(name, &library)?;
-    let processors = tidewire_capture::sys::process::processors().unwrap_or_default();
+    let processors = tidewire_live::sys::process::processors().unwrap_or_default();
     let count = options.instances.unwrap_or_else(|| processors.len().clamp(1, 256) as u32);
     let variables = settings::variables(options, count)?;
-    tidewire_capture::privilege::pass_on_inheritable();
+    tidewire_live::privilege::pass_on_inheritable();
     for warning in
         program.warnings.iter().chain(&warnings(options, arguments, count)).chain(&may_not_capture(arguments))
     {
@@ -137,7 +137,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 /// Where programs of this user may not capture: what lets them, and what would not.
 fn may_not_capture(arguments: &[OsString]) -> Option<String> {
     let reads_file = arguments.iter().any(|word| word == "-r");
-    if reads_file || tidewire_capture::privilege::programs_may_capture() {
+    if reads_file || tidewire_live::privilege::programs_may_capture() {
         return None;
     }
     let own = std::env::current_exe().and_then(|path| path.canonicalize());

@@ -7,7 +7,7 @@ use std::{
     process::ExitStatus,
 };
 
-use tidewire_capture::sys::board::Count;
+use tidewire_live::sys::board::Count;
 
 use super::{Options, instance::Instance, instances::Instances};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 
-use tidewire_capture::live::packet::groups_in_use;
+use tidewire_live::packet::groups_in_use;
 
 use super::Options;
 use crate::{

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tidewire_capture::sys::net::own_namespace;
+use tidewire_live::sys::net::own_namespace;
 use tidewire_testing::{Ends as _, InTime as _, missing};
 
 pub const FIN: u8 = 1;

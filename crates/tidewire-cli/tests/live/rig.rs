@@ -11,7 +11,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use tidewire_capture::sys::net::{own_namespace, thread_number};
+use tidewire_live::sys::net::{own_namespace, thread_number};
 use tidewire_testing::{Ends as _, InTime as _, Signal, signal};
 
 /// The capturing side's end of the cable, and its address.

@@ -453,7 +453,7 @@ fn tcpdump_shares(words: &[&str], filter: &[&str], steered_out: u32) {
         listening += line.matches("listening on").count();
         said.push(line);
     }
-    let wire = tidewire_capture::sys::net::PacketSocket::open("tw0").unwrap();
+    let wire = tidewire_live::sys::net::PacketSocket::open("tw0").unwrap();
     for number in 0..FRAMES {
         if number % 4 == 0 {
             wire.send(&[&frame(number)[..12], &[0x88, 0xb5], &[0; 46]].concat()).unwrap();
@@ -505,7 +505,7 @@ fn tcpdump_over_one_interface() {
             return println!("skipped: {reason}");
         }
         let inside = thread::spawn(move || {
-            tidewire_capture::sys::net::own_namespace().unwrap();
+            tidewire_live::sys::net::own_namespace().unwrap();
             tcpdump_shares(&words, filter, steered_out);
         });
         if let Err(panic) = inside.join() {

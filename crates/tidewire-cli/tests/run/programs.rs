@@ -256,7 +256,7 @@ fn shares(program: &Program, library: &Path) {
     });
     // Until each has its filter and reads.
     thread::sleep(Duration::from_millis(1000));
-    let wire = tidewire_capture::sys::net::PacketSocket::open("tw0").unwrap();
+    let wire = tidewire_live::sys::net::PacketSocket::open("tw0").unwrap();
     (0..FRAMES).map(frame).chain((0..CONNECTIONS).map(syn)).for_each(|frame| wire.send(&frame).unwrap());
     drop(wire);
     let start = Instant::now();
@@ -301,7 +301,7 @@ fn programs_share() {
         }
         let library = library.clone();
         Some(thread::spawn(move || {
-            tidewire_capture::sys::net::own_namespace().unwrap();
+            tidewire_live::sys::net::own_namespace().unwrap();
             shares(program, &library);
         }))
     };

@@ -1,6 +1,6 @@
 use std::io;
 
-use tidewire_capture::{Error, live::Interface, sys::netlink::LinkSocket};
+use tidewire_live::{Error, Interface, sys::netlink::LinkSocket};
 
 /// Whether an interface has an IP address by which others reach this machine; those that IPv6 gives to every link do not
 /// count.

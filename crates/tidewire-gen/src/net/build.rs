@@ -1,8 +1,7 @@
 use std::{fs, io, process::Command, thread};
 
-use tidewire_capture::{
-    Error,
-    live::Interface,
+use tidewire_live::{
+    Error, Interface,
     sys::{
         feature::{Feature, set_feature},
         namespace::Sysfs,

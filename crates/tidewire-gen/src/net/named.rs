@@ -1,6 +1,6 @@
 use std::{fs, path::PathBuf};
 
-use tidewire_capture::{Error, sys::namespace::enter};
+use tidewire_live::{Error, sys::namespace::enter};
 
 use super::build::{ALIAS, Cable, Layout, ip, kernel, wait_for_carrier};
 

@@ -1,6 +1,6 @@
 use std::{path::PathBuf, sync::mpsc, thread};
 
-use tidewire_capture::{
+use tidewire_live::{
     Error,
     sys::net::{own_namespace, thread_number},
 };

@@ -1,9 +1,6 @@
 use std::time::{Duration, Instant};
 
-use tidewire_capture::{
-    Error,
-    live::{Interface, InterfaceCounts},
-};
+use tidewire_live::{Error, Interface, InterfaceCounts};
 
 use super::{Ended, Progress, Sender};
 use crate::{rate::CABLE_BYTES, size::FCS_BYTES, traffic::Traffic};

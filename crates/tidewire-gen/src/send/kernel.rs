@@ -3,9 +3,8 @@
 use std::{fs::File, io, os::fd::AsFd, thread, time::Duration};
 
 use aya::{Ebpf, EbpfLoader, maps::Map, programs::Xdp};
-use tidewire_capture::{
-    Error,
-    live::Interface,
+use tidewire_live::{
+    Error, Interface,
     sys::{
         bpf::{Link as Attachment, Live, Program, XdpMode},
         mapped::Mapped,
@@ -24,7 +23,7 @@ use crate::{
     traffic::{PATTERN, Traffic},
 };
 
-static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../../bpf/generate.bpf.o");
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../objects/generate.bpf.o");
 
 /// Why the kernel does not send.
 pub(super) enum Refusal {
@@ -375,7 +374,7 @@ impl Sink {
     pub fn counted(&self) -> Result<(u64, u64), Error> {
         let Some(Map::PerCpuArray(data)) = self.object.map("sunk") else { return Ok((0, 0)) };
         let what = "reading a map";
-        let map = tidewire_capture::sys::bpf::Map::from_descriptor(data.fd().as_fd());
+        let map = tidewire_live::sys::bpf::Map::from_descriptor(data.fd().as_fd());
         let values = map.and_then(|map| map.first()).map_err(|error| refused(what, error))?;
         let mut counted = (0, 0);
         for pair in values.chunks_exact(16) {

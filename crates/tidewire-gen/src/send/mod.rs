@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{Error, live::Interface, sys::wait::pin};
+use tidewire_live::{Error, Interface, sys::wait::pin};
 
 use crate::{Rate, net::is_ours, traffic::Traffic};
 use account::Account;

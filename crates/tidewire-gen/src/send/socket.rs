@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use tidewire_capture::{Error, live::Interface, sys::transmit::Transmitter};
+use tidewire_live::{Error, Interface, sys::transmit::Transmitter};
 
 use super::{Ended, Work};
 use crate::{

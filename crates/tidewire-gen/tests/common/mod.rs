@@ -5,13 +5,13 @@ use std::{io, sync::atomic::AtomicBool};
 
 use tidewire::{Capture, ChecksumMode, Fate, Handler, Outcome};
 
-use tidewire_capture::{Error, sys::net::PacketSocket};
 use tidewire_gen::{
     Plan, Report,
     net::{Layout, Network, missing},
     run,
     traffic::Traffic,
 };
+use tidewire_live::{Error, sys::net::PacketSocket};
 
 /// Runs a test in a network, or says why it cannot.
 pub fn inside(layout: &Layout, test: impl FnOnce(&Network) + Send) {

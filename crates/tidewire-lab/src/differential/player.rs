@@ -267,7 +267,7 @@ impl<'s> Batch<'_, '_, 's> {
                 match &script.steps[running.next] {
                     Step::Abort => {
                         if let Some(stream) = stream {
-                            drop(tidewire_capture::sys::net::reset_on_close(OwnedFd::from(stream))?);
+                            drop(tidewire_live::sys::net::reset_on_close(OwnedFd::from(stream))?);
                         }
                     }
                     _ => drop(stream),
@@ -339,7 +339,7 @@ impl<'s> Batch<'_, '_, 's> {
         for mut one in std::mem::take(&mut self.running) {
             one.read();
             for stream in one.streams.into_iter().flatten() {
-                drop(tidewire_capture::sys::net::reset_on_close(OwnedFd::from(stream))?);
+                drop(tidewire_live::sys::net::reset_on_close(OwnedFd::from(stream))?);
             }
             played.push(one.played);
         }

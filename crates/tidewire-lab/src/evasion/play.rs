@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::script::{Cut, Script, Segment, Step, segment, syn};
-use tidewire_capture::sys::net::{grow_buffer, reset_on_close};
+use tidewire_live::sys::net::{grow_buffer, reset_on_close};
 
 use crate::{
     craft::{ACK, ETHERNET_BYTES, Ip, Piece, SYN, Tcp, fold, frame, pseudo_sum, sum, tcp_segment},

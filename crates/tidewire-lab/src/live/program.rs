@@ -266,7 +266,7 @@ fn text(file: &mut File) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidewire_capture::sys::packet::RingSocket;
+    use tidewire_live::sys::packet::RingSocket;
 
     use super::*;
     use crate::live::stage::Receiving;

@@ -7,12 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{
-    Error,
-    live::{Interface, InterfaceCounts},
-    sys::namespace::Sysfs,
-};
 use tidewire_gen::net::{Layout, Network};
+use tidewire_live::{Error, Interface, InterfaceCounts, sys::namespace::Sysfs};
 
 use super::cpu::kernel_threads;
 

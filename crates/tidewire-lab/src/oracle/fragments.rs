@@ -11,7 +11,7 @@ use super::{
     arrange::{Interval, all, byte, holes},
     network::{Network, host},
 };
-use tidewire_capture::sys::net::{accept_no_checksum, grow_buffer, raw_socket};
+use tidewire_live::sys::net::{accept_no_checksum, grow_buffer, raw_socket};
 
 use crate::craft::{Ip, Piece, frame};
 

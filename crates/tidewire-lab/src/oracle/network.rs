@@ -10,8 +10,8 @@ use std::{
     thread,
 };
 
-use tidewire_capture::sys::net::{PacketSocket, own_namespace, thread_number};
 pub use tidewire_gen::net::missing;
+use tidewire_live::sys::net::{PacketSocket, own_namespace, thread_number};
 
 /// The host's interface.
 const HOST_INTERFACE: &str = "tw1";

@@ -12,7 +12,7 @@ use super::{
     arrange::{Interval, byte, holes},
     network::{Network, host, sender},
 };
-use tidewire_capture::sys::net::reset_on_close;
+use tidewire_live::sys::net::reset_on_close;
 
 use crate::craft::{ACK, ETHERNET_BYTES, FIN, Ip, PSH, SYN, Tcp, frame, tcp_segment};
 

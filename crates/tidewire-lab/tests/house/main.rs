@@ -25,7 +25,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-filter", 1),
     ("tidewire-files", 1),
     ("tidewire-locality", 1),
-    ("tidewire-capture", 2),
+    ("tidewire-live", 2),
     ("tidewire-gen", 3),
     ("tidewire", 3),
     ("tidewire-cli", 4),
@@ -41,7 +41,7 @@ const PURE: &[&str] = &["tidewire-wire", "tidewire-ebpf", "tidewire-core", "tide
 
 /// Where `unsafe` may stand, relative to `crates/`: system calls, C ABIs, and one file of prefetches.
 const UNSAFE: &[&str] = &[
-    "tidewire-capture/src/sys",
+    "tidewire-live/src/sys",
     "tidewire-core/src/prefetch.rs",
     "tidewire-lab/src/sys",
     "tidewire-locality/src/prefetch.rs",

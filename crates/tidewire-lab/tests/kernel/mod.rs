@@ -6,12 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use tidewire_capture::{
-    live::kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
-    sys::bpf::{ARRAY, Map, Program},
-};
 use tidewire_core::{Endpoint, FlowKey};
 use tidewire_lab::craft::{ACK, Ip, Tcp, frame, tcp_segment, udp_datagram};
+use tidewire_live::{
+    kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
+    sys::bpf::{ARRAY, Map, Program},
+};
 
 pub const XDP_DROP: u32 = 1;
 pub const XDP_PASS: u32 = 2;

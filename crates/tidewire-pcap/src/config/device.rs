@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidewire_capture::live::LiveEngine;
+use tidewire_live::LiveEngine;
 
 use super::{
     error::{Error, Source},

@@ -11,7 +11,7 @@ use super::{
     locality::Given,
     text::{At, Text},
 };
-use tidewire_capture::live::LiveEngine;
+use tidewire_live::LiveEngine;
 
 /// Instances that one run may have: as many as a kernel's group (`PACKET_FANOUT_MAX`, linux/if_packet.h: 256 members).
 pub const INSTANCES_MAX: u64 = 256;
@@ -40,7 +40,7 @@ pub struct Instance {
     pub number: u32,
     /// How many there are.
     pub count: u32,
-    /// The file with a slot for each of them ([`tidewire_capture::sys::board`]).
+    /// The file with a slot for each of them ([`tidewire_live::sys::board`]).
     pub counters: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidewire_capture::{ClassicInstruction, live::FanoutMode};
+use tidewire_live::{ClassicInstruction, FanoutMode};
 use tidewire_steer::{
     Compiled, Engine, Program, Settings,
     language::{BUILTINS, Builtin, Kind},

@@ -19,7 +19,7 @@ mod text;
 
 use std::sync::Arc;
 
-use tidewire_capture::live::LiveEngine;
+use tidewire_live::LiveEngine;
 use tidewire_locality::Settings as Locality;
 
 pub use device::Engine;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use tidewire_capture::live::{FanoutMode, LiveEngine};
+use tidewire_live::{FanoutMode, LiveEngine};
 use tidewire_testing::InTime as _;
 
 use super::*;

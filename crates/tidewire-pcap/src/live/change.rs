@@ -7,10 +7,7 @@ use std::{
     io,
 };
 
-use tidewire_capture::{
-    ClassicInstruction, Error,
-    live::{Change, Interface, TrafficDirection},
-};
+use tidewire_live::{Change, ClassicInstruction, Error, Interface, TrafficDirection};
 use tidewire_wire::Memory;
 
 use super::{Live, Packet, Rings, order::Order};

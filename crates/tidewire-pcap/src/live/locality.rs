@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use tidewire_capture::live::Worker;
+use tidewire_live::Worker;
 use tidewire_locality::{Adaptive, Settings, Sorter};
 use tidewire_wire::Batch;
 

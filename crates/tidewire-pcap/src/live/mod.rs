@@ -25,10 +25,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_capture::{
-    live::{Interface, Monitor, Worker},
-    sys::arena::Arena,
-};
+use tidewire_live::{Interface, Monitor, Worker, sys::arena::Arena};
 
 use crate::{
     abi::types::{PacketHeader, Pcap},

@@ -11,9 +11,8 @@ use std::{
 };
 
 use libc::timeval;
-use tidewire_capture::{
-    Error,
-    live::{self, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing, Stamp},
+use tidewire_live::{
+    self as live, Error, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing, Stamp,
 };
 use tidewire_wire::LinkType;
 

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use tidewire_capture::Error;
+use tidewire_live::Error;
 
 use super::{Live, Rings};
 use crate::report::Counts;

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{live::Interface, sys::net::own_namespace};
+use tidewire_live::{Interface, sys::net::own_namespace};
 use tidewire_testing::InTime as _;
 
 /// The link's ends: what is sent at the far end arrives at the near one.

@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
-use tidewire_capture::sys::net::PacketSocket;
 use tidewire_files::{Block, open};
 use tidewire_gen::{
     Sizes,
     traffic::{Connections, Flows, TcpSettings, Traffic},
 };
+use tidewire_live::sys::net::PacketSocket;
 use tidewire_testing::{Ends as _, InTime as _, Signal, find};
 
 use crate::common::{FAR, ip, on_a_link, wait_until};

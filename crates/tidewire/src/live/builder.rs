@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use tidewire_capture::{
-    Error as LiveError,
-    live::{self, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, kernel::Shed},
-};
 use tidewire_core::{Config, Handler};
+use tidewire_live::{
+    self as live, Error as LiveError, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, kernel::Shed,
+};
 
 use super::{Beside, LiveReport};
 use crate::{

@@ -10,8 +10,8 @@ pub use builder::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
 pub use report::{LiveReport, WorkerReport};
 pub(crate) use run::{Beside, alone, count, together};
 
-pub use tidewire_capture::Error as LiveError;
-pub use tidewire_capture::live::{
+pub use tidewire_live::Error as LiveError;
+pub use tidewire_live::{
     Change, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport, KernelNeeds,
     LiveEngine, LiveSettings, RingCounts, Role, TrafficDirection, kernel::KernelCounters,
 };

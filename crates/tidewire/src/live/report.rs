@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
-use tidewire_capture::live::{InterfaceReport, RingCounts};
 use tidewire_core::Ledger;
+use tidewire_live::{InterfaceReport, RingCounts};
 
 /// Where every packet is or went, from the interface to the handler: a picture taken while the capture runs, or its last.
 #[derive(Clone, Debug, Default)]

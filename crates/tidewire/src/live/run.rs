@@ -8,12 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{
-    Error as LiveError,
-    live::{InterfaceEvent, InterfaceReport, Live, Monitor, TICK, Worker as Rings},
-    sys::wait,
-};
 use tidewire_core::{Config, Engine, Handler, Ledger, Share};
+use tidewire_live::{
+    Error as LiveError, InterfaceEvent, InterfaceReport, Live, Monitor, TICK, Worker as Rings, sys::wait,
+};
 
 use super::{
     LiveReport, WorkerReport,

@@ -8,11 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_capture::{
-    Error as LiveError,
-    live::{TICK, Worker as Rings},
-};
 use tidewire_core::{Batch, Engine, Handler, Ledger};
+use tidewire_live::{Error as LiveError, TICK, Worker as Rings};
 
 use super::WorkerReport;
 

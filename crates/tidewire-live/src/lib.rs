@@ -1,0 +1,39 @@
+//! Packets from interfaces: rings shared with the kernel, programs in it, privileges.
+//!
+//! A [`Ring`] notes the frames that the kernel put into its memory; a [`Worker`] polls its rings fairly, merges their
+//! frames by time and hands them over as one [`Batch`](tidewire_wire::Batch) that borrows the rings' memory.
+#![deny(unsafe_code)]
+
+mod error;
+mod filter;
+mod interface;
+pub mod kernel;
+mod link_message;
+mod memory;
+pub mod ntuple;
+mod open;
+pub mod packet;
+pub mod privilege;
+mod remedy;
+mod ring;
+mod session;
+mod settings;
+pub mod split;
+pub mod sys;
+mod wanted;
+mod watch;
+mod worker;
+pub mod xsk;
+
+pub use error::Error;
+pub use interface::{Interface, InterfaceCounts};
+pub use open::open;
+pub use ring::{Ring, RingCounts};
+pub use session::{InterfaceReport, Live, Monitor, TICK};
+pub use settings::{
+    Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, RETIRE_MAX, Role, Sharing, Stamp,
+    TrafficDirection,
+};
+pub use tidewire_filter::Instruction as ClassicInstruction;
+pub use watch::{Change, InterfaceEvent, Watch};
+pub use worker::Worker;

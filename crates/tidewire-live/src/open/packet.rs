@@ -1,0 +1,119 @@
+//! Packet sockets, with programs before them where something is cut off.
+
+use std::{os::fd::OwnedFd, sync::Arc};
+
+use tidewire_wire::LinkType;
+
+use super::{Opening, kernel_settings, put_filter};
+use crate::{
+    Error, Interface, Live, LiveSettings, Role,
+    kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
+    packet::{Filters, Plan, SocketFilter},
+    session::{Attached, Connected},
+    sys::bpf::{Link, XdpMode},
+    wanted::Wanted,
+};
+use tidewire_filter::FilterHook;
+
+pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &str) -> Result<Live, Error> {
+    let plans = plans(settings, interfaces.len())?;
+    if plans.iter().any(|plan| plan.rings() > 1) && settings.kernel.needs_flows() {
+        return Err(Error::Setting(
+            "cutoffs in the kernel count each frame once, and this steering program delivers some twice: have the cutoffs \
+             done by the engine (--kernel-flows 0), or steer to one worker"
+                .into(),
+        ));
+    }
+    let bytes = plans.iter().map(|plan| plan.rings() * plan.place_bytes()).sum();
+    let mut opening = Opening::new(&vec![bytes; settings.workers.max(1)])?;
+    for (number, (interface, plan)) in interfaces.into_iter().zip(plans).enumerate() {
+        let places = (0..plan.workers()).map(|worker| opening.places(worker, plan.rings(), plan.place_bytes()));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let before = Before::load(settings, &interface)?;
+        let group = plan.open(&interface, number as u16, &before.filters, places)?;
+        let interface = Interface { counts: group.before, ..interface };
+        let (rings, steered_out) = group.split();
+        let attached = before.attach(&interface)?.map(|link| Attached::Link { _link: link });
+        let cuts = if before.kernel.is_some() { ", cut off in the kernel" } else { "" };
+        let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+        let remark = plan.remark().map(|remark| format!("; {remark}")).unwrap_or_default();
+        let version = if settings.immediate { 2 } else { 3 };
+        let engine = format!("packet socket, TPACKET_V{version}{cuts}{why}{remark}");
+        let steered_out = Some(steered_out);
+        opening.add(rings, Connected { interface, engine, kernel: before.kernel, attached, steered_out });
+    }
+    Ok(opening.live(settings))
+}
+
+/// By interface. Their programs are loaded once where all share alike.
+fn plans(settings: &LiveSettings, interfaces: usize) -> Result<Vec<Arc<Plan>>, Error> {
+    if settings.memberships.is_empty() {
+        let plan = Arc::new(Plan::new(settings)?);
+        return Ok((0..interfaces).map(|_| Arc::clone(&plan)).collect());
+    }
+    (0..interfaces).map(|number| Plan::new(&settings.on(number)).map(Arc::new)).collect()
+}
+
+fn put(wanted: &Wanted, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
+    if wanted.is_some() { put_filter(wanted, hook, kernel) } else { Ok(()) }
+}
+
+/// What stands before an interface's sockets.
+struct Before {
+    filters: Filters,
+    kernel: Option<Arc<Kernel>>,
+    xdp: Option<KernelXdp>,
+}
+
+impl Before {
+    fn load(settings: &LiveSettings, interface: &Interface) -> Result<Self, Error> {
+        let mut before = Self { filters: Filters::default(), kernel: None, xdp: None };
+        let link = interface.link()?;
+        let user = Wanted::of(settings)?;
+        if let Some(program) = user.classic(link)? {
+            let filter = Some(SocketFilter::Classic(program));
+            before.filters = Filters { first: filter.clone(), second: filter };
+        }
+        if !settings.kernel.needs_flows() {
+            return Ok(before);
+        }
+        if link != LinkType::ETHERNET {
+            return Err(Error::Setting(format!(
+                "{}: cutoffs in the kernel are for Ethernet frames, and this interface has none; use --kernel-flows 0",
+                interface.name
+            )));
+        }
+        let wanted = KernelSettings { has_filter: user.is_some(), is_shared: true, ..kernel_settings(settings) };
+        match settings.role {
+            Role::Tap => {
+                let xdp = KernelXdp::load(&wanted)?;
+                put(&user, FilterHook::Xdp, xdp.kernel())?;
+                before.filters = Filters::default();
+                before.kernel = Some(Arc::clone(xdp.kernel()));
+                before.xdp = Some(xdp);
+            }
+            Role::Host => {
+                let filter = KernelSocketFilter::load(&wanted)?;
+                put(&user, FilterHook::Socket, filter.kernel())?;
+                before.kernel = Some(Arc::clone(filter.kernel()));
+                let program = filter.program()?.try_clone_to_owned().map_err(|source| Error::Kernel {
+                    what: "using a loaded program".into(),
+                    source,
+                    hint: String::new(),
+                })?;
+                let program: Arc<OwnedFd> = Arc::new(program);
+                before.filters.first = Some(SocketFilter::Program(program));
+            }
+        }
+        Ok(before)
+    }
+
+    /// Before the stack where the driver can, else through the generic hook.
+    fn attach(&self, interface: &Interface) -> Result<Option<Link>, Error> {
+        let Some(xdp) = &self.xdp else { return Ok(None) };
+        match xdp.attach(interface.index, XdpMode::Native) {
+            Ok(link) => Ok(Some(link)),
+            Err(_) => xdp.attach(interface.index, XdpMode::Generic).map(Some),
+        }
+    }
+}

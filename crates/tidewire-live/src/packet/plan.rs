@@ -1,0 +1,392 @@
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
+
+use tidewire_steer::Compiled;
+use tidewire_wire::LinkType;
+
+use super::{
+    PacketRing, checksum,
+    group::Members,
+    recipe::{Join, Number, Recipe, Steering},
+    ring::Marks,
+    shape::{Shape, retire_ms, slots},
+    shared::{Part, parts},
+    sieve::Sieve,
+    stamps,
+    steering::{HASH_GROUP, OWN_GROUP, flow_steering, kind, programs},
+};
+use crate::{
+    ClassicInstruction, Error, Fanout, FanoutMode, Interface, InterfaceCounts, LiveSettings, Membership,
+    TrafficDirection, memory,
+    sys::{arena::Place, packet::Blocks},
+};
+
+/// Members of a group, at most (`PACKET_FANOUT_MAX`); one may be the socket that takes what is dropped.
+const WORKERS_MAX: usize = 255;
+
+/// The coarsest tick of a kernel, in which ages are counted, milliseconds.
+const TICK_MS: u32 = 10;
+
+/// How long it may take to hand a frame over that waits for no others, nanoseconds.
+const AT_ONCE_NS: u64 = 1_000_000;
+
+/// A program that decides in the kernel which frames reach a ring.
+#[derive(Clone, Debug)]
+pub enum SocketFilter {
+    /// Classic BPF, for frames as they are on the wire: their VLAN tag is where it was, although the kernel takes it out.
+    Classic(Vec<ClassicInstruction>),
+    /// A loaded eBPF program of the type socket filter, which sees frames as the kernel has them.
+    Program(Arc<OwnedFd>),
+}
+
+/// The filters of an interface's rings.
+#[derive(Clone, Debug, Default)]
+pub struct Filters {
+    /// Of the rings that get each frame first, and of what steering drops.
+    pub first: Option<SocketFilter>,
+    /// Of the rings that get the second copy of frames that are steered twice. Every frame passes these, too: a filter that
+    /// counts counts twice if it is the same.
+    pub second: Option<SocketFilter>,
+}
+
+/// What the settings come to, for packet sockets.
+#[derive(Debug)]
+pub struct Plan {
+    workers: usize,
+    shape: Shape,
+    snap_bytes: u32,
+    promiscuous: bool,
+    direction: TrafficDirection,
+    retire_ms: u32,
+    stamp: Option<u32>,
+    /// The user's filter is one of several programs before the sockets.
+    is_fixed: bool,
+    fanout: Option<Fanout>,
+    classic: Vec<ClassicInstruction>,
+    /// A program for each copy; none where the kernel's own modes choose.
+    steering: Vec<Steering>,
+    /// How each copy is shared with other processes, where the group is.
+    shared: Vec<Part>,
+    /// Whether the program is our own, in whose stead the kernel's hash will do.
+    own: bool,
+    remark: Option<String>,
+}
+
+/// The rings of an interface.
+#[derive(Debug)]
+pub struct Group {
+    /// By worker, then as many as [`Plan::rings`] says.
+    pub rings: Vec<Vec<PacketRing>>,
+    /// The group's number, where there is one.
+    pub number: Option<u16>,
+    /// What the interface had counted before frames were let in.
+    pub before: InterfaceCounts,
+    members: Arc<Members>,
+}
+
+impl Group {
+    /// What is left when the rings are taken: who counts the frames that steering dropped.
+    #[must_use]
+    pub fn split(self) -> (Vec<Vec<PacketRing>>, SteeredOut) {
+        (self.rings, SteeredOut(self.members))
+    }
+}
+
+/// Counts the frames that a steering program dropped on an interface.
+#[derive(Debug)]
+pub struct SteeredOut(Arc<Members>);
+
+impl SteeredOut {
+    /// Frames since the rings were opened, of those that passed the filter and direction of the worker that they came to.
+    /// Among the members of a group of several processes each such frame is counted by one, which may be any.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn frames(&self) -> Result<u64, Error> {
+        self.0.steered_out()
+    }
+}
+
+impl Plan {
+    /// Checks the settings, and loads the programs that steer.
+    ///
+    /// # Errors
+    /// Settings that contradict each other, rings that memory has no room for, a steering program that cannot run in a
+    /// group, a missing capability.
+    pub fn new(settings: &LiveSettings) -> Result<Self, Error> {
+        let workers = settings.workers.max(1);
+        if workers > WORKERS_MAX {
+            return Err(Error::Setting(format!("{workers} workers: a fan-out group has {WORKERS_MAX} at most")));
+        }
+        let shape =
+            if settings.immediate { slots(settings)? } else { Shape::of(settings.ring_bytes, settings.snap_bytes)? };
+        let mut plan = Self {
+            workers,
+            shape,
+            snap_bytes: settings.snap_bytes.max(1),
+            promiscuous: settings.promiscuous,
+            direction: settings.direction,
+            retire_ms: retire_ms(settings)?,
+            stamp: stamps::source(settings)?,
+            is_fixed: settings.kernel.needs_flows(),
+            fanout: settings.fanout,
+            classic: settings.fanout_program.clone(),
+            steering: Vec::new(),
+            shared: Vec::new(),
+            own: settings.steering.is_none() && settings.fanout.is_none() && workers > 1,
+            remark: None,
+        };
+        check_modes(&Membership {
+            fanout: settings.fanout.unwrap_or(OWN_GROUP),
+            program: settings.fanout_program.clone(),
+            steering: settings.steering.clone(),
+            sharing: settings.sharing,
+        })?;
+        if let Some(sharing) = settings.sharing {
+            let without = || Error::Setting("a group of several processes needs a fan-out mode and a number".into());
+            let fanout = settings.fanout.as_ref().ok_or_else(without)?;
+            plan.shared = parts(fanout, sharing, settings.steering.as_ref(), &settings.fanout_program)?;
+        } else if let Some(compiled) = &settings.steering {
+            plan.fanout = Some(settings.fanout.unwrap_or(OWN_GROUP));
+            plan.steering = programs(compiled, workers as u32)?;
+        } else if plan.own {
+            plan.steer_by_flow()?;
+        }
+        plan.check_memory(settings.interfaces.len().max(1))?;
+        Ok(plan)
+    }
+
+    /// Our own steering where it can be had, else the kernel's hash.
+    fn steer_by_flow(&mut self) -> Result<(), Error> {
+        match programs(&flow_steering()?, self.workers as u32) {
+            Ok(programs) => {
+                self.fanout = Some(OWN_GROUP);
+                self.steering = programs;
+            }
+            Err(error @ (Error::Privilege { .. } | Error::Kernel { .. })) => {
+                self.fanout = Some(HASH_GROUP);
+                self.remark = Some(format!(
+                    "workers share flows by the kernel's hash, which leaves fragments of IPv6 and what is in tunnels apart, \
+                     because: {error}"
+                ));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// What is not as it should be, and what is done instead.
+    #[must_use]
+    pub fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
+    }
+
+    /// Asks for no more memory than there is: the kernel would look for it until other programs have to go.
+    fn check_memory(&self, interfaces: usize) -> Result<(), Error> {
+        let rings = (self.rings() * self.workers * interfaces) as u64;
+        let wanted = rings.saturating_mul(self.place_bytes() as u64);
+        let Some(available) = memory::available_bytes() else { return Ok(()) };
+        // The rest is for what the rings are read with.
+        let room = available / 4 * 3;
+        if wanted <= room {
+            return Ok(());
+        }
+        Err(Error::Setting(format!(
+            "rings of {} MiB ({rings} of {} MiB each) do not fit into memory: {} MiB are available, of which rings may have \
+             {}; a ring of {} MiB would fit",
+            wanted >> 20,
+            self.place_bytes() >> 20,
+            available >> 20,
+            room >> 20,
+            (room / rings) >> 20,
+        )))
+    }
+
+    /// Rings that each worker has on an interface: one, or two where frames may be steered to two workers.
+    #[must_use]
+    pub fn rings(&self) -> usize {
+        self.steering.len().max(self.shared.len()).max(1)
+    }
+
+    /// Length of each ring's place, bytes: at most what the settings say.
+    #[must_use]
+    pub fn place_bytes(&self) -> usize {
+        self.shape.bytes()
+    }
+
+    /// Workers, each with rings of its own.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Opens the rings of an interface, `number`th of the capture ([`Frame::interface`](tidewire_wire::Frame::interface)),
+    /// into `places`: by worker, then ring, each of [`Self::place_bytes`].
+    ///
+    /// A group with a number has it on the first interface, and the next ones on the others: of `number` times
+    /// [`Self::rings`] more.
+    ///
+    /// # Errors
+    /// A missing capability, no such interface, a kind of interface that cannot be captured, a group with other settings,
+    /// no memory for the rings, a filter that the kernel refuses.
+    pub fn open(
+        &self,
+        interface: &Interface,
+        number: u16,
+        filters: &Filters,
+        places: Vec<Vec<Place>>,
+    ) -> Result<Group, Error> {
+        let link = interface.link()?;
+        let is_steered = |part: &Part| matches!(part.join.steering, Some(Steering::Program { .. }));
+        let by_program = !self.steering.is_empty() || self.shared.iter().any(is_steered);
+        if by_program && !self.own && link != LinkType::ETHERNET {
+            return Err(Error::Setting(format!(
+                "{}: steering programs need Ethernet frames, and this interface has none; choose another fan-out mode, such \
+                 as hash",
+                interface.name
+            )));
+        }
+        let members = Arc::new(self.members(interface, link, number, filters)?);
+        let marks = Marks {
+            name: interface.name.clone(),
+            link,
+            number,
+            snap_bytes: self.snap_bytes,
+            delay_ns: match self.shape.slot_bytes {
+                None => u64::from(self.retire_ms.next_multiple_of(TICK_MS)) * 1_000_000,
+                Some(_) => AT_ONCE_NS,
+            },
+            checksums_are_checked: checksum::is_checked(),
+        };
+        let failed = |source| Error::Kernel {
+            what: format!("{}: mapping the ring", interface.name),
+            source,
+            hint: String::new(),
+        };
+        let mut rings = Vec::with_capacity(self.workers);
+        for (worker, places) in places.into_iter().enumerate() {
+            let mut mine = Vec::with_capacity(self.rings());
+            for (copy, place) in places.into_iter().enumerate() {
+                let member = copy * self.workers + worker;
+                let Some(socket) = members.again(member)? else { continue };
+                let Shape { blocks, block_bytes, slot_bytes } = self.shape;
+                let blocks = match slot_bytes {
+                    None => Blocks::new(place, blocks, block_bytes),
+                    Some(slot_bytes) => Blocks::of_slots(place, blocks, block_bytes, slot_bytes),
+                };
+                let blocks = blocks.map_err(failed)?;
+                let members = Arc::clone(&members);
+                mine.push(PacketRing::new(socket, blocks, marks.clone(), members, member).map_err(failed)?);
+            }
+            rings.push(mine);
+        }
+        if rings.len() != self.workers || rings.iter().any(|mine| mine.len() != self.rings()) {
+            return Err(Error::Setting(format!("{}: another number of places than of rings", interface.name)));
+        }
+        // Opening takes its time: what came meanwhile passed no filter. Members of a group of others take frames since they
+        // joined it.
+        let before = if self.shared.is_empty() { interface.counts_now() } else { interface.counts };
+        members.begin()?;
+        Ok(Group { rings, number: members.number(), before, members })
+    }
+
+    fn members(&self, interface: &Interface, link: LinkType, number: u16, filters: &Filters) -> Result<Members, Error> {
+        // Programs know Ethernet only; the kernel's hash is the same for both directions, too.
+        let by_hash = self.own && link != LinkType::ETHERNET;
+        // Every frame of the loopback interface is seen as it leaves and as it arrives.
+        let by_us = self.direction == TrafficDirection::In || interface.is_loopback();
+        // A group of others is as they made it.
+        let incoming = by_us && self.shared.is_empty();
+        let (mut copies, mut sieves) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));
+        let mut tallies = Vec::new();
+        for copy in 0..self.rings() {
+            let part = self.shared.get(copy);
+            let last = part.map(Part::last).transpose()?.unwrap_or_default();
+            tallies.extend(last.tally);
+            copies.push(match &self.fanout {
+                Some(_) if part.is_some() => part.map(|part| part.join.clone()),
+                Some(_) if by_hash => Some(Join::alone(kind(&HASH_GROUP, incoming))),
+                Some(fanout) => Some(self.join(fanout, number, copy, incoming)?),
+                None => None,
+            });
+            let mut sieve = Sieve {
+                name: interface.name.clone(),
+                link,
+                is_loopback: interface.is_loopback(),
+                snap_bytes: self.snap_bytes,
+                direction: self.direction,
+                ignores_outgoing: incoming,
+                filter: None,
+                last: last.program,
+                is_fixed: self.is_fixed,
+            };
+            sieve.set_filter(if copy == 0 { filters.first.as_ref() } else { filters.second.as_ref() });
+            sieves.push(sieve);
+        }
+        let recipe = Recipe {
+            name: interface.name.clone(),
+            workers: self.workers,
+            shape: self.shape,
+            promiscuous: self.promiscuous,
+            hardware: interface.hardware,
+            incoming,
+            retire_ms: self.retire_ms,
+            stamp: self.stamp,
+        };
+        Members::open(recipe, copies, sieves, tallies, interface.index)
+    }
+
+    fn join(&self, fanout: &Fanout, interface: u16, copy: usize, incoming: bool) -> Result<Join, Error> {
+        let after = usize::from(interface) * self.rings() + copy;
+        let group = match fanout.group {
+            None => Number::Free,
+            Some(first) => match u16::try_from(usize::from(first) + after) {
+                Ok(group) => Number::This(group),
+                Err(_) => {
+                    let what = format!("fan-out group {first}: every interface takes a number more, up to 65535");
+                    return Err(Error::Setting(what));
+                }
+            },
+        };
+        let steering = self.steering.get(copy).cloned();
+        let classic = (!self.classic.is_empty()).then(|| Steering::Classic(self.classic.clone()));
+        Ok(Join {
+            group,
+            kind: kind(fanout, incoming),
+            may_drop: matches!(&steering, Some(Steering::Program { may_drop: true, .. })),
+            steering: steering.or(classic),
+        })
+    }
+}
+
+/// What goes together.
+pub(super) fn check_modes(membership: &Membership) -> Result<(), Error> {
+    let Membership { fanout, program, steering, sharing } = membership;
+    let error = |what: &str| Err(Error::Setting(what.into()));
+    if steering.is_some() && fanout.mode != FanoutMode::Ebpf {
+        return error("a steering program runs in a fan-out group of the mode ebpf: choose that one, or none");
+    }
+    if fanout.rollover && sharing.is_none() && steering.as_ref().is_some_and(Compiled::may_drop) {
+        return error(
+            "rollover cannot be used with a steering program that drops frames: a full worker's frames would be dropped as \
+             well; leave rollover out, or let the program pass what it drops",
+        );
+    }
+    if !program.is_empty() && fanout.mode != FanoutMode::Cbpf {
+        return error("a classic program for fan-out needs the mode cbpf");
+    }
+    Ok(())
+}
+
+impl SocketFilter {
+    /// A filter that is this loaded program.
+    ///
+    /// # Errors
+    /// The process has no room for one more descriptor.
+    pub fn program(program: &impl AsFd) -> io::Result<Self> {
+        Ok(Self::Program(Arc::new(program.as_fd().try_clone_to_owned()?)))
+    }
+}

@@ -1,0 +1,332 @@
+use std::{
+    cell::Cell,
+    collections::VecDeque,
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
+    time::Instant,
+};
+
+use tidewire_wire::Frame;
+use tidewire_wire::LinkType;
+
+use super::{
+    checksum,
+    group::Members,
+    recipe::Steering,
+    shared::membership_part,
+    sift::{Sift, VLAN_TPID},
+};
+use crate::{
+    ClassicInstruction, Error, Membership, Ring, RingCounts, TrafficDirection,
+    sys::packet::{Attach, Block, Blocks, Header, RingSocket},
+};
+
+mod trouble;
+
+use trouble::Trouble;
+
+/// Calls of `collect` in a row that find nothing, until the socket is asked whether it is in error. A socket in error is
+/// readable, so that they follow each other without a wait between them.
+const EMPTY_MAX: u32 = 64;
+
+/// A block whose frames were noted.
+#[derive(Debug)]
+struct Held {
+    block: Block,
+    /// Noted and not given back.
+    frames: usize,
+    /// Whether all of its frames were noted.
+    complete: bool,
+}
+
+/// What is said of frames of an interface.
+#[derive(Clone, Debug)]
+pub(super) struct Marks {
+    pub name: String,
+    pub link: LinkType,
+    /// [`Frame::interface`]
+    pub number: u16,
+    /// Captured bytes of a frame, at most.
+    pub snap_bytes: u32,
+    /// How old a frame may be when it is handed over, nanoseconds.
+    pub delay_ns: u64,
+    /// See [`checksum::is_checked`].
+    pub checksums_are_checked: bool,
+}
+
+/// A packet socket's ring: blocks of frames that the kernel fills and that are read where they lie.
+#[derive(Debug)]
+pub struct PacketRing {
+    socket: Arc<RingSocket>,
+    blocks: Blocks,
+    marks: Marks,
+    /// The sockets of the interface, and which of them this is.
+    members: Arc<Members>,
+    member: usize,
+    /// Blocks of which frames were noted and not all given back, in order.
+    held: VecDeque<Held>,
+    /// Of the last one, frames to be noted, and where the next one's header is.
+    left: u32,
+    at: u32,
+    /// Blocks behind these that are known to be full.
+    ahead: Cell<u32>,
+    counts: RingCounts,
+    sift: Sift,
+    empty: u32,
+    trouble: Option<(Trouble, Instant)>,
+    /// No frame is wanted any more.
+    stopped: bool,
+    /// The ring was given up because its interface is gone; `socket` is bound to nothing.
+    released: bool,
+}
+
+impl PacketRing {
+    pub(super) fn new(
+        socket: Arc<RingSocket>,
+        mut blocks: Blocks,
+        marks: Marks,
+        members: Arc<Members>,
+        member: usize,
+    ) -> io::Result<Self> {
+        blocks.map(&socket)?;
+        Ok(Self {
+            socket,
+            blocks,
+            marks,
+            members,
+            member,
+            held: VecDeque::new(),
+            left: 0,
+            at: 0,
+            ahead: Cell::new(0),
+            counts: RingCounts::default(),
+            sift: Sift::default(),
+            empty: 0,
+            trouble: None,
+            stopped: false,
+            released: false,
+        })
+    }
+
+    /// Goes on to the next block where the last one is read; whether there is a frame to note.
+    fn has_frame(&mut self) -> bool {
+        while self.left == 0 {
+            let Some(block) = self.blocks.take() else { return false };
+            (self.left, self.at) = (block.frames, block.first);
+            self.ahead.set(self.ahead.get().saturating_sub(1));
+            self.sift.begin_block();
+            self.held.push_back(Held { frames: 0, complete: block.frames == 0, block });
+        }
+        true
+    }
+
+    /// Notes frames; how many.
+    fn note(&mut self, frames: &mut Vec<Frame>, most: usize) -> usize {
+        let before = frames.len();
+        while frames.len() - before < most && self.has_frame() {
+            let noted = frames.len();
+            self.note_of_block(frames, before + most);
+            if let Some(held) = self.held.back_mut() {
+                held.frames += frames.len() - noted;
+                held.complete = self.left == 0;
+            }
+        }
+        self.release();
+        frames.len() - before
+    }
+
+    /// Notes frames of the last block until there are so many, or it is read.
+    fn note_of_block(&mut self, frames: &mut Vec<Frame>, most: usize) {
+        let is_sifted = !self.sift.is_over();
+        let (mut at, mut left) = (self.at, self.left);
+        let Some(Held { block, .. }) = self.held.back() else { return };
+        while left > 0 && frames.len() < most {
+            left -= 1;
+            let Some(header) = self.blocks.header(block, at) else {
+                self.counts.failed += 1 + u64::from(std::mem::take(&mut left));
+                break;
+            };
+            if is_sifted && !is_wanted(&self.sift, &self.blocks, block, at, self.marks.link) {
+                self.counts.sifted += 1;
+            } else if let Some(frame) = frame(&mut self.blocks, &self.marks, block, at, header) {
+                frames.push(frame);
+            } else {
+                self.counts.failed += 1;
+            }
+            match header.tp_next_offset {
+                // A chain that ends early: what the block still promises cannot be found.
+                0 => self.counts.failed += u64::from(std::mem::take(&mut left)),
+                next => at = at.saturating_add(next),
+            }
+        }
+        (self.at, self.left) = (at, left);
+    }
+
+    /// Gives back the blocks in front that are done with.
+    fn release(&mut self) {
+        while self.held.front().is_some_and(|held| held.complete && held.frames == 0)
+            && let Some(held) = self.held.pop_front()
+        {
+            self.blocks.release(held.block);
+        }
+    }
+
+    fn kernel(&self, doing: &str, source: io::Error) -> Error {
+        Error::Kernel { what: format!("{}: {doing}", self.marks.name), source, hint: String::new() }
+    }
+
+    fn count(&mut self) -> Result<(), Error> {
+        self.counts.calls += 1;
+        let counted = self.socket.statistics();
+        let (all, dropped) = counted.map_err(|error| self.kernel("reading the socket's counts", error))?;
+        self.counts.received += u64::from(all.saturating_sub(dropped));
+        self.counts.dropped += u64::from(dropped);
+        Ok(())
+    }
+}
+
+// Both read the header themselves: one that others borrow is kept in memory for every frame.
+#[cold]
+fn is_wanted(sift: &Sift, blocks: &Blocks, block: &Block, at: u32, link: LinkType) -> bool {
+    let Some(header) = blocks.header(block, at) else { return true };
+    sift.takes(blocks, block, at, &header, link)
+}
+
+#[cold]
+fn restore(blocks: &mut Blocks, block: &Block, at: u32) -> bool {
+    let Some(header) = blocks.header(block, at) else { return false };
+    let says_which = header.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+    let tpid = if says_which { header.hv1.tp_vlan_tpid } else { VLAN_TPID };
+    let ([a, b], [.., c, d]) = (tpid.to_be_bytes(), header.hv1.tp_vlan_tci.to_be_bytes());
+    // The addresses must have been captured, without which there is no place for a tag.
+    header.tp_snaplen >= 12 && blocks.insert_tag(block, at, header.tp_mac, [a, b, c, d])
+}
+
+/// The frame behind a header, with the tag that the kernel took out.
+#[inline]
+fn frame(blocks: &mut Blocks, marks: &Marks, block: &Block, at: u32, header: Header) -> Option<Frame> {
+    if !blocks.holds(at, header.tp_mac, header.tp_snaplen) {
+        return None;
+    }
+    let mut start = blocks.at(block) + at as usize + usize::from(header.tp_mac);
+    let (mut captured, mut wire) = (header.tp_snaplen, header.tp_len);
+    if header.tp_status & libc::TP_STATUS_VLAN_VALID != 0 && restore(blocks, block, at) {
+        start -= 4;
+        captured += 4;
+        wire += 4;
+    }
+    Some(Frame {
+        at: u32::try_from(start).ok()?,
+        captured_bytes: captured.min(marks.snap_bytes),
+        wire_bytes: wire,
+        link: marks.link,
+        interface: marks.number,
+        timestamp_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
+        clock_ns: 0,
+        number: 0,
+        origin: 0,
+        checksum: checksum::status(header.tp_status, marks.checksums_are_checked),
+    })
+}
+
+impl Ring for PacketRing {
+    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error> {
+        if self.note(frames, most) > 0 {
+            self.empty = 0;
+            return Ok(());
+        }
+        if let Some((trouble, since)) = self.trouble {
+            return self.recover(trouble, since);
+        }
+        self.empty += 1;
+        if self.empty >= EMPTY_MAX { self.check() } else { Ok(()) }
+    }
+
+    fn give_back(&mut self, count: usize) {
+        let mut count = count;
+        for held in &mut self.held {
+            let given = count.min(held.frames);
+            held.frames -= given;
+            count -= given;
+            if count == 0 {
+                break;
+            }
+        }
+        self.release();
+    }
+
+    /// Also readable while frames of the newest block are not given back: the kernel only looks at that block's state.
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn prepare_wait(&mut self) -> Result<bool, Error> {
+        if self.left > 0 {
+            return Ok(false);
+        }
+        if self.trouble.is_some() {
+            return Err(self.in_trouble());
+        }
+        Ok(!self.blocks.is_ready(0))
+    }
+
+    fn delay_ns(&self) -> u64 {
+        self.marks.delay_ns
+    }
+
+    fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
+        self.counts.calls += 1;
+        if !self.stopped {
+            self.members.set_filter(self.member, program)?;
+        }
+        self.sift.set_filter(program, self.blocks.count()).map(|()| 0)
+    }
+
+    fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
+        self.counts.calls += 1;
+        if !self.stopped {
+            self.members.set_direction(self.member, direction)?;
+        }
+        self.sift.set_direction(direction, self.blocks.count());
+        Ok(())
+    }
+
+    fn join(&mut self, membership: &Membership) -> Result<(), Error> {
+        self.counts.calls += 3;
+        let part = membership_part(membership)?;
+        if matches!(part.join.steering, Some(Steering::Program { .. })) && self.marks.link != LinkType::ETHERNET {
+            let what = "steering programs need Ethernet frames, and this interface has none";
+            return Err(Error::Setting(format!("{}: {what}", self.marks.name)));
+        }
+        self.members.join(self.member, &part.join, part.last()?).map(drop)
+    }
+
+    fn held_permille(&self) -> u32 {
+        (self.held.len() as u32).saturating_mul(1000) / self.blocks.count()
+    }
+
+    fn level_permille(&self) -> u32 {
+        // Blocks are filled in order: those that were found full the last time still are.
+        let (count, held) = (self.blocks.count(), self.held.len() as u32);
+        let mut ahead = self.ahead.get();
+        while self.blocks.is_ready(ahead) {
+            ahead += 1;
+        }
+        self.ahead.set(ahead);
+        (held + ahead).saturating_mul(1000) / count
+    }
+
+    fn stop(&mut self) -> Result<(), Error> {
+        self.stopped = true;
+        self.counts.calls += 1;
+        self.socket.filter(Attach::Nothing).map_err(|error| self.kernel("stopping", error))
+    }
+
+    fn counts(&mut self) -> Result<RingCounts, Error> {
+        if !self.released {
+            self.count()?;
+        }
+        Ok(self.counts)
+    }
+}

@@ -1,0 +1,210 @@
+//! What one socket takes of the frames that come to it: the direction, the user's filter, and programs behind it.
+
+use std::{
+    os::fd::{AsFd, AsRawFd as _, OwnedFd},
+    sync::Arc,
+};
+
+use tidewire_wire::LinkType;
+
+use super::{plan::SocketFilter, tagged::restored};
+use crate::{
+    ClassicInstruction, Error, TrafficDirection,
+    filter::load_program,
+    sys::{
+        bpf::{Map, PROGRAM_ARRAY, Program, runs_ended},
+        packet::{Attach, RingSocket},
+    },
+};
+use tidewire_filter::{FilterEnding, FilterHook};
+
+/// Snap lengths from here on cut nothing: no frame is longer.
+const SNAP_WHOLE: u32 = 262_144;
+/// Instructions of a classic program, at most (`BPF_MAXINSNS`).
+const INSTRUCTIONS_MAX: usize = 4096;
+
+const RETURN_CONSTANT: u16 = 0x06;
+const LOAD_IMMEDIATE: u16 = 0x00;
+const LOAD_WORD: u16 = 0x20;
+const JUMP_EQUAL: u16 = 0x15;
+/// `SKF_AD_OFF + SKF_AD_PKTTYPE`
+const PACKET_TYPE: u32 = 0xffff_f004;
+/// `PACKET_OUTGOING`
+const OUTGOING: u32 = 4;
+
+/// What one socket takes.
+#[derive(Clone, Debug)]
+pub(super) struct Sieve {
+    /// The interface's name.
+    pub name: String,
+    pub link: LinkType,
+    pub is_loopback: bool,
+    pub snap_bytes: u32,
+    pub direction: TrafficDirection,
+    /// The kernel leaves outgoing frames out before it asks the filter.
+    pub ignores_outgoing: bool,
+    /// The user's, over frames as they are on the wire.
+    pub filter: Option<Vec<ClassicInstruction>>,
+    /// A loaded program that is asked last.
+    pub last: Option<Arc<OwnedFd>>,
+    /// Whether the user's filter is part of that program, or of what stands before the socket: it cannot be replaced then.
+    pub is_fixed: bool,
+}
+
+/// What a socket's filter needs beside itself: the kernel empties an array of programs when its last descriptor goes away.
+#[derive(Debug, Default)]
+pub(super) struct Kept(Option<Arc<Map>>);
+
+impl Kept {
+    /// The other one is needed from now on, and this one as long as packets are on their way through the old filter.
+    pub fn replace(&mut self, other: Self) {
+        if self.0.is_some() {
+            runs_ended();
+        }
+        *self = other;
+    }
+}
+
+/// What is to be attached to a socket, or to several.
+#[derive(Debug)]
+pub(super) enum Ready {
+    Nothing,
+    Everything,
+    Classic(Vec<ClassicInstruction>),
+    /// The user's filter, translated.
+    Loaded(Program),
+    /// The program that is asked last, alone.
+    Last(Arc<OwnedFd>),
+    /// The user's filter, and what leads on from it.
+    Chain(Program, Arc<Map>),
+}
+
+impl Ready {
+    /// Attaches it to a socket, in place of what was attached before. `sieve`: what it was made of.
+    pub fn attach(&self, socket: &RingSocket, sieve: &Sieve) -> Result<Kept, Error> {
+        let (attach, kept) = match self {
+            Self::Nothing => (Attach::Nothing, None),
+            Self::Everything => (Attach::Everything, None),
+            Self::Classic(program) => (Attach::Classic(program), None),
+            Self::Loaded(program) => (Attach::Program(program.as_fd()), None),
+            Self::Chain(program, programs) => (Attach::Program(program.as_fd()), Some(Arc::clone(programs))),
+            Self::Last(last) => match socket.filter(Attach::Program(last.as_fd())) {
+                // Larger than a socket's filter may be, which is not asked of what it calls.
+                Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
+                    return sieve.before(&[step(RETURN_CONSTANT, u32::MAX)], last)?.attach(socket, sieve);
+                }
+                result => return result.map(|()| Kept::default()).map_err(|source| sieve.failed(source)),
+            },
+        };
+        socket.filter(attach).map(|()| Kept(kept)).map_err(|source| sieve.failed(source))
+    }
+}
+
+fn step(code: u16, k: u32) -> ClassicInstruction {
+    ClassicInstruction { code, jump_true: 0, jump_false: 0, k }
+}
+
+impl Sieve {
+    /// Puts the filter where it belongs.
+    pub fn set_filter(&mut self, filter: Option<&SocketFilter>) {
+        match filter {
+            None => self.filter = None,
+            Some(SocketFilter::Classic(program)) => self.filter = Some(program.clone()),
+            Some(SocketFilter::Program(program)) => (self.last, self.is_fixed) = (Some(Arc::clone(program)), true),
+        }
+    }
+
+    /// Attaches it all, in place of what was attached before.
+    pub fn attach(&self, socket: &RingSocket) -> Result<Kept, Error> {
+        self.ready()?.attach(socket, self)
+    }
+
+    /// Makes what is to be attached: loading programs takes milliseconds.
+    pub fn ready(&self) -> Result<Ready, Error> {
+        if self.is_loopback && self.direction == TrafficDirection::Out {
+            return Ok(Ready::Nothing);
+        }
+        let Some(last) = &self.last else {
+            let program = self.classic()?;
+            return match program.len() {
+                0 => Ok(Ready::Everything),
+                1..=INSTRUCTIONS_MAX => Ok(Ready::Classic(program)),
+                // In eBPF, which has no limit that programs of this kind reach.
+                _ => {
+                    let ending = FilterEnding::Return { matched: self.snap_bytes, refused: 0 };
+                    load_program(&self.unmoved(), FilterHook::Socket, ending).map(Ready::Loaded)
+                }
+            };
+        };
+        let before = self.unmoved();
+        if before.is_empty() { Ok(Ready::Last(Arc::clone(last))) } else { self.before(&before, last) }
+    }
+
+    /// A filter that goes on in another one.
+    fn before(&self, filter: &[ClassicInstruction], last: &OwnedFd) -> Result<Ready, Error> {
+        let programs = Map::new(PROGRAM_ARRAY, 4, 4, 2).map_err(|source| self.failed(source))?;
+        programs.set(0, last.as_raw_fd()).map_err(|source| self.failed(source))?;
+        // Nothing is ever in the second place: what is refused is refused.
+        let ending = FilterEnding::Jump { programs: programs.number(), matched: 0, refused: 1, otherwise: 0 };
+        Ok(Ready::Chain(load_program(filter, FilterHook::Socket, ending)?, Arc::new(programs)))
+    }
+
+    /// The direction and the filter as a classic program for frames without their outermost tag, which returns how much of a
+    /// frame is to be copied; empty where nothing is asked for.
+    fn classic(&self) -> Result<Vec<ClassicInstruction>, Error> {
+        let mut program = self.sides();
+        match &self.filter {
+            None if self.snap_bytes >= SNAP_WHOLE && program.is_empty() => return Ok(program),
+            None => program.push(step(RETURN_CONSTANT, self.snap_bytes)),
+            Some(filter) if self.link == LinkType::ETHERNET => program.extend(restored(filter).ok_or_else(|| {
+                Error::Setting(format!("{}: the filter is too long for a packet socket; make it shorter", self.name))
+            })?),
+            Some(filter) => program.extend_from_slice(filter),
+        }
+        let snap = self.snap_bytes;
+        let cut = |instruction: ClassicInstruction| match instruction {
+            ClassicInstruction { code: RETURN_CONSTANT, k: 1.., .. } => ClassicInstruction { k: snap, ..instruction },
+            other => other,
+        };
+        Ok(program.into_iter().map(cut).collect())
+    }
+
+    /// Both for frames as they are on the wire, which translated programs see; empty where nothing is asked for.
+    fn unmoved(&self) -> Vec<ClassicInstruction> {
+        let mut program = self.sides();
+        match &self.filter {
+            Some(filter) => program.extend_from_slice(filter),
+            None if program.is_empty() => {}
+            None => program.push(step(RETURN_CONSTANT, u32::MAX)),
+        }
+        program
+    }
+
+    /// Refuses what has the wrong direction, and goes on with the rest as if nothing had been before.
+    fn sides(&self) -> Vec<ClassicInstruction> {
+        let skips_outgoing = self.direction == TrafficDirection::In || self.is_loopback;
+        let (jump_true, jump_false) = match self.direction {
+            TrafficDirection::Out => (1, 0),
+            _ if skips_outgoing && !self.ignores_outgoing => (0, 1),
+            _ => return Vec::new(),
+        };
+        vec![
+            step(LOAD_WORD, PACKET_TYPE),
+            ClassicInstruction { code: JUMP_EQUAL, jump_true, jump_false, k: OUTGOING },
+            step(RETURN_CONSTANT, 0),
+            step(LOAD_IMMEDIATE, 0),
+        ]
+    }
+
+    fn failed(&self, source: std::io::Error) -> Error {
+        let hint = match source.raw_os_error() {
+            Some(libc::ENOMEM) => "; the program is larger than a socket may have: raise net.core.optmem_max",
+            Some(libc::EINVAL) => "; the kernel does not take this program",
+            _ => "",
+        };
+        Error::Kernel { what: format!("{}: attaching the filter", self.name), source, hint: hint.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

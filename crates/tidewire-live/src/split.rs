@@ -1,0 +1,328 @@
+//! One link over several: every frame that comes to an interface leaves through one of several others, chosen by a steering
+//! program in XDP (M1).
+
+use std::{
+    io,
+    os::fd::{AsFd, AsRawFd, BorrowedFd},
+};
+
+use aya::{Ebpf, EbpfLoader, programs::Xdp};
+use tidewire_steer::{
+    Compiled, DATAGRAMS_MAX, Engine, STATE_BYTES,
+    bpf::{Ending, Hook, MapUse, Output},
+};
+
+use super::interface::Interface;
+use crate::{
+    Error,
+    sys::{
+        bpf::{ARRAY, DEVICE_MAP, LRU_HASH, Link, Load, Map, Program, XDP, XdpMode},
+        packet::RingSocket,
+    },
+};
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../objects/split.bpf.o");
+
+/// Most outputs.
+pub const OUTPUTS_MAX: usize = 64;
+
+/// Places in the programs' maps, as bpf/split.bpf.c has them.
+mod place {
+    pub(super) const STEER: u32 = 0;
+    pub(super) const REST: u32 = 1;
+    pub(super) const RECEIVED: u32 = 0;
+    pub(super) const UNSTEERED: u32 = 1;
+}
+
+/// `XDP_ABORTED`, `XDP_DROP`
+const ABORTED: u32 = 0;
+const DROP: u32 = 1;
+/// `BPF_XDP`
+const ATTACH_XDP: u32 = 37;
+
+/// What is split, and how.
+#[derive(Clone, Debug)]
+pub struct SplitSettings {
+    /// The interface whose incoming frames are split. Nobody else sees them any more.
+    pub input: String,
+    /// Interfaces that they leave through.
+    pub outputs: Vec<String>,
+    /// Chooses the output: its workers are the outputs. What it drops is counted and dropped.
+    pub steering: Compiled,
+    /// In the driver, or behind it; `None`: in the driver where it can.
+    pub mode: Option<XdpMode>,
+}
+
+/// Frames and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitCount {
+    /// Frames.
+    pub packets: u64,
+    /// Their bytes in memory.
+    pub bytes: u64,
+}
+
+/// What was split so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SplitCounts {
+    /// What came.
+    pub received: SplitCount,
+    /// What left for each output. An output without room drops it afterwards, and counts that itself.
+    pub outputs: Vec<SplitCount>,
+    /// What the steering program dropped.
+    pub unsteered: SplitCount,
+}
+
+impl SplitCounts {
+    /// Frames that came and neither left nor were dropped by the program: an output did not take them. While frames come,
+    /// a few are under way.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        let left: u64 = self.outputs.iter().map(|count| count.packets).sum();
+        self.received.packets.saturating_sub(left + self.unsteered.packets)
+    }
+}
+
+/// A link that is being split, until this is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub struct Split {
+    _link: Link,
+    _promiscuous: RingSocket,
+    _maps: Vec<Map>,
+    _programs: Vec<Program>,
+    object: Ebpf,
+    outputs: Vec<u32>,
+    mode: XdpMode,
+    advice: Option<String>,
+}
+
+impl Split {
+    /// Starts.
+    ///
+    /// # Errors
+    /// There is no such interface, an output is the input or has a smaller MTU, or would lose redirected frames in the mode
+    /// that was asked for, the steering program cannot run there, a program is attached already, privileges are missing.
+    pub fn start(settings: &SplitSettings) -> Result<Self, Error> {
+        let (input, outputs) = interfaces(settings)?;
+        let (wanted, advice) = mode(settings.mode, &outputs)?;
+        let count = outputs.len() as u32;
+        settings.steering.check(Engine::Xdp, count)?;
+        let failed = |what: &str, source: io::Error| failed(&format!("{}: {what}", settings.input), source);
+        let object = load()?;
+        let jump = map(&object, "jump")?;
+        let egress = program(&object, "split_egress")?;
+        let queues = input.rx_queues.max(1);
+        let devices = Map::new(DEVICE_MAP, 4, 8, queues * count).map_err(|e| failed("making a map", e))?;
+        let sums = map(&object, "outputs")?;
+        for (number, output) in (0_u32..).zip(&outputs) {
+            // struct bpf_devmap_val: an interface and a program that sees what leaves through it.
+            let value = [output.index.to_ne_bytes(), egress.as_raw_fd().to_ne_bytes()].concat();
+            for queue in 0..queues {
+                let key = (queue * count + number).to_ne_bytes();
+                devices.update(&key, &value, 0).map_err(|e| failed("naming an output", e))?;
+            }
+            let zeroes = vec![0; sums.value_bytes()];
+            sums.update(&output.index.to_ne_bytes(), &zeroes, 0).map_err(|e| failed("naming an output", e))?;
+        }
+        let (steer, mut maps) = steer(&settings.steering, count, &devices, &jump)?;
+        let set = |place, program: BorrowedFd<'_>| {
+            jump.set(place, program.as_raw_fd()).map_err(|e| failed("putting a program into its place", e))
+        };
+        set(place::REST, program(&object, "split_rest")?)?;
+        set(place::STEER, steer.as_fd())?;
+        let promiscuous = RingSocket::open().and_then(|socket| socket.promiscuous(input.index).map(|()| socket));
+        let promiscuous = promiscuous.map_err(|e| failed("taking frames for other machines", e))?;
+        let (link, mode) = attach(&settings.input, input.index, program(&object, "split_entry")?, wanted)?;
+        maps.extend([devices, jump]);
+        let outputs = outputs.iter().map(|output| output.index).collect();
+        Ok(Self {
+            _link: link,
+            _promiscuous: promiscuous,
+            _maps: maps,
+            _programs: vec![steer],
+            object,
+            outputs,
+            mode,
+            advice,
+        })
+    }
+
+    /// Where it runs.
+    #[must_use]
+    pub fn mode(&self) -> XdpMode {
+        self.mode
+    }
+
+    /// Why an output loses frames that are redirected in the driver, and what to do: the reason for the generic hook where no
+    /// mode was asked for, and a warning otherwise.
+    #[must_use]
+    pub fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
+    }
+
+    /// What was split so far.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn counts(&self) -> Result<SplitCounts, Error> {
+        let counts = map(&self.object, "counts")?;
+        let sums = map(&self.object, "outputs")?;
+        let read = |map: &Map, key: u32| {
+            let value = map.lookup(&key.to_ne_bytes()).map_err(|e| failed("reading counters", e))?;
+            Ok::<_, Error>(sum(&value.unwrap_or_default()))
+        };
+        // Outputs first: what is counted in between must not seem to have left without having come.
+        let outputs = self.outputs.iter().map(|index| read(&sums, *index)).collect::<Result<_, _>>()?;
+        let unsteered = read(&counts, place::UNSTEERED)?;
+        Ok(SplitCounts { outputs, unsteered, received: read(&counts, place::RECEIVED)? })
+    }
+}
+
+/// All processors' counts together.
+fn sum(values: &[u8]) -> SplitCount {
+    let word = |bytes: &[u8]| bytes.first_chunk().copied().map_or(0, u64::from_ne_bytes);
+    values.chunks_exact(16).fold(SplitCount::default(), |sum, pair| SplitCount {
+        packets: sum.packets + word(pair),
+        bytes: sum.bytes + pair.get(8..).map_or(0, word),
+    })
+}
+
+fn interfaces(settings: &SplitSettings) -> Result<(Interface, Vec<Interface>), Error> {
+    let input = Interface::find(&settings.input)?;
+    if settings.outputs.is_empty() || settings.outputs.len() > OUTPUTS_MAX {
+        return Err(Error::Setting(format!("{} outputs: give 1 to {OUTPUTS_MAX}", settings.outputs.len())));
+    }
+    for (number, name) in settings.outputs.iter().enumerate() {
+        if *name == settings.input || settings.outputs.iter().take(number).any(|other| other == name) {
+            return Err(Error::Setting(format!("{name} is named twice; a frame goes from one interface to another")));
+        }
+    }
+    let outputs = settings.outputs.iter().map(|name| Interface::find(name)).collect::<Result<Vec<_>, _>>()?;
+    for output in &outputs {
+        let name = &output.name;
+        if output.mtu < input.mtu {
+            return Err(Error::Setting(format!(
+                "{name} has an MTU of {}, which is less than {}'s, and would lose long frames: ip link set {name} mtu {}",
+                output.mtu, input.name, input.mtu
+            )));
+        }
+        if !output.up {
+            let what = format!("is down, and would lose its share; switch it on: ip link set {name} up");
+            return Err(Error::Interface { interface: name.clone(), what });
+        }
+    }
+    Ok((input, outputs))
+}
+
+/// The mode to try, and what is to be known of it ([`Split::advice`]). What is redirected behind the driver goes through the
+/// output's ordinary queue, which every interface has. Of a veth it is certain that it loses frames; drivers of cards may send
+/// more than they say.
+fn mode(asked: Option<XdpMode>, outputs: &[Interface]) -> Result<(Option<XdpMode>, Option<String>), Error> {
+    if asked == Some(XdpMode::Generic) {
+        return Ok((asked, None));
+    }
+    let lost = outputs.iter().find_map(|output| Some((output, output.loses_redirected()?)));
+    match (asked, lost) {
+        (None, Some((_, why))) => Ok((Some(XdpMode::Generic), Some(why))),
+        (Some(_), Some((output, why))) if output.is_veth() => {
+            let what = format!("would lose every frame: {why}; or choose the generic hook");
+            Err(Error::Interface { interface: output.name.clone(), what })
+        }
+        (asked, lost) => Ok((asked, lost.map(|(_, why)| why))),
+    }
+}
+
+fn failed(what: &str, source: io::Error) -> Error {
+    if source.raw_os_error() == Some(libc::EPERM) {
+        return Error::Privilege { what: what.into(), capability: "cap_bpf,cap_net_admin,cap_net_raw" };
+    }
+    Error::Kernel { what: what.into(), source, hint: String::new() }
+}
+
+fn load() -> Result<Ebpf, Error> {
+    let what = "loading the splitting programs";
+    let refused = |error: &dyn std::error::Error| {
+        let mut cause = Some(error);
+        while let Some(current) = cause {
+            let system = current.to_string().contains("Operation not permitted");
+            if system {
+                return failed(what, io::Error::from_raw_os_error(libc::EPERM));
+            }
+            cause = current.source();
+        }
+        failed(what, io::Error::other(error.to_string()))
+    };
+    let mut object = EbpfLoader::new().load(OBJECT).map_err(|error| refused(&error))?;
+    for name in ["split_entry", "split_rest", "split_egress"] {
+        let program = object.program_mut(name).ok_or_else(|| missing(name))?;
+        let program: &mut Xdp = program.try_into().map_err(|error| refused(&error))?;
+        program.load().map_err(|error| refused(&error))?;
+    }
+    Ok(object)
+}
+
+fn missing(name: &str) -> Error {
+    Error::Setting(format!("the splitting programs have no {name}"))
+}
+
+fn program<'a>(object: &'a Ebpf, name: &str) -> Result<BorrowedFd<'a>, Error> {
+    let program = object.program(name).ok_or_else(|| missing(name))?;
+    program.fd().map(AsFd::as_fd).map_err(|error| missing(&error.to_string()))
+}
+
+fn map(object: &Ebpf, name: &str) -> Result<Map, Error> {
+    use aya::maps::Map as Any;
+    let data = match object.map(name) {
+        Some(Any::ProgramArray(data) | Any::PerCpuArray(data) | Any::PerCpuHashMap(data)) => data,
+        _ => return Err(missing(name)),
+    };
+    Map::from_descriptor(data.fd().as_fd()).map_err(|source| failed("using a map", source))
+}
+
+/// The steering program, with the maps that it needs for itself.
+fn steer(steering: &Compiled, outputs: u32, devices: &Map, jump: &Map) -> Result<(Program, Vec<Map>), Error> {
+    let rest = Ending::Jump { slot: place::REST, otherwise: DROP };
+    // A device that is not there, or not up, is nobody's fault but its own: the frame is lost, which the counts show.
+    let absent = Ending::Return(ABORTED);
+    let code = steering.code(Hook::Xdp, Output::Redirect { workers: outputs, dropped: rest, absent, stamp: false })?;
+    let state = Map::new(ARRAY, 4, STATE_BYTES as u32, 1).map_err(|e| failed("making a map", e))?;
+    let datagrams = Map::new(LRU_HASH, 8, 8, DATAGRAMS_MAX as u32).map_err(|e| failed("making a map", e))?;
+    let code = code.bytes(|map| match map {
+        MapUse::State => state.number(),
+        MapUse::Datagrams => datagrams.number(),
+        // Interfaces in the place of sockets: redirecting is the same.
+        MapUse::Sockets => devices.number(),
+        MapUse::Programs => jump.number(),
+        // The program counts that it goes on in.
+        MapUse::Dropped => -1,
+    });
+    let program = Program::load_with(XDP, &code, Load { frags: true, attach: ATTACH_XDP });
+    Ok((program.map_err(|e| failed("loading the steering program", e))?, vec![state, datagrams]))
+}
+
+fn attach(name: &str, index: u32, entry: BorrowedFd<'_>, mode: Option<XdpMode>) -> Result<(Link, XdpMode), Error> {
+    let native = || Link::xdp(entry, index, XdpMode::Native).map(|link| (link, XdpMode::Native));
+    let generic = || Link::xdp(entry, index, XdpMode::Generic).map(|link| (link, XdpMode::Generic));
+    let attached = match mode {
+        Some(XdpMode::Native) => native(),
+        Some(XdpMode::Generic) => generic(),
+        // A driver without XDP, or not for frames this long.
+        None => native().or_else(|error| match error.raw_os_error() {
+            Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ERANGE) => generic(),
+            _ => Err(error),
+        }),
+    };
+    attached.map_err(|source| {
+        let hint = match source.raw_os_error() {
+            Some(libc::EBUSY) => format!("; another XDP program is attached: ip link set {name} xdp off"),
+            Some(libc::EOPNOTSUPP) => "; its driver runs no XDP programs: choose the generic hook".into(),
+            _ => String::new(),
+        };
+        match failed("", io::Error::from_raw_os_error(source.raw_os_error().unwrap_or(0))) {
+            Error::Privilege { capability, .. } => {
+                Error::Privilege { what: format!("attaching XDP to {name}"), capability }
+            }
+            _ => Error::Kernel { what: format!("attaching XDP to {name}"), source, hint },
+        }
+    })
+}

@@ -1,0 +1,125 @@
+//! From rings to the batch: noting frames, and putting those of several rings in order of time.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use tidewire_wire::Frame;
+
+use super::Worker;
+use crate::{Error, Ring, sys::wait};
+
+/// Frames of one ring that wait for others with earlier timestamps. Beyond this, order is given up rather than frames.
+const WAITING_FRAMES_MAX: usize = 1 << 16;
+
+/// How long a ring in error is left alone before it is tried again.
+pub(super) const RETRY: Duration = Duration::from_millis(200);
+
+/// A ring and what of it is not yet handed over.
+pub(super) struct Line {
+    pub ring: Box<dyn Ring>,
+    /// Noted, in the order of arrival.
+    pub waiting: VecDeque<Frame>,
+    /// Of the batch under way, frames that are this ring's.
+    pub taken: usize,
+    /// The same of each batch that was cut off.
+    pub cut: VecDeque<usize>,
+    /// It was in error: tried again from then on.
+    pub retry: Option<Instant>,
+    /// Frames at the front of `waiting`, and behind it if there are more, that came before the filter was replaced.
+    pub old: usize,
+}
+
+impl Line {
+    pub fn new(ring: Box<dyn Ring>) -> Self {
+        Self { ring, waiting: VecDeque::new(), taken: 0, cut: VecDeque::new(), retry: None, old: 0 }
+    }
+
+    /// Notes about `most` frames that arrived, at the end of `frames`.
+    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize, troubles: &mut Vec<Error>) {
+        if most == 0 || self.retry.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        match self.ring.collect(frames, most) {
+            Ok(()) => self.retry = None,
+            Err(error) => {
+                if self.retry.is_none() {
+                    troubles.push(error);
+                }
+                self.retry = Some(Instant::now() + RETRY);
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Adds to the batch what may go, at most `most`; each ring gets the same share of a round, whatever the others have.
+    pub(super) fn take_in(&mut self, each: usize, most: usize) {
+        let before = self.batch.len();
+        if let [line] = &mut self.lines[..]
+            && line.old == 0
+            && line.waiting.is_empty()
+        {
+            // Nothing to be put in order, or asked.
+            line.collect(&mut self.batch, each, &mut self.troubles);
+            line.taken += self.batch.len() - before;
+        } else {
+            self.collect(each);
+            self.merge(wait::now_ns(), most);
+        }
+        let (index, count) = self.place;
+        for frame in self.batch.iter_mut().skip(before) {
+            self.late += u64::from(frame.timestamp_ns < self.clock_ns);
+            self.clock_ns = self.clock_ns.max(frame.timestamp_ns);
+            frame.clock_ns = self.clock_ns;
+            frame.number = self.frames * count + index + 1;
+            self.frames += 1;
+        }
+    }
+
+    fn collect(&mut self, each: usize) {
+        let room = if self.lines.len() > 1 { WAITING_FRAMES_MAX } else { each };
+        for line in &mut self.lines {
+            let most = each.min(room.saturating_sub(line.waiting.len()));
+            line.collect(&mut self.fresh, most, &mut self.troubles);
+            line.waiting.extend(self.fresh.drain(..));
+        }
+    }
+
+    /// Moves to the batch what may go, at most so many: the earliest first, up to the time until which every ring's frames
+    /// are known.
+    fn merge(&mut self, now_ns: u64, most: usize) {
+        let before = self.batch.len();
+        let horizon = if self.lines.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
+        while self.batch.len() - before < most {
+            let heads = self.lines.iter_mut().filter(|line| !line.waiting.is_empty());
+            let earliest = heads.min_by_key(|line| line.waiting.front().map(|frame| frame.timestamp_ns));
+            let Some(line) = earliest else { break };
+            let is_full = line.waiting.len() >= WAITING_FRAMES_MAX;
+            let Some(frame) = line.waiting.front() else { break };
+            if frame.timestamp_ns > horizon && !is_full {
+                break;
+            }
+            let is_wanted = line.old == 0 || self.old.takes(&self.view, frame);
+            let frame = line.waiting.pop_front().filter(|_| is_wanted);
+            self.batch.extend(frame);
+            line.old = line.old.saturating_sub(1);
+            line.taken += 1;
+            self.sifted += u64::from(!is_wanted);
+        }
+    }
+
+    /// The time until which all frames are known. A ring that has some is in order; one that has none may still have some
+    /// under way, but nothing waits for them longer than the window.
+    fn horizon(&self, now_ns: u64) -> u64 {
+        if self.draining {
+            return u64::MAX;
+        }
+        let known = |line: &Line| match line.waiting.back() {
+            Some(last) => last.timestamp_ns,
+            None => now_ns.saturating_sub(line.ring.delay_ns().min(self.window_ns)),
+        };
+        self.lines.iter().map(known).min().unwrap_or(u64::MAX)
+    }
+}

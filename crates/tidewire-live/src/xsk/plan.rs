@@ -1,0 +1,396 @@
+use std::{
+    io,
+    os::fd::AsFd,
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use tidewire_wire::LinkType;
+
+use super::{
+    ring::{Marks, State, XskRing},
+    side::Side,
+};
+use crate::{
+    Error, FanoutMode, Interface, LiveSettings, Stamp, memory,
+    sys::{
+        arena::{Place, page_bytes},
+        bpf::{Map, XdpMode},
+        xsk::{self, Binding, FillRing, XskSocket},
+    },
+};
+
+/// What the kernel keeps free before each frame (`XDP_PACKET_HEADROOM`), bytes.
+const HEADROOM_BYTES: u32 = 256;
+/// What a frame has beside its interface's MTU: an Ethernet header and two tags.
+const LINK_BYTES: u32 = 14 + 2 * 4;
+/// Sizes of a buffer; the kernel knows powers of 2 up to a page.
+const CHUNK_SMALL: u32 = 2048;
+const CHUNK_LARGE: u32 = 4096;
+/// Fewest buffers of a ring: what a driver takes in one round.
+const BUFFERS_MIN: usize = 64;
+/// Most entries of a receive ring.
+const ENTRIES_MAX: usize = 1 << 20;
+/// Room for frames of several buffers: a part of the ring's memory, and never less than four of the largest that the kernel
+/// makes (64 KiB).
+const SIDE_PART: usize = 4;
+const SIDE_BYTES_MIN: usize = 4 << 16;
+/// How often, and how long each time, a receive queue is waited for that others still have.
+const BUSY_WAITS: u32 = 20;
+const BUSY_WAIT: Duration = Duration::from_millis(25);
+
+/// What the settings come to, for AF_XDP sockets on one interface.
+#[derive(Clone, Debug)]
+pub struct XskPlan {
+    pub(super) interface: Interface,
+    workers: usize,
+    is_steered: bool,
+    chunk_bytes: u32,
+    /// Whether frames need several buffers.
+    pub(super) needs_frags: bool,
+    /// Buffers of one ring.
+    buffers: usize,
+    snap_bytes: u32,
+    busy_poll_us: u32,
+    stamped: bool,
+}
+
+impl XskPlan {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// Frames that are not Ethernet's, a fan-out mode that XDP has not, rings that are too small.
+    pub fn new(settings: &LiveSettings, interface: &Interface) -> Result<Self, Error> {
+        let workers = settings.workers.max(1);
+        let name = &interface.name;
+        if interface.link()? != LinkType::ETHERNET {
+            let what =
+                format!("{name}: AF_XDP is for Ethernet frames, and this interface has none; use packet sockets");
+            return Err(Error::Setting(what));
+        }
+        if settings.stamp != Stamp::Host {
+            return Err(Error::Setting(format!(
+                "{name}: AF_XDP does not see the card's time stamps; use packet sockets, or the host's time stamps"
+            )));
+        }
+        if settings.sharing.is_some() {
+            return Err(Error::Setting(format!(
+                "{name}: AF_XDP gives an interface's frames to one process; for a group of several use packet sockets, or one \
+                 process with several workers"
+            )));
+        }
+        let mode = settings.fanout.map(|fanout| fanout.mode);
+        let by_queue = match mode {
+            None | Some(FanoutMode::Hash | FanoutMode::Ebpf) => false,
+            Some(FanoutMode::Queue) => true,
+            Some(other) => {
+                let text = FanoutMode::ALL.iter().find(|entry| entry.1 == other).map_or("this mode", |entry| entry.0);
+                return Err(Error::Setting(format!(
+                    "AF_XDP has no fan-out groups: {text} cannot be had; use hash, ebpf with a steering program, or qm, or \
+                     packet sockets"
+                )));
+            }
+        };
+        if by_queue && settings.steering.is_some() {
+            let what = "a steering program chooses the worker, and so does the fan-out mode qm: leave one of them out";
+            return Err(Error::Setting(what.into()));
+        }
+        let frame_bytes = interface.mtu.saturating_add(LINK_BYTES);
+        let chunk_bytes = if frame_bytes <= CHUNK_SMALL - HEADROOM_BYTES { CHUNK_SMALL } else { CHUNK_LARGE };
+        let mut plan = Self {
+            interface: interface.clone(),
+            workers,
+            is_steered: settings.steering.is_some() || (workers > 1 && !by_queue),
+            chunk_bytes,
+            needs_frags: frame_bytes > chunk_bytes - HEADROOM_BYTES,
+            buffers: 0,
+            snap_bytes: settings.snap_bytes.max(1),
+            busy_poll_us: settings.busy_poll_us,
+            stamped: false,
+        };
+        let rings = plan.rings(0).max(1);
+        plan.buffers = settings.ring_bytes / rings / chunk_bytes as usize;
+        // Whole pages, and whole buffers.
+        plan.buffers -= plan.buffers % (CHUNK_LARGE / CHUNK_SMALL) as usize;
+        if plan.buffers < BUFFERS_MIN {
+            return Err(Error::Setting(format!(
+                "{name}: a ring of {} KiB is too small for AF_XDP, which here needs {} KiB ({rings} receive queues, {} \
+                 buffers of {chunk_bytes} bytes each)",
+                settings.ring_bytes >> 10,
+                (rings * BUFFERS_MIN * chunk_bytes as usize) >> 10,
+                BUFFERS_MIN,
+            )));
+        }
+        plan.check_memory(settings)?;
+        Ok(plan)
+    }
+
+    /// Asks for no more memory than there is: the kernel locks it, and would look for it until other programs have to go.
+    fn check_memory(&self, settings: &LiveSettings) -> Result<(), Error> {
+        let interfaces = settings.interfaces.len().max(1) as u64;
+        let rings: usize = (0..self.workers).map(|worker| self.rings(worker)).sum();
+        let bytes = self.memory_bytes() as u64 * u64::from(self.queues()) + (self.side_bytes() * rings) as u64;
+        let (wanted, available) = (bytes.saturating_mul(interfaces), memory::available_bytes().unwrap_or(u64::MAX));
+        // The rest is for what the rings are read with.
+        let room = available / 4 * 3;
+        if wanted <= room {
+            return Ok(());
+        }
+        let fits = settings.ring_bytes as u128 * u128::from(room) / u128::from(wanted);
+        Err(Error::Setting(format!(
+            "AF_XDP rings of {} MiB do not fit into memory, of which {} MiB are available: ask for smaller rings, of {} MiB \
+             or less",
+            wanted >> 20,
+            available >> 20,
+            fits >> 20,
+        )))
+    }
+
+    /// The XDP program writes the time of arrival (`bpf_ktime_get_ns`) into the 8 bytes before each frame
+    /// (`bpf_xdp_adjust_meta`): timestamps are those, in the clock of other engines'. Else they are the time at which a
+    /// batch of frames was collected.
+    #[must_use]
+    pub fn stamped(self, stamped: bool) -> Self {
+        Self { stamped, ..self }
+    }
+
+    /// Whether a steering program has to choose the worker of each frame; else the map's first entry of each queue is its
+    /// worker's.
+    #[must_use]
+    pub fn is_steered(&self) -> bool {
+        self.is_steered
+    }
+
+    /// How many workers.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Rings of a worker: one for each receive queue that it has frames of.
+    #[must_use]
+    pub fn rings(&self, worker: usize) -> usize {
+        (0..self.queues()).filter(|queue| self.owners(*queue).contains(&worker)).count()
+    }
+
+    /// Length of each ring's place, bytes. The places of one queue show the same memory.
+    #[must_use]
+    pub fn place_bytes(&self) -> usize {
+        self.memory_bytes() + self.side_bytes()
+    }
+
+    /// Entries of the map of sockets (`BPF_MAP_TYPE_XSKMAP`): a queue's begin at its number times workers.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.interface.rx_queues.saturating_mul(self.workers as u32)
+    }
+
+    /// Opens the sockets of all workers, puts them into the map of sockets and returns the rings by worker. `number` is the
+    /// interface's in the capture ([`Frame::interface`](tidewire_wire::Frame::interface)); `mode` is how the program is
+    /// attached: the driver only writes into our memory in native mode. Some drivers do that only where the program is
+    /// attached already. `places`: by worker, then ring, each of [`place_bytes`](Self::place_bytes).
+    ///
+    /// # Errors
+    /// A missing capability, a receive queue that another program has, no memory for the rings, a kernel or a driver that
+    /// cannot what frames of this size need, another number of places than of rings.
+    pub fn open(
+        &self,
+        number: u16,
+        mode: XdpMode,
+        places: Vec<Vec<Place>>,
+        sockets: &Arc<Map>,
+    ) -> Result<Vec<Vec<XskRing>>, Error> {
+        let wrong = || Error::Setting(format!("{}: another number of places than of rings", self.interface.name));
+        if places.len() != self.workers || (0..).zip(&places).any(|(worker, mine)| mine.len() != self.rings(worker)) {
+            return Err(wrong());
+        }
+        let mut places: Vec<_> = places.into_iter().map(Vec::into_iter).collect();
+        let mut rings: Vec<Vec<XskRing>> = (0..self.workers).map(|_| Vec::new()).collect();
+        for queue in 0..self.queues() {
+            let mut shared = None;
+            for (index, worker) in self.owners(queue).into_iter().enumerate() {
+                let place = places.get_mut(worker).and_then(Iterator::next).ok_or_else(wrong)?;
+                let slot = queue * self.workers as u32 + index as u32;
+                let ring = self.open_ring(queue, mode, place, &mut shared, sockets, self.marks(number, slot))?;
+                rings.get_mut(worker).ok_or_else(wrong)?.push(ring);
+            }
+        }
+        for ring in rings.iter().flatten() {
+            let set = sockets.set(ring.marks.slot, std::os::fd::AsRawFd::as_raw_fd(&ring.socket.as_fd()));
+            set.map_err(|source| self.failed("giving the XDP program its sockets", source))?;
+        }
+        Ok(rings)
+    }
+
+    fn marks(&self, number: u16, slot: u32) -> Marks {
+        Marks {
+            interface: self.interface.name.clone(),
+            number,
+            slot,
+            snap_bytes: self.snap_bytes,
+            busy_poll: self.busy_poll_us > 0,
+            stamped: self.stamped,
+        }
+    }
+
+    fn open_ring(
+        &self,
+        queue: u32,
+        mode: XdpMode,
+        place: Place,
+        shared: &mut Option<Shared>,
+        sockets: &Arc<Map>,
+        marks: Marks,
+    ) -> Result<XskRing, Error> {
+        let at = |what: &'static str| move |source| self.failed(what, source);
+        let socket = XskSocket::open().map_err(|source| self.no_socket(source))?;
+        let (memory, side) = place.split(self.memory_bytes()).map_err(at("dividing the ring's memory"))?;
+        side.allocate().map_err(at("allocating the ring"))?;
+        let first = match shared {
+            Some(first) => first,
+            None => shared.insert(self.shared(&socket, &memory)?),
+        };
+        memory.map(first.memory.as_fd(), 0).map_err(at("mapping the ring's memory"))?;
+        let entries = self.entries() as u32;
+        let rx = socket.rx_ring(entries).map_err(at("making the receive ring"))?;
+        match &first.socket {
+            None => self.bind(&socket, queue, mode)?,
+            Some(owner) => {
+                socket
+                    .bind_beside(owner, self.interface.index, queue)
+                    .map_err(|source| self.not_bound(queue, source))?;
+            }
+        }
+        if self.busy_poll_us > 0 {
+            socket.busy_poll(self.busy_poll_us).map_err(at("switching busy polling on (Linux 5.11, cap_net_admin)"))?;
+        }
+        let socket = Arc::new(socket);
+        first.socket.get_or_insert_with(|| Arc::clone(&socket));
+        Ok(XskRing {
+            socket,
+            rx,
+            fill: Arc::clone(&first.fill),
+            memory,
+            side: Side::new(side),
+            sockets: Arc::clone(sockets),
+            slot: None,
+            home: None,
+            marks,
+            returned: Vec::new(),
+            state: State::on(self.interface.index),
+        })
+    }
+
+    /// Gives a ring that is alone on its queue, and of which nothing is held, a new socket there; this is the plan for the
+    /// interface that it goes on with.
+    pub(super) fn open_again(&self, ring: &mut XskRing, mode: XdpMode) -> Result<(), Error> {
+        let at = |what: &'static str| move |source| self.failed(what, source);
+        let queue = ring.marks.slot / self.workers as u32;
+        let socket = XskSocket::open().map_err(|source| self.no_socket(source))?;
+        let shared = self.shared(&socket, &ring.memory)?;
+        let rx = socket.rx_ring(self.entries() as u32).map_err(at("making the receive ring"))?;
+        self.bind(&socket, queue, mode)?;
+        if self.busy_poll_us > 0 {
+            socket.busy_poll(self.busy_poll_us).map_err(at("switching busy polling on (Linux 5.11, cap_net_admin)"))?;
+        }
+        ring.returned.clear();
+        (ring.socket, ring.rx, ring.fill) = (Arc::new(socket), rx, shared.fill);
+        let set = ring.sockets.set(ring.marks.slot, std::os::fd::AsRawFd::as_raw_fd(&ring.socket.as_fd()));
+        set.map_err(|source| self.failed("giving the XDP program its sockets", source))
+    }
+
+    /// Whether several workers share a queue's memory.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_steered && self.workers > 1
+    }
+
+    /// A queue's memory and fill ring, with all buffers in it.
+    fn shared(&self, socket: &XskSocket, place: &Place) -> Result<Shared, Error> {
+        let at = |what: &'static str| move |source| self.failed(what, source);
+        let bytes = self.memory_bytes();
+        let memory = xsk::shared_memory(bytes).map_err(at("allocating the ring"))?;
+        place.map(memory.as_fd(), 0).map_err(at("mapping the ring's memory"))?;
+        socket.register(place, bytes, self.chunk_bytes).map_err(|source| self.no_memory(source))?;
+        let chunk = u64::from(self.chunk_bytes);
+        let buffers: Vec<u64> = (0..bytes as u64 / chunk).map(|index| index * chunk).collect();
+        let entries = buffers.len().next_power_of_two() as u32;
+        let mut fill = socket.fill_ring(entries).map_err(at("making the fill ring"))?;
+        fill.push(&buffers);
+        Ok(Shared { memory, fill: Arc::new(Mutex::new(fill)), socket: None })
+    }
+
+    /// Binds it as well as it can be: what the driver refuses is tried with less.
+    fn bind(&self, socket: &XskSocket, queue: u32, mode: XdpMode) -> Result<(), Error> {
+        let tried = [(true, true), (true, false), (false, true), (false, false)];
+        let mut first_error = None;
+        for (zero_copy, frags) in tried {
+            if (zero_copy && mode == XdpMode::Generic) || (self.needs_frags && !frags) {
+                continue;
+            }
+            match self.bind_as(socket, queue, Binding { zero_copy, frags }) {
+                Ok(()) => return Ok(()),
+                // What copying is refused for says more than what zero-copy is.
+                Err(error) if !zero_copy => first_error = first_error.or(Some(error)),
+                Err(_) => {}
+            }
+        }
+        Err(self.not_bound(queue, first_error.unwrap_or_else(|| io::ErrorKind::Unsupported.into())))
+    }
+
+    /// The kernel lets go of a queue a moment after its last socket was closed.
+    fn bind_as(&self, socket: &XskSocket, queue: u32, binding: Binding) -> io::Result<()> {
+        let mut waits = BUSY_WAITS;
+        loop {
+            match socket.bind(self.interface.index, queue, binding) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) && waits > 0 => {
+                    waits -= 1;
+                    thread::sleep(BUSY_WAIT);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Queues that a worker has a ring on.
+    fn queues(&self) -> u32 {
+        self.interface.rx_queues.max(1)
+    }
+
+    /// The workers that have a ring on this queue, in the order of their entries in the map.
+    fn owners(&self, queue: u32) -> Vec<usize> {
+        if self.is_steered { (0..self.workers).collect() } else { vec![queue as usize % self.workers] }
+    }
+
+    /// Each socket's share, so that one that does not keep up leaves the others theirs; where several share, an eighth of
+    /// one is for buffers that are under way.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let sharing = if self.is_steered { self.workers } else { 1 };
+        let spare = if sharing > 1 { self.buffers / 8 } else { 0 };
+        let bytes = (self.buffers * sharing + spare) * self.chunk_bytes as usize;
+        bytes.next_multiple_of(page_bytes())
+    }
+
+    fn side_bytes(&self) -> usize {
+        (self.buffers * self.chunk_bytes as usize / SIDE_PART).max(SIDE_BYTES_MIN).next_multiple_of(page_bytes())
+    }
+
+    /// A power of 2, not more than a ring's share of the buffers.
+    fn entries(&self) -> usize {
+        let entries = self.buffers.clamp(BUFFERS_MIN, ENTRIES_MAX);
+        1 << entries.ilog2()
+    }
+}
+
+/// The largest MTU whose frames fit one buffer.
+pub(super) fn single_buffer_max() -> u32 {
+    CHUNK_LARGE - HEADROOM_BYTES - LINK_BYTES
+}
+
+/// What the sockets of a queue have in common.
+struct Shared {
+    memory: std::os::fd::OwnedFd,
+    fill: Arc<Mutex<FillRing>>,
+    /// The socket that the others are bound beside.
+    socket: Option<Arc<XskSocket>>,
+}

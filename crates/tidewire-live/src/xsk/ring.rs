@@ -1,0 +1,419 @@
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tidewire_wire::LinkType;
+use tidewire_wire::{ChecksumStatus, Frame};
+
+use super::{home::Home, side::Side, slot::FilterSlot};
+use crate::{
+    ClassicInstruction, Error, Ring, RingCounts, TrafficDirection,
+    sys::{
+        arena::Place,
+        bpf::{self, Map},
+        wait,
+        xsk::{self, FillRing, RxRing, XskSocket},
+    },
+};
+
+/// Buffers that are given back before the fill ring's lock is waited for.
+const RETURNED_MAX: usize = 1024;
+/// Calls of `collect` in a row that find nothing, after which the socket is asked whether its interface is still there.
+const EMPTY_MAX: u32 = 4096;
+
+/// What 10 Gbit/s carry at most: what a rest must not make a ring too small for.
+const FRAMES_PER_SECOND_MAX: u64 = 14_880_952;
+/// The longest rest, far below the 10 ms in which a frame has to be delivered, and the shortest that a sleep is good for.
+const REST_MAX: Duration = Duration::from_micros(500);
+const REST_MIN: Duration = Duration::from_micros(50);
+/// Frames that must have come since the last rest: fewer are worth waking up for.
+const REST_FRAMES_MIN: u64 = 4;
+/// The oldest stamp of a frame that is believed.
+const STAMP_AGE_MAX_NS: u64 = 60_000_000_000;
+/// How long it may take a driver's round to end, after which its frames are seen.
+const ROUND_NS: u64 = 1_000_000;
+
+/// Both clocks at one time.
+#[derive(Clone, Copy)]
+struct Now {
+    real_ns: u64,
+    monotonic_ns: u64,
+}
+
+/// What a ring needs to know of itself.
+#[derive(Clone, Debug)]
+pub(super) struct Marks {
+    pub(super) interface: String,
+    /// The interface's number in the capture.
+    pub(super) number: u16,
+    /// The socket's place in the map of sockets.
+    pub(super) slot: u32,
+    pub(super) snap_bytes: u32,
+    /// System calls run the driver.
+    pub(super) busy_poll: bool,
+    /// The kernel's program writes when a frame arrived before its first byte.
+    pub(super) stamped: bool,
+}
+
+/// An AF_XDP socket's receive ring, of one worker on one receive queue.
+///
+/// Frames lie where the kernel or the driver put them; those that came in several buffers are copied together. The memory
+/// and the fill ring are shared with the other workers' sockets on the same queue.
+///
+/// AF_XDP does not say when a frame arrived: see [`XskPlan::stamped`](super::XskPlan::stamped).
+#[derive(Debug)]
+pub struct XskRing {
+    pub(super) socket: Arc<XskSocket>,
+    pub(super) rx: RxRing,
+    pub(super) fill: Arc<Mutex<FillRing>>,
+    pub(super) memory: Place,
+    pub(super) side: Side,
+    pub(super) sockets: Arc<Map>,
+    /// Where the filter can be replaced.
+    pub(super) slot: Option<Arc<FilterSlot>>,
+    /// By which it goes on with an interface that was made anew.
+    pub(super) home: Option<Arc<Home>>,
+    pub(super) marks: Marks,
+    /// Buffers that are not yet in the fill ring.
+    pub(super) returned: Vec<u64>,
+    pub(super) state: State,
+}
+
+/// What changes.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Frames noted so far.
+    noted: u64,
+    /// The latest timestamp given.
+    latest_ns: u64,
+    /// Calls of `collect` in a row that found nothing.
+    pub(super) empty: u32,
+    /// What was noted when it was last waited, and when it was last rested.
+    waited_at: u64,
+    rested_at: u64,
+    calls: u64,
+    pub(super) gone: bool,
+    pub(super) stopped: bool,
+    /// The interface's number.
+    pub(super) index: u32,
+    /// What was counted on the interfaces before this one.
+    pub(super) before: RingCounts,
+}
+
+impl State {
+    /// Of a ring on the interface of this number.
+    pub(super) fn on(index: u32) -> Self {
+        Self { index, ..Self::default() }
+    }
+}
+
+impl XskRing {
+    /// Whether the driver writes into our memory itself.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn is_zero_copy(&self) -> Result<bool, Error> {
+        self.socket.is_zero_copy().map_err(|source| self.failed("reading the socket's options", source))
+    }
+
+    /// How often no buffer was free, on this ring's receive queue: the sockets there share this count. Where the kernel
+    /// copies, each is a frame that is counted as failed, too; where the driver writes into our memory, it drops them
+    /// itself and counts them as its own.
+    ///
+    /// # Errors
+    /// The kernel refuses to tell.
+    pub fn buffers_missing(&self) -> Result<u64, Error> {
+        let counts = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
+        Ok(counts.fill_empty)
+    }
+
+    fn failed(&self, what: &str, source: io::Error) -> Error {
+        Error::Kernel { what: format!("{}: {what}", self.marks.interface), source, hint: String::new() }
+    }
+
+    fn gone(&self) -> Error {
+        let what = if self.home.is_some() {
+            "the interface is gone, and its AF_XDP socket with it: what it had received was delivered; capture continues when one \
+             of this name appears"
+        } else {
+            "the interface is gone, and its AF_XDP sockets with it: what they had received was delivered; start again when it \
+             is back"
+        };
+        Error::Interface { interface: self.marks.interface.clone(), what: what.into() }
+    }
+
+    /// Notes whether the interface is gone.
+    fn look_for_trouble(&mut self) -> Result<(), Error> {
+        self.state.calls += 1;
+        self.state.gone |= self.socket.error().is_err();
+        if self.state.gone { Err(self.gone()) } else { Ok(()) }
+    }
+
+    /// One frame: its descriptors and bytes. `None` where its end is not there yet.
+    fn measure(&self, from: u32) -> Option<(u32, usize)> {
+        let (mut parts, mut bytes) = (0, 0);
+        loop {
+            let part = self.rx.peek(from + parts)?;
+            (parts, bytes) = (parts + 1, bytes + part.bytes as usize);
+            if !part.goes_on() {
+                return Some((parts, bytes));
+            }
+        }
+    }
+
+    /// Puts a frame of several buffers together; its offset in the arena and how much of it is there, or `None` where there
+    /// is no room now.
+    fn gather(&mut self, parts: u32, bytes: usize) -> Option<(usize, usize)> {
+        let captured = bytes.min(self.marks.snap_bytes as usize).min(self.side.frame_bytes_max());
+        let at = self.side.take(captured)?;
+        let mut done = 0;
+        for index in 0..parts {
+            let Some(part) = self.rx.peek(index) else { break };
+            let length = (part.bytes as usize).min(captured - done);
+            if !self.side.put((&self.memory, part.at as usize), at + done, length) {
+                break;
+            }
+            done += length;
+        }
+        self.side.show(at, done);
+        Some((self.side.in_arena(at), done))
+    }
+
+    /// Puts buffers back into the fill ring; where another worker is about to do the same, later, unless there are many.
+    fn refill(&mut self, must: bool) -> bool {
+        if self.returned.is_empty() {
+            return false;
+        }
+        let fill: Option<MutexGuard<'_, FillRing>> = if must || self.returned.len() > RETURNED_MAX {
+            Some(self.fill.lock().unwrap_or_else(PoisonError::into_inner))
+        } else {
+            self.fill.try_lock().ok()
+        };
+        let Some(mut fill) = fill else { return false };
+        // It has room for all buffers that there are.
+        let given = fill.push(&self.returned);
+        let wants_wakeup = fill.wants_wakeup();
+        drop(fill);
+        self.returned.drain(..given);
+        wants_wakeup
+    }
+
+    fn wake(&mut self) {
+        self.state.calls += 1;
+        self.socket.wake();
+    }
+
+    /// When a frame arrived whose first byte is there in our memory.
+    fn timestamp(&mut self, at: usize, now: Now) -> u64 {
+        // Where the driver has no room for one, what was there before must not be taken for it.
+        let place = at.checked_sub(8).filter(|_| self.marks.stamped);
+        let stamp = place.and_then(|at| xsk::take_number(&mut self.memory, at)).filter(|stamp| *stamp != 0);
+        // A stamp of another time than the last minute is none.
+        let age_ns = stamp.map_or(0, |stamp| now.monotonic_ns.saturating_sub(stamp));
+        let time_ns = now.real_ns.saturating_sub(if age_ns < STAMP_AGE_MAX_NS { age_ns } else { 0 });
+        self.state.latest_ns = self.state.latest_ns.max(time_ns);
+        self.state.latest_ns
+    }
+
+    fn note(&mut self, frames: &mut Vec<Frame>, most: usize) {
+        let mut noted = 0;
+        let mut now = None;
+        while noted < most {
+            let Some((parts, bytes)) = self.measure(0) else { break };
+            let Some(first) = self.rx.peek(0) else { break };
+            let snapped = bytes.min(self.marks.snap_bytes as usize);
+            let whole = (self.memory.at() + first.at as usize, snapped);
+            let Some((at, captured)) = (if parts == 1 { Some(whole) } else { self.gather(parts, bytes) }) else {
+                break;
+            };
+            let now = *now.get_or_insert_with(|| Now { real_ns: wait::now_ns(), monotonic_ns: wait::monotonic_ns() });
+            let timestamp_ns = self.timestamp(first.at as usize, now);
+            if parts == 1 {
+                self.memory.show(first.at as usize, first.bytes as usize);
+            }
+            frames.push(Frame {
+                at: at as u32,
+                captured_bytes: captured as u32,
+                wire_bytes: bytes as u32,
+                link: LinkType::ETHERNET,
+                interface: self.marks.number,
+                timestamp_ns,
+                clock_ns: 0,
+                number: 0,
+                origin: 0,
+                checksum: ChecksumStatus::Unknown,
+            });
+            self.rx.advance(parts);
+            noted += 1;
+        }
+        self.state.noted += noted as u64;
+    }
+
+    /// What the kernel counted, on earlier interfaces as well; not what was received.
+    pub(super) fn counted(&mut self) -> Result<RingCounts, Error> {
+        self.state.calls += 1;
+        let kernel = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
+        let before = self.state.before;
+        Ok(RingCounts {
+            dropped: before.dropped + kernel.ring_full,
+            failed: before.failed + kernel.dropped + kernel.invalid,
+            calls: self.state.calls,
+            ..RingCounts::default()
+        })
+    }
+
+    /// Frames that the kernel put into the ring and that were not noted.
+    fn waiting(&mut self) -> u64 {
+        let available = self.rx.available();
+        let ends = |index: &u32| self.rx.peek(*index).is_some_and(|part| !part.goes_on());
+        (0..available).filter(ends).count() as u64
+    }
+}
+
+impl Ring for XskRing {
+    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error> {
+        let mut wants_wakeup = self.refill(false);
+        let mut available = self.rx.available();
+        if available == 0 {
+            if self.marks.busy_poll && !self.state.gone {
+                self.wake();
+                wants_wakeup = false;
+                available = self.rx.available();
+            }
+            self.state.empty = self.state.empty.saturating_add(u32::from(available == 0));
+        }
+        if wants_wakeup {
+            self.wake();
+        }
+        if available > 0 {
+            self.state.empty = 0;
+            self.note(frames, most);
+            return Ok(());
+        }
+        if self.state.gone {
+            return if self.come_back()? { Ok(()) } else { Err(self.gone()) };
+        }
+        if self.state.empty >= EMPTY_MAX {
+            self.state.empty = 0;
+            return self.look_for_trouble();
+        }
+        Ok(())
+    }
+
+    fn give_back(&mut self, count: usize) {
+        let mut parts = 0;
+        for _ in 0..count {
+            let mut several = false;
+            while let Some(part) = self.rx.held(parts) {
+                // The kernel may write there from now on.
+                self.memory.hide(part.at as usize, part.bytes as usize);
+                self.returned.push(part.at);
+                parts += 1;
+                if !part.goes_on() {
+                    break;
+                }
+                several = true;
+            }
+            if several {
+                self.side.give_back();
+            }
+        }
+        // The buffers first: with every entry of its ring used, no socket then holds more than its share of them.
+        let wants_wakeup = self.refill(false);
+        self.rx.release(parts);
+        if wants_wakeup {
+            self.wake();
+        }
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn prepare_wait(&mut self) -> Result<bool, Error> {
+        if self.refill(true) {
+            self.wake();
+        }
+        if self.rx.available() > 0 {
+            return Ok(false);
+        }
+        // A socket in error wakes up at once: where frames came in between, it is not.
+        if self.state.waited_at == self.state.noted {
+            self.look_for_trouble()?;
+        }
+        self.state.waited_at = self.state.noted;
+        Ok(true)
+    }
+
+    fn rest(&mut self) -> Duration {
+        let frames = self.state.noted - self.state.rested_at;
+        self.state.rested_at = self.state.noted;
+        // A quarter of the time in which frames fill the ring, however fast they come.
+        let fills_ns = u64::from(self.rx.entries()) * 1_000_000_000 / FRAMES_PER_SECOND_MAX;
+        let rest = Duration::from_nanos(fills_ns / 4).min(REST_MAX);
+        if frames < REST_FRAMES_MIN || rest < REST_MIN || self.marks.busy_poll { Duration::ZERO } else { rest }
+    }
+
+    /// Nothing, where timestamps are given when frames are collected.
+    fn delay_ns(&self) -> u64 {
+        if self.marks.stamped { ROUND_NS } else { 0 }
+    }
+
+    fn level_permille(&self) -> u32 {
+        let used = u64::from(self.rx.used());
+        u32::try_from(used * 1000 / u64::from(self.rx.entries())).unwrap_or(1000)
+    }
+
+    fn held_permille(&self) -> u32 {
+        let held = u64::from(self.rx.held_count());
+        u32::try_from(held * 1000 / u64::from(self.rx.entries())).unwrap_or(1000)
+    }
+
+    fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
+        let Some(slot) = &self.slot else {
+            let what = "the capture was opened without a filter, and without the wish to set one later";
+            return Err(Error::Setting(format!("{}: {what}", self.marks.interface)));
+        };
+        slot.set(program)?;
+        self.state.calls += 2;
+        self.rx.available();
+        Ok(usize::try_from(self.waiting()).unwrap_or(usize::MAX))
+    }
+
+    fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
+        if direction == TrafficDirection::Out {
+            let what = "AF_XDP does not see what the machine sends";
+            return Err(Error::Setting(format!("{}: {what}", self.marks.interface)));
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), Error> {
+        self.state.stopped = true;
+        self.state.calls += 2;
+        let removed = self.sockets.delete(&self.marks.slot.to_ne_bytes());
+        removed.map_err(|source| self.failed("taking the socket off the XDP program", source))?;
+        // Frames that the program had redirected are in the ring when this returns.
+        bpf::runs_ended();
+        Ok(())
+    }
+
+    fn counts(&mut self) -> Result<RingCounts, Error> {
+        let counted = self.counted()?;
+        Ok(RingCounts { received: self.state.noted + self.waiting(), ..counted })
+    }
+}
+
+impl Drop for XskRing {
+    /// The other workers on this queue go on: they get its buffers.
+    fn drop(&mut self) {
+        let _ = self.stop();
+        let available = self.rx.available();
+        self.rx.advance(available);
+        self.returned.extend((0..self.rx.held_count()).filter_map(|index| self.rx.held(index)).map(|part| part.at));
+        self.refill(true);
+    }
+}
