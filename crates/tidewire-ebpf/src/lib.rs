@@ -19,10 +19,12 @@
 
 mod assembler;
 pub mod classic;
+mod hook;
 pub mod instruction;
 mod load;
 mod translate;
 
 pub use assembler::{Assembler, Code, JumpTooLong, Label, Value};
+pub use hook::{FilterEnding, FilterHook};
 pub use instruction::Instruction;
-pub use translate::{FilterEnding, FilterHook, TranslateError, translate};
+pub use translate::{TranslateError, translate};

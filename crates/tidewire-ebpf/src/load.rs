@@ -3,12 +3,12 @@
 use crate::{
     assembler::{Label, Value},
     classic::{Known, Width},
+    hook::{A, Assembler, CONTEXT, FilterHook, X},
     instruction::{
         alu, helper,
         register::{FRAME, R0, R1, R2, R3, R4, R9},
         skb, when, xdp,
     },
-    translate::{A, Assembler, CONTEXT, FilterHook, X},
 };
 
 /// Sockets: the bytes of a tag that was taken out, 0 or 4. XDP: where the packet begins.

@@ -9,48 +9,14 @@ use std::{error, fmt};
 use crate::{
     assembler::{Label, Value},
     classic::{Alu, Known, Operand, Program, Step, Test},
+    hook::{A, Assembler, CONTEXT, FilterEnding, FilterHook, X},
     instruction::{
         alu, helper,
-        register::{FRAME, R0, R1, R2, R3, R6, R7, R8},
+        register::{FRAME, R0, R1, R2, R3},
         when,
     },
     load::{self, Loads},
 };
-
-/// Maps are named by their descriptors.
-pub(crate) type Assembler = crate::Assembler<i32>;
-
-/// Where a filter runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FilterHook {
-    /// A packet socket's filter, or what it calls.
-    Socket,
-    /// XDP, for frames of any number of buffers (Linux 5.18). A tag that the card took out of the frame is not seen.
-    Xdp,
-}
-
-/// How a filter ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FilterEnding {
-    /// It returns a number: how many bytes to take for sockets (`u32::MAX` and 0), an action for XDP.
-    Return {
-        /// For frames that match.
-        matched: u32,
-        /// For the others.
-        refused: u32,
-    },
-    /// It goes on in another program.
-    Jump {
-        /// The descriptor of a map of programs (`BPF_MAP_TYPE_PROG_ARRAY`).
-        programs: i32,
-        /// The place of the program for frames that match.
-        matched: u32,
-        /// The place of the one for the others.
-        refused: u32,
-        /// What is returned where no program is there.
-        otherwise: u32,
-    },
-}
 
 /// Why a program of classic BPF cannot run in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +46,6 @@ impl fmt::Display for TranslateError {
 }
 
 impl error::Error for TranslateError {}
-
-/// The registers of the classic machine, which stay in calls, and the program's argument.
-pub(crate) const CONTEXT: u8 = R6;
-pub(crate) const A: u8 = R7;
-pub(crate) const X: u8 = R8;
 
 /// Where a word of the classic machine's memory is, from the stack's end.
 fn memory_at(slot: u8) -> i16 {

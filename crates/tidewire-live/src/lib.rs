@@ -4,6 +4,7 @@
 //! frames by time and hands them over as one [`Batch`](tidewire_wire::Batch) that borrows the rings' memory.
 #![deny(unsafe_code)]
 
+mod counts;
 mod error;
 mod filter;
 mod interface;
@@ -25,8 +26,9 @@ mod watch;
 mod worker;
 pub mod xsk;
 
+pub use counts::InterfaceCounts;
 pub use error::Error;
-pub use interface::{Interface, InterfaceCounts};
+pub use interface::Interface;
 pub use open::open;
 pub use ring::{Ring, RingCounts};
 pub use session::{InterfaceReport, Live, Monitor, TICK};

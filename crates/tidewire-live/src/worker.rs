@@ -18,10 +18,11 @@ use crate::{
     },
 };
 
-mod lines;
+mod line;
+mod merge;
 mod old;
 
-use lines::{Line, RETRY};
+use line::{Line, RETRY};
 use old::Old;
 
 /// Frames that one ring may add in a round: small enough that no ring waits long for its turn, large enough that the round

@@ -1,5 +1,6 @@
 //! The stream of bytes that a capture format is read from: a file or a pipe, with its compression undone.
 
+mod bytes;
 mod feed;
 mod file;
 mod gzip;
@@ -7,35 +8,12 @@ mod kind;
 mod lz4;
 mod zstandard;
 
+pub(crate) use bytes::{Bytes, Stop};
 pub(crate) use file::{Pipe, open};
 pub(crate) use kind::{Kind, looks_like};
 
 use crate::limits::HEAD_BYTES;
-use std::{io, time::Duration};
-
-/// Why a stream of bytes ends other than by its end.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// Reading failed.
-    Failed(io::Error),
-    /// The file is not the one that was opened.
-    Changed,
-    /// The compressed data is cut or damaged.
-    Damaged(String),
-}
-
-/// A stream of bytes. Not `io::Read`: damage is told apart from failures of the system.
-pub(crate) trait Bytes: Send {
-    /// Reads into `room`; 0 at the end only (`room` is not empty).
-    fn read(&mut self, room: &mut [u8]) -> Result<usize, Stop>;
-
-    /// Waits until there is something to read (the end is), at most so long; false: there is nothing. True where it is not
-    /// known.
-    fn wait(&mut self, most: Duration) -> bool {
-        let _ = most;
-        true
-    }
-}
+use std::time::Duration;
 
 /// The beginning of a stream that was read to recognise it, then the rest, or what stopped it.
 pub(crate) struct WithHead {

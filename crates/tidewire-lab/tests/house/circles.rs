@@ -23,48 +23,6 @@ use super::modules::{Imports, Modules};
 
 /// Circles that are there, each as its files relative to `crates/`, in order.
 const KNOWN: &[&[&str]] = &[
-    &[
-        "tidewire-ebpf/src/load.rs",
-        "tidewire-ebpf/src/translate.rs",
-    ],
-    &[
-        "tidewire-files/src/input/feed.rs",
-        "tidewire-files/src/input/gzip.rs",
-        "tidewire-files/src/input/lz4.rs",
-        "tidewire-files/src/input/mod.rs",
-        "tidewire-files/src/input/zstandard.rs",
-    ],
-    &[
-        "tidewire-live/src/interface.rs",
-        "tidewire-live/src/link_message.rs",
-        "tidewire-live/src/xsk/features.rs",
-    ],
-    &[
-        "tidewire-live/src/kernel/entry.rs",
-        "tidewire-live/src/kernel/load.rs",
-        "tidewire-live/src/kernel/mod.rs",
-        "tidewire-live/src/kernel/shunt.rs",
-        "tidewire-live/src/kernel/table.rs",
-    ],
-    &[
-        "tidewire-live/src/open/packet.rs",
-        "tidewire-live/src/open/xdp.rs",
-        "tidewire-live/src/open.rs",
-    ],
-    &[
-        "tidewire-live/src/packet/group.rs",
-        "tidewire-live/src/packet/plan.rs",
-        "tidewire-live/src/packet/ring/trouble.rs",
-        "tidewire-live/src/packet/ring.rs",
-        "tidewire-live/src/packet/shared.rs",
-        "tidewire-live/src/packet/sieve.rs",
-    ],
-    &["tidewire-live/src/worker/lines.rs", "tidewire-live/src/worker.rs"],
-    &[
-        "tidewire-live/src/xsk/home.rs",
-        "tidewire-live/src/xsk/plan.rs",
-        "tidewire-live/src/xsk/ring.rs",
-    ],
     &["tidewire-cli/src/failure.rs", "tidewire-cli/src/output.rs", "tidewire-cli/src/progress.rs"],
     &["tidewire-cli/src/layout.rs", "tidewire-cli/src/rows.rs", "tidewire-cli/src/table.rs"],
     &["tidewire-cli/src/live/watched.rs", "tidewire-cli/src/session.rs"],
@@ -127,7 +85,6 @@ const KNOWN: &[&[&str]] = &[
         "tidewire-pcap/src/live/mod.rs",
         "tidewire-pcap/src/offline/mod.rs",
     ],
-    &["tidewire-steer/src/bpf/emit.rs", "tidewire-steer/src/bpf/output.rs"],
     &["tidewire-steer/src/language/ast.rs", "tidewire-steer/src/language/literal.rs"],
     &["tidewire-steer/src/lower/field.rs", "tidewire-steer/src/lower/mod.rs", "tidewire-steer/src/lower/predicate.rs"],
     &[

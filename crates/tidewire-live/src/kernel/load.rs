@@ -1,16 +1,13 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
 };
 
 use aya::{Ebpf, EbpfLoader, maps::MapData, programs};
 
 use super::{
-    KernelCounters, KernelSettings, KernelShunt,
+    KernelCounters, KernelSettings,
     clock::{Clock, ticks},
     constants::{Constants, TUNNEL_PORTS, random_key, set_classes, slots},
     layout::{CONTROL_WORDS, COUNTERS_WORDS, Jump, Key},
@@ -250,12 +247,6 @@ impl Kernel {
         let (source, destination) = (key.rest as u16, (key.rest >> 16) as u16);
         key.rest >> 56 == 17 && [source, destination].iter().any(|port| *port != 0 && both.contains(port))
             || key.rest >> 56 == 17 && destination != 0 && destinations.contains(&destination)
-    }
-
-    /// An engine's way to the tables. Engines are numbered from 0.
-    #[must_use]
-    pub fn shunt(self: &Arc<Self>, engine: usize) -> KernelShunt {
-        KernelShunt::new(Arc::clone(self), engine)
     }
 }
 

@@ -14,6 +14,7 @@
 //! The flow tables are memory that both sides map: a [`KernelShunt`] makes, reads and ends entries without system calls, and
 //! no packet that was counted for a direction is lost to whoever ends it, however the two race.
 
+mod atomic;
 mod clock;
 mod constants;
 mod counters;
@@ -26,23 +27,6 @@ mod shunts;
 mod table;
 
 use std::{ops::Deref, os::fd::BorrowedFd, sync::Arc};
-
-/// What loom has its own of (`sanitize/`).
-mod atomic {
-    pub(super) use std::sync::atomic::{AtomicU64, Ordering};
-
-    /// Looks before the processor is given to somebody else.
-    const SPINS: u32 = 1000;
-
-    /// Between two looks at what another thread is about to write, after so many.
-    pub(super) fn pause(before: u32) {
-        if before < SPINS {
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
-        }
-    }
-}
 
 pub use counters::KernelCounters;
 pub use layout::Jump;

@@ -24,6 +24,14 @@ pub struct KernelShunt {
     swept: [u32; 2],
 }
 
+impl Kernel {
+    /// An engine's way to the tables. Engines are numbered from 0.
+    #[must_use]
+    pub fn shunt(self: &Arc<Self>, engine: usize) -> KernelShunt {
+        KernelShunt::new(Arc::clone(self), engine)
+    }
+}
+
 impl KernelShunt {
     pub(super) fn new(kernel: Arc<Kernel>, index: usize) -> Self {
         Self { kernel, index, given: HashMap::new(), found: Vec::with_capacity(4), swept: [0; 2] }

@@ -4,7 +4,7 @@ use std::{os::fd::OwnedFd, sync::Arc};
 
 use tidewire_wire::LinkType;
 
-use super::{Opening, kernel_settings, put_filter};
+use super::opening::{Opening, kernel_settings, put_filter};
 use crate::{
     Error, Interface, Live, LiveSettings, Role,
     kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},

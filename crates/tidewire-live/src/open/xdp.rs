@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Opening, kernel_settings};
+use super::opening::{Opening, kernel_settings};
 use crate::{
     Error, Interface, Live, LiveSettings,
     session::{Attached, Connected},

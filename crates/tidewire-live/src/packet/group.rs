@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
-    plan::SocketFilter,
+    filters::SocketFilter,
     recipe::{Join, Number, Opened, Recipe},
     shared::{Last, Turn},
     sieve::{Kept, Sieve},

@@ -8,6 +8,7 @@
 //! blocks and a quiet one deliver in time, whatever the rate is.
 
 mod checksum;
+mod filters;
 mod group;
 mod groups;
 mod neighbours;
@@ -23,6 +24,7 @@ mod stamps;
 mod steering;
 mod tagged;
 
+pub use filters::{Filters, SocketFilter};
 pub use groups::groups_in_use;
-pub use plan::{Filters, Group, Plan, SocketFilter, SteeredOut};
+pub use plan::{Group, Plan, SteeredOut};
 pub use ring::PacketRing;

@@ -1,14 +1,9 @@
-use std::{
-    io,
-    os::fd::{AsFd, OwnedFd},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use tidewire_steer::Compiled;
 use tidewire_wire::LinkType;
 
 use super::{
-    PacketRing, checksum,
+    Filters, PacketRing, checksum,
     group::Members,
     recipe::{Join, Number, Recipe, Steering},
     ring::Marks,
@@ -16,11 +11,10 @@ use super::{
     shared::{Part, parts},
     sieve::Sieve,
     stamps,
-    steering::{HASH_GROUP, OWN_GROUP, flow_steering, kind, programs},
+    steering::{HASH_GROUP, OWN_GROUP, check_modes, flow_steering, kind, programs},
 };
 use crate::{
-    ClassicInstruction, Error, Fanout, FanoutMode, Interface, InterfaceCounts, LiveSettings, Membership,
-    TrafficDirection, memory,
+    ClassicInstruction, Error, Fanout, Interface, InterfaceCounts, LiveSettings, Membership, TrafficDirection, memory,
     sys::{arena::Place, packet::Blocks},
 };
 
@@ -32,25 +26,6 @@ const TICK_MS: u32 = 10;
 
 /// How long it may take to hand a frame over that waits for no others, nanoseconds.
 const AT_ONCE_NS: u64 = 1_000_000;
-
-/// A program that decides in the kernel which frames reach a ring.
-#[derive(Clone, Debug)]
-pub enum SocketFilter {
-    /// Classic BPF, for frames as they are on the wire: their VLAN tag is where it was, although the kernel takes it out.
-    Classic(Vec<ClassicInstruction>),
-    /// A loaded eBPF program of the type socket filter, which sees frames as the kernel has them.
-    Program(Arc<OwnedFd>),
-}
-
-/// The filters of an interface's rings.
-#[derive(Clone, Debug, Default)]
-pub struct Filters {
-    /// Of the rings that get each frame first, and of what steering drops.
-    pub first: Option<SocketFilter>,
-    /// Of the rings that get the second copy of frames that are steered twice. Every frame passes these, too: a filter that
-    /// counts counts twice if it is the same.
-    pub second: Option<SocketFilter>,
-}
 
 /// What the settings come to, for packet sockets.
 #[derive(Debug)]
@@ -359,34 +334,5 @@ impl Plan {
             may_drop: matches!(&steering, Some(Steering::Program { may_drop: true, .. })),
             steering: steering.or(classic),
         })
-    }
-}
-
-/// What goes together.
-pub(super) fn check_modes(membership: &Membership) -> Result<(), Error> {
-    let Membership { fanout, program, steering, sharing } = membership;
-    let error = |what: &str| Err(Error::Setting(what.into()));
-    if steering.is_some() && fanout.mode != FanoutMode::Ebpf {
-        return error("a steering program runs in a fan-out group of the mode ebpf: choose that one, or none");
-    }
-    if fanout.rollover && sharing.is_none() && steering.as_ref().is_some_and(Compiled::may_drop) {
-        return error(
-            "rollover cannot be used with a steering program that drops frames: a full worker's frames would be dropped as \
-             well; leave rollover out, or let the program pass what it drops",
-        );
-    }
-    if !program.is_empty() && fanout.mode != FanoutMode::Cbpf {
-        return error("a classic program for fan-out needs the mode cbpf");
-    }
-    Ok(())
-}
-
-impl SocketFilter {
-    /// A filter that is this loaded program.
-    ///
-    /// # Errors
-    /// The process has no room for one more descriptor.
-    pub fn program(program: &impl AsFd) -> io::Result<Self> {
-        Ok(Self::Program(Arc::new(program.as_fd().try_clone_to_owned()?)))
     }
 }

@@ -24,8 +24,6 @@ use crate::{
 
 mod trouble;
 
-use trouble::Trouble;
-
 /// Calls of `collect` in a row that find nothing, until the socket is asked whether it is in error. A socket in error is
 /// readable, so that they follow each other without a wait between them.
 const EMPTY_MAX: u32 = 64;
@@ -38,6 +36,15 @@ struct Held {
     frames: usize,
     /// Whether all of its frames were noted.
     complete: bool,
+}
+
+/// What keeps frames from coming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    /// The interface is switched off. The socket goes on by itself when it is switched on.
+    Down,
+    /// The interface is gone; one of the same name may come.
+    Gone,
 }
 
 /// What is said of frames of an interface.

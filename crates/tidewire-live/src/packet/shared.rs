@@ -18,9 +18,8 @@ use tidewire_steer::{
 };
 
 use super::{
-    plan::check_modes,
     recipe::{Join, Number, Steering},
-    steering::{Tally, kind, load_code, load_kept},
+    steering::{Tally, check_modes, kind, load_code, load_kept},
 };
 use crate::{ClassicInstruction, Error, Fanout, Membership, Sharing};
 

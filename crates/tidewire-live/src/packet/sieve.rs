@@ -7,7 +7,7 @@ use std::{
 
 use tidewire_wire::LinkType;
 
-use super::{plan::SocketFilter, tagged::restored};
+use super::{filters::SocketFilter, tagged::restored};
 use crate::{
     ClassicInstruction, Error, TrafficDirection,
     filter::load_program,

@@ -14,7 +14,7 @@ use tidewire_steer::{
 
 use super::recipe::Steering;
 use crate::{
-    Error, Fanout, FanoutMode,
+    Error, Fanout, FanoutMode, Membership,
     sys::{
         bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER},
         mapped::Mapped,
@@ -112,4 +112,23 @@ fn load_with(code: &Code, dropped: Option<Map>) -> Result<Loaded, Error> {
     }
     let number = |usage| maps.iter().find(|map| map.0 == usage).map_or(-1, |map| map.1.number());
     Loaded::load(SOCKET_FILTER, &code.bytes(number)).map_err(refused)
+}
+
+/// What goes together.
+pub(super) fn check_modes(membership: &Membership) -> Result<(), Error> {
+    let Membership { fanout, program, steering, sharing } = membership;
+    let error = |what: &str| Err(Error::Setting(what.into()));
+    if steering.is_some() && fanout.mode != FanoutMode::Ebpf {
+        return error("a steering program runs in a fan-out group of the mode ebpf: choose that one, or none");
+    }
+    if fanout.rollover && sharing.is_none() && steering.as_ref().is_some_and(Compiled::may_drop) {
+        return error(
+            "rollover cannot be used with a steering program that drops frames: a full worker's frames would be dropped as \
+             well; leave rollover out, or let the program pass what it drops",
+        );
+    }
+    if !program.is_empty() && fanout.mode != FanoutMode::Cbpf {
+        return error("a classic program for fan-out needs the mode cbpf");
+    }
+    Ok(())
 }

@@ -5,9 +5,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{XskPlan, XskRing};
+use super::XskPlan;
 use crate::{
-    Error, Interface,
+    Error,
     kernel::KernelXdp,
     sys::{
         bpf::{Link, XdpMode},
@@ -47,8 +47,8 @@ impl Drop for XdpAttachment {
 /// An interface with its program, by name.
 #[derive(Debug)]
 pub(super) struct Home {
-    plan: XskPlan,
-    mode: XdpMode,
+    pub(super) plan: XskPlan,
+    pub(super) mode: XdpMode,
     kernel: KernelXdp,
     is_promiscuous: bool,
     attached: Mutex<Attached>,
@@ -73,12 +73,12 @@ impl Home {
         self.attached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_on(&self, index: u32) -> bool {
+    pub(super) fn is_on(&self, index: u32) -> bool {
         self.attached().index == index
     }
 
     /// Puts the program on the interface of this number, if it is not there. Nothing where the capture is over.
-    fn settle(&self, index: u32) -> Result<(), Error> {
+    pub(super) fn settle(&self, index: u32) -> Result<(), Error> {
         let mut attached = self.attached();
         if attached.index == index || attached.has_ended {
             return Ok(());
@@ -93,31 +93,5 @@ impl Home {
         let link = self.kernel.attach(index, self.mode)?;
         *attached = Attached { index, link: Some(link), promiscuous, has_ended: false };
         Ok(())
-    }
-}
-
-impl XskRing {
-    /// Goes on with the interface that has the name now, where there is one and nothing of the old one is held any more.
-    /// False where that is not so. Only rings that are alone on their receive queue can.
-    pub(super) fn come_back(&mut self) -> Result<bool, Error> {
-        let Some(home) = self.home.clone() else { return Ok(false) };
-        if self.state.stopped || self.rx.held_count() > 0 || self.rx.available() > 0 {
-            return Ok(false);
-        }
-        let Ok(interface) = Interface::find(&self.marks.interface) else { return Ok(false) };
-        let index = interface.index;
-        if !interface.up || (index == self.state.index && home.is_on(index)) {
-            return Ok(false);
-        }
-        if index != self.state.index {
-            let before = self.counted()?;
-            let mut plan = home.plan.clone();
-            plan.interface = interface;
-            plan.open_again(self, home.mode)?;
-            (self.state.before, self.state.index) = (before, index);
-        }
-        home.settle(index)?;
-        (self.state.gone, self.state.empty) = (false, 0);
-        Ok(true)
     }
 }

@@ -19,6 +19,7 @@
 //! mounted file system, where it stays behind when processes are killed), the attachment would have to outlive the one who
 //! made it, and frames of a queue whose process is gone would go nowhere. Packet sockets' groups have none of these troubles.
 
+mod come_back;
 mod engine;
 mod features;
 mod home;
@@ -28,6 +29,7 @@ mod refusal;
 mod ring;
 mod side;
 mod slot;
+mod sockets;
 #[cfg(test)]
 mod tests;
 

@@ -5,10 +5,10 @@ use tidewire_ebpf::{
     instruction::{alu, helper, skb, when, xdp},
 };
 
-use super::slots::{Assembler, SCRATCH_AT, Slots as _, reg, slot_at};
+use super::slots::{Assembler, SCRATCH_AT, Slots as _, mix, reg, slot_at};
 use super::{Code, Hook, MapUse, Output, output};
 use crate::error::{Error, Position};
-use crate::ir::{Alu, Condition, HEADERS_BYTES_MAX, Label, MIX, Meta, Operand, Operation, SLOTS, Slot, without_dead};
+use crate::ir::{Alu, Condition, HEADERS_BYTES_MAX, Label, Meta, Operand, Operation, SLOTS, Slot, without_dead};
 use crate::walk::slot;
 
 /// `PACKET_OUTGOING`: the packet's data then begins with its link layer, else behind it.
@@ -292,18 +292,6 @@ impl Emitter {
             (Hook::Xdp, _) => return asm.goto(missing),
         }
         asm.store_slot(to, reg::R1);
-    }
-}
-
-/// [`crate::ir::mix`] of register 1; uses registers 2 and 3.
-pub(super) fn mix(asm: &mut Assembler) {
-    for factor in [Some(MIX[0]), Some(MIX[1]), None] {
-        asm.copy(reg::R2, reg::R1);
-        asm.alu_wide(alu::SHR, reg::R2, 33, reg::R3);
-        asm.alu64(alu::XOR, reg::R1, Value::Register(reg::R2));
-        if let Some(factor) = factor {
-            asm.alu_wide(alu::MUL, reg::R1, factor, reg::R3);
-        }
     }
 }
 

@@ -5,8 +5,7 @@ use tidewire_ebpf::{
     instruction::{alu, helper, when, xdp},
 };
 
-use super::emit::mix;
-use super::slots::{Assembler, Slots as _, reg};
+use super::slots::{Assembler, Slots as _, mix, reg};
 use super::{Copy, DROPPED_PLACES, DROPPED_SHIFT, Ending, Hook, MapUse, Output};
 use crate::ir::Label;
 use crate::lower::target;

@@ -1,7 +1,9 @@
 //! The variables of a program, on the kernel's stack, and the registers that stay the same in all of it.
 
+use tidewire_ebpf::{Value, instruction::alu};
+
 use super::MapUse;
-use crate::ir::Slot;
+use crate::ir::{MIX, Slot};
 
 /// The assembler, for programs that use these maps.
 pub(super) type Assembler = tidewire_ebpf::Assembler<MapUse>;
@@ -41,5 +43,17 @@ impl Slots for Assembler {
 
     fn store_slot(&mut self, slot: Slot, from: u8) {
         self.store(reg::FRAME, slot_at(slot), from, 8);
+    }
+}
+
+/// [`crate::ir::mix`] of register 1; uses registers 2 and 3.
+pub(super) fn mix(asm: &mut Assembler) {
+    for factor in [Some(MIX[0]), Some(MIX[1]), None] {
+        asm.copy(reg::R2, reg::R1);
+        asm.alu_wide(alu::SHR, reg::R2, 33, reg::R3);
+        asm.alu64(alu::XOR, reg::R1, Value::Register(reg::R2));
+        if let Some(factor) = factor {
+            asm.alu_wide(alu::MUL, reg::R1, factor, reg::R3);
+        }
     }
 }

@@ -2,20 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::PacketRing;
+use super::{PacketRing, Trouble};
 use crate::Error;
 
 /// Between two looks at an interface that is down or gone.
 const RETRY: Duration = Duration::from_millis(50);
-
-/// What keeps frames from coming.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// The interface is switched off. The socket goes on by itself when it is switched on.
-    Down,
-    /// The interface is gone; one of the same name may come.
-    Gone,
-}
 
 impl PacketRing {
     /// Asks the socket whether it is in error.

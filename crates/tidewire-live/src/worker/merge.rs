@@ -1,57 +1,10 @@
 //! From rings to the batch: noting frames, and putting those of several rings in order of time.
 
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
-
-use tidewire_wire::Frame;
-
-use super::Worker;
-use crate::{Error, Ring, sys::wait};
+use super::{Worker, line::Line};
+use crate::sys::wait;
 
 /// Frames of one ring that wait for others with earlier timestamps. Beyond this, order is given up rather than frames.
 const WAITING_FRAMES_MAX: usize = 1 << 16;
-
-/// How long a ring in error is left alone before it is tried again.
-pub(super) const RETRY: Duration = Duration::from_millis(200);
-
-/// A ring and what of it is not yet handed over.
-pub(super) struct Line {
-    pub ring: Box<dyn Ring>,
-    /// Noted, in the order of arrival.
-    pub waiting: VecDeque<Frame>,
-    /// Of the batch under way, frames that are this ring's.
-    pub taken: usize,
-    /// The same of each batch that was cut off.
-    pub cut: VecDeque<usize>,
-    /// It was in error: tried again from then on.
-    pub retry: Option<Instant>,
-    /// Frames at the front of `waiting`, and behind it if there are more, that came before the filter was replaced.
-    pub old: usize,
-}
-
-impl Line {
-    pub fn new(ring: Box<dyn Ring>) -> Self {
-        Self { ring, waiting: VecDeque::new(), taken: 0, cut: VecDeque::new(), retry: None, old: 0 }
-    }
-
-    /// Notes about `most` frames that arrived, at the end of `frames`.
-    fn collect(&mut self, frames: &mut Vec<Frame>, most: usize, troubles: &mut Vec<Error>) {
-        if most == 0 || self.retry.is_some_and(|at| Instant::now() < at) {
-            return;
-        }
-        match self.ring.collect(frames, most) {
-            Ok(()) => self.retry = None,
-            Err(error) => {
-                if self.retry.is_none() {
-                    troubles.push(error);
-                }
-                self.retry = Some(Instant::now() + RETRY);
-            }
-        }
-    }
-}
 
 impl Worker {
     /// Adds to the batch what may go, at most `most`; each ring gets the same share of a round, whatever the others have.

@@ -1,0 +1,15 @@
+//! What loom has its own of (`sanitize/`).
+
+pub(super) use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Looks before the processor is given to somebody else.
+const SPINS: u32 = 1000;
+
+/// Between two looks at what another thread is about to write, after so many.
+pub(super) fn pause(before: u32) {
+    if before < SPINS {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+}

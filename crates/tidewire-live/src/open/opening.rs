@@ -1,0 +1,87 @@
+use std::{os::fd::AsFd, sync::Arc};
+
+use tidewire_filter::FilterHook;
+
+use crate::{
+    Error, Live, LiveSettings, Monitor, Ring, Worker,
+    kernel::{Jump, Kernel, KernelSettings, Shunts},
+    session::Connected,
+    sys::arena::{Arena, Place},
+    wanted::Wanted,
+};
+
+/// What is common to all engines: each worker's arena and rings, and the interfaces with their programs.
+pub(super) struct Opening {
+    arenas: Vec<Arc<Arena>>,
+    rings: Vec<Vec<Box<dyn Ring>>>,
+    connected: Vec<Connected>,
+}
+
+impl Opening {
+    /// Room for so many bytes of rings in each worker's arena.
+    pub(super) fn new(bytes: &[usize]) -> Result<Self, Error> {
+        let arenas = bytes.iter().map(|bytes| Arena::reserve(*bytes)).collect::<Result<Vec<_>, _>>();
+        let arenas = arenas.map_err(|source| Error::Kernel {
+            what: format!("reserving {} MiB of addresses for the rings", bytes.iter().sum::<usize>() >> 20),
+            source,
+            hint: "; ask for smaller rings".into(),
+        })?;
+        let rings = arenas.iter().map(|_| Vec::new()).collect();
+        Ok(Self { arenas, rings, connected: Vec::new() })
+    }
+
+    /// Places of `bytes` each for a worker's rings on an interface.
+    pub(super) fn places(&self, worker: usize, rings: usize, bytes: usize) -> Result<Vec<Place>, Error> {
+        let failed = |source| Error::Kernel { what: "dividing the rings' memory".into(), source, hint: String::new() };
+        let Some(arena) = self.arenas.get(worker) else {
+            return Err(Error::Setting(format!("there is no worker {worker}")));
+        };
+        (0..rings).map(|_| arena.take(bytes).map_err(failed)).collect()
+    }
+
+    pub(super) fn add<R: Ring + 'static>(&mut self, by_worker: Vec<Vec<R>>, connected: Connected) {
+        for (all, mine) in self.rings.iter_mut().zip(by_worker) {
+            all.extend(mine.into_iter().map(|ring| Box::new(ring) as Box<dyn Ring>));
+        }
+        self.connected.push(connected);
+    }
+
+    pub(super) fn live(self, settings: &LiveSettings) -> Live {
+        let kernels: Vec<_> = self.connected.iter().filter_map(|connected| connected.kernel.clone()).collect();
+        let (count, has_flows) = (self.arenas.len(), settings.kernel.needs_flows());
+        let worker = |(index, (arena, rings))| {
+            let mut worker = Worker::new(arena, rings, (index, count), settings.merge_window);
+            if has_flows && !kernels.is_empty() {
+                worker.set_shunt(Box::new(Shunts::new(kernels.iter().map(|kernel| kernel.shunt(index)))));
+            }
+            worker
+        };
+        let workers = self.arenas.into_iter().zip(self.rings).enumerate().map(worker).collect();
+        Live { workers, monitor: Monitor::new(self.connected) }
+    }
+}
+
+/// What the programs of an interface are to do, but for where frames go.
+pub(super) fn kernel_settings(settings: &LiveSettings) -> KernelSettings {
+    let needs = &settings.kernel;
+    let flows = |count: u32| if needs.needs_flows() { count } else { 0 };
+    KernelSettings {
+        flows_v4: flows(needs.flows_v4),
+        flows_v6: flows(needs.flows_v6),
+        is_auto: needs.cuts_all && needs.needs_flows(),
+        key_vlan: needs.key_vlan,
+        wire: needs.wire.clone(),
+        shed: needs.shed.clone().filter(|_| needs.needs_flows()),
+        ..KernelSettings::default()
+    }
+}
+
+/// Puts the user's filter into its place before the programs of an interface.
+pub(super) fn put_filter(wanted: &Wanted, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
+    // Neither copied to us, nor let through: `XDP_DROP`.
+    let otherwise = match hook {
+        FilterHook::Socket => 0,
+        FilterHook::Xdp => 1,
+    };
+    kernel.set_jump(Jump::Filter, wanted.load(hook, kernel.filter_ending(otherwise))?.as_fd())
+}
