@@ -5,8 +5,8 @@ use super::{
     Key,
     extract::{Extract, Found, no_key},
     fragments::{self, Piece},
+    limits::BATCH_FRAMES_MAX,
     radix,
-    settings::BATCH_FRAMES_MAX,
 };
 use crate::prefetch::prefetch;
 
