@@ -45,8 +45,7 @@ impl Driver {
             }
             _ => {
                 let is_empty = self.queue.is_empty();
-                let freed = self.queue.drop_last();
-                assert!(!is_empty || freed == 0);
+                assert_eq!(self.queue.drop_last(), !is_empty);
                 // What was dropped is not known here; what is left must still be among what was put in.
             }
         }
@@ -59,7 +58,7 @@ impl Driver {
         let bytes: Vec<u8> = (0..length).map(|at| value.wrapping_add((at / 7) as u8)).collect();
         // Some are only counted, some snapped.
         let captured = if kind & 0x80 == 0 { &bytes[..] } else { &bytes[..bytes.len() / 2] };
-        let incoming = Incoming { start, bytes: captured, length, weak, is_wrong: false, timestamp_ns: 1, number: 1 };
+        let incoming = Incoming { start, bytes: captured, length, weak, is_wrong: false };
         let mut conflicts = Vec::new();
         let done =
             self.queue.insert(self.policy, self.expected, &incoming, &mut |at, count| conflicts.push((at, count)));

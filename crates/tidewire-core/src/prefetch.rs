@@ -11,12 +11,25 @@ pub(crate) fn prefetch<T>(value: &T) {
 /// Asks for every cache line of `value`.
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(value: &T) {
+    prefetch_first(value, size_of::<T>());
+}
+
+/// Asks for the cache lines of `value`'s first bytes.
+#[inline(always)]
+pub(crate) fn prefetch_first<T>(value: &T, bytes: usize) {
     let address = std::ptr::from_ref(value).cast::<i8>();
     let mut at = 0;
-    while at < size_of::<T>() {
+    while at < bytes {
         prefetch_address(address, at);
         at += 64;
     }
+}
+
+/// Asks for the first and the last of so many bytes, whatever is there: of an address that lies nowhere nothing comes.
+#[inline(always)]
+pub(crate) fn prefetch_bytes<T>(address: *const T, bytes: usize) {
+    prefetch_address(address.cast(), 0);
+    prefetch_address(address.cast(), bytes - 1);
 }
 
 // JUSTIFICATION: there is no safe prefetch in the standard library; tables larger than the cache cost one DRAM

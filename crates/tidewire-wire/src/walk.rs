@@ -238,9 +238,8 @@ impl<'a> Walk<'a> {
     /// or a malformed one.
     pub(crate) fn through(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
         let Some(carried) = carried.filter(|carried| carried.end <= self.end) else { return Next::Done(kind) };
-        let outer = Decoded { kind, ..*self.out };
-        self.outer = Some(outer);
-        if self.settings.verify_outer && has_wrong_checksum(self.frame, &outer) {
+        let outer = self.outer.insert(Decoded { kind, ..*self.out });
+        if self.settings.verify_outer && has_wrong_checksum(self.frame, outer) {
             self.out.doubts |= Doubts::OUTER_CHECKSUM;
         }
         self.tunnels_left = self.tunnels_left.saturating_sub(1);

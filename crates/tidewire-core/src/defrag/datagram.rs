@@ -109,8 +109,7 @@ impl Assembly {
         }
         let length = (end - offset) as usize;
         let bytes = if rejected { &[] } else { part.data.get(..length).unwrap_or(part.data) };
-        let arrival =
-            Arrival { start: offset.into(), end: end.into(), bytes, is_wrong: false, timestamp_ns: 0, number: 0 };
+        let arrival = Arrival { start: offset.into(), end: end.into(), bytes, is_wrong: false };
         if let Some(effect) = self.join_run(&arrival) {
             return effect;
         }
@@ -166,14 +165,7 @@ impl Assembly {
         if strict && part.end > end {
             return Effect::Poisoned(Rejection::BeyondEnd);
         }
-        let arrival = Arrival {
-            start: part.offset.into(),
-            end: part.end.into(),
-            bytes: part.data,
-            is_wrong: false,
-            timestamp_ns: 0,
-            number: 0,
-        };
+        let arrival = Arrival { start: part.offset.into(), end: part.end.into(), bytes: part.data, is_wrong: false };
         let (mut missing, mut fresh) = (0, 0);
         self.store.gaps(arrival.start, arrival.end, |from, to| {
             missing += to - from;

@@ -7,6 +7,7 @@ use crate::{
     EndReason, GapCause, Handler, TcpState,
     flow::{Flow, HalfOpen, KeyMask, PendingSyn, bits, closing, half},
     packet::frame_number,
+    prefetch::{prefetch, prefetch_all},
 };
 
 /// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
@@ -283,6 +284,7 @@ impl<H: Handler> Engine<H> {
             let budget = &self.core.budget;
             let Some(victim) = self.table.victim(self.core.clock_ns, |slot| budget.forced(slot)) else { return false };
             let flow = self.table.flows.get(victim);
+            self.table.prefetch_index(flow.hash.into());
             self.core.ledger.evicted += u64::from(!flow.is_reported());
             let reason = flow.reason_over().unwrap_or(EndReason::Evicted);
             self.end(victim, reason);
@@ -300,12 +302,20 @@ impl<H: Handler> Engine<H> {
                 let at = self.random(self.core.holders.len());
                 // Taken out for the round: nobody is in it twice.
                 let slot = self.core.holders.swap_remove(at);
-                sample.push((self.weigh(slot), slot));
+                prefetch_all(self.table.flows.get(slot));
+                prefetch(self.core.budget.holder(slot));
+                sample.push((0.0, slot));
+            }
+            for one in &mut sample {
+                one.0 = self.weigh(one.1);
             }
             sample.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
             let least = sample[0].0 / 2.0;
             let worst = sample.iter().take(RELIEF_ROUND).take_while(|one| one.0 >= least).count();
             self.core.holders.extend(sample[worst..].iter().map(|one| one.1));
+            for &(_, slot) in &sample[..worst] {
+                self.table.prefetch_extra(slot);
+            }
             for &(_, slot) in &sample[..worst] {
                 if self.core.budget.is_relieved() {
                     self.core.holders.push(slot);

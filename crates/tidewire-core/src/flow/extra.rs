@@ -1,6 +1,6 @@
 use super::{Branch, Gathering, List, PendingSyn};
 use crate::{
-    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_all, tcp::Doubted, tcp::lost::Lost,
+    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted, tcp::lost::Lost,
     tcp::queue::Queue,
 };
 
@@ -17,6 +17,16 @@ pub(crate) struct Extra {
     pub bias: [u64; 2],
     /// Internal offset of the FIN, `u64::MAX`: none seen.
     pub fin_at: [u64; 2],
+    /// Internal offset of a FIN that a host would probably not take; `u64::MAX`: none.
+    pub fin_doubtful: [u64; 2],
+    /// Internal offset up to which the side's own empty segments say that it has sent; 0: nothing that was not seen.
+    pub claimed: [u64; 2],
+    /// Internal offset before which unconfirmed bytes are believed without an acknowledgment.
+    pub believed: [u64; 2],
+    /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
+    pub lost: [Lost; 2],
+    /// What came with wrong checksums and was neither delivered nor passed, in the order of the ends.
+    pub doubted: [Vec<Doubted>; 2],
     /// Clock at which the hole before the queue's first byte was first waited for.
     pub hole_since_ns: [u64; 2],
     /// Packets with payload since.
@@ -58,14 +68,10 @@ pub(crate) struct Extra {
     pub gaps: List<Gap>,
     pub gathering: [Option<Box<Gathering>>; 2],
     pub pending_syn: Option<Box<PendingSyn>>,
-    /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
-    pub lost: [Lost; 2],
     /// Offset of the last urgent byte, which is taken out of the stream; `u64::MAX`: none.
     pub urgent: [u64; 2],
     /// Internal offset of the first byte of the segment with the FIN.
     pub fin_from: [u64; 2],
-    /// Internal offset of a FIN that a host would probably not take; `u64::MAX`: none.
-    pub fin_doubtful: [u64; 2],
     /// Clock at the last empty segment of the receiver that acknowledged nothing new: it may have been a challenge.
     pub challenged_ns: [u64; 2],
     /// Clock at the first of `unheard`.
@@ -73,18 +79,12 @@ pub(crate) struct Extra {
     /// Internal offsets of the doubtful bytes that came since the receiver sent the last empty segment, and that are
     /// doubtful only because they acknowledge what was not seen, a FIN's place included.
     pub unanswered: [Option<(u64, u64)>; 2],
-    /// What came with wrong checksums and was neither delivered nor passed, in the order of the ends.
-    pub doubted: [Vec<Doubted>; 2],
     /// How often unconfirmed bytes with wrong checksums were acknowledged.
     pub confirmed: [u8; 2],
-    /// Internal offset before which unconfirmed bytes are believed without an acknowledgment.
-    pub believed: [u64; 2],
     /// Internal offset after the last unconfirmed segment that was larger than a frame.
     pub merged_end: [u64; 2],
     /// Internal offset after the unconfirmed bytes that were there when the receiver last acknowledged less.
     pub denied: [u64; 2],
-    /// Internal offset up to which the side's own empty segments say that it has sent; 0: nothing that was not seen.
-    pub claimed: [u64; 2],
     /// Timestamps of the first and the last SYN-ACK, where they are not the last that the side sent at all.
     pub answer_stamps: Option<(u32, u32)>,
     /// `keep_chunk` was called.
@@ -97,11 +97,7 @@ impl Extra {
     /// Asks for the lines that a segment behind a hole looks at.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        prefetch_all(&self.queue);
-        prefetch_all(&self.bias);
-        prefetch_all(&self.unheard);
-        prefetch_all(&self.retransmitted_bytes);
-        prefetch_all(&self.anomalies);
+        prefetch_first(self, std::mem::offset_of!(Self, anomaly_kinds));
     }
 
     /// Payload that was counted and is neither part of the stream nor repeated: in gaps, waiting, or counted elsewhere.

@@ -1,5 +1,7 @@
 //! Bytes into order: what is next is handed over at once, the rest waits in the queue.
 
+use smallvec::SmallVec;
+
 use super::{
     Payload, Segment,
     accept::{UNHEARD, UNHEARD_SEGMENTS},
@@ -218,7 +220,7 @@ impl<H: Handler> Core<H> {
     fn supersede(&mut self, flow: &mut Flow, direction: Direction, start: u64, end: u64, bytes: &[u8]) -> bool {
         let at = direction as usize;
         let incoming = Incoming { start, bytes, length: end.saturating_sub(start), ..Incoming::default() };
-        let (bias, mut conflicts) = (flow.bias(direction), Vec::new());
+        let (bias, mut conflicts) = (flow.bias(direction), Conflicts::new());
         let extra = flow.extra();
         let fresh = extra.queue[at].compare(&incoming, &mut |offset, bytes| conflicts.push((offset, bytes)));
         extra.retransmitted_bytes[at] += incoming.length.saturating_sub(fresh);
@@ -252,7 +254,7 @@ impl<H: Handler> Core<H> {
         let wanted = run.end as u64 - start;
         let length = if self.config.mode == Mode::Track { wanted } else { captured.len() as u64 };
         let before = self.queue_charge(flow, direction);
-        let (number, mut conflicts) = (self.number, Vec::new());
+        let mut conflicts = Conflicts::new();
         let extra = flow.extra();
         if length > 0 {
             let incoming = Incoming {
@@ -261,8 +263,6 @@ impl<H: Handler> Core<H> {
                 length,
                 weak: run.weak,
                 is_wrong: run.weak && payload.is_unconfirmed,
-                timestamp_ns: payload.timestamp_ns,
-                number,
             };
             let inserted = extra.queue[at].insert(policy, expected, &incoming, &mut |offset, bytes| {
                 conflicts.push((offset, bytes));
@@ -375,7 +375,7 @@ impl<H: Handler> Core<H> {
         let Some(extra) = &mut flow.extra else { return };
         if extra.queue[direction as usize].charged_bytes() > limit {
             while extra.queue[direction as usize].charged_bytes() > limit / 2 {
-                if extra.queue[direction as usize].drop_last() == 0 {
+                if !extra.queue[direction as usize].drop_last() {
                     break;
                 }
             }
@@ -495,6 +495,9 @@ impl<H: Handler> Core<H> {
         (if holds { acknowledged } else { u64::MAX }.min(fin), believed.min(fin))
     }
 }
+
+/// Runs of bytes that came in two versions: offset and length. Mostly few.
+type Conflicts = SmallVec<[(u64, u64); 4]>;
 
 /// Payload with its place: internal offsets, which may lie before 0.
 #[derive(Clone, Copy)]

@@ -12,7 +12,8 @@ mod tests;
 pub(crate) mod tree;
 
 use runs::Runs;
-use segment::{Segment, slice_of};
+use segment::{Segment, Waiting, slice_of};
+use smallvec::SmallVec;
 use store::{Arrival, Store, Survey};
 
 use crate::TcpPolicy;
@@ -24,16 +25,12 @@ pub struct Incoming<'a> {
     pub start: u64,
     /// The payload; empty when bytes are only counted, shorter than `length` when snapped.
     pub bytes: &'a [u8],
-    /// Bytes of the stream that the segment covers.
+    /// Bytes of the stream that the segment covers: below 2^32.
     pub length: u64,
     /// A host would probably have dropped it. It loses against everything else and is not delivered unless acknowledged.
     pub weak: bool,
     /// Its checksum is wrong: it loses against other weak ones, too. Only of weak ones.
     pub is_wrong: bool,
-    /// When it was captured, nanoseconds.
-    pub timestamp_ns: u64,
-    /// The packet's number.
-    pub number: u64,
 }
 
 /// What became of a segment.
@@ -54,31 +51,27 @@ pub struct Piece {
     pub start: u64,
     /// Bytes of the stream that it covers.
     pub length: u64,
-    /// When the packet that ended it was captured, nanoseconds.
-    pub timestamp_ns: u64,
-    /// That packet's number.
-    pub number: u64,
     /// See [`Incoming::weak`].
     pub weak: bool,
     /// See [`Incoming::is_wrong`].
     pub is_wrong: bool,
     /// The bytes: `length` of them, or fewer when they were snapped or only counted.
-    pub data: Vec<u8>,
+    pub data: SmallVec<[u8; 16]>,
 }
 
 impl Piece {
     /// Takes a segment's bytes from `expected` on, or a copy of them where the segment goes on beyond `end`.
     fn of(mut segment: Segment, expected: u64, weak: bool) -> Self {
-        let skipped = ((expected - segment.start) as usize).min(segment.bytes().len());
+        let skipped = ((expected - segment.start) as usize).min(segment.bytes().len()) + segment.head();
         // Rarely anything: only where pieces overlap.
-        segment.data.drain(..segment.head as usize + skipped);
+        if skipped > 0 {
+            segment.data.drain(..skipped);
+        }
         Self {
             start: expected,
             length: segment.end() - expected,
-            timestamp_ns: segment.timestamp_ns,
-            number: segment.number,
             weak,
-            is_wrong: segment.is_wrong,
+            is_wrong: segment.is_wrong(),
             data: segment.data,
         }
     }
@@ -87,11 +80,9 @@ impl Piece {
         Self {
             start: expected,
             length: end - expected,
-            timestamp_ns: segment.timestamp_ns,
-            number: segment.number,
             weak,
-            is_wrong: segment.is_wrong,
-            data: slice_of(segment.bytes(), segment.start, expected, end).to_vec(),
+            is_wrong: segment.is_wrong(),
+            data: Waiting::from_slice(slice_of(segment.bytes(), segment.start, expected, end)),
         }
     }
 }
@@ -152,8 +143,6 @@ impl Queue {
             end,
             bytes: slice_of(incoming.bytes, incoming.start, start, end),
             is_wrong: incoming.weak && incoming.is_wrong,
-            timestamp_ns: incoming.timestamp_ns,
-            number: incoming.number,
         };
         let (fresh_bytes, survey) = self.compare_with(&arrival, on_conflict);
         let stored = if incoming.weak {
@@ -161,15 +150,7 @@ impl Queue {
             let survey = weak.survey(start, end, |_, _| (), |_, _| ());
             weak.insert(TcpPolicy::First, &arrival, survey)
         } else if policy == TcpPolicy::Linux && start == expected && self.due.is_none() {
-            self.due = Some(Box::new(Segment {
-                start,
-                length: end - start,
-                data: arrival.bytes.to_vec(),
-                head: 0,
-                is_wrong: false,
-                timestamp_ns: arrival.timestamp_ns,
-                number: arrival.number,
-            }));
+            self.due = Some(Box::new(Segment::new(start, end, arrival.bytes, false)));
             true
         } else {
             self.strong.insert(policy, &arrival, survey)
@@ -182,14 +163,7 @@ impl Queue {
     /// because the policy lets them win ([`TcpPolicy::in_order_wins`]). Returns how many of its bytes are not stored.
     pub fn compare(&self, incoming: &Incoming<'_>, on_conflict: &mut dyn FnMut(u64, u64)) -> u64 {
         let end = incoming.start.saturating_add(incoming.length);
-        let arrival = Arrival {
-            start: incoming.start,
-            end,
-            bytes: incoming.bytes,
-            is_wrong: false,
-            timestamp_ns: incoming.timestamp_ns,
-            number: incoming.number,
-        };
+        let arrival = Arrival { start: incoming.start, end, bytes: incoming.bytes, is_wrong: false };
         self.compare_with(&arrival, on_conflict).0
     }
 
@@ -391,9 +365,9 @@ impl Queue {
         freed
     }
 
-    /// Gives up the piece that starts last; weak ones first. Returns the memory freed, 0 only when nothing is left.
-    pub fn drop_last(&mut self) -> u64 {
-        let before = self.charged_bytes();
+    /// Gives up the piece that starts last; weak ones first. Whether there was one.
+    pub fn drop_last(&mut self) -> bool {
+        let was_empty = self.is_empty();
         if let Some(weak) = &mut self.weak {
             weak.drop_last();
         } else if self.strong.is_empty() {
@@ -402,6 +376,6 @@ impl Queue {
             self.strong.drop_last();
         }
         self.settle();
-        before - self.charged_bytes()
+        !was_empty
     }
 }

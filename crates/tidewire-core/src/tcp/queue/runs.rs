@@ -105,7 +105,7 @@ mod tests {
                 }
             }
             let end = 7 + new.len() as u64;
-            let arrival = Arrival { start: 7, end, bytes: &new, is_wrong: false, timestamp_ns: 0, number: 0 };
+            let arrival = Arrival { start: 7, end, bytes: &new, is_wrong: false };
             let mut found = Vec::new();
             let mut note = |offset, bytes| found.push((offset, bytes));
             let mut runs = Runs::new(&mut note);

@@ -22,8 +22,6 @@ pub(crate) struct Arrival<'a> {
     pub bytes: &'a [u8],
     /// See `Incoming::is_wrong`.
     pub is_wrong: bool,
-    pub timestamp_ns: u64,
-    pub number: u64,
 }
 
 impl<'a> Arrival<'a> {
@@ -33,15 +31,7 @@ impl<'a> Arrival<'a> {
     }
 
     fn part(&self, start: u64, end: u64) -> Segment {
-        Segment {
-            start,
-            length: end - start,
-            data: self.slice(start, end).to_vec(),
-            head: 0,
-            is_wrong: self.is_wrong,
-            timestamp_ns: self.timestamp_ns,
-            number: self.number,
-        }
+        Segment::new(start, end, self.slice(start, end), self.is_wrong)
     }
 
     pub fn whole(&self) -> Segment {
@@ -194,7 +184,7 @@ impl Store {
                 break;
             }
             let next = self.tree.next(node);
-            let is_outranked = self.tree.segment(node).is_wrong && !arrival.is_wrong;
+            let is_outranked = self.tree.segment(node).is_wrong() && !arrival.is_wrong;
             if !is_outranked && !new_wins((start, end), (old_start, old_end)) {
                 if at < old_start {
                     self.place(arrival.part(at, old_start));
@@ -206,18 +196,18 @@ impl Store {
                 return true;
             } else if old_start < start {
                 let rest = (old_end > end).then(|| self.tree.segment(node).part(end, old_end));
-                self.tree.reshape(node, old_start, start - old_start);
+                self.tree.reshape(node, old_start, (start - old_start) as u32);
                 let segment = self.tree.segment_mut(node);
-                let kept = (segment.length as usize).saturating_add(segment.head as usize);
+                let kept = (segment.length as usize).saturating_add(segment.head());
                 segment.data.truncate(kept);
                 if let Some(rest) = rest {
                     self.place(rest);
                 }
             } else if old_end > end {
-                self.tree.reshape(node, end, old_end - end);
+                self.tree.reshape(node, end, (old_end - end) as u32);
                 let segment = self.tree.segment_mut(node);
                 let skipped = ((end - old_start) as usize).min(segment.bytes().len());
-                segment.head += skipped as u32;
+                segment.skip(skipped);
             } else {
                 self.unlink(node);
             }
@@ -232,7 +222,7 @@ impl Store {
 
     fn overwrite(&mut self, node: u32, arrival: &Arrival<'_>) {
         let segment = self.tree.segment_mut(node);
-        let from = (arrival.start - segment.start) as usize + segment.head as usize;
+        let from = (arrival.start - segment.start) as usize + segment.head();
         if let Some(old) = segment.data.get_mut(from..) {
             let count = arrival.bytes.len().min(old.len());
             old[..count].copy_from_slice(&arrival.bytes[..count]);
@@ -243,8 +233,7 @@ impl Store {
     pub fn forget_bytes(&mut self) {
         let mut node = self.tree.first();
         while node != NIL {
-            let segment = self.tree.segment_mut(node);
-            (segment.data, segment.head) = (Vec::new(), 0);
+            self.tree.segment_mut(node).forget_bytes();
             node = self.tree.next(node);
         }
         self.data_charge = 0;
@@ -313,7 +302,7 @@ impl Store {
             return false;
         }
         let (start, length) = (segment.start, arrival.end - segment.start);
-        let is_whole = segment.bytes().len() as u64 == segment.length;
+        let is_whole = segment.bytes().len() == segment.length as usize;
         let is_counted = segment.bytes().is_empty() && arrival.bytes.is_empty();
         if length > COALESCED_BYTES_MAX || !(is_whole || is_counted) {
             return false;
@@ -326,9 +315,8 @@ impl Store {
             segment.data.reserve_exact(more.max(if held < DOUBLED_BYTES_MAX { held } else { held / 2 }));
         }
         segment.data.extend_from_slice(arrival.bytes);
-        (segment.timestamp_ns, segment.number) = (arrival.timestamp_ns, arrival.number);
         self.data_charge += segment.data_charge();
-        self.tree.reshape(node, start, length);
+        self.tree.reshape(node, start, length as u32);
         true
     }
 

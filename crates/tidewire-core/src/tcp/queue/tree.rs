@@ -3,12 +3,13 @@
 //! Insertion and removal take the steps of the textbook algorithm (Cormen et al., chapter 13), which are those of
 //! Linux's `lib/rbtree.c` too: trees built by the same operations have the same shape. That matters, because the
 //! kernel's out-of-order queue joins a segment to a neighbour that it meets *on its way down the tree*.
-//! Every node also knows the farthest end below it, so that overlaps are found without walking.
+//! Every node also knows the farthest end on its left, so that overlaps are found without walking; what is added behind all
+//! others, as most is, changes that of no other node.
 
 mod remove;
 
 use super::segment::Segment;
-use crate::prefetch::prefetch_all;
+use crate::prefetch::prefetch_bytes;
 
 /// No node.
 pub(crate) const NIL: u32 = u32::MAX;
@@ -22,12 +23,14 @@ pub(crate) const RIGHT: usize = 1;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub segment: Segment,
-    /// The farthest end in this subtree.
-    reach: u64,
+    /// The farthest end in the subtree on the left; 0 without any.
+    left_reach: u64,
     parent: u32,
     children: [u32; 2],
     red: bool,
 }
+
+const _: () = assert!(size_of::<Node>() <= 64, "no more than two cache lines, wherever it lies");
 
 /// See the module.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct Tree {
     /// The pieces that start first and last.
     first: u32,
     last: u32,
+    /// The farthest end of all.
+    reach: u64,
     /// First of the unused nodes, linked by `parent`.
     unused: u32,
     count: u32,
@@ -44,7 +49,7 @@ pub(crate) struct Tree {
 
 impl Default for Tree {
     fn default() -> Self {
-        Self { nodes: Vec::new(), root: NIL, first: NIL, last: NIL, unused: NIL, count: 0 }
+        Self { nodes: Vec::new(), root: NIL, first: NIL, last: NIL, reach: 0, unused: NIL, count: 0 }
     }
 }
 
@@ -81,12 +86,18 @@ impl Tree {
 
     /// The farthest end of all.
     pub fn reach(&self) -> u64 {
-        self.reach_of(self.root)
+        self.reach
     }
 
-    #[inline]
-    fn reach_of(&self, at: u32) -> u64 {
-        if at == NIL { 0 } else { self.node(at).reach }
+    /// The farthest end in the subtree of `at`.
+    fn reach_below(&self, mut at: u32) -> u64 {
+        let mut reach = 0;
+        while at != NIL {
+            let node = self.node(at);
+            reach = reach.max(node.segment.end()).max(node.left_reach);
+            at = node.children[RIGHT];
+        }
+        reach
     }
 
     pub fn root(&self) -> u32 {
@@ -120,14 +131,23 @@ impl Tree {
     pub fn prefetch(&self) {
         for at in [self.first, self.root, self.last] {
             if let Some(node) = self.nodes.get(at as usize) {
-                prefetch_all(node);
+                prefetch_bytes(node, size_of::<Node>());
+            }
+        }
+        // Where the next one goes; those that came just before are probably its parent and what is around that.
+        if self.unused == NIL {
+            let end = self.nodes.as_ptr_range().end;
+            for back in 0..4 {
+                prefetch_bytes(end.wrapping_sub(back), size_of::<Node>());
             }
         }
     }
 
     /// The piece that starts next after `at`'s start.
+    #[inline]
     pub fn next(&self, at: u32) -> u32 {
-        self.neighbour(at, RIGHT)
+        // The usual, without a way up to the root.
+        if at == self.last { NIL } else { self.neighbour(at, RIGHT) }
     }
 
     /// The next piece towards `side`.
@@ -147,15 +167,13 @@ impl Tree {
     pub fn first_beyond(&self, offset: u64) -> u32 {
         let mut at = self.root;
         while at != NIL {
-            if self.reach_of(self.child(at, LEFT)) > offset {
-                at = self.child(at, LEFT);
-            } else if self.segment(at).end() > offset {
+            let node = self.node(at);
+            if node.left_reach > offset {
+                at = node.children[LEFT];
+            } else if node.segment.end() > offset {
                 return at;
             } else {
-                at = self.child(at, RIGHT);
-                if self.reach_of(at) <= offset {
-                    return NIL;
-                }
+                at = node.children[RIGHT];
             }
         }
         NIL
@@ -167,7 +185,7 @@ impl Tree {
         let (mut at, mut reach) = (self.root, 0);
         while at != NIL {
             if self.segment(at).start <= offset {
-                reach = reach.max(self.segment(at).end()).max(self.reach_of(self.child(at, LEFT)));
+                reach = reach.max(self.segment(at).end()).max(self.node(at).left_reach);
                 at = self.child(at, RIGHT);
             } else {
                 at = self.child(at, LEFT);
@@ -203,39 +221,81 @@ impl Tree {
     }
 
     /// Changes where a piece starts and how long it is. Its order among the others must stay.
-    pub fn reshape(&mut self, at: u32, start: u64, length: u64) {
+    pub fn reshape(&mut self, at: u32, start: u64, length: u32) {
         let segment = self.segment_mut(at);
+        let old_end = segment.end();
         (segment.start, segment.length) = (start, length);
-        self.refresh_upward(at);
+        self.move_end(at, old_end);
     }
 
     /// Puts another piece in a piece's place and returns the old one.
     pub fn replace(&mut self, at: u32, segment: Segment) -> Segment {
         let old = std::mem::replace(self.segment_mut(at), segment);
-        self.refresh_upward(at);
+        self.move_end(at, old.end());
         old
     }
 
+    /// A piece's end was another one before.
+    fn move_end(&mut self, at: u32, old_end: u64) {
+        let end = self.segment(at).end();
+        if end > old_end {
+            self.extend_upward(at, end);
+        } else if end < old_end {
+            let (parent, side) = self.above(at);
+            self.reduce_upward(parent, side, old_end);
+        }
+    }
+
+    /// The parent of `at`, and on which side of it `at` is.
+    fn above(&self, at: u32) -> (u32, usize) {
+        let parent = self.node(at).parent;
+        let side = if parent == NIL { LEFT } else { usize::from(self.child(parent, RIGHT) == at) };
+        (parent, side)
+    }
+
+    /// `at` reaches this far now.
     #[inline]
-    fn refresh(&mut self, at: u32) -> bool {
-        let [left, right] = self.node(at).children;
-        let reach = self.segment(at).end().max(self.reach_of(left)).max(self.reach_of(right));
-        std::mem::replace(&mut self.node_mut(at).reach, reach) != reach
-    }
-
-    /// Something below `at` reaches this far now.
     fn extend_upward(&mut self, mut at: u32, reach: u64) {
-        while at != NIL && self.node(at).reach < reach {
-            self.node_mut(at).reach = reach;
-            at = self.node(at).parent;
+        self.reach = self.reach.max(reach);
+        // The last one lies on no other's left.
+        if at == self.last {
+            return;
+        }
+        loop {
+            let (parent, side) = self.above(at);
+            if parent == NIL {
+                return;
+            }
+            let node = self.node_mut(parent);
+            if node.left_reach >= reach || side == RIGHT && node.segment.end() >= reach {
+                return;
+            }
+            if side == LEFT {
+                node.left_reach = reach;
+            }
+            at = parent;
         }
     }
 
-    /// After a change at `at` alone: what lies above a node whose reach stays is right.
-    fn refresh_upward(&mut self, mut at: u32) {
-        while at != NIL && self.refresh(at) {
-            at = self.node(at).parent;
+    /// On this side of `parent` there is one fewer that reached up to `reach`.
+    fn reduce_upward(&mut self, mut parent: u32, mut side: usize, reach: u64) {
+        while parent != NIL {
+            let node = self.node(parent);
+            if side == LEFT {
+                if node.left_reach > reach {
+                    return;
+                }
+                let now = self.reach_below(self.child(parent, LEFT));
+                if now == self.node(parent).left_reach {
+                    return;
+                }
+                self.node_mut(parent).left_reach = now;
+            } else if node.segment.end().max(node.left_reach) >= reach {
+                return;
+            }
+            (parent, side) = self.above(parent);
         }
+        self.reach = self.reach_below(self.root);
     }
 
     /// Makes `new` what its parent has in `old`'s place.
@@ -264,8 +324,14 @@ impl Tree {
         if inner != NIL {
             self.node_mut(inner).parent = at;
         }
-        self.refresh(at);
-        self.refresh(up);
+        if side == LEFT {
+            let node = self.node(at);
+            let reach = node.left_reach.max(node.segment.end());
+            let node = self.node_mut(up);
+            node.left_reach = node.left_reach.max(reach);
+        } else {
+            self.node_mut(at).left_reach = self.reach_below(inner);
+        }
     }
 
     #[inline]
@@ -275,7 +341,8 @@ impl Tree {
 
     /// Links a piece below `parent` (`NIL`: the tree is empty) and returns its node.
     pub fn link(&mut self, segment: Segment, parent: u32, side: usize) -> u32 {
-        let node = Node { reach: segment.end(), segment, parent, children: [NIL; 2], red: true };
+        let end = segment.end();
+        let node = Node { left_reach: 0, segment, parent, children: [NIL; 2], red: true };
         let at = if self.unused == NIL {
             if self.nodes.len() == self.nodes.capacity() {
                 // Grown by halves, not doubled: what is charged is what is allocated.
@@ -299,8 +366,8 @@ impl Tree {
                 self.last = at;
             }
             self.node_mut(parent).children[side] = at;
-            self.extend_upward(parent, self.node(at).reach);
         }
+        self.extend_upward(at, end);
         self.balance_inserted(at);
         at
     }
@@ -344,6 +411,8 @@ impl Tree {
     /// Asserts order, colours, links and reaches.
     pub fn check(&self) {
         assert_eq!(self.check_below(self.root, NIL).1, self.count);
+        let reach = self.nodes.iter().filter(|node| node.children[LEFT] != UNUSED).map(|node| node.segment.end()).max();
+        assert_eq!(self.reach, reach.unwrap_or(0));
         assert_eq!(self.first(), self.outermost(self.root, LEFT));
         assert_eq!(self.last(), self.outermost(self.root, RIGHT));
         let mut at = self.first();
@@ -363,8 +432,13 @@ impl Tree {
         assert!(!(node.red && self.is_red(parent)));
         let (left, right) = (self.check_below(node.children[LEFT], at), self.check_below(node.children[RIGHT], at));
         assert_eq!(left.0, right.0);
-        let reach = self.reach_of(node.children[LEFT]).max(self.reach_of(node.children[RIGHT]));
-        assert_eq!(node.reach, node.segment.end().max(reach));
+        let mut reach = 0;
+        let mut below = vec![node.children[LEFT]];
+        while let Some(at) = below.pop().filter(|at| *at != NIL) {
+            reach = reach.max(self.segment(at).end());
+            below.extend(self.node(at).children.into_iter().filter(|at| *at != NIL));
+        }
+        assert_eq!(node.left_reach, reach);
         (left.0 + u32::from(!node.red), left.1 + right.1 + 1)
     }
 }

@@ -11,9 +11,10 @@ impl Tree {
         if at == self.last {
             self.last = self.neighbour(at, LEFT);
         }
+        let end = self.segment(at).end();
         let (mut parent, [left, right]) = (self.node(at).parent, self.node(at).children);
+        let (above, side) = self.above(at);
         let mut was_black = !self.node(at).red;
-        let mut moved = NIL;
         let child;
         if left == NIL || right == NIL {
             child = if left == NIL { right } else { left };
@@ -24,7 +25,7 @@ impl Tree {
             was_black = !self.node(heir).red;
             child = self.child(heir, RIGHT);
             let heir_parent = self.node(heir).parent;
-            let (above, red) = (parent, self.node(at).red);
+            let (left_reach, red) = (self.node(at).left_reach, self.node(at).red);
             parent = heir;
             if heir_parent != at {
                 parent = heir_parent;
@@ -36,18 +37,15 @@ impl Tree {
             self.node_mut(heir).children[LEFT] = left;
             self.node_mut(left).parent = heir;
             self.node_mut(heir).red = red;
-            moved = heir;
-        }
-        let mut changed = parent;
-        if moved != NIL {
-            while changed != moved {
-                self.refresh(changed);
-                changed = self.node(changed).parent;
+            self.node_mut(heir).left_reach = left_reach;
+            // It lies on the left no more of those that it was below.
+            let (heir_end, mut was_above) = (self.segment(heir).end(), parent);
+            while was_above != heir && self.node(was_above).left_reach <= heir_end {
+                self.node_mut(was_above).left_reach = self.reach_below(self.child(was_above, LEFT));
+                was_above = self.node(was_above).parent;
             }
-            // Its reach was that of its old place; what lies above knew that of the piece taken out.
-            self.node_mut(moved).reach = u64::MAX;
         }
-        self.refresh_upward(changed);
+        self.reduce_upward(above, side, end);
         if child != NIL && was_black {
             self.node_mut(child).red = false;
         } else if was_black {
