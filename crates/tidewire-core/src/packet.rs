@@ -2,6 +2,7 @@
 
 use crate::{
     Direction, Frame, StreamPacket,
+    flow::Key,
     path::Path,
     wire::{self, Decoded, Kind},
 };
@@ -68,4 +69,15 @@ impl<'a> Packet<'a> {
 #[inline(always)]
 pub(crate) fn frame_number(number: u64) -> u64 {
     number & ((1 << PLACE_SHIFT) - 1)
+}
+
+/// A packet with what finds its flow.
+#[derive(Clone, Copy)]
+pub(crate) struct Keyed<'a> {
+    pub packet: &'a Packet<'a>,
+    pub key: &'a Key,
+    /// Whether the key's lower endpoint sent it.
+    pub from_a: bool,
+    /// The key's hash, never 0.
+    pub hash: u64,
 }

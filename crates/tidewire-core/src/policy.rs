@@ -85,14 +85,6 @@ impl TcpPolicy {
         matches!(self, Self::Last | Self::Solaris | Self::Hpux11)
     }
 
-    /// Whether a segment that begins at or before the next expected byte wins against everything that is queued, so
-    /// that it can be delivered at once.
-    #[must_use]
-    #[inline]
-    pub fn in_order_wins(self) -> bool {
-        !self.holds_until_acknowledged() && !matches!(self, Self::First | Self::Vista)
-    }
-
     /// Whether a new segment `[start, end)` wins against an old piece where both overlap.
     pub(crate) fn new_wins(self, new: (u64, u64), old: (u64, u64)) -> bool {
         match self {

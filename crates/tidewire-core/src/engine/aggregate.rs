@@ -8,7 +8,7 @@ use super::Engine;
 use crate::{
     Fate, Frame, Handler,
     flow::{Key, KeyMask, NO_SLOT},
-    packet::{PLACE_SHIFT, Packet},
+    packet::{Keyed, PLACE_SHIFT, Packet},
     wire::{self, Decoded, Kind, LinkType, Subframe, TunnelKind},
 };
 
@@ -97,7 +97,7 @@ impl<H: Handler> Engine<H> {
                 is_rebuilt: true,
                 path: self.core.path_of(frame, bytes, outer).with(decoded.doubts),
             };
-            self.transport(&packet, &key, from_a, hash, NO_SLOT);
+            self.transport(&Keyed { packet: &packet, key: &key, from_a, hash }, NO_SLOT);
         }
         Fate::Aggregate
     }

@@ -8,7 +8,7 @@ use crate::{
     Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
     defrag::{Defragmenter, Ended, Outcome, Rebuilt},
     flow::{Key, KeyMask},
-    packet::{Packet, frame_number},
+    packet::{Keyed, Packet, frame_number},
     wire::{self, Decoded, Doubts, Kind, LinkType},
 };
 
@@ -129,7 +129,7 @@ impl<H: Handler> Engine<H> {
             is_rebuilt: true,
             path: path.with(decoded.doubts),
         };
-        self.transport(&packet, &key, from_a, hash, crate::flow::NO_SLOT);
+        self.transport(&Keyed { packet: &packet, key: &key, from_a, hash }, crate::flow::NO_SLOT);
     }
 
     /// The policy of the host that a fragment is for.

@@ -67,11 +67,6 @@ impl<H: Handler> Core<H> {
     fn is_forgotten(&self, flow: &Flow) -> bool {
         self.clock_ns > flow.seen_clock_ns.saturating_add(self.config.closed_timeout_ns)
     }
-
-    /// The same for a connection of which only a SYN was seen.
-    pub(crate) fn is_half_open_expired(&self, entry: &HalfOpen) -> bool {
-        self.clock_ns > entry.seen_clock_ns.saturating_add(self.config.half_open_timeout_ns)
-    }
 }
 
 /// A SYN in an open connection that nobody answered, when nothing of that connection came after it: an attempt at
@@ -198,20 +193,6 @@ impl<H: Handler> Engine<H> {
             self.table.flows.get_mut(slot).seen_clock_ns = seen_clock_ns;
             self.core.slot = before;
         }
-    }
-
-    /// Ends a half-open connection: opened and closed at once.
-    pub(crate) fn end_half_open(&mut self, slot: u32, reason: EndReason) {
-        // Never a flow of the table: a flood of SYNs costs no more of it than its few lines here.
-        let entry = self.table.remove_half_open(slot);
-        let (mut flow, mut data) = (Flow { key: entry.key, ..Flow::default() }, H::Data::default());
-        entry.begin(&mut flow);
-        self.core.apply(&mut flow, entry.class);
-        self.core.open(&mut flow, &mut data);
-        if entry.payload_bytes > 0 {
-            self.core.odd_at_beginning(&mut flow, crate::AnomalyKind::SynData);
-        }
-        self.core.close(&mut flow, &mut data, reason);
     }
 
     /// Lets time pass: flushes chunks, ends half-open connections and flows whose timeouts are over.

@@ -3,8 +3,8 @@
 use super::{Engine, core::Core};
 use crate::{
     ChecksumMode, EndReason, Fate, Handler,
-    flow::{Flow, Key, Lone, MIDSTREAM_START, half},
-    packet::Packet,
+    flow::{Flow, Lone, MIDSTREAM_START, half},
+    packet::{Keyed, Packet},
     tcp::{Segment, flag},
     wire::{self, Kind},
 };
@@ -23,7 +23,8 @@ impl<H: Handler> Engine<H> {
     }
 
     /// Keeps a packet. Its fate is decided when it is taken in.
-    pub(crate) fn keep_lone(&mut self, packet: &Packet<'_>, key: &Key, from_a: bool, hash: u64) -> Fate {
+    pub(crate) fn keep_lone(&mut self, keyed: &Keyed<'_>) -> Fate {
+        let Keyed { packet, key, from_a, hash } = *keyed;
         let lone = Lone {
             key: *key,
             hash,
@@ -90,7 +91,8 @@ impl<H: Handler> Engine<H> {
         let packet = Packet::of(&lone.frame, &lone.bytes, &decoded, path);
         let segment = Segment::of(&lone.bytes, &decoded);
         let class = self.classify(&packet);
-        self.begin_flow(slot, &packet, &lone.key, lone.from_a, segment.as_ref(), class);
+        let keyed = Keyed { packet: &packet, key: &lone.key, from_a: lone.from_a, hash: lone.hash };
+        self.begin_flow(slot, &keyed, segment.as_ref(), class);
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         self.core.note_ids(flow, &lone.key);
         let at_once = match &segment {

@@ -1,17 +1,20 @@
 //! One worker's engine: batches of frames in, handler calls out.
 
 mod aggregate;
+mod begin;
 pub(crate) mod core;
 mod fragments;
 mod gather;
+mod half_open;
 mod lifetime;
 mod midstream;
 mod outlets;
 mod path;
 mod pending;
+mod receive;
+mod reopen;
 mod shed;
 mod shunted;
-mod sweep;
 mod transport;
 
 use std::{
@@ -19,7 +22,7 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 
-use self::{core::Core, sweep::Sweep};
+use self::core::Core;
 use crate::{
     Batch, ChecksumMode, Classify, Config, Fate, Frame, Handler, History, Ledger, Mode, Share, Shunt,
     budget::Budget,
@@ -56,6 +59,17 @@ impl Prepared {
 
 /// In the place of a slot: the flow is another worker's.
 const NOT_MINE: u32 = NO_SLOT - 1;
+
+/// Where the sweep is.
+#[derive(Default)]
+struct Sweep {
+    hand: u32,
+    paid_until_ns: u64,
+    /// State of the random numbers by which holders are looked at.
+    random: u64,
+    /// When the shunt was tidied up last.
+    tidied_ns: u64,
+}
 
 /// One worker: decodes, defragments, tracks, reassembles, and calls its handler.
 pub struct Engine<H: Handler> {

@@ -4,8 +4,8 @@
 use super::{Engine, core::Core};
 use crate::{
     AnomalyKind, Direction, EndReason, Fate, Handler, TcpState,
-    flow::{Flow, HalfOpen, KeptPacket, Key, PendingSyn},
-    packet::Packet,
+    flow::{Flow, HalfOpen, KeptPacket, PendingSyn},
+    packet::Keyed,
     tcp::Segment,
 };
 
@@ -15,7 +15,8 @@ const COPIES_MAX: u32 = 16;
 
 impl<H: Handler> Engine<H> {
     /// A SYN with a new number in an open connection: the other side's answer will tell.
-    pub(crate) fn pend(&mut self, packet: &Packet<'_>, key: &Key, slot: u32, direction: Direction, segment: &Segment) {
+    pub(crate) fn pend(&mut self, keyed: &Keyed<'_>, slot: u32, direction: Direction, segment: &Segment) {
+        let Keyed { packet, key, .. } = *keyed;
         // The first packet of the connection that it may be.
         let class = self.classify(packet);
         let fresh = PendingSyn {
@@ -73,17 +74,9 @@ impl<H: Handler> Engine<H> {
     }
 
     /// A SYN-ACK that answers a pending SYN: the old connection is over, the new one began with that SYN.
-    pub(crate) fn answered(
-        &mut self,
-        packet: &Packet<'_>,
-        key: &Key,
-        from_a: bool,
-        hash: u64,
-        slot: u32,
-        segment: &Segment,
-    ) -> Option<Fate> {
+    pub(crate) fn answered(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {
         let flow = self.table.flows.get_mut(slot);
-        let from_client = flow.direction(from_a) == Direction::ClientToServer;
+        let from_client = flow.direction(keyed.from_a) == Direction::ClientToServer;
         let pending = flow.extra.as_ref()?.pending_syn.as_ref()?;
         if pending.from_client == from_client || segment.ack != pending.isn.wrapping_add(1) {
             return None;
@@ -92,13 +85,14 @@ impl<H: Handler> Engine<H> {
         let pending = self.core.take_pending(flow)?;
         let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::Reused);
         self.end(slot, reason);
-        let entry = HalfOpen { hash: hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(!from_a) };
+        let entry =
+            HalfOpen { hash: keyed.hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(!keyed.from_a) };
         let half_open = self.table.add_half_open(entry);
         if H::PACKETS {
             let slot = self.promote_pending(half_open, &pending);
-            return Some(self.transport(packet, key, from_a, hash, slot));
+            return Some(self.transport(keyed, slot));
         }
-        Some(self.transport_new(packet, key, from_a, hash))
+        Some(self.transport_new(keyed))
     }
 
     /// For a handler that wants packets: opens the connection that a pending SYN began, and shows it the SYN.

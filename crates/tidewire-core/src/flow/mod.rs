@@ -2,7 +2,6 @@
 
 mod branch;
 mod extra;
-mod gathering;
 mod half_open;
 mod index;
 mod key;
@@ -13,9 +12,8 @@ mod pending_syn;
 mod slab;
 mod table;
 
-pub(crate) use branch::Branch;
+pub(crate) use branch::{Branch, Gathering};
 pub(crate) use extra::Extra;
-pub(crate) use gathering::Gathering;
 pub(crate) use half_open::HalfOpen;
 pub(crate) use index::NO_SLOT;
 pub(crate) use key::{Key, KeyMask, OneWay};

@@ -160,7 +160,7 @@ impl Queue {
     }
 
     /// Compares a segment with what is stored, without storing it: for those that are delivered as they arrive
-    /// because the policy lets them win ([`TcpPolicy::in_order_wins`]). Returns how many of its bytes are not stored.
+    /// because no policy that hands over at once lets what waits win. Returns how many of its bytes are not stored.
     pub fn compare(&self, incoming: &Incoming<'_>, on_conflict: &mut dyn FnMut(u64, u64)) -> u64 {
         let end = incoming.start.saturating_add(incoming.length);
         let arrival = Arrival { start: incoming.start, end, bytes: incoming.bytes, is_wrong: false };

@@ -1,0 +1,171 @@
+//! What a packet does to its flow: it is counted and shown, and its payload goes to its protocol.
+
+use super::core::Core;
+use crate::{
+    AnomalyKind, ChecksumMode, Direction, Fate, GapCause, Handler, Stream, StreamPacket,
+    flow::{Flow, bits, half},
+    packet::Packet,
+    tcp::{Payload, Segment, Verdict, is_merged},
+    wire::Kind,
+};
+
+impl<H: Handler> Core<H> {
+    /// Counts a packet of the direction `at`.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, flow: &mut Flow, at: usize, packet: &Packet<'_>, tcp_flags: u8) {
+        let timestamp_ns = packet.frame.timestamp_ns;
+        flow.count_frames(at, packet.frame_bytes, packet.ip_bytes);
+        let half = &mut flow.halves[at];
+        let is_first = half.packets() == 0;
+        half.add_packets(1);
+        half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
+        half.tcp_flags |= tcp_flags;
+        flow.last_ns[at] = timestamp_ns;
+        flow.seen_clock_ns = self.clock_ns;
+        if is_first {
+            half.set_path(packet.path);
+            flow.first_ns[at] = timestamp_ns;
+            if flow.halves[at ^ 1].packets() != 0 {
+                flow.flags |= bits::CONFIRMED;
+            }
+        }
+    }
+
+    /// Takes in a packet of a flow: counts it, and gives its payload to its protocol.
+    #[inline(always)]
+    pub(crate) fn packet(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        packet: &Packet<'_>,
+        from_a: bool,
+        segment: Option<&Segment>,
+    ) -> Fate {
+        let direction = flow.direction(from_a);
+        self.count(flow, direction as usize, packet, segment.map_or(0, |segment| segment.flags));
+        if packet.frames > 1 {
+            flow.extra().more_frames[direction as usize] += u64::from(packet.frames - 1);
+        }
+        if H::PACKETS {
+            self.show(flow, data, packet.shown(direction));
+        }
+        if self.config.flush_timeout_ns != 0 && flow.extra.is_some() {
+            self.flush_due(flow, data);
+        }
+        if packet.decoded.kind == Kind::HeaderCut {
+            return self.header_cut(flow, data, packet, direction);
+        }
+        let mut is_unconfirmed = false;
+        if self.config.checksum != ChecksumMode::Ignore {
+            match self.verify(flow, direction, packet, segment) {
+                Verdict::Taken => {}
+                Verdict::Unconfirmed => is_unconfirmed = true,
+                Verdict::LeftOut => {
+                    self.leave_out(flow, data, direction, packet, segment);
+                    return Fate::BadChecksum;
+                }
+            }
+        }
+        if self.config.ttl_min > packet.decoded.ttl {
+            self.odd(flow, AnomalyKind::LowTtl);
+            return Fate::Ignored;
+        }
+        let is_refused = self.note_path(flow, direction, packet);
+        self.payload(flow, data, packet, direction, segment, [is_unconfirmed, is_refused])
+    }
+
+    /// A packet whose transport header was cut by the snap length. A datagram's payload is missing where it would have been;
+    /// of a segment nothing is known.
+    #[cold]
+    fn header_cut(&mut self, flow: &mut Flow, data: &mut H::Data, packet: &Packet<'_>, direction: Direction) -> Fate {
+        if !packet.is_cut_segment() {
+            let half = &mut flow.halves[direction as usize];
+            let (start, bytes) = (half.next, u64::from(packet.decoded.payload_bytes));
+            half.next += bytes;
+            self.gap(flow, data, direction, start, bytes, GapCause::Snapped);
+        }
+        Fate::HeaderCut
+    }
+
+    /// A packet whose checksum is wrong: a datagram's payload is missing where it would have been, a segment's may be
+    /// sent again.
+    #[cold]
+    fn leave_out(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        packet: &Packet<'_>,
+        segment: Option<&Segment>,
+    ) {
+        if let Some(segment) = segment {
+            return self.note_left_out(flow, direction, segment);
+        }
+        let half = &mut flow.halves[direction as usize];
+        let (start, bytes) = (half.next, u64::from(packet.decoded.payload_bytes));
+        half.next += bytes;
+        self.gap(flow, data, direction, start, bytes, GapCause::BadChecksum);
+    }
+
+    #[inline(always)]
+    fn payload(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        packet: &Packet<'_>,
+        direction: Direction,
+        segment: Option<&Segment>,
+        [is_unconfirmed, is_refused]: [bool; 2],
+    ) -> Fate {
+        let mut payload = Payload { is_refused, ..Payload::of(packet, GapCause::Snapped) };
+        if is_unconfirmed {
+            (payload.is_unconfirmed, payload.is_merged) = (true, is_merged(flow, direction, packet));
+        }
+        let is_shed = packet.decoded.payload_bytes > 0 && self.is_shed(flow, direction);
+        if is_shed {
+            self.count_shed(flow, direction, u64::from(packet.decoded.payload_bytes));
+            payload.bytes = &[];
+            payload.cause = GapCause::Shed;
+            payload.has_fate = false;
+        }
+        let fate = match segment {
+            Some(segment) => self.tcp(flow, data, direction, segment, payload),
+            None => self.datagram(flow, data, direction, packet.decoded.payload_bytes, payload),
+        };
+        if is_shed { Fate::Shed } else { fate }
+    }
+
+    /// Payload of a protocol without order: each packet's follows the last one's.
+    fn datagram(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        stated: u32,
+        payload: Payload<'_>,
+    ) -> Fate {
+        let half = &mut flow.halves[direction as usize];
+        let start = half.next;
+        half.next += u64::from(stated);
+        if stated == 0 {
+            return Fate::Tracked;
+        }
+        self.deliver(flow, data, direction, start, payload.bytes, payload.timestamp_ns);
+        let missing = u64::from(stated) - payload.bytes.len() as u64;
+        if missing != 0 {
+            self.gap(flow, data, direction, start + payload.bytes.len() as u64, missing, payload.cause);
+        }
+        if flow.halves[direction as usize].has(half::CUT) {
+            return self.fate_of_cut(flow, direction, start);
+        }
+        Fate::Tracked
+    }
+
+    /// Shows a packet to those who want packets.
+    pub(crate) fn show(&mut self, flow: &mut Flow, data: &mut H::Data, shown: StreamPacket<'_>) {
+        if H::OUTLETS {
+            return self.show_each(flow, data, shown);
+        }
+        self.handler.packet(&mut Stream { flow, data, config: &self.config }, shown);
+    }
+}

@@ -1,0 +1,110 @@
+//! A SYN on a flow that exists: whether a new connection begins under its key.
+
+use super::Engine;
+use crate::{
+    AnomalyKind, Direction, EndReason, Fate, Handler, TcpState,
+    flow::{Flow, Half, checks, half},
+    packet::Keyed,
+    tcp::{Segment, flag},
+};
+
+impl<H: Handler> Engine<H> {
+    /// A SYN, or a packet that follows a pending one, on a flow that exists: whether a new connection begins.
+    #[cold]
+    pub(super) fn begins_again(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {
+        let Keyed { packet, from_a, .. } = *keyed;
+        let flow = self.table.flows.get(slot);
+        let direction = flow.direction(from_a);
+        let me = &flow.halves[direction as usize];
+        let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN;
+        if !segment.has(flag::SYN) || self.core.refuses_syn(packet) {
+            return None;
+        }
+        if segment.has(flag::ACK) {
+            return self.answered(keyed, slot, segment);
+        }
+        if !is_syn {
+            return None;
+        }
+        let is_same = me.has(half::SYN) && me.base_seq == segment.seq.wrapping_add(1);
+        if is_same && !flow.is_reported() && Self::tries_again(self.table.flows.get_mut(slot), direction, segment) {
+            return None;
+        }
+        let flow = self.table.flows.get(slot);
+        let me = &flow.halves[direction as usize];
+        let is_new = match me.flags & (half::KNOWN | half::SYN) {
+            0 => false,
+            half::KNOWN => !flow.may_begin_at(direction, segment.seq.wrapping_add(1)),
+            _ => !is_same,
+        };
+        let unanswered = flow.state == TcpState::SynSent && flow.halves[direction.opposite() as usize].packets() == 0;
+        let deviates = !flow.is_over() && packet.path.deviates(me.path());
+        let has_doubtful_checksum = self.core.doubts_syn(packet, me.checked(checks::GOOD_SYN));
+        let is_doubtful = has_doubtful_checksum || deviates;
+        let ended = unanswered || flow.is_over() && Self::answers_syn(flow, direction, segment);
+        // After both ends it may be the old one's, come late; after a refusal it is another attempt.
+        let is_late = flow.state == TcpState::Closed && me.flags & (half::KNOWN | half::SYN) == half::KNOWN;
+        let begins = is_new || flow.is_over() && !is_late;
+        if ended && begins && !is_doubtful {
+            let reason = flow.reason_over().unwrap_or(EndReason::Reused);
+            self.end(slot, reason);
+            return Some(self.transport_new(keyed));
+        }
+        if !is_new && (flow.state != TcpState::Closed || is_late) {
+            return None;
+        }
+        if deviates {
+            self.core.note_path(self.table.flows.get_mut(slot), direction, packet);
+        }
+        if has_doubtful_checksum {
+            self.core.odd_once(self.table.flows.get_mut(slot), AnomalyKind::BadChecksum);
+        }
+        self.pend(keyed, slot, direction, segment);
+        Some(Fate::Tracked)
+    }
+
+    /// Whether the other side of a connection that is over takes a SYN, as far as can be told before it answers: after a
+    /// reset, or where it is not heard; and where it has the acknowledgment of its FIN, and the SYN's number lies beyond
+    /// our FIN, or its timestamp is newer (RFC 9293 section 3.10.7.4, RFC 6191, Linux: `tcp_timewait_state_process`).
+    fn answers_syn(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
+        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
+        if flow.state != TcpState::Closed || peer.packets() == 0 || flow.is_reported() {
+            return true;
+        }
+        // A FIN takes a number, too.
+        let end = |half: &Half| half.next_seq().wrapping_add(1);
+        let is_acknowledged = |of: &Half, by: &Half| by.has(half::ACKED) && by.ack.wrapping_sub(end(of)) as i32 >= 0;
+        let age = match segment.timestamp {
+            Some(value) if me.has(half::TIMESTAMP) && me.ts_recent != 0 => me.ts_recent.wrapping_sub(value) as i32,
+            _ => 0,
+        };
+        let is_beyond = segment.seq.wrapping_sub(end(me)) as i32 > 0;
+        is_acknowledged(me, peer) && is_acknowledged(peer, me) && age <= 0 && (is_beyond || age < 0)
+    }
+
+    /// The SYN that was refused comes again with its number, as Windows sends it three times: the same attempt, unless
+    /// the other side had said anything before it refused, or its sender more than the SYN.
+    fn tries_again(flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
+        let me = &flow.halves[direction as usize];
+        let has_begun = me.next > flow.bias(direction) || me.has(half::FIN_SEEN);
+        let peer = &mut flow.halves[direction.opposite() as usize];
+        if flow.state != TcpState::Reset
+            || has_begun
+            || peer.payload_wire_bytes > 0
+            || peer.has(half::SYN | half::FIN_SEEN | half::QUEUED)
+        {
+            return false;
+        }
+        // What was known of it was the refusal's.
+        peer.flags &= !(half::KNOWN | half::ACKED | half::HELD | half::TIMESTAMP);
+        let me = &mut flow.halves[direction as usize];
+        me.flags &= !(half::ACKED | half::TIMESTAMP);
+        me.set_scale(segment.scale.unwrap_or(0));
+        if let Some(value) = segment.timestamp {
+            me.ts_recent = value;
+            me.flags |= half::TIMESTAMP;
+        }
+        flow.state = TcpState::SynSent;
+        true
+    }
+}
