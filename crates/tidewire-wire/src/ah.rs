@@ -2,7 +2,7 @@
 
 use crate::Doubts;
 use crate::malformation::Malformation::{self, AhCut, AhLength, AhShort};
-use crate::transport::AH;
+use crate::protocol::AH;
 use crate::walk::Walk;
 
 /// Next header, length, reserved, SPI and sequence number, in bytes; the integrity check value follows.

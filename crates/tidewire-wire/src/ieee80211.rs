@@ -1,10 +1,9 @@
 //! 802.11 data frames (IEEE 802.11-2020, 9.2 and 9.3.2). Others, and encrypted or fragmented ones, are counted as other link traffic.
 
-use crate::Settings;
 use crate::decoded::{Decoded, Kind};
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
 use crate::other_link::OtherLink;
-use crate::walk::{self, FRAME_BYTES_MAX, Next, Walk, be16};
+use crate::walk::{Next, Walk, be16};
 
 /// Frame control, duration, three addresses and sequence control, in bytes.
 const HEADER_BYTES: usize = 24;
@@ -31,7 +30,7 @@ const ORDER: u8 = 0x80;
 /// QoS control: the payload is a list of subframes.
 const AGGREGATE: u8 = 0x80;
 /// An A-MSDU subframe's destination, source and length, in bytes.
-const SUBFRAME_BYTES: usize = 14;
+pub(crate) const SUBFRAME_BYTES: usize = 14;
 
 /// Subframes of an aggregate that are looked at. The largest (11,454 bytes) hold 260 packets; the rest of a larger frame
 /// is not looked at.
@@ -124,17 +123,6 @@ pub fn subframes<'a>(frame: &'a [u8], decoded: &Decoded) -> impl Iterator<Item =
         Some(subframe)
     };
     std::iter::from_fn(next).take(SUBFRAMES_MAX)
-}
-
-/// Walks a subframe, up to the transport header; offsets are from the frame's first byte.
-#[must_use]
-pub fn decode_subframe(frame: &[u8], subframe: &Subframe, settings: &Settings) -> Decoded {
-    let mut decoded = Decoded::EMPTY;
-    let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
-    let frame = frame.get(..subframe.end as usize).unwrap_or(frame);
-    let at = subframe.at as usize + SUBFRAME_BYTES;
-    walk::decode_up_to((subframe.end as usize).max(at), frame, settings, &mut decoded, |_| Ok(Next::Llc { at }));
-    decoded
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::decoded::Decoded;
 use crate::fits::{self, Length};
-use crate::transport::{ICMP, ICMP6, TCP, UDP};
+use crate::protocol::{ICMP, ICMP6, TCP, UDP};
 use crate::walk::{Carried, Next, Walk};
 use crate::{Checksum, transport_checksum};
 
@@ -20,7 +20,13 @@ const IN_IPV4: u8 = 4;
 const IN_IPV6: u8 = 41;
 
 /// The payload, where it is one stored block of DEFLATE (RFC 2394), or a packet whose own checksum proves that it is one.
-pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
+///
+/// `upper`: what bytes are as a transport of the current IP packet, if they are that.
+pub(crate) fn carried(
+    walk: &Walk<'_>,
+    at: usize,
+    upper: fn(&Walk<'_>, u8, usize) -> Option<Decoded>,
+) -> Option<Carried> {
     let &[proto, flags, ..] = walk.bytes::<HEADER_BYTES>(at)?;
     if flags != 0 {
         return None;
@@ -28,7 +34,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let at = at + HEADER_BYTES;
     let at = match stored(walk, at) {
         Some(at) => at,
-        None if is_plain(walk, proto, at) => at,
+        None if is_plain(walk, proto, at, upper) => at,
         None => return None,
     };
     // Not a tunnel: the flow is that of the packet that was compressed.
@@ -45,12 +51,12 @@ fn stored(walk: &Walk<'_>, at: usize) -> Option<usize> {
 }
 
 /// Whether the payload is what the next header names, and not compressed: lengths and checksum say so.
-fn is_plain(walk: &Walk<'_>, proto: u8, at: usize) -> bool {
+fn is_plain(walk: &Walk<'_>, proto: u8, at: usize, upper: fn(&Walk<'_>, u8, usize) -> Option<Decoded>) -> bool {
     match proto {
         IN_IPV4 | IN_IPV6 => fits::ip(walk, at, Length::Exact),
         TCP | UDP | ICMP | ICMP6 => {
             let sum = |decoded: Decoded| transport_checksum(walk.frame, &decoded);
-            walk.upper(proto, at).map(sum) == Some(Checksum::Good)
+            upper(walk, proto, at).map(sum) == Some(Checksum::Good)
         }
         _ => false,
     }

@@ -2,23 +2,18 @@
 
 use crate::decoded::{Fragment, Kind};
 use crate::ipv4_options;
+pub(crate) use crate::layout::ipv4::{ADDRESSES, HEADER_BYTES};
 use crate::malformation::Malformation::{
     self, Ipv4Cut, Ipv4HeaderLength, Ipv4Options, Ipv4Short, Ipv4TotalLong, Ipv4TotalShort, Ipv4Version,
 };
 use crate::walk::{Next, Walk, be16};
 
-/// The header without options, in bytes.
-pub(crate) const HEADER_BYTES: usize = 20;
 const VERSION_AND_LENGTH: usize = 0;
 const TOTAL_LENGTH: usize = 2;
 const IDENTIFICATION: usize = 4;
 const FLAGS_AND_OFFSET: usize = 6;
 const TTL: usize = 8;
 const PROTOCOL: usize = 9;
-/// Offset of the header checksum.
-pub(crate) const CHECKSUM: usize = 10;
-/// Offset of the source address; the destination follows.
-pub(crate) const ADDRESSES: usize = 12;
 
 /// More fragments follow.
 const MORE_FRAGMENTS: u16 = 0x2000;

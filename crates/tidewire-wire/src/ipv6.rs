@@ -4,34 +4,18 @@ use crate::Doubts;
 use crate::ah;
 use crate::decoded::{Fragment, Kind};
 use crate::ipv6_options::{self, Place};
+pub(crate) use crate::layout::ipv6::{
+    ADDRESSES, DESTINATION, EXTENSIONS_MAX, FRAGMENT, HEADER_BYTES, HOP_BY_HOP, NEXT_HEADER, ROUTING,
+};
 use crate::malformation::Malformation::{
     self, Ipv6Cut, Ipv6ExtensionCut, Ipv6ExtensionDepth, Ipv6ExtensionLong, Ipv6ExtensionShort, Ipv6HopByHopPlace,
     Ipv6Jumbo, Ipv6PayloadLong, Ipv6Short, Ipv6Version,
 };
-use crate::transport::{AH, HIP, MOBILITY, NO_NEXT_HEADER, SHIM6};
+use crate::protocol::{AH, HIP, MOBILITY, NO_NEXT_HEADER, SHIM6};
 use crate::walk::{Next, Walk, be16, be32};
 
-/// The fixed header, in bytes.
-pub(crate) const HEADER_BYTES: usize = 40;
 const PAYLOAD_LENGTH: usize = 4;
-/// Offset of the next-header byte.
-pub(crate) const NEXT_HEADER: usize = 6;
 const HOP_LIMIT: usize = 7;
-/// Offset of the source address; the destination follows.
-pub(crate) const ADDRESSES: usize = 8;
-
-/// Hop-by-hop options (RFC 8200, 4.3).
-pub(crate) const HOP_BY_HOP: u8 = 0;
-/// Routing header (RFC 8200, 4.4).
-pub(crate) const ROUTING: u8 = 43;
-/// Fragment header (RFC 8200, 4.5), 8 bytes.
-pub(crate) const FRAGMENT: u8 = 44;
-/// Destination options (RFC 8200, 4.6).
-pub(crate) const DESTINATION: u8 = 60;
-
-/// Extension headers walked in one packet: more than fit into 1,500 bytes (182). Linux has no limit, and a packet that a
-/// host takes and we call malformed is an evasion; a packet full of them costs about as much as its bytes cost to sum.
-pub(crate) const EXTENSIONS_MAX: u32 = 192;
 
 /// The jumbo payload option (RFC 2675, 2).
 const JUMBO_OPTION: u8 = 0xc2;

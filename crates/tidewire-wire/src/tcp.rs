@@ -2,7 +2,7 @@
 
 use crate::decoded::{Decoded, Kind};
 use crate::malformation::Malformation::{self, TcpCut, TcpOffsetLong, TcpOffsetShort, TcpShort};
-use crate::transport::TCP;
+use crate::protocol::TCP;
 use crate::walk::{Next, Walk, be16, be32};
 
 /// The header without options, in bytes.

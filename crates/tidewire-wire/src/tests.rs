@@ -3,14 +3,16 @@
 use proptest::prelude::*;
 
 use crate::testing::{decoded, ethernet, examples, ipv4, ipv6, join, snap, snapped, tcp, udp};
-use crate::{Decoded, Doubts, Kind, LinkType, Malformation, Settings, TunnelKind, decode, transport_checksum, walk};
+use crate::{
+    Decoded, Doubts, Kind, LinkType, Malformation, Settings, TunnelKind, decode, dispatch, transport_checksum,
+};
 
 /// Decodes both ways; asserts that nothing depends on the way, and what always holds.
 fn checked(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings) -> Decoded {
     let decoded = decode(link, frame, wire_bytes, settings);
     assert_eq!(decoded.broken_promise(frame), None, "{decoded:?}");
     let mut general = Decoded::EMPTY;
-    walk::decode(link, frame, wire_bytes, settings, &mut general);
+    dispatch::decode(link, frame, wire_bytes, settings, &mut general);
     assert_eq!(decoded, general, "the straight line and the general walk");
     let mut from = 0;
     for subframe in crate::subframes(frame, &decoded) {

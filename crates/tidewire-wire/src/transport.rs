@@ -1,37 +1,14 @@
 //! What an IP protocol number names: the transports, and the protocols that carry IP again.
 
-use crate::decoded::{Kind, Tunnel, TunnelKind};
+use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
 use crate::malformation::Malformation::{
     self, IcmpCut, IcmpShort, SctpCut, SctpShort, UdpLiteCoverage, UdpLiteCut, UdpLiteShort,
 };
+use crate::protocol::{
+    AH, ESP, ETHER_IP, GRE, ICMP, ICMP6, IN_IPV4, IN_IPV6, IPCOMP, L2TP, MPLS, NO_NEXT_HEADER, SCTP, TCP, UDP, UDP_LITE,
+};
 use crate::walk::{Carried, Next, Walk, be16};
 use crate::{ah, etherip, gre, ipcomp, l2tp, mpls, tcp, udp};
-
-pub(crate) const ICMP: u8 = 1;
-/// IPv4 in IP (RFC 2003).
-const IN_IPV4: u8 = 4;
-pub(crate) const TCP: u8 = 6;
-pub(crate) const UDP: u8 = 17;
-/// IPv6 in IP (RFC 4213).
-const IN_IPV6: u8 = 41;
-pub(crate) const GRE: u8 = 47;
-pub(crate) const ESP: u8 = 50;
-pub(crate) const AH: u8 = 51;
-pub(crate) const ICMP6: u8 = 58;
-pub(crate) const NO_NEXT_HEADER: u8 = 59;
-/// Ethernet in IP (RFC 3378).
-const ETHER_IP: u8 = 97;
-/// IP payload compression (RFC 3173).
-const IPCOMP: u8 = 108;
-/// L2TP version 3 (RFC 3931).
-const L2TP: u8 = 115;
-pub(crate) const SCTP: u8 = 132;
-pub(crate) const MOBILITY: u8 = 135;
-pub(crate) const UDP_LITE: u8 = 136;
-/// MPLS in IP (RFC 4023).
-const MPLS: u8 = 137;
-pub(crate) const HIP: u8 = 139;
-pub(crate) const SHIM6: u8 = 140;
 
 /// What the protocol number `proto` of the current IP header names.
 pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Malformation> {
@@ -56,7 +33,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Ma
         IN_IPV6 => Ok(ip_in_ip(walk, proto, at, Next::Ipv6 { at })),
         GRE => Ok(gre::walk(walk, at)),
         ETHER_IP => Ok(tunnel(walk, proto, at, etherip::carried)),
-        IPCOMP => Ok(tunnel(walk, proto, at, ipcomp::carried)),
+        IPCOMP => Ok(tunnel(walk, proto, at, |walk, at| ipcomp::carried(walk, at, upper))),
         L2TP => Ok(tunnel(walk, proto, at, l2tp::in_ip)),
         MPLS => Ok(tunnel(walk, proto, at, mpls::carried)),
         _ => flow(walk, Kind::OtherIp, proto, at),
@@ -85,6 +62,16 @@ fn tunnel(
     walk.transport(proto, at, at);
     let carried = if walk.may_enter_tunnel() { carried(walk, at) } else { None };
     walk.through(Kind::OtherIp, carried)
+}
+
+/// What the bytes at `at` are as the transport `proto` of the current IP packet, without looking further; `None` where they
+/// are not sound.
+fn upper(walk: &Walk<'_>, proto: u8, at: usize) -> Option<Decoded> {
+    let mut out = *walk.out;
+    match self::walk(&mut walk.alone(&mut out), proto, at) {
+        Ok(Next::Done(kind)) => Some(Decoded { kind, ..out }),
+        _ => None,
+    }
 }
 
 fn udp_lite(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {

@@ -2,7 +2,7 @@
 
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, UdpCut, UdpLengthLong, UdpLengthShort, UdpShort};
-use crate::transport::UDP;
+use crate::protocol::UDP;
 use crate::walk::{Carried, Next, Walk, be16};
 use crate::{ayiya, capwap, geneve, gre, gtpu, l2tp, lisp, mpls, teredo, vxlan, vxlan_gpe};
 

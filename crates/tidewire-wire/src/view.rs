@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::decoded::{Decoded, Kind};
-use crate::{ipv4, ipv6, transport};
+use crate::{ipv4, ipv6, protocol};
 
 /// Source and destination address of the IP header that the flow belongs to; unspecified IPv4 addresses where there is none.
 #[must_use]
@@ -30,7 +30,7 @@ fn pair<const N: usize>(header: &[u8], at: usize) -> Option<([u8; N], [u8; N])> 
 pub fn ports(frame: &[u8], decoded: &Decoded) -> (u16, u16) {
     let has_ports = match decoded.kind {
         Kind::Tcp | Kind::Udp | Kind::UdpLite | Kind::Sctp => true,
-        Kind::HeaderCut => !matches!(decoded.proto, transport::ICMP | transport::ICMP6),
+        Kind::HeaderCut => !matches!(decoded.proto, protocol::ICMP | protocol::ICMP6),
         _ => false,
     };
     if !has_ports {

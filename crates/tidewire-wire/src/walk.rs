@@ -1,17 +1,13 @@
-//! The general walk: one header after the other, each in its own file, until a flow or a reason not to be one.
+//! A walk: where it stands in a frame, what it has found, and the steps that every header takes.
 
 use crate::checksum::{self, Checksum};
 use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
 use crate::malformation::Malformation;
 use crate::other_link::OtherLink;
-use crate::{Doubts, LinkType, Settings, ethernet, ieee80211, ipv4, ipv6, link, llc, mpls, nsh, ppp, transport};
+use crate::{Doubts, Settings};
 
 /// Frames are looked at up to here, in bytes: far above any snap length, and small enough for offsets never to overflow.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 30;
-
-/// Headers walked in one frame. Tunnels take at most five each (IP, UDP, VXLAN, Ethernet, VLAN), so this is well above
-/// what [`Settings::tunnel_depth`] asks for; it bounds the work that a frame made of nested headers can cause.
-pub(crate) const HEADERS_MAX: u32 = 128;
 
 /// What comes next, and where.
 #[derive(Clone, Copy, Debug)]
@@ -76,67 +72,25 @@ struct Datagram {
 /// The shortest Ethernet frame with its check sequence, in bytes (IEEE 802.3, 4.2.3.3): hosts and bridges pad up to here.
 const ETHERNET_BYTES_MIN: usize = 64;
 
-/// Any frame, header by header.
-#[inline(never)]
-pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, out: &mut Decoded) {
-    let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
-    let end = (wire_bytes as usize).clamp(frame.len(), FRAME_BYTES_MAX);
-    decode_up_to(end, frame, settings, out, |walk| link::first(walk, link));
-    if link == LinkType::ETHERNET && ethernet::is_for_host_in_group(frame, out) {
-        out.doubts |= Doubts::LINK;
-    }
-}
-
-/// The part of a frame that begins with `first` and ends at `end`, as stated.
-pub(crate) fn decode_up_to(
-    end: usize,
-    frame: &[u8],
-    settings: &Settings,
-    out: &mut Decoded,
-    first: impl FnOnce(&mut Walk<'_>) -> Result<Next, Malformation>,
-) {
-    *out = Decoded::EMPTY;
-    let mut walk = Walk { frame, end, settings, out, outer: None, tunnels_left: settings.tunnel_depth, datagram: None };
-    let kind = match first(&mut walk).and_then(|next| walk.run(next)) {
-        Ok(kind) => kind,
-        Err(malformation) => {
-            walk.out.malformed = Some(malformation);
-            Kind::Malformed
-        }
-    };
-    walk.out.kind = kind;
-    if let Some(outer) = walk.outer
-        && matches!(kind, Kind::Malformed | Kind::Arp | Kind::OtherLink)
-    {
-        *walk.out = outer;
-    }
-}
-
 impl<'a> Walk<'a> {
-    fn run(&mut self, first: Next) -> Result<Kind, Malformation> {
-        let mut next = first;
-        for _ in 0..HEADERS_MAX {
-            next = match next {
-                Next::Done(kind) => return Ok(kind),
-                Next::Ethernet { at } => ethernet::walk(self, at)?,
-                Next::EtherType { ether_type, at } => ethernet::ether_type(self, ether_type, at)?,
-                Next::Llc { at } => llc::walk(self, at)?,
-                Next::Ppp { at } => ppp::walk(self, at)?,
-                Next::Pppoe { at } => ppp::pppoe(self, at)?,
-                Next::Mpls { at } => mpls::walk(self, at)?,
-                Next::Nsh { at } => nsh::walk(self, at)?,
-                Next::Ieee80211 { at, swapped } => ieee80211::inside(self, at, swapped)?,
-                Next::Ip { at } => self.ip(at)?,
-                Next::Ipv4 { at } => ipv4::walk(self, at)?,
-                Next::Ipv6 { at } => ipv6::walk(self, at)?,
-                Next::Upper { proto, at } => transport::walk(self, proto, at)?,
-            };
-        }
-        Err(Malformation::LinkDepth)
+    /// At the beginning of a frame that ends at `end`, as stated.
+    pub(crate) fn new(frame: &'a [u8], end: usize, settings: &'a Settings, out: &'a mut Decoded) -> Self {
+        Self { frame, end, settings, out, outer: None, tunnels_left: settings.tunnel_depth, datagram: None }
+    }
+
+    /// The same place, for a look that changes nothing here and enters no tunnel.
+    pub(crate) fn alone<'b>(&'b self, out: &'b mut Decoded) -> Walk<'b> {
+        let (frame, end, settings) = (self.frame, self.end, self.settings);
+        Walk { frame, end, settings, out, outer: None, tunnels_left: 0, datagram: None }
+    }
+
+    /// The flow that carries the tunnel being walked.
+    pub(crate) fn outer(&self) -> Option<Decoded> {
+        self.outer
     }
 
     /// IP of the version that its first nibble states.
-    fn ip(&mut self, at: usize) -> Result<Next, Malformation> {
+    pub(crate) fn ip(&mut self, at: usize) -> Result<Next, Malformation> {
         let [first] = self.header::<1>(at, Malformation::LinkShort, Malformation::LinkCut)?;
         match first >> 4 {
             4 => Ok(Next::Ipv4 { at }),
@@ -192,18 +146,6 @@ impl<'a> Walk<'a> {
         self.out.payload_at = payload_at as u32;
         self.out.payload_bytes = payload_bytes as u32;
         self.out.payload_captured_bytes = captured as u32;
-    }
-
-    /// What the bytes at `at` are as the transport `proto` of the current IP packet, without looking further; `None`
-    /// where they are not sound.
-    pub(crate) fn upper(&self, proto: u8, at: usize) -> Option<Decoded> {
-        let mut out = *self.out;
-        let (frame, end, settings) = (self.frame, self.end, self.settings);
-        let mut alone = Walk { frame, end, settings, out: &mut out, outer: None, tunnels_left: 0, datagram: None };
-        match transport::walk(&mut alone, proto, at) {
-            Ok(Next::Done(kind)) => Some(Decoded { kind, ..out }),
-            _ => None,
-        }
     }
 
     /// The header of a transport that was cut by the snap length, `cut`: the flow keeps its addresses, and its ports where

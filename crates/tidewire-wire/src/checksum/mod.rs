@@ -8,7 +8,7 @@ pub use crc32c::crc32c;
 pub use internet::internet;
 
 use crate::decoded::{Decoded, Kind};
-use crate::ipv4;
+use crate::layout::ipv4;
 use internet::{fold, is_good, native, sum};
 
 /// What a checksum says about its packet.

@@ -2,8 +2,8 @@
 
 use super::internet::sum;
 use crate::decoded::Decoded;
-use crate::transport::AH;
-use crate::{ipv4, ipv6};
+use crate::layout::{ipv4, ipv6};
+use crate::protocol::AH;
 
 /// The sum of source and destination address; `None` where they are not known.
 #[inline]

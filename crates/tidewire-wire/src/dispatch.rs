@@ -1,0 +1,80 @@
+//! The general walk: one header after the other, each in its own file, until a flow or a reason not to be one.
+
+use crate::decoded::{Decoded, Kind};
+use crate::ieee80211::{SUBFRAME_BYTES, Subframe};
+use crate::malformation::Malformation;
+use crate::walk::{FRAME_BYTES_MAX, Next, Walk};
+use crate::{Doubts, LinkType, Settings, ethernet, ieee80211, ipv4, ipv6, link, llc, mpls, nsh, ppp, transport};
+
+/// Headers walked in one frame. Tunnels take at most five each (IP, UDP, VXLAN, Ethernet, VLAN), so this is well above
+/// what [`Settings::tunnel_depth`] asks for; it bounds the work that a frame made of nested headers can cause.
+pub(crate) const HEADERS_MAX: u32 = 128;
+
+/// Any frame, header by header.
+#[inline(never)]
+pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, out: &mut Decoded) {
+    let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
+    let end = (wire_bytes as usize).clamp(frame.len(), FRAME_BYTES_MAX);
+    decode_up_to(end, frame, settings, out, |walk| link::first(walk, link));
+    if link == LinkType::ETHERNET && ethernet::is_for_host_in_group(frame, out) {
+        out.doubts |= Doubts::LINK;
+    }
+}
+
+/// Walks a subframe, up to the transport header; offsets are from the frame's first byte.
+#[must_use]
+pub fn decode_subframe(frame: &[u8], subframe: &Subframe, settings: &Settings) -> Decoded {
+    let mut decoded = Decoded::EMPTY;
+    let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
+    let frame = frame.get(..subframe.end as usize).unwrap_or(frame);
+    let at = subframe.at as usize + SUBFRAME_BYTES;
+    decode_up_to((subframe.end as usize).max(at), frame, settings, &mut decoded, |_| Ok(Next::Llc { at }));
+    decoded
+}
+
+/// The part of a frame that begins with `first` and ends at `end`, as stated.
+fn decode_up_to(
+    end: usize,
+    frame: &[u8],
+    settings: &Settings,
+    out: &mut Decoded,
+    first: impl FnOnce(&mut Walk<'_>) -> Result<Next, Malformation>,
+) {
+    *out = Decoded::EMPTY;
+    let mut walk = Walk::new(frame, end, settings, out);
+    let kind = match first(&mut walk).and_then(|next| run(&mut walk, next)) {
+        Ok(kind) => kind,
+        Err(malformation) => {
+            walk.out.malformed = Some(malformation);
+            Kind::Malformed
+        }
+    };
+    walk.out.kind = kind;
+    if let Some(outer) = walk.outer()
+        && matches!(kind, Kind::Malformed | Kind::Arp | Kind::OtherLink)
+    {
+        *walk.out = outer;
+    }
+}
+
+fn run(walk: &mut Walk<'_>, first: Next) -> Result<Kind, Malformation> {
+    let mut next = first;
+    for _ in 0..HEADERS_MAX {
+        next = match next {
+            Next::Done(kind) => return Ok(kind),
+            Next::Ethernet { at } => ethernet::walk(walk, at)?,
+            Next::EtherType { ether_type, at } => ethernet::ether_type(walk, ether_type, at)?,
+            Next::Llc { at } => llc::walk(walk, at)?,
+            Next::Ppp { at } => ppp::walk(walk, at)?,
+            Next::Pppoe { at } => ppp::pppoe(walk, at)?,
+            Next::Mpls { at } => mpls::walk(walk, at)?,
+            Next::Nsh { at } => nsh::walk(walk, at)?,
+            Next::Ieee80211 { at, swapped } => ieee80211::inside(walk, at, swapped)?,
+            Next::Ip { at } => walk.ip(at)?,
+            Next::Ipv4 { at } => ipv4::walk(walk, at)?,
+            Next::Ipv6 { at } => ipv6::walk(walk, at)?,
+            Next::Upper { proto, at } => transport::walk(walk, proto, at)?,
+        };
+    }
+    Err(Malformation::LinkDepth)
+}

@@ -1,0 +1,27 @@
+//! IP protocol numbers (IANA, protocol-numbers).
+
+pub(crate) const ICMP: u8 = 1;
+/// IPv4 in IP (RFC 2003).
+pub(crate) const IN_IPV4: u8 = 4;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
+/// IPv6 in IP (RFC 4213).
+pub(crate) const IN_IPV6: u8 = 41;
+pub(crate) const GRE: u8 = 47;
+pub(crate) const ESP: u8 = 50;
+pub(crate) const AH: u8 = 51;
+pub(crate) const ICMP6: u8 = 58;
+pub(crate) const NO_NEXT_HEADER: u8 = 59;
+/// Ethernet in IP (RFC 3378).
+pub(crate) const ETHER_IP: u8 = 97;
+/// IP payload compression (RFC 3173).
+pub(crate) const IPCOMP: u8 = 108;
+/// L2TP version 3 (RFC 3931).
+pub(crate) const L2TP: u8 = 115;
+pub(crate) const SCTP: u8 = 132;
+pub(crate) const MOBILITY: u8 = 135;
+pub(crate) const UDP_LITE: u8 = 136;
+/// MPLS in IP (RFC 4023).
+pub(crate) const MPLS: u8 = 137;
+pub(crate) const HIP: u8 = 139;
+pub(crate) const SHIM6: u8 = 140;

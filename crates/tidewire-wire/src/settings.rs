@@ -1,0 +1,97 @@
+//! What the walk looks through.
+
+/// What the walk looks through, and how deep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How many encapsulations (GRE, IP in IP, VXLAN, ...) are looked through; 0: the flow is the outermost IP header's.
+    pub tunnel_depth: u8,
+    /// Whether the checksums of what carries a tunnel are verified: see [`Doubts::OUTER_CHECKSUM`](crate::Doubts::OUTER_CHECKSUM).
+    pub verify_outer: bool,
+    /// UDP destination ports taken as VXLAN (RFC 7348: 4789; Linux's older default: 8472).
+    pub vxlan_ports: [u16; 2],
+    /// UDP destination port taken as VXLAN-GPE (4790).
+    pub vxlan_gpe_port: u16,
+    /// UDP destination port taken as GENEVE (RFC 8926: 6081).
+    pub geneve_port: u16,
+    /// UDP destination port taken as GRE (RFC 8086: 4754).
+    pub gre_port: u16,
+    /// UDP destination port taken as MPLS (RFC 7510: 6635).
+    pub mpls_port: u16,
+    /// UDP destination port taken as LISP data (RFC 9300: 4341).
+    pub lisp_port: u16,
+    /// UDP port taken as GTP-U (3GPP TS 29.281: 2152).
+    pub gtpu_port: u16,
+    /// UDP port taken as Teredo (RFC 4380: 3544).
+    pub teredo_port: u16,
+    /// UDP port taken as L2TP (RFC 2661, RFC 3931: 1701).
+    pub l2tp_port: u16,
+    /// UDP port taken as CAPWAP data (RFC 5415: 5247).
+    pub capwap_port: u16,
+    /// UDP port taken as AYIYA (5072).
+    pub ayiya_port: u16,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            tunnel_depth: 8,
+            verify_outer: true,
+            vxlan_ports: [4789, 8472],
+            vxlan_gpe_port: 4790,
+            geneve_port: 6081,
+            gre_port: 4754,
+            mpls_port: 6635,
+            lisp_port: 4341,
+            gtpu_port: 2152,
+            teredo_port: 3544,
+            l2tp_port: 1701,
+            capwap_port: 5247,
+            ayiya_port: 5072,
+        }
+    }
+}
+
+impl Settings {
+    /// These settings without a port that makes a datagram a tunnel's.
+    #[must_use]
+    pub fn without_udp_tunnels(self) -> Self {
+        Self {
+            tunnel_depth: self.tunnel_depth,
+            verify_outer: self.verify_outer,
+            vxlan_ports: [0; 2],
+            vxlan_gpe_port: 0,
+            geneve_port: 0,
+            gre_port: 0,
+            mpls_port: 0,
+            lisp_port: 0,
+            gtpu_port: 0,
+            teredo_port: 0,
+            l2tp_port: 0,
+            capwap_port: 0,
+            ayiya_port: 0,
+        }
+    }
+
+    /// Ports that only count as a datagram's destination; 0: none.
+    #[inline]
+    #[must_use]
+    pub fn destination_ports(&self) -> [u16; 7] {
+        let [vxlan, vxlan_old] = self.vxlan_ports;
+        [vxlan, vxlan_old, self.geneve_port, self.vxlan_gpe_port, self.gre_port, self.mpls_port, self.lisp_port]
+    }
+
+    /// Ports that count on either side; 0: none.
+    #[inline]
+    #[must_use]
+    pub fn either_ports(&self) -> [u16; 5] {
+        [self.gtpu_port, self.teredo_port, self.l2tp_port, self.capwap_port, self.ayiya_port]
+    }
+
+    /// Whether a datagram between these ports may carry a tunnel.
+    #[inline]
+    #[must_use]
+    pub fn udp_tunnel(&self, source: u16, destination: u16) -> bool {
+        let to = self.destination_ports().iter().fold(false, |found, port| found | (*port == destination));
+        self.either_ports().iter().fold(to, |found, port| found | (*port == destination) | (*port == source))
+    }
+}
