@@ -12,6 +12,8 @@ mod count;
 mod datagrams;
 mod extract;
 mod failure;
+#[cfg(not(feature = "live"))]
+mod files_only;
 mod flows;
 mod follow;
 #[cfg(feature = "live")]
@@ -23,9 +25,6 @@ mod kept;
 mod lab;
 mod layout;
 mod ledger;
-#[cfg(not(feature = "live"))]
-#[path = "files_only.rs"]
-mod live;
 #[cfg(feature = "live")]
 mod live;
 mod manual;
@@ -34,12 +33,6 @@ mod matching;
 mod metrics;
 mod options;
 mod output;
-mod patterns;
-// What the drop-in library would read, to find mistakes before it is loaded. A library of its own cannot be linked: its
-// symbols are those of the libpcap that this command compiles filters with.
-#[cfg(feature = "live")]
-#[path = "../../tidewire-pcap/src/config/mod.rs"]
-mod pcap_config;
 mod progress;
 mod record;
 mod rows;
@@ -66,6 +59,8 @@ use clap::{
 };
 
 use failure::Failure;
+#[cfg(not(feature = "live"))]
+use files_only as live;
 use tidewire::legible::legible;
 
 /// Flows and reassembled streams from capture files and interfaces

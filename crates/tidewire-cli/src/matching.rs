@@ -11,7 +11,6 @@ use crate::{
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{Object, Out, push_number},
-    patterns::{self, Border, Pattern, Patterns, Syntax},
     record,
     rows::{self, Cells, Form, Row},
     session::Session,
@@ -20,6 +19,7 @@ use crate::{
     text_file,
     units::counted,
 };
+use tidewire_patterns::{self as patterns, Border, Pattern, Patterns, Syntax};
 
 /// Look for byte patterns in streams, across segment borders
 ///

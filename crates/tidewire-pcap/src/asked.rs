@@ -12,7 +12,7 @@ use std::{
 
 use tidewire_locality::Settings as Locality;
 
-use crate::config::{self, Environment, Error, Plan, SYSTEM_FILE};
+use tidewire_pcap_config::{self as config, Environment, Error, Plan, SYSTEM_FILE};
 
 unsafe extern "C" {
     /// As `getenv`, but nothing in a program that runs with other rights than its caller's.

@@ -12,12 +12,11 @@ use tidewire_live::{ClassicInstruction, FanoutMode};
 
 use crate::{
     abi::types::{ERROR_BYTES, Pcap, status},
-    asked,
-    config::{Fanout, Plan},
-    error,
+    asked, error,
     handle::{Handle, State},
     system::system,
 };
+use tidewire_pcap_config::{Fanout, Plan};
 
 /// What a program asked for.
 #[derive(Clone, Debug)]

@@ -6,7 +6,6 @@
 
 mod abi;
 mod asked;
-mod config;
 mod error;
 mod fanout;
 mod handle;

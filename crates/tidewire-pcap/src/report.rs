@@ -7,7 +7,7 @@ use std::{
 
 use tidewire_live::sys::board::{Board, Count, Slot};
 
-use crate::config::Instance;
+use tidewire_pcap_config::Instance;
 
 /// Between two reports while packets come: a program may end without a word, and one costs a system call.
 pub const PERIOD: Duration = Duration::from_millis(1);

@@ -5,11 +5,8 @@ use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 use tidewire_live::packet::groups_in_use;
 
 use super::Options;
-use crate::{
-    check_steering::program_text,
-    failure::Failure,
-    pcap_config::{self, Environment, Plan, SYSTEM_FILE},
-};
+use crate::{check_steering::program_text, failure::Failure};
+use tidewire_pcap_config::{Environment, Plan, SYSTEM_FILE};
 
 /// Variables that instances get, and those that they must not have.
 pub type Variables = BTreeMap<String, Option<OsString>>;
@@ -71,7 +68,7 @@ fn plan(variables: &Variables) -> Result<Plan, Failure> {
         (name, None) => env::var_os(name),
     };
     let environment = Environment::new(&lookup, Path::new(SYSTEM_FILE));
-    let told = |error: pcap_config::Error| {
+    let told = |error: tidewire_pcap_config::Error| {
         let error = named_as_given(&error.to_string());
         let by_option = variables.contains_key("PCAP_CONFIG");
         Failure::Usage(if by_option {
@@ -80,7 +77,7 @@ fn plan(variables: &Variables) -> Result<Plan, Failure> {
             error
         })
     };
-    pcap_config::plan("device", &environment, &|_| true).map_err(told)
+    tidewire_pcap_config::plan("device", &environment, &|_| true).map_err(told)
 }
 
 /// Names of variables as the options that set them.

@@ -4,16 +4,12 @@
 //! prints its totals on SIGTERM. Built with the feature `nids` only.
 #![forbid(unsafe_code)]
 
-#[path = "../../../tidewire-cli/src/patterns/mod.rs"]
-#[allow(dead_code, unused_imports, unreachable_pub)]
-mod patterns;
-
 use std::{cell::Cell, collections::HashMap, path::PathBuf, process::ExitCode, rc::Rc};
 
 use clap::Parser;
-use patterns::{Border, Patterns};
 use pcap::Capture;
 use tidewire_lab::sys::nids::{self, Endpoints, Input, Sink};
+use tidewire_patterns::{Border, Patterns};
 
 /// libnids, its bytes counted or searched
 #[derive(Parser)]

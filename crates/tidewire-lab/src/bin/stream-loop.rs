@@ -4,18 +4,14 @@
 //! `stream-loop IFACE count|match [--patterns FILE] [--work-ns N] [--high-port PORT] …`; prints its totals on SIGTERM.
 #![forbid(unsafe_code)]
 
-#[path = "../../../tidewire-cli/src/patterns/mod.rs"]
-#[allow(dead_code, unused_imports, unreachable_pub)]
-mod patterns;
-
 use std::{hint::spin_loop, path::PathBuf, process::ExitCode, time::Instant};
 
 use clap::{Parser, ValueEnum};
-use patterns::{Border, Patterns};
 use tidewire::{
     Capture, ChecksumMode, Chunk, Direction, EndReason, Gap, Handler, Outcome, Stop, Stream,
     live::{LiveEngine, LiveSettings, Role},
 };
+use tidewire_patterns::{Border, Patterns};
 
 /// Tidewire, its bytes counted or searched
 #[derive(Parser)]

@@ -28,11 +28,6 @@ const KNOWN: &[&[&str]] = &[
     &["tidewire-cli/src/live/watched.rs", "tidewire-cli/src/session.rs"],
     &["tidewire-cli/src/metrics/mod.rs", "tidewire-cli/src/metrics/server.rs"],
     &[
-        "tidewire-cli/src/patterns/automaton.rs",
-        "tidewire-cli/src/patterns/mod.rs",
-        "tidewire-cli/src/patterns/sampled.rs",
-    ],
-    &[
         "tidewire-cli/src/run/instances.rs",
         "tidewire-cli/src/run/mod.rs",
         "tidewire-cli/src/run/report.rs",

@@ -14,15 +14,14 @@ use super::{
     types::{ERROR_BYTES, Pcap, status},
 };
 use crate::{
-    asked,
-    config::Source,
-    error,
+    asked, error,
     handle::{Handle, Options, State, Waiting},
     live::Live,
     offline::Offline,
     report::Report,
     system::{self, is_inside, system},
 };
+use tidewire_pcap_config::Source;
 
 /// Writes to an error buffer of the caller's.
 ///

@@ -13,10 +13,10 @@ use std::{
 
 use crate::{
     abi::types::{Pcap, status},
-    config::{self, Plan},
     fanout::Asked,
     system,
 };
+use tidewire_pcap_config::{self as config, Plan};
 
 /// What a program set.
 #[derive(Clone, Debug)]

@@ -19,12 +19,12 @@ use tidewire_wire::LinkType;
 use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, sender::Sender, shadow::Shadow, told};
 use crate::{
     abi::types::{PacketHeader, status},
-    config::{self, Device, Engine, Plan},
     fanout::Asked,
     handle::Options,
     report::Report,
     wake::Event,
 };
+use tidewire_pcap_config::{self as config, Device, Engine, Plan};
 
 /// Bytes of a ring where nobody says how many. The system's library takes 2 MiB, with which busy links lose packets in the
 /// pauses of every program.

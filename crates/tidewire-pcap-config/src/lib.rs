@@ -4,8 +4,7 @@
 //! where, and what to do. It reads one file and nothing else; it prints nothing and changes nothing. The manual is
 //! docs/pcap.md.
 
-// The command reads with this source, too, and each of both leaves some of it unused.
-#![allow(dead_code, unused_imports)]
+#![forbid(unsafe_code)]
 
 mod device;
 mod environ;

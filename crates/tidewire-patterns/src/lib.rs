@@ -1,18 +1,18 @@
 //! Many byte patterns at once over streams that arrive in pieces.
+#![forbid(unsafe_code)]
 
 mod automaton;
 mod parse;
+mod pattern;
 mod sampled;
 #[cfg(test)]
 mod tests;
 
 pub use parse::{Syntax, parse, parse_file};
+pub use pattern::{Hit, PATTERN_BYTES_MAX, Pattern};
 
 use automaton::Automaton;
 use sampled::Sampled;
-
-/// Longest pattern, in bytes.
-pub const PATTERN_BYTES_MAX: usize = 64 << 10;
 
 /// Patterns up to this length are looked for by samples; the bytes of a direction that are kept at a border are as
 /// many. Beyond it, looking at them again for each small segment would cost more than the automaton does.
@@ -20,15 +20,6 @@ const SAMPLED_BYTES_MAX: usize = 1024;
 
 /// Patterns known by the same four bytes up to which samples are used: somebody might send nothing else.
 const SHARED_MAX: u32 = 16;
-
-/// One pattern: what it is called in the output, and its bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    /// As it was given.
-    pub name: String,
-    /// What is looked for; not empty.
-    pub bytes: Vec<u8>,
-}
 
 /// A set of patterns, ready to be looked for.
 pub enum Patterns {
@@ -53,15 +44,6 @@ impl Border {
         self.tail.clear();
         self.state = None;
     }
-}
-
-/// An occurrence: the pattern's index, and where it ends in the piece, in bytes. It may begin before the piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hit {
-    /// Bytes of the piece up to the occurrence's end.
-    pub end: usize,
-    /// Index of the pattern.
-    pub pattern: u32,
 }
 
 impl Patterns {
