@@ -10,7 +10,7 @@ if ! unshare -n true 2>/dev/null; then
 fi
 tests() { scripts/view.sh build test live programs -- cargo test --locked --profile quick "$@"; }
 tests -p tidewire-live --lib --test 'live*'
-tests -p tidewire --test 'live*'
+tests -p tidewire --features live --test 'live*'
 tests -p tidewire-gen
 tests -p tidewire-lab --test 'kernel*' --test 'live*' --test applications \
   --test steering_kernel --test steering_live

@@ -46,7 +46,7 @@ for part in "${parts[@]}"; do
       export RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR=target/tsan
       cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire-live --lib -- \
         kernel sys::board sys::mapped xsk
-      cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire --test runs
+      cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire --features filter --test runs
       ;;
     *) echo "sanitize: unknown part '$part' (loom, miri, tsan)" >&2; exit 2 ;;
   esac

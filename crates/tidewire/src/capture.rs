@@ -1,22 +1,30 @@
 //! The builder: what to read, how, and who is told.
 
-use std::{io::Read, path::PathBuf, time::Duration};
+use std::time::Duration;
+#[cfg(feature = "files")]
+use std::{io::Read, path::PathBuf};
 
 use tidewire_core::{
-    ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, Ledger, LinkAddresses,
-    MEMORY_BYTES_DEFAULT, Mode, TcpPolicy,
+    ChecksumMode, Classify, Config, DefragPolicy, Direction, Handler, KeyIds, LinkAddresses, MEMORY_BYTES_DEFAULT,
+    Mode, TcpPolicy,
 };
+#[cfg(feature = "files")]
 use tidewire_files::{Reader, Source};
-use tidewire_filter::Filter;
 #[cfg(feature = "live")]
 use tidewire_live::LiveSettings;
 
+#[cfg(feature = "files")]
+use crate::control::Progress;
 #[cfg(feature = "live")]
-use crate::live::{Beside, LiveReport};
+use crate::live::Beside;
 use crate::{
-    Error,
-    classify::{Rule, Rules},
-    control::{Progress, Stop},
+    Error, Outcome,
+    classes::{Rule, Rules},
+    control::Stop,
+};
+#[cfg(feature = "files")]
+use crate::{
+    filter::Filter,
     history::rereadable,
     reading::{OnProgress, Reading},
     run,
@@ -29,8 +37,11 @@ pub const WORKERS_MAX: usize = 64;
 pub const CHUNK_BYTES_MAX: u32 = 16 << 20;
 
 pub(crate) enum Input {
+    #[cfg(feature = "files")]
     Files(Vec<PathBuf>),
+    #[cfg(feature = "files")]
     Reader(Box<dyn Read + Send>),
+    #[cfg(feature = "files")]
     Source(Box<dyn Source>),
     #[cfg(feature = "live")]
     Live(Box<LiveSettings>),
@@ -48,73 +59,35 @@ pub struct Capture<'a> {
     memory_bytes: u64,
     key_is_set: bool,
     pub(crate) rules: Vec<Rule>,
+    #[cfg(feature = "files")]
     progress: OnProgress<'a>,
     pub(crate) stop: Stop,
     #[cfg(feature = "live")]
     pub(crate) beside: Beside<'a>,
 }
 
-/// What a run came to.
-#[derive(Debug)]
-#[must_use]
-pub struct Outcome<H> {
-    /// The handlers, by worker.
-    pub handlers: Vec<H>,
-    /// Where every packet went, all workers together.
-    pub ledger: Ledger,
-    /// What was wrong with the input: damaged or unreadable parts. Everything before each was processed.
-    pub damages: Vec<Error>,
-    /// How long the run took, by the wall clock.
-    pub elapsed: Duration,
-    /// Whether [`Stop`] was raised before the input ended.
-    pub interrupted: bool,
-    /// Of a live capture, the last report: from the interface to the handler.
-    #[cfg(feature = "live")]
-    pub live: Option<LiveReport>,
-}
-
-impl<H> Outcome<H> {
-    /// The first worker's handler: the only one after [`Capture::run_with`].
-    ///
-    /// # Panics
-    /// Never: there is at least one worker.
-    #[must_use]
-    pub fn handler(&self) -> &H {
-        &self.handlers[0]
-    }
-
-    /// The same with other handlers.
-    pub(crate) fn with_handlers<T>(self, handlers: Vec<T>) -> Outcome<T> {
-        Outcome {
-            handlers,
-            ledger: self.ledger,
-            damages: self.damages,
-            elapsed: self.elapsed,
-            interrupted: self.interrupted,
-            #[cfg(feature = "live")]
-            live: self.live,
-        }
-    }
-}
-
 impl<'a> Capture<'a> {
     /// Reads one file; see [`files`](Self::files).
+    #[cfg(feature = "files")]
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::files([path])
     }
 
     /// Reads files, merged by the time of their packets; `-` is standard input. pcap and pcapng, plain or in gzip,
     /// zstd or lz4, recognised by content.
+    #[cfg(feature = "files")]
     pub fn files<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self::new(Input::Files(paths.into_iter().map(Into::into).collect()))
     }
 
     /// Reads one capture from anything that gives bytes.
+    #[cfg(feature = "files")]
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::new(Input::Reader(Box::new(reader)))
     }
 
     /// Reads frames from a source of one's own.
+    #[cfg(feature = "files")]
     pub fn source(source: impl Source + 'static) -> Self {
         Self::new(Input::Source(Box::new(source)))
     }
@@ -128,6 +101,7 @@ impl<'a> Capture<'a> {
             memory_bytes: MEMORY_BYTES_DEFAULT,
             key_is_set: false,
             rules: Vec::new(),
+            #[cfg(feature = "files")]
             progress: None,
             stop: Stop::new(),
             #[cfg(feature = "live")]
@@ -136,6 +110,7 @@ impl<'a> Capture<'a> {
     }
 
     /// Processes only packets that an expression in libpcap's language matches; the others count as `filtered`.
+    #[cfg(feature = "filter")]
     #[must_use]
     pub fn filter(mut self, expression: impl Into<String>) -> Self {
         self.filter = Some(expression.into());
@@ -205,6 +180,7 @@ impl<'a> Capture<'a> {
     /// A class of streams: those whose first packet `expression` (libpcap's language) matches. They get their own
     /// cutoff, their own priority (0 the lowest), or both. For each of the two the first class decides that matches
     /// and has one; streams of no class get the general cutoff and priority 0.
+    #[cfg(feature = "filter")]
     #[must_use]
     pub fn class(mut self, expression: impl Into<String>, cutoff: Option<u64>, priority: Option<u8>) -> Self {
         let cutoff = cutoff.map(|bytes| [bytes; 2]);
@@ -284,6 +260,7 @@ impl<'a> Capture<'a> {
 
     /// Called on the calling thread after each block of packets (a quarter of a megabyte or so), and
     /// while nothing comes from a pipe, five times a second.
+    #[cfg(feature = "files")]
     #[must_use]
     pub fn on_progress(mut self, call: impl FnMut(Progress) + 'a) -> Self {
         self.progress = Some(Box::new(call));
@@ -304,12 +281,15 @@ impl<'a> Capture<'a> {
     pub fn run_with<H: Handler>(mut self, handler: H) -> Result<Outcome<H>, Error> {
         self.settle(1, size_of::<H::Data>())?;
         let worker = (handler, self.classifier()?);
-        #[cfg(feature = "live")]
-        if self.is_live() {
-            return self.run_live_alone(worker);
+        match self.input {
+            #[cfg(feature = "live")]
+            Input::Live(_) => self.run_live_alone(worker),
+            #[cfg(feature = "files")]
+            _ => {
+                let (reading, config) = self.open()?;
+                Ok(run::alone(reading, config, worker))
+            }
         }
-        let (reading, config) = self.open()?;
-        Ok(run::alone(reading, config, worker))
     }
 
     /// Runs as many workers as set; `handler` makes each one's handler from its index. With one worker this is
@@ -324,12 +304,15 @@ impl<'a> Capture<'a> {
         self.settle(self.workers, size_of::<H::Data>())?;
         let workers = (0..self.workers).map(|index| Ok((handler(index), self.classifier()?)));
         let workers = workers.collect::<Result<Vec<_>, Error>>()?;
-        #[cfg(feature = "live")]
-        if self.is_live() {
-            return self.run_live_together(workers);
+        match self.input {
+            #[cfg(feature = "live")]
+            Input::Live(_) => self.run_live_together(workers),
+            #[cfg(feature = "files")]
+            _ => {
+                let (reading, config) = self.open()?;
+                run::together(reading, &config, workers)
+            }
         }
-        let (reading, config) = self.open()?;
-        run::together(reading, &config, workers)
     }
 
     /// Checks the settings, divides the memory and draws a key. `data_bytes`: the handler's own of a stream.
@@ -345,6 +328,7 @@ impl<'a> Capture<'a> {
         Ok(())
     }
 
+    #[cfg(feature = "files")]
     fn open(self) -> Result<(Reading<'a>, Config), Error> {
         let filter = self.filter.as_deref().map(Filter::new).transpose()?;
         let mut again = None;

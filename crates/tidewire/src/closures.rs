@@ -14,7 +14,8 @@ type OnClose<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, EndReason) + 'c>;
 /// For programs of a few lines. One worker calls them, on the thread that calls [`run`](Self::run), so that they may borrow
 /// what is around them. State for each stream, packets, datagrams and several workers need a [`Handler`] of one's own.
 ///
-/// ```
+#[cfg_attr(feature = "filter", doc = "```")]
+#[cfg_attr(not(feature = "filter"), doc = "```ignore")]
 /// use tidewire::Capture;
 ///
 /// # fn main() -> Result<(), tidewire::Error> {

@@ -4,9 +4,11 @@
 #[non_exhaustive]
 pub enum Error {
     /// A capture file could not be opened, or read on.
+    #[cfg(feature = "files")]
     #[error(transparent)]
     File(#[from] tidewire_files::Error),
     /// A filter expression is not valid, or has no meaning for the link type of a packet.
+    #[cfg(feature = "filter")]
     #[error(transparent)]
     Filter(#[from] tidewire_filter::Error),
     /// An interface could not be captured from.

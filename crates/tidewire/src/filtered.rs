@@ -1,11 +1,10 @@
 use std::time::Duration;
 
 use tidewire_files::{Block, Source};
-use tidewire_filter::Filter;
 
-use crate::Error;
+use crate::{Error, filter::Filter};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "filter"))]
 mod tests;
 
 /// What a filter leaves of another source. Frames that do not match are dropped from the block; no byte is copied.
@@ -16,7 +15,7 @@ pub(crate) struct Filtered<S> {
     dropped_packets: u64,
     dropped_bytes: u64,
     /// What ended it; told once the frames before are out.
-    failure: Option<tidewire_filter::Error>,
+    failure: Option<Error>,
     ended: bool,
 }
 
@@ -49,7 +48,7 @@ impl<S: Source> Filtered<S> {
                     *dropped_packets += 1;
                     *dropped_bytes += u64::from(frame.captured_bytes);
                 }
-                Err(error) => *failure = Some(error),
+                Err(error) => *failure = Some(error.into()),
             }
             false
         });
@@ -67,7 +66,7 @@ impl<S: Source> Filtered<S> {
             }
         }
         block.clear();
-        self.failure.take().map_or(Ok(false), |failure| Err(failure.into()))
+        self.failure.take().map_or(Ok(false), Err)
     }
 
     pub(crate) fn wait(&mut self, most: Duration) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    os::unix::fs::FileExt,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -40,7 +40,7 @@ impl History for FileHistory {
             let goes_on = (self.at..end + WINDOW_BYTES as u64).contains(&offset) && end != 0;
             let wanted = if goes_on { WINDOW_BYTES } else { SINGLE_BYTES };
             self.window.resize(wanted.max(buffer.len()), 0);
-            let read = self.file.read_at(&mut self.window, offset).unwrap_or(0);
+            let read = read_at(&mut self.file, &mut self.window, offset).unwrap_or(0);
             self.window.truncate(read);
             self.at = offset;
             if !inside(self.at, &self.window) {
@@ -51,6 +51,18 @@ impl History for FileHistory {
         buffer.copy_from_slice(&self.window[from..from + buffer.len()]);
         true
     }
+}
+
+#[cfg(unix)]
+fn read_at(file: &mut File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(file: &mut File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    file.read(buffer)
 }
 
 /// The file whose bytes can be read again: the input, where it is one plain file.

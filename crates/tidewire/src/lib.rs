@@ -114,7 +114,8 @@
 //! [`Capture`] has a method for what is set often; [`Capture::configure`] reaches every field of [`Config`], each
 //! documented with its unit and default. Cutoffs, also by class of streams:
 //!
-//! ```
+#![cfg_attr(feature = "filter", doc = "```")]
+#![cfg_attr(not(feature = "filter"), doc = "```ignore")]
 //! # use tidewire::{Capture, Handler};
 //! # struct Quiet;
 //! # impl Handler for Quiet { type Data = (); }
@@ -164,34 +165,53 @@
 //!
 //! # Features
 //!
-//! `live` (on by default): captures from interfaces. Without it, `Capture::live` and the module `live` are not there,
-//! fewer crates are built, and only files and readers are captured from.
+//! Each is a part of [`Capture`], and of the crates that are built:
+//!
+//! | feature | what | needs |
+//! |---|---|---|
+//! | `files` (on by default) | `Capture::files`, `reader`, `source` | |
+//! | `filter` | `Capture::filter`, `class`, the same of [`Application`] | the system's libpcap |
+//! | `live` | `Capture::live` and the module `live`; includes `filter` | Linux |
 #![forbid(unsafe_code)]
-#![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
+#![cfg_attr(
+    not(all(feature = "files", feature = "filter", feature = "live")),
+    allow(dead_code, reason = "each feature uses more of each part")
+)]
+
+#[cfg(not(any(feature = "files", feature = "live")))]
+compile_error!("nothing to capture from: switch on the feature `files` or `live` of tidewire, or both");
 
 mod applications;
 mod capture;
-mod classify;
+mod classes;
 mod closures;
 mod community;
 mod control;
 mod error;
+mod filter;
+#[cfg(feature = "files")]
 mod filtered;
+#[cfg(feature = "files")]
 mod history;
 #[cfg(feature = "live")]
 pub mod live;
+mod outcome;
+#[cfg(feature = "files")]
 mod reading;
+#[cfg(feature = "files")]
 mod run;
 mod timed;
+mod worker;
 
 pub use applications::{APPLICATIONS_MAX, Application, Applications, Delivered, Id};
-pub use capture::{CHUNK_BYTES_MAX, Capture, Outcome, WORKERS_MAX};
+pub use capture::{CHUNK_BYTES_MAX, Capture, WORKERS_MAX};
 pub use closures::Closures;
 pub use community::community_id;
 pub use control::{Progress, Stop};
 pub use error::Error;
 #[cfg(feature = "live")]
 pub use live::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
+pub use outcome::Outcome;
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,
     DefragPolicy, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap,
@@ -200,5 +220,6 @@ pub use tidewire_core::{
     defrag::Rejection,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };
+#[cfg(feature = "files")]
 pub use tidewire_files::{Block, Damage, Error as FileError, Source};
 pub use timed::{Clocked, Timed};

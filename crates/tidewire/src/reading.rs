@@ -7,9 +7,8 @@ use std::{
 
 use tidewire_core::{Fate, Ledger};
 use tidewire_files::{Block, Source};
-use tidewire_filter::Filter;
 
-use crate::{Error, Outcome, Progress, Stop, filtered::Filtered};
+use crate::{Error, Outcome, Progress, Stop, filter::Filter, filtered::Filtered};
 
 /// What is called with the progress.
 pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + 'a>>;

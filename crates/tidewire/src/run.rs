@@ -1,7 +1,6 @@
 //! Blocks from the reader to the workers.
 
 use std::{
-    any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::Arc,
@@ -10,21 +9,19 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use tidewire_core::{Classify, Config, Engine, Handler, Ledger, Share};
+use tidewire_core::{Config, Engine, Handler, Ledger, Share};
 use tidewire_files::Block;
 
 use crate::{
     Error, Outcome,
     history::FileHistory,
     reading::{Next, Reading},
+    worker::{Worker, message},
 };
 
 /// Blocks on their way to one worker, of 256 KiB each: enough that a worker that meets a costly block does not hold
 /// up the others at once, few enough to stay in the cache that cores share.
 const BLOCKS_QUEUED: usize = 8;
-
-/// A handler, and what classifies its streams.
-pub(crate) type Worker<H> = (H, Option<Box<dyn Classify>>);
 
 fn engine<H: Handler>(
     config: Config,
@@ -158,10 +155,4 @@ fn work<H: Handler>(mut engine: Engine<H>, queue: &Receiver<Handed>, give_back: 
     }
     engine.finish();
     engine.into_parts()
-}
-
-pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("without a message").into()
 }

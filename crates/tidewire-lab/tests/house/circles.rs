@@ -89,7 +89,6 @@ const KNOWN: &[&[&str]] = &[
         "tidewire-steer/src/walk/tunnel.rs",
     ],
     &["tidewire/src/applications/hosted.rs", "tidewire/src/applications/mod.rs"],
-    &["tidewire/src/capture.rs", "tidewire/src/live/run.rs", "tidewire/src/reading.rs", "tidewire/src/run.rs"],
 ];
 
 /// Sets of files that import each other.

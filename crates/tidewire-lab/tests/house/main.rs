@@ -160,24 +160,49 @@ fn crates_depend_downwards_only() {
     }
 }
 
+/// The crates that a package needs with these arguments, by `cargo tree`.
+fn needed(arguments: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--offline", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
+        .args(arguments)
+        .current_dir(root())
+        .run_in_time()
+        .expect("cargo tree");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().filter_map(|line| line.split(" v").next()).map(str::to_owned).collect()
+}
+
+/// Who takes a part of the library does not build the others (scripts/parts.sh builds it so).
+#[test]
+fn features_bring_what_they_need_and_no_more() {
+    let of = |features: &str| needed(&["-p", "tidewire", "--no-default-features", "--features", features]);
+    let has = |crates: &BTreeSet<String>, names: &[&str]| {
+        names.iter().filter(|name| crates.contains(**name)).map(|name| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    let live = ["aya", "caps", "landlock", "seccompiler", "tidewire-live", "tidewire-steer"];
+    let files = ["flate2", "lz4_flex", "tidewire-files"];
+    let filter = ["pcap", "tidewire-filter"];
+    let nothing: [&str; 0] = [];
+    assert_eq!(has(&of("files"), &live), nothing);
+    assert_eq!(has(&of("files"), &filter), nothing);
+    assert_eq!(has(&of("files"), &files), files);
+    assert_eq!(has(&of("files,filter"), &live), nothing);
+    assert_eq!(has(&of("files,filter"), &filter), filter);
+    assert_eq!(has(&of("live"), &live), live);
+    assert_eq!(has(&of("live"), &files), nothing);
+}
+
 /// What `make demo` builds is what a newcomer waits for.
 #[test]
 fn the_demo_builds_few_crates() {
     let script = fs::read_to_string(root().join("scripts/demo.sh")).expect("the script");
     let what = ["-p", "tidewire-cli", "--no-default-features"];
     assert!(script.contains(&what.join(" ")), "the demo does not build {what:?}: this test looks at something else");
-    let output = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--offline", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
-        .args(what)
-        .current_dir(root())
-        .run_in_time()
-        .expect("cargo tree");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout);
-    let crates: BTreeSet<&str> = text.lines().filter_map(|line| line.split(" (").next()).collect();
+    let crates = needed(&what);
     assert!((10..100).contains(&crates.len()), "{} crates: {crates:#?}", crates.len());
-    for live in ["aya v", "landlock v", "seccompiler v", "ratatui v", "tidewire-gen v"] {
-        assert!(!crates.iter().any(|name| name.starts_with(live)), "{live} belongs to the feature `live`");
+    for live in ["aya", "landlock", "seccompiler", "ratatui", "tidewire-gen"] {
+        assert!(!crates.contains(live), "{live} belongs to the feature `live`");
     }
 }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tidewire_core::{Direction, DirectionCutoff, Outlet};
 
-use crate::{CHUNK_BYTES_MAX, Error, capture::nanoseconds, classify::Rule};
+use crate::{CHUNK_BYTES_MAX, Error, capture::nanoseconds, classes::Rule};
 
 /// One of several [`Applications`](crate::Applications): a handler, which streams it wants, and how.
 ///
@@ -53,6 +53,7 @@ impl<A> Application<A> {
     }
 
     /// Wants only streams whose first packet an expression in libpcap's language matches.
+    #[cfg(feature = "filter")]
     #[must_use]
     pub fn filter(mut self, expression: impl Into<String>) -> Self {
         self.filter = Some(expression.into());
@@ -75,6 +76,7 @@ impl<A> Application<A> {
 
     /// A class among its streams, with a cutoff, a priority, or both of its own: as
     /// [`Capture::class`](crate::Capture::class).
+    #[cfg(feature = "filter")]
     #[must_use]
     pub fn class(mut self, expression: impl Into<String>, cutoff: Option<u64>, priority: Option<u8>) -> Self {
         let cutoff = cutoff.map(|bytes| [bytes; 2]);

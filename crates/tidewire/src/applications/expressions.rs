@@ -1,7 +1,6 @@
 use tidewire_core::Frame;
-use tidewire_filter::Filter;
 
-use crate::{Error, classify::whole_filter};
+use crate::{Error, classes::whole_filter, filter::Filter};
 
 /// Most different expressions of all applications together: each is a bit of a stream's marks.
 const EXPRESSIONS_MAX: usize = 64;

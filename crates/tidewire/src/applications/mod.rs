@@ -23,7 +23,8 @@ pub const APPLICATIONS_MAX: usize = 256;
 /// files and interfaces alike. What the engine has to do is the union of what its applications ask for: the greatest
 /// cutoff, the highest priority; streams that nobody wants are followed and counted only.
 ///
-/// ```
+#[cfg_attr(feature = "filter", doc = "```")]
+#[cfg_attr(not(feature = "filter"), doc = "```ignore")]
 /// use tidewire::{Application, Applications, Capture, Chunk, Handler, Stream};
 ///
 /// #[derive(Default)]

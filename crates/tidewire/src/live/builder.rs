@@ -11,8 +11,8 @@ use super::{Beside, LiveReport};
 use crate::{
     Capture, Error, Outcome,
     capture::{Input, nanoseconds},
-    classify::Rule,
-    run::Worker,
+    classes::Rule,
+    worker::Worker,
 };
 
 /// Silence after which a stream of a live capture ends.
@@ -100,10 +100,6 @@ impl<'a> Capture<'a> {
         crate::live::count(opened, busy, beside)
     }
 
-    pub(crate) fn is_live(&self) -> bool {
-        matches!(self.input, Input::Live(_))
-    }
-
     /// Runs one worker over interfaces, on this thread.
     pub(crate) fn run_live_alone<H: Handler>(self, worker: Worker<H>) -> Result<Outcome<H>, Error> {
         let settings = self.in_kernel(self.live_settings()?, &worker.0);
@@ -126,6 +122,7 @@ impl<'a> Capture<'a> {
 
     /// The settings of a live capture, with what is set here.
     fn live_settings(&self) -> Result<LiveSettings, Error> {
+        #[cfg_attr(not(feature = "files"), expect(irrefutable_let_patterns, reason = "there are no other inputs then"))]
         let Input::Live(settings) = &self.input else {
             return Err(Error::Setting { what: "only frames of interfaces are counted".into() });
         };

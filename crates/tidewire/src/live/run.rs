@@ -18,7 +18,10 @@ use super::{
     count::Counter,
     work::{Consume, Shared, Work},
 };
-use crate::{Error, Outcome, Stop, run::Worker, run::message};
+use crate::{
+    Error, Outcome, Stop,
+    worker::{Worker, message},
+};
 
 /// How often a report is made.
 const REPORT: Duration = Duration::from_millis(200);

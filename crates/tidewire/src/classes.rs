@@ -1,9 +1,8 @@
 //! Classes of streams by filter expression.
 
 use tidewire_core::{Class, Classify, Frame, wire::LinkType};
-use tidewire_filter::Filter;
 
-use crate::Error;
+use crate::{Error, filter::Filter};
 
 /// One class: what an expression matches, and what those streams get.
 #[derive(Clone, Debug)]

@@ -1,0 +1,37 @@
+//! Filter expressions, and what stands in their place without the feature `filter`.
+
+#[cfg(not(feature = "filter"))]
+pub(crate) use none::Filter;
+#[cfg(feature = "filter")]
+pub(crate) use tidewire_filter::Filter;
+
+#[cfg(not(feature = "filter"))]
+mod none {
+    use tidewire_core::wire::LinkType;
+
+    use crate::Error;
+
+    /// A filter, of which there is none: without the feature nothing makes one.
+    #[derive(Clone, Debug)]
+    pub(crate) enum Filter {}
+
+    impl Filter {
+        pub(crate) fn new(expression: &str) -> Result<Self, Error> {
+            let what =
+                format!("filter \"{expression}\": this program was built without the feature filter of tidewire");
+            Err(Error::Setting { what })
+        }
+
+        pub(crate) fn expression(&self) -> &str {
+            match *self {}
+        }
+
+        pub(crate) fn prepare(&mut self, _: LinkType) -> Result<(), Error> {
+            match *self {}
+        }
+
+        pub(crate) fn matches(&mut self, _: LinkType, _: &[u8], _: u32) -> Result<bool, Error> {
+            match *self {}
+        }
+    }
+}
