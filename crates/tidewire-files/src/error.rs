@@ -1,7 +1,5 @@
 use std::{fmt, io, path::PathBuf};
 
-use rustix::io::Errno;
-
 /// Where an input stops making sense. Everything before it was delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -91,9 +89,11 @@ pub enum Error {
 
 /// What to do about a file that cannot be opened.
 fn open_hint(error: &io::Error) -> &'static str {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::ACCESS | Errno::PERM) => "; check its permissions",
-        Some(Errno::MFILE) => "; allow this process more open files (ulimit -n)",
+    /// `EMFILE`, which the standard library has no name for: the same on Linux, BSD and macOS.
+    const TOO_MANY_OPEN_FILES: i32 = 24;
+    match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::PermissionDenied, _) => "; check its permissions",
+        (_, Some(TOO_MANY_OPEN_FILES)) if cfg!(unix) => "; allow this process more open files (ulimit -n)",
         _ => "",
     }
 }

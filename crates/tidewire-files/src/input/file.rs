@@ -1,23 +1,14 @@
-use super::{Bytes, Stop};
+use super::{Bytes, Stop, system};
 use crate::Error;
 use std::{
-    fs::{File, Metadata},
+    fs::File,
     io::{self, ErrorKind, Read},
-    os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::fs::{FileExt, FileTypeExt, MetadataExt},
-    },
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
-};
-
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
 };
 
 /// A file on disk, read in order.
@@ -29,7 +20,7 @@ pub(crate) struct OpenFile {
     file: Option<File>,
     keep_open: bool,
     offset: u64,
-    identity: (u64, u64),
+    identity: system::Identity,
     read: Arc<AtomicU64>,
 }
 
@@ -37,7 +28,7 @@ pub(crate) struct OpenFile {
 pub(crate) struct Pipe {
     stream: Box<dyn Read + Send>,
     /// The same, where it can be waited for.
-    descriptor: Option<OwnedFd>,
+    waited: Option<system::Waited>,
     read: Arc<AtomicU64>,
 }
 
@@ -47,7 +38,7 @@ pub(crate) fn open(path: &Path, keep_open: bool, read: Arc<AtomicU64>) -> Result
     if metadata.is_dir() {
         return Err(Error::Directory { path: path.to_path_buf() });
     }
-    if metadata.file_type().is_socket() {
+    if system::is_socket(&metadata) {
         let source = io::Error::other("it is a socket");
         return Err(Error::Open { path: path.to_path_buf(), source });
     }
@@ -56,7 +47,7 @@ pub(crate) fn open(path: &Path, keep_open: bool, read: Arc<AtomicU64>) -> Result
         return Ok((Box::new(Pipe::of_file(file, read)), None));
     }
     let metadata = file.metadata().map_err(|source| cannot_open(path, source))?;
-    let (size, identity) = (metadata.len(), identity(&metadata));
+    let (size, identity) = (metadata.len(), system::identity(&metadata));
     let file = keep_open.then_some(file);
     Ok((Box::new(OpenFile { path: path.to_path_buf(), file, keep_open, offset: 0, identity, read }), Some(size)))
 }
@@ -66,16 +57,12 @@ fn cannot_open(path: &Path, source: io::Error) -> Error {
     if source.kind() == ErrorKind::NotFound { Error::Missing { path } } else { Error::Open { path, source } }
 }
 
-fn identity(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
-}
-
 impl OpenFile {
     fn reopened(&self) -> Result<File, Stop> {
         let file = File::open(&self.path).map_err(Stop::Failed)?;
         let metadata = file.metadata().map_err(Stop::Failed)?;
         // Growing is fine, it may still be written to; another file or one that lost what was read is not.
-        if identity(&metadata) != self.identity || metadata.len() < self.offset {
+        if system::identity(&metadata) != self.identity || metadata.len() < self.offset {
             return Err(Stop::Changed);
         }
         Ok(file)
@@ -84,12 +71,12 @@ impl OpenFile {
 
 impl Bytes for OpenFile {
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Stop> {
-        let file = match self.file.take() {
+        let mut file = match self.file.take() {
             Some(file) => file,
             None => self.reopened()?,
         };
         let bytes = loop {
-            match file.read_at(room, self.offset) {
+            match system::read_at(&mut file, room, self.offset) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => break other.map_err(Stop::Failed)?,
             }
@@ -105,20 +92,20 @@ impl Bytes for OpenFile {
 
 impl Pipe {
     pub(crate) fn new(stream: Box<dyn Read + Send>, read: Arc<AtomicU64>) -> Self {
-        Self { stream, descriptor: None, read }
+        Self { stream, waited: None, read }
     }
 
     /// A pipe or a device that is open.
     pub(crate) fn of_file(file: File, read: Arc<AtomicU64>) -> Self {
-        let descriptor = file.try_clone().ok().map(OwnedFd::from);
-        Self { stream: Box::new(file), descriptor, read }
+        let waited = system::Waited::of(&file);
+        Self { stream: Box::new(file), waited, read }
     }
 
     /// Standard input, without the buffer of the standard library, in which bytes would be out of sight.
     pub(crate) fn stdin(read: Arc<AtomicU64>) -> Self {
-        match io::stdin().as_fd().try_clone_to_owned() {
-            Ok(descriptor) => Self::of_file(File::from(descriptor), read),
-            Err(_) => Self::new(Box::new(io::stdin()), read),
+        match system::stdin() {
+            Some(file) => Self::of_file(file, read),
+            None => Self::new(Box::new(io::stdin()), read),
         }
     }
 }
@@ -138,13 +125,8 @@ impl Bytes for Pipe {
     }
 
     fn wait(&mut self, most: Duration) -> bool {
-        let Some(descriptor) = &self.descriptor else { return true };
-        let timeout = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&timeout)) {
-            Ok(ready) => ready > 0,
-            // What cannot be waited for is read.
-            Err(error) => error != Errno::INTR,
-        }
+        // What cannot be waited for is read.
+        self.waited.as_ref().is_none_or(|waited| waited.wait(most))
     }
 }
 

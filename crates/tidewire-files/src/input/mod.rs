@@ -6,6 +6,7 @@ mod file;
 mod gzip;
 mod kind;
 mod lz4;
+mod system;
 mod zstandard;
 
 pub(crate) use bytes::{Bytes, Stop};
