@@ -262,6 +262,12 @@ impl Opening {
                     let looks_like = format!("{within}{}", looks_like(&head));
                     return Err(Error::NotACapture { path: self.path, looks_like });
                 }
+                #[cfg(not(feature = "zstd"))]
+                Kind::Zstd => {
+                    let what = "is compressed with zstd, which this program was built without; unpack it first, as in: \
+                                zstd -dc FILE | tidewire ... -";
+                    return Err(Error::Unsupported { path: self.path, what: what.into() });
+                }
                 _ if layers == LAYERS_MAX => {
                     let what = format!("is compressed more than {LAYERS_MAX} times over; unpack it first");
                     return Err(Error::Unsupported { path: self.path, what });

@@ -170,6 +170,7 @@
 //! | feature | what | needs |
 //! |---|---|---|
 //! | `files` (on by default) | `Capture::files`, `reader`, `source` | |
+//! | `zstd` (on by default) | files in Zstandard | a C compiler |
 //! | `filter` | `Capture::filter`, `class`, the same of [`Application`] | the system's libpcap |
 //! | `live` | `Capture::live` and the module `live`; includes `filter` | Linux |
 #![forbid(unsafe_code)]

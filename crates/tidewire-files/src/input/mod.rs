@@ -7,6 +7,7 @@ mod gzip;
 mod kind;
 mod lz4;
 mod system;
+#[cfg(feature = "zstd")]
 mod zstandard;
 
 pub(crate) use bytes::{Bytes, Stop};
@@ -64,6 +65,7 @@ impl WithHead {
 pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn Bytes>, Stop> {
     Ok(match kind {
         Kind::Gzip => Box::new(gzip::Gzip::new(Box::new(stream))),
+        #[cfg(feature = "zstd")]
         Kind::Zstd => Box::new(zstandard::Zstandard::new(Box::new(stream))?),
         Kind::Lz4 => {
             let legacy = stream.head.first() == Some(&0x02);
@@ -75,6 +77,8 @@ pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn B
             feed.skip(u64::from(u32::from_le_bytes(bytes)))?;
             Box::new(feed)
         }
+        #[cfg(not(feature = "zstd"))]
+        Kind::Zstd => Box::new(stream),
         Kind::Pcap | Kind::Pcapng | Kind::Snoop | Kind::Other => Box::new(stream),
     })
 }

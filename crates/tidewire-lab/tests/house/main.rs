@@ -182,10 +182,12 @@ fn features_bring_what_they_need_and_no_more() {
     };
     let live = ["aya", "caps", "landlock", "seccompiler", "tidewire-live", "tidewire-steer"];
     let files = ["flate2", "lz4_flex", "tidewire-files"];
-    let filter = ["pcap", "tidewire-filter"];
+    let (filter, c) = (["pcap", "tidewire-filter"], ["pcap", "zstd-sys", "cc"]);
     let nothing: [&str; 0] = [];
     assert_eq!(has(&of("files"), &live), nothing);
     assert_eq!(has(&of("files"), &filter), nothing);
+    assert_eq!(has(&of("files"), &c), nothing);
+    assert_eq!(has(&of("zstd"), &["zstd-sys"]), ["zstd-sys"]);
     assert_eq!(has(&of("files"), &files), files);
     assert_eq!(has(&of("files,filter"), &live), nothing);
     assert_eq!(has(&of("files,filter"), &filter), filter);
