@@ -2,7 +2,7 @@
 //!
 //! Pure: programs are made here, not loaded. An [`Assembler`] takes instructions and labels and gives a [`Code`], whose maps
 //! get their descriptors when it is loaded. [`classic`] checks programs of classic BPF, which is what filter expressions are
-//! compiled to, and [`translate`] makes eBPF of them, for packet sockets and for XDP.
+//! compiled to, and [`translate()`] makes eBPF of them, for packet sockets and for XDP.
 //!
 //! ```
 //! use tidewire_ebpf::{FilterEnding, FilterHook, classic, translate};

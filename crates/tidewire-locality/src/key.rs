@@ -8,7 +8,7 @@ pub enum Key {
     /// The destination port of TCP, UDP, SCTP and UDP-Lite, ascending; other packets last. Packets to port 65,535 are
     /// among those. The paper's key.
     Port,
-    /// The service's port, see [`service_port`]: both directions of a conversation together, and all conversations of a
+    /// The service's port, see [`service_port`](crate::service_port): both directions of a conversation together, and all conversations of a
     /// service.
     #[default]
     Service,

@@ -20,7 +20,7 @@ pub struct Outcome<H> {
     pub damages: Vec<Error>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,
-    /// Whether [`Stop`] was raised before the input ended.
+    /// Whether [`Stop`](crate::Stop) was raised before the input ended.
     pub interrupted: bool,
     /// Of a live capture, the last report: from the interface to the handler.
     #[cfg(feature = "live")]
@@ -28,7 +28,7 @@ pub struct Outcome<H> {
 }
 
 impl<H> Outcome<H> {
-    /// The first worker's handler: the only one after [`Capture::run_with`].
+    /// The first worker's handler: the only one after [`Capture::run_with`](crate::Capture::run_with).
     ///
     /// # Panics
     /// Never: there is at least one worker.

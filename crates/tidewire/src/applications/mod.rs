@@ -55,7 +55,7 @@ pub const APPLICATIONS_MAX: usize = 256;
 /// # Whose a stream is
 ///
 /// A filter is asked once for each stream, about its first packet: if that matches, the stream is the application's,
-/// whole, with both directions. (This differs from [`Capture::filter`](crate::Capture::filter), which drops single
+/// whole, with both directions. (This differs from `Capture::filter`, which drops single
 /// packets before anyone sees them and stands before all applications here. Where an expression says the same of all
 /// packets of a stream, as `port 80` or `host 192.0.2.1` do, both come to the same.)
 ///
