@@ -4,7 +4,6 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::builtin::Builtin;
-use super::literal::address_bits;
 
 /// Steps from left to right.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -151,6 +150,11 @@ impl Network {
     pub fn prefix(&self) -> u8 {
         self.prefix
     }
+}
+
+/// How many bits an address of this family has.
+pub(crate) fn address_bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
 }
 
 /// The mask of a prefix in an address of this many bits, in the lowest bits.

@@ -1,6 +1,6 @@
 //! Names and types: a tree becomes a program, or an error says what is missing where.
 
-use super::ast::{Argument, Comparator, Function, Predicate, Term};
+use super::ast::{Argument, Comparator, Function, Predicate, Term, address_bits};
 use super::builtin::{ABSENT, ALIASES, BUILTINS, Builtin, Group, Id, Kind, OFFSET_MAX, Parameter, key};
 use super::lexer::Operator;
 use super::literal;
@@ -174,7 +174,7 @@ fn limits(term: &Term, given: &[Tree]) -> Result<(), Error> {
     let at = |index: usize| given.get(index).map_or_else(Position::default, |tree| tree.at);
     match (term.builtin.id, term.arguments.as_slice()) {
         (Id::SteerLocalNet, [Address(address), Number(prefix), Number(sub)]) => {
-            let bits = u64::from(literal::address_bits(*address));
+            let bits = u64::from(address_bits(*address));
             if *prefix > bits || *sub > bits {
                 let index = if *prefix > bits { 1 } else { 2 };
                 return Err(Error::new(at(index), format!("this address has {bits} bits"), "give prefixes up to that"));

@@ -1,8 +1,6 @@
 //! Addresses as they are written.
 
-use std::net::IpAddr;
-
-use super::ast::Network;
+use super::ast::{Network, address_bits};
 
 /// A network in CIDR notation; an address alone is a network of one. `None` where it is neither.
 pub(crate) fn network(text: &str) -> Option<Network> {
@@ -11,11 +9,6 @@ pub(crate) fn network(text: &str) -> Option<Network> {
         None => (text.parse().ok()?, None),
     };
     Network::new(address, prefix.unwrap_or(address_bits(address)))
-}
-
-/// How many bits an address of this family has.
-pub(crate) fn address_bits(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
 }
 
 /// Six bytes in hexadecimal, between colons.

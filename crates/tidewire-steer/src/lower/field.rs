@@ -1,6 +1,6 @@
 //! Values out of the packet: addresses, ports, MACs, fields.
 
-use super::Lowering;
+use super::lowering::Lowering;
 use crate::ir::{Alu, Builder, Condition, Label, Slot};
 use crate::walk::slot::{
     DESTINATION_PORT, DESTINATION4, IP_AT, L4_AT, LINK, SOURCE_PORT, SOURCE4, T6, TAG_BYTES, VERSION,

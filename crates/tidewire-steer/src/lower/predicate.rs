@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::Lowering;
 use super::field::{Destination, Side, Source};
+use super::lowering::Lowering;
 use crate::ir::{Alu, Condition, Label, Slot};
 use crate::language::{Argument, BUILTINS, Comparator, Id, Network, Predicate, Term};
 use crate::walk::ip::{ICMP, ICMP6, TCP, UDP};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::field::{Destination, Masks, Side, Source};
-use super::{Lowering, target};
+use super::lowering::{Lowering, target};
 use crate::ir::{Alu, Condition, Label, Meta, Operation, Slot};
 use crate::language::{Argument, Id, Network, Term, key, mask};
 use crate::settings::Fragments;

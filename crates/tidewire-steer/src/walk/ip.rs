@@ -1,11 +1,11 @@
 //! IP headers and ports. A header is believed once it is there with its right version; then the slots speak of it.
 
+use super::bounds::{EXTENSIONS, jump_any};
 use super::link::{IPV4, IPV6};
 use super::slot::{
     AT, DESTINATION_PORT, DESTINATION4, ETHER_TYPE, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, L4_AT, PORTS,
     PROTO, SOURCE_PORT, SOURCE4, T0, T1, T2, T3, T4, T5, T6, VERSION,
 };
-use super::{EXTENSIONS, jump_any};
 use crate::ir::{Alu, Builder, Condition, Label};
 
 pub(crate) const ICMP: u64 = 1;

@@ -1,7 +1,7 @@
 //! Ethernet, VLAN tags, PPPoE and MPLS.
 
+use super::bounds::{LABELS, TAGS, jump_any};
 use super::slot::{AT, ETHER_TYPE, T0, T1, TAG_BYTES, VLAN0, VLAN1};
-use super::{LABELS, TAGS, jump_any};
 use crate::ir::{Alu, Builder, Condition, Label, Meta, Operation};
 
 pub(super) const IPV4: u64 = 0x0800;
