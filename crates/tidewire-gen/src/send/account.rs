@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use tidewire_live::{Error, Interface, InterfaceCounts};
 
-use super::{Ended, Progress, Sender};
+use super::plan::{Ended, Progress, Sender};
 use crate::{rate::CABLE_BYTES, size::FCS_BYTES, traffic::Traffic};
 
 /// What was sent, by our own account and by the interfaces'.

@@ -13,9 +13,9 @@ use tidewire_live::{
 };
 
 use super::{
-    Ended, Plan, Work,
     layout::{CONTROL_BYTES, Fixed, PRIVATE_BYTES, SLOT_BYTES, SLOT_FRAME_BYTES, SLOTS, at, flag, flags},
-    socket::{burst_ns, write_number},
+    plan::{Ended, Plan},
+    work::{Work, write_number},
 };
 use crate::{
     Rate,
@@ -154,7 +154,7 @@ impl Kernel {
     }
 
     pub fn send(&mut self, traffic: &mut dyn Traffic, work: &mut Work<'_>) -> Result<Ended, Refusal> {
-        self.control.store(at::BURST, burst_ns(work) << TIME_SHIFT);
+        self.control.store(at::BURST, work.burst_ns() << TIME_SHIFT);
         let packets_max = work.packets_max();
         self.prepare(traffic, packets_max.min(PROBE_FRAMES));
         work.account.start();
@@ -244,7 +244,7 @@ impl Kernel {
             return Pace::Call(left.min(spin_ns / gap_ns.max(1) + 1) + spin_ns / IDLE_NS);
         }
         let now_ns = work.account.elapsed().as_nanos() as u64;
-        let nap_ns = NAP_NS.min(burst_ns(work) / 2 + 1);
+        let nap_ns = NAP_NS.min(work.burst_ns() / 2 + 1);
         let wake_ns = (called.as_nanos() as u64 + nap_ns).max(due_ns);
         if wake_ns > now_ns && work.plan.rate != Rate::Timed {
             return Pace::Sleep(Duration::from_nanos(wake_ns - now_ns).min(work.patience()));

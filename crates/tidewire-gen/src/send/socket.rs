@@ -4,9 +4,11 @@ use std::{io, time::Duration};
 
 use tidewire_live::{Error, Interface, sys::transmit::Transmitter};
 
-use super::{Ended, Work};
+use super::{
+    plan::Ended,
+    work::{Work, write_number},
+};
 use crate::{
-    number::{TRAILER_BYTES, trailer},
     rate::{Pacer, TIME_SHIFT},
     traffic::{Made, Traffic},
 };
@@ -19,7 +21,7 @@ const NAP_NS: u64 = 100_000;
 
 pub(super) fn send(traffic: &mut dyn Traffic, links: &[Interface], work: &mut Work<'_>) -> Result<Ended, Error> {
     let sockets = links.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let burst_ns = burst_ns(work);
+    let burst_ns = work.burst_ns();
     let mut pacer = Pacer::new(work.plan.rate, burst_ns << TIME_SHIFT);
     let mut queue = Queue::new(traffic.bytes_max());
     let packets_max = work.packets_max();
@@ -47,15 +49,6 @@ pub(super) fn send(traffic: &mut dyn Traffic, links: &[Interface], work: &mut Wo
         }
         queue.send(due, &sockets, work, links)?;
     }
-}
-
-/// How long a burst takes at the rate, nanoseconds; what has no rate is never late.
-pub(super) fn burst_ns(work: &Work<'_>) -> u64 {
-    if matches!(work.plan.rate, crate::Rate::Flat | crate::Rate::Timed) {
-        return u64::MAX >> TIME_SHIFT;
-    }
-    let (per_packet, per_byte) = work.plan.rate.costs();
-    (u64::from(work.plan.burst) * (per_packet + per_byte * 84)) >> TIME_SHIFT
 }
 
 fn elapsed_ns(work: &Work<'_>) -> u64 {
@@ -190,11 +183,4 @@ fn refused(error: io::Error, link: &Interface, work: &mut Work<'_>) -> Result<()
         return Err(Error::Interface { interface, what });
     }
     Err(Error::Kernel { what: format!("{interface}: sending"), source: error, hint: String::new() })
-}
-
-/// Writes a frame's number to its end.
-pub(super) fn write_number(frame: &mut [u8], bytes: usize, number: u64) {
-    if let Some(place) = bytes.checked_sub(TRAILER_BYTES).and_then(|at| frame.get_mut(at..bytes)) {
-        place.copy_from_slice(&trailer(number));
-    }
 }

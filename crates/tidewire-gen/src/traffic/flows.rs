@@ -1,4 +1,4 @@
-use super::{MACS, Made, Traffic, pattern};
+use super::{MACS, Made, pattern};
 use crate::{
     craft::fold,
     number::TRAILER_BYTES,
@@ -224,7 +224,7 @@ impl Flows {
         }
     }
 
-    fn write(&mut self, number: u64, frame: &mut [u8]) -> Option<Made> {
+    pub(super) fn write(&mut self, number: u64, frame: &mut [u8]) -> Option<Made> {
         let random = mix(number.wrapping_add(self.seed));
         let picked = self.pick(random);
         let bytes = self.sizes.pick(random) as usize;
@@ -268,25 +268,20 @@ impl Flows {
     }
 }
 
-impl Traffic for Flows {
-    fn next(&mut self, number: u64, frame: &mut [u8]) -> Option<Made> {
-        self.write(number, frame)
-    }
-
-    fn rewind(&mut self) {
+impl Flows {
+    /// Begins again with the first frame.
+    pub(super) fn restart(&mut self) {
         self.turn = 0;
         self.sums.clear();
     }
 
-    fn bytes_max(&self) -> usize {
+    /// Bytes of the longest frame, with its number.
+    pub(super) fn longest(&self) -> usize {
         self.sizes.bytes_max().max(TCP_HEADERS_BYTES + TRAILER_BYTES)
     }
 
-    fn flows(&self) -> Option<&Flows> {
-        Some(self)
-    }
-
-    fn numbered(&self) -> bool {
+    /// Whether frames are numbered.
+    pub(super) fn is_numbered(&self) -> bool {
         self.numbered
     }
 }
