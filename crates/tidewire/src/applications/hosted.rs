@@ -4,8 +4,11 @@ use std::any::Any;
 
 use tidewire_core::{Chunk, Class, Datagram, EndReason, Gap, Handler, Outlet, Stream, StreamPacket};
 
-use super::{Application, Delivered, States, expressions::Expressions};
+use super::{Application, Delivered, expressions::Expressions};
 use crate::Error;
+
+/// The states that a stream's applications keep of it, in the order of its joins.
+pub type States = Vec<Box<dyn Any>>;
 
 /// The calls of a [`Handler`], for a stream that keeps the state of several.
 pub(super) trait Hosted: Send {

@@ -4,13 +4,14 @@ mod application;
 mod expressions;
 mod hosted;
 
-use std::{any::Any, marker::PhantomData};
+use std::marker::PhantomData;
 
 use tidewire_core::{Chunk, Datagram, EndReason, Frame, Gap, Handler, Join, Outlet, Stream, StreamPacket};
 
 use crate::Error;
 pub use application::{Application, Delivered};
 use expressions::Expressions;
+pub use hosted::States;
 use hosted::{Hosted, Occupant};
 
 /// Most applications of one run: what each delivery costs grows with them.
@@ -204,9 +205,6 @@ impl<const PACKETS: bool> Applications<PACKETS> {
         self.members.get_mut(self.current).map(|member| (&mut **member, place))
     }
 }
-
-/// The states that a stream's applications keep of it, in the order of its joins.
-pub type States = Vec<Box<dyn Any>>;
 
 impl<const PACKETS: bool> Handler for Applications<PACKETS> {
     type Data = States;
