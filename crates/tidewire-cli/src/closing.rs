@@ -2,7 +2,7 @@
 
 use tidewire::{Capture, Fate, Handler, Ledger, OtherLink, Stop, Stream};
 
-use crate::{options::Common, output, units::counted, words};
+use crate::{options::Common, terminal, units::counted, words};
 
 /// Ends the run at the first stream.
 struct Any(Stop);
@@ -19,7 +19,7 @@ impl Handler for Any {
 /// none. Empty where all packets are in flows.
 pub fn lines(ledger: &Ledger, common: &Common, stop: &Stop) -> Vec<String> {
     let line = none_accepted(ledger, common, stop).or_else(|| outside_of_flows(ledger));
-    line.map(|line| output::wrapped(&line, output::width())).unwrap_or_default()
+    line.map(|line| terminal::wrapped(&line, terminal::width())).unwrap_or_default()
 }
 
 /// Says that the filter accepted none of the packets, and whether that is because their frames have VLAN tags: unless `stop` is

@@ -15,9 +15,10 @@ use tidewire::{
 
 use crate::{
     failure::{self, Failure},
+    interrupt,
     live::{self, Live},
-    output::{self, Object, Out},
-    session,
+    output::{Object, Out},
+    terminal,
     units::{BitRate, Bytes, Count, Span, counted},
     values::whole,
 };
@@ -235,7 +236,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     let form = match options.json {
         true => Form::Json,
-        false if output::is_terminal() && output::has_escapes() => Form::Table,
+        false if terminal::is_terminal() && terminal::has_escapes() => Form::Table,
         false => Form::Lines,
     };
     let mut counts = Counts {
@@ -258,7 +259,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let look = |report: &LiveReport| counts.look(report, &ending);
     let capture = live::watched(capture, &options.live, &stop, look, &mut is_closed, &[])?;
     let outcome = capture.count(Duration::from_nanos(options.work.0));
-    session::DONE.store(true, Ordering::Relaxed);
+    interrupt::DONE.store(true, Ordering::Relaxed);
     let outcome = outcome?;
     match counts.failure.take() {
         Some(failure) => Err(failure),

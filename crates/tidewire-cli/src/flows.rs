@@ -12,10 +12,11 @@ use crate::{
     options::Common,
     output::{self, Object, Out},
     record::{self, Record},
-    rows::{self, Cells, Form, Row},
+    row::Column,
+    row::{Cells, Form, Row},
+    rows::{self},
     session::Session,
     sink::Sink,
-    table::Column,
     units::{Bytes, Lasting, counted},
 };
 

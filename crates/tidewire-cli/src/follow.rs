@@ -16,7 +16,7 @@ use crate::{
     output::{self, Object, Out, push_number},
     record,
     session::Session,
-    words,
+    terminal, words,
 };
 
 /// Print one conversation, both directions as they were delivered
@@ -282,7 +282,7 @@ impl Follow {
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let (common, id) = options.input()?;
     common.need_bytes("follow")?;
-    let (colours, clock) = (output::colours(), Clock::new(options.time.time));
+    let (colours, clock) = (terminal::colours(), Clock::new(options.time.time));
     let session = Session::new(&common)?;
     let make = |_| Follow {
         id,

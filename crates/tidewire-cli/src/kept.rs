@@ -9,9 +9,9 @@ use crate::{
     failure::Failure,
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
-    output,
     record::Record,
-    rows::{Form, Row},
+    row::{Form, Row},
+    terminal,
     units::Lasting,
 };
 
@@ -248,9 +248,9 @@ impl Totals {
     /// The closing line of a table, in two where it is longer than the terminal is wide.
     pub fn closing_lines(&self, counts: &str, clock: &Clock) -> Vec<String> {
         let (line, period) = (format!("{counts} {}", self.period(clock)), self.period(clock));
-        let width = output::width();
+        let width = terminal::width();
         match width.filter(|width| line.chars().count() > *width) {
-            Some(_) => [counts, &period].iter().flat_map(|line| output::wrapped(line, width)).collect(),
+            Some(_) => [counts, &period].iter().flat_map(|line| terminal::wrapped(line, width)).collect(),
             None => vec![line],
         }
     }

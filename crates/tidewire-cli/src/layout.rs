@@ -5,7 +5,7 @@ use clap::Args;
 use crate::{
     clock::{Clock, TimeForm},
     failure::Failure,
-    rows::{Form, Row},
+    row::{Form, Row},
 };
 
 /// Heading of the help.

@@ -20,6 +20,7 @@ mod follow;
 mod generate;
 mod habits;
 mod help;
+mod interrupt;
 mod kept;
 #[cfg(feature = "live")]
 mod lab;
@@ -35,6 +36,7 @@ mod options;
 mod output;
 mod progress;
 mod record;
+mod row;
 mod rows;
 #[cfg(feature = "live")]
 mod run;
@@ -44,6 +46,7 @@ mod sink;
 mod split;
 mod streams;
 mod table;
+mod terminal;
 mod text_file;
 #[cfg(feature = "live")]
 mod top;

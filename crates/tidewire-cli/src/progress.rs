@@ -8,7 +8,7 @@ use std::{
 
 use tidewire::Progress;
 
-use crate::{output, units::Bytes};
+use crate::{terminal, units::Bytes};
 
 /// Nobody misses a progress bar before.
 const AFTER: Duration = Duration::from_millis(400);
@@ -38,7 +38,7 @@ pub struct Bar {
 impl Bar {
     /// `None` where standard error is no terminal, or one without escape sequences.
     pub fn new() -> Option<Self> {
-        let is_possible = std::io::stderr().is_terminal() && output::has_escapes();
+        let is_possible = std::io::stderr().is_terminal() && terminal::has_escapes();
         is_possible.then(|| Self { begun: Instant::now(), drawn: None })
     }
 

@@ -10,7 +10,7 @@ use tidewire::{
 use crate::{
     clock::Clock,
     output::{Object, push_number},
-    table::Aside,
+    row::Aside,
     units::{Bytes, counted},
 };
 

@@ -5,56 +5,9 @@ use crate::{
     failure::Failure,
     layout::Layout,
     output::Out,
-    table::{Aside, Column, Table},
+    row::{Cells, Column, Form, Row},
+    table::Table,
 };
-
-/// How records are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    Json,
-    Csv,
-    Table,
-}
-
-impl Form {
-    /// What `--json` and `--csv` come to.
-    pub fn of(json: bool, csv: bool) -> Self {
-        match (json, csv) {
-            (true, _) => Self::Json,
-            (_, true) => Self::Csv,
-            _ => Self::Table,
-        }
-    }
-}
-
-/// A row of a table, and what stands beneath it.
-pub struct Cells {
-    pub cells: Vec<String>,
-    pub asides: Vec<Aside>,
-    pub notes: Vec<String>,
-}
-
-impl Cells {
-    /// A row with nothing beneath it.
-    pub fn of(cells: Vec<String>) -> Self {
-        Self { cells, asides: Vec::new(), notes: Vec::new() }
-    }
-}
-
-/// A record that can be printed.
-pub trait Row {
-    /// Of the table, in the order of the line.
-    const COLUMNS: &'static [Column];
-
-    /// Appends it as a line of JSON.
-    fn push_json(&self, out: &mut Vec<u8>);
-    /// The names of its comma-separated values.
-    fn csv_header(clock: &Clock) -> String;
-    /// Appends it as a line of comma-separated values.
-    fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock);
-    /// Its row of the table.
-    fn cells(&self, clock: &Clock) -> Cells;
-}
 
 /// Prints records that have been gathered and put in order. `names` is whether the line of names is printed where no
 /// record follows.

@@ -3,7 +3,7 @@
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::Ordering,
     time::{Duration, Instant},
 };
 
@@ -13,29 +13,22 @@ use tidewire::{Capture, Error, Fate, Handler, Ledger, Mode, Outcome, Progress, S
 use crate::{
     closing,
     failure::{self, Failure},
+    interrupt::{DONE, INTERRUPTED, on_interrupt},
     ledger,
     live::{self, LiveReport},
     options::Common,
     output::Out,
-    progress::{self, Bar},
+    progress::Bar,
     sink::Sink,
     units::{Count, counted},
     values::StatsFormat,
 };
-
-/// Nobody wonders before whether Ctrl-C was noticed.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often records of a pipe are printed.
 const FLUSH: Duration = Duration::from_millis(200);
 
 /// Silence after which a connection of a pipe that is over has its record printed, as of interfaces.
 const REPORT_CLOSED: Duration = Duration::from_secs(1);
-
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Whether reading has ended.
-pub static DONE: AtomicBool = AtomicBool::new(false);
 
 /// A run that is about to begin.
 pub struct Session<'a> {
@@ -138,31 +131,6 @@ fn read_unending<H: Handler + Send>(
         sink.finish()?;
     }
     Ok(outcome?)
-}
-
-/// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is
-/// told. A second one ends everything. SIGTERM and SIGHUP do the same.
-pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
-    let stop = stop.clone();
-    let handler = move || {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            #[cfg(feature = "live")]
-            crate::top::give_back();
-            progress::remove();
-            std::process::exit(i32::from(failure::INTERRUPTED));
-        }
-        stop.raise();
-        if is_live {
-            return;
-        }
-        std::thread::spawn(|| {
-            std::thread::sleep(PATIENCE);
-            if !DONE.load(Ordering::Relaxed) {
-                failure::say("interrupted; waiting for the input to continue or end (Ctrl-C again: end at once)");
-            }
-        });
-    };
-    ctrlc::set_handler(handler).map_err(|error| Failure::Output(format!("signals cannot be handled: {error}")))
 }
 
 impl Closing {

@@ -13,7 +13,7 @@ use tidewire::Stop;
 use crate::{
     failure::Failure,
     layout::Layout,
-    rows::{Form, Row},
+    row::{Form, Row},
     table::Table,
 };
 
@@ -140,7 +140,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{clock::Clock, rows::Cells, table::Column};
+    use crate::{clock::Clock, row::Cells, row::Column};
 
     struct Number(u64);
 

@@ -13,10 +13,11 @@ use crate::{
     options::Common,
     output::{self, Object, Out, push_number},
     record::{self, DIRECTIONS, Odd, Record},
-    rows::{self, Cells, Form, Row},
+    row::Column,
+    row::{Cells, Form, Row},
+    rows::{self},
     session::Session,
     sink::Sink,
-    table::Column,
     units::{Bytes, Count, Lasting, counted},
     values::ModeName,
 };

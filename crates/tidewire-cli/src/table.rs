@@ -6,53 +6,10 @@ use crate::{
     clock::{DATE_CHARS, SECOND_CHARS},
     failure::Failure,
     layout::Layout,
-    output::{self, Out},
+    output::Out,
+    row::{Align, Aside, Column},
+    terminal,
 };
-
-/// Where a column's cells stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Words.
-    Left,
-    /// Figures.
-    Right,
-}
-
-/// A column: its title, what `--columns` calls it, where cells stand, and how soon it goes when there is too little room
-/// (0: never).
-#[derive(Clone, Copy, Debug)]
-pub struct Column {
-    pub title: &'static str,
-    pub name: &'static str,
-    pub align: Align,
-    pub dispensable: u8,
-    /// Whether cells are times, which have a brief form, and whose title says the time zone.
-    pub is_time: bool,
-}
-
-impl Column {
-    /// A column of words.
-    pub const fn words(title: &'static str, name: &'static str, dispensable: u8) -> Self {
-        Self { title, name, align: Align::Left, dispensable, is_time: false }
-    }
-
-    /// A column of figures.
-    pub const fn figures(title: &'static str, name: &'static str, dispensable: u8) -> Self {
-        Self { align: Align::Right, ..Self::words(title, name, dispensable) }
-    }
-
-    /// A column of times, as [`crate::clock::Clock::cell`] makes them.
-    pub const fn time(title: &'static str, name: &'static str, dispensable: u8) -> Self {
-        Self { is_time: true, ..Self::words(title, name, dispensable) }
-    }
-}
-
-/// What is said beneath a row when a column of this title had no room.
-#[derive(Clone, Debug)]
-pub struct Aside {
-    pub title: &'static str,
-    pub text: String,
-}
 
 /// A line of cells, and what stands beneath it.
 struct Row {
@@ -141,7 +98,7 @@ impl Table {
 
     /// The rows that have gathered, as lines for standard output.
     pub fn take_lines(&mut self) -> Vec<String> {
-        if self.rows.is_empty() { Vec::new() } else { self.lines(output::width(), output::colours()) }
+        if self.rows.is_empty() { Vec::new() } else { self.lines(terminal::width(), terminal::colours()) }
     }
 
     /// The lines of the rows that have gathered, at most `width` characters each where one is given: times lose their date
@@ -173,8 +130,9 @@ impl Table {
             lines.push(self.render(&row.cells, &shown, &widths, true));
             let beneath = self.beneath(row, &shown, &widths, room);
             let notes = beneath.iter().chain(&row.notes);
-            lines
-                .extend(notes.flat_map(|note| output::wrapped(note, Some(room))).map(|line| format!("{INDENT}{line}")));
+            lines.extend(
+                notes.flat_map(|note| terminal::wrapped(note, Some(room))).map(|line| format!("{INDENT}{line}")),
+            );
         }
         self.rows.clear();
         self.shown = Some(shown);

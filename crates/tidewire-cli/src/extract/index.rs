@@ -13,9 +13,9 @@ use crate::{
     clock::Clock,
     output::{self, Object, push_number},
     record,
-    rows::{Cells, Row},
+    row::Column,
+    row::{Cells, Row},
     sink::Sink,
-    table::Column,
     units::Bytes,
 };
 

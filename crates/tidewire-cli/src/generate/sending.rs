@@ -12,7 +12,8 @@ use tidewire_gen::{Ended, Plan, Progress, Rate, Sender, run as send, traffic::Tr
 use super::report;
 use crate::{
     failure::{self, Failure},
-    output::{self, Out},
+    output::Out,
+    terminal,
     units::{Bytes, Count, Span},
 };
 
@@ -138,7 +139,7 @@ pub fn run(traffic: &mut dyn Traffic, sending: &Sending) -> Result<u8, Failure> 
 pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Result<u8, Failure> {
     on_signal();
     let plan = sending.plan(rate);
-    let shown = std::io::stderr().is_terminal() && output::has_escapes();
+    let shown = std::io::stderr().is_terminal() && terminal::has_escapes();
     let mut before = (0, Duration::ZERO);
     let mut say = |progress: &Progress| {
         if !sending.quiet {

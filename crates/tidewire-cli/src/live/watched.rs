@@ -10,10 +10,10 @@ use tidewire::{
 use super::{Live, report};
 use crate::{
     failure::{self, Failure},
+    interrupt::{DONE, on_interrupt},
     metrics::Metrics,
-    output,
-    session::{DONE, on_interrupt},
     sink::Sink,
+    terminal,
 };
 
 /// Runs a capture from interfaces; what is printed as it comes goes to `sinks`.
@@ -78,7 +78,7 @@ pub fn watched<'a>(
         }
         look(report);
         // Nothing may be printed for long: whoever has seen enough is noticed all the same.
-        if output::is_closed() {
+        if terminal::is_closed() {
             *is_closed = true;
             stop.raise();
         }

@@ -1,10 +1,15 @@
 //! A report as families of figures.
 
+use std::sync::{Arc, Mutex};
+
 use tidewire::{
     AnomalyKind, Fate, Ledger, Malformation, OtherLink,
     legible::legible,
     live::{InterfaceReport, KernelCounters, LiveReport, WorkerReport},
 };
+
+/// What is shown at the next request.
+pub type Shown = Arc<Mutex<Vec<Family>>>;
 
 /// What may become of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ mod server;
 use std::{
     net::SocketAddr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
@@ -20,11 +20,9 @@ use std::{
 use tidewire::live::LiveReport;
 
 use crate::failure::Failure;
+use figures::Shown;
 pub use figures::{Family, Kind, live};
 use server::Server;
-
-/// What is shown at the next request.
-type Shown = Arc<Mutex<Vec<Family>>>;
 
 /// Figures that are shown by HTTP, until it is dropped.
 pub struct Metrics {

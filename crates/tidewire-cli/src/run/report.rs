@@ -9,7 +9,7 @@ use std::{
 
 use tidewire_live::sys::board::Count;
 
-use super::{Options, instance::Instance, instances::Instances};
+use super::{instance::Instance, instances::Instances, options::Options};
 use crate::{
     failure::{Failure, say},
     output::{Object, push_number},

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 
 use tidewire_live::packet::groups_in_use;
 
-use super::Options;
+use super::options::Options;
 use crate::{check_steering::program_text, failure::Failure};
 use tidewire_pcap_config::{Environment, Plan, SYSTEM_FILE};
 

@@ -20,14 +20,13 @@ use tidewire::{
 
 use crate::{
     failure::{self, Failure},
-    live,
+    interrupt, live,
     options::Common,
-    output, session,
+    terminal,
     units::Share,
 };
 use flows::{Flows, Shared};
 use model::Model;
-pub use screen::give_back;
 use screen::{Key, Screen};
 use snapshot::Memory;
 
@@ -104,10 +103,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     let names = common.live.interface.join(" -i ");
     let instead = |why: &str| Err(Failure::Usage(format!("{why}; for lines of figures: tidewire count -i {names}")));
-    if !output::is_terminal() || !io::stdin().is_terminal() {
+    if !terminal::is_terminal() || !io::stdin().is_terminal() {
         return instead("top needs a terminal");
     }
-    if !output::has_escapes() {
+    if !terminal::has_escapes() {
         return instead("top needs a terminal with escape sequences, and TERM names none");
     }
     common.need_bytes("top")?;
@@ -136,7 +135,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         };
     });
     let outcome = capture.run(|_| Flows { shared: shared.clone() });
-    session::DONE.store(true, Ordering::Relaxed);
+    interrupt::DONE.store(true, Ordering::Relaxed);
     let top = top.into_inner();
     drop(top.screen);
     let _ = outcome?;

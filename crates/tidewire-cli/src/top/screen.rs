@@ -21,6 +21,7 @@ use ratatui::{
 };
 
 use super::{snapshot::Snapshot, view};
+use crate::interrupt::GIVE_BACK;
 
 /// Whether the terminal is ours.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -45,6 +46,7 @@ impl Screen {
     pub fn take() -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
+            GIVE_BACK.get_or_init(|| give_back);
             let before = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
                 give_back();
@@ -75,7 +77,7 @@ impl Drop for Screen {
 }
 
 /// Gives the terminal back, if it is ours.
-pub fn give_back() {
+fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
         let _ = terminal::disable_raw_mode();
