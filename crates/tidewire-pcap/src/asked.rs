@@ -12,11 +12,20 @@ use std::{
 
 use tidewire_locality::Settings as Locality;
 
-use tidewire_pcap_config::{self as config, Environment, Error, Plan, SYSTEM_FILE};
+use tidewire_pcap_config::{self as config, Environment, Error, Fanout, Plan, SYSTEM_FILE};
 
 unsafe extern "C" {
     /// As `getenv`, but nothing in a program that runs with other rights than its caller's.
     safe fn secure_getenv(name: &c_char) -> *const c_char;
+}
+
+/// What a program asked for by `pcap_fanout`.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The group's number.
+    pub group: u8,
+    /// How its members share.
+    pub fanout: Fanout,
 }
 
 /// A variable of the environment; none in a program with other rights than its caller's.

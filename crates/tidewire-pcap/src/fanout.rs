@@ -12,20 +12,12 @@ use tidewire_live::{ClassicInstruction, FanoutMode};
 
 use crate::{
     abi::types::{ERROR_BYTES, Pcap, status},
-    asked, error,
+    asked::{self, Asked},
+    error,
     handle::{Handle, State},
     system::system,
 };
-use tidewire_pcap_config::{Fanout, Plan};
-
-/// What a program asked for.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    /// The group's number.
-    pub group: u8,
-    /// How its members share.
-    pub fanout: Fanout,
-}
+use tidewire_pcap_config::Plan;
 
 /// `pcap_fanout`
 ///

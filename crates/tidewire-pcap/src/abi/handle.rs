@@ -13,8 +13,7 @@ use super::types::{BpfProgram, Dumper, PacketHandler, PacketHeader, Pcap, Statis
 use crate::{
     fanout,
     handle::{Handle, State},
-    live::{Amount, Live},
-    offline::Offline,
+    live::Amount,
     system::{self, system},
 };
 
@@ -94,14 +93,14 @@ unsafe fn instructions<'a>(program: *const BpfProgram) -> Option<&'a [super::typ
 on! {
     pcap_dispatch(count: c_int, callback: Option<PacketHandler>, user: *mut u8) -> c_int, status::ERROR,
         // SAFETY: the callback is the caller's and may be called with its pointer (pcap_loop(3PCAP)).
-        |pcap, handle, live| unsafe { Live::read(pcap, handle, live, Amount::dispatch(count), callback, user) },
+        |pcap, handle, live| unsafe { Handle::after_read(pcap, live.read(handle, Amount::dispatch(count), callback, user)) },
         // SAFETY: the callback is the caller's and may be called with its pointer (pcap_loop(3PCAP)).
-        |file| unsafe { Offline::read(pcap, handle, file, (count, false), callback, user) };
+        |file| unsafe { Handle::after_read(pcap, file.read(handle, (count, false), callback, user)) };
     pcap_loop(count: c_int, callback: Option<PacketHandler>, user: *mut u8) -> c_int, status::ERROR,
         // SAFETY: the callback is the caller's and may be called with its pointer (pcap_loop(3PCAP)).
-        |pcap, handle, live| unsafe { Live::read(pcap, handle, live, Amount::all(count), callback, user) },
+        |pcap, handle, live| unsafe { Handle::after_read(pcap, live.read(handle, Amount::all(count), callback, user)) },
         // SAFETY: the callback is the caller's and may be called with its pointer (pcap_loop(3PCAP)).
-        |file| unsafe { Offline::read(pcap, handle, file, (count, true), callback, user) };
+        |file| unsafe { Handle::after_read(pcap, file.read(handle, (count, true), callback, user)) };
     pcap_next(header: *mut PacketHeader) -> *const u8, ptr::null(),
         // SAFETY: the caller has room for a header there (pcap_next(3PCAP)).
         |pcap, handle, live| unsafe { live.next(handle, header) },

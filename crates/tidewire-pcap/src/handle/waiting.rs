@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     abi::types::{Pcap, status},
-    fanout::Asked,
+    asked::Asked,
     system,
 };
 use tidewire_pcap_config::{self as config, Plan};

@@ -19,7 +19,10 @@ use std::{
 use tidewire_locality::{Settings, Sorter};
 use tidewire_wire::Frame;
 
-use super::{Packet, Rings, fill::DOWN_WAIT};
+use super::{
+    order::Packet,
+    rings::{DOWN_WAIT, Rings},
+};
 use crate::{
     live::locality::{HELD_PERMILLE_MAX, LOOK},
     thread,

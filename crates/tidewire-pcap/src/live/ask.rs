@@ -14,7 +14,7 @@ use tidewire_wire::LinkType;
 use super::{Live, fill::SILENT_WAIT};
 use crate::{
     abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
-    handle::Handle,
+    handle::Control,
     system::{self, system},
     wake::Gathered,
 };
@@ -67,7 +67,7 @@ impl Live {
     ///
     /// # Safety
     /// The list is where to put one.
-    pub unsafe fn list_datalinks(&self, handle: &Handle, list: *mut *mut c_int) -> c_int {
+    pub unsafe fn list_datalinks(&self, handle: &Control, list: *mut *mut c_int) -> c_int {
         let all: &[c_int] = match self.datalink() {
             ETHERNET | DOCSIS => &[ETHERNET, DOCSIS],
             other => &[other],
@@ -80,7 +80,7 @@ impl Live {
     ///
     /// # Safety
     /// The list is where to put one.
-    pub unsafe fn list_stamps(&self, handle: &Handle, list: *mut *mut c_int) -> c_int {
+    pub unsafe fn list_stamps(&self, handle: &Control, list: *mut *mut c_int) -> c_int {
         /// `PCAP_TSTAMP_HOST`
         const HOST: c_int = 0;
         // SAFETY: the caller's.
@@ -88,7 +88,7 @@ impl Live {
     }
 
     /// `pcap_set_datalink`
-    pub fn set_datalink(&self, handle: &Handle, link: c_int) -> c_int {
+    pub fn set_datalink(&self, handle: &Control, link: c_int) -> c_int {
         let is = self.datalink();
         if link == is {
             return 0;
@@ -118,7 +118,7 @@ impl Live {
     /// As its manual page says.
     pub unsafe fn compile(
         &self,
-        handle: &Handle,
+        handle: &Control,
         program: *mut BpfProgram,
         expression: *const c_char,
         optimize: c_int,
@@ -134,7 +134,7 @@ impl Live {
     }
 
     /// Opens a file to write packets to.
-    pub fn dump(&self, handle: &Handle, open: impl FnOnce(*mut Pcap) -> Option<*mut Dumper>) -> *mut Dumper {
+    pub fn dump(&self, handle: &Control, open: impl FnOnce(*mut Pcap) -> Option<*mut Dumper>) -> *mut Dumper {
         let dumper = system::calling(|_| open(self.shadow())).unwrap_or(ptr::null_mut());
         if dumper.is_null() {
             handle.fail(&self.shadow.error());
@@ -193,7 +193,7 @@ impl Live {
 ///
 /// # Safety
 /// The list is where to put one.
-unsafe fn give(handle: &Handle, all: &[c_int], list: *mut *mut c_int) -> c_int {
+unsafe fn give(handle: &Control, all: &[c_int], list: *mut *mut c_int) -> c_int {
     // SAFETY: the size is not 0; the result is checked before it is written to, inside of that size.
     unsafe {
         let memory = libc::malloc(size_of_val(all)).cast::<c_int>();

@@ -3,15 +3,14 @@
 //! JUSTIFICATION: see [`super`].
 
 use std::{
-    ffi::{c_int, c_uint, c_void},
+    ffi::{c_int, c_void},
     io,
 };
 
 use tidewire_live::{Change, ClassicInstruction, Error, Interface, TrafficDirection};
-use tidewire_wire::Memory;
 
-use super::{Live, Packet, Rings, order::Order};
-use crate::{abi::types::BpfInstruction, handle::Handle, system::system};
+use super::{Live, rings::Rings, sieve::Sieve};
+use crate::{abi::types::BpfInstruction, handle::Control, system::system};
 
 /// `pcap_direction_t`
 mod direction {
@@ -20,35 +19,9 @@ mod direction {
     pub const OUT: i32 = 2;
 }
 
-/// A filter that packets are held against here, in the words of the ABI.
-pub(super) struct Sieve {
-    program: Vec<BpfInstruction>,
-    /// For all packets; else for those that were gathered when it was set.
-    pub(super) stays: bool,
-    /// The last batch that it is for, where a thread gathers them.
-    pub(super) until: u64,
-}
-
-impl Sieve {
-    /// Leaves out what does not pass; how many packets.
-    pub(super) fn apply(&self, memory: Memory<'_>, packets: &[Packet], order: &mut Order) -> usize {
-        order.retain(packets, |packet| {
-            let bytes = memory.get(packet.at as usize, packet.captured_bytes as usize).unwrap_or_default();
-            self.passes(bytes, packet.wire_bytes)
-        })
-    }
-
-    /// Whether a frame passes; the program was checked before.
-    fn passes(&self, bytes: &[u8], wire: u32) -> bool {
-        let Some(function) = system().bpf_filter else { return true };
-        // SAFETY: the program was validated, ends, and reads inside of the bytes given.
-        unsafe { function(self.program.as_ptr(), bytes.as_ptr(), wire, bytes.len() as c_uint) != 0 }
-    }
-}
-
 impl Live {
     /// `pcap_setfilter`. Packets that wait are held against the new filter, too.
-    pub fn set_filter(&self, handle: &Handle, program: Option<&[BpfInstruction]>) -> c_int {
+    pub fn set_filter(&self, handle: &Control, program: Option<&[BpfInstruction]>) -> c_int {
         let Some(program) = program else { return handle.failed("setfilter: No filter specified") };
         let length = c_int::try_from(program.len()).unwrap_or(c_int::MAX);
         // SAFETY: the pointer and the length are those of a slice.
@@ -88,7 +61,7 @@ impl Live {
     }
 
     /// `pcap_setdirection`. Packets that wait came when another direction was wanted, and are delivered.
-    pub fn set_direction(&self, handle: &Handle, wanted: c_int) -> c_int {
+    pub fn set_direction(&self, handle: &Control, wanted: c_int) -> c_int {
         let wanted = match wanted {
             direction::BOTH => TrafficDirection::Both,
             direction::IN => TrafficDirection::In,
@@ -107,7 +80,7 @@ impl Live {
     ///
     /// # Safety
     /// There are so many bytes.
-    pub unsafe fn inject(&self, handle: &Handle, bytes: *const c_void, length: usize) -> c_int {
+    pub unsafe fn inject(&self, handle: &Control, bytes: *const c_void, length: usize) -> c_int {
         if self.descriptors.len() > 1 {
             return handle.failed("send: the handle has several devices; open the one to send on alone");
         }

@@ -11,11 +11,9 @@ use super::{
     Live, Locality, Packet, Reader, Rings,
     ahead::{Ahead, LOOK_AFTER},
     locality::{LOOK, UNSORTED_FRAMES},
+    rings::DOWN_WAIT,
 };
-use crate::{handle::Handle, wake};
-
-/// How long to wait at a time while a device is down.
-pub(super) const DOWN_WAIT: Duration = Duration::from_millis(50);
+use crate::{handle::Control, wake};
 
 /// How long to wait at a time where descriptors do not show that a device is gone.
 pub(super) const SILENT_WAIT: Duration = Duration::from_millis(500);
@@ -44,7 +42,7 @@ pub(super) enum Waited {
 impl Live {
     /// Gathers the next batch. Waits for it where that is wanted and allowed: until a packet comes, the timeout is over (if
     /// `times_out`), or the read is to end.
-    pub(super) fn fill(&self, handle: &Handle, wait: bool, times_out: bool) -> Waited {
+    pub(super) fn fill(&self, handle: &Control, wait: bool, times_out: bool) -> Waited {
         // SAFETY: as in `finish`.
         if let Some(trouble) = unsafe { (*self.reader.get()).trouble.take() } {
             return Waited::Failed(trouble);
@@ -154,7 +152,7 @@ impl Live {
         Ok(Gathered::Batch)
     }
 
-    fn wait(&self, handle: &Handle, most: Option<Duration>) {
+    fn wait(&self, handle: &Control, most: Option<Duration>) {
         let mut most = most;
         let mut descriptors: Vec<RawFd> = Vec::with_capacity(self.descriptors.len() + 1);
         descriptors.push(handle.woken.as_raw_fd());

@@ -14,8 +14,10 @@ mod locality;
 mod open;
 mod order;
 mod read;
+mod rings;
 mod sender;
 mod shadow;
+mod sieve;
 mod told;
 
 use std::{
@@ -25,11 +27,10 @@ use std::{
     time::Duration,
 };
 
-use tidewire_live::{Interface, Monitor, Worker, sys::arena::Arena};
+use tidewire_live::{Interface, sys::arena::Arena};
 
 use crate::{
     abi::types::{PacketHeader, Pcap},
-    report::Report,
     wake::{Event, Gathered},
 };
 use ahead::Ahead;
@@ -37,8 +38,10 @@ use locality::Locality;
 pub use locality::{thread_ns, wanted};
 use order::{Order, Packet};
 pub use read::Amount;
+use rings::Rings;
 use sender::Sender;
 use shadow::Shadow;
+use sieve::Sieve;
 
 /// A capture.
 pub struct Live {
@@ -85,23 +88,6 @@ struct Settings {
     devices: Vec<Interface>,
 }
 
-/// What is behind the lock.
-struct Rings {
-    worker: Worker,
-    monitor: Monitor,
-    /// Whether the program's filter is in the kernel.
-    has_filter: bool,
-    /// Packets that it left out here.
-    left_out: u64,
-    /// Packets of batches that were handed over.
-    delivered: u64,
-    /// Whether what the devices had no room for is counted: the handle wants all that arrives.
-    is_promiscuous: bool,
-    /// What they had no room for, as they said last.
-    missed: u64,
-    report: Option<Report>,
-}
-
 /// The state of reading.
 struct Reader {
     /// Packets of the batch, as they were gathered.
@@ -113,7 +99,7 @@ struct Reader {
     /// Packets are gathered and sorted before they are delivered.
     locality: Option<Locality>,
     /// A filter that the kernel did not take, or that was set while packets were gathered for the next batch.
-    sieve: Option<change::Sieve>,
+    sieve: Option<Sieve>,
     /// What a read found wrong after it had delivered packets: the next one says it.
     trouble: Option<String>,
 }

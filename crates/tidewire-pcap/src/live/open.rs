@@ -19,7 +19,7 @@ use tidewire_wire::LinkType;
 use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, sender::Sender, shadow::Shadow, told};
 use crate::{
     abi::types::{PacketHeader, status},
-    fanout::Asked,
+    asked::Asked,
     handle::Options,
     report::Report,
     wake::Event,

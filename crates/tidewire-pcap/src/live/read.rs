@@ -8,8 +8,8 @@ use libc::timeval;
 
 use super::{Live, Packet, Reader, fill::Waited, locality::UNSORTED_FRAMES};
 use crate::{
-    abi::types::{PacketHandler, PacketHeader, Pcap, status},
-    handle::Handle,
+    abi::types::{PacketHandler, PacketHeader, status},
+    handle::{Control, Ended},
 };
 
 /// Packets of one `pcap_dispatch` without a count: "a buffer's worth" (pcap_dispatch(3PCAP)) of a ring that fills as fast as it
@@ -43,28 +43,24 @@ impl Live {
     /// Delivers packets to the program's callback.
     ///
     /// # Safety
-    /// `pcap` is `handle`; nobody else reads. The callback may do with the handle what the manual pages allow, and close it.
+    /// Nobody else reads. The callback may do with the handle what the manual pages allow, and close it.
     pub unsafe fn read(
-        pcap: *mut Pcap,
-        handle: &Handle,
-        live: &Self,
+        &self,
+        handle: &Control,
         amount: Amount,
         callback: Option<PacketHandler>,
         user: *mut u8,
-    ) -> c_int {
-        let Some(callback) = callback else { return handle.failed("no callback was given") };
+    ) -> Ended {
+        let Some(callback) = callback else { return Ended::open(handle.failed("no callback was given")) };
         if !handle.begin_read() {
-            return handle.failed("the handle is being read already: a callback must not read from it");
+            let why = "the handle is being read already: a callback must not read from it";
+            return Ended::open(handle.failed(why));
         }
-        let result = live.read_on(handle, amount, callback, user);
-        if handle.end_read() {
-            // SAFETY: the program closed it inside its callback, and does not use it any more.
-            unsafe { Handle::take(pcap) };
-        }
-        result
+        let result = self.read_on(handle, amount, callback, user);
+        Ended { result, is_closed: handle.end_read() }
     }
 
-    fn read_on(&self, handle: &Handle, amount: Amount, callback: PacketHandler, user: *mut u8) -> c_int {
+    fn read_on(&self, handle: &Control, amount: Amount, callback: PacketHandler, user: *mut u8) -> c_int {
         let mut done = 0;
         loop {
             if handle.is_stopped() {
@@ -106,7 +102,7 @@ impl Live {
     }
 
     /// Delivers from the batch; how many.
-    fn deliver(&self, handle: &Handle, most: usize, callback: PacketHandler, user: *mut u8) -> usize {
+    fn deliver(&self, handle: &Control, most: usize, callback: PacketHandler, user: *mut u8) -> usize {
         let reader = self.reader.get();
         let mut count = 0;
         while count < most {
@@ -132,7 +128,7 @@ impl Live {
     ///
     /// # Safety
     /// The header is one, or null; nobody else reads.
-    pub unsafe fn next(&self, handle: &Handle, header: *mut PacketHeader) -> *const u8 {
+    pub unsafe fn next(&self, handle: &Control, header: *mut PacketHeader) -> *const u8 {
         let Ok(packet) = self.one(handle) else { return ptr::null() };
         if !header.is_null() {
             // SAFETY: the caller's.
@@ -145,7 +141,7 @@ impl Live {
     ///
     /// # Safety
     /// The pointers are to variables; nobody else reads.
-    pub unsafe fn next_ex(&self, handle: &Handle, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
+    pub unsafe fn next_ex(&self, handle: &Control, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
         let packet = match self.one(handle) {
             Ok(packet) => packet,
             Err(status) => return status,
@@ -161,7 +157,7 @@ impl Live {
     }
 
     /// The next packet, or what a read returns without one.
-    fn one(&self, handle: &Handle) -> Result<Packet, c_int> {
+    fn one(&self, handle: &Control) -> Result<Packet, c_int> {
         let reader = self.reader.get();
         loop {
             if handle.take_break() {

@@ -22,7 +22,7 @@ use tidewire_locality::{Adaptive, Settings};
 
 use crate::{
     abi::types::{BpfInstruction, PacketHandler, PacketHeader, Pcap, status},
-    handle::Handle,
+    handle::{Control, Ended},
     live::thread_ns,
     system::{self, system},
 };
@@ -101,20 +101,19 @@ impl Offline {
     /// `pcap_dispatch` and, with `is_loop`, `pcap_loop`, as `pcap_offline_read` of the system's library goes about them.
     ///
     /// # Safety
-    /// `pcap` is `handle`; nobody else reads. The callback may do with the handle what the manual pages allow, and close it.
+    /// Nobody else reads. The callback may do with the handle what the manual pages allow, and close it.
     pub unsafe fn read(
-        pcap: *mut Pcap,
-        handle: &Handle,
-        file: &Self,
+        &self,
+        handle: &Control,
         (count, is_loop): (c_int, bool),
         callback: Option<PacketHandler>,
         user: *mut u8,
-    ) -> c_int {
-        let Some(callback) = callback else { return handle.failed("no callback was given") };
+    ) -> Ended {
+        let Some(callback) = callback else { return Ended::open(handle.failed("no callback was given")) };
         let is_outermost = handle.begin_read();
         let mut left = if count > 0 { count } else { c_int::MAX };
         let result = loop {
-            let done = file.deliver(handle, left, callback, user);
+            let done = self.deliver(handle, left, callback, user);
             if !is_loop || done <= 0 {
                 break done;
             }
@@ -125,15 +124,11 @@ impl Offline {
                 break 0;
             }
         };
-        if is_outermost && handle.end_read() {
-            // SAFETY: the program closed it inside its callback, and does not use it any more.
-            unsafe { Handle::take(pcap) };
-        }
-        result
+        Ended { result, is_closed: is_outermost && handle.end_read() }
     }
 
     /// Packets until there were so many, the end, an error, or the read is stopped.
-    fn deliver(&self, handle: &Handle, most: c_int, callback: PacketHandler, user: *mut u8) -> c_int {
+    fn deliver(&self, handle: &Control, most: c_int, callback: PacketHandler, user: *mut u8) -> c_int {
         let mut done = 0;
         while done < most {
             if handle.is_stopped() {
@@ -162,7 +157,7 @@ impl Offline {
     ///
     /// # Safety
     /// The header is one, or null; nobody else reads.
-    pub unsafe fn next(&self, handle: &Handle, header: *mut PacketHeader) -> *const u8 {
+    pub unsafe fn next(&self, handle: &Control, header: *mut PacketHeader) -> *const u8 {
         if handle.take_break() {
             return ptr::null();
         }
@@ -178,7 +173,7 @@ impl Offline {
     ///
     /// # Safety
     /// The pointers are to variables; nobody else reads.
-    pub unsafe fn next_ex(&self, handle: &Handle, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
+    pub unsafe fn next_ex(&self, handle: &Control, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
         // As the system's library does whatever comes of it.
         // SAFETY: the pointer is the caller's; the header stays as long as the handle.
         unsafe { *header = &raw mut (*self.reader.get()).header };
@@ -201,7 +196,7 @@ impl Offline {
     }
 
     /// The next packet that passes the filter; none at the end.
-    fn one(&self, handle: &Handle) -> Result<Option<(PacketHeader, *const u8)>, c_int> {
+    fn one(&self, handle: &Control) -> Result<Option<(PacketHeader, *const u8)>, c_int> {
         // SAFETY: this thread is the one that reads; what is borrowed is given up before a callback runs.
         let reader = unsafe { &mut *self.reader.get() };
         loop {
@@ -224,7 +219,7 @@ impl Offline {
     }
 
     /// `pcap_setfilter`: good for all packets that were not delivered.
-    pub fn set_filter(&self, handle: &Handle, program: Option<&[BpfInstruction]>) -> c_int {
+    pub fn set_filter(&self, handle: &Control, program: Option<&[BpfInstruction]>) -> c_int {
         handle.forget_error();
         let Some(program) = program else { return handle.failed("setfilter: No filter specified") };
         let length = c_int::try_from(program.len()).unwrap_or(c_int::MAX);
