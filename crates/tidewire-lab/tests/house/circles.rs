@@ -23,23 +23,6 @@ use super::modules::{Imports, Modules};
 
 /// Circles that are there, each as its files relative to `crates/`, in order.
 const KNOWN: &[&[&str]] = &[
-    &["tidewire-cli/src/failure.rs", "tidewire-cli/src/output.rs", "tidewire-cli/src/progress.rs"],
-    &["tidewire-cli/src/layout.rs", "tidewire-cli/src/rows.rs", "tidewire-cli/src/table.rs"],
-    &["tidewire-cli/src/live/watched.rs", "tidewire-cli/src/session.rs"],
-    &["tidewire-cli/src/metrics/mod.rs", "tidewire-cli/src/metrics/server.rs"],
-    &[
-        "tidewire-cli/src/run/instances.rs",
-        "tidewire-cli/src/run/mod.rs",
-        "tidewire-cli/src/run/report.rs",
-        "tidewire-cli/src/run/settings.rs",
-    ],
-    &[
-        "tidewire-gen/src/send/account.rs",
-        "tidewire-gen/src/send/kernel.rs",
-        "tidewire-gen/src/send/mod.rs",
-        "tidewire-gen/src/send/socket.rs",
-    ],
-    &["tidewire-gen/src/traffic/flows.rs", "tidewire-gen/src/traffic/mod.rs"],
     &["tidewire-lab/src/bench/mod.rs", "tidewire-lab/src/bench/report.rs"],
     &["tidewire-lab/src/differential/frames.rs", "tidewire-lab/src/differential/player.rs"],
     &[
@@ -70,25 +53,6 @@ const KNOWN: &[&[&str]] = &[
         "tidewire-lab/src/pcap/shim.rs",
         "tidewire-lab/src/pcap/tools.rs",
     ],
-    &[
-        "tidewire-pcap/src/fanout.rs",
-        "tidewire-pcap/src/handle/mod.rs",
-        "tidewire-pcap/src/handle/waiting.rs",
-        "tidewire-pcap/src/live/ahead.rs",
-        "tidewire-pcap/src/live/change.rs",
-        "tidewire-pcap/src/live/fill.rs",
-        "tidewire-pcap/src/live/mod.rs",
-        "tidewire-pcap/src/offline/mod.rs",
-    ],
-    &["tidewire-steer/src/language/ast.rs", "tidewire-steer/src/language/literal.rs"],
-    &["tidewire-steer/src/lower/field.rs", "tidewire-steer/src/lower/mod.rs", "tidewire-steer/src/lower/predicate.rs"],
-    &[
-        "tidewire-steer/src/walk/ip.rs",
-        "tidewire-steer/src/walk/link.rs",
-        "tidewire-steer/src/walk/mod.rs",
-        "tidewire-steer/src/walk/tunnel.rs",
-    ],
-    &["tidewire/src/applications/hosted.rs", "tidewire/src/applications/mod.rs"],
 ];
 
 /// Sets of files that import each other.
