@@ -1,11 +1,14 @@
 //! In the place of `live`, where the command was built without that feature: capture files only.
 
-use std::path::PathBuf;
+use std::{convert::Infallible, path::PathBuf};
 
 use clap::Args;
 use tidewire::{Capture, Handler, Ledger, Outcome, Stop};
 
 use crate::{failure::Failure, output::Object, sink::Sink};
+
+/// Of interfaces there is no capture.
+pub type Interfaces<'a> = &'a Infallible;
 
 /// Where packets come from files, there is nothing to report of what lies before the engine.
 pub enum LiveReport {}
@@ -33,7 +36,7 @@ impl Live {
     }
 
     #[expect(clippy::unused_self, reason = "as in `live`")]
-    pub fn capture<'a>(&self) -> Result<Capture<'a>, Failure> {
+    pub fn capture<'a>(&self) -> Result<Capture<Interfaces<'a>>, Failure> {
         Err(missing())
     }
 }
@@ -47,7 +50,7 @@ fn missing() -> Failure {
 }
 
 pub fn run<H: Handler + Send>(
-    _: Capture<'_>,
+    _: Capture<Interfaces<'_>>,
     _: &Live,
     _: &Stop,
     _: &[&Sink],

@@ -3,11 +3,11 @@
 use std::{fs::File, os::fd::AsFd as _, path::PathBuf};
 
 use clap::Args;
-use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, KeyIds, LinkAddresses, Mode};
+use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, Files, KeyIds, LinkAddresses, Mode, StreamClass};
 
 use crate::{
     failure::Failure,
-    live::Live,
+    live::{Interfaces, Live},
     units::{Share, Size, Span},
     values::{
         ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, LinkAddressesName, ModeName, Policy, StatsFormat,
@@ -190,9 +190,23 @@ pub struct Common {
 }
 
 impl Common {
-    /// The capture that these options describe. `mode` is the subcommand's own default.
-    pub fn capture<'a>(&self, mode: Mode) -> Result<Capture<'a>, Failure> {
-        let capture = if self.live.is_on() { self.of_interfaces()? } else { self.of_files()? };
+    /// The capture from files that these options describe. `mode` is the subcommand's own default.
+    pub fn of_files<'a>(&self, mode: Mode) -> Result<Capture<Files<'a>>, Failure> {
+        self.set(self.named_files()?, mode)
+    }
+
+    /// The capture from interfaces that these options describe.
+    pub fn of_interfaces<'a>(&self, mode: Mode) -> Result<Capture<Interfaces<'a>>, Failure> {
+        self.set(self.named_interfaces()?, mode)
+    }
+
+    /// Whether there is a capture that these options describe.
+    pub fn check(&self, mode: Mode) -> Result<(), Failure> {
+        if self.live.is_on() { self.of_interfaces(mode).map(drop) } else { self.of_files(mode).map(drop) }
+    }
+
+    /// What is set of either.
+    fn set<I>(&self, capture: Capture<I>, mode: Mode) -> Result<Capture<I>, Failure> {
         let mut applied = Ok(());
         // What is set already are the defaults of files, or of interfaces.
         let mut capture =
@@ -202,15 +216,15 @@ impl Common {
             capture = capture.filter(expression);
         }
         for ClassCutoff(expression, bytes) in &self.cutoff_class {
-            capture = capture.class(expression, Some(*bytes), None);
+            capture = capture.class(StreamClass::matching(expression).cutoff(*bytes));
         }
         for ClassPriority(expression, level) in &self.priority_class {
-            capture = capture.class(expression, None, Some(*level));
+            capture = capture.class(StreamClass::matching(expression).priority(*level));
         }
         Ok(capture)
     }
 
-    fn of_interfaces<'a>(&self) -> Result<Capture<'a>, Failure> {
+    fn named_interfaces<'a>(&self) -> Result<Capture<Interfaces<'a>>, Failure> {
         if let Some(file) = words::split(&self.files)?.0.first() {
             let (file, name) = (file.display(), self.live.interface.join(", "));
             return Err(Failure::Usage(format!(
@@ -221,7 +235,7 @@ impl Common {
         self.live.capture()
     }
 
-    fn of_files<'a>(&self) -> Result<Capture<'a>, Failure> {
+    fn named_files<'a>(&self) -> Result<Capture<Files<'a>>, Failure> {
         self.live.need_none()?;
         let (files, expression) = words::split(&self.files)?;
         if files.is_empty() {

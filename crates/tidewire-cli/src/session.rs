@@ -8,7 +8,7 @@ use std::{
 };
 
 use nix::sys::signal::{SigSet, Signal};
-use tidewire::{Capture, Error, Fate, Handler, Ledger, Mode, Outcome, Progress, Stop};
+use tidewire::{Capture, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Progress, Stop};
 
 use crate::{
     closing,
@@ -79,13 +79,14 @@ impl<'a> Session<'a> {
         sinks: &[&Sink],
         mut make: impl FnMut(usize) -> H,
     ) -> Result<(Vec<H>, Closing), Failure> {
-        let capture = self.common.capture(mode)?.stop_when(&self.stop);
-        let outcome = if self.common.live.is_on() {
-            live::run(capture, &self.common.live, &self.stop, sinks, &self.writable, make)?
+        let (common, stop) = (self.common, &self.stop);
+        let outcome = if common.live.is_on() {
+            let capture = common.of_interfaces(mode)?.stop_when(stop);
+            live::run(capture, &common.live, stop, sinks, &self.writable, make)?
         } else if sinks.is_empty() {
-            read(capture, &mut make)?
+            read(common.of_files(mode)?.stop_when(stop), &mut make)?
         } else {
-            read_unending(capture, sinks, &mut make)?
+            read_unending(common.of_files(mode)?.stop_when(stop), sinks, &mut make)?
         };
         let live = live::report_of(&outcome);
         let Outcome { handlers, ledger, damages, elapsed, interrupted, .. } = outcome;
@@ -100,7 +101,7 @@ impl<'a> Session<'a> {
 
 /// Reads files, with a progress bar for people who wait.
 fn read<H: Handler + Send>(
-    capture: Capture<'_>,
+    capture: Capture<Files<'_>>,
     make: &mut impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, tidewire::Error> {
     // Dropped, and so removed, before anything else is said.
@@ -114,7 +115,7 @@ fn read<H: Handler + Send>(
 
 /// Reads a pipe, whose records are printed as they come.
 fn read_unending<H: Handler + Send>(
-    capture: Capture<'_>,
+    capture: Capture<Files<'_>>,
     sinks: &[&Sink],
     make: &mut impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, Failure> {

@@ -12,8 +12,8 @@ use std::{
 };
 
 use tidewire::{
-    Application, Applications, Block, Capture, Chunk, Datagram, Direction, EndReason, Fate, Gap, Handler, Ledger,
-    Stream, StreamPacket,
+    Application, Applications, Block, Capture, Chunk, Datagram, Direction, EndReason, Fate, Files, Gap, Handler,
+    Ledger, Stream, StreamClass, StreamPacket,
 };
 use tidewire_filter::Filter;
 use tidewire_lab::generate::{Worst, concurrent, impair, worst};
@@ -145,6 +145,11 @@ impl<const PACKETS: bool> Handler for Recorder<PACKETS> {
     }
 }
 
+fn stream_class((expression, cutoff, priority): (&str, Option<u64>, Option<u8>)) -> StreamClass {
+    let class = cutoff.into_iter().fold(StreamClass::matching(expression), StreamClass::cutoff);
+    priority.into_iter().fold(class, StreamClass::priority)
+}
+
 fn application<H>(wants: &Wants, handler: H) -> Application<H> {
     let mut application = Application::new(handler)
         .cutoff_direction(BOTH[0], wants.cutoff[0])
@@ -154,14 +159,14 @@ fn application<H>(wants: &Wants, handler: H) -> Application<H> {
     if let Some(filter) = wants.filter {
         application = application.filter(filter);
     }
-    if let Some((expression, cutoff, priority)) = wants.class {
-        application = application.class(expression, cutoff, priority);
+    if let Some(class) = wants.class {
+        application = application.class(stream_class(class));
     }
     application
 }
 
 /// So much of everything that no bound is reached: those are shared.
-fn unbounded(capture: Capture<'_>) -> Capture<'_> {
+fn unbounded(capture: Capture<Files<'_>>) -> Capture<Files<'_>> {
     capture.hash_key(KEY).memory(1 << 40).configure(|config| {
         config.stream_buffer_bytes = 1 << 40;
         config.stream_holes_max = u32::MAX;
@@ -176,8 +181,8 @@ fn alone<const PACKETS: bool>(input: &Path, wants: &Wants) -> (Recorder<PACKETS>
         .cutoff_direction(BOTH[1], wants.cutoff[1])
         .chunks(wants.chunks.0, wants.chunks.1)
         .flush_timeout(wants.flush);
-    if let Some((expression, cutoff, priority)) = wants.class {
-        capture = capture.class(expression, cutoff, priority);
+    if let Some(class) = wants.class {
+        capture = capture.class(stream_class(class));
     }
     let mut outcome = capture.run_with(recorder(wants.habit)).expect("settings are valid");
     (outcome.handlers.remove(0), outcome.ledger)
@@ -408,7 +413,7 @@ fn what_is_wrong_is_told() {
         applications.add(application).err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert!(refused(&|one| one.filter("port bananas")).contains("bananas"));
-    assert!(refused(&|one| one.class("port bananas", None, None)).contains("bananas"));
+    assert!(refused(&|one| one.class(StreamClass::matching("port bananas"))).contains("bananas"));
     assert!(refused(&|one| one.chunks(8, 8)).contains("overlap of 8"));
     assert!(refused(&|one| one.chunks(1 << 30, 0)).contains("the limit is"));
     assert!(refused(&|one| one.priority(8)).contains("priority 8"));

@@ -4,15 +4,41 @@ use tidewire_core::{Class, Classify, Frame, wire::LinkType};
 
 use crate::{Error, filter::Filter};
 
-/// One class: what an expression matches, and what those streams get.
+/// A class of streams: those whose first packet an expression matches. They get a cutoff of their own, a priority, or both.
+///
+#[cfg_attr(feature = "filter", doc = "```")]
+#[cfg_attr(not(feature = "filter"), doc = "```ignore")]
+/// use tidewire::StreamClass;
+///
+/// let web = StreamClass::matching("tcp port 80 or tcp port 443").cutoff(16 << 10).priority(1);
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Rule {
-    pub expression: String,
-    pub cutoff: Option<[u64; 2]>,
-    pub priority: Option<u8>,
+#[must_use = "a class is for `Capture::class` or `Application::class`"]
+pub struct StreamClass {
+    pub(crate) expression: String,
+    pub(crate) cutoff: Option<[u64; 2]>,
+    pub(crate) priority: Option<u8>,
 }
 
-impl Rule {
+impl StreamClass {
+    /// A class by an expression in libpcap's language. It says nothing yet about its streams.
+    #[cfg(feature = "filter")]
+    pub fn matching(expression: impl Into<String>) -> Self {
+        Self { expression: expression.into(), cutoff: None, priority: None }
+    }
+
+    /// Delivers at most `bytes` of each direction.
+    pub fn cutoff(mut self, bytes: u64) -> Self {
+        self.cutoff = Some([bytes; 2]);
+        self
+    }
+
+    /// The priority, 0 (the lowest) to 7.
+    pub fn priority(mut self, level: u8) -> Self {
+        self.priority = Some(level);
+        self
+    }
+
     /// The port and the priority, where all that the expression says is a port: a program in the kernel can tell such
     /// streams from their first packet on.
     pub(crate) fn port_priority(&self) -> Option<(u16, u8)> {
@@ -27,17 +53,17 @@ impl Rule {
 }
 
 /// The classes in order; for each of cutoff and priority the first that matches and says something decides.
-pub(crate) struct Rules {
+pub(crate) struct Classes {
     compiled: Vec<(Filter, Class)>,
 }
 
-impl Rules {
-    pub(crate) fn compile(rules: &[Rule]) -> Result<Self, Error> {
-        let compile = |rule: &Rule| {
+impl Classes {
+    pub(crate) fn compile(classes: &[StreamClass]) -> Result<Self, Error> {
+        let compile = |rule: &StreamClass| {
             let class = Class { priority: rule.priority, cutoff: rule.cutoff, ..Class::NONE };
             Ok((whole_filter(&rule.expression)?, class))
         };
-        Ok(Self { compiled: rules.iter().map(compile).collect::<Result<_, Error>>()? })
+        Ok(Self { compiled: classes.iter().map(compile).collect::<Result<_, Error>>()? })
     }
 }
 
@@ -50,7 +76,7 @@ pub(crate) fn whole_filter(expression: &str) -> Result<Filter, Error> {
     Ok(filter)
 }
 
-impl Classify for Rules {
+impl Classify for Classes {
     fn classify(&mut self, frame: &Frame, bytes: &[u8]) -> Class {
         let mut class = Class::NONE;
         for (filter, rule) in &mut self.compiled {

@@ -2,7 +2,7 @@
 
 use tidewire_core::{Chunk, EndReason, Gap, Handler, Stream};
 
-use crate::{Capture, Error, Outcome};
+use crate::{Capture, Error, Outcome, setup::Input};
 
 type OnOpen<'c> = Box<dyn FnMut(&mut Stream<'_, ()>) + 'c>;
 type OnData<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c>;
@@ -34,8 +34,8 @@ type OnClose<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, EndReason) + 'c>;
 /// # }
 /// ```
 #[must_use = "nothing is read before `run`"]
-pub struct Closures<'a, 'c> {
-    capture: Capture<'a>,
+pub struct Closures<'c, I> {
+    capture: Capture<I>,
     calls: Calls<'c>,
 }
 
@@ -75,30 +75,30 @@ impl Handler for Calls<'_> {
     }
 }
 
-impl<'a> Capture<'a> {
-    fn closures<'c>(self) -> Closures<'a, 'c> {
+impl<I: Input> Capture<I> {
+    fn closures<'c>(self) -> Closures<'c, I> {
         Closures { capture: self, calls: Calls::default() }
     }
 
     /// Calls a closure with each stream that opens: see [`Closures`]. Set what differs from the defaults before.
-    pub fn on_open<'c>(self, call: impl FnMut(&mut Stream<'_, ()>) + 'c) -> Closures<'a, 'c> {
+    pub fn on_open<'c>(self, call: impl FnMut(&mut Stream<'_, ()>) + 'c) -> Closures<'c, I> {
         self.closures().on_open(call)
     }
 
     /// Calls a closure with the bytes of streams, in order: see [`Closures`] for an example. Set what differs from the
     /// defaults before.
-    pub fn on_data<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c) -> Closures<'a, 'c> {
+    pub fn on_data<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c) -> Closures<'c, I> {
         self.closures().on_data(call)
     }
 
     /// Calls a closure with each stream that ended, whose figures are final: see [`Closures`]. Set what differs from the
     /// defaults before.
-    pub fn on_close<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, EndReason) + 'c) -> Closures<'a, 'c> {
+    pub fn on_close<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, EndReason) + 'c) -> Closures<'c, I> {
         self.closures().on_close(call)
     }
 }
 
-impl<'c> Closures<'_, 'c> {
+impl<'c, I: Input> Closures<'c, I> {
     /// See [`Handler::open`].
     pub fn on_open(mut self, call: impl FnMut(&mut Stream<'_, ()>) + 'c) -> Self {
         self.calls.open = Some(Box::new(call));

@@ -16,11 +16,8 @@ pub enum Error {
     #[error(transparent)]
     Live(#[from] tidewire_live::Error),
     /// The caller's: settings that contradict each other or exceed a bound.
-    #[error("{what}")]
-    Setting {
-        /// Which, and what would be accepted.
-        what: String,
-    },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The handler's: a worker panicked. The other workers were stopped.
     #[error("worker {index} panicked: {message}")]
     Worker {
@@ -28,5 +25,79 @@ pub enum Error {
         index: usize,
         /// What the panic said.
         message: String,
+    },
+}
+
+/// Most workers of one run. Every worker decodes every packet, so that more do not help long before this.
+pub const WORKERS_MAX: usize = 64;
+
+/// Largest chunk, in bytes.
+pub const CHUNK_BYTES_MAX: u32 = 16 << 20;
+
+/// A setting that cannot be, and what would be accepted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingError {
+    /// The number of workers.
+    #[error("workers must be 1 to {WORKERS_MAX}, got {given}")]
+    Workers {
+        /// What was set.
+        given: usize,
+    },
+    /// The size of a chunk.
+    #[error("a chunk of {given} bytes: the limit is {CHUNK_BYTES_MAX}")]
+    ChunkBytes {
+        /// What was set.
+        given: u32,
+    },
+    /// An overlap that is no smaller than the chunks.
+    #[error("an overlap of {overlap} bytes needs chunks that are larger, not of {chunk}")]
+    OverlapBytes {
+        /// Bytes of the overlap.
+        overlap: u32,
+        /// Bytes of a chunk.
+        chunk: u32,
+    },
+    /// The number of priorities.
+    #[error("priorities must be 1 to 8, got {given}")]
+    Priorities {
+        /// What was set.
+        given: u8,
+    },
+    /// A priority that there is not.
+    #[error("{of}: priorities are 0 (the lowest) to 7")]
+    Priority {
+        /// What has it.
+        of: String,
+    },
+    /// The threshold from which on streams are shed.
+    #[error("the base threshold is a share of the memory, at most 1000 thousandths, got {given}")]
+    BaseThreshold {
+        /// What was set, in thousandths.
+        given: u32,
+    },
+    /// What has no room in the memory.
+    #[error("{what}")]
+    Memory {
+        /// What it is, and how much would do.
+        what: String,
+    },
+    /// More applications than one run can hold.
+    #[error("more than {limit} applications in one run")]
+    Applications {
+        /// How many it can.
+        limit: usize,
+    },
+    /// More filter expressions than the applications of one run can have.
+    #[error("more than {limit} different expressions among all applications")]
+    Expressions {
+        /// How many they can.
+        limit: usize,
+    },
+    /// A filter, in a program that was built without the feature `filter`.
+    #[error("filter \"{expression}\": this program was built without the feature filter of tidewire")]
+    NoFilters {
+        /// The filter's expression.
+        expression: String,
     },
 }

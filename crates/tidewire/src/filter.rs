@@ -9,7 +9,7 @@ pub(crate) use tidewire_filter::Filter;
 mod none {
     use tidewire_core::wire::LinkType;
 
-    use crate::Error;
+    use crate::{Error, SettingError};
 
     /// A filter, of which there is none: without the feature nothing makes one.
     #[derive(Clone, Debug)]
@@ -17,9 +17,7 @@ mod none {
 
     impl Filter {
         pub(crate) fn new(expression: &str) -> Result<Self, Error> {
-            let what =
-                format!("filter \"{expression}\": this program was built without the feature filter of tidewire");
-            Err(Error::Setting { what })
+            Err(SettingError::NoFilters { expression: expression.into() }.into())
         }
 
         pub(crate) fn expression(&self) -> &str {

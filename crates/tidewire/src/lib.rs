@@ -6,7 +6,21 @@
 //!
 //! # A first program
 //!
-//! Closures are enough for a few lines ([`Closures`]):
+//! Streams that have ended, one after the other ([`Capture::streams`], and [`Capture::for_each_stream`] with a closure):
+//!
+//! ```
+//! use tidewire::{Capture, Direction};
+//!
+//! # fn main() -> Result<(), tidewire::Error> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/hello/hello.pcap");
+//! for stream in Capture::file(path).streams()? {
+//!     assert_eq!(stream.bytes(Direction::ServerToClient), b"good day");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Closures that are told of bytes as they come are enough for a few lines, too ([`Closures`]):
 //!
 //! ```
 //! use tidewire::Capture;
@@ -116,14 +130,14 @@
 //!
 #![cfg_attr(feature = "filter", doc = "```")]
 #![cfg_attr(not(feature = "filter"), doc = "```ignore")]
-//! # use tidewire::{Capture, Handler};
+//! # use tidewire::{Capture, Handler, StreamClass};
 //! # struct Quiet;
 //! # impl Handler for Quiet { type Data = (); }
 //! # fn main() -> Result<(), tidewire::Error> {
 //! # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
 //! let outcome = Capture::reader(capture)
 //!     .filter("tcp")
-//!     .class("port 80", Some(4), None)
+//!     .class(StreamClass::matching("port 80").cutoff(4))
 //!     .cutoff(1 << 20)
 //!     .run_with(Quiet)?;
 //! assert_eq!(outcome.ledger.delivered_bytes, 4 + 4);
@@ -189,30 +203,31 @@ mod closures;
 mod community;
 mod control;
 mod error;
+#[cfg(feature = "files")]
+mod files;
 mod filter;
-#[cfg(feature = "files")]
-mod filtered;
-#[cfg(feature = "files")]
-mod history;
+mod finished;
 #[cfg(feature = "live")]
 pub mod live;
 mod outcome;
-#[cfg(feature = "files")]
-mod reading;
-#[cfg(feature = "files")]
-mod run;
+mod setup;
 mod timed;
 mod worker;
 
 pub use applications::{APPLICATIONS_MAX, Application, Applications, Delivered, Id};
-pub use capture::{CHUNK_BYTES_MAX, Capture, WORKERS_MAX};
+pub use capture::Capture;
+pub use classes::StreamClass;
 pub use closures::Closures;
 pub use community::community_id;
 pub use control::{Progress, Stop};
-pub use error::Error;
+pub use error::{CHUNK_BYTES_MAX, Error, SettingError, WORKERS_MAX};
+#[cfg(feature = "files")]
+pub use files::{Files, Streams};
+pub use finished::{FinishedStream, STREAM_BYTES_KEPT};
 #[cfg(feature = "live")]
 pub use live::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
 pub use outcome::Outcome;
+pub use setup::Input;
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,
     DefragPolicy, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap,

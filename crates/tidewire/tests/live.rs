@@ -14,7 +14,7 @@ use std::{
 
 use tidewire::{
     Application, Applications, Capture, ChecksumMode, Chunk, EndReason, Fate, Handler, Outcome, Stop, Stream,
-    live::{LiveEngine, LiveReport, LiveSettings, Role},
+    live::{Interfaces, LiveEngine, LiveReport, LiveSettings, Role},
 };
 use tidewire_live::sys::net::{own_namespace, thread_number};
 use tidewire_testing::{InTime as _, PATIENCE};
@@ -106,7 +106,7 @@ fn capture(
 
 /// The same of any capture.
 fn capture_with<H: Handler + Send>(
-    describe: impl FnOnce() -> Capture<'static> + Send,
+    describe: impl FnOnce() -> Capture<Interfaces<'static>> + Send,
     make: impl FnMut(usize) -> H + Send,
     talk: impl FnOnce(),
 ) -> (Outcome<H>, LiveReport) {

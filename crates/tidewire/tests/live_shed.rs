@@ -13,7 +13,7 @@ use std::{
 };
 
 use tidewire::{
-    Capture, Chunk, Handler, Outcome, Stop, Stream,
+    Capture, Chunk, Handler, Outcome, Stop, Stream, StreamClass,
     live::{LiveEngine, LiveReport, LiveSettings},
 };
 use tidewire_live::sys::net::{PacketSocket, own_namespace};
@@ -88,7 +88,8 @@ fn run() -> (u64, Outcome<Slow>, LiveReport) {
         });
         let _end = End(&stop, &slow);
         let capture = Capture::live(settings).filter("udp port 9").stop_when(&stop);
-        let capture = capture.class("port 443", None, Some(7)).configure(|config| config.shed = true);
+        let capture =
+            capture.class(StreamClass::matching("port 443").priority(7)).configure(|config| config.shed = true);
         let capture = capture.on_report(|report| {
             began.store(true, Relaxed);
             let levels = report.workers.iter().map(|worker| worker.ring_level_permille);

@@ -2,7 +2,10 @@
 
 use std::io::Write;
 
-use tidewire::{Capture, Chunk, Clocked, Direction, EndReason, Error, Fate, Handler, Mode, Stop, Stream, Timed};
+use tidewire::{
+    Capture, Chunk, Clocked, Direction, EndReason, Error, Fate, Files, FinishedStream, GapCause, Handler, Mode, Stop,
+    Stream, StreamClass, Timed,
+};
 
 const HELLO: &[u8] = include_bytes!("corpus/hello/hello.pcap");
 
@@ -88,27 +91,115 @@ fn files_filters_and_the_ledger() {
 
 #[test]
 fn cutoffs_by_direction_and_class() {
-    let run = |capture: Capture<'_>| said(capture.run_with(Said::default()).unwrap().handlers);
-    let lengths = |capture: Capture<'_>| run(capture).first().map(|(_, c2s, s2c)| (c2s.len(), s2c.len()));
+    let run = |capture: Capture<Files<'_>>| said(capture.run_with(Said::default()).unwrap().handlers);
+    let lengths = |capture: Capture<Files<'_>>| run(capture).first().map(|(_, c2s, s2c)| (c2s.len(), s2c.len()));
     assert_eq!(lengths(Capture::reader(HELLO).cutoff(3)), Some((3, 3)));
     assert_eq!(lengths(Capture::reader(HELLO).cutoff_direction(Direction::ServerToClient, 0)), Some((5, 0)));
-    assert_eq!(lengths(Capture::reader(HELLO).cutoff(0).class("port 80", Some(4), None)), Some((4, 4)));
-    let other_class_first = Capture::reader(HELLO).class("port 81", Some(1), None).class("tcp", Some(2), Some(3));
+    assert_eq!(
+        lengths(Capture::reader(HELLO).cutoff(0).class(StreamClass::matching("port 80").cutoff(4))),
+        Some((4, 4))
+    );
+    let other_class_first = Capture::reader(HELLO)
+        .class(StreamClass::matching("port 81").cutoff(1))
+        .class(StreamClass::matching("tcp").cutoff(2).priority(3));
     assert_eq!(lengths(other_class_first), Some((2, 2)));
 }
 
 #[test]
 fn what_is_wrong_is_told() {
-    let refused = |capture: Capture<'_>| capture.run_with(Said::default()).unwrap_err();
+    let refused = |capture: Capture<Files<'_>>| capture.run_with(Said::default()).unwrap_err();
     assert!(matches!(refused(Capture::reader(HELLO).workers(0)), Error::Setting { .. }));
     assert!(matches!(refused(Capture::reader(HELLO).chunks(8, 8)), Error::Setting { .. }));
-    assert!(matches!(refused(Capture::reader(HELLO).class("tcp", None, Some(8))), Error::Setting { .. }));
+    assert!(matches!(
+        refused(Capture::reader(HELLO).class(StreamClass::matching("tcp").priority(8))),
+        Error::Setting { .. }
+    ));
     assert!(matches!(refused(Capture::reader(HELLO).filter("port bananas")), Error::Filter(_)));
-    assert!(matches!(refused(Capture::reader(HELLO).class("port bananas", None, None)), Error::Filter(_)));
+    assert!(matches!(refused(Capture::reader(HELLO).class(StreamClass::matching("port bananas"))), Error::Filter(_)));
     assert!(matches!(refused(Capture::files(["/nonexistent.pcap"])), Error::File(_)));
     let cut = Capture::reader(&HELLO[..HELLO.len() - 1]).run_with(Said::default()).unwrap();
     assert_eq!(cut.damages.len(), 1);
     assert_eq!(cut.ledger.received, 7);
+}
+
+/// What finished streams said, as `said` has it.
+fn told<'a>(streams: impl IntoIterator<Item = &'a FinishedStream>) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
+    let bytes = |stream: &FinishedStream, direction| stream.bytes(direction).to_vec();
+    let one = |stream: &FinishedStream| {
+        (stream.id(), bytes(stream, Direction::ClientToServer), bytes(stream, Direction::ServerToClient))
+    };
+    let mut all: Vec<_> = streams.into_iter().map(one).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn finished_streams_are_those_that_a_handler_is_told_of() {
+    let capture = || Capture::reader(std::io::Cursor::new(many(500))).checksum(tidewire::ChecksumMode::Ignore);
+    let wanted = said(capture().run_with(Said::default()).unwrap().handlers);
+    let mut streams = capture().streams().unwrap();
+    let iterated: Vec<_> = streams.by_ref().collect();
+    let ledger = streams.finish().ledger;
+    assert!(ledger.closes());
+    assert_eq!(ledger.received, 4000);
+    assert_eq!(told(&iterated), wanted);
+    let mut called = Vec::new();
+    let outcome = capture().for_each_stream(|stream| called.push(stream)).unwrap();
+    assert_eq!(outcome.ledger.delivered_bytes, ledger.delivered_bytes);
+    assert_eq!(told(&called), wanted);
+    let one = &called[0];
+    assert_eq!((one.reason().name(), one.gaps().len(), one.left_out(Direction::ClientToServer)), ("fin", 0, 0));
+    assert_eq!(one.stats(Direction::ServerToClient).payload_wire_bytes, 8);
+    assert!(one.start_ns() < one.end_ns());
+}
+
+#[test]
+fn finished_streams_keep_no_more_than_they_may() {
+    let capture = || Capture::reader(std::io::Cursor::new(many(500))).checksum(tidewire::ChecksumMode::Ignore);
+    for stream in capture().cutoff(3).streams().unwrap() {
+        assert_eq!(stream.bytes(Direction::ServerToClient), b"goo");
+        assert_eq!(stream.stats(Direction::ServerToClient).payload_wire_bytes, 8);
+        assert!(stream.gaps().iter().any(|gap| gap.cause == GapCause::Cutoff && gap.bytes == 5));
+    }
+    // One that does not ask for more ends what is read.
+    let mut streams = capture().streams().unwrap();
+    assert_eq!(
+        streams.next().map(|stream| stream.bytes(Direction::ClientToServer).to_vec()).as_deref(),
+        Some(&b"hello"[..])
+    );
+    assert!(streams.finish().ledger.closes());
+}
+
+#[test]
+fn of_all_finished_streams_no_more_is_kept_than_the_memory_says() {
+    // 3,000 streams of 8,000 bytes that nobody ends before the input does.
+    let source = std::io::Cursor::new(datagrams(3000, 8000));
+    let memory = 4 << 20;
+    let streams = Capture::reader(source).memory(memory).streams().unwrap();
+    let (mut kept, mut left_out, mut count) = (0, 0, 0);
+    for stream in streams {
+        count += 1;
+        kept += stream.bytes(Direction::ClientToServer).len() as u64;
+        left_out += stream.left_out(Direction::ClientToServer);
+    }
+    assert_eq!((count, kept + left_out), (3000, 3000 * 8000));
+    assert!(kept <= memory && kept > memory / 2, "{kept} bytes kept");
+}
+
+/// So many streams of one UDP datagram each.
+fn datagrams(count: u16, bytes: u16) -> Vec<u8> {
+    let mut capture = HELLO[..24].to_vec();
+    for port in 0..count {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
+        frame.extend((28 + bytes).to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+        frame.extend([(10_000 + port).to_be_bytes(), 53_u16.to_be_bytes(), (8 + bytes).to_be_bytes(), [0, 0]].concat());
+        frame.extend(vec![7; bytes.into()]);
+        let length = (frame.len() as u32).to_le_bytes();
+        capture.extend([[0; 4], [0; 4], length, length].concat());
+        capture.extend(frame);
+    }
+    capture
 }
 
 #[derive(Debug)]

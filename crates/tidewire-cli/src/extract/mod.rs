@@ -226,7 +226,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     };
     // What is wrong with the options is told before a directory is made.
     options.common.need_bytes("extract")?;
-    drop(options.common.capture(Mode::Strict)?);
+    options.common.check(Mode::Strict)?;
     let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
     let is_live = options.common.live.is_on();
     let place = Place::prepare(directory, options.force, is_live)?;

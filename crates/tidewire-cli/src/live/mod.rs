@@ -20,7 +20,7 @@ use crate::{
     values::whole,
 };
 pub use report::{lost, push_json, say_lost, text};
-pub use tidewire::live::LiveReport;
+pub use tidewire::live::{Interfaces, LiveReport};
 use values::{EngineName, fanout};
 pub use watched::{report_of, run, watched};
 
@@ -156,7 +156,7 @@ impl Live {
     }
 
     /// The capture that these options describe.
-    pub fn capture<'a>(&self) -> Result<Capture<'a>, Failure> {
+    pub fn capture<'a>(&self) -> Result<Capture<Interfaces<'a>>, Failure> {
         if self.packets == Some(0) {
             return Err(Failure::Usage("--packets: at least 1".into()));
         }

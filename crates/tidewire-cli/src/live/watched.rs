@@ -4,7 +4,7 @@ use std::{cell::RefCell, path::PathBuf, rc::Rc, sync::atomic::Ordering};
 
 use tidewire::{
     Capture, Handler, Outcome, Stop,
-    live::{LiveError, LiveReport},
+    live::{Interfaces, LiveError, LiveReport},
 };
 
 use super::{Live, report};
@@ -18,7 +18,7 @@ use crate::{
 
 /// Runs a capture from interfaces; what is printed as it comes goes to `sinks`.
 pub fn run<H: Handler + Send>(
-    capture: Capture<'_>,
+    capture: Capture<Interfaces<'_>>,
     live: &Live,
     stop: &Stop,
     sinks: &[&Sink],
@@ -47,13 +47,13 @@ pub fn report_of<H>(outcome: &Outcome<H>) -> Option<LiveReport> {
 /// What goes on beside a capture from interfaces: privileges are given up before it begins, signals end it, what is to be
 /// said is said, figures are shown, and `look` is called with reports. Files may be written below `writable` only.
 pub fn watched<'a>(
-    capture: Capture<'a>,
+    capture: Capture<Interfaces<'a>>,
     live: &'a Live,
     stop: &'a Stop,
     mut look: impl FnMut(&LiveReport) + 'a,
     is_closed: &'a mut bool,
     writable: &[PathBuf],
-) -> Result<Capture<'a>, Failure> {
+) -> Result<Capture<Interfaces<'a>>, Failure> {
     // Bound with the privileges that there still are; the thread begins without them.
     let metrics = live.metrics.as_deref().map(Metrics::bind).transpose()?;
     let metrics = Rc::new(RefCell::new(metrics));

@@ -111,7 +111,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     common.need_bytes("top")?;
     let stop = Stop::new();
-    let capture = common.capture(Mode::Fast)?.stop_when(&stop);
+    let capture = common.of_interfaces(Mode::Fast)?.stop_when(&stop);
     let shared = Shared::default();
     let mut model = Model::default();
     model.snapshot.interfaces = common.live.interface.join(" ");

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use tidewire::{
     Anomaly, AnomalyKind, Capture, Chunk, Config, Conflict, Datagram, Direction, DirectionStats, EndReason, Error,
-    FlowKey, Gap, GapCause, Handler, Ledger, Stream, StreamPacket, TcpState,
+    Files, FlowKey, Gap, GapCause, Handler, Ledger, Stream, StreamPacket, TcpState,
 };
 
 /// One direction of a stream, when it had ended.
@@ -272,7 +272,7 @@ pub fn run(path: &Path, workers: usize, config: Config) -> Result<Record, Error>
 }
 
 /// The same for a builder that is set up.
-pub fn collect(capture: Capture<'_>) -> Result<Record, Error> {
+pub fn collect(capture: Capture<Files<'_>>) -> Result<Record, Error> {
     let outcome = capture.run(|_| Recorder::default())?;
     let damages = outcome.damages.iter().map(ToString::to_string).collect();
     let ledger = outcome.ledger;

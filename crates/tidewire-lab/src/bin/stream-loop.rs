@@ -8,7 +8,7 @@ use std::{hint::spin_loop, path::PathBuf, process::ExitCode, time::Instant};
 
 use clap::{Parser, ValueEnum};
 use tidewire::{
-    Capture, ChecksumMode, Chunk, Direction, EndReason, Gap, Handler, Outcome, Stop, Stream,
+    Capture, ChecksumMode, Chunk, Direction, EndReason, Gap, Handler, Outcome, Stop, Stream, StreamClass,
     live::{LiveEngine, LiveSettings, Role},
 };
 use tidewire_patterns::{Border, Patterns};
@@ -119,7 +119,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     ctrlc::set_handler(move || raised.raise()).map_err(|error| error.to_string())?;
     let mut capture = Capture::live(settings).checksum(ChecksumMode::Ignore).stop_when(&stop);
     if let Some(port) = arguments.high_port {
-        capture = capture.class(format!("port {port}"), None, Some(7)).configure(|config| config.shed = true);
+        capture = capture
+            .class(StreamClass::matching(format!("port {port}")).priority(7))
+            .configure(|config| config.shed = true);
     }
     let handler = Loop {
         patterns: patterns.as_ref(),

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tidewire_core::{Direction, DirectionCutoff, Outlet};
 
-use crate::{CHUNK_BYTES_MAX, Error, capture::nanoseconds, classes::Rule};
+use crate::{CHUNK_BYTES_MAX, SettingError, StreamClass, setup::nanoseconds};
 
 /// One of several [`Applications`](crate::Applications): a handler, which streams it wants, and how.
 ///
@@ -11,7 +11,7 @@ pub struct Application<A> {
     pub(super) handler: A,
     pub(super) name: String,
     pub(super) filter: Option<String>,
-    pub(super) rules: Vec<Rule>,
+    pub(super) classes: Vec<StreamClass>,
     pub(super) priority: u8,
     pub(super) outlet: Outlet,
 }
@@ -42,7 +42,7 @@ impl<A> Application<A> {
             priorities: 1,
             exceptions: false,
         };
-        Self { handler, name: String::new(), filter: None, rules: Vec::new(), priority: 0, outlet }
+        Self { handler, name: String::new(), filter: None, classes: Vec::new(), priority: 0, outlet }
     }
 
     /// What it is called in figures. Default: nothing.
@@ -60,7 +60,7 @@ impl<A> Application<A> {
         self
     }
 
-    /// Wants at most `bytes` of each direction (S3). 0: statistics only.
+    /// Wants at most `bytes` of each direction. 0: statistics only.
     #[must_use]
     pub fn cutoff(mut self, bytes: u64) -> Self {
         self.outlet.cutoff.0 = [bytes; 2];
@@ -74,13 +74,11 @@ impl<A> Application<A> {
         self
     }
 
-    /// A class among its streams, with a cutoff, a priority, or both of its own: as
-    /// [`Capture::class`](crate::Capture::class).
+    /// A class among its streams: as [`Capture::class`](crate::Capture::class).
     #[cfg(feature = "filter")]
     #[must_use]
-    pub fn class(mut self, expression: impl Into<String>, cutoff: Option<u64>, priority: Option<u8>) -> Self {
-        let cutoff = cutoff.map(|bytes| [bytes; 2]);
-        self.rules.push(Rule { expression: expression.into(), cutoff, priority });
+    pub fn class(mut self, class: StreamClass) -> Self {
+        self.classes.push(class);
         self
     }
 
@@ -98,7 +96,7 @@ impl<A> Application<A> {
         self
     }
 
-    /// Gathers chunks of `bytes` (S7), the last `overlap_bytes` of each repeated before the next. 0: no gathering.
+    /// Gathers chunks of `bytes`, the last `overlap_bytes` of each repeated before the next. 0: no gathering.
     #[must_use]
     pub fn chunks(mut self, bytes: u32, overlap_bytes: u32) -> Self {
         self.outlet.chunk_bytes = bytes;
@@ -114,26 +112,23 @@ impl<A> Application<A> {
     }
 
     /// Checks the settings, and completes them.
-    pub(super) fn settle(&mut self) -> Result<(), Error> {
-        let refuse = |what: String| Err(Error::Setting { what });
+    pub(super) fn settle(&mut self) -> Result<(), SettingError> {
         let Outlet { chunk_bytes, overlap_bytes, .. } = self.outlet;
+        let named = self.classes.iter().filter_map(|class| class.priority).max().unwrap_or(0).max(self.priority);
         if chunk_bytes > CHUNK_BYTES_MAX {
-            return refuse(format!("a chunk of {chunk_bytes} bytes: the limit is {CHUNK_BYTES_MAX}"));
+            return Err(SettingError::ChunkBytes { given: chunk_bytes });
         }
         if overlap_bytes > 0 && overlap_bytes >= chunk_bytes {
-            let what =
-                format!("an overlap of {overlap_bytes} bytes needs chunks that are larger, not of {chunk_bytes}");
-            return refuse(what);
+            return Err(SettingError::OverlapBytes { overlap: overlap_bytes, chunk: chunk_bytes });
         }
-        let named = self.rules.iter().filter_map(|rule| rule.priority).max().unwrap_or(0).max(self.priority);
         if named >= 8 {
-            return refuse(format!("priority {named}: priorities are 0 (the lowest) to 7"));
+            return Err(SettingError::Priority { of: format!("priority {named}") });
         }
         if !(1..=8).contains(&self.outlet.priorities) {
-            return refuse(format!("priorities must be 1 to 8, got {}", self.outlet.priorities));
+            return Err(SettingError::Priorities { given: self.outlet.priorities });
         }
         self.outlet.priorities = self.outlet.priorities.max(named + 1);
-        self.outlet.exceptions = self.filter.is_some() || self.rules.iter().any(|rule| rule.cutoff.is_some());
+        self.outlet.exceptions = self.filter.is_some() || self.classes.iter().any(|class| class.cutoff.is_some());
         Ok(())
     }
 }

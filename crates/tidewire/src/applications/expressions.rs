@@ -1,6 +1,6 @@
 use tidewire_core::Frame;
 
-use crate::{Error, classes::whole_filter, filter::Filter};
+use crate::{Error, SettingError, classes::whole_filter, filter::Filter};
 
 /// Most different expressions of all applications together: each is a bit of a stream's marks.
 const EXPRESSIONS_MAX: usize = 64;
@@ -18,8 +18,7 @@ impl Expressions {
         let at = match known {
             Some(at) => at,
             None if self.filters.len() == EXPRESSIONS_MAX => {
-                let what = format!("more than {EXPRESSIONS_MAX} different expressions among all applications");
-                return Err(Error::Setting { what });
+                return Err(SettingError::Expressions { limit: EXPRESSIONS_MAX }.into());
             }
             None => {
                 self.filters.push(whole_filter(expression)?);

@@ -51,9 +51,9 @@ pub(super) struct Occupant<A> {
 impl<A> Occupant<A> {
     pub(super) fn new(mut application: Application<A>, expressions: &mut Expressions) -> Result<Self, Error> {
         application.settle()?;
-        let Application { handler, name, filter, rules, priority, outlet } = application;
+        let Application { handler, name, filter, classes, priority, outlet } = application;
         let wanted = filter.map(|filter| expressions.mark(&filter)).transpose()?;
-        let classes = rules.iter().map(|rule| {
+        let classes = classes.iter().map(|rule| {
             let mark = expressions.mark(&rule.expression)?;
             Ok(Marked { mark, priority: rule.priority, cutoff: rule.cutoff })
         });

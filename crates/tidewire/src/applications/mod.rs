@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 use tidewire_core::{Chunk, Datagram, EndReason, Frame, Gap, Handler, Join, Outlet, Stream, StreamPacket};
 
-use crate::Error;
+use crate::{Error, SettingError};
 pub use application::{Application, Delivered};
 use expressions::Expressions;
 pub use hosted::States;
@@ -149,7 +149,7 @@ impl<const PACKETS: bool> Applications<PACKETS> {
         const { assert!(!A::OUTLETS, "applications within applications: add them one by one") };
         let index = self.members.len();
         if index == APPLICATIONS_MAX {
-            return Err(Error::Setting { what: format!("more than {APPLICATIONS_MAX} applications in one run") });
+            return Err(SettingError::Applications { limit: APPLICATIONS_MAX }.into());
         }
         let occupant = Occupant::new(application, &mut self.expressions)?;
         self.members.push(Box::new(occupant));

@@ -6,7 +6,7 @@ mod report;
 mod run;
 mod work;
 
-pub use builder::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
+pub use builder::{Interfaces, LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
 pub use report::{LiveReport, WorkerReport};
 pub(crate) use run::{Beside, alone, count, together};
 

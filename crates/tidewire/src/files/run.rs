@@ -12,10 +12,12 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use tidewire_core::{Config, Engine, Handler, Ledger, Share};
 use tidewire_files::Block;
 
-use crate::{
-    Error, Outcome,
+use super::{
     history::FileHistory,
     reading::{Next, Reading},
+};
+use crate::{
+    Error, Outcome,
     worker::{Worker, message},
 };
 
@@ -23,7 +25,7 @@ use crate::{
 /// up the others at once, few enough to stay in the cache that cores share.
 const BLOCKS_QUEUED: usize = 8;
 
-fn engine<H: Handler>(
+pub(super) fn engine<H: Handler>(
     config: Config,
     share: Share,
     (handler, classifier): Worker<H>,
@@ -42,13 +44,13 @@ fn engine<H: Handler>(
 
 /// The clock after silence of an input: connections that are over are reported, and nothing else. Packets that wait
 /// somewhere before us may have earlier timestamps than the wall clock.
-fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
+pub(super) fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
     let is_over = report_ns != 0 && silence.as_nanos() > u128::from(report_ns);
     if is_over { clock_ns.saturating_add(report_ns).saturating_add(1) } else { 0 }
 }
 
 /// One worker on the calling thread.
-pub(crate) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker: Worker<H>) -> Outcome<H> {
+pub(super) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker: Worker<H>) -> Outcome<H> {
     let report_ns = config.report_closed_ns;
     let mut engine = engine(config, Share::ALL, worker, reading.again());
     let mut block = Block::new();
@@ -67,7 +69,7 @@ pub(crate) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker
 }
 
 /// Several workers, each on a thread of its own, given every block; the calling thread reads.
-pub(crate) fn together<H: Handler + Send>(
+pub(super) fn together<H: Handler + Send>(
     mut reading: Reading<'_>,
     config: &Config,
     workers: Vec<Worker<H>>,

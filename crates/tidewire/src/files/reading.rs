@@ -8,7 +8,8 @@ use std::{
 use tidewire_core::{Fate, Ledger};
 use tidewire_files::{Block, Source};
 
-use crate::{Error, Outcome, Progress, Stop, filter::Filter, filtered::Filtered};
+use super::filtered::Filtered;
+use crate::{Error, Outcome, Progress, Stop, filter::Filter};
 
 /// What is called with the progress.
 pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + 'a>>;

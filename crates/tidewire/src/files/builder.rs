@@ -1,0 +1,118 @@
+//! The builder's part for files.
+
+use std::{io::Read, path::PathBuf};
+
+use tidewire_core::Handler;
+use tidewire_files::{Reader, Source};
+
+use super::{
+    history::rereadable,
+    reading::{OnProgress, Reading},
+    run,
+    streams::Streams,
+};
+use crate::{
+    Capture, Error, Outcome, Progress,
+    filter::Filter,
+    setup::{Run, Setup},
+    worker::Worker,
+};
+
+/// The input of a [`Capture`] that reads files, or anything else that gives bytes or frames.
+pub struct Files<'a> {
+    from: From,
+    progress: OnProgress<'a>,
+}
+
+enum From {
+    Paths(Vec<PathBuf>),
+    Reader(Box<dyn Read + Send>),
+    Source(Box<dyn Source>),
+}
+
+impl<'a> Capture<Files<'a>> {
+    /// Reads one file; see [`files`](Self::files).
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self::files([path])
+    }
+
+    /// Reads files, merged by the time of their packets; `-` is standard input. pcap and pcapng, plain or in gzip,
+    /// zstd or lz4, recognised by content.
+    pub fn files<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Self {
+        Self::of(From::Paths(paths.into_iter().map(Into::into).collect()))
+    }
+
+    /// Reads one capture from anything that gives bytes.
+    pub fn reader(reader: impl Read + Send + 'static) -> Self {
+        Self::of(From::Reader(Box::new(reader)))
+    }
+
+    /// Reads frames from a source of one's own.
+    pub fn source(source: impl Source + 'static) -> Self {
+        Self::of(From::Source(Box::new(source)))
+    }
+
+    fn of(from: From) -> Self {
+        Self::new(Files { from, progress: None })
+    }
+
+    /// Called on the calling thread after each block of packets (a quarter of a megabyte or so), and
+    /// while nothing comes from a pipe, five times a second.
+    pub fn on_progress(mut self, call: impl FnMut(Progress) + 'a) -> Self {
+        self.input.progress = Some(Box::new(call));
+        self
+    }
+
+    /// An iterator over finished streams, each with its bytes: for programs that want no calls. One worker runs on the thread
+    /// that asks for the next. Bounds: see [`for_each_stream`](Self::for_each_stream).
+    ///
+    /// ```
+    /// # use tidewire::{Capture, Direction};
+    /// # fn main() -> Result<(), tidewire::Error> {
+    /// # let capture: &[u8] = include_bytes!("../../tests/corpus/hello/hello.pcap");
+    /// let mut streams = Capture::reader(capture).streams()?;
+    /// for stream in &mut streams {
+    ///     assert_eq!(stream.bytes(Direction::ClientToServer), b"hello");
+    /// }
+    /// assert!(streams.finish().ledger.closes()); // every packet has one fate
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run_with`](Self::run_with).
+    pub fn streams(mut self) -> Result<Streams<'a>, Error> {
+        let gathering = self.setup.gather()?;
+        let classifier = self.setup.classifier()?;
+        let (reading, config) = self.input.open(self.setup)?;
+        Ok(Streams::new(reading, config, gathering, classifier))
+    }
+}
+
+impl<'a> Files<'a> {
+    fn open(self, setup: Setup) -> Result<(Reading<'a>, tidewire_core::Config), Error> {
+        let filter = setup.filter.as_deref().map(Filter::new).transpose()?;
+        let mut again = None;
+        let source: Box<dyn Source> = match self.from {
+            From::Paths(paths) => {
+                again = rereadable(&paths);
+                tidewire_files::open(&paths)?
+            }
+            From::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
+            From::Source(source) => source,
+        };
+        Ok((Reading::new(source, filter, self.progress, setup.stop, again), setup.config))
+    }
+}
+
+impl Run for Files<'_> {
+    fn alone<H: Handler>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+        let (reading, config) = self.open(setup)?;
+        Ok(run::alone(reading, config, worker))
+    }
+
+    fn together<H: Handler + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+        let (reading, config) = self.open(setup)?;
+        run::together(reading, &config, workers)
+    }
+}

@@ -1,0 +1,224 @@
+//! Streams that have ended, with what they said.
+
+use std::collections::VecDeque;
+
+use tidewire_core::{Anomaly, Chunk, Direction, DirectionStats, EndReason, FlowKey, Gap, Handler, Stream, TcpState};
+
+use crate::{
+    Capture, Error, Outcome,
+    setup::{Input, Setup},
+};
+
+/// Bytes kept of each direction of a stream, unless [`Capture::cutoff`] says otherwise.
+pub const STREAM_BYTES_KEPT: u64 = 1 << 20;
+
+/// A stream that has ended, and its bytes: see [`Capture::for_each_stream`].
+#[derive(Clone, Debug)]
+pub struct FinishedStream {
+    id: u64,
+    key: FlowKey,
+    span_ns: (u64, u64),
+    state: TcpState,
+    reason: EndReason,
+    stats: [DirectionStats; 2],
+    bytes: [Vec<u8>; 2],
+    left_out: [u64; 2],
+    gaps: Vec<Gap>,
+    anomalies: Vec<Anomaly>,
+}
+
+impl FinishedStream {
+    /// Number of the packet that opened it, from 1.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Who spoke with whom.
+    #[must_use]
+    pub fn key(&self) -> FlowKey {
+        self.key
+    }
+
+    /// Time of its first packet, nanoseconds since 1970.
+    #[must_use]
+    pub fn start_ns(&self) -> u64 {
+        self.span_ns.0
+    }
+
+    /// Time of its last packet, nanoseconds since 1970.
+    #[must_use]
+    pub fn end_ns(&self) -> u64 {
+        self.span_ns.1
+    }
+
+    /// How far its connection had come.
+    #[must_use]
+    pub fn state(&self) -> TcpState {
+        self.state
+    }
+
+    /// Why it ended.
+    #[must_use]
+    pub fn reason(&self) -> EndReason {
+        self.reason
+    }
+
+    /// The figures of a direction: exact, whatever was kept.
+    #[must_use]
+    pub fn stats(&self, direction: Direction) -> &DirectionStats {
+        &self.stats[direction as usize]
+    }
+
+    /// The bytes of a direction, in order. Missing ones are left out, and listed in [`gaps`](Self::gaps).
+    #[must_use]
+    pub fn bytes(&self, direction: Direction) -> &[u8] {
+        &self.bytes[direction as usize]
+    }
+
+    /// The bytes of a direction, taken out.
+    #[must_use]
+    pub fn take_bytes(&mut self, direction: Direction) -> Vec<u8> {
+        std::mem::take(&mut self.bytes[direction as usize])
+    }
+
+    /// Bytes of a direction that were there and not kept, because all streams together held too many.
+    #[must_use]
+    pub fn left_out(&self, direction: Direction) -> u64 {
+        self.left_out[direction as usize]
+    }
+
+    /// What is missing, and why: [`GapCause::Cutoff`](crate::GapCause::Cutoff) is what lies beyond the bytes wanted. The first
+    /// few are listed ([`Config::list_max`](crate::Config::list_max)).
+    #[must_use]
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+
+    /// What was odd, in the order of its appearance: the first few.
+    #[must_use]
+    pub fn anomalies(&self) -> &[Anomaly] {
+        &self.anomalies
+    }
+}
+
+/// What an unfinished stream has said.
+#[derive(Debug, Default)]
+pub struct Said {
+    bytes: [Vec<u8>; 2],
+    left_out: [u64; 2],
+}
+
+/// The handler that keeps streams' bytes until their ends. `F` is given finished streams, and gives back what it does not take.
+pub(crate) struct Gathering<F> {
+    take: F,
+    left: VecDeque<FinishedStream>,
+    kept_bytes: u64,
+    kept_bytes_max: u64,
+}
+
+impl<F> Gathering<F> {
+    pub(crate) fn new(kept_bytes_max: u64, take: F) -> Self {
+        Self { take, left: VecDeque::new(), kept_bytes: 0, kept_bytes_max }
+    }
+
+    /// The next stream that nobody took.
+    pub(crate) fn next(&mut self) -> Option<FinishedStream> {
+        let stream = self.left.pop_front()?;
+        self.kept_bytes = self.kept_bytes.saturating_sub(held(&stream.bytes));
+        Some(stream)
+    }
+}
+
+/// What both directions' bytes take.
+fn held(bytes: &[Vec<u8>; 2]) -> u64 {
+    bytes.iter().map(|bytes| bytes.capacity() as u64).sum()
+}
+
+impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F> {
+    type Data = Said;
+
+    fn data(&mut self, stream: &mut Stream<'_, Said>, chunk: Chunk<'_>) {
+        let at = chunk.direction as usize;
+        let said = stream.data();
+        let fresh = chunk.fresh();
+        let bytes = &mut said.bytes[at];
+        // Kept is what is allocated.
+        let room = self.kept_bytes_max.saturating_sub(self.kept_bytes) as usize + bytes.capacity() - bytes.len();
+        let count = fresh.len().min(room);
+        let before = bytes.capacity();
+        if before - bytes.len() < count {
+            bytes.reserve_exact(count.max((before / 2).min(room - count)));
+        }
+        bytes.extend_from_slice(&fresh[..count]);
+        self.kept_bytes += (bytes.capacity() - before) as u64;
+        said.left_out[at] += (fresh.len() - count) as u64;
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, Said>, reason: EndReason) {
+        let Said { bytes, left_out } = std::mem::take(stream.data());
+        let directions = [Direction::ClientToServer, Direction::ServerToClient];
+        let held = held(&bytes);
+        let finished = FinishedStream {
+            id: stream.id(),
+            key: stream.key(),
+            span_ns: (stream.start_ns(), stream.end_ns()),
+            state: stream.state(),
+            reason,
+            stats: directions.map(|direction| stream.stats(direction)),
+            bytes,
+            left_out,
+            gaps: stream.gaps().to_vec(),
+            anomalies: stream.anomalies().to_vec(),
+        };
+        match (self.take)(finished) {
+            Some(finished) => self.left.push_back(finished),
+            None => self.kept_bytes = self.kept_bytes.saturating_sub(held),
+        }
+    }
+}
+
+impl Setup {
+    /// Bounds what is kept of each direction, and says how much all streams together may keep.
+    pub(crate) fn gather(&mut self) -> Result<u64, Error> {
+        for bytes in &mut self.config.cutoff.0 {
+            *bytes = if *bytes == u64::MAX { STREAM_BYTES_KEPT } else { *bytes };
+        }
+        let kept_bytes_max = self.memory_bytes;
+        self.settle(1, size_of::<Said>())?;
+        Ok(kept_bytes_max)
+    }
+}
+
+impl<I: Input> Capture<I> {
+    /// Calls a closure with each stream that has ended, with the bytes of both directions: for small programs. One worker
+    /// runs, on this thread.
+    ///
+    /// Of each direction at most [`STREAM_BYTES_KEPT`] bytes are kept, or as many as [`cutoff`](Self::cutoff) or a class of the
+    /// stream says; of all streams together as many as [`memory`](Self::memory) says, beside those that are meant there: what
+    /// is beyond is left out, and counted ([`FinishedStream::left_out`]). A stream that goes on, and one that is larger, is for
+    /// a [`Handler`].
+    ///
+    /// ```
+    /// use tidewire::{Capture, Direction};
+    ///
+    /// # fn main() -> Result<(), tidewire::Error> {
+    /// # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
+    /// Capture::reader(capture).for_each_stream(|stream| {
+    ///     println!("{}: {} bytes", stream.key(), stream.bytes(Direction::ServerToClient).len());
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run_with`](Self::run_with).
+    pub fn for_each_stream(mut self, mut call: impl FnMut(FinishedStream)) -> Result<Outcome<()>, Error> {
+        let kept_bytes_max = self.setup.gather()?;
+        let take = |stream| {
+            call(stream);
+            None
+        };
+        Ok(self.run_settled(Gathering::new(kept_bytes_max, take))?.with_handlers(vec![()]))
+    }
+}

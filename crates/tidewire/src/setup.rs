@@ -1,0 +1,103 @@
+//! What is set of every capture, and what runs it.
+
+use std::time::Duration;
+
+use tidewire_core::{Classify, Config, Handler, MEMORY_BYTES_DEFAULT};
+
+use crate::{
+    Error, Outcome, Stop,
+    classes::{Classes, StreamClass},
+    error::{CHUNK_BYTES_MAX, SettingError, WORKERS_MAX},
+    worker::Worker,
+};
+
+/// What a [`Capture`](crate::Capture) takes packets from: [`Files`](crate::Files), or `Interfaces` with the feature `live`.
+pub trait Input: Run {}
+
+/// How an input runs workers. Nobody else has one: the trait cannot be named outside of this crate.
+pub trait Run: Sized {
+    /// One worker, on this thread.
+    fn alone<H: Handler>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error>;
+
+    /// Several workers, each on a thread of its own.
+    fn together<H: Handler + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error>;
+}
+
+impl<I: Run> Input for I {}
+
+/// The settings that files and interfaces share.
+pub struct Setup {
+    pub(crate) filter: Option<String>,
+    pub(crate) workers: usize,
+    pub(crate) config: Config,
+    pub(crate) memory_bytes: u64,
+    pub(crate) key_is_set: bool,
+    pub(crate) classes: Vec<StreamClass>,
+    pub(crate) stop: Stop,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            filter: None,
+            workers: 1,
+            config: Config::default(),
+            memory_bytes: MEMORY_BYTES_DEFAULT,
+            key_is_set: false,
+            classes: Vec::new(),
+            stop: Stop::new(),
+        }
+    }
+}
+
+impl Setup {
+    /// Checks the settings, divides the memory and draws a key. `data_bytes`: the handler's own of a stream.
+    pub(crate) fn settle(&mut self, workers: usize, data_bytes: usize) -> Result<(), Error> {
+        self.check()?;
+        let divided = self.config.share_out(self.memory_bytes, workers, data_bytes);
+        divided.map_err(|what| SettingError::Memory { what })?;
+        let highest = self.classes.iter().filter_map(|class| class.priority).max().unwrap_or(0);
+        self.config.priorities = self.config.priorities.max(highest + 1);
+        if !self.key_is_set {
+            self.config.hash_key = random_key();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn classifier(&self) -> Result<Option<Box<dyn Classify>>, Error> {
+        if self.classes.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Classes::compile(&self.classes)?)))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), SettingError> {
+        let config = &self.config;
+        let class = self.classes.iter().find(|class| class.priority.is_some_and(|level| level >= 8));
+        if self.workers == 0 || self.workers > WORKERS_MAX {
+            Err(SettingError::Workers { given: self.workers })
+        } else if config.chunk_bytes > CHUNK_BYTES_MAX {
+            Err(SettingError::ChunkBytes { given: config.chunk_bytes })
+        } else if config.overlap_bytes > 0 && config.overlap_bytes >= config.chunk_bytes {
+            Err(SettingError::OverlapBytes { overlap: config.overlap_bytes, chunk: config.chunk_bytes })
+        } else if !(1..=8).contains(&config.priorities) {
+            Err(SettingError::Priorities { given: config.priorities })
+        } else if config.base_threshold_permille > 1000 {
+            Err(SettingError::BaseThreshold { given: config.base_threshold_permille })
+        } else if let Some(class) = class {
+            Err(SettingError::Priority { of: format!("class \"{}\"", class.expression) })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A key from the system's random source, by way of the standard library's: two of its hashers, each keyed anew.
+fn random_key() -> [u64; 2] {
+    use std::hash::{BuildHasher, RandomState};
+    [RandomState::new().hash_one(0_u64), RandomState::new().hash_one(1_u64)]
+}
