@@ -3,10 +3,10 @@
 
 use super::{Engine, core::Core};
 use crate::{
-    AnomalyKind, Direction, EndReason, Fate, Handler, TcpState,
+    AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Handler, TcpState,
     flow::{Flow, HalfOpen, KeptPacket, PendingSyn},
     packet::Keyed,
-    tcp::Segment,
+    tcp::{Segment, has_right_checksum},
 };
 
 /// Copies of one SYN that wait, at most: hosts send it about seven times (`tcp_syn_retries`). What comes beyond them is
@@ -26,6 +26,9 @@ impl<H: Handler> Engine<H> {
             timestamp_ns: packet.frame.timestamp_ns,
             isn: segment.seq,
             scale: segment.scale.unwrap_or(0),
+            timestamp: segment.timestamp,
+            large_frames: segment.large_frames,
+            good_checksum: self.core.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
             signed: segment.signed,
             from_client: direction == Direction::ClientToServer,
             path: packet.path,

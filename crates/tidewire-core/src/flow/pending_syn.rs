@@ -11,6 +11,12 @@ pub(crate) struct PendingSyn {
     pub timestamp_ns: u64,
     pub isn: u32,
     pub scale: u8,
+    /// Timestamp value (RFC 7323), where the option is present.
+    pub timestamp: Option<u32>,
+    /// See `HalfOpen::large_frames`.
+    pub large_frames: bool,
+    /// Whether its checksum was looked at, and right.
+    pub good_checksum: bool,
     /// It carried a signature: see `Segment::signed`.
     pub signed: bool,
     pub from_client: bool,
@@ -41,6 +47,9 @@ impl PendingSyn {
             payload_bytes: self.payload_bytes,
             client_is_a,
             scale: self.scale,
+            timestamp: self.timestamp,
+            large_frames: self.large_frames,
+            good_checksum: self.good_checksum,
             signed: self.signed,
             tcp_flags: flag::SYN,
             ..HalfOpen::default()
