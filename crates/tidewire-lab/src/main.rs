@@ -26,7 +26,7 @@ struct Arguments {
 enum Command {
     /// The same capture as a lossy path shows it: 0.1 % dropped, 0.1 % doubled, 0.5 % displaced by 1 to 6 packets
     Impair {
-        /// A plain pcap file
+        /// A capture
         input: PathBuf,
         /// What to write
         output: PathBuf,

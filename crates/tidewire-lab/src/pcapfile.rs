@@ -1,10 +1,8 @@
-//! Plain pcap files, microseconds, little-endian: what the generators write and `impair` reads.
-//!
-//! The product's own readers are in `tidewire-live`; these few lines keep the traffic independent of them.
+//! Plain pcap files, microseconds, little-endian: what the generators write.
 
 use std::{
     fs::File,
-    io::{self, BufReader, BufWriter, Read, Write},
+    io::{self, BufWriter, Write},
     path::Path,
 };
 
@@ -77,70 +75,4 @@ impl Writer {
         self.out.flush()?;
         Ok((self.packets, self.bytes))
     }
-}
-
-/// One record of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
-    /// Microseconds since the epoch.
-    pub time_us: u64,
-    /// Bytes on the wire.
-    pub wire_bytes: u32,
-    /// The captured frame.
-    pub frame: Vec<u8>,
-}
-
-/// Reads a plain pcap file of this machine's byte order in microseconds, as tcpdump writes it.
-pub struct Reader {
-    input: BufReader<File>,
-    link: u32,
-}
-
-impl Reader {
-    /// Opens a file.
-    ///
-    /// # Errors
-    /// What the file system says, or `InvalidData` for another format.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let mut input = BufReader::with_capacity(BUFFER_BYTES, File::open(path)?);
-        let mut head = [0; 24];
-        input.read_exact(&mut head)?;
-        if word(&head, 0) != MAGIC_MICROSECONDS {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "not a little-endian pcap file in microseconds"));
-        }
-        Ok(Self { input, link: word(&head, 20) })
-    }
-
-    /// The file's link type.
-    #[must_use]
-    pub fn link(&self) -> u32 {
-        self.link
-    }
-
-    /// The next record into `record`; `false` at the end (a record that was cut off is left out).
-    ///
-    /// # Errors
-    /// What the file system says, or `InvalidData` for a record that no capture holds.
-    pub fn next_into(&mut self, record: &mut Record) -> io::Result<bool> {
-        let mut head = [0; 16];
-        match self.input.read_exact(&mut head) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
-            other => other?,
-        }
-        let captured = word(&head, 8);
-        if captured > SNAP_BYTES {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a record larger than any snap length"));
-        }
-        record.time_us = u64::from(word(&head, 0)) * 1_000_000 + u64::from(word(&head, 4));
-        record.wire_bytes = word(&head, 12);
-        record.frame.resize(captured as usize, 0);
-        match self.input.read_exact(&mut record.frame) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-            other => other.map(|()| true),
-        }
-    }
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_le_bytes)
 }

@@ -2,10 +2,9 @@
 
 use std::{collections::VecDeque, io, path::Path};
 
-use crate::{
-    pcapfile::{Reader, Record, Writer},
-    random::Random,
-};
+use tidewire_files::{Block, Error, Reader, Source as _};
+
+use crate::{pcapfile::Writer, random::Random};
 
 /// Of a thousand packets, how many are dropped; and how many doubled.
 const DROPPED_PERMILLE: u64 = 1;
@@ -29,14 +28,69 @@ pub struct Impaired {
     pub written: u64,
 }
 
+/// A packet of the capture.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    time_us: u64,
+    wire_bytes: u32,
+    frame: Vec<u8>,
+}
+
+/// A capture, packet by packet.
+struct Packets {
+    reader: Reader,
+    block: Block,
+    /// The next frame in the block.
+    next: usize,
+}
+
+impl Packets {
+    fn open(path: &Path) -> io::Result<Self> {
+        let reader = Reader::open(path).map_err(io::Error::other)?;
+        Ok(Self { reader, block: Block::new(), next: 0 })
+    }
+
+    /// Reads on until there is a frame; the link type of the next one. None at the end: a record that is cut is left out.
+    fn link(&mut self) -> io::Result<Option<u32>> {
+        loop {
+            if let Some(frame) = self.block.batch().frames.get(self.next) {
+                return Ok(Some(frame.link.0.into()));
+            }
+            self.next = 0;
+            match self.reader.fill(&mut self.block) {
+                Ok(true) => {}
+                Ok(false) | Err(Error::Damaged(_)) => return Ok(None),
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        }
+    }
+
+    /// The next packet into `record`; false at the end.
+    fn next_into(&mut self, record: &mut Record) -> io::Result<bool> {
+        if self.link()?.is_none() {
+            return Ok(false);
+        }
+        let batch = self.block.batch();
+        let Some(frame) = batch.frames.get(self.next) else { return Ok(false) };
+        (record.time_us, record.wire_bytes) = (frame.timestamp_ns / 1000, frame.wire_bytes);
+        record.frame.clear();
+        record.frame.extend_from_slice(batch.bytes(frame));
+        self.next += 1;
+        Ok(true)
+    }
+}
+
 /// Copies a capture; a packet in a thousand is dropped, one doubled, five are displaced by 1 to 6 places.
 /// The timestamps stay with the places, so that time never runs back.
 ///
 /// # Errors
-/// What the file system says, or a capture that is not plain pcap.
+/// What the file system says, or the reader of a capture.
 pub fn impair(input: &Path, output: &Path, seed: u64) -> io::Result<Impaired> {
-    let mut reader = Reader::open(input)?;
-    let mut writer = Writer::with_link(output, reader.link())?;
+    let mut packets = Packets::open(input)?;
+    let mut writer = match packets.link()? {
+        Some(link) => Writer::with_link(output, link)?,
+        None => Writer::create(output)?,
+    };
     let mut random = Random::new(seed);
     let mut done = Impaired::default();
     // The next places' packets, as many as a displacement can reach; `times` holds their timestamps.
@@ -47,7 +101,7 @@ pub fn impair(input: &Path, output: &Path, seed: u64) -> io::Result<Impaired> {
     loop {
         while !ended && waiting.len() <= PLACES_MAX as usize {
             let mut record = spare.pop().unwrap_or_default();
-            if !reader.next_into(&mut record)? {
+            if !packets.next_into(&mut record)? {
                 ended = true;
                 break;
             }
