@@ -81,3 +81,16 @@ pub(crate) struct Keyed<'a> {
     /// The key's hash, never 0.
     pub hash: u64,
 }
+
+/// What is worked on.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Now {
+    /// Slot of the flow.
+    pub slot: u32,
+    /// Clock of the packet.
+    pub clock_ns: u64,
+    /// Captured bytes of the whole input before the packet, other workers' included.
+    pub input_bytes: u64,
+    /// Number of the packet.
+    pub number: u64,
+}

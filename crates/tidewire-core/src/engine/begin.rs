@@ -36,7 +36,7 @@ impl<H: Handler> Engine<H> {
         let Keyed { packet, key, from_a, .. } = *keyed;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.id = packet.frame.number;
-        flow.seen_clock_ns = self.core.clock_ns;
+        flow.seen_clock_ns = self.core.now.clock_ns;
         // Both: it is not counted yet, and whoever is told of the stream's opening may ask for its times.
         (flow.first_ns, flow.last_ns) = ([packet.frame.timestamp_ns; 2], [packet.frame.timestamp_ns; 2]);
         let mut client_sends = true;
@@ -68,7 +68,7 @@ impl<H: Handler> Engine<H> {
             flow.flags |= bits::CLIENT_IS_A;
         }
         self.core.apply(flow, class);
-        self.core.slot = slot;
+        self.core.now.slot = slot;
         self.core.open(flow, data);
     }
 }

@@ -1,11 +1,12 @@
 use std::collections::VecDeque;
 
+use super::holdings::Holdings;
 use crate::{
     Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, History, Ledger, Mode, Shunt,
     Stream, TcpPolicy,
-    budget::Budget,
     flow::{Flow, Key, bits, half},
     outlet::Outlets,
+    packet::Now,
     tcp::delivery_log::DeliveryLog,
 };
 
@@ -14,7 +15,8 @@ pub(crate) struct Core<H: Handler> {
     pub config: Config,
     pub handler: H,
     pub ledger: Ledger,
-    pub budget: Budget,
+    /// What flows hold of the memory.
+    pub holdings: Holdings,
     pub history: Option<Box<dyn History>>,
     /// What keeps packets of directions that are cut off from coming here.
     pub shunt: Option<Box<dyn Shunt>>,
@@ -24,18 +26,9 @@ pub(crate) struct Core<H: Handler> {
     pub long_way: bool,
     /// What was delivered before, for comparison.
     pub past: DeliveryLog,
-    /// Slot of the flow that is worked on.
-    pub slot: u32,
-    /// Clock of the packet that is worked on.
-    pub clock_ns: u64,
-    /// Captured bytes of the whole input before the packet that is worked on, other workers' included.
-    pub input_bytes: u64,
-    /// Number of the packet that is worked on.
-    pub number: u64,
+    pub now: Now,
     /// Chunks under way with the clock at which they are to be flushed, earliest first: (clock, slot, flow id).
     pub flushes: VecDeque<(u64, u32, u64)>,
-    /// Slots of flows that hold memory beyond their entry of the table. Some may have ended since.
-    pub holders: Vec<u32>,
     /// See [`crate::path::Path::of`].
     pub path_key: [u64; 2],
     /// Packets that were counted as tracked and whose fate is not decided: see `crate::tcp::Doubted`.
@@ -51,7 +44,7 @@ impl<H: Handler> Core<H> {
     #[cold]
     pub(crate) fn odd(&mut self, flow: &mut Flow, kind: AnomalyKind) {
         self.ledger.anomalies[kind as usize] += 1;
-        let (limit, packet) = (self.config.list_max as usize, self.number);
+        let (limit, packet) = (self.config.list_max as usize, self.now.number);
         let extra = flow.extra();
         let listed = extra.anomalies.len();
         if listed + 1 < limit {
@@ -73,9 +66,9 @@ impl<H: Handler> Core<H> {
     /// Notes an odd thing of the stream's first packet, which was not yet a stream then.
     #[cold]
     pub(crate) fn odd_at_beginning(&mut self, flow: &mut Flow, kind: AnomalyKind) {
-        let number = std::mem::replace(&mut self.number, flow.id);
+        let number = std::mem::replace(&mut self.now.number, flow.id);
         self.odd_once(flow, kind);
-        self.number = number;
+        self.now.number = number;
     }
 
     /// Compares a packet's VLAN and tunnel ids with those of its direction.

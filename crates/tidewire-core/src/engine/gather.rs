@@ -27,7 +27,7 @@ impl<H: Handler> Core<H> {
                 gathering.start = start;
             }
             if gathering.bytes.len() == gathering.repeated {
-                gathering.since_ns = self.clock_ns;
+                gathering.since_ns = self.now.clock_ns;
                 self.flush_later(flow);
             }
             // A kept chunk is followed by a whole new one; overlap is part of the chunk's own size.
@@ -48,17 +48,21 @@ impl<H: Handler> Core<H> {
 
     fn flush_later(&mut self, flow: &Flow) {
         if self.config.flush_timeout_ns != 0 {
-            self.flushes.push_back((self.clock_ns.saturating_add(self.config.flush_timeout_ns), self.slot, flow.id));
+            self.flushes.push_back((
+                self.now.clock_ns.saturating_add(self.config.flush_timeout_ns),
+                self.now.slot,
+                flow.id,
+            ));
         }
     }
 
     fn charge(&mut self, flow: &mut Flow, direction: Direction, gathering: &mut Gathering) {
         let capacity = (gathering.bytes.capacity() + size_of::<Gathering>()) as u64;
         if capacity != gathering.charged {
-            self.recharge(flow, direction, gathering.charged, capacity);
+            self.holdings.recharge(&self.now, flow, direction, gathering.charged, capacity);
             gathering.charged = capacity;
-            self.list_holder(flow);
-            self.settle_extra(flow);
+            self.holdings.list_holder(&self.now, flow);
+            self.holdings.settle_extra(&self.now, flow);
         }
     }
 
@@ -82,7 +86,7 @@ impl<H: Handler> Core<H> {
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
             let gathering = flow.extra.as_ref().and_then(|extra| extra.gathering[direction as usize].as_ref());
             if gathering.is_some_and(|gathering| {
-                self.clock_ns >= gathering.since_ns.saturating_add(self.config.flush_timeout_ns)
+                self.now.clock_ns >= gathering.since_ns.saturating_add(self.config.flush_timeout_ns)
             }) {
                 self.flush(flow, data, direction);
             }
@@ -123,6 +127,6 @@ impl<H: Handler> Core<H> {
         let Some(gathering) = flow.extra.as_mut().and_then(|extra| extra.gathering[direction as usize].take()) else {
             return;
         };
-        self.recharge(flow, direction, gathering.charged, 0);
+        self.holdings.recharge(&self.now, flow, direction, gathering.charged, 0);
     }
 }

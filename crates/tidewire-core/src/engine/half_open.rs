@@ -56,7 +56,7 @@ impl<H: Handler> Engine<H> {
             id: packet.frame.number,
             first_ns: packet.frame.timestamp_ns,
             last_ns: packet.frame.timestamp_ns,
-            seen_clock_ns: self.core.clock_ns,
+            seen_clock_ns: self.core.now.clock_ns,
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.frame_bytes,
             packets: 1,
@@ -76,7 +76,7 @@ impl<H: Handler> Engine<H> {
 
     /// A SYN came again.
     pub(super) fn again(&mut self, slot: u32, packet: &Packet<'_>) {
-        let clock_ns = self.core.clock_ns;
+        let clock_ns = self.core.now.clock_ns;
         let entry = self.table.half_open.get_mut(slot);
         entry.packets += 1;
         entry.last_ns = packet.frame.timestamp_ns;
@@ -94,9 +94,9 @@ impl<H: Handler> Engine<H> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         entry.begin(flow);
         // Its own timeout was looked at; that of flows begins with the packet that made it one.
-        flow.seen_clock_ns = self.core.clock_ns;
+        flow.seen_clock_ns = self.core.now.clock_ns;
         self.core.apply(flow, entry.class);
-        self.core.slot = slot;
+        self.core.now.slot = slot;
         self.core.open(flow, data);
         if entry.payload_bytes > 0 {
             self.core.odd_at_beginning(flow, AnomalyKind::SynData);
@@ -122,7 +122,7 @@ impl<H: Handler> Engine<H> {
 impl<H: Handler> Core<H> {
     /// Whether the timeout of a connection passed of which only a SYN was seen.
     pub(crate) fn is_half_open_expired(&self, entry: &HalfOpen) -> bool {
-        self.clock_ns > entry.seen_clock_ns.saturating_add(self.config.half_open_timeout_ns)
+        self.now.clock_ns > entry.seen_clock_ns.saturating_add(self.config.half_open_timeout_ns)
     }
 
     /// Whether a SYN begins nothing for its checksum.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Engine, core::Core};
+use super::{Engine, core::Core, holdings::Holdings};
 use crate::{
     EndReason, GapCause, Handler, TcpState,
     flow::{Flow, HalfOpen, KeyMask, PendingSyn, bits, closing, half},
@@ -51,7 +51,7 @@ impl<H: Handler> Core<H> {
         } else {
             return false;
         };
-        self.clock_ns > flow.seen_clock_ns.saturating_add(timeout)
+        self.now.clock_ns > flow.seen_clock_ns.saturating_add(timeout)
     }
 
     /// How long a connection that is over is kept: until its end is reported, and then until it is forgotten.
@@ -65,7 +65,7 @@ impl<H: Handler> Core<H> {
 
     /// Whether a connection that is over is not remembered any more.
     fn is_forgotten(&self, flow: &Flow) -> bool {
-        self.clock_ns > flow.seen_clock_ns.saturating_add(self.config.closed_timeout_ns)
+        self.now.clock_ns > flow.seen_clock_ns.saturating_add(self.config.closed_timeout_ns)
     }
 }
 
@@ -149,15 +149,14 @@ impl<H: Handler> Engine<H> {
     /// Everything that a flow owes its handler, then its close. The SYN that waited in it and stands for itself.
     pub(super) fn conclude(&mut self, slot: u32, reason: EndReason) -> Option<Box<PendingSyn>> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        let before = self.core.slot;
-        self.core.slot = slot;
+        let before = self.core.now;
+        self.core.now.slot = slot;
         if self.core.shunt.is_some() {
             self.core.retire(flow, data);
         }
         // What is noted now belongs to no packet, least of all to the one by which time passed for this worker.
-        let number = self.core.number;
         let last_odd = flow.extra.as_ref().and_then(|extra| extra.anomalies.last()).map_or(0, |odd| odd.packet);
-        self.core.number = last_odd.max(frame_number(flow.id));
+        self.core.now.number = last_odd.max(frame_number(flow.id));
         let alone = is_last_word(flow);
         let pending = self.core.take_pending(flow);
         if let Some(pending) = pending.as_ref().filter(|_| !alone) {
@@ -170,9 +169,8 @@ impl<H: Handler> Engine<H> {
             _ => reason,
         };
         self.core.close(flow, data, reason);
-        self.core.release(flow);
-        self.core.slot = before;
-        self.core.number = number;
+        self.core.holdings.release(&self.core.now, flow);
+        self.core.now = before;
         pending.filter(|_| alone)
     }
 
@@ -188,17 +186,17 @@ impl<H: Handler> Engine<H> {
         let hash = entry.key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1) as u32;
         let half_open = self.table.add_half_open(HalfOpen { hash, ..entry });
         if H::PACKETS {
-            let before = self.core.slot;
+            let before = self.core.now.slot;
             let slot = self.promote_pending(half_open, pending);
             self.table.flows.get_mut(slot).seen_clock_ns = seen_clock_ns;
-            self.core.slot = before;
+            self.core.now.slot = before;
         }
     }
 
     /// Lets time pass: flushes chunks, ends half-open connections and flows whose timeouts are over.
     #[inline(always)]
     pub(crate) fn pass_time(&mut self, clock_ns: u64) {
-        self.core.clock_ns = clock_ns;
+        self.core.now.clock_ns = clock_ns;
         if clock_ns >= self.sweep.paid_until_ns {
             self.sweep(clock_ns);
         }
@@ -252,7 +250,7 @@ impl<H: Handler> Engine<H> {
             self.core.flushes.pop_front();
             let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
             if flow.has(bits::LIVE) && flow.id == id {
-                self.core.slot = slot;
+                self.core.now.slot = slot;
                 self.core.flush_due(flow, data);
             }
         }
@@ -262,8 +260,10 @@ impl<H: Handler> Engine<H> {
     pub(crate) fn make_room(&mut self) -> bool {
         // One that ends may leave another behind: a SYN that was pending, for a handler that wants packets.
         while self.table.flows.live() >= self.core.config.flows_max {
-            let budget = &self.core.budget;
-            let Some(victim) = self.table.victim(self.core.clock_ns, |slot| budget.forced(slot)) else { return false };
+            let budget = &self.core.holdings.budget;
+            let Some(victim) = self.table.victim(self.core.now.clock_ns, |slot| budget.forced(slot)) else {
+                return false;
+            };
             let flow = self.table.flows.get(victim);
             self.table.prefetch_index(flow.hash.into());
             self.core.ledger.evicted += u64::from(!flow.is_reported());
@@ -277,14 +277,14 @@ impl<H: Handler> Engine<H> {
     #[cold]
     pub(crate) fn relieve(&mut self) {
         let mut sample: Vec<(f32, u32)> = Vec::with_capacity(RELIEF_SAMPLE);
-        while !self.core.budget.is_relieved() && !self.core.holders.is_empty() {
+        while !self.core.holdings.budget.is_relieved() && !self.core.holdings.holders.is_empty() {
             sample.clear();
-            for _ in 0..RELIEF_SAMPLE.min(self.core.holders.len()) {
-                let at = self.random(self.core.holders.len());
+            for _ in 0..RELIEF_SAMPLE.min(self.core.holdings.holders.len()) {
+                let at = self.random(self.core.holdings.holders.len());
                 // Taken out for the round: nobody is in it twice.
-                let slot = self.core.holders.swap_remove(at);
+                let slot = self.core.holdings.holders.swap_remove(at);
                 prefetch_all(self.table.flows.get(slot));
-                prefetch(self.core.budget.holder(slot));
+                prefetch(self.core.holdings.budget.holder(slot));
                 sample.push((0.0, slot));
             }
             for one in &mut sample {
@@ -293,13 +293,13 @@ impl<H: Handler> Engine<H> {
             sample.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
             let least = sample[0].0 / 2.0;
             let worst = sample.iter().take(RELIEF_ROUND).take_while(|one| one.0 >= least).count();
-            self.core.holders.extend(sample[worst..].iter().map(|one| one.1));
+            self.core.holdings.holders.extend(sample[worst..].iter().map(|one| one.1));
             for &(_, slot) in &sample[..worst] {
                 self.table.prefetch_extra(slot);
             }
             for &(_, slot) in &sample[..worst] {
-                if self.core.budget.is_relieved() {
-                    self.core.holders.push(slot);
+                if self.core.holdings.budget.is_relieved() {
+                    self.core.holdings.holders.push(slot);
                 } else {
                     self.reclaim(slot);
                 }
@@ -309,12 +309,12 @@ impl<H: Handler> Engine<H> {
 
     /// See `Budget::weight`. What the flow did since it was charged last counts.
     fn weigh(&mut self, slot: u32) -> f32 {
-        let (flow, number) = (self.table.flows.get(slot), self.core.number);
-        let holder = self.core.budget.holder(slot);
+        let (flow, number) = (self.table.flows.get(slot), self.core.now.number);
+        let holder = self.core.holdings.budget.holder(slot);
         if holder.bytes > 0 {
-            Core::<H>::look_at_holder(holder, flow, number);
+            Holdings::look_at_holder(holder, flow, number);
         }
-        self.core.budget.weight(slot, number)
+        self.core.holdings.budget.weight(slot, number)
     }
 
     /// A number below `bound` that nobody foresees who does not know the key of the hashes.
@@ -334,11 +334,11 @@ impl<H: Handler> Engine<H> {
     fn reclaim(&mut self, slot: u32) {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.flags &= !bits::HOLDER;
-        let held = self.core.budget.held_by(slot);
+        let held = self.core.holdings.budget.held_by(slot);
         if held == 0 || !flow.has(bits::LIVE) {
             return;
         }
-        let before = std::mem::replace(&mut self.core.slot, slot);
+        let before = std::mem::replace(&mut self.core.now.slot, slot);
         let delivered = flow.delivered[0] + flow.delivered[1];
         if !flow.is_over() {
             self.core.odd_once(flow, crate::AnomalyKind::BufferLimit);
@@ -354,17 +354,17 @@ impl<H: Handler> Engine<H> {
         {
             self.core.absorb(flow, data, &pending);
         }
-        self.core.settle_extra(flow);
-        self.core.budget.force(slot, flow.delivered[0] + flow.delivered[1] - delivered);
-        let left = self.core.budget.held_by(slot);
+        self.core.holdings.settle_extra(&self.core.now, flow);
+        self.core.holdings.budget.force(slot, flow.delivered[0] + flow.delivered[1] - delivered);
+        let left = self.core.holdings.budget.held_by(slot);
         if left > held - held / 4 {
             let reason = flow.reason_over();
             self.core.ledger.evicted += u64::from(reason.is_none());
             self.end(slot, reason.unwrap_or(EndReason::Evicted));
         } else if left > 0 {
-            self.core.list_holder(flow);
+            self.core.holdings.list_holder(&self.core.now, flow);
         }
-        self.core.slot = before;
+        self.core.now.slot = before;
     }
 
     /// Entries of the shunt that no flow asks for go when every flow that may have them has timed out.
@@ -386,7 +386,7 @@ impl<H: Handler> Engine<H> {
     #[inline]
     pub(crate) fn tidy_lists(&mut self) {
         let most = LIST_KEPT + 2 * self.table.flows.live() as usize;
-        if self.core.holders.len().max(self.core.flushes.len()).max(self.closing.len()) > most {
+        if self.core.holdings.holders.len().max(self.core.flushes.len()).max(self.closing.len()) > most {
             self.tidy_long_lists(most);
         }
     }
@@ -395,9 +395,9 @@ impl<H: Handler> Engine<H> {
     fn tidy_long_lists(&mut self, most: usize) {
         let flows = &self.table.flows;
         let is_of = |slot: u32, id: u64| flows.get(slot).has(bits::LIVE) && flows.get(slot).id == id;
-        if self.core.holders.len() > most {
-            self.core.holders.clear();
-            self.core.holders.extend((0..flows.used()).filter(|slot| flows.get(*slot).has(bits::HOLDER)));
+        if self.core.holdings.holders.len() > most {
+            self.core.holdings.holders.clear();
+            self.core.holdings.holders.extend((0..flows.used()).filter(|slot| flows.get(*slot).has(bits::HOLDER)));
         }
         if self.core.flushes.len() > most {
             // Of a flow the first is enough: it flushes what was begun before.
@@ -412,7 +412,7 @@ impl<H: Handler> Engine<H> {
     pub fn finish(&mut self) {
         for slot in 0..self.table.flows.used() {
             let flow = self.table.flows.get_mut(slot);
-            self.core.slot = slot;
+            self.core.now.slot = slot;
             if flow.has(bits::LIVE)
                 && is_last_word(flow)
                 && let Some(pending) = self.core.take_pending(flow)
@@ -451,6 +451,6 @@ impl<H: Handler> Engine<H> {
             }
         }
         self.finish_fragments();
-        self.core.ledger.buffered_bytes_max = self.core.budget.used_max;
+        self.core.ledger.buffered_bytes_max = self.core.holdings.budget.used_max;
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{Engine, core::Core};
 use crate::{
-    ChecksumMode, EndReason, Fate, Handler,
+    ChecksumMode, EndReason, Fate, Frame, Handler,
     flow::{Flow, Lone, MIDSTREAM_START, half},
-    packet::{Keyed, Packet},
+    packet::{Keyed, Now, Packet},
     tcp::{Segment, flag},
     wire::{self, Kind},
 };
@@ -29,7 +29,7 @@ impl<H: Handler> Engine<H> {
             key: *key,
             hash,
             frame: *packet.frame,
-            input_bytes: self.core.input_bytes,
+            input_bytes: self.core.now.input_bytes,
             bytes: packet.bytes.into(),
             from_a,
             ..Lone::default()
@@ -41,7 +41,7 @@ impl<H: Handler> Engine<H> {
             self.core.ledger.evicted += 1;
             self.end_lone(oldest, EndReason::Evicted);
         }
-        self.core.slot = crate::flow::NO_SLOT;
+        self.core.now.slot = crate::flow::NO_SLOT;
         self.core.undecided += 1;
         Fate::Tracked
     }
@@ -49,7 +49,7 @@ impl<H: Handler> Engine<H> {
     /// Whether the timeout of a connection passed of which one packet was seen.
     pub(crate) fn is_lone_expired(&self, slot: u32) -> bool {
         let timeout = self.core.config.inactivity_timeout_ns;
-        timeout != 0 && self.core.clock_ns > self.table.lones.get(slot).frame.clock_ns.saturating_add(timeout)
+        timeout != 0 && self.core.now.clock_ns > self.table.lones.get(slot).frame.clock_ns.saturating_add(timeout)
     }
 
     /// Ends those whose timeout passed.
@@ -84,8 +84,8 @@ impl<H: Handler> Engine<H> {
     /// Takes in a packet that waited as the first of the flow at `slot`. `is_all`: nothing more will come.
     fn take_in(&mut self, lone: &Lone, slot: u32, is_all: bool) {
         let core = &mut self.core;
-        let before = (core.number, core.clock_ns, core.input_bytes, core.slot);
-        (core.number, core.clock_ns, core.input_bytes) = (lone.frame.number, lone.frame.clock_ns, lone.input_bytes);
+        let Frame { number, clock_ns, .. } = lone.frame;
+        let before = std::mem::replace(&mut core.now, Now { number, clock_ns, input_bytes: lone.input_bytes, slot });
         let decoded = wire::decode(lone.frame.link, &lone.bytes, lone.frame.wire_bytes, &core.config.wire);
         let path = core.path_of(&lone.frame, &lone.bytes, &decoded);
         let packet = Packet::of(&lone.frame, &lone.bytes, &decoded, path);
@@ -103,13 +103,13 @@ impl<H: Handler> Engine<H> {
         };
         let fate = at_once.unwrap_or_else(|| {
             let fate = self.core.packet(flow, data, &packet, lone.from_a, segment.as_ref());
-            self.core.settle_extra(flow);
+            self.core.holdings.settle_extra(&self.core.now, flow);
             fate
         });
         let core = &mut self.core;
         core.ledger.settle(fate);
         core.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut core.undecided);
-        (core.number, core.clock_ns, core.input_bytes, core.slot) = before;
+        core.now = before;
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod core;
 mod fragments;
 mod gather;
 mod half_open;
+mod holdings;
 mod lifetime;
 mod midstream;
 mod outlets;
@@ -22,13 +23,14 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 
-use self::core::Core;
+use self::{core::Core, holdings::Holdings};
 use crate::{
     Batch, ChecksumMode, Classify, Config, Fate, Frame, Handler, History, Ledger, Mode, Share, Shunt,
     budget::Budget,
     defrag::Defragmenter,
     flow::{Key, KeyMask, NO_SLOT, Near, OneWay, Table},
     outlet::Outlets,
+    packet::Now,
     path::Path,
     tcp::delivery_log::DeliveryLog,
     wire::{self, Decoded, Kind},
@@ -109,7 +111,7 @@ impl<H: Handler> Engine<H> {
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
         let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
         let core = Core {
-            budget: Budget::new(streams_bytes, config.source_buffer_bytes, config.hash_key),
+            holdings: Holdings::new(Budget::new(streams_bytes, config.source_buffer_bytes, config.hash_key)),
             long_way: config.shed || config.urgent_inline != Config::default().urgent_inline,
             handler,
             ledger: Ledger::default(),
@@ -117,12 +119,8 @@ impl<H: Handler> Engine<H> {
             shunt: None,
             level_permille: 0,
             past: DeliveryLog::new(runs, config.history_copy_bytes),
-            slot: 0,
-            clock_ns: 0,
-            number: 0,
-            input_bytes: 0,
+            now: Now::default(),
             flushes: VecDeque::new(),
-            holders: Vec::new(),
             path_key: Path::key(&config),
             undecided: 0,
             scratch: Vec::new(),
@@ -170,7 +168,7 @@ impl<H: Handler> Engine<H> {
     /// Lets time pass where no packet comes: chunks are flushed and streams end as they would at the next packet of this
     /// clock. Packets must not come with an earlier one afterwards.
     pub fn tick(&mut self, clock_ns: u64) {
-        if clock_ns > self.core.clock_ns {
+        if clock_ns > self.core.now.clock_ns {
             self.pass_time(clock_ns);
         }
     }
@@ -179,11 +177,11 @@ impl<H: Handler> Engine<H> {
     /// stays, nothing times out, no chunk is flushed. For silence of an input whose packets may come late: they may have an
     /// earlier clock afterwards.
     pub fn report_silent_closes(&mut self, clock_ns: u64) {
-        let before_ns = self.core.clock_ns;
+        let before_ns = self.core.now.clock_ns;
         if clock_ns > before_ns && !self.closing.is_empty() {
-            self.core.clock_ns = clock_ns;
+            self.core.now.clock_ns = clock_ns;
             self.report_closed(clock_ns);
-            self.core.clock_ns = before_ns;
+            self.core.now.clock_ns = before_ns;
         }
     }
 
@@ -195,12 +193,12 @@ impl<H: Handler> Engine<H> {
                 self.pass_time(first.clock_ns);
             }
             self.process_group(batch, group, &mut prepared);
-            if self.core.budget.is_over() {
+            if self.core.holdings.budget.is_over() {
                 self.relieve();
             }
             self.tidy_lists();
             let fragments = self.defragmenters.iter().flatten().map(|level| level.charged_bytes()).sum();
-            self.core.budget.note(fragments);
+            self.core.holdings.budget.note(fragments);
         }
         self.prepared = Some(prepared);
     }
@@ -213,15 +211,15 @@ impl<H: Handler> Engine<H> {
             self.near.found(one.place, one.hash, one.slot);
             unknown &= unknown - 1;
         }
-        if self.core.budget.holes != 0 || self.core.config.chunk_bytes != 0 {
+        if self.core.holdings.budget.holes != 0 || self.core.config.chunk_bytes != 0 {
             self.prefetch_untidy(&prepared[..group.len()]);
         }
         let (mut received, mut received_bytes) = (0, 0);
         for (frame, one) in group.iter().zip(prepared.iter()) {
             let bytes = batch.bytes(frame);
-            self.core.number = frame.number;
-            self.core.clock_ns = frame.clock_ns;
-            self.core.input_bytes += u64::from(frame.captured_bytes);
+            self.core.now.number = frame.number;
+            self.core.now.clock_ns = frame.clock_ns;
+            self.core.now.input_bytes += u64::from(frame.captured_bytes);
             if one.hash == 0 {
                 self.other(frame, bytes, &one.decoded);
             } else if one.slot != NOT_MINE {
@@ -338,7 +336,7 @@ impl<H: Handler> Engine<H> {
     /// Bytes buffered now: out of order and in chunks, with their bookkeeping. 0 after [`Self::finish`].
     #[must_use]
     pub fn buffered_bytes(&self) -> u64 {
-        self.core.budget.used
+        self.core.holdings.budget.used
     }
 
     /// Memory of everything that grows with the traffic, as it is charged: tables with their indexes and lists, what flows hold
@@ -346,13 +344,13 @@ impl<H: Handler> Engine<H> {
     #[must_use]
     pub fn charged_bytes(&self) -> u64 {
         let core = &self.core;
-        let lists = core.holders.capacity() * size_of::<u32>()
+        let lists = core.holdings.holders.capacity() * size_of::<u32>()
             + core.flushes.capacity() * size_of::<(u64, u32, u64)>()
             + self.closing.capacity() * size_of::<Reverse<(u64, u32, u64)>>()
             + core.scratch.capacity();
         let fragments: u64 = self.defragmenters.iter().flatten().map(|level| level.bytes()).sum();
-        let tables = self.table.bytes() + core.budget.bytes() + lists as u64;
-        core.budget.used + tables + fragments + core.past.bytes()
+        let tables = self.table.bytes() + core.holdings.budget.bytes() + lists as u64;
+        core.holdings.budget.used + tables + fragments + core.past.bytes()
     }
 
     /// The handler.

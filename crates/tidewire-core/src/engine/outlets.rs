@@ -205,7 +205,7 @@ impl<H: Handler> Core<H> {
         let Some(extra) = &mut flow.extra else { return };
         let gathered = extra.branches.iter_mut().filter_map(|branch| branch.gathering[direction as usize].take());
         let charged = gathered.map(|gathering| gathering.charged).sum();
-        self.recharge(flow, direction, charged, 0);
+        self.holdings.recharge(&self.now, flow, direction, charged, 0);
     }
 }
 
@@ -220,7 +220,7 @@ impl<H: Handler> Engine<H> {
                 self.core.outlets.states[outlet].flushes.pop_front();
                 let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
                 if flow.has(bits::LIVE) && flow.id == id {
-                    self.core.slot = slot;
+                    self.core.now.slot = slot;
                     self.core.each_of(flow, data, |one| one == outlet, |core, flow, data| core.flush_due(flow, data));
                 }
             }

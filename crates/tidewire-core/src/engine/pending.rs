@@ -38,13 +38,13 @@ impl<H: Handler> Engine<H> {
             frame_bytes: 0,
             kept: Vec::new(),
         };
-        self.core.slot = slot;
+        self.core.now.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         // Behind both FINs it is what is to be expected, unless it begins nothing.
         if flow.state != TcpState::Closed {
             self.core.odd(flow, AnomalyKind::BlindSyn);
         }
-        flow.seen_clock_ns = self.core.clock_ns;
+        flow.seen_clock_ns = self.core.now.clock_ns;
         let mut pending = match self.core.take_pending(flow) {
             Some(pending) if pending.isn == segment.seq && pending.from_client == fresh.from_client => pending,
             Some(other) => {
@@ -70,8 +70,8 @@ impl<H: Handler> Engine<H> {
             }
         }
         self.core.hold_pending(flow, pending);
-        self.core.settle_extra(flow);
-        if self.core.budget.is_over() {
+        self.core.holdings.settle_extra(&self.core.now, flow);
+        if self.core.holdings.budget.is_over() {
             self.relieve();
         }
     }
@@ -84,12 +84,15 @@ impl<H: Handler> Engine<H> {
         if pending.from_client == from_client || segment.ack != pending.isn.wrapping_add(1) {
             return None;
         }
-        self.core.slot = slot;
+        self.core.now.slot = slot;
         let pending = self.core.take_pending(flow)?;
         let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::Reused);
         self.end(slot, reason);
-        let entry =
-            HalfOpen { hash: keyed.hash as u32, seen_clock_ns: self.core.clock_ns, ..pending.half_open(!keyed.from_a) };
+        let entry = HalfOpen {
+            hash: keyed.hash as u32,
+            seen_clock_ns: self.core.now.clock_ns,
+            ..pending.half_open(!keyed.from_a)
+        };
         let half_open = self.table.add_half_open(entry);
         if H::PACKETS {
             let slot = self.promote_pending(half_open, &pending);
@@ -113,13 +116,13 @@ impl<H: Handler> Core<H> {
     /// The SYN that waits in a flow, whose packets the memory is no longer charged for.
     pub(crate) fn take_pending(&mut self, flow: &mut Flow) -> Option<Box<PendingSyn>> {
         let pending = flow.extra.as_mut()?.pending_syn.take()?;
-        self.recharge(flow, pending.direction(), pending.charge(), 0);
+        self.holdings.recharge(&self.now, flow, pending.direction(), pending.charge(), 0);
         Some(pending)
     }
 
     fn hold_pending(&mut self, flow: &mut Flow, pending: Box<PendingSyn>) {
-        self.recharge(flow, pending.direction(), 0, pending.charge());
-        self.list_holder(flow);
+        self.holdings.recharge(&self.now, flow, pending.direction(), 0, pending.charge());
+        self.holdings.list_holder(&self.now, flow);
         flow.extra().pending_syn = Some(pending);
     }
 
@@ -127,9 +130,9 @@ impl<H: Handler> Core<H> {
     pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &PendingSyn) {
         let direction = pending.direction();
         if flow.state == TcpState::Closed {
-            let number = std::mem::replace(&mut self.number, pending.number);
+            let number = std::mem::replace(&mut self.now.number, pending.number);
             self.odd(flow, AnomalyKind::BlindSyn);
-            self.number = number;
+            self.now.number = number;
         }
         flow.halves[direction as usize].add_packets(pending.packets.into());
         flow.halves[direction as usize].payload_wire_bytes += pending.payload_bytes;

@@ -21,7 +21,7 @@ impl<H: Handler> Core<H> {
         half.payload_wire_bytes += u64::from(packet.decoded.payload_bytes);
         half.tcp_flags |= tcp_flags;
         flow.last_ns[at] = timestamp_ns;
-        flow.seen_clock_ns = self.clock_ns;
+        flow.seen_clock_ns = self.now.clock_ns;
         if is_first {
             half.set_path(packet.path);
             flow.first_ns[at] = timestamp_ns;

@@ -18,10 +18,10 @@ impl<H: Handler> Core<H> {
         let priority = u64::from(flow.priority).min(priorities - 1);
         // The upper end of a priority's region, in thousandths of the memory, times the number of priorities.
         let watermark = |i: u64| base * priorities + (1000 - base) * i;
-        if !self.budget.is_above(watermark(priority), 1000 * priorities) {
+        if !self.holdings.budget.is_above(watermark(priority), 1000 * priorities) {
             return false;
         }
-        if self.budget.is_above(watermark(priority + 1), 1000 * priorities) {
+        if self.holdings.budget.is_above(watermark(priority + 1), 1000 * priorities) {
             return true;
         }
         let me = &flow.halves[direction as usize];

@@ -30,7 +30,7 @@ impl<H: Handler> Engine<H> {
     /// Tells the shunt how much of the memory is in use: of the engine's buffers, or of what is before it, `permille`
     /// (thousandths); the larger counts.
     pub fn publish_level(&mut self, permille: u32) {
-        let level = permille.max(self.core.budget.level_permille());
+        let level = permille.max(self.core.holdings.budget.level_permille());
         if let Some(shunt) = &mut self.core.shunt
             && level != self.core.level_permille
         {
@@ -143,7 +143,7 @@ impl<H: Handler> Core<H> {
         let Some(key) = known(flow, self.config.key_ids) else { return };
         let heard_ns = flow.seen_clock_ns;
         self.was_heard_meanwhile(flow);
-        if flow.seen_clock_ns != heard_ns || self.clock_ns < heard_ns.saturating_add(SILENT_NS) {
+        if flow.seen_clock_ns != heard_ns || self.now.clock_ns < heard_ns.saturating_add(SILENT_NS) {
             return;
         }
         let Some(shunt) = &mut self.shunt else { return };

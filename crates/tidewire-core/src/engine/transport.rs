@@ -18,7 +18,7 @@ impl<H: Handler> Engine<H> {
             && let Some((flow, data)) = self.table.get_near(one.slot, &one.key)
             && flow.key.has_ids_of(&one.key)
         {
-            self.core.slot = one.slot;
+            self.core.now.slot = one.slot;
             if let Some(fate) = self.core.plain(flow, data, Packet::of(frame, bytes, &one.decoded, path), one.from_a) {
                 return fate;
             }
@@ -26,8 +26,8 @@ impl<H: Handler> Engine<H> {
         let packet = Packet::of(frame, bytes, &one.decoded, path);
         let keyed = Keyed { packet: &packet, key: &one.key, from_a: one.from_a, hash: one.hash };
         let fate = self.transport(&keyed, one.slot);
-        if self.core.slot != one.slot {
-            self.near.found(one.place, one.hash, self.core.slot);
+        if self.core.now.slot != one.slot {
+            self.near.found(one.place, one.hash, self.core.now.slot);
         }
         fate
     }
@@ -43,7 +43,7 @@ impl<H: Handler> Engine<H> {
                 Err(fate) => return fate,
             },
         };
-        self.core.slot = slot;
+        self.core.now.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         if self.has_short_way
             && slot != guess
@@ -78,7 +78,7 @@ impl<H: Handler> Engine<H> {
         {
             return fate;
         }
-        self.core.slot = slot;
+        self.core.now.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         if flow.is_reported() {
             return Fate::AfterClose;
@@ -88,9 +88,9 @@ impl<H: Handler> Engine<H> {
         if self.core.shunt.is_some() {
             self.core.offer(flow);
         }
-        self.core.settle_extra(self.table.flows.get_mut(slot));
+        self.core.holdings.settle_extra(&self.core.now, self.table.flows.get_mut(slot));
         self.list_closed(slot);
-        if self.core.budget.is_over() {
+        if self.core.holdings.budget.is_over() {
             self.relieve();
         }
         fate
@@ -112,11 +112,11 @@ impl<H: Handler> Engine<H> {
                     Kind::Tcp => Segment::of(packet.bytes, packet.decoded),
                     _ => None,
                 };
-                self.core.slot = slot;
+                self.core.now.slot = slot;
                 let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
                 self.core.note_ids(flow, key);
                 let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
-                self.core.settle_extra(flow);
+                self.core.holdings.settle_extra(&self.core.now, flow);
                 self.list_closed(slot);
                 fate
             }
@@ -127,7 +127,7 @@ impl<H: Handler> Engine<H> {
     #[inline(never)]
     fn flow_for(&mut self, keyed: &Keyed<'_>) -> Result<u32, Fate> {
         let Keyed { packet, key, from_a, hash } = *keyed;
-        self.core.slot = NO_SLOT;
+        self.core.now.slot = NO_SLOT;
         let segment = match packet.decoded.kind {
             Kind::Tcp => Some(Segment::of(packet.bytes, packet.decoded).ok_or(Fate::Malformed)?),
             _ => None,
@@ -142,7 +142,7 @@ impl<H: Handler> Engine<H> {
         if let Found::HalfOpen(slot) = found {
             let entry = *self.table.half_open.get(slot);
             let expired =
-                self.core.clock_ns > entry.seen_clock_ns.saturating_add(self.core.config.half_open_timeout_ns);
+                self.core.now.clock_ns > entry.seen_clock_ns.saturating_add(self.core.config.half_open_timeout_ns);
             let Some(segment) = segment.as_ref() else {
                 // A header that was cut: what it would answer or continue is not known.
                 if expired {

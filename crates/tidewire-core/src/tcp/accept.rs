@@ -96,7 +96,7 @@ impl<H: Handler> Core<H> {
                 extra.unanswered[other] = None;
                 let is_repeated = flow.halves[at].has(half::ACKED) && segment.ack == flow.halves[at].ack;
                 if is_repeated && (is_answer || extra.anomaly_kinds & CHALLENGED != 0) {
-                    extra.challenged_ns[other] = self.clock_ns;
+                    extra.challenged_ns[other] = self.now.clock_ns;
                 }
             }
             extra.skip[at].1 = 0;
@@ -298,10 +298,10 @@ impl<H: Handler> Core<H> {
             return false;
         }
         if extra.unheard[at] == 0 {
-            extra.unheard_since_ns[at] = self.clock_ns;
+            extra.unheard_since_ns[at] = self.now.clock_ns;
         }
         extra.unheard[at] = extra.unheard[at].saturating_add(1);
-        let is_long = answers && self.clock_ns.saturating_sub(extra.unheard_since_ns[at]) >= UNHEARD_NS;
+        let is_long = answers && self.now.clock_ns.saturating_sub(extra.unheard_since_ns[at]) >= UNHEARD_NS;
         // What cannot wait any longer has to be decided now.
         let is_much = extra.queue[at].charged_bytes() >= self.config.stream_buffer_bytes / 2;
         if extra.unheard[at] > UNHEARD_SEGMENTS && (is_long || is_much) {
@@ -344,7 +344,7 @@ impl<H: Handler> Core<H> {
         let end = start + u64::from(segment.length);
         // A host challenges no more than twice a second, and is silent between.
         let challenged_ns = if is_challenged { flow.extra().challenged_ns[at] } else { 0 };
-        let is_limited = challenged_ns != 0 && self.clock_ns.saturating_sub(challenged_ns) < CHALLENGE_NS;
+        let is_limited = challenged_ns != 0 && self.now.clock_ns.saturating_sub(challenged_ns) < CHALLENGE_NS;
         if end < flow.halves[at].next || is_limited {
             return;
         }

@@ -204,9 +204,9 @@ impl<H: Handler> Core<H> {
     /// Tells the budget what became of a list.
     fn recharge_doubted(&mut self, flow: &mut Flow, direction: Direction, before: u64) {
         let after = flow.extra.as_ref().map_or(0, |extra| charge_of(&extra.doubted[direction as usize]));
-        self.recharge(flow, direction, before, after);
+        self.holdings.recharge(&self.now, flow, direction, before, after);
         if after > before {
-            self.list_holder(flow);
+            self.holdings.list_holder(&self.now, flow);
         }
     }
 

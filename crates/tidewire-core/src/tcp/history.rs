@@ -20,8 +20,8 @@ impl<H: Handler> Core<H> {
             start: start as u32,
             bytes: bytes.len() as u32,
             before: half.past,
-            packet: self.number as u32,
-            input_at: self.input_bytes,
+            packet: self.now.number as u32,
+            input_at: self.now.input_bytes,
         };
         half.past = self.past.note(run);
     }
@@ -42,7 +42,7 @@ impl<H: Handler> Core<H> {
         let mut number = flow.halves[direction as usize].past;
         let mut earliest = end.min(next);
         for _ in 0..STEPS_MAX {
-            let Some(run) = self.past.get(number, self.number) else { return };
+            let Some(run) = self.past.get(number, self.now.number) else { return };
             number = run.before;
             // The run lies before `next` by less than 2^32.
             let run_start = next - i64::from((next as u32).wrapping_sub(run.start));
@@ -52,14 +52,14 @@ impl<H: Handler> Core<H> {
             }
             earliest = earliest.min(run_start);
             let (from, until) = (start.max(run_start), end.min(run_end));
-            if !self.past.is_readable(&run, self.input_bytes) || from >= until {
+            if !self.past.is_readable(&run, self.now.input_bytes) || from >= until {
                 continue;
             }
             let new = payload.bytes.get((from - start) as usize..).unwrap_or_default();
             let new = &new[..new.len().min((until - from) as usize)];
             self.compare_run(flow, direction, from, new, run.origin + (from - run_start) as u64);
         }
-        if self.past.get(number, self.number).is_some() {
+        if self.past.get(number, self.now.number).is_some() {
             self.ledger.uncompared_bytes += (earliest - start.max(0)).max(0) as u64;
         }
     }

@@ -3,7 +3,6 @@
 use super::lost::Range;
 use crate::{
     AnomalyKind, Conflict, Direction, Gap, GapCause, Handler, Mode, TcpState,
-    budget::{Groups, Holder},
     engine::core::Core,
     flow::{Flow, bits, half},
 };
@@ -38,85 +37,17 @@ impl<H: Handler> Core<H> {
         QueueCharge { bytes: queue.charged_bytes(), holes: u64::from(queue.holes()) }
     }
 
-    /// The budget's counters for the addresses that a direction's packets come from and go to.
-    fn groups(&self, flow: &mut Flow, from_a: bool) -> Groups {
-        let (key, group_key) = (flow.key, self.budget.group_key());
-        // By endpoint: who the client is may turn out later.
-        *flow.extra().groups[usize::from(!from_a)].get_or_insert_with(|| {
-            let source = key.address_hash(from_a, group_key);
-            Groups::of(source, key.network_hash(from_a, group_key), key.address_hash(!from_a, group_key))
-        })
-    }
-
-    /// Notes that what a direction has charged changed from `before` to `after`.
-    pub(crate) fn recharge(&mut self, flow: &mut Flow, direction: Direction, before: u64, after: u64) {
-        let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
-        self.recharge_endpoint(flow, from_a, before, after);
-    }
-
-    /// The same for what an endpoint has charged.
-    fn recharge_endpoint(&mut self, flow: &mut Flow, from_a: bool, before: u64, after: u64) {
-        if before == after {
-            return;
-        }
-        let groups = self.groups(flow, from_a);
-        self.budget.change(groups, before, after);
-        let number = self.number;
-        let holder = self.budget.holder(self.slot);
-        if holder.bytes == 0 {
-            holder.since = number as u32;
-        }
-        holder.bytes = (u64::from(holder.bytes) + after).saturating_sub(before).min(u64::from(u32::MAX)) as u32;
-        holder.groups = groups;
-        Self::look_at_holder(holder, flow, number);
-    }
-
-    /// Brings up to date what speaks for a flow that holds memory.
-    pub(crate) fn look_at_holder(holder: &mut Holder, flow: &Flow, number: u64) {
-        let delivered = (flow.delivered[0] + flow.delivered[1]).min(u64::from(u32::MAX)) as u32;
-        if delivered > holder.delivered {
-            holder.since = number as u32;
-        }
-        holder.delivered = delivered;
-        holder.is_proven = flow.has(bits::CONFIRMED) && flow.halves.iter().all(|half| half.has(half::SYN));
-        holder.is_over = flow.is_over();
-    }
-
-    /// Tells the budget what the flow's rarely needed part and its lists take now.
-    #[inline]
-    pub(crate) fn settle_extra(&mut self, flow: &mut Flow) {
-        if let Some(extra) = &mut flow.extra
-            && extra.bytes != extra.charged
-        {
-            let (before, now) = (extra.charged, extra.bytes);
-            extra.charged = now;
-            let owner_is_a = *extra.owner_is_a.get_or_insert(flow.flags & bits::CLIENT_IS_A != 0);
-            self.recharge_endpoint(flow, owner_is_a, before, now);
-            self.list_holder(flow);
-        }
-    }
-
-    /// Forgets the rarely needed part of a flow whose end was reported, and gives its memory back.
-    pub(crate) fn release(&mut self, flow: &mut Flow) {
-        if let Some((charged, owner_is_a)) = flow.extra.as_ref().map(|extra| (extra.charged, extra.owner_is_a)) {
-            self.recharge_endpoint(flow, owner_is_a.unwrap_or_default(), charged, 0);
-            // The next flow in this place begins anew.
-            *self.budget.holder(self.slot) = Holder::default();
-            flow.extra = None;
-        }
-    }
-
     /// Whether a flow has delivered more than a direction's queue holds: it is bounded with all others, not with its source.
     fn is_deserving(&self, flow: &Flow, charged: u64) -> bool {
-        flow.delivered[0] + flow.delivered[1] > charged + u64::from(self.budget.forced(self.slot))
+        flow.delivered[0] + flow.delivered[1] > charged + u64::from(self.holdings.budget.forced(self.now.slot))
     }
 
     /// Tells the budget what became of a queue, and lists the flow among those that hold bytes.
     pub(crate) fn settle_queue(&mut self, flow: &mut Flow, direction: Direction, before: QueueCharge) {
         let at = direction as usize;
         let now = self.queue_charge(flow, direction);
-        self.budget.holes = (self.budget.holes + now.holes).saturating_sub(before.holes);
-        self.recharge(flow, direction, before.bytes, now.bytes);
+        self.holdings.budget.holes = (self.holdings.budget.holes + now.holes).saturating_sub(before.holes);
+        self.holdings.recharge(&self.now, flow, direction, before.bytes, now.bytes);
         let is_held = flow.halves[at].has(half::HELD);
         let is_empty = flow.extra.as_ref().is_none_or(|extra| extra.has_nothing(at, is_held));
         if is_empty {
@@ -126,15 +57,7 @@ impl<H: Handler> Core<H> {
                 extra.unanswered[at] = None;
             }
         } else {
-            self.list_holder(flow);
-        }
-    }
-
-    /// Lists the flow among those that hold memory.
-    pub(crate) fn list_holder(&mut self, flow: &mut Flow) {
-        if !flow.has(bits::HOLDER) {
-            flow.flags |= bits::HOLDER;
-            self.holders.push(self.slot);
+            self.holdings.list_holder(&self.now, flow);
         }
     }
 
@@ -168,11 +91,11 @@ impl<H: Handler> Core<H> {
     fn hole_is_too_much(&mut self, flow: &mut Flow, direction: Direction) -> bool {
         let at = direction as usize;
         let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
-        let groups = self.groups(flow, from_a);
+        let groups = self.holdings.groups(flow, from_a);
         let extra = flow.extra();
         let queue = &extra.queue[at];
         let (charged, holes) = (queue.charged_bytes(), queue.holes());
-        let is_greedy = self.budget.source_is_over(groups) && !self.is_deserving(flow, charged);
+        let is_greedy = self.holdings.budget.source_is_over(groups) && !self.is_deserving(flow, charged);
         if charged > self.config.stream_buffer_bytes || is_greedy {
             self.odd_once(flow, AnomalyKind::BufferLimit);
             return true;
@@ -185,7 +108,7 @@ impl<H: Handler> Core<H> {
             return true;
         }
         if holes > self.holes_max(flow.extra().waiting_bytes[at])
-            || self.budget.holes > u64::from(self.config.holes_max)
+            || self.holdings.budget.holes > u64::from(self.config.holes_max)
         {
             self.odd_once(flow, AnomalyKind::HoleLimit);
             return true;
@@ -207,7 +130,7 @@ impl<H: Handler> Core<H> {
             return true;
         }
         let extra = flow.extra();
-        let waited = self.clock_ns.saturating_sub(extra.hole_since_ns[at]);
+        let waited = self.now.clock_ns.saturating_sub(extra.hole_since_ns[at]);
         if self.config.hole_timeout_ns != 0 && waited >= self.config.hole_timeout_ns {
             return true;
         }
@@ -306,7 +229,7 @@ impl<H: Handler> Core<H> {
         let extra = flow.extra();
         extra.lost[at] = lost;
         extra.lost[at].forget_before(first);
-        (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.clock_ns);
+        (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.now.clock_ns);
     }
 
     /// Empties a direction's queue, giving up its holes: memory is needed, or the stream ends.

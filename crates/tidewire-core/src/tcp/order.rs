@@ -285,7 +285,7 @@ impl<H: Handler> Core<H> {
             }
         }
         if extra.hole_segments[at] == 0 {
-            extra.hole_since_ns[at] = self.clock_ns;
+            extra.hole_since_ns[at] = self.now.clock_ns;
         }
         extra.hole_segments[at] = extra.hole_segments[at].saturating_add(1);
         if !extra.has_nothing(at, held) {
@@ -358,7 +358,7 @@ impl<H: Handler> Core<H> {
             }
             self.bound_doubtful(flow, direction);
             if let Some(unforced) = unforced {
-                self.budget.force(self.slot, flow.delivered[0] + flow.delivered[1] - unforced);
+                self.holdings.budget.force(self.now.slot, flow.delivered[0] + flow.delivered[1] - unforced);
             }
             self.settle_queue(flow, direction, before);
         }
@@ -437,7 +437,7 @@ impl<H: Handler> Core<H> {
         if moved {
             // A new hole has a new time to wait.
             let extra = flow.extra();
-            (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.clock_ns);
+            (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.now.clock_ns);
         }
         if flow.extra.as_ref().is_some_and(|extra| !extra.doubted[at].is_empty()) {
             self.settle_doubted(flow, direction, &believed);

@@ -95,7 +95,7 @@ impl<H: Handler> Core<H> {
         let timestamp_ns = frame.timestamp_ns;
         flow.count_frames(at, u64::from(frame.wire_bytes), u64::from(decoded.ip_bytes));
         flow.last_ns[at] = timestamp_ns;
-        flow.seen_clock_ns = self.clock_ns;
+        flow.seen_clock_ns = self.now.clock_ns;
         let me = &mut flow.halves[at];
         // Not the first: it has acknowledged before.
         me.add_packets(1);

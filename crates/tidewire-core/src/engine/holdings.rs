@@ -1,0 +1,97 @@
+//! What flows hold of the memory: charged to the budget, and who is asked when it runs short.
+
+use crate::{
+    Direction,
+    budget::{Budget, Groups, Holder},
+    flow::{Flow, bits, half},
+    packet::Now,
+};
+
+/// The budget of an engine, and the flows that have taken of it.
+pub(crate) struct Holdings {
+    pub budget: Budget,
+    /// Slots of flows that hold memory beyond their entry of the table. Some may have ended since.
+    pub holders: Vec<u32>,
+}
+
+impl Holdings {
+    pub(crate) fn new(budget: Budget) -> Self {
+        Self { budget, holders: Vec::new() }
+    }
+
+    /// The budget's counters for the addresses that a direction's packets come from and go to.
+    pub(crate) fn groups(&self, flow: &mut Flow, from_a: bool) -> Groups {
+        let (key, group_key) = (flow.key, self.budget.group_key());
+        // By endpoint: who the client is may turn out later.
+        *flow.extra().groups[usize::from(!from_a)].get_or_insert_with(|| {
+            let source = key.address_hash(from_a, group_key);
+            Groups::of(source, key.network_hash(from_a, group_key), key.address_hash(!from_a, group_key))
+        })
+    }
+
+    /// Notes that what a direction has charged changed from `before` to `after`.
+    pub(crate) fn recharge(&mut self, now: &Now, flow: &mut Flow, direction: Direction, before: u64, after: u64) {
+        let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
+        self.recharge_endpoint(now, flow, from_a, before, after);
+    }
+
+    /// The same for what an endpoint has charged.
+    fn recharge_endpoint(&mut self, now: &Now, flow: &mut Flow, from_a: bool, before: u64, after: u64) {
+        if before == after {
+            return;
+        }
+        let groups = self.groups(flow, from_a);
+        self.budget.change(groups, before, after);
+        let number = now.number;
+        let holder = self.budget.holder(now.slot);
+        if holder.bytes == 0 {
+            holder.since = number as u32;
+        }
+        holder.bytes = (u64::from(holder.bytes) + after).saturating_sub(before).min(u64::from(u32::MAX)) as u32;
+        holder.groups = groups;
+        Self::look_at_holder(holder, flow, number);
+    }
+
+    /// Brings up to date what speaks for a flow that holds memory.
+    pub(crate) fn look_at_holder(holder: &mut Holder, flow: &Flow, number: u64) {
+        let delivered = (flow.delivered[0] + flow.delivered[1]).min(u64::from(u32::MAX)) as u32;
+        if delivered > holder.delivered {
+            holder.since = number as u32;
+        }
+        holder.delivered = delivered;
+        holder.is_proven = flow.has(bits::CONFIRMED) && flow.halves.iter().all(|half| half.has(half::SYN));
+        holder.is_over = flow.is_over();
+    }
+
+    /// Tells the budget what the flow's rarely needed part and its lists take now.
+    #[inline]
+    pub(crate) fn settle_extra(&mut self, now: &Now, flow: &mut Flow) {
+        if let Some(extra) = &mut flow.extra
+            && extra.bytes != extra.charged
+        {
+            let (before, after) = (extra.charged, extra.bytes);
+            extra.charged = after;
+            let owner_is_a = *extra.owner_is_a.get_or_insert(flow.flags & bits::CLIENT_IS_A != 0);
+            self.recharge_endpoint(now, flow, owner_is_a, before, after);
+            self.list_holder(now, flow);
+        }
+    }
+
+    /// Lists the flow among those that hold memory.
+    pub(crate) fn list_holder(&mut self, now: &Now, flow: &mut Flow) {
+        if !flow.has(bits::HOLDER) {
+            flow.flags |= bits::HOLDER;
+            self.holders.push(now.slot);
+        }
+    }
+
+    /// Forgets the rarely needed part of a flow whose end was reported, and gives its memory back.
+    pub(crate) fn release(&mut self, now: &Now, flow: &mut Flow) {
+        if let Some((charged, owner_is_a)) = flow.extra.as_ref().map(|extra| (extra.charged, extra.owner_is_a)) {
+            self.recharge_endpoint(now, flow, owner_is_a.unwrap_or_default(), charged, 0);
+            // The next flow in this place begins anew.
+            *self.budget.holder(now.slot) = Holder::default();
+            flow.extra = None;
+        }
+    }
+}
