@@ -20,6 +20,7 @@ impl Holdings {
     }
 
     /// The budget's counters for the addresses that a direction's packets come from and go to.
+    #[inline]
     pub(crate) fn groups(&self, flow: &mut Flow, from_a: bool) -> Groups {
         let (key, group_key) = (flow.key, self.budget.group_key());
         // By endpoint: who the client is may turn out later.
@@ -30,12 +31,14 @@ impl Holdings {
     }
 
     /// Notes that what a direction has charged changed from `before` to `after`.
+    #[inline]
     pub(crate) fn recharge(&mut self, now: &Now, flow: &mut Flow, direction: Direction, before: u64, after: u64) {
         let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
         self.recharge_endpoint(now, flow, from_a, before, after);
     }
 
     /// The same for what an endpoint has charged.
+    #[inline]
     fn recharge_endpoint(&mut self, now: &Now, flow: &mut Flow, from_a: bool, before: u64, after: u64) {
         if before == after {
             return;
@@ -53,6 +56,7 @@ impl Holdings {
     }
 
     /// Brings up to date what speaks for a flow that holds memory.
+    #[inline]
     pub(crate) fn look_at_holder(holder: &mut Holder, flow: &Flow, number: u64) {
         let delivered = (flow.delivered[0] + flow.delivered[1]).min(u64::from(u32::MAX)) as u32;
         if delivered > holder.delivered {
@@ -78,6 +82,7 @@ impl Holdings {
     }
 
     /// Lists the flow among those that hold memory.
+    #[inline]
     pub(crate) fn list_holder(&mut self, now: &Now, flow: &mut Flow) {
         if !flow.has(bits::HOLDER) {
             flow.flags |= bits::HOLDER;
@@ -86,6 +91,7 @@ impl Holdings {
     }
 
     /// Forgets the rarely needed part of a flow whose end was reported, and gives its memory back.
+    #[inline]
     pub(crate) fn release(&mut self, now: &Now, flow: &mut Flow) {
         if let Some((charged, owner_is_a)) = flow.extra.as_ref().map(|extra| (extra.charged, extra.owner_is_a)) {
             self.recharge_endpoint(now, flow, owner_is_a.unwrap_or_default(), charged, 0);

@@ -31,6 +31,7 @@ enum Entry {
 
 impl Flow {
     /// Why a connection that is over ended.
+    #[inline]
     pub(crate) fn reason_over(&self) -> Option<EndReason> {
         match self.state {
             TcpState::Closed => Some(EndReason::Fin),

@@ -13,6 +13,21 @@ use crate::{
 /// took over another's work, or two ways that both lead to the receiver.
 const OTHERS_MAX: u8 = 16;
 
+impl Flow {
+    /// What is known after a packet that came by another way.
+    #[inline]
+    fn other_path(&mut self, at: usize, path: Path, known: Path) -> Path {
+        let (other, count) = &mut self.extra().other_path[at];
+        *count = if *other == path.digest() { count.saturating_add(1) } else { 1 };
+        *other = path.digest();
+        if *count < OTHERS_MAX {
+            return known;
+        }
+        *count = 0;
+        path
+    }
+}
+
 impl<H: Handler> Core<H> {
     /// How a packet of a frame came.
     #[inline(always)]
@@ -48,22 +63,10 @@ impl<H: Handler> Core<H> {
             self.odd_once(flow, AnomalyKind::LinkMismatch);
         }
         let known = if known == Path::NONE { path } else { known.and(path) };
-        let known = if is_other { Self::other_path(flow, at, path, known) } else { known };
+        let known = if is_other { flow.other_path(at, path, known) } else { known };
         flow.halves[at].set_path(known);
         // Nobody acknowledges what a receiver got that is not seen at all.
         let is_alone = flow.halves[at ^ 1].packets() == 0;
         is_doubtful || is_other && !is_alone
-    }
-
-    /// What is known after a packet that came by another way.
-    fn other_path(flow: &mut Flow, at: usize, path: Path, known: Path) -> Path {
-        let (other, count) = &mut flow.extra().other_path[at];
-        *count = if *other == path.digest() { count.saturating_add(1) } else { 1 };
-        *other = path.digest();
-        if *count < OTHERS_MAX {
-            return known;
-        }
-        *count = 0;
-        path
     }
 }

@@ -8,6 +8,55 @@ use crate::{
     tcp::{Segment, flag},
 };
 
+impl Flow {
+    /// Whether the other side of a connection that is over takes a SYN, as far as can be told before it answers: after a
+    /// reset, or where it is not heard; and where it has the acknowledgment of its FIN, and the SYN's number lies beyond
+    /// our FIN, or its timestamp is newer (RFC 9293 section 3.10.7.4, RFC 6191, Linux: `tcp_timewait_state_process`).
+    #[inline]
+    fn answers_syn(&self, direction: Direction, segment: &Segment) -> bool {
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        if self.state != TcpState::Closed || peer.packets() == 0 || self.is_reported() {
+            return true;
+        }
+        // A FIN takes a number, too.
+        let end = |half: &Half| half.next_seq().wrapping_add(1);
+        let is_acknowledged = |of: &Half, by: &Half| by.has(half::ACKED) && by.ack.wrapping_sub(end(of)) as i32 >= 0;
+        let age = match segment.timestamp {
+            Some(value) if me.has(half::TIMESTAMP) && me.ts_recent != 0 => me.ts_recent.wrapping_sub(value) as i32,
+            _ => 0,
+        };
+        let is_beyond = segment.seq.wrapping_sub(end(me)) as i32 > 0;
+        is_acknowledged(me, peer) && is_acknowledged(peer, me) && age <= 0 && (is_beyond || age < 0)
+    }
+
+    /// The SYN that was refused comes again with its number, as Windows sends it three times: the same attempt, unless
+    /// the other side had said anything before it refused, or its sender more than the SYN.
+    #[inline]
+    fn tries_again(&mut self, direction: Direction, segment: &Segment) -> bool {
+        let me = &self.halves[direction as usize];
+        let has_begun = me.next > self.bias(direction) || me.has(half::FIN_SEEN);
+        let peer = &mut self.halves[direction.opposite() as usize];
+        if self.state != TcpState::Reset
+            || has_begun
+            || peer.payload_wire_bytes > 0
+            || peer.has(half::SYN | half::FIN_SEEN | half::QUEUED)
+        {
+            return false;
+        }
+        // What was known of it was the refusal's.
+        peer.flags &= !(half::KNOWN | half::ACKED | half::HELD | half::TIMESTAMP);
+        let me = &mut self.halves[direction as usize];
+        me.flags &= !(half::ACKED | half::TIMESTAMP);
+        me.set_scale(segment.scale.unwrap_or(0));
+        if let Some(value) = segment.timestamp {
+            me.ts_recent = value;
+            me.flags |= half::TIMESTAMP;
+        }
+        self.state = TcpState::SynSent;
+        true
+    }
+}
+
 impl<H: Handler> Engine<H> {
     /// A SYN, or a packet that follows a pending one, on a flow that exists: whether a new connection begins.
     #[cold]
@@ -27,7 +76,7 @@ impl<H: Handler> Engine<H> {
             return None;
         }
         let is_same = me.has(half::SYN) && me.base_seq == segment.seq.wrapping_add(1);
-        if is_same && !flow.is_reported() && Self::tries_again(self.table.flows.get_mut(slot), direction, segment) {
+        if is_same && !flow.is_reported() && self.table.flows.get_mut(slot).tries_again(direction, segment) {
             return None;
         }
         let flow = self.table.flows.get(slot);
@@ -41,7 +90,7 @@ impl<H: Handler> Engine<H> {
         let deviates = !flow.is_over() && packet.path.deviates(me.path());
         let has_doubtful_checksum = self.core.doubts_syn(packet, me.checked(checks::GOOD_SYN));
         let is_doubtful = has_doubtful_checksum || deviates;
-        let ended = unanswered || flow.is_over() && Self::answers_syn(flow, direction, segment);
+        let ended = unanswered || flow.is_over() && flow.answers_syn(direction, segment);
         // After both ends it may be the old one's, come late; after a refusal it is another attempt.
         let is_late = flow.state == TcpState::Closed && me.flags & (half::KNOWN | half::SYN) == half::KNOWN;
         let begins = is_new || flow.is_over() && !is_late;
@@ -61,50 +110,5 @@ impl<H: Handler> Engine<H> {
         }
         self.pend(keyed, slot, direction, segment);
         Some(Fate::Tracked)
-    }
-
-    /// Whether the other side of a connection that is over takes a SYN, as far as can be told before it answers: after a
-    /// reset, or where it is not heard; and where it has the acknowledgment of its FIN, and the SYN's number lies beyond
-    /// our FIN, or its timestamp is newer (RFC 9293 section 3.10.7.4, RFC 6191, Linux: `tcp_timewait_state_process`).
-    fn answers_syn(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        if flow.state != TcpState::Closed || peer.packets() == 0 || flow.is_reported() {
-            return true;
-        }
-        // A FIN takes a number, too.
-        let end = |half: &Half| half.next_seq().wrapping_add(1);
-        let is_acknowledged = |of: &Half, by: &Half| by.has(half::ACKED) && by.ack.wrapping_sub(end(of)) as i32 >= 0;
-        let age = match segment.timestamp {
-            Some(value) if me.has(half::TIMESTAMP) && me.ts_recent != 0 => me.ts_recent.wrapping_sub(value) as i32,
-            _ => 0,
-        };
-        let is_beyond = segment.seq.wrapping_sub(end(me)) as i32 > 0;
-        is_acknowledged(me, peer) && is_acknowledged(peer, me) && age <= 0 && (is_beyond || age < 0)
-    }
-
-    /// The SYN that was refused comes again with its number, as Windows sends it three times: the same attempt, unless
-    /// the other side had said anything before it refused, or its sender more than the SYN.
-    fn tries_again(flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
-        let me = &flow.halves[direction as usize];
-        let has_begun = me.next > flow.bias(direction) || me.has(half::FIN_SEEN);
-        let peer = &mut flow.halves[direction.opposite() as usize];
-        if flow.state != TcpState::Reset
-            || has_begun
-            || peer.payload_wire_bytes > 0
-            || peer.has(half::SYN | half::FIN_SEEN | half::QUEUED)
-        {
-            return false;
-        }
-        // What was known of it was the refusal's.
-        peer.flags &= !(half::KNOWN | half::ACKED | half::HELD | half::TIMESTAMP);
-        let me = &mut flow.halves[direction as usize];
-        me.flags &= !(half::ACKED | half::TIMESTAMP);
-        me.set_scale(segment.scale.unwrap_or(0));
-        if let Some(value) = segment.timestamp {
-            me.ts_recent = value;
-            me.flags |= half::TIMESTAMP;
-        }
-        flow.state = TcpState::SynSent;
-        true
     }
 }

@@ -26,6 +26,24 @@ fn known(flow: &Flow, ids: KeyIds) -> Option<FlowKey> {
     (key.tunnel.kind == TunnelKind::None && PROTOCOLS.contains(&key.proto)).then_some(key)
 }
 
+impl Flow {
+    /// The next byte expected, after what was counted. Sequence numbers wrap: the payload's bytes tell about where.
+    #[inline]
+    fn move_next(&mut self, direction: Direction, counted: &Counted) {
+        // A FIN takes a number, but is no byte: what comes after it goes no further.
+        let last = self.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
+        let half = &mut self.halves[direction as usize];
+        let about = half.next + counted.payload_bytes;
+        if self.key.proto() != 6 {
+            half.next = about;
+            return;
+        }
+        let Some(end) = counted.end.filter(|_| half.has(half::KNOWN)) else { return };
+        let distance = i64::from(end.wrapping_sub(half.seq_of(about)) as i32);
+        half.next = half.next.max(about.saturating_add_signed(distance).min(last));
+    }
+}
+
 impl<H: Handler> Engine<H> {
     /// Tells the shunt how much of the memory is in use: of the engine's buffers, or of what is before it, `permille`
     /// (thousandths); the larger counts.
@@ -125,7 +143,7 @@ impl<H: Handler> Core<H> {
                 self.count_shunted(flow, direction, &counted);
                 // Where nothing waits, there is nothing to tell the handler.
                 if !flow.halves[direction as usize].has(half::HELD | half::QUEUED) {
-                    self.move_next(flow, direction, &counted);
+                    flow.move_next(direction, &counted);
                 }
             }
         }
@@ -156,7 +174,7 @@ impl<H: Handler> Core<H> {
             }
             if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
                 self.count_shunted(flow, direction, &counted);
-                self.move_next(flow, direction, &counted);
+                flow.move_next(direction, &counted);
             }
         }
     }
@@ -203,24 +221,9 @@ impl<H: Handler> Core<H> {
         self.empty(flow, data, direction, crate::GapCause::NotCaptured);
         flow.halves[direction as usize].flags &= !half::HELD;
         let before = flow.halves[direction as usize].next;
-        self.move_next(flow, direction, counted);
+        flow.move_next(direction, counted);
         // The rest was repeated, or lies beyond the end.
         let moved = flow.halves[direction as usize].next - before;
         flow.extra().shunted_repeats[direction as usize] += counted.payload_bytes.saturating_sub(moved);
-    }
-
-    /// The next byte expected, after what was counted. Sequence numbers wrap: the payload's bytes tell about where.
-    fn move_next(&mut self, flow: &mut Flow, direction: Direction, counted: &Counted) {
-        // A FIN takes a number, but is no byte: what comes after it goes no further.
-        let last = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
-        let half = &mut flow.halves[direction as usize];
-        let about = half.next + counted.payload_bytes;
-        if flow.key.proto() != 6 {
-            half.next = about;
-            return;
-        }
-        let Some(end) = counted.end.filter(|_| half.has(half::KNOWN)) else { return };
-        let distance = i64::from(end.wrapping_sub(half.seq_of(about)) as i32);
-        half.next = half.next.max(about.saturating_add_signed(distance).min(last));
     }
 }

@@ -50,6 +50,173 @@ const PAWS_WINDOW: i32 = 1;
 /// The largest distance that is still taken for a place in the window where the window is not known (RFC 7323: 2^30).
 const WINDOW_MAX: i64 = 1 << 30;
 
+impl Flow {
+    /// An empty segment has the number of the next byte that its sender will send: what lies before was sent, and lost by
+    /// the capture. An acknowledgment of that is not one of what was never sent.
+    #[inline]
+    fn note_claim(&mut self, direction: Direction, segment: &Segment) {
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        if segment.length != 0 || me.flags & (half::KNOWN | half::HELD) != half::KNOWN || !peer.has(half::ACKED) {
+            return;
+        }
+        let offset = me.offset_of(segment.seq);
+        // (Behind a FIN, which takes a number, nothing was lost.)
+        let sent = me.next as i64 + i64::from(me.has(half::FIN));
+        if offset > sent && offset <= me.offset_of(peer.edge) {
+            let claimed = &mut self.extra().claimed[direction as usize];
+            *claimed = offset.max(*claimed as i64) as u64;
+        }
+    }
+
+    /// How far an acknowledgment may lie behind the last one (RFC 5961 section 5.2, Linux: `tcp_ack`): the largest window
+    /// that its sender ever had, and no more than it has acknowledged at all.
+    ///
+    /// The last window is known, which is at most the largest: what a host with the larger one takes may be doubted here.
+    #[inline]
+    fn old_ack_distance(&self, direction: Direction, acked: i64) -> i64 {
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        let window = i64::from(me.edge.wrapping_sub(me.ack) as i32).clamp(0, WINDOW_MAX);
+        if !peer.has(half::SYN) {
+            return window.max(65_535);
+        }
+        let all = acked - self.bias(direction.opposite()) as i64;
+        window.min(all.max(0))
+    }
+
+    /// Internal offset after everything that was seen of a direction, its FIN included.
+    #[inline]
+    fn seen(&self, direction: Direction) -> i64 {
+        let at = direction as usize;
+        let me = &self.halves[at];
+        // A FIN takes a number, too, which the side's next empty segment counts in.
+        let mut seen = me.next as i64 + i64::from(me.has(half::FIN));
+        if let Some(extra) = &self.extra {
+            if me.has(half::QUEUED) {
+                seen = seen.max(extra.queue[at].end() as i64);
+            }
+            seen = seen.max(extra.claimed[at] as i64);
+            seen = seen.max(extra.lost[at].end().unwrap_or(0) as i64);
+            for fin in [extra.fin_at[at], extra.fin_doubtful[at]].into_iter().filter(|fin| *fin != u64::MAX) {
+                seen = seen.max(fin as i64 + 1);
+            }
+        }
+        seen
+    }
+
+    /// Whether a host drops a segment for its timestamp (RFC 7323 section 5.3, Linux: `tcp_paws_check`): the last one lies
+    /// behind it. A last one of 0 makes nothing old.
+    #[inline]
+    fn is_stale(&self, direction: Direction, segment: &Segment) -> bool {
+        let me = &self.halves[direction as usize];
+        let Some(value) = segment.timestamp else { return false };
+        me.has(half::TIMESTAMP)
+            && me.ts_recent != 0
+            && (me.ts_recent.wrapping_sub(value) as i32) > PAWS_WINDOW
+            && !self.has_no_timestamps()
+    }
+
+    /// Whether a host does not look at a segment, nor at its acknowledgment, for its place or its age (Linux:
+    /// `tcp_sequence`, `tcp_paws_check`).
+    #[inline]
+    fn is_outside(&self, direction: Direction, segment: &Segment) -> bool {
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        let start = me.offset_of(segment.seq);
+        let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
+        let is_beside = peer.has(half::ACKED) && (end < me.offset_of(peer.ack) || start > me.offset_of(peer.edge));
+        is_beside || self.is_stale(direction, segment)
+    }
+
+    /// Remembers the timestamps of the SYN-ACKs, where one comes again or the side's next segment has another: which of them
+    /// the handshake's last segment may echo. `again`: the value of another SYN-ACK.
+    #[inline]
+    pub(super) fn note_answer_stamps(&mut self, direction: Direction, again: Option<u32>) {
+        const STAMPED: u16 = half::SYN | half::TIMESTAMP;
+        let me = &self.halves[direction as usize];
+        if self.state != TcpState::SynReceived || me.flags & STAMPED != STAMPED || !me.has(half::ACKED) {
+            return;
+        }
+        let value = me.ts_recent;
+        let (first, last) = self.extra().answer_stamps.unwrap_or((value, value));
+        self.extra().answer_stamps = Some((first, again.unwrap_or(last)));
+    }
+
+    /// Whether the SYNs did not agree on timestamps (RFC 7323 section 3.2): then hosts do not look at them.
+    #[inline]
+    fn has_no_timestamps(&self) -> bool {
+        self.halves.iter().any(|half| half.flags & (half::SYN | half::TIMESTAMP) == half::SYN)
+    }
+
+    /// Remembers the timestamp of a segment that a host would take, with payload or without (RFC 7323 section 4.3). A
+    /// value that is 2^31 ahead counts as not older, as in Linux (`tcp_replace_ts_recent`).
+    ///
+    /// Linux takes the values only of segments that begin at or before the last number that it acknowledged. Where that
+    /// lags behind what is expected we may remember a newer one, and doubt a segment that the host takes.
+    #[inline]
+    fn note_timestamp(&mut self, direction: Direction, segment: &Segment) {
+        let Some(value) = segment.timestamp else { return };
+        let me = &mut self.halves[direction as usize];
+        if !me.has(half::TIMESTAMP) {
+            if !me.has(half::SYN) {
+                me.ts_recent = value;
+                me.flags |= half::TIMESTAMP;
+            }
+        } else if (me.ts_recent.wrapping_sub(value) as i32) <= 0 && me.offset_of(segment.seq) <= me.next as i64 {
+            if me.ts_recent != value {
+                self.note_answer_stamps(direction, None);
+            }
+            self.halves[direction as usize].ts_recent = value;
+        }
+    }
+
+    /// Midway, a side that never set ACK may be of a kind that does not: a host would have dropped all it said, but
+    /// the connection was not seen from its beginning, and its word is all there is.
+    #[inline]
+    pub(crate) fn never_acknowledges(&self, direction: Direction) -> bool {
+        self.state == TcpState::Midstream && !self.halves[direction as usize].has(half::ACKED)
+    }
+
+    /// Why a host would not take this payload, if it would not.
+    #[inline]
+    pub(super) fn doubt(&self, direction: Direction, segment: &Segment, ack: Ack) -> Option<AnomalyKind> {
+        let me = &self.halves[direction as usize];
+        let peer = &self.halves[direction.opposite() as usize];
+        if self.state == TcpState::Reset {
+            return Some(AnomalyKind::AfterReset);
+        }
+        match ack {
+            Ack::TooNew | Ack::TooOld => return Some(AnomalyKind::InvalidAck),
+            Ack::Refused => return Some(AnomalyKind::UnexpectedSignature),
+            Ack::Absent | Ack::Possible | Ack::Unseen => {}
+        }
+        // The key is not known: the receiver, which has it, says by its acknowledgment whether a signature was right.
+        let is_signed = segment.signed && me.has(half::SIGNED);
+        if self.is_stale(direction, segment) && me.offset_of(segment.seq) + i64::from(segment.length) > me.next as i64 {
+            return Some(AnomalyKind::OldTimestamp);
+        }
+        if peer.has(half::SHUNTED) {
+            // What it acknowledges and how far its window goes is not seen any more.
+            return None;
+        }
+        if me.has(half::HELD) || !peer.has(half::ACKED) {
+            let distance = (me.offset_of(segment.seq) - me.next as i64).abs();
+            if distance > WINDOW_MAX {
+                return Some(AnomalyKind::OutOfWindow);
+            }
+            return (ack == Ack::Unseen && !me.has(half::HELD)).then_some(AnomalyKind::AckedUnseen);
+        }
+        let end = me.offset_of(segment.seq) + i64::from(segment.length);
+        let edge = me.offset_of(peer.edge);
+        if end > edge {
+            let is_probe = segment.length <= 1 && peer.has(half::ZERO_WINDOW);
+            return Some(if is_probe { AnomalyKind::ZeroWindowProbe } else { AnomalyKind::OutOfWindow });
+        }
+        match is_signed {
+            true => Some(AnomalyKind::UnexpectedSignature),
+            false => (ack == Ack::Unseen).then_some(AnomalyKind::AckedUnseen),
+        }
+    }
+}
+
 impl<H: Handler> Core<H> {
     /// Takes in the acknowledgment and the window of a segment.
     pub(crate) fn acknowledge(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
@@ -66,8 +233,8 @@ impl<H: Handler> Core<H> {
         self.hear(flow, direction, segment);
         // Whether the host's FIN was acknowledged is for the host to say (`Engine::answers_syn`).
         let has_ended = flow.halves[direction.opposite() as usize].has(half::FIN);
-        let is_lost_on_host = has_ended && Self::is_outside(flow, direction, segment);
-        Self::note_timestamp(flow, direction, segment);
+        let is_lost_on_host = has_ended && flow.is_outside(direction, segment);
+        flow.note_timestamp(direction, segment);
         let me = &mut flow.halves[direction as usize];
         let shift = if me.scale() == SCALE_UNKNOWN { 14 } else { me.scale() };
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << shift);
@@ -101,8 +268,8 @@ impl<H: Handler> Core<H> {
             }
             extra.skip[at].1 = 0;
         }
-        Self::deny_doubted(flow, direction.opposite(), segment.ack);
-        self.note_claim(flow, direction, segment);
+        flow.deny_doubted(direction.opposite(), segment.ack);
+        flow.note_claim(direction, segment);
         // Whose number is still the next expected sent nothing that was lost: an acknowledgment of more was made up.
         let me = &flow.halves[at];
         if segment.length == 0
@@ -117,22 +284,6 @@ impl<H: Handler> Core<H> {
             if peer.has(half::ACKED) && after(peer.ack, segment.seq) {
                 peer.ack = segment.seq;
             }
-        }
-    }
-
-    /// An empty segment has the number of the next byte that its sender will send: what lies before was sent, and lost by
-    /// the capture. An acknowledgment of that is not one of what was never sent.
-    fn note_claim(&self, flow: &mut Flow, direction: Direction, segment: &Segment) {
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        if segment.length != 0 || me.flags & (half::KNOWN | half::HELD) != half::KNOWN || !peer.has(half::ACKED) {
-            return;
-        }
-        let offset = me.offset_of(segment.seq);
-        // (Behind a FIN, which takes a number, nothing was lost.)
-        let sent = me.next as i64 + i64::from(me.has(half::FIN));
-        if offset > sent && offset <= me.offset_of(peer.edge) {
-            let claimed = &mut flow.extra().claimed[direction as usize];
-            *claimed = offset.max(*claimed as i64) as u64;
         }
     }
 
@@ -163,7 +314,7 @@ impl<H: Handler> Core<H> {
         }
         let offset = peer.offset_of(segment.ack);
         if !me.has(half::ACKED) {
-            let seen = self.seen(flow, direction.opposite());
+            let seen = flow.seen(direction.opposite());
             // The handshake's last segment acknowledges the SYN, and with it at most what came with that. Whose own SYN
             // was not captured is beyond its handshake: more may be lost than that.
             let sent = seen + if me.has(half::SYN) { 1 } else { i64::from(u16::MAX) };
@@ -175,15 +326,15 @@ impl<H: Handler> Core<H> {
             };
         }
         // What was acknowledged beyond what was seen may have been made up, and makes nothing old.
-        let acked = peer.offset_of(me.ack).min(self.seen(flow, direction.opposite()));
-        if offset < acked - self.old_ack_distance(flow, direction, acked) {
+        let acked = peer.offset_of(me.ack).min(flow.seen(direction.opposite()));
+        if offset < acked - flow.old_ack_distance(direction, acked) {
             return Ack::TooOld;
         }
         // Beyond what was seen: lost before us, unless it is beyond what this side's window ever allowed.
         if offset <= peer.next as i64 || peer.packets() == 0 {
             return Ack::Possible;
         }
-        let seen = self.seen(flow, direction.opposite());
+        let seen = flow.seen(direction.opposite());
         if offset <= seen {
             return Ack::Possible;
         }
@@ -195,39 +346,6 @@ impl<H: Handler> Core<H> {
             self.odd_once(flow, AnomalyKind::AckedUnseen);
         }
         Ack::Unseen
-    }
-
-    /// How far an acknowledgment may lie behind the last one (RFC 5961 section 5.2, Linux: `tcp_ack`): the largest window
-    /// that its sender ever had, and no more than it has acknowledged at all.
-    ///
-    /// The last window is known, which is at most the largest: what a host with the larger one takes may be doubted here.
-    fn old_ack_distance(&self, flow: &Flow, direction: Direction, acked: i64) -> i64 {
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        let window = i64::from(me.edge.wrapping_sub(me.ack) as i32).clamp(0, WINDOW_MAX);
-        if !peer.has(half::SYN) {
-            return window.max(65_535);
-        }
-        let all = acked - flow.bias(direction.opposite()) as i64;
-        window.min(all.max(0))
-    }
-
-    /// Internal offset after everything that was seen of a direction, its FIN included.
-    fn seen(&self, flow: &Flow, direction: Direction) -> i64 {
-        let at = direction as usize;
-        let me = &flow.halves[at];
-        // A FIN takes a number, too, which the side's next empty segment counts in.
-        let mut seen = me.next as i64 + i64::from(me.has(half::FIN));
-        if let Some(extra) = &flow.extra {
-            if me.has(half::QUEUED) {
-                seen = seen.max(extra.queue[at].end() as i64);
-            }
-            seen = seen.max(extra.claimed[at] as i64);
-            seen = seen.max(extra.lost[at].end().unwrap_or(0) as i64);
-            for fin in [extra.fin_at[at], extra.fin_doubtful[at]].into_iter().filter(|fin| *fin != u64::MAX) {
-                seen = seen.max(fin as i64 + 1);
-            }
-        }
-        seen
     }
 
     /// Takes in payload (or a FIN) that is not simply the next.
@@ -242,14 +360,14 @@ impl<H: Handler> Core<H> {
     ) -> Fate {
         if ack == Ack::Absent && flow.state != TcpState::SynSent {
             self.odd(flow, AnomalyKind::NoAck);
-            if !Self::never_acknowledges(flow, direction) {
+            if !flow.never_acknowledges(direction) {
                 return Fate::Ignored;
             }
         }
-        if payload.is_unconfirmed && self.is_astray(flow, direction, segment) {
+        if payload.is_unconfirmed && flow.is_astray(direction, segment) {
             return Fate::BadChecksum;
         }
-        let mut doubt = self.doubt(flow, direction, segment, ack);
+        let mut doubt = flow.doubt(direction, segment, ack);
         let may_be_believed = match doubt {
             Some(AnomalyKind::OutOfWindow | AnomalyKind::AckedUnseen) => true,
             Some(AnomalyKind::UnexpectedSignature) => payload.is_refused || ack != Ack::Refused,
@@ -257,7 +375,7 @@ impl<H: Handler> Core<H> {
         };
         let is_silent = payload.is_unconfirmed || payload.is_refused;
         if may_be_believed
-            && (!payload.is_unconfirmed || self.decides_itself(flow, direction))
+            && (!payload.is_unconfirmed || flow.decides_itself(direction))
             && self.receiver_is_unheard(flow, direction, segment, !is_silent)
         {
             doubt = None;
@@ -324,7 +442,7 @@ impl<H: Handler> Core<H> {
         let is_ahead = flow.halves[at].offset_of(segment.seq) > flow.halves[at].next as i64;
         if payload.is_unconfirmed {
             // A host that is there is silent about what it drops for its checksum, and goes on with what it took.
-            if !self.decides_itself(flow, direction) {
+            if !flow.decides_itself(direction) {
                 return Some(AnomalyKind::BadChecksum);
             }
             let is_unheard = self.receiver_is_unheard(flow, direction, segment, false);
@@ -358,33 +476,12 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// Whether a host drops a segment for its timestamp (RFC 7323 section 5.3, Linux: `tcp_paws_check`): the last one lies
-    /// behind it. A last one of 0 makes nothing old.
-    fn is_stale(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
-        let me = &flow.halves[direction as usize];
-        let Some(value) = segment.timestamp else { return false };
-        me.has(half::TIMESTAMP)
-            && me.ts_recent != 0
-            && (me.ts_recent.wrapping_sub(value) as i32) > PAWS_WINDOW
-            && !Self::has_no_timestamps(flow)
-    }
-
-    /// Whether a host does not look at a segment, nor at its acknowledgment, for its place or its age (Linux:
-    /// `tcp_sequence`, `tcp_paws_check`).
-    fn is_outside(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        let start = me.offset_of(segment.seq);
-        let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
-        let is_beside = peer.has(half::ACKED) && (end < me.offset_of(peer.ack) || start > me.offset_of(peer.edge));
-        is_beside || Self::is_stale(flow, direction, segment)
-    }
-
     /// Whether the segment that is to end the handshake has an older timestamp than the SYN, or echoes one that no SYN-ACK
     /// had (which Linux looks at since 6.15): a host drops it (Linux: `tcp_check_req`), and waits on.
     pub(super) fn ends_no_handshake(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
         const STAMPED: u16 = half::SYN | half::TIMESTAMP;
         let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        if flow.state != TcpState::SynReceived || me.flags & STAMPED != STAMPED || Self::has_no_timestamps(flow) {
+        if flow.state != TcpState::SynReceived || me.flags & STAMPED != STAMPED || flow.has_no_timestamps() {
             return false;
         }
         let is_old =
@@ -401,92 +498,5 @@ impl<H: Handler> Core<H> {
             self.odd(flow, AnomalyKind::OldTimestamp);
         }
         is_old || echoes_nothing
-    }
-
-    /// Remembers the timestamps of the SYN-ACKs, where one comes again or the side's next segment has another: which of them
-    /// the handshake's last segment may echo. `again`: the value of another SYN-ACK.
-    pub(super) fn note_answer_stamps(flow: &mut Flow, direction: Direction, again: Option<u32>) {
-        const STAMPED: u16 = half::SYN | half::TIMESTAMP;
-        let me = &flow.halves[direction as usize];
-        if flow.state != TcpState::SynReceived || me.flags & STAMPED != STAMPED || !me.has(half::ACKED) {
-            return;
-        }
-        let value = me.ts_recent;
-        let (first, last) = flow.extra().answer_stamps.unwrap_or((value, value));
-        flow.extra().answer_stamps = Some((first, again.unwrap_or(last)));
-    }
-
-    /// Whether the SYNs did not agree on timestamps (RFC 7323 section 3.2): then hosts do not look at them.
-    fn has_no_timestamps(flow: &Flow) -> bool {
-        flow.halves.iter().any(|half| half.flags & (half::SYN | half::TIMESTAMP) == half::SYN)
-    }
-
-    /// Remembers the timestamp of a segment that a host would take, with payload or without (RFC 7323 section 4.3). A
-    /// value that is 2^31 ahead counts as not older, as in Linux (`tcp_replace_ts_recent`).
-    ///
-    /// Linux takes the values only of segments that begin at or before the last number that it acknowledged. Where that
-    /// lags behind what is expected we may remember a newer one, and doubt a segment that the host takes.
-    fn note_timestamp(flow: &mut Flow, direction: Direction, segment: &Segment) {
-        let Some(value) = segment.timestamp else { return };
-        let me = &mut flow.halves[direction as usize];
-        if !me.has(half::TIMESTAMP) {
-            if !me.has(half::SYN) {
-                me.ts_recent = value;
-                me.flags |= half::TIMESTAMP;
-            }
-        } else if (me.ts_recent.wrapping_sub(value) as i32) <= 0 && me.offset_of(segment.seq) <= me.next as i64 {
-            if me.ts_recent != value {
-                Self::note_answer_stamps(flow, direction, None);
-            }
-            flow.halves[direction as usize].ts_recent = value;
-        }
-    }
-
-    /// Midway, a side that never set ACK may be of a kind that does not: a host would have dropped all it said, but
-    /// the connection was not seen from its beginning, and its word is all there is.
-    pub(crate) fn never_acknowledges(flow: &Flow, direction: Direction) -> bool {
-        flow.state == TcpState::Midstream && !flow.halves[direction as usize].has(half::ACKED)
-    }
-
-    /// Why a host would not take this payload, if it would not.
-    pub(super) fn doubt(&self, flow: &Flow, direction: Direction, segment: &Segment, ack: Ack) -> Option<AnomalyKind> {
-        let me = &flow.halves[direction as usize];
-        let peer = &flow.halves[direction.opposite() as usize];
-        if flow.state == TcpState::Reset {
-            return Some(AnomalyKind::AfterReset);
-        }
-        match ack {
-            Ack::TooNew | Ack::TooOld => return Some(AnomalyKind::InvalidAck),
-            Ack::Refused => return Some(AnomalyKind::UnexpectedSignature),
-            Ack::Absent | Ack::Possible | Ack::Unseen => {}
-        }
-        // The key is not known: the receiver, which has it, says by its acknowledgment whether a signature was right.
-        let is_signed = segment.signed && me.has(half::SIGNED);
-        if Self::is_stale(flow, direction, segment)
-            && me.offset_of(segment.seq) + i64::from(segment.length) > me.next as i64
-        {
-            return Some(AnomalyKind::OldTimestamp);
-        }
-        if peer.has(half::SHUNTED) {
-            // What it acknowledges and how far its window goes is not seen any more.
-            return None;
-        }
-        if me.has(half::HELD) || !peer.has(half::ACKED) {
-            let distance = (me.offset_of(segment.seq) - me.next as i64).abs();
-            if distance > WINDOW_MAX {
-                return Some(AnomalyKind::OutOfWindow);
-            }
-            return (ack == Ack::Unseen && !me.has(half::HELD)).then_some(AnomalyKind::AckedUnseen);
-        }
-        let end = me.offset_of(segment.seq) + i64::from(segment.length);
-        let edge = me.offset_of(peer.edge);
-        if end > edge {
-            let is_probe = segment.length <= 1 && peer.has(half::ZERO_WINDOW);
-            return Some(if is_probe { AnomalyKind::ZeroWindowProbe } else { AnomalyKind::OutOfWindow });
-        }
-        match is_signed {
-            true => Some(AnomalyKind::UnexpectedSignature),
-            false => (ack == Ack::Unseen).then_some(AnomalyKind::AckedUnseen),
-        }
     }
 }

@@ -87,6 +87,183 @@ pub(crate) fn has_right_checksum(packet: &Packet<'_>) -> bool {
     examine(packet) == Checksum::Good
 }
 
+impl Flow {
+    #[inline]
+    fn judge_segment(&self, direction: Direction, packet: &Packet<'_>, segment: &Segment, found: Checksum) -> Verdict {
+        let me = &self.halves[direction as usize];
+        // Once the receiver confirmed a wrong one, right ones tell nothing of the others.
+        let is_telling = self.extra.as_ref().is_none_or(|extra| extra.confirmed[direction as usize] == 0)
+            && !me.checked(checks::STALE);
+        if segment.has(flag::SYN) {
+            // A second beginning, of a sender whose SYN was right.
+            let begins = me.base_seq.wrapping_add(self.bias(direction) as u32).wrapping_sub(1);
+            let is_other = me.has(half::SYN) && segment.seq != begins;
+            return match is_other && me.checked(checks::GOOD_SYN) {
+                true => Verdict::LeftOut,
+                false => Verdict::Unconfirmed,
+            };
+        }
+        if segment.has(flag::RST) {
+            // Nothing answers a reset. Hosts that leave checksums to their card leave those of empty segments, too.
+            let was_right = me.has(half::GOOD_CHECKSUM) || me.checked(checks::GOOD_BARE);
+            return if was_right && is_telling { Verdict::LeftOut } else { Verdict::Taken };
+        }
+        if segment.length > 0 || segment.has(flag::FIN) {
+            let trusted = self.is_trusted(direction, packet);
+            return if trusted { Verdict::Taken } else { Verdict::Unconfirmed };
+        }
+        // An acknowledgment that was damaged on its way. Those that offloading leaves undone look otherwise, and senders
+        // that have some of them computed in software exist.
+        let is_damaged = found == Checksum::Bad && me.checked(checks::GOOD_BARE) && is_telling;
+        if is_damaged { Verdict::LeftOut } else { Verdict::Taken }
+    }
+
+    /// No datagram is acknowledged. A sender that never had a right checksum, nor none, leaves them to its card, and what is larger
+    /// than a frame was merged, or not yet split; else the receiver dropped it.
+    #[inline]
+    fn judge_datagram(&self, direction: Direction, packet: &Packet<'_>) -> Verdict {
+        let is_merged = !packet.is_rebuilt && packet.decoded.ip_bytes > IP_BYTES_MAX;
+        let is_offloaded = !self.halves[direction as usize].has(half::GOOD_CHECKSUM);
+        if is_merged || is_offloaded { Verdict::Taken } else { Verdict::LeftOut }
+    }
+
+    /// Whether wrong checksums of a direction are known to be the capture's doing: the receiver acknowledged several
+    /// segments with wrong ones, and no payload ever had a right one, or the segment is larger than a frame.
+    ///
+    /// A sender on the wire cannot bring this about: a receiver does not acknowledge what it dropped.
+    #[inline(always)]
+    fn is_trusted(&self, direction: Direction, packet: &Packet<'_>) -> bool {
+        let me = &self.halves[direction as usize];
+        me.checked(checks::STALE) && (!me.has(half::GOOD_CHECKSUM) || is_merged(self, direction, packet))
+    }
+
+    /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged: those that are larger than a
+    /// frame, and all with a wrong checksum where the direction never had a right one. Not those that the receiver denied.
+    #[inline]
+    pub(crate) fn believed_last(&self, direction: Direction) -> u64 {
+        let at = direction as usize;
+        let Some(extra) = &self.extra else { return 0 };
+        if extra.confirmed[at] == 0 && is_denied(self, direction) {
+            return 0;
+        }
+        if self.halves[at].has(half::GOOD_CHECKSUM) {
+            return extra.merged_end[at];
+        }
+        extra.doubted[at].last().map_or(0, |one| one.end).max(extra.merged_end[at])
+    }
+
+    /// The receiver acknowledges `ack`, and unconfirmed bytes beyond that were sent before: it has dropped them. Not where
+    /// it took others, with this acknowledgment or before, nor with the first number that is known of it.
+    #[inline]
+    pub(crate) fn deny_doubted(&mut self, direction: Direction, ack: u32) {
+        let at = direction as usize;
+        let me = &self.halves[at];
+        let reached = me.offset_of(ack).max(0) as u64;
+        if reached > me.next || !self.halves[direction.opposite() as usize].has(half::ACKED) {
+            return;
+        }
+        let (fin, has_right) = (me.has(half::DOUBTFUL_FIN), me.has(half::GOOD_CHECKSUM));
+        let Some(extra) = self.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
+        if extra.confirmed[at] > 0 && !has_right {
+            return;
+        }
+        let fin = if fin { extra.fin_doubtful[at].saturating_add(1) } else { 0 };
+        let end = extra.queue[at].end().max(fin);
+        if end > reached {
+            extra.denied[at] = extra.denied[at].max(end);
+            extra.unanswered[at] = None;
+        }
+    }
+
+    /// Whether unconfirmed payload of a direction whose beginning is not known lies where its receiver's window never was:
+    /// it would make up gigabytes that nobody sent.
+    #[inline]
+    pub(crate) fn is_astray(&self, direction: Direction, segment: &Segment) -> bool {
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        if !me.has(half::HELD) || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
+            return false;
+        }
+        let (acked, edge) = (me.offset_of(peer.ack), me.offset_of(peer.edge));
+        let start = me.offset_of(segment.seq);
+        let queued = self.extra.as_ref().map_or(0, |extra| extra.queue[direction as usize].end() as i64);
+        let jump = JUMP_BYTES_MAX as i64;
+        start > edge.max(queued).max(acked + jump) || start + i64::from(segment.length) < acked - REPEAT_BYTES_MAX
+    }
+
+    /// Up to where doubtful bytes are believed for the silence of their receiver: not those with a wrong checksum, about
+    /// which it is silent in any case, where it was heard before.
+    #[inline]
+    pub(crate) fn silence_limit(&self, direction: Direction) -> u64 {
+        if self.decides_itself(direction) {
+            return u64::MAX;
+        }
+        let Some(extra) = &self.extra else { return u64::MAX };
+        let reached = self.acknowledged(direction).max(self.halves[direction as usize].next);
+        let unconfirmed = extra.doubted[direction as usize].iter().filter(|one| one.end > reached);
+        unconfirmed.map(|one| one.start).min().unwrap_or(u64::MAX)
+    }
+
+    /// Unconfirmed bytes that are believed up to `limit` when nothing more will be acknowledged have to go on from others,
+    /// or to lie in the receiver's window.
+    #[inline]
+    pub(crate) fn bound_belief(&self, direction: Direction, limit: u64) -> u64 {
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        if me.has(half::HELD) {
+            return limit;
+        }
+        let edge = if peer.has(half::ACKED) { me.offset_of(peer.edge).max(0) as u64 } else { 0 };
+        let mut reached = me.next;
+        for (start, end) in self.doubted_ranges(direction) {
+            if end > edge && start > reached.saturating_add(JUMP_BYTES_MAX) {
+                return limit.min(start);
+            }
+            reached = reached.max(end);
+        }
+        limit
+    }
+
+    /// Whether a receiver that is not seen at all leaves the decision to us: it is made as for a hole.
+    #[inline]
+    pub(crate) fn decides_itself(&self, direction: Direction) -> bool {
+        let peer = &self.halves[direction.opposite() as usize];
+        peer.packets() == 0 || peer.has(half::SHUNTED)
+    }
+
+    /// Unconfirmed bytes alone make no hole: after so many segments of a direction whose receiver is not seen they are
+    /// believed.
+    #[inline]
+    pub(crate) fn believe_unseen(&mut self, direction: Direction, segments_min: u32) {
+        let at = direction as usize;
+        if !self.decides_itself(direction) {
+            return;
+        }
+        let Some(extra) = self.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
+        if extra.hole_segments[at] >= segments_min {
+            extra.believed[at] = extra.believed[at].max(extra.queue[at].end());
+            if !self.halves[at].has(half::GOOD_CHECKSUM) {
+                self.halves[direction as usize].note_check(checks::STALE);
+            }
+        }
+    }
+
+    /// The ranges with wrong checksums of a direction, in order and without overlaps.
+    #[inline]
+    pub(crate) fn doubted_ranges(&self, direction: Direction) -> Believed {
+        let Some(extra) = &self.extra else { return Vec::new() };
+        let mut ranges: Believed = extra.doubted[direction as usize].iter().map(|one| (one.start, one.end)).collect();
+        ranges.retain(|range| range.0 < range.1);
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, last| {
+            let joins = next.0 <= last.1;
+            if joins {
+                last.1 = last.1.max(next.1);
+            }
+            joins
+        });
+        ranges
+    }
+}
+
 impl<H: Handler> Core<H> {
     /// Whether a plain segment's checksum needs no decision: what the fast path asks.
     #[inline(always)]
@@ -95,7 +272,7 @@ impl<H: Handler> Core<H> {
         if is_wrong(found) {
             return self.config.checksum == ChecksumMode::Auto
                 && packet.decoded.payload_bytes > 0
-                && Self::is_trusted(flow, direction, packet);
+                && flow.is_trusted(direction, packet);
         }
         learn(flow, direction, packet, found, 0);
         true
@@ -116,67 +293,14 @@ impl<H: Handler> Core<H> {
         }
         let verdict = match segment {
             _ if self.config.checksum == ChecksumMode::Verify => Verdict::LeftOut,
-            Some(segment) => Self::judge_segment(flow, direction, packet, segment, found),
-            None => Self::judge_datagram(flow, direction, packet),
+            Some(segment) => flow.judge_segment(direction, packet, segment, found),
+            None => flow.judge_datagram(direction, packet),
         };
         match verdict {
             Verdict::LeftOut => self.odd(flow, AnomalyKind::BadChecksum),
             Verdict::Taken | Verdict::Unconfirmed => self.odd_once(flow, AnomalyKind::BadChecksum),
         }
         verdict
-    }
-
-    fn judge_segment(
-        flow: &Flow,
-        direction: Direction,
-        packet: &Packet<'_>,
-        segment: &Segment,
-        found: Checksum,
-    ) -> Verdict {
-        let me = &flow.halves[direction as usize];
-        // Once the receiver confirmed a wrong one, right ones tell nothing of the others.
-        let is_telling = flow.extra.as_ref().is_none_or(|extra| extra.confirmed[direction as usize] == 0)
-            && !me.checked(checks::STALE);
-        if segment.has(flag::SYN) {
-            // A second beginning, of a sender whose SYN was right.
-            let begins = me.base_seq.wrapping_add(flow.bias(direction) as u32).wrapping_sub(1);
-            let is_other = me.has(half::SYN) && segment.seq != begins;
-            return match is_other && me.checked(checks::GOOD_SYN) {
-                true => Verdict::LeftOut,
-                false => Verdict::Unconfirmed,
-            };
-        }
-        if segment.has(flag::RST) {
-            // Nothing answers a reset. Hosts that leave checksums to their card leave those of empty segments, too.
-            let was_right = me.has(half::GOOD_CHECKSUM) || me.checked(checks::GOOD_BARE);
-            return if was_right && is_telling { Verdict::LeftOut } else { Verdict::Taken };
-        }
-        if segment.length > 0 || segment.has(flag::FIN) {
-            let trusted = Self::is_trusted(flow, direction, packet);
-            return if trusted { Verdict::Taken } else { Verdict::Unconfirmed };
-        }
-        // An acknowledgment that was damaged on its way. Those that offloading leaves undone look otherwise, and senders
-        // that have some of them computed in software exist.
-        let is_damaged = found == Checksum::Bad && me.checked(checks::GOOD_BARE) && is_telling;
-        if is_damaged { Verdict::LeftOut } else { Verdict::Taken }
-    }
-
-    /// No datagram is acknowledged. A sender that never had a right checksum, nor none, leaves them to its card, and what is larger
-    /// than a frame was merged, or not yet split; else the receiver dropped it.
-    fn judge_datagram(flow: &Flow, direction: Direction, packet: &Packet<'_>) -> Verdict {
-        let is_merged = !packet.is_rebuilt && packet.decoded.ip_bytes > IP_BYTES_MAX;
-        let is_offloaded = !flow.halves[direction as usize].has(half::GOOD_CHECKSUM);
-        if is_merged || is_offloaded { Verdict::Taken } else { Verdict::LeftOut }
-    }
-
-    /// Whether wrong checksums of a direction are known to be the capture's doing: the receiver acknowledged several
-    /// segments with wrong ones, and no payload ever had a right one, or the segment is larger than a frame.
-    ///
-    /// A sender on the wire cannot bring this about: a receiver does not acknowledge what it dropped.
-    #[inline(always)]
-    fn is_trusted(flow: &Flow, direction: Direction, packet: &Packet<'_>) -> bool {
-        let me = &flow.halves[direction as usize];
-        me.checked(checks::STALE) && (!me.has(half::GOOD_CHECKSUM) || is_merged(flow, direction, packet))
     }
 
     /// Remembers payload or a FIN with a wrong checksum. Whether its packet's fate waits for the decision: `may_wait`, and
@@ -230,7 +354,7 @@ impl<H: Handler> Core<H> {
     pub(crate) fn settle_doubted(&mut self, flow: &mut Flow, direction: Direction, believed: &[(u64, u64)]) {
         let at = direction as usize;
         let next = flow.halves[at].next;
-        let acknowledged = self.acknowledged(flow, direction);
+        let acknowledged = flow.acknowledged(direction);
         let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
         let list = &mut extra.doubted[at];
         let before = charge_of(list);
@@ -276,97 +400,11 @@ impl<H: Handler> Core<H> {
         self.recharge_doubted(flow, direction, charge_of(&list));
     }
 
-    /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged: those that are larger than a
-    /// frame, and all with a wrong checksum where the direction never had a right one. Not those that the receiver denied.
-    pub(crate) fn believed_last(&self, flow: &Flow, direction: Direction) -> u64 {
-        let at = direction as usize;
-        let Some(extra) = &flow.extra else { return 0 };
-        if extra.confirmed[at] == 0 && is_denied(flow, direction) {
-            return 0;
-        }
-        if flow.halves[at].has(half::GOOD_CHECKSUM) {
-            return extra.merged_end[at];
-        }
-        extra.doubted[at].last().map_or(0, |one| one.end).max(extra.merged_end[at])
-    }
-
-    /// The receiver acknowledges `ack`, and unconfirmed bytes beyond that were sent before: it has dropped them. Not where
-    /// it took others, with this acknowledgment or before, nor with the first number that is known of it.
-    pub(crate) fn deny_doubted(flow: &mut Flow, direction: Direction, ack: u32) {
-        let at = direction as usize;
-        let me = &flow.halves[at];
-        let reached = me.offset_of(ack).max(0) as u64;
-        if reached > me.next || !flow.halves[direction.opposite() as usize].has(half::ACKED) {
-            return;
-        }
-        let (fin, has_right) = (me.has(half::DOUBTFUL_FIN), me.has(half::GOOD_CHECKSUM));
-        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
-        if extra.confirmed[at] > 0 && !has_right {
-            return;
-        }
-        let fin = if fin { extra.fin_doubtful[at].saturating_add(1) } else { 0 };
-        let end = extra.queue[at].end().max(fin);
-        if end > reached {
-            extra.denied[at] = extra.denied[at].max(end);
-            extra.unanswered[at] = None;
-        }
-    }
-
-    /// Whether unconfirmed payload of a direction whose beginning is not known lies where its receiver's window never was:
-    /// it would make up gigabytes that nobody sent.
-    pub(crate) fn is_astray(&self, flow: &Flow, direction: Direction, segment: &Segment) -> bool {
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        if !me.has(half::HELD) || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
-            return false;
-        }
-        let (acked, edge) = (me.offset_of(peer.ack), me.offset_of(peer.edge));
-        let start = me.offset_of(segment.seq);
-        let queued = flow.extra.as_ref().map_or(0, |extra| extra.queue[direction as usize].end() as i64);
-        let jump = JUMP_BYTES_MAX as i64;
-        start > edge.max(queued).max(acked + jump) || start + i64::from(segment.length) < acked - REPEAT_BYTES_MAX
-    }
-
-    /// Up to where doubtful bytes are believed for the silence of their receiver: not those with a wrong checksum, about
-    /// which it is silent in any case, where it was heard before.
-    pub(crate) fn silence_limit(&self, flow: &Flow, direction: Direction) -> u64 {
-        if self.decides_itself(flow, direction) {
-            return u64::MAX;
-        }
-        let Some(extra) = &flow.extra else { return u64::MAX };
-        let reached = self.acknowledged(flow, direction).max(flow.halves[direction as usize].next);
-        let unconfirmed = extra.doubted[direction as usize].iter().filter(|one| one.end > reached);
-        unconfirmed.map(|one| one.start).min().unwrap_or(u64::MAX)
-    }
-
-    /// Unconfirmed bytes that are believed up to `limit` when nothing more will be acknowledged have to go on from others,
-    /// or to lie in the receiver's window.
-    pub(crate) fn bound_belief(&self, flow: &Flow, direction: Direction, limit: u64) -> u64 {
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        if me.has(half::HELD) {
-            return limit;
-        }
-        let edge = if peer.has(half::ACKED) { me.offset_of(peer.edge).max(0) as u64 } else { 0 };
-        let mut reached = me.next;
-        for (start, end) in self.doubted_ranges(flow, direction) {
-            if end > edge && start > reached.saturating_add(JUMP_BYTES_MAX) {
-                return limit.min(start);
-            }
-            reached = reached.max(end);
-        }
-        limit
-    }
-
-    /// Whether a receiver that is not seen at all leaves the decision to us: it is made as for a hole.
-    pub(crate) fn decides_itself(&self, flow: &Flow, direction: Direction) -> bool {
-        let peer = &flow.halves[direction.opposite() as usize];
-        peer.packets() == 0 || peer.has(half::SHUNTED)
-    }
-
     /// A hole that is given up: unconfirmed bytes in it are believed where the receiver is not seen, or the mode does not
     /// wait for it. Whether there were any.
     pub(crate) fn believe_in_hole(&mut self, flow: &mut Flow, direction: Direction, first: u64) -> bool {
         let at = direction as usize;
-        if self.config.mode != Mode::Fast && !self.decides_itself(flow, direction) {
+        if self.config.mode != Mode::Fast && !flow.decides_itself(direction) {
             return false;
         }
         let next = flow.halves[at].next;
@@ -377,22 +415,6 @@ impl<H: Handler> Core<H> {
             extra.believed[at] = first;
         }
         is_new
-    }
-
-    /// Unconfirmed bytes alone make no hole: after so many segments of a direction whose receiver is not seen they are
-    /// believed.
-    pub(crate) fn believe_unseen(&mut self, flow: &mut Flow, direction: Direction, segments_min: u32) {
-        let at = direction as usize;
-        if !self.decides_itself(flow, direction) {
-            return;
-        }
-        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
-        if extra.hole_segments[at] >= segments_min {
-            extra.believed[at] = extra.believed[at].max(extra.queue[at].end());
-            if !flow.halves[at].has(half::GOOD_CHECKSUM) {
-                flow.halves[direction as usize].note_check(checks::STALE);
-            }
-        }
     }
 
     /// The cause of a part of `[from, until)` that is given up for `cause`: how far it goes, and what it is. `doubted`:
@@ -411,22 +433,6 @@ impl<H: Handler> Core<H> {
             Some((start, _)) => (until.min(*start), cause),
             None => (until, cause),
         }
-    }
-
-    /// The ranges with wrong checksums of a direction, in order and without overlaps.
-    pub(crate) fn doubted_ranges(&self, flow: &Flow, direction: Direction) -> Believed {
-        let Some(extra) = &flow.extra else { return Vec::new() };
-        let mut ranges: Believed = extra.doubted[direction as usize].iter().map(|one| (one.start, one.end)).collect();
-        ranges.retain(|range| range.0 < range.1);
-        ranges.sort_unstable();
-        ranges.dedup_by(|next, last| {
-            let joins = next.0 <= last.1;
-            if joins {
-                last.1 = last.1.max(next.1);
-            }
-            joins
-        });
-        ranges
     }
 }
 

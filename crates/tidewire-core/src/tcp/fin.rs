@@ -6,18 +6,47 @@ use crate::{
     flow::{Flow, half},
 };
 
-impl<H: Handler> Core<H> {
+impl Flow {
     /// Internal offset of the direction's FIN, where one was seen.
-    pub(crate) fn fin_of(&self, flow: &Flow, direction: Direction) -> Option<i64> {
-        let me = &flow.halves[direction as usize];
+    #[inline]
+    pub(crate) fn fin_of(&self, direction: Direction) -> Option<i64> {
+        let me = &self.halves[direction as usize];
         if me.has(half::FIN) {
             return Some(me.next as i64);
         }
-        let extra = flow.extra.as_ref()?;
+        let extra = self.extra.as_ref()?;
         let at = extra.fin_at[direction as usize];
         (at != u64::MAX).then_some(at as i64)
     }
 
+    #[inline]
+    fn forget_doubtful_fin(&mut self, direction: Direction) {
+        let at = direction as usize;
+        let is_queued = self.halves[at].has(half::QUEUED);
+        self.halves[at].flags &= !half::DOUBTFUL_FIN;
+        let extra = self.extra();
+        extra.fin_doubtful[at] = u64::MAX;
+        if !is_queued {
+            extra.unanswered[at] = None;
+        }
+    }
+
+    /// Whether a segment from `start` with a FIN at `fin` lies in what was received or waits, its FIN's number included:
+    /// a host takes it for a repetition.
+    #[inline]
+    pub(super) fn is_covered(&self, direction: Direction, start: i64, fin: i64) -> bool {
+        let at = direction as usize;
+        let me = &self.halves[at];
+        if me.has(half::HELD | half::FIN_SEEN) {
+            return false;
+        }
+        fin < me.next as i64
+            || me.has(half::QUEUED)
+                && self.extra.as_ref().is_some_and(|extra| extra.queue[at].holds(start.max(0) as u64, fin as u64 + 1))
+    }
+}
+
+impl<H: Handler> Core<H> {
     /// Notes a FIN whose segment began at internal offset `start`. Of several that wait, the one that is reached first
     /// counts, and there were two readings.
     pub(super) fn note_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, fin: i64) {
@@ -33,7 +62,7 @@ impl<H: Handler> Core<H> {
             return;
         }
         if flow.halves[at].has(half::FIN_SEEN) {
-            let known = self.fin_of(flow, direction).unwrap_or(flow.halves[at].next as i64);
+            let known = flow.fin_of(direction).unwrap_or(flow.halves[at].next as i64);
             if known != fin {
                 self.odd_once(flow, AnomalyKind::DataBeyondFin);
             }
@@ -71,22 +100,11 @@ impl<H: Handler> Core<H> {
         let Some(fin) = flow.extra.as_ref().map(|extra| extra.fin_doubtful[at]) else { return };
         let (me, peer) = (flow.halves[at], &flow.halves[direction.opposite() as usize]);
         if me.next > fin || me.has(half::FIN_SEEN) {
-            self.forget_doubtful_fin(flow, direction);
+            flow.forget_doubtful_fin(direction);
         } else if peer.has(half::ACKED) && me.offset_of(peer.ack) == fin as i64 + 1 {
-            self.forget_doubtful_fin(flow, direction);
+            flow.forget_doubtful_fin(direction);
             self.settle_doubted_fin(flow, direction, fin);
             self.note_fin(flow, direction, fin as i64, fin as i64);
-        }
-    }
-
-    fn forget_doubtful_fin(&mut self, flow: &mut Flow, direction: Direction) {
-        let at = direction as usize;
-        let is_queued = flow.halves[at].has(half::QUEUED);
-        flow.halves[at].flags &= !half::DOUBTFUL_FIN;
-        let extra = flow.extra();
-        extra.fin_doubtful[at] = u64::MAX;
-        if !is_queued {
-            extra.unanswered[at] = None;
         }
     }
 
@@ -120,19 +138,6 @@ impl<H: Handler> Core<H> {
         }
     }
 
-    /// Whether a segment from `start` with a FIN at `fin` lies in what was received or waits, its FIN's number included:
-    /// a host takes it for a repetition.
-    pub(super) fn is_covered(&self, flow: &Flow, direction: Direction, start: i64, fin: i64) -> bool {
-        let at = direction as usize;
-        let me = &flow.halves[at];
-        if me.has(half::HELD | half::FIN_SEEN) {
-            return false;
-        }
-        fin < me.next as i64
-            || me.has(half::QUEUED)
-                && flow.extra.as_ref().is_some_and(|extra| extra.queue[at].holds(start.max(0) as u64, fin as u64 + 1))
-    }
-
     /// A FIN that was reached ends its direction; the second one ends the connection.
     pub(super) fn reach_fin(&mut self, flow: &mut Flow, direction: Direction) {
         let at = direction as usize;
@@ -146,7 +151,7 @@ impl<H: Handler> Core<H> {
         flow.halves[at].flags |= half::FIN;
         if flow.halves[at].has(half::QUEUED) {
             // A host throws away what waits beyond it (Linux: `tcp_fin`).
-            let before = self.queue_charge(flow, direction);
+            let before = flow.queue_charge(direction);
             if flow.extra().queue[at].end() > flow.halves[at].next {
                 self.odd_once(flow, AnomalyKind::DataBeyondFin);
             }

@@ -7,6 +7,81 @@ use crate::{
     flow::{Flow, MIDSTREAM_START, bits, checks, half},
 };
 
+impl Flow {
+    /// A SYN-ACK has to acknowledge the other side's SYN (RFC 9293 section 3.10.7.3), where that was seen.
+    #[inline]
+    fn answers_nothing(&self, direction: Direction, segment: &Segment) -> bool {
+        let peer = &self.halves[direction.opposite() as usize];
+        // With data on the SYN (RFC 7413) it may acknowledge that too.
+        peer.has(half::SYN) && segment.ack != peer.base_seq && {
+            let offset = peer.offset_of(segment.ack);
+            offset < 0 || offset > peer.next.max(peer.payload_wire_bytes) as i64
+        }
+    }
+
+    /// A server that forgot the SYN it answered answers it again with another number: as long as the client has not
+    /// acknowledged the first and nothing followed it, the last one holds.
+    #[inline]
+    fn begins_anew(&mut self, direction: Direction, segment: &Segment) -> bool {
+        let me = &self.halves[direction as usize];
+        let peer = &self.halves[direction.opposite() as usize];
+        if !segment.has(flag::ACK)
+            || me.payload_wire_bytes > 0
+            || me.has(half::FIN_SEEN | half::QUEUED)
+            || peer.has(half::ACKED) && peer.ack == me.next_seq()
+            || self.answers_nothing(direction, segment)
+        {
+            return false;
+        }
+        let me = &mut self.halves[direction as usize];
+        me.base_seq = segment.seq.wrapping_add(1).wrapping_sub(me.next as u32);
+        if let Some(value) = segment.timestamp.filter(|_| me.has(half::TIMESTAMP)) {
+            me.ts_recent = value;
+        }
+        if let Some(extra) = &mut self.extra {
+            extra.answer_stamps = None;
+        }
+        true
+    }
+
+    /// Sets where a direction begins. `false`: it is under way and this cannot be its beginning.
+    #[inline]
+    fn begin_at(&mut self, direction: Direction, first_byte: u32) -> bool {
+        let at = direction as usize;
+        let me = &mut self.halves[at];
+        if !me.has(half::KNOWN) {
+            (me.base_seq, me.next) = (first_byte, 0);
+            me.flags |= half::KNOWN | half::SYN;
+            return true;
+        }
+        // Packets came before their SYN: it has to lie at or before what waits.
+        let offset = me.offset_of(first_byte);
+        if !me.has(half::HELD) && self.may_begin_at(direction, first_byte) {
+            self.extra().bias[at] = offset as u64;
+            self.halves[at].flags |= half::SYN;
+            return true;
+        }
+        let me = &mut self.halves[at];
+        if !me.has(half::HELD) || offset < 0 {
+            return false;
+        }
+        let first = self.extra.as_ref().and_then(|extra| extra.first_known(at));
+        if first.is_some_and(|first| first < offset as u64) {
+            return false;
+        }
+        me.next = offset as u64;
+        me.flags = me.flags & !half::HELD | half::SYN;
+        let extra = self.extra();
+        extra.bias[at] = offset as u64;
+        if extra.fin_at[at] < offset as u64 {
+            // A FIN from before the beginning was none of this connection's.
+            extra.fin_at[at] = u64::MAX;
+            self.halves[at].flags &= !half::FIN_SEEN;
+        }
+        true
+    }
+}
+
 impl<H: Handler> Core<H> {
     /// Takes in a segment with SYN. Whether it begins a new connection under the same key was decided before.
     pub(crate) fn synchronize(
@@ -25,21 +100,21 @@ impl<H: Handler> Core<H> {
                 && segment.has(flag::ACK)
                 && let Some(value) = segment.timestamp
             {
-                Self::note_answer_stamps(flow, direction, Some(value));
+                flow.note_answer_stamps(direction, Some(value));
             }
             if first != first_byte {
                 self.odd(flow, AnomalyKind::ChangedIsn);
-                if !self.begins_anew(flow, direction, segment) {
+                if !flow.begins_anew(direction, segment) {
                     return Fate::Ignored;
                 }
             }
             return self.payload_of_syn(flow, data, direction, segment, payload);
         }
-        if segment.has(flag::ACK) && self.answers_nothing(flow, direction, segment) {
+        if segment.has(flag::ACK) && flow.answers_nothing(direction, segment) {
             self.odd(flow, AnomalyKind::InvalidAck);
             return Fate::Ignored;
         }
-        if !self.begin_at(flow, direction, first_byte) {
+        if !flow.begin_at(direction, first_byte) {
             self.odd(flow, AnomalyKind::BlindSyn);
             return Fate::Ignored;
         }
@@ -76,76 +151,6 @@ impl<H: Handler> Core<H> {
             self.advance(flow, data, direction.opposite(), payload.timestamp_ns);
         }
         self.payload_of_syn(flow, data, direction, segment, payload)
-    }
-
-    /// A SYN-ACK has to acknowledge the other side's SYN (RFC 9293 section 3.10.7.3), where that was seen.
-    fn answers_nothing(&self, flow: &Flow, direction: Direction, segment: &Segment) -> bool {
-        let peer = &flow.halves[direction.opposite() as usize];
-        // With data on the SYN (RFC 7413) it may acknowledge that too.
-        peer.has(half::SYN) && segment.ack != peer.base_seq && {
-            let offset = peer.offset_of(segment.ack);
-            offset < 0 || offset > peer.next.max(peer.payload_wire_bytes) as i64
-        }
-    }
-
-    /// A server that forgot the SYN it answered answers it again with another number: as long as the client has not
-    /// acknowledged the first and nothing followed it, the last one holds.
-    fn begins_anew(&self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
-        let me = &flow.halves[direction as usize];
-        let peer = &flow.halves[direction.opposite() as usize];
-        if !segment.has(flag::ACK)
-            || me.payload_wire_bytes > 0
-            || me.has(half::FIN_SEEN | half::QUEUED)
-            || peer.has(half::ACKED) && peer.ack == me.next_seq()
-            || self.answers_nothing(flow, direction, segment)
-        {
-            return false;
-        }
-        let me = &mut flow.halves[direction as usize];
-        me.base_seq = segment.seq.wrapping_add(1).wrapping_sub(me.next as u32);
-        if let Some(value) = segment.timestamp.filter(|_| me.has(half::TIMESTAMP)) {
-            me.ts_recent = value;
-        }
-        if let Some(extra) = &mut flow.extra {
-            extra.answer_stamps = None;
-        }
-        true
-    }
-
-    /// Sets where a direction begins. `false`: it is under way and this cannot be its beginning.
-    fn begin_at(&mut self, flow: &mut Flow, direction: Direction, first_byte: u32) -> bool {
-        let at = direction as usize;
-        let me = &mut flow.halves[at];
-        if !me.has(half::KNOWN) {
-            (me.base_seq, me.next) = (first_byte, 0);
-            me.flags |= half::KNOWN | half::SYN;
-            return true;
-        }
-        // Packets came before their SYN: it has to lie at or before what waits.
-        let offset = me.offset_of(first_byte);
-        if !me.has(half::HELD) && flow.may_begin_at(direction, first_byte) {
-            flow.extra().bias[at] = offset as u64;
-            flow.halves[at].flags |= half::SYN;
-            return true;
-        }
-        let me = &mut flow.halves[at];
-        if !me.has(half::HELD) || offset < 0 {
-            return false;
-        }
-        let first = flow.extra.as_ref().and_then(|extra| extra.first_known(at));
-        if first.is_some_and(|first| first < offset as u64) {
-            return false;
-        }
-        me.next = offset as u64;
-        me.flags = me.flags & !half::HELD | half::SYN;
-        let extra = flow.extra();
-        extra.bias[at] = offset as u64;
-        if extra.fin_at[at] < offset as u64 {
-            // A FIN from before the beginning was none of this connection's.
-            extra.fin_at[at] = u64::MAX;
-            flow.halves[at].flags &= !half::FIN_SEEN;
-        }
-        true
     }
 
     fn syn_state(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {

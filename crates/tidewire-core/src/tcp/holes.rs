@@ -27,9 +27,10 @@ pub(crate) enum HoleEnd {
     Bound,
 }
 
-impl<H: Handler> Core<H> {
-    pub(crate) fn queue_charge(&self, flow: &Flow, direction: Direction) -> QueueCharge {
-        let Some(extra) = &flow.extra else { return QueueCharge::default() };
+impl Flow {
+    #[inline]
+    pub(crate) fn queue_charge(&self, direction: Direction) -> QueueCharge {
+        let Some(extra) = &self.extra else { return QueueCharge::default() };
         let queue = &extra.queue[direction as usize];
         if queue.is_empty() {
             return QueueCharge::default();
@@ -37,6 +38,46 @@ impl<H: Handler> Core<H> {
         QueueCharge { bytes: queue.charged_bytes(), holes: u64::from(queue.holes()) }
     }
 
+    /// Start of the queue's first bytes, where they lie beyond the next byte expected (or the beginning is not known).
+    #[inline]
+    pub(crate) fn next_queued(&self, direction: Direction) -> Option<u64> {
+        let me = &self.halves[direction as usize];
+        let extra = self.extra.as_ref()?;
+        if me.has(half::HELD) {
+            return extra.first_known(direction as usize);
+        }
+        let first = extra.queue[direction as usize].first_start()?;
+        // What waits beyond the FIN is never next.
+        let fin = self.fin_of(direction).unwrap_or(i64::MAX);
+        (first > me.next && (first as i64) < fin).then_some(first)
+    }
+
+    /// Whether a stream whose beginning was not captured has come to its end: nothing before what waits will come.
+    #[inline]
+    pub(crate) fn is_begun(&self, direction: Direction) -> bool {
+        const HELD_TO_THE_END: u16 = half::HELD | half::FIN_SEEN;
+        let me = &self.halves[direction as usize];
+        let peer = &self.halves[direction.opposite() as usize];
+        me.flags & (HELD_TO_THE_END | half::DOUBTFUL_FIN) == HELD_TO_THE_END
+            && peer.has(half::ACKED)
+            && self.fin_of(direction).is_some_and(|fin| me.offset_of(peer.ack) > fin)
+    }
+
+    /// Whether the receiver has what lies before the queue's first bytes; taken for granted where it is never heard.
+    #[inline]
+    fn is_acknowledged(&self, direction: Direction) -> bool {
+        let me = &self.halves[direction as usize];
+        let peer = &self.halves[direction.opposite() as usize];
+        if me.has(half::HELD) || peer.packets() == 0 || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
+            return true;
+        }
+        let acknowledged = me.offset_of(peer.ack).max(0) as u64;
+        let first = self.extra.as_ref().and_then(|extra| extra.queue[direction as usize].first_start());
+        first.is_some_and(|first| acknowledged >= first)
+    }
+}
+
+impl<H: Handler> Core<H> {
     /// Whether a flow has delivered more than a direction's queue holds: it is bounded with all others, not with its source.
     fn is_deserving(&self, flow: &Flow, charged: u64) -> bool {
         flow.delivered[0] + flow.delivered[1] > charged + u64::from(self.holdings.budget.forced(self.now.slot))
@@ -45,7 +86,7 @@ impl<H: Handler> Core<H> {
     /// Tells the budget what became of a queue, and lists the flow among those that hold bytes.
     pub(crate) fn settle_queue(&mut self, flow: &mut Flow, direction: Direction, before: QueueCharge) {
         let at = direction as usize;
-        let now = self.queue_charge(flow, direction);
+        let now = flow.queue_charge(direction);
         self.holdings.budget.holes = (self.holdings.budget.holes + now.holes).saturating_sub(before.holes);
         self.holdings.recharge(&self.now, flow, direction, before.bytes, now.bytes);
         let is_held = flow.halves[at].has(half::HELD);
@@ -59,19 +100,6 @@ impl<H: Handler> Core<H> {
         } else {
             self.holdings.list_holder(&self.now, flow);
         }
-    }
-
-    /// Start of the queue's first bytes, where they lie beyond the next byte expected (or the beginning is not known).
-    pub(crate) fn next_queued(&self, flow: &Flow, direction: Direction) -> Option<u64> {
-        let me = &flow.halves[direction as usize];
-        let extra = flow.extra.as_ref()?;
-        if me.has(half::HELD) {
-            return extra.first_known(direction as usize);
-        }
-        let first = extra.queue[direction as usize].first_start()?;
-        // What waits beyond the FIN is never next.
-        let fin = self.fin_of(flow, direction).unwrap_or(i64::MAX);
-        (first > me.next && (first as i64) < fin).then_some(first)
     }
 
     /// Whether the hole before the queue's first bytes has been waited for long enough, or may not be waited for.
@@ -123,10 +151,10 @@ impl<H: Handler> Core<H> {
         if self.config.mode == Mode::Fast && segments >= self.config.hole_segments_fast {
             return true;
         }
-        if !self.is_acknowledged(flow, direction) {
+        if !flow.is_acknowledged(direction) {
             return false;
         }
-        if self.is_begun(flow, direction) {
+        if flow.is_begun(direction) {
             return true;
         }
         let extra = flow.extra();
@@ -149,28 +177,6 @@ impl<H: Handler> Core<H> {
         const BYTES_EACH: u64 = 128;
         let most = u64::from(self.config.stream_holes_max);
         most.min(FREE.max(most / 4) + waiting_bytes / BYTES_EACH) as u32
-    }
-
-    /// Whether a stream whose beginning was not captured has come to its end: nothing before what waits will come.
-    pub(crate) fn is_begun(&self, flow: &Flow, direction: Direction) -> bool {
-        const HELD_TO_THE_END: u16 = half::HELD | half::FIN_SEEN;
-        let me = &flow.halves[direction as usize];
-        let peer = &flow.halves[direction.opposite() as usize];
-        me.flags & (HELD_TO_THE_END | half::DOUBTFUL_FIN) == HELD_TO_THE_END
-            && peer.has(half::ACKED)
-            && self.fin_of(flow, direction).is_some_and(|fin| me.offset_of(peer.ack) > fin)
-    }
-
-    /// Whether the receiver has what lies before the queue's first bytes; taken for granted where it is never heard.
-    fn is_acknowledged(&self, flow: &Flow, direction: Direction) -> bool {
-        let me = &flow.halves[direction as usize];
-        let peer = &flow.halves[direction.opposite() as usize];
-        if me.has(half::HELD) || peer.packets() == 0 || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
-            return true;
-        }
-        let acknowledged = me.offset_of(peer.ack).max(0) as u64;
-        let first = flow.extra.as_ref().and_then(|extra| extra.queue[direction as usize].first_start());
-        first.is_some_and(|first| acknowledged >= first)
     }
 
     /// Up to where the bytes that are next are known to be missing, and why.
@@ -212,7 +218,7 @@ impl<H: Handler> Core<H> {
             return;
         }
         let lost = std::mem::take(&mut flow.extra().lost[at]);
-        let doubted = self.doubted_ranges(flow, direction);
+        let doubted = flow.doubted_ranges(direction);
         let mut doubted = doubted.as_slice();
         let bias = flow.bias(direction);
         let mut from = flow.halves[at].next;
@@ -238,16 +244,16 @@ impl<H: Handler> Core<H> {
         if !flow.halves[at].has(half::QUEUED) {
             return;
         }
-        let before = self.queue_charge(flow, direction);
+        let before = flow.queue_charge(direction);
         let timestamp_ns = flow.last_ns[at];
         loop {
             self.drain(flow, data, direction, timestamp_ns, true);
-            let Some(first) = self.next_queued(flow, direction) else { break };
+            let Some(first) = flow.next_queued(direction) else { break };
             self.give_up(flow, data, direction, first, cause);
         }
         // What is left was never acknowledged and would not have been taken by a host, or lies beyond the FIN.
         let end = flow.extra.as_ref().map_or(0, |extra| extra.queue[at].end());
-        if self.fin_of(flow, direction).is_some_and(|fin| (end as i64) > fin) {
+        if flow.fin_of(direction).is_some_and(|fin| (end as i64) > fin) {
             self.odd_once(flow, AnomalyKind::DataBeyondFin);
         }
         if end > flow.halves[at].next && flow.halves[at].has(half::SIGNED) {
@@ -323,8 +329,8 @@ impl<H: Handler> Core<H> {
         }
         if !me.has(half::FIN_SEEN) {
             // What was left out at the end may be bytes of the stream that were still to be acknowledged.
-            end = self
-                .doubted_ranges(flow, direction)
+            end = flow
+                .doubted_ranges(direction)
                 .iter()
                 .fold(end, |end, range| if range.0 <= end { end.max(range.1) } else { end });
         }

@@ -31,6 +31,69 @@ use crate::{
     flow::{Flow, bits, half},
 };
 
+impl Flow {
+    /// Whether a server that has answered a SYN waits on for the handshake's last segment: after one of the client's that
+    /// lies outside of the window, or that does not acknowledge the answer (Linux: `tcp_check_req`); and as long as it says
+    /// nothing itself but that it refused one.
+    #[inline]
+    fn waits_on(&self, direction: Direction, segment: &Segment) -> bool {
+        const ANSWERED: u16 = half::SYN | half::ACKED;
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        let is_empty = segment.length == 0 && !segment.has(flag::FIN);
+        if direction == Direction::ServerToClient {
+            return is_empty && me.has(half::ACKED) && segment.ack == me.ack && segment.seq == me.next_seq();
+        }
+        if !me.has(half::SYN) || peer.flags & ANSWERED != ANSWERED {
+            return false;
+        }
+        let (start, first, edge) = (me.offset_of(segment.seq), me.offset_of(peer.ack), me.offset_of(peer.edge));
+        let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
+        let is_inside = start == first || end > first && start < edge || start == edge && end == edge;
+        !is_inside || !segment.has(flag::ACK) || peer.offset_of(segment.ack) < self.bias(direction.opposite()) as i64
+    }
+
+    /// Whether a host would drop a signed segment: signatures are agreed on with the SYN, and none had one.
+    #[inline]
+    fn expects_no_signature(&self) -> bool {
+        let seen = self.halves[0].flags | self.halves[1].flags;
+        seen & (half::SYN | half::SIGNED) == half::SYN
+    }
+
+    /// Whether a host would drop a segment without signature: both SYNs had one.
+    #[inline]
+    fn expects_signatures(&self) -> bool {
+        const SIGNED: u16 = half::SYN | half::SIGNED;
+        self.halves.iter().all(|half| half.flags & SIGNED == SIGNED)
+    }
+
+    /// What a direction counts from, when its SYN was not seen: its first packet's number, or what the other side
+    /// acknowledged.
+    #[inline]
+    fn learn_base(&mut self, direction: Direction, segment: &Segment) {
+        let me = &mut self.halves[direction as usize];
+        if !me.has(half::KNOWN) {
+            me.base_seq = segment.seq;
+            me.next = crate::flow::MIDSTREAM_START;
+            me.flags |= half::KNOWN | half::HELD;
+        }
+        let peer = &mut self.halves[direction.opposite() as usize];
+        if !peer.has(half::KNOWN) && segment.has(flag::ACK) {
+            peer.base_seq = segment.ack;
+            peer.next = crate::flow::MIDSTREAM_START;
+            peer.flags |= half::KNOWN | half::HELD;
+        }
+        let waits_on = self.state == TcpState::SynReceived && self.waits_on(direction, segment);
+        match self.state {
+            TcpState::SynSent if direction == Direction::ServerToClient => self.state = TcpState::Established,
+            TcpState::SynReceived if waits_on => {}
+            TcpState::SynSent | TcpState::SynReceived if segment.length > 0 || segment.has(flag::ACK) => {
+                self.state = TcpState::Established;
+            }
+            _ => {}
+        }
+    }
+}
+
 impl<H: Handler> Core<H> {
     /// The fate of a packet of a cut-off direction whose payload began at stream offset `start`.
     #[cold]
@@ -60,7 +123,7 @@ impl<H: Handler> Core<H> {
         if segment.flags & SYN_FIN == SYN_FIN || segment.flags & SYN_RST == SYN_RST || bare {
             self.odd(flow, AnomalyKind::InvalidFlags);
             let is_heard = if bare {
-                Self::never_acknowledges(flow, direction)
+                flow.never_acknowledges(direction)
             } else {
                 // In an open connection hosts look at RST before anything else (RFC 9293 section 3.10.7.4).
                 segment.has(flag::RST)
@@ -71,11 +134,11 @@ impl<H: Handler> Core<H> {
                 return Fate::Ignored;
             }
         }
-        if !segment.signed && Self::expects_signatures(flow) {
+        if !segment.signed && flow.expects_signatures() {
             self.odd(flow, AnomalyKind::UnexpectedSignature);
             return Fate::Ignored;
         }
-        let is_signed = segment.unreadable || segment.signed && Self::expects_no_signature(flow);
+        let is_signed = segment.unreadable || segment.signed && flow.expects_no_signature();
         if is_signed {
             self.odd(flow, AnomalyKind::UnexpectedSignature);
         }
@@ -97,7 +160,7 @@ impl<H: Handler> Core<H> {
         }
         let ends_no_handshake = self.ends_no_handshake(flow, direction, segment);
         if !ends_no_handshake {
-            self.learn_base(flow, direction, segment);
+            flow.learn_base(direction, segment);
         }
         let is_refused = is_refused || ends_no_handshake;
         let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
@@ -144,63 +207,6 @@ impl<H: Handler> Core<H> {
             self.odd(flow, AnomalyKind::ZeroWindowProbe);
         } else {
             self.odd_once(flow, AnomalyKind::KeepAlive);
-        }
-    }
-
-    /// Whether a server that has answered a SYN waits on for the handshake's last segment: after one of the client's that
-    /// lies outside of the window, or that does not acknowledge the answer (Linux: `tcp_check_req`); and as long as it says
-    /// nothing itself but that it refused one.
-    fn waits_on(flow: &Flow, direction: Direction, segment: &Segment) -> bool {
-        const ANSWERED: u16 = half::SYN | half::ACKED;
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        let is_empty = segment.length == 0 && !segment.has(flag::FIN);
-        if direction == Direction::ServerToClient {
-            return is_empty && me.has(half::ACKED) && segment.ack == me.ack && segment.seq == me.next_seq();
-        }
-        if !me.has(half::SYN) || peer.flags & ANSWERED != ANSWERED {
-            return false;
-        }
-        let (start, first, edge) = (me.offset_of(segment.seq), me.offset_of(peer.ack), me.offset_of(peer.edge));
-        let end = start + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
-        let is_inside = start == first || end > first && start < edge || start == edge && end == edge;
-        !is_inside || !segment.has(flag::ACK) || peer.offset_of(segment.ack) < flow.bias(direction.opposite()) as i64
-    }
-
-    /// Whether a host would drop a signed segment: signatures are agreed on with the SYN, and none had one.
-    fn expects_no_signature(flow: &Flow) -> bool {
-        let seen = flow.halves[0].flags | flow.halves[1].flags;
-        seen & (half::SYN | half::SIGNED) == half::SYN
-    }
-
-    /// Whether a host would drop a segment without signature: both SYNs had one.
-    fn expects_signatures(flow: &Flow) -> bool {
-        const SIGNED: u16 = half::SYN | half::SIGNED;
-        flow.halves.iter().all(|half| half.flags & SIGNED == SIGNED)
-    }
-
-    /// What a direction counts from, when its SYN was not seen: its first packet's number, or what the other side
-    /// acknowledged.
-    fn learn_base(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
-        let me = &mut flow.halves[direction as usize];
-        if !me.has(half::KNOWN) {
-            me.base_seq = segment.seq;
-            me.next = crate::flow::MIDSTREAM_START;
-            me.flags |= half::KNOWN | half::HELD;
-        }
-        let peer = &mut flow.halves[direction.opposite() as usize];
-        if !peer.has(half::KNOWN) && segment.has(flag::ACK) {
-            peer.base_seq = segment.ack;
-            peer.next = crate::flow::MIDSTREAM_START;
-            peer.flags |= half::KNOWN | half::HELD;
-        }
-        let waits_on = flow.state == TcpState::SynReceived && Self::waits_on(flow, direction, segment);
-        match flow.state {
-            TcpState::SynSent if direction == Direction::ServerToClient => flow.state = TcpState::Established,
-            TcpState::SynReceived if waits_on => {}
-            TcpState::SynSent | TcpState::SynReceived if segment.length > 0 || segment.has(flag::ACK) => {
-                flow.state = TcpState::Established;
-            }
-            _ => {}
         }
     }
 }

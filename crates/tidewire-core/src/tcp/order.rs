@@ -16,6 +16,52 @@ use crate::{
     flow::{Flow, half},
 };
 
+impl Flow {
+    /// Counts bytes that a packet had before, and that were not captured then. Those that are now are lost no more.
+    #[inline]
+    fn count_lost_again(&mut self, direction: Direction, from: u64, run: Run<'_>) {
+        let at = direction as usize;
+        let Some(extra) = self.extra.as_mut().filter(|extra| !extra.lost[at].is_empty()) else { return };
+        let (start, end) = (from.max(run.start.max(0) as u64), run.end.max(0) as u64);
+        // Bytes that wait as well, because they came later and unconfirmed, are counted by the queue.
+        let (lost, mut repeated) = (&extra.lost[at], 0);
+        extra.queue[at].gaps(start, end, &mut |from, to| repeated += lost.bytes_in(from, to));
+        extra.retransmitted_bytes[at] += repeated;
+        if run.weak {
+            // Whether it is captured now is not clear.
+            return;
+        }
+        let captured = (run.start + run.bytes.len() as i64).max(0) as u64;
+        if captured > start {
+            extra.lost[at].forget(start, captured, &mut extra.bytes);
+        }
+    }
+
+    /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged.
+    #[inline]
+    fn last_limit(&self, direction: Direction) -> u64 {
+        let at = direction as usize;
+        let Some(extra) = &self.extra else { return 0 };
+        // Where the receiver was never heard, or not since, there is nothing to wait for.
+        let is_unheard =
+            self.halves[direction.opposite() as usize].packets() == 0 || extra.unheard[at] > UNHEARD_SEGMENTS;
+        let silence = if is_unheard { self.silence_limit(direction) } else { 0 };
+        let believed = self.believed_last(direction).max(silence);
+        let believed = match extra.unanswered[at] {
+            Some((first, last)) if first <= self.halves[at].next => believed.max(last),
+            _ => believed,
+        };
+        self.bound_belief(direction, believed)
+    }
+
+    /// Internal offset up to which the receiver has acknowledged.
+    #[inline]
+    pub(crate) fn acknowledged(&self, direction: Direction) -> u64 {
+        let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
+        if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 }
+    }
+}
+
 impl<H: Handler> Core<H> {
     /// Puts a segment's payload at its place in the stream.
     pub(crate) fn place(
@@ -38,7 +84,7 @@ impl<H: Handler> Core<H> {
         if !weak && segment.length > 0 {
             self.drop_covered_fin(flow, direction, start, end);
         }
-        if let Some(last) = self.fin_of(flow, direction)
+        if let Some(last) = flow.fin_of(direction)
             && end > last
         {
             if segment.length > 0 {
@@ -46,7 +92,7 @@ impl<H: Handler> Core<H> {
             }
             end = last.max(start);
         }
-        if fin.is_some_and(|fin| self.is_covered(flow, direction, start, fin)) {
+        if fin.is_some_and(|fin| flow.is_covered(direction, start, fin)) {
             self.odd_once(flow, AnomalyKind::DataBeyondFin);
             fin = None;
         }
@@ -175,7 +221,7 @@ impl<H: Handler> Core<H> {
         };
         let policy = self.tcp_policy(flow, direction);
         let from = if me.has(half::HELD) { 0 } else { me.next };
-        self.count_lost_again(flow, direction, from, run);
+        flow.count_lost_again(direction, from, run);
         let me = &flow.halves[at];
         let is_next = run.start <= me.next as i64 && (run.end as u64) <= first;
         if is_next && !me.has(half::HELD) && !run.weak && !policy.holds_until_acknowledged() {
@@ -194,25 +240,6 @@ impl<H: Handler> Core<H> {
             return is_contradicted;
         }
         self.enqueue(flow, direction, run, payload, policy)
-    }
-
-    /// Counts bytes that a packet had before, and that were not captured then. Those that are now are lost no more.
-    fn count_lost_again(&self, flow: &mut Flow, direction: Direction, from: u64, run: Run<'_>) {
-        let at = direction as usize;
-        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.lost[at].is_empty()) else { return };
-        let (start, end) = (from.max(run.start.max(0) as u64), run.end.max(0) as u64);
-        // Bytes that wait as well, because they came later and unconfirmed, are counted by the queue.
-        let (lost, mut repeated) = (&extra.lost[at], 0);
-        extra.queue[at].gaps(start, end, &mut |from, to| repeated += lost.bytes_in(from, to));
-        extra.retransmitted_bytes[at] += repeated;
-        if run.weak {
-            // Whether it is captured now is not clear.
-            return;
-        }
-        let captured = (run.start + run.bytes.len() as i64).max(0) as u64;
-        if captured > start {
-            extra.lost[at].forget(start, captured, &mut extra.bytes);
-        }
     }
 
     /// Bytes that are handed over as they come may be a second version of doubtful ones that wait.
@@ -253,7 +280,7 @@ impl<H: Handler> Core<H> {
         let tracked = self.config.mode == Mode::Track || beyond;
         let wanted = run.end as u64 - start;
         let length = if self.config.mode == Mode::Track { wanted } else { captured.len() as u64 };
-        let before = self.queue_charge(flow, direction);
+        let before = flow.queue_charge(direction);
         let mut conflicts = Conflicts::new();
         let extra = flow.extra();
         if length > 0 {
@@ -336,8 +363,8 @@ impl<H: Handler> Core<H> {
     pub(crate) fn advance(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, timestamp_ns: u64) {
         let at = direction as usize;
         if flow.halves[at].has(half::QUEUED) {
-            let before = self.queue_charge(flow, direction);
-            self.believe_unseen(flow, direction, UNHEARD_SEGMENTS);
+            let before = flow.queue_charge(direction);
+            flow.believe_unseen(direction, UNHEARD_SEGMENTS);
             // What had been delivered when a bound first ended a hole: the bytes behind it speak for nobody.
             let mut unforced = None;
             loop {
@@ -345,7 +372,7 @@ impl<H: Handler> Core<H> {
                 if self.skip_lost(flow, data, direction) {
                     continue;
                 }
-                let Some(first) = self.next_queued(flow, direction).filter(|_| is_hole) else { break };
+                let Some(first) = flow.next_queued(direction).filter(|_| is_hole) else { break };
                 match self.hole_is_over(flow, direction) {
                     HoleEnd::NotYet => break,
                     HoleEnd::Bound => unforced = unforced.or(Some(flow.delivered[0] + flow.delivered[1])),
@@ -363,7 +390,7 @@ impl<H: Handler> Core<H> {
             self.settle_queue(flow, direction, before);
         }
         // Without payload there was nothing to wait for.
-        if !flow.halves[at].has(half::QUEUED) && self.is_begun(flow, direction) {
+        if !flow.halves[at].has(half::QUEUED) && flow.is_begun(direction) {
             flow.halves[at].flags &= !half::HELD;
         }
         self.reach_fin(flow, direction);
@@ -395,8 +422,8 @@ impl<H: Handler> Core<H> {
         let at = direction as usize;
         let (mut limit, mut weak_limit) = self.limits(flow, direction);
         if last {
-            limit = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
-            weak_limit = weak_limit.max(self.last_limit(flow, direction).min(limit));
+            limit = flow.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
+            weak_limit = weak_limit.max(flow.last_limit(direction).min(limit));
         }
         if flow.halves[at].has(half::HELD) {
             // Where the stream begins is decided by what is believed, too.
@@ -411,7 +438,7 @@ impl<H: Handler> Core<H> {
             let next = flow.halves[at].next;
             let Some(extra) = flow.extra.as_mut() else { return false };
             let Some(piece) = extra.queue[at].take(next, limit, weak_limit) else {
-                let further = if last { self.last_limit(flow, direction).min(limit) } else { 0 };
+                let further = if last { flow.last_limit(direction).min(limit) } else { 0 };
                 if further <= weak_limit {
                     break;
                 }
@@ -446,22 +473,6 @@ impl<H: Handler> Core<H> {
         flow.extra().queue[at].first_start().is_some_and(|first| first > next)
     }
 
-    /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged.
-    fn last_limit(&self, flow: &Flow, direction: Direction) -> u64 {
-        let at = direction as usize;
-        let Some(extra) = &flow.extra else { return 0 };
-        // Where the receiver was never heard, or not since, there is nothing to wait for.
-        let is_unheard =
-            flow.halves[direction.opposite() as usize].packets() == 0 || extra.unheard[at] > UNHEARD_SEGMENTS;
-        let silence = if is_unheard { self.silence_limit(flow, direction) } else { 0 };
-        let believed = self.believed_last(flow, direction).max(silence);
-        let believed = match extra.unanswered[at] {
-            Some((first, last)) if first <= flow.halves[at].next => believed.max(last),
-            _ => believed,
-        };
-        self.bound_belief(flow, direction, believed)
-    }
-
     /// Bytes passed without being handed over: track mode, or beyond the cutoff. Where the cutoff was raised after they
     /// had come, they are told of at once, because others may follow them.
     fn skip_untracked(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, start: u64, end: u64) {
@@ -477,21 +488,15 @@ impl<H: Handler> Core<H> {
         self.report_gap(flow, data, Gap { direction, offset, bytes, cause: GapCause::Cutoff });
     }
 
-    /// Internal offset up to which the receiver has acknowledged.
-    pub(crate) fn acknowledged(&self, flow: &Flow, direction: Direction) -> u64 {
-        let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
-        if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 }
-    }
-
     /// Up to where the queue may be emptied, and up to where doubtful bytes are believed: what was acknowledged.
     pub(crate) fn limits(&self, flow: &Flow, direction: Direction) -> (u64, u64) {
-        let acknowledged = self.acknowledged(flow, direction);
+        let acknowledged = flow.acknowledged(direction);
         let unheard = flow.extra.as_ref().is_some_and(|extra| extra.unheard[direction as usize] == UNHEARD);
         let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
         // The FIN takes a number of its own: what is acknowledged beyond it is not a byte in its place.
-        let fin = self.fin_of(flow, direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
+        let fin = flow.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
         let believed = flow.extra.as_ref().map_or(0, |extra| extra.believed[direction as usize]);
-        let believed = if unheard { self.silence_limit(flow, direction) } else { 0 }.max(acknowledged).max(believed);
+        let believed = if unheard { flow.silence_limit(direction) } else { 0 }.max(acknowledged).max(believed);
         (if holds { acknowledged } else { u64::MAX }.min(fin), believed.min(fin))
     }
 }

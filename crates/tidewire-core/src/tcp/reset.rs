@@ -7,42 +7,13 @@ use crate::{
     flow::{Flow, half},
 };
 
-impl<H: Handler> Core<H> {
-    /// Takes in a segment with RST.
-    pub(crate) fn reset(
-        &mut self,
-        flow: &mut Flow,
-        data: &mut H::Data,
-        direction: Direction,
-        segment: &Segment,
-    ) -> Fate {
-        if segment.length > 0 {
-            self.odd_once(flow, AnomalyKind::ResetData);
-        }
-        if flow.is_over() {
-            return Fate::Tracked;
-        }
-        match self.judge(flow, direction, segment) {
-            None => {
-                flow.state = TcpState::Reset;
-                let timestamp_ns = flow.last_ns[direction as usize];
-                for direction in [Direction::ClientToServer, Direction::ServerToClient] {
-                    self.advance(flow, data, direction, timestamp_ns);
-                }
-                Fate::Tracked
-            }
-            Some(kind) => {
-                self.odd(flow, kind);
-                Fate::Ignored
-            }
-        }
-    }
-
+impl Flow {
     /// `None`: a host obeys it.
-    fn judge(&self, flow: &Flow, direction: Direction, segment: &Segment) -> Option<AnomalyKind> {
-        let me = &flow.halves[direction as usize];
-        let peer = &flow.halves[direction.opposite() as usize];
-        if flow.state == TcpState::SynSent && direction == Direction::ServerToClient {
+    #[inline]
+    fn judge(&self, direction: Direction, segment: &Segment) -> Option<AnomalyKind> {
+        let me = &self.halves[direction as usize];
+        let peer = &self.halves[direction.opposite() as usize];
+        if self.state == TcpState::SynSent && direction == Direction::ServerToClient {
             // SYN-SENT: only if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
             let acknowledges = segment.has(flag::ACK) && {
                 let offset = peer.offset_of(segment.ack);
@@ -64,7 +35,7 @@ impl<H: Handler> Core<H> {
         if me.has(half::FIN | half::FIN_SEEN) && segment.seq == me.next_seq().wrapping_add(1) {
             return None;
         }
-        let end = flow.extra.as_ref().map_or(me.next, |extra| extra.queue[direction as usize].end().max(me.next));
+        let end = self.extra.as_ref().map_or(me.next, |extra| extra.queue[direction as usize].end().max(me.next));
         if segment.seq == me.seq_of(end) {
             return None;
         }
@@ -72,5 +43,37 @@ impl<H: Handler> Core<H> {
         let edge = if peer.has(half::ACKED) { me.offset_of(peer.edge) } else { i64::MAX };
         let is_inside = offset >= me.next as i64 && offset <= edge;
         Some(if is_inside { AnomalyKind::BlindReset } else { AnomalyKind::InvalidReset })
+    }
+}
+
+impl<H: Handler> Core<H> {
+    /// Takes in a segment with RST.
+    pub(crate) fn reset(
+        &mut self,
+        flow: &mut Flow,
+        data: &mut H::Data,
+        direction: Direction,
+        segment: &Segment,
+    ) -> Fate {
+        if segment.length > 0 {
+            self.odd_once(flow, AnomalyKind::ResetData);
+        }
+        if flow.is_over() {
+            return Fate::Tracked;
+        }
+        match flow.judge(direction, segment) {
+            None => {
+                flow.state = TcpState::Reset;
+                let timestamp_ns = flow.last_ns[direction as usize];
+                for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+                    self.advance(flow, data, direction, timestamp_ns);
+                }
+                Fate::Tracked
+            }
+            Some(kind) => {
+                self.odd(flow, kind);
+                Fate::Ignored
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ impl<H: Handler> Core<H> {
     #[cold]
     pub(super) fn point_at_urgent(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, ack: Ack) {
         if !self.config.urgent_inline {
-            let is_doubtful = self.doubt(flow, direction, segment, ack).is_some();
+            let is_doubtful = flow.doubt(direction, segment, ack).is_some();
             self.note_urgent(flow, direction, segment, is_doubtful);
         }
     }
