@@ -9,5 +9,6 @@ cargo clippy --locked --workspace --all-targets --profile quick -- -D warnings
 cargo clippy --locked -p tidewire-cli --no-default-features --profile quick -- -D warnings # what `make demo` builds
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --profile quick
 cargo test --locked --profile quick -p tidewire-lab --test house
+scripts/package.sh
 scripts/deny.sh
 echo "lint: passed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds a program of a stranger's, outside of the workspace, that reads capture files and nothing else: without libpcap, eBPF
-# and seccomp, and runs it on the bundled capture. Says how long that took.
+# and seccomp, and runs it on the bundled capture. Says how long that took. Then builds every published crate from its package.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 scripts/setup.sh build
@@ -35,3 +35,4 @@ if ldd "$program" | grep -E 'libpcap|libelf|libbpf'; then
 fi
 "$program" tests/corpus/demo/demo.pcap
 echo "parts: built in $took s; libraries: $(ldd "$program" | awk '{print $1}' | tr '\n' ' ')"
+scripts/package.sh --verify

@@ -41,3 +41,8 @@ pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndRe
 pub use stream::Stream;
 pub use tcp::delivery_log::History;
 pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, Parts};
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -28,3 +28,8 @@ pub use assembler::{Assembler, Code, JumpTooLong, Label, Value};
 pub use hook::{FilterEnding, FilterHook};
 pub use instruction::Instruction;
 pub use translate::{TranslateError, translate};
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

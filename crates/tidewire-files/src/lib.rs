@@ -44,3 +44,8 @@ pub fn open(paths: &[PathBuf]) -> Result<Box<dyn Source>, Error> {
         paths => Ok(Box::new(Merge::open(paths)?)),
     }
 }
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

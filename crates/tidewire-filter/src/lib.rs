@@ -53,3 +53,8 @@ pub fn check(program: &[Instruction]) -> Result<Program, Error> {
 pub fn translate(program: &[Instruction], hook: FilterHook, ending: FilterEnding) -> Result<Vec<u8>, Error> {
     Ok(tidewire_ebpf::translate(&check(program)?, hook, ending)?)
 }
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -39,3 +39,8 @@ pub use settings::{
 pub use tidewire_filter::Instruction as ClassicInstruction;
 pub use watch::{Change, InterfaceEvent, Watch};
 pub use worker::Worker;
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -46,3 +46,8 @@ pub use sorter::Sorter;
 
 #[cfg(test)]
 mod tests;
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -42,3 +42,8 @@ pub use settings::{Fragments, Settings, Unsteered};
 pub use state::{DATAGRAMS_MAX, STATE_BYTES, State};
 pub use verdict::{Target, Verdict};
 pub use walk::TUNNELS_MAX;
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -143,3 +143,8 @@ pub fn fuzz_input(input: &[u8]) -> Option<(LinkType, &[u8], u32, Settings)> {
     let settings = Settings { tunnel_depth: if lengths == 0 { 8 } else { lengths >> 5 }, ..Settings::default() };
     Some((link, frame, wire_bytes, settings))
 }
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -239,3 +239,8 @@ pub use tidewire_core::{
 #[cfg(feature = "files")]
 pub use tidewire_files::{Block, Damage, Error as FileError, Source};
 pub use timed::{Clocked, Timed};
+
+/// The examples of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
