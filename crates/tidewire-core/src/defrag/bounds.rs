@@ -3,7 +3,7 @@ use crate::Config;
 /// IPv4's total length and IPv6's payload length have 16 bits.
 pub(super) const IP_LENGTH_MAX: u32 = 65_535;
 
-/// The settings that bound the table; see [`Config`](crate::Config) for each.
+/// The settings that bound the table; see [`Config`] for each.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     pub fragment_bytes_min: u32,

@@ -3,7 +3,7 @@
 use crate::ir::Builder;
 use crate::settings::Settings;
 
-/// Values of [`slot::TARGET`].
+/// Values of [`TARGET`](crate::walk::slot::TARGET).
 pub(crate) mod target {
     pub(crate) const PASS: u64 = 0;
     pub(crate) const HASH: u64 = 1;

@@ -1,7 +1,7 @@
 //! From the frame's first byte to the flow: the part of every program that finds what the language speaks of.
 //!
 //! It sees what [`tidewire_wire::decode`] sees of the usual frames, and is bounded as an eBPF program has to be: at most
-//! [`TAGS`] VLAN tags, [`EXTENSIONS`] IPv6 extension headers, [`TUNNELS_MAX`] tunnels, [`LABELS`] MPLS labels, and
+//! [`TAGS`](bounds::TAGS) VLAN tags, [`EXTENSIONS`](bounds::EXTENSIONS) IPv6 extension headers, [`TUNNELS_MAX`] tunnels, [`LABELS`](bounds::LABELS) MPLS labels, and
 //! [`crate::HEADERS_BYTES_MAX`] bytes. Where a bound is reached, the packet goes by what was found until then. It does not
 //! judge: lengths that contradict each other do not matter as long as the bytes are there.
 
