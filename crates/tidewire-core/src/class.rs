@@ -9,7 +9,7 @@ pub struct Class {
     pub priority: Option<u8>,
     /// Cutoff by direction, `None`: the general one.
     pub cutoff: Option<[u64; 2]>,
-    /// See [`Handler::marks`](crate::Handler::marks).
+    /// See [`Deliver::marks`](crate::Deliver::marks).
     pub marks: u64,
 }
 

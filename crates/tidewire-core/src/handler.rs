@@ -12,9 +12,6 @@ pub trait Handler {
     const PACKETS: bool = false;
     /// Whether `datagram` is to be called.
     const DATAGRAMS: bool = false;
-    /// Whether the handler stands for several applications, each told of its streams in its own way: see
-    /// [`outlets`](Self::outlets).
-    const OUTLETS: bool = false;
 
     /// A stream was opened.
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
@@ -48,6 +45,39 @@ pub trait Handler {
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         let _ = datagram;
     }
+}
+
+/// What an engine tells of streams: a [`Handler`], which this is implemented for, or several applications (`Applications` of the
+/// crate `tidewire`). Nobody else implements it.
+pub trait Deliver: sealed::Sealed {
+    /// See [`Handler::Data`].
+    type Data: Default;
+
+    /// See [`Handler::PACKETS`].
+    const PACKETS: bool;
+    /// See [`Handler::DATAGRAMS`].
+    const DATAGRAMS: bool;
+    /// Whether the handler stands for several applications, each told of its streams in its own way: see
+    /// [`outlets`](Self::outlets).
+    const OUTLETS: bool = false;
+
+    /// See [`Handler::open`].
+    fn open(&mut self, stream: &mut Stream<'_, Self::Data>);
+
+    /// See [`Handler::data`].
+    fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>);
+
+    /// See [`Handler::gap`].
+    fn gap(&mut self, stream: &mut Stream<'_, Self::Data>, gap: Gap);
+
+    /// See [`Handler::packet`].
+    fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>);
+
+    /// See [`Handler::close`].
+    fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason);
+
+    /// See [`Handler::datagram`].
+    fn datagram(&mut self, datagram: &Datagram<'_>);
 
     /// With [`OUTLETS`](Self::OUTLETS): how each of the applications wants its streams delivered. Asked once, by the
     /// engine that is made with the handler; what it says stands for the same fields of the engine's settings.
@@ -71,5 +101,50 @@ pub trait Handler {
     /// stream's join number `place`.
     fn turn_to(&mut self, joined: usize, place: usize) {
         let _ = (joined, place);
+    }
+}
+
+/// What keeps [`Deliver`] to this workspace.
+#[doc(hidden)]
+pub mod sealed {
+    /// See above.
+    pub trait Sealed {}
+
+    impl<H: super::Handler> Sealed for H {}
+}
+
+impl<H: Handler> Deliver for H {
+    type Data = H::Data;
+    const PACKETS: bool = H::PACKETS;
+    const DATAGRAMS: bool = H::DATAGRAMS;
+
+    #[inline(always)]
+    fn open(&mut self, stream: &mut Stream<'_, Self::Data>) {
+        Handler::open(self, stream);
+    }
+
+    #[inline(always)]
+    fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>) {
+        Handler::data(self, stream, chunk);
+    }
+
+    #[inline(always)]
+    fn gap(&mut self, stream: &mut Stream<'_, Self::Data>, gap: Gap) {
+        Handler::gap(self, stream, gap);
+    }
+
+    #[inline(always)]
+    fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
+        Handler::packet(self, stream, packet);
+    }
+
+    #[inline(always)]
+    fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason) {
+        Handler::close(self, stream, reason);
+    }
+
+    #[inline(always)]
+    fn datagram(&mut self, datagram: &Datagram<'_>) {
+        Handler::datagram(self, datagram);
     }
 }

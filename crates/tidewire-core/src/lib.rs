@@ -31,7 +31,7 @@ pub use config::{
 };
 pub use engine::Engine;
 pub use event::{Chunk, Datagram, Gap, GapCause, StreamPacket};
-pub use handler::Handler;
+pub use handler::{Deliver, Handler, sealed};
 pub use ledger::{Fate, Ledger};
 pub use memory::{MEMORY_BYTES_DEFAULT, WORKER_MEMORY_BYTES_MIN};
 pub use outlet::{Join, Outlet};

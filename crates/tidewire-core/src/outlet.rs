@@ -24,7 +24,7 @@ pub struct Outlet {
 /// A stream belongs to an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
-    /// Which: its index in [`Handler::outlets`](crate::Handler::outlets).
+    /// Which: its index in [`Deliver::outlets`](crate::Deliver::outlets).
     pub outlet: usize,
     /// Its own cutoff and priority for this stream, where it has them; marks mean nothing here.
     pub class: Class,
@@ -42,7 +42,7 @@ pub(crate) struct Outlets {
     pub states: Vec<OutletState>,
     /// The engine is turned to one of them.
     pub turned: bool,
-    /// What [`Handler::marks`](crate::Handler::marks) said of the stream that is about to be opened.
+    /// What [`Deliver::marks`](crate::Deliver::marks) said of the stream that is about to be opened.
     pub marks: u64,
     pub joins: Vec<Join>,
 }

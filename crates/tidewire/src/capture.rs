@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_core::{ChecksumMode, Config, DefragPolicy, Direction, Handler, KeyIds, LinkAddresses, Mode, TcpPolicy};
+use tidewire_core::{ChecksumMode, Config, DefragPolicy, Deliver, Direction, KeyIds, LinkAddresses, Mode, TcpPolicy};
 
 #[cfg(feature = "filter")]
 use crate::StreamClass;
@@ -11,7 +11,7 @@ use crate::{
     setup::{Input, Setup, nanoseconds},
 };
 
-/// Packets of files or interfaces to a [`Handler`]'s calls.
+/// Packets of files or interfaces to a [`Handler`](crate::Handler)'s calls.
 ///
 /// `I` is what they come from: [`Files`](crate::Files), made with `Capture::files`, `reader` or `source`, or `Interfaces`, made
 /// with `Capture::live`. Each has settings of its own beside those that all have. Set what differs from the defaults, and end
@@ -36,7 +36,7 @@ impl<I> Capture<I> {
         self
     }
 
-    /// How many workers [`run`](Self::run) starts, 1 to [`WORKERS_MAX`]. Default 1: everything on the calling thread.
+    /// How many workers [`run`](Self::run) starts, 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Default 1: everything on the calling thread.
     /// Results do not depend on it as long as no bound is reached: each worker has its own (see [`Config`]).
     #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
@@ -188,13 +188,13 @@ impl<I: Input> Capture<I> {
     ///
     /// # Errors
     /// [`Error`]: an input that cannot be opened, an expression that is not valid, settings that contradict each other.
-    pub fn run_with<H: Handler>(mut self, handler: H) -> Result<Outcome<H>, Error> {
+    pub fn run_with<H: Deliver>(mut self, handler: H) -> Result<Outcome<H>, Error> {
         self.setup.settle(1, size_of::<H::Data>())?;
         self.run_settled(handler)
     }
 
     /// The same with settings that were checked and completed.
-    pub(crate) fn run_settled<H: Handler>(self, handler: H) -> Result<Outcome<H>, Error> {
+    pub(crate) fn run_settled<H: Deliver>(self, handler: H) -> Result<Outcome<H>, Error> {
         let worker = (handler, self.setup.classifier()?);
         self.input.alone(self.setup, worker)
     }
@@ -204,7 +204,7 @@ impl<I: Input> Capture<I> {
     ///
     /// # Errors
     /// As [`run_with`](Self::run_with), and [`Error::Worker`] where a handler panicked.
-    pub fn run<H: Handler + Send>(mut self, mut handler: impl FnMut(usize) -> H) -> Result<Outcome<H>, Error> {
+    pub fn run<H: Deliver + Send>(mut self, mut handler: impl FnMut(usize) -> H) -> Result<Outcome<H>, Error> {
         let count = self.setup.workers;
         if count == 1 {
             return self.run_with(handler(0));

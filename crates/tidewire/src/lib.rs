@@ -230,9 +230,9 @@ pub use outcome::Outcome;
 pub use setup::Input;
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,
-    DefragPolicy, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap,
-    GapCause, Handler, KeyIds, Ledger, LinkAddresses, Mode, Share, Stream, StreamPacket, TargetPolicies, TcpPolicy,
-    TcpState, UnknownPolicy,
+    DefragPolicy, Deliver, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey,
+    Frame, Gap, GapCause, Handler, KeyIds, Ledger, LinkAddresses, Mode, Share, Stream, StreamPacket, TargetPolicies,
+    TcpPolicy, TcpState, UnknownPolicy,
     defrag::Rejection,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };

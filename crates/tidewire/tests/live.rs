@@ -13,7 +13,7 @@ use std::{
 };
 
 use tidewire::{
-    Application, Applications, Capture, ChecksumMode, Chunk, EndReason, Fate, Handler, Outcome, Stop, Stream,
+    Application, Applications, Capture, ChecksumMode, Chunk, Deliver, EndReason, Fate, Handler, Outcome, Stop, Stream,
     live::{Interfaces, LiveEngine, LiveReport, LiveSettings, Role},
 };
 use tidewire_live::sys::net::{own_namespace, thread_number};
@@ -105,7 +105,7 @@ fn capture(
 }
 
 /// The same of any capture.
-fn capture_with<H: Handler + Send>(
+fn capture_with<H: Deliver + Send>(
     describe: impl FnOnce() -> Capture<Interfaces<'static>> + Send,
     make: impl FnMut(usize) -> H + Send,
     talk: impl FnOnce(),

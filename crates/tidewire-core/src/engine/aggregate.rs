@@ -6,7 +6,7 @@
 
 use super::Engine;
 use crate::{
-    Fate, Frame, Handler,
+    Deliver, Fate, Frame,
     flow::{Key, KeyMask, NO_SLOT},
     packet::{Keyed, PLACE_SHIFT, Packet},
     wire::{self, Decoded, Kind, LinkType, Subframe, TunnelKind},
@@ -18,7 +18,7 @@ pub(crate) fn vlans(outer: [u16; 2], inner: [u16; 2]) -> [u16; 2] {
     std::array::from_fn(|_| ids.next().unwrap_or(0xffff))
 }
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// Takes in a frame of several packets. Its fate: that of its first packet, if none belongs to a flow.
     #[cold]
     pub(crate) fn aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Fate {

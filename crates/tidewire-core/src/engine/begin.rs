@@ -2,14 +2,14 @@
 
 use super::{Engine, core::Core};
 use crate::{
-    Class, Fate, Handler, TcpState,
+    Class, Deliver, Fate, TcpState,
     flow::{Flow, bits, half},
     packet::{Keyed, Packet},
     tcp::{Segment, flag},
     wire::Kind,
 };
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     pub(crate) fn classify(&mut self, packet: &Packet<'_>) -> Class {
         let mut class = match &mut self.classifier {
             Some(classifier) => classifier.classify(packet.frame, packet.bytes),
@@ -73,7 +73,7 @@ impl<H: Handler> Engine<H> {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Applies what an expression said of a new stream.
     pub(crate) fn apply(&mut self, flow: &mut Flow, class: Class) {
         if H::OUTLETS {

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use super::holdings::Holdings;
 use crate::{
-    Anomaly, AnomalyKind, Chunk, Config, Direction, EndReason, Gap, GapCause, Handler, History, Ledger, Mode, Shunt,
+    Anomaly, AnomalyKind, Chunk, Config, Deliver, Direction, EndReason, Gap, GapCause, History, Ledger, Mode, Shunt,
     Stream, TcpPolicy,
     flow::{Flow, Key, bits, half},
     outlet::Outlets,
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Everything but the flow table: what is needed while one flow is worked on.
-pub(crate) struct Core<H: Handler> {
+pub(crate) struct Core<H: Deliver> {
     pub config: Config,
     pub handler: H,
     pub ledger: Ledger,
@@ -39,7 +39,7 @@ pub(crate) struct Core<H: Handler> {
     pub outlets: Outlets,
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Notes something odd at the packet that is worked on.
     #[cold]
     pub(crate) fn odd(&mut self, flow: &mut Flow, kind: AnomalyKind) {

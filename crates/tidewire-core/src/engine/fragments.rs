@@ -5,7 +5,7 @@
 
 use super::Engine;
 use crate::{
-    Datagram, DefragPolicy, Fate, Frame, Handler, Ledger,
+    Datagram, DefragPolicy, Deliver, Fate, Frame, Ledger,
     defrag::{Defragmenter, Ended, Outcome, Rebuilt},
     flow::{Key, KeyMask},
     packet::{Keyed, Packet, frame_number},
@@ -17,7 +17,7 @@ const NESTING_MAX: u32 = 4;
 /// IPv6's next header of hop-by-hop options.
 const HOP_BY_HOP: u8 = 0;
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// Takes in a fragment.
     #[cold]
     pub(crate) fn fragment(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
@@ -158,7 +158,7 @@ impl<H: Handler> Engine<H> {
     }
 }
 
-fn tell<H: Handler>(ended: &Ended, ledger: &mut Ledger, handler: &mut H, settles: bool) {
+fn tell<H: Deliver>(ended: &Ended, ledger: &mut Ledger, handler: &mut H, settles: bool) {
     let fate = if ended.rejection.is_unfinished() { Fate::FragmentUnfinished } else { Fate::FragmentRejected };
     if settles {
         ledger.settle_many(fate, u64::from(ended.unsettled));

@@ -2,14 +2,14 @@
 
 use super::core::Core;
 use crate::{
-    Chunk, Direction, Handler, Stream,
+    Chunk, Deliver, Direction, Stream,
     flow::{Flow, Gathering},
 };
 
 /// A chunk that is kept again and again grows up to this size, then it is let go.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Adds bytes to the direction's chunk and hands over every chunk that becomes full.
     pub(crate) fn gather(
         &mut self,

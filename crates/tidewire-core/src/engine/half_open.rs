@@ -2,7 +2,7 @@
 
 use super::{Engine, core::Core};
 use crate::{
-    AnomalyKind, ChecksumMode, EndReason, Handler, TcpState,
+    AnomalyKind, ChecksumMode, Deliver, EndReason, TcpState,
     flow::{Flow, HalfOpen, bits, checks, half},
     packet::{Keyed, Packet},
     tcp::{Segment, has_right_checksum, has_wrong_checksum},
@@ -39,7 +39,7 @@ impl HalfOpen {
     }
 }
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     pub(super) fn half_open(&mut self, keyed: &Keyed<'_>, segment: &Segment) {
         let Keyed { packet, key, from_a, hash } = *keyed;
         if self.table.half_open.live() >= self.core.config.half_open_max
@@ -119,7 +119,7 @@ impl<H: Handler> Engine<H> {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Whether the timeout of a connection passed of which only a SYN was seen.
     pub(crate) fn is_half_open_expired(&self, entry: &HalfOpen) -> bool {
         self.now.clock_ns > entry.seen_clock_ns.saturating_add(self.config.half_open_timeout_ns)

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::{Engine, core::Core, holdings::Holdings};
 use crate::{
-    EndReason, GapCause, Handler, TcpState,
+    Deliver, EndReason, GapCause, TcpState,
     flow::{Flow, HalfOpen, KeyMask, PendingSyn, bits, closing, half},
     packet::frame_number,
     prefetch::{prefetch, prefetch_all},
@@ -41,7 +41,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Whether the flow's timeout passed before the packet that is worked on.
     #[inline(always)]
     pub(crate) fn is_expired(&self, flow: &Flow) -> bool {
@@ -78,7 +78,7 @@ fn is_last_word(flow: &Flow) -> bool {
     pending.is_some_and(|pending| pending.timestamp_ns > last_ns)
 }
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// A flow's time is over: it ends, or its end is reported and the entry stays for packets that come late.
     pub(crate) fn expire(&mut self, slot: u32) {
         let flow = self.table.flows.get(slot);

@@ -2,14 +2,14 @@
 
 use super::{Engine, core::Core};
 use crate::{
-    ChecksumMode, EndReason, Fate, Frame, Handler,
+    ChecksumMode, Deliver, EndReason, Fate, Frame,
     flow::{Flow, Lone, MIDSTREAM_START, half},
     packet::{Keyed, Now, Packet},
     tcp::{Segment, flag},
     wire::{self, Kind},
 };
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// Whether a packet without a flow is kept until another one of its connection comes. Not for who wants the packets
     /// themselves, nor where packets may be counted before the engine: both need the flow.
     #[inline]
@@ -113,7 +113,7 @@ impl<H: Handler> Engine<H> {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Counts and delivers the only segment of a connection, if nothing is remarkable about it; `None`: nothing was done. What
     /// comes of it is what waiting for the beginning of its stream would come to in the end.
     fn deliver_lone(

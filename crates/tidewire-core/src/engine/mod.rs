@@ -25,7 +25,7 @@ use std::{
 
 use self::{core::Core, holdings::Holdings};
 use crate::{
-    Batch, ChecksumMode, Classify, Config, Fate, Frame, Handler, History, Ledger, Mode, Share, Shunt,
+    Batch, ChecksumMode, Classify, Config, Deliver, Fate, Frame, History, Ledger, Mode, Share, Shunt,
     budget::Budget,
     defrag::Defragmenter,
     flow::{Key, KeyMask, NO_SLOT, Near, OneWay, Table},
@@ -74,7 +74,7 @@ struct Sweep {
 }
 
 /// One worker: decodes, defragments, tracks, reassembles, and calls its handler.
-pub struct Engine<H: Handler> {
+pub struct Engine<H: Deliver> {
     table: Table<H::Data>,
     core: Core<H>,
     share: Share,
@@ -94,7 +94,7 @@ pub struct Engine<H: Handler> {
     closing: BinaryHeap<Reverse<(u64, u32, u64)>>,
 }
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// An engine for its share of the flows.
     #[must_use]
     pub fn new(config: Config, share: Share, handler: H) -> Self {

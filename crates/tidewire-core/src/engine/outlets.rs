@@ -11,7 +11,7 @@ use std::mem::{swap, take};
 
 use super::{Engine, core::Core};
 use crate::{
-    Direction, EndReason, Handler, Join, Stream, StreamPacket,
+    Deliver, Direction, EndReason, Join, Stream, StreamPacket,
     flow::{Branch, Flow, bits, half},
 };
 
@@ -63,7 +63,7 @@ impl Branch {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Makes an outlet's settings the engine's, and the other way round.
     fn turn(&mut self, outlet: usize) {
         self.outlets.turned = !self.outlets.turned;
@@ -209,7 +209,7 @@ impl<H: Handler> Core<H> {
     }
 }
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// Flushes the chunks that are due, of all applications.
     pub(crate) fn flush_outlets(&mut self, clock_ns: u64) {
         for outlet in 0..self.core.outlets.states.len() {

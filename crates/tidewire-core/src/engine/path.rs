@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use crate::{
-    AnomalyKind, Direction, Frame, Handler,
+    AnomalyKind, Deliver, Direction, Frame,
     flow::Flow,
     packet::Packet,
     path::{Path, REASONS},
@@ -28,7 +28,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// How a packet of a frame came.
     #[inline(always)]
     pub(crate) fn path_of(&self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Path {

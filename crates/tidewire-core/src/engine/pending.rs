@@ -3,7 +3,7 @@
 
 use super::{Engine, core::Core};
 use crate::{
-    AnomalyKind, ChecksumMode, Direction, EndReason, Fate, Handler, TcpState,
+    AnomalyKind, ChecksumMode, Deliver, Direction, EndReason, Fate, TcpState,
     flow::{Flow, HalfOpen, KeptPacket, PendingSyn},
     packet::Keyed,
     tcp::{Segment, has_right_checksum},
@@ -13,7 +13,7 @@ use crate::{
 /// taken for the old connection's.
 const COPIES_MAX: u32 = 16;
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// A SYN with a new number in an open connection: the other side's answer will tell.
     pub(crate) fn pend(&mut self, keyed: &Keyed<'_>, slot: u32, direction: Direction, segment: &Segment) {
         let Keyed { packet, key, .. } = *keyed;
@@ -112,7 +112,7 @@ impl<H: Handler> Engine<H> {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// The SYN that waits in a flow, whose packets the memory is no longer charged for.
     pub(crate) fn take_pending(&mut self, flow: &mut Flow) -> Option<Box<PendingSyn>> {
         let pending = flow.extra.as_mut()?.pending_syn.take()?;

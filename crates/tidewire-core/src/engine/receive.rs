@@ -2,14 +2,14 @@
 
 use super::core::Core;
 use crate::{
-    AnomalyKind, ChecksumMode, Direction, Fate, GapCause, Handler, Stream, StreamPacket,
+    AnomalyKind, ChecksumMode, Deliver, Direction, Fate, GapCause, Stream, StreamPacket,
     flow::{Flow, bits, half},
     packet::Packet,
     tcp::{Payload, Segment, Verdict, is_merged},
     wire::Kind,
 };
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Counts a packet of the direction `at`.
     #[inline(always)]
     pub(crate) fn count(&mut self, flow: &mut Flow, at: usize, packet: &Packet<'_>, tcp_flags: u8) {

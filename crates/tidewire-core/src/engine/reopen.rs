@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::{
-    AnomalyKind, Direction, EndReason, Fate, Handler, TcpState,
+    AnomalyKind, Deliver, Direction, EndReason, Fate, TcpState,
     flow::{Flow, Half, checks, half},
     packet::Keyed,
     tcp::{Segment, flag},
@@ -57,7 +57,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// A SYN, or a packet that follows a pending one, on a flow that exists: whether a new connection begins.
     #[cold]
     pub(super) fn begins_again(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {

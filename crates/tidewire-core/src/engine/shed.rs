@@ -2,11 +2,11 @@
 
 use super::core::Core;
 use crate::{
-    Direction, Handler,
+    Deliver, Direction,
     flow::{Flow, half},
 };
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// The watermark rule: above its priority's watermark a packet is shed; in the region just below it, a packet that
     /// lies beyond the overload cutoff of its stream is.
     pub(crate) fn is_shed(&self, flow: &Flow, direction: Direction) -> bool {

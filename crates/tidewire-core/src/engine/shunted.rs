@@ -3,7 +3,7 @@
 
 use super::{Engine, core::Core};
 use crate::{
-    Counted, Direction, FlowKey, Handler, KeyIds,
+    Counted, Deliver, Direction, FlowKey, KeyIds,
     flow::{Flow, bits, half},
     tcp::{Segment, flag},
     wire::TunnelKind,
@@ -44,7 +44,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// Tells the shunt how much of the memory is in use: of the engine's buffers, or of what is before it, `permille`
     /// (thousandths); the larger counts.
     pub fn publish_level(&mut self, permille: u32) {
@@ -58,7 +58,7 @@ impl<H: Handler> Engine<H> {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// A stream begins: tells its priority, and notes what the shunt does by itself.
     #[cold]
     pub(crate) fn begin_shunted(&mut self, flow: &mut Flow) {

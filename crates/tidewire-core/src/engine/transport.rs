@@ -2,14 +2,14 @@
 
 use super::{Engine, Prepared};
 use crate::{
-    EndReason, Fate, Frame, Handler,
+    Deliver, EndReason, Fate, Frame,
     flow::{Found, NO_SLOT},
     packet::{Keyed, Packet},
     tcp::{Segment, flag},
     wire::Kind,
 };
 
-impl<H: Handler> Engine<H> {
+impl<H: Deliver> Engine<H> {
     /// Takes in a transport packet of a frame.
     #[inline(always)]
     pub(crate) fn prepared_transport(&mut self, frame: &Frame, bytes: &[u8], one: &Prepared) -> Fate {

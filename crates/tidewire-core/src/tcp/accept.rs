@@ -3,7 +3,7 @@
 
 use super::{Payload, Segment, flag, segment::after};
 use crate::{
-    AnomalyKind, Direction, Fate, Handler, TcpState,
+    AnomalyKind, Deliver, Direction, Fate, TcpState,
     engine::core::Core,
     flow::{Flow, SCALE_UNKNOWN, half},
 };
@@ -217,7 +217,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Takes in the acknowledgment and the window of a segment.
     pub(crate) fn acknowledge(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
         if !segment.has(flag::ACK) {

@@ -12,7 +12,7 @@ use super::{
     flag,
 };
 use crate::{
-    AnomalyKind, ChecksumMode, ChecksumStatus, Direction, Fate, GapCause, Handler, Mode,
+    AnomalyKind, ChecksumMode, ChecksumStatus, Deliver, Direction, Fate, GapCause, Mode,
     engine::core::Core,
     flow::{Flow, checks, half},
     packet::Packet,
@@ -264,7 +264,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Whether a plain segment's checksum needs no decision: what the fast path asks.
     #[inline(always)]
     pub(crate) fn is_plain_checksum(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {

@@ -1,7 +1,7 @@
 //! FINs: where a direction ends, and which of them a host would take.
 
 use crate::{
-    AnomalyKind, Direction, Handler, TcpState,
+    AnomalyKind, Deliver, Direction, TcpState,
     engine::core::Core,
     flow::{Flow, half},
 };
@@ -46,7 +46,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Notes a FIN whose segment began at internal offset `start`. Of several that wait, the one that is reached first
     /// counts, and there were two readings.
     pub(super) fn note_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, fin: i64) {

@@ -2,7 +2,7 @@
 
 use super::{Payload, Segment, flag};
 use crate::{
-    AnomalyKind, Direction, Fate, Handler, TcpState,
+    AnomalyKind, Deliver, Direction, Fate, TcpState,
     engine::core::Core,
     flow::{Flow, MIDSTREAM_START, bits, checks, half},
 };
@@ -82,7 +82,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Takes in a segment with SYN. Whether it begins a new connection under the same key was decided before.
     pub(crate) fn synchronize(
         &mut self,

@@ -1,12 +1,12 @@
 //! Retransmissions compared with what was delivered: see [`delivery_log`](super::delivery_log).
 
 use super::{delivery_log::Run, payload::Payload};
-use crate::{Direction, Handler, engine::core::Core, flow::Flow};
+use crate::{Deliver, Direction, engine::core::Core, flow::Flow};
 
 /// How many runs back a retransmission is looked for: what a sender can have under way, in segments of usual size.
 const STEPS_MAX: u32 = 128;
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Notes bytes that are handed over.
     #[inline(always)]
     pub(crate) fn remember(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: &[u8], origin: u64) {

@@ -2,7 +2,7 @@
 
 use super::lost::Range;
 use crate::{
-    AnomalyKind, Conflict, Direction, Gap, GapCause, Handler, Mode, TcpState,
+    AnomalyKind, Conflict, Deliver, Direction, Gap, GapCause, Mode, TcpState,
     engine::core::Core,
     flow::{Flow, bits, half},
 };
@@ -77,7 +77,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Whether a flow has delivered more than a direction's queue holds: it is bounded with all others, not with its source.
     fn is_deserving(&self, flow: &Flow, charged: u64) -> bool {
         flow.delivered[0] + flow.delivered[1] > charged + u64::from(self.holdings.budget.forced(self.now.slot))

@@ -26,7 +26,7 @@ pub(crate) use tidewire_wire::flag;
 use accept::Ack;
 
 use crate::{
-    AnomalyKind, Direction, Fate, Handler, Mode, TcpState,
+    AnomalyKind, Deliver, Direction, Fate, Mode, TcpState,
     engine::core::Core,
     flow::{Flow, bits, half},
 };
@@ -94,7 +94,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// The fate of a packet of a cut-off direction whose payload began at stream offset `start`.
     #[cold]
     pub(crate) fn fate_of_cut(&self, flow: &Flow, direction: Direction, start: u64) -> Fate {

@@ -11,7 +11,7 @@ use super::{
     queue::Incoming,
 };
 use crate::{
-    AnomalyKind, Direction, Fate, Gap, GapCause, Handler, Mode,
+    AnomalyKind, Deliver, Direction, Fate, Gap, GapCause, Mode,
     engine::core::Core,
     flow::{Flow, half},
 };
@@ -62,7 +62,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Puts a segment's payload at its place in the stream.
     pub(crate) fn place(
         &mut self,

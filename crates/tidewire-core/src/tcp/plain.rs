@@ -3,7 +3,7 @@
 
 use super::flag;
 use crate::{
-    ChecksumMode, Fate, Handler, TcpState,
+    ChecksumMode, Deliver, Fate, TcpState,
     engine::core::Core,
     flow::{Flow, half},
     packet::Packet,
@@ -13,7 +13,7 @@ use crate::{
 /// NOP NOP timestamps of 10 bytes: how nearly every stack lays them out (RFC 7323 appendix A).
 const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Whether settings allow the short way at all.
     pub(crate) fn has_short_way(&self) -> bool {
         !H::PACKETS && !self.long_way && self.config.flush_timeout_ns == 0 && self.config.ttl_min == 0

@@ -2,7 +2,7 @@
 
 use super::{Segment, flag};
 use crate::{
-    AnomalyKind, Direction, Fate, Handler, TcpState,
+    AnomalyKind, Deliver, Direction, Fate, TcpState,
     engine::core::Core,
     flow::{Flow, half},
 };
@@ -46,7 +46,7 @@ impl Flow {
     }
 }
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// Takes in a segment with RST.
     pub(crate) fn reset(
         &mut self,

@@ -2,12 +2,12 @@
 
 use super::{Segment, accept::Ack, flag};
 use crate::{
-    AnomalyKind, Direction, Handler,
+    AnomalyKind, Deliver, Direction,
     engine::core::Core,
     flow::{Flow, half},
 };
 
-impl<H: Handler> Core<H> {
+impl<H: Deliver> Core<H> {
     /// An urgent pointer of a segment without payload.
     #[cold]
     pub(super) fn point_at_urgent(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, ack: Ack) {

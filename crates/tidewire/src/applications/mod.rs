@@ -6,7 +6,9 @@ mod hosted;
 
 use std::marker::PhantomData;
 
-use tidewire_core::{Chunk, Datagram, EndReason, Frame, Gap, Handler, Join, Outlet, Stream, StreamPacket};
+use tidewire_core::{
+    Chunk, Datagram, Deliver, EndReason, Frame, Gap, Handler, Join, Outlet, Stream, StreamPacket, sealed,
+};
 
 use crate::{Error, SettingError};
 pub use application::{Application, Delivered};
@@ -146,7 +148,6 @@ impl<const PACKETS: bool> Applications<PACKETS> {
         A: Handler<Data: 'static> + Send + 'static,
     {
         const { assert!(PACKETS || !A::PACKETS, "an application that wants packets needs Applications::with_packets()") };
-        const { assert!(!A::OUTLETS, "applications within applications: add them one by one") };
         let index = self.members.len();
         if index == APPLICATIONS_MAX {
             return Err(SettingError::Applications { limit: APPLICATIONS_MAX }.into());
@@ -206,7 +207,9 @@ impl<const PACKETS: bool> Applications<PACKETS> {
     }
 }
 
-impl<const PACKETS: bool> Handler for Applications<PACKETS> {
+impl<const PACKETS: bool> sealed::Sealed for Applications<PACKETS> {}
+
+impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
     type Data = States;
     const PACKETS: bool = PACKETS;
     const DATAGRAMS: bool = true;

@@ -2,7 +2,7 @@
 
 use std::{io::Read, path::PathBuf};
 
-use tidewire_core::Handler;
+use tidewire_core::Deliver;
 use tidewire_files::{Reader, Source};
 
 use super::{
@@ -106,12 +106,12 @@ impl<'a> Files<'a> {
 }
 
 impl Run for Files<'_> {
-    fn alone<H: Handler>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+    fn alone<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
         let (reading, config) = self.open(setup)?;
         Ok(run::alone(reading, config, worker))
     }
 
-    fn together<H: Handler + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+    fn together<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
         let (reading, config) = self.open(setup)?;
         run::together(reading, &config, workers)
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use tidewire_core::{Config, Engine, Handler, Ledger, Share};
+use tidewire_core::{Config, Deliver, Engine, Ledger, Share};
 use tidewire_files::Block;
 
 use super::{
@@ -25,7 +25,7 @@ use crate::{
 /// up the others at once, few enough to stay in the cache that cores share.
 const BLOCKS_QUEUED: usize = 8;
 
-pub(super) fn engine<H: Handler>(
+pub(super) fn engine<H: Deliver>(
     config: Config,
     share: Share,
     (handler, classifier): Worker<H>,
@@ -50,7 +50,7 @@ pub(super) fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) 
 }
 
 /// One worker on the calling thread.
-pub(super) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker: Worker<H>) -> Outcome<H> {
+pub(super) fn alone<H: Deliver>(mut reading: Reading<'_>, config: Config, worker: Worker<H>) -> Outcome<H> {
     let report_ns = config.report_closed_ns;
     let mut engine = engine(config, Share::ALL, worker, reading.again());
     let mut block = Block::new();
@@ -69,7 +69,7 @@ pub(super) fn alone<H: Handler>(mut reading: Reading<'_>, config: Config, worker
 }
 
 /// Several workers, each on a thread of its own, given every block; the calling thread reads.
-pub(super) fn together<H: Handler + Send>(
+pub(super) fn together<H: Deliver + Send>(
     mut reading: Reading<'_>,
     config: &Config,
     workers: Vec<Worker<H>>,
@@ -140,7 +140,7 @@ fn distribute(reading: &mut Reading<'_>, queues: &[Sender<Handed>], spare: &Rece
     }
 }
 
-fn work<H: Handler>(mut engine: Engine<H>, queue: &Receiver<Handed>, give_back: &Sender<Block>) -> (H, Ledger) {
+fn work<H: Deliver>(mut engine: Engine<H>, queue: &Receiver<Handed>, give_back: &Sender<Block>) -> (H, Ledger) {
     for handed in queue {
         let block = match handed {
             Handed::Frames(block) => block,

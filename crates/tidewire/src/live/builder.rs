@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_core::Handler;
+use tidewire_core::Deliver;
 use tidewire_live::{
     self as live, Error as LiveError, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, kernel::Shed,
 };
@@ -109,7 +109,7 @@ impl Interfaces<'_> {
 }
 
 impl Run for Interfaces<'_> {
-    fn alone<H: Handler>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+    fn alone<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
         let settings = setup.in_kernel(self.settings(&setup), &worker.0);
         let opened = live::open(&LiveSettings { workers: 1, ..settings })?;
         // The caller's thread is not ours to bind.
@@ -117,7 +117,7 @@ impl Run for Interfaces<'_> {
         super::alone(opened, setup.config, worker, beside)
     }
 
-    fn together<H: Handler + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+    fn together<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
         let settings = self.settings(&setup);
         let settings = match workers.first() {
             Some((handler, _)) => setup.in_kernel(settings, handler),
@@ -132,7 +132,7 @@ impl Run for Interfaces<'_> {
 impl Setup {
     /// What follows from the engine's settings, and from those of the applications that `handler` stands for, for
     /// programs in the kernel.
-    fn in_kernel<H: Handler>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
+    fn in_kernel<H: Deliver>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
         let (config, needs) = (&self.config, &mut settings.kernel);
         let outlets = if H::OUTLETS { handler.outlets() } else { Vec::new() };
         if H::PACKETS {

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Config, Engine, Handler, Ledger, Share};
+use tidewire_core::{Config, Deliver, Engine, Ledger, Share};
 use tidewire_live::{
     Error as LiveError, InterfaceEvent, InterfaceReport, Live, Monitor, TICK, Worker as Rings, sys::wait,
 };
@@ -127,7 +127,7 @@ fn watch(mut beside: Beside<'_>, mut monitor: Monitor, workers: usize) -> Result
 }
 
 /// An engine over these rings.
-fn engine<H: Handler>(rings: &mut Rings, config: Config, (handler, classifier): Worker<H>) -> Engine<H> {
+fn engine<H: Deliver>(rings: &mut Rings, config: Config, (handler, classifier): Worker<H>) -> Engine<H> {
     let mut engine = Engine::new(config, Share::ALL, handler);
     if let Some(classifier) = classifier {
         engine.set_classifier(classifier);
@@ -139,7 +139,7 @@ fn engine<H: Handler>(rings: &mut Rings, config: Config, (handler, classifier): 
 }
 
 /// One worker on the calling thread, which also looks after the rest.
-pub(crate) fn alone<H: Handler>(
+pub(crate) fn alone<H: Deliver>(
     live: Live,
     config: Config,
     worker: Worker<H>,
@@ -162,7 +162,7 @@ pub(crate) fn alone<H: Handler>(
 }
 
 /// Several workers, each on a thread of its own.
-pub(crate) fn together<H: Handler + Send>(
+pub(crate) fn together<H: Deliver + Send>(
     live: Live,
     config: &Config,
     workers: Vec<Worker<H>>,

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_core::{Batch, Engine, Handler, Ledger};
+use tidewire_core::{Batch, Deliver, Engine, Ledger};
 use tidewire_live::{Error as LiveError, TICK, Worker as Rings};
 
 use super::WorkerReport;
@@ -41,7 +41,7 @@ pub(crate) trait Consume {
     }
 }
 
-impl<H: Handler> Consume for Engine<H> {
+impl<H: Deliver> Consume for Engine<H> {
     fn process(&mut self, batch: &Batch<'_>) {
         Engine::process(self, batch);
     }
