@@ -118,14 +118,34 @@ proptest! {
         steps in prop::collection::vec(step(), 1..60), midway in any::<bool>(), chunk in prop_oneof![Just(0_u32), 1..30_u32],
         cutoff in prop_oneof![Just(u64::MAX), 0..300_u64],
     ) {
-        let segments = conversation(&steps, midway);
         let config = Config { chunk_bytes: chunk, cutoff: DirectionCutoff([cutoff, u64::MAX]), ..config() };
-        let (short, short_ledger) = run(&config, &segments);
-        // A lowest time to live is looked at on the long way only, and every packet has a higher one.
-        let (long, long_ledger) = run(&Config { ttl_min: 1, ..config }, &segments);
-        prop_assert_eq!(short, long);
-        prop_assert_eq!(short_ledger, long_ledger);
+        go_both_ways(&config, &conversation(&steps, midway));
     }
+}
+
+fn go_both_ways(config: &Config, segments: &[Seg]) {
+    let (short, short_ledger) = run(config, segments);
+    // A lowest time to live is looked at on the long way only, and every packet has a higher one.
+    let (long, long_ledger) = run(&Config { ttl_min: 1, ..config.clone() }, segments);
+    assert_eq!(short, long);
+    assert_eq!(short_ledger, long_ledger);
+}
+
+/// An empty segment after something that hosts challenge: for half a second they may be silent about what they drop.
+#[test]
+fn a_challenge_is_noted_on_both_ways() {
+    let step = |from_client, what, size| Step { from_client, what, size, time: 0 };
+    let steps = [step(false, What::AckOld, 1), step(false, What::Empty, 1), step(true, What::AckBeyond, 3)];
+    go_both_ways(&config(), &conversation(&steps, false));
+}
+
+/// What comes before something that was acknowledged acknowledges nothing to a host that has sent its FIN.
+#[test]
+fn a_host_that_has_ended_hears_the_same_on_both_ways() {
+    let step = |from_client, what, size, time| Step { from_client, what, size, time };
+    let client = [(What::Data, 1), (What::Fin, 1), (What::AckBeyond, 2)].map(|(what, size)| step(true, what, size, 0));
+    let steps = [client.as_slice(), &[step(false, What::Stamped, 1, 1)]].concat();
+    go_both_ways(&config(), &conversation(&steps, false));
 }
 
 /// Bytes that were not captured of one packet, wait from another, and come again.

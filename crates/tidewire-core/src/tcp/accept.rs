@@ -5,7 +5,7 @@ use super::{Payload, Segment, flag, segment::after};
 use crate::{
     AnomalyKind, Deliver, Direction, Fate, TcpState,
     engine::core::Core,
-    flow::{Flow, SCALE_UNKNOWN, half},
+    flow::{Extra, Flow, SCALE_UNKNOWN, half},
 };
 
 /// What a segment's acknowledgment says.
@@ -252,19 +252,24 @@ impl<H: Deliver> Core<H> {
         verdict
     }
 
+    /// What an empty segment answers: a host that drops a segment sends one; what it sends of its own with payload may be older.
+    /// `is_repeated`: it acknowledges nothing new, so that it may be a challenge.
+    #[inline(always)]
+    pub(super) fn hear_empty(extra: &mut Extra, other: usize, is_repeated: bool, clock_ns: u64) {
+        let is_answer = extra.unanswered[other].take().is_some();
+        if is_repeated && (is_answer || extra.anomaly_kinds & CHALLENGED != 0) {
+            extra.challenged_ns[other] = clock_ns;
+        }
+    }
+
     /// What is over when a side is heard.
     fn hear(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
         let (at, other) = (direction as usize, direction.opposite() as usize);
         if let Some(extra) = &mut flow.extra {
             extra.unheard[other] = 0;
-            let is_answer = extra.unanswered[other].is_some();
-            // A host that drops a segment answers with an empty one; what it sends of its own may be older.
             if segment.length == 0 {
-                extra.unanswered[other] = None;
                 let is_repeated = flow.halves[at].has(half::ACKED) && segment.ack == flow.halves[at].ack;
-                if is_repeated && (is_answer || extra.anomaly_kinds & CHALLENGED != 0) {
-                    extra.challenged_ns[other] = self.now.clock_ns;
-                }
+                Self::hear_empty(extra, other, is_repeated, self.now.clock_ns);
             }
             extra.skip[at].1 = 0;
         }

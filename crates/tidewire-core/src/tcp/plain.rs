@@ -85,6 +85,11 @@ impl<H: Deliver> Core<H> {
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
                     && !is_older
             }
+            // A host that has sent its FIN does not look at the acknowledgment of what lies outside (`acknowledge`).
+            && (!peer.has(half::FIN)
+                || !is_older
+                    && seq.wrapping_add(length).wrapping_sub(peer.ack) as i32 >= 0
+                    && peer.edge.wrapping_sub(seq) as i32 >= 0)
             && !self.is_expired(flow);
         if !is_plain {
             return None;
@@ -104,7 +109,11 @@ impl<H: Deliver> Core<H> {
         if let Some(extra) = &mut flow.extra {
             extra.unheard[at ^ 1] = 0;
             extra.skip[at].1 = 0;
-            // As on the long way (`hear`): its own number gives the lie to acknowledgments of what it never sent.
+            // As on the long way (`hear`).
+            if length == 0 {
+                Self::hear_empty(extra, at ^ 1, ack == flow.halves[at].ack, self.now.clock_ns);
+            }
+            // Its own number gives the lie to acknowledgments of what it never sent.
             if length == 0 && flow.halves[at].flags & WAITS == 0 {
                 extra.skip[at ^ 1].1 = 0;
             }
