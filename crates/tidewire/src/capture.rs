@@ -30,7 +30,6 @@ impl<I> Capture<I> {
 
     /// Processes only packets that an expression in libpcap's language matches; the others count as `filtered`.
     #[cfg(feature = "filter")]
-    #[must_use]
     pub fn filter(mut self, expression: impl Into<String>) -> Self {
         self.setup.filter = Some(expression.into());
         self
@@ -38,14 +37,12 @@ impl<I> Capture<I> {
 
     /// How many workers [`run`](Self::run) starts, 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Default 1: everything on the calling thread.
     /// Results do not depend on it as long as no bound is reached: each worker has its own (see [`Config`]).
-    #[must_use]
     pub fn workers(mut self, count: usize) -> Self {
         self.setup.workers = count;
         self
     }
 
     /// All settings at once. Methods called after it change single ones.
-    #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.setup.config = config;
         self.setup.key_is_set = true;
@@ -53,14 +50,12 @@ impl<I> Capture<I> {
     }
 
     /// Changes settings that have no method of their own here: every field of [`Config`].
-    #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.setup.config);
         self
     }
 
     /// What tells flows apart besides the innermost addresses, ports and protocol. Default: nothing, see [`KeyIds`].
-    #[must_use]
     pub fn key_ids(mut self, ids: KeyIds) -> Self {
         self.setup.config.key_ids = ids;
         self
@@ -68,7 +63,6 @@ impl<I> Capture<I> {
 
     /// The key of all hashes. Default: from the system's random source, another one for each run, so that nobody can
     /// prepare packets that collide. Results do not depend on it.
-    #[must_use]
     pub fn hash_key(mut self, key: [u64; 2]) -> Self {
         self.setup.config.hash_key = key;
         self.setup.key_is_set = true;
@@ -76,21 +70,18 @@ impl<I> Capture<I> {
     }
 
     /// How streams are reassembled.
-    #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.setup.config.mode = mode;
         self
     }
 
     /// Delivers at most `bytes` of each direction; statistics go on. 0: statistics only.
-    #[must_use]
     pub fn cutoff(mut self, bytes: u64) -> Self {
         self.setup.config.cutoff.0 = [bytes; 2];
         self
     }
 
     /// Delivers at most `bytes` of one direction.
-    #[must_use]
     pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
         self.setup.config.cutoff.0[direction as usize] = bytes;
         self
@@ -99,7 +90,6 @@ impl<I> Capture<I> {
     /// Adds a class of streams, with a cutoff, a priority, or both of their own. For each of the two the first class decides
     /// that matches and has one; streams of no class get the general cutoff and priority 0.
     #[cfg(feature = "filter")]
-    #[must_use]
     pub fn class(mut self, class: StreamClass) -> Self {
         self.setup.classes.push(class);
         self
@@ -107,7 +97,6 @@ impl<I> Capture<I> {
 
     /// Gathers chunks of `bytes`, the last `overlap_bytes` of each repeated before the next. 0: no gathering,
     /// bytes are delivered as they arrive.
-    #[must_use]
     pub fn chunks(mut self, bytes: u32, overlap_bytes: u32) -> Self {
         self.setup.config.chunk_bytes = bytes;
         self.setup.config.overlap_bytes = overlap_bytes;
@@ -115,14 +104,12 @@ impl<I> Capture<I> {
     }
 
     /// Delivers a chunk that was begun after this much packet time, full or not. Zero: only when it is full.
-    #[must_use]
     pub fn flush_timeout(mut self, after: Duration) -> Self {
         self.setup.config.flush_timeout_ns = nanoseconds(after);
         self
     }
 
     /// Ends streams that were silent for longer, by packet time. Zero: never.
-    #[must_use]
     pub fn inactivity_timeout(mut self, after: Duration) -> Self {
         self.setup.config.inactivity_timeout_ns = nanoseconds(after);
         self
@@ -132,7 +119,6 @@ impl<I> Capture<I> {
     /// forgotten: for inputs without an end, such as a pipe from tcpdump. Packets that come later belong to no stream, and
     /// have the fate [`Fate::AfterClose`](crate::Fate). By packet time; where nothing comes from a pipe, the wall clock
     /// counts. Zero: when it is forgotten, the default of files.
-    #[must_use]
     pub fn report_closed(mut self, after: Duration) -> Self {
         self.setup.config.report_closed_ns = nanoseconds(after);
         self
@@ -145,7 +131,6 @@ impl<I> Capture<I> {
     /// It is divided when the run begins ([`Config::share_out`]): each worker gets the same part of it, at least 2 MiB. Bounds
     /// of [`Config`] that are lower stay; what is set with [`config`](Self::config) before this is not a lower one of
     /// [`Config::memory_bytes`].
-    #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.setup.memory_bytes = bytes;
         self.setup.config.memory_bytes = bytes;
@@ -154,7 +139,6 @@ impl<I> Capture<I> {
 
     /// Who wins where segments or fragments overlap, for receivers without a policy of their own
     /// ([`Config::targets`]).
-    #[must_use]
     pub fn policy(mut self, tcp: TcpPolicy, defrag: DefragPolicy) -> Self {
         self.setup.config.tcp_policy = tcp;
         self.setup.config.defrag_policy = defrag;
@@ -162,21 +146,18 @@ impl<I> Capture<I> {
     }
 
     /// What is done about checksums.
-    #[must_use]
     pub fn checksum(mut self, mode: ChecksumMode) -> Self {
         self.setup.config.checksum = mode;
         self
     }
 
     /// What is done about the link addresses that frames are sent to.
-    #[must_use]
     pub fn link_addresses(mut self, addresses: LinkAddresses) -> Self {
         self.setup.config.link_addresses = addresses;
         self
     }
 
     /// Ends the run early when `stop` is raised; looked at after each block.
-    #[must_use]
     pub fn stop_when(mut self, stop: &Stop) -> Self {
         self.setup.stop = stop.clone();
         self
