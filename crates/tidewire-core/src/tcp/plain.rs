@@ -32,6 +32,7 @@ impl<H: Deliver> Core<H> {
         /// A cutoff does not matter here: what it leaves is handed over the same way.
         const WAITS: u16 = half::HELD | half::QUEUED | half::FIN | half::FIN_SEEN;
         const READY: u16 = half::KNOWN | half::ACKED;
+        const ENDED: u16 = READY | half::FIN;
         /// RFC 7323 section 2.3; what an unknown scale counts as, too.
         const SCALE_MAX: u8 = 14;
         let Packet { frame, bytes, decoded, path, .. } = packet;
@@ -72,7 +73,16 @@ impl<H: Deliver> Core<H> {
             && window != 0
             // Behind a FIN the next number is another one.
             && me.flags & (half::ZERO_WINDOW | half::FIN | half::SIGNED | READY) == READY
-            && peer.flags & (half::QUEUED | half::DOUBTFUL_FIN | READY) == READY
+            && match peer.flags & (half::QUEUED | half::DOUBTFUL_FIN | half::FIN | READY) {
+                READY => true,
+                // A host that has sent its FIN does not look at the acknowledgment of what lies outside (`acknowledge`).
+                ENDED => {
+                    !is_older
+                        && seq.wrapping_add(length).wrapping_sub(peer.ack) as i32 >= 0
+                        && peer.edge.wrapping_sub(seq) as i32 >= 0
+                }
+                _ => false,
+            }
             // Acknowledges nothing that was not seen, and nothing older than what was acknowledged before.
             && sent.wrapping_sub(ack) as i32 >= 0
             && ack.wrapping_sub(me.ack) as i32 >= 0
@@ -85,11 +95,6 @@ impl<H: Deliver> Core<H> {
                     && peer.edge.wrapping_sub(seq.wrapping_add(length)) as i32 >= 0
                     && !is_older
             }
-            // A host that has sent its FIN does not look at the acknowledgment of what lies outside (`acknowledge`).
-            && (!peer.has(half::FIN)
-                || !is_older
-                    && seq.wrapping_add(length).wrapping_sub(peer.ack) as i32 >= 0
-                    && peer.edge.wrapping_sub(seq) as i32 >= 0)
             && !self.is_expired(flow);
         if !is_plain {
             return None;
