@@ -72,10 +72,10 @@ impl Driver {
     fn take(&mut self, limit: u64, limit_weak: u64) {
         while let Some(piece) = self.queue.take(self.expected, limit, limit_weak) {
             assert_eq!(piece.start, self.expected);
-            assert!(piece.length > 0 && piece.length >= piece.data.len() as u64);
+            assert!(piece.length > 0 && piece.length >= piece.bytes().len() as u64);
             self.expected += piece.length;
             assert!(self.expected <= limit && (!piece.weak || self.expected <= limit_weak));
-            assert!(self.sent.has_all(piece.start, &piece.data), "a byte that nobody sent");
+            assert!(self.sent.has_all(piece.start, piece.bytes()), "a byte that nobody sent");
         }
     }
 }

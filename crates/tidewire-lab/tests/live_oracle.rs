@@ -92,7 +92,7 @@ fn queue_says(case: &Case) -> Vec<u8> {
         let incoming = Incoming { start: u64::from(*offset), bytes, length: bytes.len() as u64, ..Incoming::default() };
         queue.insert(TcpPolicy::Linux, expected, &incoming, &mut |_, _| ());
         while let Some(piece) = queue.take(expected, u64::MAX, 0) {
-            out.extend(&piece.data);
+            out.extend(piece.bytes());
             expected += piece.length;
         }
     }

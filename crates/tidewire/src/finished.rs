@@ -104,7 +104,7 @@ impl FinishedStream {
 
 /// What an unfinished stream has said.
 #[derive(Debug, Default)]
-pub struct Said {
+pub(crate) struct Said {
     bytes: [Vec<u8>; 2],
     left_out: [u64; 2],
 }
@@ -148,7 +148,7 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
         let count = fresh.len().min(room);
         let before = bytes.capacity();
         if before - bytes.len() < count {
-            bytes.reserve_exact(count.max((before / 2).min(room - count)));
+            bytes.reserve_exact(count.max((before / 2).min(room)));
         }
         bytes.extend_from_slice(&fresh[..count]);
         self.kept_bytes += (bytes.capacity() - before) as u64;

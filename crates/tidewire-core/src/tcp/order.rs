@@ -453,7 +453,7 @@ impl<H: Deliver> Core<H> {
                 }
             }
             extra.waiting_bytes[at] = extra.waiting_bytes[at].saturating_sub(piece.length);
-            self.hand(flow, data, direction, &piece.data, timestamp_ns, 0);
+            self.hand(flow, data, direction, piece.bytes(), timestamp_ns, 0);
             let end = next + piece.length;
             let reached = flow.halves[at].next;
             if reached < end {

@@ -8,7 +8,7 @@ use tidewire_files::{Reader, Source};
 use super::{
     history::rereadable,
     reading::{OnProgress, Reading},
-    run,
+    run::{Alone, together},
     streams::Streams,
 };
 use crate::{
@@ -82,10 +82,10 @@ impl<'a> Capture<Files<'a>> {
     /// # Errors
     /// As [`run_with`](Self::run_with).
     pub fn streams(mut self) -> Result<Streams<'a>, Error> {
-        let gathering = self.setup.gather()?;
+        let kept_bytes_max = self.setup.gather()?;
         let classifier = self.setup.classifier()?;
         let (reading, config) = self.input.open(self.setup)?;
-        Ok(Streams::new(reading, config, gathering, classifier))
+        Ok(Streams::new(reading, config, kept_bytes_max, classifier))
     }
 }
 
@@ -108,11 +108,13 @@ impl<'a> Files<'a> {
 impl Run for Files<'_> {
     fn alone<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
         let (reading, config) = self.open(setup)?;
-        Ok(run::alone(reading, config, worker))
+        let mut alone = Alone::new(reading, config, worker);
+        while alone.step() {}
+        Ok(alone.outcome())
     }
 
     fn together<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
         let (reading, config) = self.open(setup)?;
-        run::together(reading, &config, workers)
+        together(reading, &config, workers)
     }
 }

@@ -25,7 +25,7 @@ use crate::{
 /// up the others at once, few enough to stay in the cache that cores share.
 const BLOCKS_QUEUED: usize = 8;
 
-pub(super) fn engine<H: Deliver>(
+fn engine<H: Deliver>(
     config: Config,
     share: Share,
     (handler, classifier): Worker<H>,
@@ -44,28 +44,55 @@ pub(super) fn engine<H: Deliver>(
 
 /// The clock after silence of an input: connections that are over are reported, and nothing else. Packets that wait
 /// somewhere before us may have earlier timestamps than the wall clock.
-pub(super) fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
+fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
     let is_over = report_ns != 0 && silence.as_nanos() > u128::from(report_ns);
     if is_over { clock_ns.saturating_add(report_ns).saturating_add(1) } else { 0 }
 }
 
-/// One worker on the calling thread.
-pub(super) fn alone<H: Deliver>(mut reading: Reading<'_>, config: Config, worker: Worker<H>) -> Outcome<H> {
-    let report_ns = config.report_closed_ns;
-    let mut engine = engine(config, Share::ALL, worker, reading.again());
-    let mut block = Block::new();
-    loop {
-        match reading.next(&mut block) {
-            Next::Frames => engine.process(&block.batch()),
-            Next::Silence(silence, clock_ns) => {
-                engine.report_silent_closes(silent_until_ns(report_ns, silence, clock_ns));
-            }
-            Next::End => break,
-        }
+/// One worker on the calling thread, a step at a time.
+pub(super) struct Alone<'a, H: Deliver> {
+    reading: Reading<'a>,
+    engine: Engine<H>,
+    block: Block,
+    report_ns: u64,
+}
+
+impl<'a, H: Deliver> Alone<'a, H> {
+    pub(super) fn new(reading: Reading<'a>, config: Config, worker: Worker<H>) -> Self {
+        let report_ns = config.report_closed_ns;
+        let engine = engine(config, Share::ALL, worker, reading.again());
+        Self { reading, engine, block: Block::new(), report_ns }
     }
-    engine.finish();
-    let (handler, ledger) = engine.into_parts();
-    reading.outcome(vec![handler], ledger)
+
+    /// Takes in what comes next. `false`: nothing does, and every stream has been told to its end.
+    pub(super) fn step(&mut self) -> bool {
+        match self.reading.next(&mut self.block) {
+            Next::Frames => self.engine.process(&self.block.batch()),
+            Next::Silence(silence, clock_ns) => {
+                self.engine.report_silent_closes(silent_until_ns(self.report_ns, silence, clock_ns));
+            }
+            Next::End => {
+                self.end();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Ends every stream, whether the input has ended or not.
+    pub(super) fn end(&mut self) {
+        self.engine.finish();
+    }
+
+    pub(super) fn handler(&mut self) -> &mut H {
+        self.engine.handler()
+    }
+
+    /// What the run came to, once it has ended.
+    pub(super) fn outcome(self) -> Outcome<H> {
+        let (handler, ledger) = self.engine.into_parts();
+        self.reading.outcome(vec![handler], ledger)
+    }
 }
 
 /// Several workers, each on a thread of its own, given every block; the calling thread reads.

@@ -2,23 +2,16 @@
 
 use std::fmt;
 
-use tidewire_core::{Classify, Config, Engine, Share};
-use tidewire_files::Block;
+use tidewire_core::{Classify, Config};
 
-use super::{
-    reading::{Next, Reading},
-    run::{engine, silent_until_ns},
-};
+use super::{reading::Reading, run::Alone};
 use crate::{FinishedStream, Outcome, finished::Gathering};
 
 type Take = fn(FinishedStream) -> Option<FinishedStream>;
 
 /// The iterator of [`Capture::streams`](crate::Capture::streams): ends when the input has ended and the last stream was given.
 pub struct Streams<'a> {
-    reading: Reading<'a>,
-    engine: Engine<Gathering<Take>>,
-    block: Block,
-    report_ns: u64,
+    run: Alone<'a, Gathering<Take>>,
     has_ended: bool,
 }
 
@@ -29,20 +22,17 @@ impl<'a> Streams<'a> {
         kept_bytes_max: u64,
         classifier: Option<Box<dyn Classify>>,
     ) -> Self {
-        let report_ns = config.report_closed_ns;
         let handler = Gathering::new(kept_bytes_max, Some as Take);
-        let engine = engine(config, Share::ALL, (handler, classifier), reading.again());
-        Self { reading, engine, block: Block::new(), report_ns, has_ended: false }
+        Self { run: Alone::new(reading, config, (handler, classifier)), has_ended: false }
     }
 
     /// What the run came to: where every packet went, and what was wrong with the input. Streams that were not asked for are
     /// dropped; what was not read by now is not.
     pub fn finish(mut self) -> Outcome<()> {
         if !self.has_ended {
-            self.engine.finish();
+            self.run.end();
         }
-        let (_, ledger) = self.engine.into_parts();
-        self.reading.outcome(vec![()], ledger)
+        self.run.outcome().with_handlers(vec![()])
     }
 }
 
@@ -51,20 +41,11 @@ impl Iterator for Streams<'_> {
 
     fn next(&mut self) -> Option<FinishedStream> {
         loop {
-            let finished = self.engine.handler().next();
+            let finished = self.run.handler().next();
             if finished.is_some() || self.has_ended {
                 return finished;
             }
-            match self.reading.next(&mut self.block) {
-                Next::Frames => self.engine.process(&self.block.batch()),
-                Next::Silence(silence, clock_ns) => {
-                    self.engine.report_silent_closes(silent_until_ns(self.report_ns, silence, clock_ns));
-                }
-                Next::End => {
-                    self.engine.finish();
-                    self.has_ended = true;
-                }
-            }
+            self.has_ended = !self.run.step();
         }
     }
 }

@@ -13,7 +13,6 @@ pub(crate) mod tree;
 
 use runs::Runs;
 use segment::{Segment, Waiting, slice_of};
-use smallvec::SmallVec;
 use store::{Arrival, Store, Survey};
 
 use crate::TcpPolicy;
@@ -56,10 +55,16 @@ pub struct Piece {
     /// See [`Incoming::is_wrong`].
     pub is_wrong: bool,
     /// The bytes: `length` of them, or fewer when they were snapped or only counted.
-    pub data: SmallVec<[u8; 16]>,
+    data: Waiting,
 }
 
 impl Piece {
+    /// The bytes: `length` of them, or fewer when they were snapped or only counted.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.data
+    }
+
     /// Takes a segment's bytes from `expected` on, or a copy of them where the segment goes on beyond `end`.
     fn of(mut segment: Segment, expected: u64, weak: bool) -> Self {
         let skipped = ((expected - segment.start) as usize).min(segment.bytes().len()) + segment.head();
@@ -89,8 +94,8 @@ impl Piece {
 
 /// See the module.
 ///
-/// Cost: O(log n) for a segment in any order of arrival, and O(1) more for each old piece that it replaces or is
-/// compared with.
+/// Cost: O(log n) for a segment in any order of arrival (O(log² n) where the piece goes that reached farthest), and O(1) more
+/// for each old piece that it replaces or is compared with.
 #[derive(Debug, Default)]
 pub struct Queue {
     strong: Store,

@@ -134,9 +134,9 @@ fn run(policy: TcpPolicy, ops: &[Op]) {
 
 fn take_all(queue: &mut Queue, model: &mut model::Model, expected: &mut u64, limit: u64, limit_weak: u64) {
     while let Some(piece) = queue.take(*expected, limit, limit_weak) {
-        assert_eq!((piece.start, piece.length), (*expected, piece.data.len() as u64));
+        assert_eq!((piece.start, piece.length), (*expected, piece.bytes().len() as u64));
         assert!(piece.length > 0 && piece.start + piece.length <= limit);
-        for (offset, byte) in (piece.start..).zip(&piece.data) {
+        for (offset, byte) in (piece.start..).zip(piece.bytes()) {
             assert_eq!(model.deliver(offset), Some((*byte, piece.weak)), "byte at {offset}");
             assert!(!piece.weak || offset < limit_weak);
         }
@@ -189,7 +189,7 @@ fn lengths_without_bytes() {
         let start = queue.first_start()?.max(expected);
         let piece = queue.take(start, u64::MAX, 0)?;
         expected = piece.start + piece.length;
-        Some((piece.start, piece.length, piece.data.len()))
+        Some((piece.start, piece.length, piece.bytes().len()))
     });
     assert_eq!(lengths.collect::<Vec<_>>(), [(5, 10, 0), (15, 15, 0), (40, 10, 3), (50, 10, 3)]);
 }

@@ -49,13 +49,13 @@ fn reassemble<'a>(policy: TcpPolicy, segments: impl IntoIterator<Item = (u64, &'
         queue.insert(policy, expected, &incoming, &mut |_, _| ());
         let limit = if policy.holds_until_acknowledged() { expected } else { u64::MAX };
         while let Some(piece) = queue.take(expected, limit, 0) {
-            put(expected, &piece.data);
+            put(expected, piece.bytes());
             expected += piece.length;
         }
     }
     while let Some(start) = queue.first_start() {
         let piece = queue.take(start, u64::MAX, 0).unwrap();
-        put(piece.start, &piece.data);
+        put(piece.start, piece.bytes());
     }
     String::from_utf8(out).unwrap()
 }
