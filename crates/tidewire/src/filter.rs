@@ -24,11 +24,11 @@ mod none {
             match *self {}
         }
 
-        pub(crate) fn prepare(&mut self, _: LinkType) -> Result<(), Error> {
+        pub(crate) fn prepare(&mut self, _: LinkType) -> Result<(), SettingError> {
             match *self {}
         }
 
-        pub(crate) fn matches(&mut self, _: LinkType, _: &[u8], _: u32) -> Result<bool, Error> {
+        pub(crate) fn matches(&mut self, _: LinkType, _: &[u8], _: u32) -> Result<bool, SettingError> {
             match *self {}
         }
     }
