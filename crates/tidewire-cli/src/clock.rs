@@ -11,7 +11,7 @@ use std::{
 use clap::ValueEnum;
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::failure;
+use crate::error;
 
 /// The forms of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,7 +73,7 @@ impl Clock {
         let zone = zone.unwrap_or_else(|| {
             // Without TZ there is no /etc/localtime, which means UTC.
             if let Some(name) = &name {
-                failure::say(format_args!("TZ={}: no such time zone here; times are in UTC", name.display()));
+                error::notify(format_args!("TZ={}: no such time zone here; times are in UTC", name.display()));
             }
             TimeZone::UTC
         });

@@ -8,7 +8,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::{failure::Failure, text_file};
+use crate::{error::CliError, text_file};
 
 /// A configuration file being turned into options for one subcommand.
 struct File<'a> {
@@ -26,12 +26,12 @@ pub fn arguments(
     program: &Command,
     command: &Command,
     given: &ArgMatches,
-) -> Result<Vec<OsString>, Failure> {
+) -> Result<Vec<OsString>, CliError> {
     let name = path.display().to_string();
     let text = text_file::read_text(path, text_file::CONFIG_BYTES_MAX)?;
     let table = DeTable::parse(&text).map_err(|error| {
         let (line, column) = place(&text, error.span());
-        Failure::Usage(format!("{name}: line {line}, column {column}: {}", error.message()))
+        CliError::Usage(format!("{name}: line {line}, column {column}: {}", error.message()))
     })?;
     let file = File { name, text: &text, program, command, given };
     let mut arguments = Vec::new();
@@ -47,7 +47,7 @@ pub fn arguments(
 
 impl File<'_> {
     /// The keys of a subcommand's own table.
-    fn table(&self, owner: &Command, table: &DeTable<'_>, into: &mut Vec<OsString>) -> Result<(), Failure> {
+    fn table(&self, owner: &Command, table: &DeTable<'_>, into: &mut Vec<OsString>) -> Result<(), CliError> {
         for (key, value) in table.iter() {
             let Some(argument) = find(owner, key.get_ref()) else {
                 let message = format!("'{}' has no option '{}'", owner.get_name(), key.get_ref());
@@ -67,7 +67,7 @@ impl File<'_> {
         key: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
         into: &mut Vec<OsString>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CliError> {
         let ours = find(self.command, key.get_ref());
         let known = ours.or_else(|| self.program.get_subcommands().find_map(|other| find(other, key.get_ref())));
         let Some(argument) = known else {
@@ -90,7 +90,7 @@ impl File<'_> {
         let id = argument.get_id().as_str();
         // A filter expression alone names no captures, and `follow` names a stream after them: one word is that.
         let captures =
-            if id == "files" { crate::words::captures(self.given.get_raw(id).into_iter().flatten()) } else { 0 };
+            if id == "files" { crate::capture_args::captures(self.given.get_raw(id).into_iter().flatten()) } else { 0 };
         let names_none = id == "files" && (captures == 0 || captures == 1 && self.command.get_name() == "follow");
         if names_none || (!given(id) && !given(&undo(id))) {
             into.extend(words);
@@ -103,7 +103,7 @@ impl File<'_> {
         argument: &Arg,
         key: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
-    ) -> Result<Vec<OsString>, Failure> {
+    ) -> Result<Vec<OsString>, CliError> {
         let many = matches!(argument.get_action(), ArgAction::Append) || argument.is_positional();
         let mut words = Vec::new();
         match value.get_ref() {
@@ -129,7 +129,7 @@ impl File<'_> {
         key: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
         items: &[Spanned<DeValue<'_>>],
-    ) -> Result<Vec<OsString>, Failure> {
+    ) -> Result<Vec<OsString>, CliError> {
         let wanted = values_of(argument);
         if items.len() != wanted {
             let message = format!("'{}' wants {wanted} values, not {}", key.get_ref(), items.len());
@@ -151,7 +151,7 @@ impl File<'_> {
         argument: &Arg,
         key: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
-    ) -> Result<Option<OsString>, Failure> {
+    ) -> Result<Option<OsString>, CliError> {
         let name = key.get_ref();
         let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
         let text = match value.get_ref() {
@@ -175,9 +175,9 @@ impl File<'_> {
         Ok(Some(word.into()))
     }
 
-    fn wrong(&self, span: Range<usize>, message: &str) -> Failure {
+    fn wrong(&self, span: Range<usize>, message: &str) -> CliError {
         let (line, column) = place(self.text, Some(span));
-        Failure::Usage(format!("{}: line {line}, column {column}: {message}", self.name))
+        CliError::Usage(format!("{}: line {line}, column {column}: {message}", self.name))
     }
 }
 

@@ -14,13 +14,13 @@ use tidewire::{
 };
 
 use crate::{
-    failure::{self, Failure},
+    arg_types::whole,
+    error::{self, CliError},
     interrupt,
     live::{self, Live},
     output::{Object, Out},
     terminal,
     units::{BitRate, Bytes, Count, Span, counted},
-    values::whole,
 };
 
 /// Count packets, bits and drops a second, decoding nothing
@@ -117,7 +117,7 @@ struct Counts {
     /// Lines on the terminal that the next table takes the place of.
     lines: usize,
     out: Out,
-    failure: Option<Failure>,
+    failure: Option<CliError>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Counts {
         self.before.iter_mut().zip(&report.workers).map(rate).collect()
     }
 
-    fn say(&mut self, report: &LiveReport, rates: &[Rates]) -> Result<(), Failure> {
+    fn say(&mut self, report: &LiveReport, rates: &[Rates]) -> Result<(), CliError> {
         let mut all = Rates::default();
         rates.iter().for_each(|rates| all.add(rates));
         match self.form {
@@ -192,7 +192,7 @@ impl Counts {
         }
     }
 
-    fn table(&mut self, report: &LiveReport, rates: &[Rates], all: &Rates) -> Result<(), Failure> {
+    fn table(&mut self, report: &LiveReport, rates: &[Rates], all: &Rates) -> Result<(), CliError> {
         let row = |name: &str, rates: &Rates, level: String| {
             let (packets, bits) = (whole_count(rates.packets), BitRate(rates.bits));
             format!("{name:<8}{packets:>14}{bits:>14}{:>14}{level:>8}", whole_count(rates.drops))
@@ -227,12 +227,12 @@ fn push_rates(object: &mut Object<'_>, rates: &Rates) {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     if !options.live.is_on() {
-        return Err(Failure::Usage("name an interface: tidewire count -i eth0".into()));
+        return Err(CliError::Usage("name an interface: tidewire count -i eth0".into()));
     }
     if options.interval.0 == 0 {
-        return Err(Failure::Usage("--interval: more than 0, as in 1s".into()));
+        return Err(CliError::Usage("--interval: more than 0, as in 1s".into()));
     }
     let form = match options.json {
         true => Form::Json,
@@ -263,13 +263,13 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let outcome = outcome?;
     match counts.failure.take() {
         Some(failure) => Err(failure),
-        None if is_closed => Err(Failure::ClosedPipe),
+        None if is_closed => Err(CliError::ClosedPipe),
         None => finish(&outcome, form, counts.out),
     }
 }
 
-fn finish(outcome: &Outcome<()>, form: Form, mut out: Out) -> Result<u8, Failure> {
-    let Some(report) = &outcome.live else { return Ok(failure::OK) };
+fn finish(outcome: &Outcome<()>, form: Form, mut out: Out) -> Result<u8, CliError> {
+    let Some(report) = &outcome.live else { return Ok(error::OK) };
     let mut all = Figures::default();
     report.workers.iter().for_each(|worker| all.add(&Figures::of(worker)));
     if form == Form::Json {
@@ -283,7 +283,7 @@ fn finish(outcome: &Outcome<()>, form: Form, mut out: Out) -> Result<u8, Failure
         object.close();
         buffer.push(b'\n');
         out.flush()?;
-        return Ok(failure::OK);
+        return Ok(error::OK);
     }
     let rates = Rates::between(&Figures::default(), &all, outcome.elapsed.as_secs_f64());
     for (index, worker) in report.workers.iter().enumerate() {
@@ -298,8 +298,8 @@ fn finish(outcome: &Outcome<()>, form: Form, mut out: Out) -> Result<u8, Failure
     out.line(&format!("{packets}, {bytes} in {seconds:.2} s: {}", sentence(&rates)))?;
     out.line(&loss(report, all.packets))?;
     out.flush()?;
-    std::io::stderr().write_all(live::text(report, &outcome.ledger).as_bytes()).map_err(Failure::from_output)?;
-    Ok(failure::OK)
+    std::io::stderr().write_all(live::text(report, &outcome.ledger).as_bytes()).map_err(CliError::from_output)?;
+    Ok(error::OK)
 }
 
 /// How many packets were lost, and where.

@@ -8,16 +8,16 @@ use tidewire::{Datagram, DefragPolicy, Handler, Mode, Rejection};
 
 use crate::{
     clock::Clock,
-    failure::{self, Failure},
+    error::{self, CliError},
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{self, Object, Out},
+    print_rows::{self},
     record,
     row::Column,
     row::{Cells, Form, Row},
-    rows::{self},
     session::Session,
-    sink::Sink,
+    shared_output::SharedOutput,
     units::{Bytes, counted},
 };
 
@@ -62,7 +62,7 @@ struct Datagrams {
     rejected: u64,
     entries: Vec<Entry>,
     /// Where datagrams are printed as they come, if they are.
-    sink: Option<Arc<Sink>>,
+    sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
 }
 
@@ -99,12 +99,12 @@ impl Handler for Datagrams {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, Form::of(options.json, options.csv));
     let limit = usize::try_from(common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let layout = Layout::of::<Entry>(&options.columns, &TimeOption::default(), form)?;
     let session = Session::new(common)?;
-    let sink = common.is_unending().then(|| Sink::stdout::<Entry>(form, &layout, common.limit, &session.stop));
+    let sink = common.is_unending().then(|| SharedOutput::stdout::<Entry>(form, &layout, common.limit, &session.stop));
     let make = |_| Datagrams { counts_only: limit == 0, sink: sink.clone(), ..Datagrams::default() };
     let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
     let (mut entries, mut rebuilt, mut rejected) = (Vec::new(), 0, 0);
@@ -117,11 +117,11 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     entries.sort_by_key(order);
     entries.truncate(limit);
     let mut out = Out::stdout();
-    rows::print(entries, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
+    print_rows::print(entries, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
     if form == Form::Table {
         out.line(&format!("{} rebuilt, {rejected} rejected", counted(rebuilt, "datagram", "datagrams")))?;
     }
-    closing.finish(common, options.json, &mut out, failure::OK)
+    closing.finish(common, options.json, &mut out, error::OK)
 }
 
 impl Row for Entry {

@@ -5,7 +5,7 @@ use std::{convert::Infallible, path::PathBuf};
 use clap::Args;
 use tidewire::{Capture, Handler, Ledger, Outcome, Stop};
 
-use crate::{failure::Failure, output::Object, sink::Sink};
+use crate::{error::CliError, output::Object, shared_output::SharedOutput};
 
 /// Of interfaces there is no capture.
 pub type Interfaces<'a> = &'a Infallible;
@@ -31,18 +31,18 @@ impl Live {
     }
 
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in `live`")]
-    pub fn need_none(&self) -> Result<(), Failure> {
+    pub fn need_none(&self) -> Result<(), CliError> {
         Ok(())
     }
 
     #[expect(clippy::unused_self, reason = "as in `live`")]
-    pub fn capture<'a>(&self) -> Result<Capture<Interfaces<'a>>, Failure> {
+    pub fn capture<'a>(&self) -> Result<Capture<Interfaces<'a>>, CliError> {
         Err(missing())
     }
 }
 
-fn missing() -> Failure {
-    Failure::Usage(
+fn missing() -> CliError {
+    CliError::Usage(
         "this tidewire was built to read capture files only (make demo); for interfaces build the \
          whole: make install"
             .into(),
@@ -53,10 +53,10 @@ pub fn run<H: Handler + Send>(
     _: Capture<Interfaces<'_>>,
     _: &Live,
     _: &Stop,
-    _: &[&Sink],
+    _: &[&SharedOutput],
     _: &[PathBuf],
     _: impl FnMut(usize) -> H,
-) -> Result<Outcome<H>, Failure> {
+) -> Result<Outcome<H>, CliError> {
     Err(missing())
 }
 

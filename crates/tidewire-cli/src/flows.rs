@@ -7,16 +7,16 @@ use tidewire::{EndReason, Handler, Mode, Stream};
 
 use crate::{
     clock::Clock,
-    failure::{self, Failure},
-    kept::{Kept, Order, Selection, Totals},
+    error::{self, CliError},
     options::Common,
     output::{self, Object, Out},
+    print_rows::{self},
     record::{self, Record},
     row::Column,
     row::{Cells, Form, Row},
-    rows::{self},
+    selection::{Order, Selected, Selection, Totals},
     session::Session,
-    sink::Sink,
+    shared_output::SharedOutput,
     units::{Bytes, Lasting, counted},
 };
 
@@ -36,9 +36,9 @@ pub struct Options {
 struct Flows {
     order: Order,
     totals: Totals,
-    kept: Kept<Flow>,
+    kept: Selected<Flow>,
     /// Where flows are printed as they end, if they are.
-    sink: Option<Arc<Sink>>,
+    sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
 }
 
@@ -68,26 +68,31 @@ impl Handler for Flows {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, options.selection.form());
     let order = options.selection.order(common);
     let layout = options.selection.layout::<Flow>()?;
     let session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
-    let sink = is_unending.then(|| Sink::stdout::<Flow>(form, &layout, common.limit, &session.stop));
-    let make =
-        |_| Flows { order, totals: Totals::default(), kept: Kept::new(order), sink: sink.clone(), scratch: Vec::new() };
+    let sink = is_unending.then(|| SharedOutput::stdout::<Flow>(form, &layout, common.limit, &session.stop));
+    let make = |_| Flows {
+        order,
+        totals: Totals::default(),
+        kept: Selected::new(order),
+        sink: sink.clone(),
+        scratch: Vec::new(),
+    };
     let (handlers, closing) = session.run(Mode::Track, sink.as_deref().as_slice(), make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
-    let flows = Kept::merged(handlers.into_iter().map(|handler| handler.kept), order);
+    let flows = Selected::merged(handlers.into_iter().map(|handler| handler.kept), order);
     let mut out = Out::stdout();
-    rows::print(flows, form, &layout, false, &mut out)?;
+    print_rows::print(flows, form, &layout, false, &mut out)?;
     if form == Form::Table {
         let lines = closing_lines(&totals, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
-    closing.finish(common, options.selection.json, &mut out, failure::OK)
+    closing.finish(common, options.selection.json, &mut out, error::OK)
 }
 
 impl Row for Flow {

@@ -9,14 +9,15 @@ use clap::{Args, ValueEnum};
 use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Mode, Stop, Stream, legible::dotted};
 
 use crate::{
+    capture_args,
     clock::Clock,
-    failure::{self, Failure},
+    error::{self, CliError},
     layout::TimeOption,
     options::Common,
     output::{self, Object, Out, push_number},
     record,
     session::Session,
-    terminal, words,
+    terminal,
 };
 
 /// Print one conversation, both directions as they were delivered
@@ -29,7 +30,7 @@ use crate::{
 #[derive(Args, Debug)]
 pub struct Options {
     /// The stream's id, if it is not the last argument
-    #[arg(long, value_name = "ID", value_parser = crate::values::whole::<u64>, help_heading = "Stream")]
+    #[arg(long, value_name = "ID", value_parser = crate::arg_types::whole::<u64>, help_heading = "Stream")]
     stream: Option<u64>,
 
     /// text: as it is, control characters and those without a shape as dots; hex: offsets, hexadecimal and text; raw: the bytes alone; json: one
@@ -45,7 +46,7 @@ pub struct Options {
     form: Form,
 
     /// Only one direction: c2s (or client) or s2c (or server)
-    #[arg(long, value_name = "DIR", value_parser = crate::values::parse_direction, help_heading = "Stream")]
+    #[arg(long, value_name = "DIR", value_parser = crate::arg_types::parse_direction, help_heading = "Stream")]
     direction: Option<Direction>,
 
     #[command(flatten)]
@@ -79,7 +80,7 @@ struct Follow {
     /// Who spoke last, and whether at the beginning of a line.
     last: Option<Direction>,
     at_line_start: bool,
-    failure: Option<Failure>,
+    failure: Option<CliError>,
 }
 
 impl Handler for Follow {
@@ -133,7 +134,7 @@ impl Follow {
     }
 
     /// Keeps the first failure, and ends the run.
-    fn note(&mut self, written: Result<(), Failure>) {
+    fn note(&mut self, written: Result<(), CliError>) {
         if let Err(failure) = written {
             self.failure.get_or_insert(failure);
             self.left = 0;
@@ -147,7 +148,7 @@ impl Follow {
     }
 
     /// Who speaks to whom, and since when; not before the bytes of one direction alone, which may be wanted as they are.
-    fn opening(&mut self, stream: &Stream<'_, ()>) -> Result<(), Failure> {
+    fn opening(&mut self, stream: &Stream<'_, ()>) -> Result<(), CliError> {
         if !matches!(self.form, Form::Text | Form::Hex) || !self.colours && !self.has_marks() {
             return Ok(());
         }
@@ -264,7 +265,7 @@ impl Follow {
             }
             Form::Raw => {
                 let (bytes, offset) = (gap.bytes, gap.offset);
-                failure::say(format_args!("{direction}: {bytes} bytes missing at {offset} ({cause})"));
+                error::notify(format_args!("{direction}: {bytes} bytes missing at {offset} ({cause})"));
             }
             Form::Text | Form::Hex => {
                 let start = if self.at_line_start || self.form == Form::Hex { "" } else { "\n" };
@@ -279,7 +280,7 @@ impl Follow {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let (common, id) = options.input()?;
     common.need_bytes("follow")?;
     let (colours, clock) = (terminal::colours(), Clock::new(options.time.time));
@@ -309,29 +310,29 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
     if !found {
         let _ = io::stdout().flush();
-        failure::say(format_args!("there is no stream {id}; `tidewire streams` lists them"));
+        error::notify(format_args!("there is no stream {id}; `tidewire streams` lists them"));
     }
-    let code = if found { failure::OK } else { failure::NOTHING };
+    let code = if found { error::OK } else { error::NOT_FOUND };
     closing.finish(&common, options.form == Form::Json, &mut Out::stdout(), code)
 }
 
 impl Options {
     /// The captures, and the stream's id.
-    fn input(&self) -> Result<(Common, u64), Failure> {
+    fn input(&self) -> Result<(Common, u64), CliError> {
         let mut common = self.common.clone();
         if let Some(id) = self.stream {
             return Ok((common, id));
         }
-        let count = words::captures(common.files.iter().map(|word| word.as_os_str()));
-        words::refuse_display_filters(&common.files[..count])?;
+        let count = capture_args::captures(common.files.iter().map(|word| word.as_os_str()));
+        capture_args::refuse_display_filters(&common.files[..count])?;
         let last: Option<PathBuf> = count.checked_sub(1).map(|last| common.files.remove(last));
         let id = last.as_ref().and_then(|last| last.to_str()?.parse().ok());
         let id = id.ok_or_else(|| match last {
-            Some(last) => Failure::Usage(format!(
+            Some(last) => CliError::Usage(format!(
                 "'{}' is no stream's id: a number, behind the captures, as in: tidewire follow capture.pcap 17",
                 last.display()
             )),
-            None => Failure::Usage("name a capture and a stream's id: tidewire follow capture.pcap 17".into()),
+            None => CliError::Usage("name a capture and a stream's id: tidewire follow capture.pcap 17".into()),
         })?;
         Ok((common, id))
     }

@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command};
 
-use crate::failure;
+use crate::error;
 
 /// Commands in groups, as `tidewire --help` lists them.
 const GROUPS: [(&str, &[&str]); 4] = [
@@ -118,7 +118,7 @@ pub fn completed(program: Command) -> Command {
     let program = names.into_iter().fold(program, |program, name| program.mut_subcommand(name, of_command));
     let template = template(&program);
     let examples = possible(EXAMPLES);
-    let long = format!("{examples}\n\n{}", failure::EXIT_CODES);
+    let long = format!("{examples}\n\n{}", error::EXIT_CODES);
     program.help_template(template).after_help(examples).after_long_help(long)
 }
 

@@ -11,7 +11,7 @@ use std::{
 use tidewire::Stop;
 
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     progress,
 };
 
@@ -28,7 +28,7 @@ pub static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
 
 /// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is
 /// told. A second one ends everything. SIGTERM and SIGHUP do the same.
-pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
+pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), CliError> {
     let stop = stop.clone();
     let handler = move || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
@@ -36,7 +36,7 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
                 give_back();
             }
             progress::remove();
-            std::process::exit(i32::from(failure::INTERRUPTED));
+            std::process::exit(i32::from(error::INTERRUPTED));
         }
         stop.raise();
         if is_live {
@@ -45,9 +45,9 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), Failure> {
         std::thread::spawn(|| {
             std::thread::sleep(PATIENCE);
             if !DONE.load(Ordering::Relaxed) {
-                failure::say("interrupted; waiting for the input to continue or end (Ctrl-C again: end at once)");
+                error::notify("interrupted; waiting for the input to continue or end (Ctrl-C again: end at once)");
             }
         });
     };
-    ctrlc::set_handler(handler).map_err(|error| Failure::Output(format!("signals cannot be handled: {error}")))
+    ctrlc::set_handler(handler).map_err(|error| CliError::Output(format!("signals cannot be handled: {error}")))
 }

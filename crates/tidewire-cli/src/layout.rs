@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::{
     clock::{Clock, TimeForm},
-    failure::Failure,
+    error::CliError,
     row::{Form, Row},
 };
 
@@ -62,7 +62,7 @@ impl Layout {
     ///
     /// # Errors
     /// There is no such column: the message lists all of them.
-    pub fn of<R: Row>(columns: &ColumnOptions, time: &TimeOption, form: Form) -> Result<Self, Failure> {
+    pub fn of<R: Row>(columns: &ColumnOptions, time: &TimeOption, form: Form) -> Result<Self, CliError> {
         let clock = Clock::new(time.time);
         let mut layout = Self { wide: columns.wide, clock, ..Self::default() };
         let header = R::csv_header(&layout.clock);
@@ -76,13 +76,13 @@ impl Layout {
             if form == Form::Csv && places.is_empty() {
                 places = values_of(name).iter().filter_map(|name| place(name)).collect();
             }
-            let unknown = || Failure::Usage(format!("--columns: no column is called '{name}': {}", names.join(", ")));
+            let unknown = || CliError::Usage(format!("--columns: no column is called '{name}': {}", names.join(", ")));
             if places.is_empty() { Err(unknown()) } else { Ok(places) }
         };
         let changes = columns.columns.iter().filter(|name| name.starts_with(['+', '-'])).count();
         if changes != 0 && changes != columns.columns.len() {
             let message = "--columns: either the columns themselves, or changes with + and - only, as in +start,-state";
-            return Err(Failure::Usage(message.into()));
+            return Err(CliError::Usage(message.into()));
         }
         if changes == 0 && !columns.columns.is_empty() {
             let places: Vec<Vec<usize>> =

@@ -2,26 +2,25 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
+mod arg_types;
+mod capture_args;
 #[cfg(feature = "live")]
 mod check_steering;
 mod clock;
-mod closing;
 mod config_file;
 #[cfg(feature = "live")]
 mod count;
 mod datagrams;
+mod error;
 mod extract;
-mod failure;
 #[cfg(not(feature = "live"))]
 mod files_only;
 mod flows;
 mod follow;
 #[cfg(feature = "live")]
 mod generate;
-mod habits;
 mod help;
 mod interrupt;
-mod kept;
 #[cfg(feature = "live")]
 mod lab;
 mod layout;
@@ -32,16 +31,19 @@ mod manual;
 mod matching;
 #[cfg(feature = "live")]
 mod metrics;
+mod option_hints;
 mod options;
 mod output;
+mod packets_outside;
+mod print_rows;
 mod progress;
 mod record;
 mod row;
-mod rows;
 #[cfg(feature = "live")]
 mod run;
+mod selection;
 mod session;
-mod sink;
+mod shared_output;
 #[cfg(feature = "live")]
 mod split;
 mod streams;
@@ -51,8 +53,6 @@ mod text_file;
 #[cfg(feature = "live")]
 mod top;
 mod units;
-mod values;
-mod words;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -61,7 +61,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use failure::Failure;
+use error::CliError;
 #[cfg(not(feature = "live"))]
 use files_only as live;
 use tidewire::legible::legible;
@@ -98,7 +98,7 @@ enum Command {
     Run(run::Options),
     #[cfg(feature = "live")]
     #[command(hide = true)]
-    RunGuard(run::guard::Options),
+    RunWatchdog(run::watchdog::Options),
     #[command(hide = true)]
     Man(manual::Options),
 }
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
     let program = match parse(words) {
         Ok(program) => program,
         Err(Ended::Clap(error, words)) => return ExitCode::from(explain(error, words)),
-        Err(Ended::Failure(failure)) => return ExitCode::from(failure.report()),
+        Err(Ended::CliError(failure)) => return ExitCode::from(failure.report()),
     };
     let result = match &program.command {
         Command::Flows(options) => flows::run(options),
@@ -132,7 +132,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "live")]
         Command::Run(options) => run::run(options),
         #[cfg(feature = "live")]
-        Command::RunGuard(options) => run::guard::run(options),
+        Command::RunWatchdog(options) => run::watchdog::run(options),
         Command::Man(options) => manual::run(options, help::completed(Program::command())),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
@@ -142,7 +142,7 @@ fn main() -> ExitCode {
 enum Ended {
     /// With the words that were parsed.
     Clap(clap::Error, Vec<OsString>),
-    Failure(Failure),
+    CliError(CliError),
 }
 
 /// Prints help, or what is wrong with the command line, and gives the exit code.
@@ -154,14 +154,14 @@ fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
     }
     let words: Vec<String> =
         std::env::args_os().skip(1).map(|word| legible(&word.to_string_lossy()).into_owned()).collect();
-    if let Some(hint) = habits::hint(&error, &words) {
+    if let Some(hint) = option_hints::hint(&error, &words) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
-    let code = if error.use_stderr() { failure::USAGE } else { failure::OK };
+    let code = if error.use_stderr() { error::USAGE } else { error::OK };
     match error.print().and_then(|()| std::io::stdout().flush()) {
         Ok(()) => code,
-        Err(_) if code == failure::USAGE => code,
-        Err(error) => Failure::from_output(error).report(),
+        Err(_) if code == error::USAGE => code,
+        Err(error) => CliError::from_output(error).report(),
     }
 }
 
@@ -191,7 +191,7 @@ fn parse(words: Vec<OsString>) -> Result<Program, Ended> {
         Ok(matches) => matches,
         Err(error) => return Err(Ended::Clap(error, words)),
     };
-    let (matches, words) = match configured(&command, &matches, &words).map_err(Ended::Failure)? {
+    let (matches, words) = match configured(&command, &matches, &words).map_err(Ended::CliError)? {
         Some(words) => match command.clone().try_get_matches_from(&words) {
             Ok(matches) => (matches, words),
             Err(error) => return Err(Ended::Clap(error, words)),
@@ -206,7 +206,7 @@ fn configured(
     program: &clap::Command,
     matches: &ArgMatches,
     words: &[OsString],
-) -> Result<Option<Vec<OsString>>, Failure> {
+) -> Result<Option<Vec<OsString>>, CliError> {
     let Some((name, given)) = matches.subcommand() else { return Ok(None) };
     let path = given.try_get_one::<PathBuf>("config").ok().flatten();
     let (Some(path), Some(command)) = (path, program.find_subcommand(name)) else { return Ok(None) };

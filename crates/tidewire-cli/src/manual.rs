@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use clap::{Args, Command};
 
-use crate::failure::{self, Failure};
+use crate::error::{self, CliError};
 
 /// Write the manual's pages (man(7)) to a directory that exists
 #[derive(Args, Debug)]
@@ -15,9 +15,9 @@ pub struct Options {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options, program: Command) -> Result<u8, Failure> {
+pub fn run(options: &Options, program: Command) -> Result<u8, CliError> {
     let name = options.directory.display();
-    let cannot = |error| Failure::Output(format!("{name}: cannot be written: {error}"));
+    let cannot = |error| CliError::Output(format!("{name}: cannot be written: {error}"));
     // That every command has --help, and that there is a command `help`, needs no page of its own.
     let mut program = program.disable_help_subcommand(true);
     program.build();
@@ -31,7 +31,7 @@ pub fn run(options: &Options, program: Command) -> Result<u8, Failure> {
             .and_then(|()| fs::write(options.directory.join(format!("{name}.1")), page))
             .map_err(cannot)
     })?;
-    Ok(failure::OK)
+    Ok(error::OK)
 }
 
 /// A page in which the section behind the options has the name that manuals give it.

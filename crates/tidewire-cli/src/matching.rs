@@ -7,16 +7,16 @@ use tidewire::{Chunk, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, St
 
 use crate::{
     clock::Clock,
-    failure::{self, Failure},
+    error::{self, CliError},
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     output::{Object, Out, push_number},
+    print_rows::{self},
     record,
     row::Column,
     row::{Cells, Form, Row},
-    rows::{self},
     session::Session,
-    sink::Sink,
+    shared_output::SharedOutput,
     table::Table,
     text_file,
     units::counted,
@@ -48,11 +48,11 @@ pub struct Options {
     hex: bool,
 
     /// Stop after N matches in all. One worker does this, so that it is plain which come first
-    #[arg(long, value_name = "N", value_parser = crate::values::whole::<u64>, help_heading = "Patterns")]
+    #[arg(long, value_name = "N", value_parser = crate::arg_types::whole::<u64>, help_heading = "Patterns")]
     stop_after: Option<u64>,
 
     /// Look no further in a stream after N matches in it
-    #[arg(long, value_name = "N", value_parser = crate::values::whole::<u64>, help_heading = "Patterns")]
+    #[arg(long, value_name = "N", value_parser = crate::arg_types::whole::<u64>, help_heading = "Patterns")]
     stop_after_stream: Option<u64>,
 
     #[command(flatten)]
@@ -119,7 +119,7 @@ struct Matcher<'a> {
     streams: u64,
     found: Vec<Found>,
     /// Where matches are printed as they are found, if they are.
-    sink: Option<Arc<Sink>>,
+    sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
 }
 
@@ -209,13 +209,13 @@ impl Matcher<'_> {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     options.common.need_bytes("match")?;
     let list = options.patterns()?;
     let lengths: Vec<usize> = list.iter().map(|pattern| pattern.bytes.len()).collect();
-    let patterns = Patterns::new(&list, options.ignore_case).map_err(Failure::Usage)?;
+    let patterns = Patterns::new(&list, options.ignore_case).map_err(CliError::Usage)?;
     if options.stop_after == Some(0) || options.stop_after_stream == Some(0) {
-        return Err(Failure::Usage("stopping after 0 matches finds nothing; --limit 0 prints none".into()));
+        return Err(CliError::Usage("stopping after 0 matches finds nothing; --limit 0 prints none".into()));
     }
     let mut common = options.common.clone();
     if options.stop_after.is_some() {
@@ -226,7 +226,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let layout = Layout::of::<Hit<'_>>(&options.columns, &TimeOption::default(), form)?;
     let session = Session::new(&common)?;
     let is_unending = keeps && common.is_unending();
-    let sink = is_unending.then(|| Sink::stdout::<Hit<'_>>(form, &layout, common.limit, &session.stop));
+    let sink = is_unending.then(|| SharedOutput::stdout::<Hit<'_>>(form, &layout, common.limit, &session.stop));
     let make = |_| Matcher {
         patterns: &patterns,
         list: &list,
@@ -264,37 +264,37 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
             pattern: &list[one.pattern as usize],
         };
         let hits = found.iter().flat_map(|found| found.matches.iter().map(move |one| hit(found, one))).take(limit);
-        rows::print(hits, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
+        print_rows::print(hits, form, &layout, limit > 0 && sink.is_none(), &mut out)?;
     }
     if !options.json && !options.csv {
         out.line(&format!("{} in {}", counted(total, "match", "matches"), counted(streams, "stream", "streams")))?;
         closing.none_accepted(&common).into_iter().try_for_each(|line| out.line(&line))?;
     }
-    let code = if total > 0 { failure::OK } else { failure::NOTHING };
+    let code = if total > 0 { error::OK } else { error::NOT_FOUND };
     closing.finish(&common, options.json, &mut out, code)
 }
 
 impl Options {
-    fn patterns(&self) -> Result<Vec<Pattern>, Failure> {
+    fn patterns(&self) -> Result<Vec<Pattern>, CliError> {
         let syntax = if self.hex { Syntax::Hex } else { Syntax::Text };
         let mut list = Vec::new();
         for given in &self.pattern {
-            list.push(patterns::parse(given.as_bytes(), syntax).map_err(Failure::Usage)?);
+            list.push(patterns::parse(given.as_bytes(), syntax).map_err(CliError::Usage)?);
         }
         for path in &self.pattern_file {
             let name = path.display();
             let text = text_file::read(path, text_file::PATTERN_BYTES_MAX)?;
             let more = patterns::parse_file(&text, syntax);
-            list.extend(more.map_err(|error| Failure::Usage(format!("{name}: {error}")))?);
+            list.extend(more.map_err(|error| CliError::Usage(format!("{name}: {error}")))?);
         }
         if list.is_empty() {
-            return Err(Failure::Usage("no pattern is given: name one with -e, or a file of them with -f".into()));
+            return Err(CliError::Usage("no pattern is given: name one with -e, or a file of them with -f".into()));
         }
         Ok(list)
     }
 
     /// How often each pattern was found; those that were not are left out.
-    fn print_counts(&self, list: &[Pattern], counts: &[u64], out: &mut Out) -> Result<(), Failure> {
+    fn print_counts(&self, list: &[Pattern], counts: &[u64], out: &mut Out) -> Result<(), CliError> {
         let limit = usize::try_from(self.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let columns = [Column::figures("MATCHES", "matches", 0), Column::words("PATTERN", "pattern", 0)];
         let mut table = Table::new(&columns, &Layout::default());

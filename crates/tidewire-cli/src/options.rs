@@ -6,14 +6,14 @@ use clap::Args;
 use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, Files, KeyIds, LinkAddresses, Mode, StreamClass};
 
 use crate::{
-    failure::Failure,
-    live::{Interfaces, Live},
-    units::{Share, Size, Span},
-    values::{
+    arg_types::{
         ChecksumName, ClassCutoff, ClassPriority, DirectionCutoff, LinkAddressesName, ModeName, Policy, StatsFormat,
         TargetPolicy, UrgentName, whole,
     },
-    words,
+    capture_args,
+    error::CliError,
+    live::{Interfaces, Live},
+    units::{Share, Size, Span},
 };
 
 /// Headings of the help.
@@ -191,22 +191,22 @@ pub struct Common {
 
 impl Common {
     /// The capture from files that these options describe. `mode` is the subcommand's own default.
-    pub fn of_files<'a>(&self, mode: Mode) -> Result<Capture<Files<'a>>, Failure> {
+    pub fn of_files<'a>(&self, mode: Mode) -> Result<Capture<Files<'a>>, CliError> {
         self.set(self.named_files()?, mode)
     }
 
     /// The capture from interfaces that these options describe.
-    pub fn of_interfaces<'a>(&self, mode: Mode) -> Result<Capture<Interfaces<'a>>, Failure> {
+    pub fn of_interfaces<'a>(&self, mode: Mode) -> Result<Capture<Interfaces<'a>>, CliError> {
         self.set(self.named_interfaces()?, mode)
     }
 
     /// Whether there is a capture that these options describe.
-    pub fn check(&self, mode: Mode) -> Result<(), Failure> {
+    pub fn check(&self, mode: Mode) -> Result<(), CliError> {
         if self.live.is_on() { self.of_interfaces(mode).map(drop) } else { self.of_files(mode).map(drop) }
     }
 
     /// What is set of either.
-    fn set<I>(&self, capture: Capture<I>, mode: Mode) -> Result<Capture<I>, Failure> {
+    fn set<I>(&self, capture: Capture<I>, mode: Mode) -> Result<Capture<I>, CliError> {
         let mut applied = Ok(());
         // What is set already are the defaults of files, or of interfaces.
         let mut capture =
@@ -224,10 +224,10 @@ impl Common {
         Ok(capture)
     }
 
-    fn named_interfaces<'a>(&self) -> Result<Capture<Interfaces<'a>>, Failure> {
-        if let Some(file) = words::split(&self.files)?.0.first() {
+    fn named_interfaces<'a>(&self) -> Result<Capture<Interfaces<'a>>, CliError> {
+        if let Some(file) = capture_args::split(&self.files)?.0.first() {
             let (file, name) = (file.display(), self.live.interface.join(", "));
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "packets come from files ({file}) or from interfaces (-i {name}), not from both at once; if '{file}' begins \
                  a filter expression, write -- before it"
             )));
@@ -235,19 +235,19 @@ impl Common {
         self.live.capture()
     }
 
-    fn named_files<'a>(&self) -> Result<Capture<Files<'a>>, Failure> {
+    fn named_files<'a>(&self) -> Result<Capture<Files<'a>>, CliError> {
         self.live.need_none()?;
-        let (files, expression) = words::split(&self.files)?;
+        let (files, expression) = capture_args::split(&self.files)?;
         if files.is_empty() {
             let before =
                 expression.map_or_else(String::new, |words| format!(" before the filter expression '{words}'"));
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "no capture file is named{before} ('-' is standard input), and no interface (-i); see --help"
             )));
         }
-        words::need_files(files)?;
+        capture_args::need_files(files)?;
         if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            return Err(Failure::Usage("'-' is named twice, but there is one standard input".into()));
+            return Err(CliError::Usage("'-' is named twice, but there is one standard input".into()));
         }
         Ok(Capture::files(files.iter().cloned()))
     }
@@ -259,7 +259,7 @@ impl Common {
 
     /// Whether packets come from one pipe, device or terminal.
     pub fn is_pipe(&self) -> bool {
-        let Ok(([path], _)) = words::split(&self.files) else { return false };
+        let Ok(([path], _)) = capture_args::split(&self.files) else { return false };
         let metadata = if path.as_os_str() == "-" {
             std::io::stdin().as_fd().try_clone_to_owned().and_then(|descriptor| File::from(descriptor).metadata())
         } else {
@@ -269,29 +269,29 @@ impl Common {
     }
 
     /// Refuses a mode in which a subcommand that needs the streams' bytes gets none.
-    pub fn need_bytes(&self, what: &str) -> Result<(), Failure> {
+    pub fn need_bytes(&self, what: &str) -> Result<(), CliError> {
         match self.mode {
-            Some(ModeName::Track) => Err(Failure::Usage(format!("--mode track delivers nothing to {what}"))),
+            Some(ModeName::Track) => Err(CliError::Usage(format!("--mode track delivers nothing to {what}"))),
             _ => Ok(()),
         }
     }
 
     /// The filter expression: of -F, after `--`, or behind the captures.
-    pub fn filter_expression(&self) -> Result<Option<String>, Failure> {
+    pub fn filter_expression(&self) -> Result<Option<String>, CliError> {
         let trailing = (!self.expression.is_empty()).then(|| self.expression.join(" "));
         let given = self.filter.clone().or(trailing);
         if let Some(given) = &given {
-            words::refuse_display_filter(given)?;
+            capture_args::refuse_display_filter(given)?;
         }
-        match (words::split(&self.files)?.1, given) {
-            (Some(words), Some(given)) => Err(Failure::Usage(format!(
+        match (capture_args::split(&self.files)?.1, given) {
+            (Some(words), Some(given)) => Err(CliError::Usage(format!(
                 "two filter expressions, '{given}' and '{words}': join them with 'and' or 'or'"
             ))),
             (words, given) => Ok(words.or(given)),
         }
     }
 
-    fn apply(&self, config: &mut Config, mode: Mode) -> Result<(), Failure> {
+    fn apply(&self, config: &mut Config, mode: Mode) -> Result<(), CliError> {
         config.mode = match self.mode {
             None => mode,
             Some(ModeName::Strict) => Mode::Strict,
@@ -331,9 +331,9 @@ impl Common {
         self.apply_memory(config)
     }
 
-    fn apply_fragments(&self, config: &mut Config) -> Result<(), Failure> {
+    fn apply_fragments(&self, config: &mut Config) -> Result<(), CliError> {
         if self.fragments_max == 0 {
-            return Err(Failure::Usage("--fragments-max: at least 1, or no datagram could be rebuilt".into()));
+            return Err(CliError::Usage("--fragments-max: at least 1, or no datagram could be rebuilt".into()));
         }
         // Beyond IP's own bounds any number means the same.
         config.fragment_bytes_min = u32::try_from(self.fragment_min.0).unwrap_or(u32::MAX);
@@ -346,7 +346,7 @@ impl Common {
         Ok(())
     }
 
-    fn apply_delivery(&self, config: &mut Config) -> Result<(), Failure> {
+    fn apply_delivery(&self, config: &mut Config) -> Result<(), CliError> {
         config.cutoff.0 = [self.cutoff.0; 2];
         for DirectionCutoff(direction, bytes) in &self.cutoff_direction {
             config.cutoff.0[*direction as usize] = *bytes;
@@ -356,12 +356,12 @@ impl Common {
         config.flush_timeout_ns = self.flush_timeout.0;
         if config.flush_timeout_ns > 0 && config.chunk_bytes == 0 {
             let message = "--flush-timeout needs --chunk-size: without chunks, bytes are delivered as they arrive";
-            return Err(Failure::Usage(message.into()));
+            return Err(CliError::Usage(message.into()));
         }
         Ok(())
     }
 
-    fn apply_memory(&self, config: &mut Config) -> Result<(), Failure> {
+    fn apply_memory(&self, config: &mut Config) -> Result<(), CliError> {
         config.history_segments = small("--history", self.history)?.min(1 << 28);
         config.shed =
             self.base_threshold.is_some() || self.overload_cutoff.is_some() || !self.priority_class.is_empty();
@@ -376,6 +376,6 @@ impl Common {
 }
 
 /// A size that the engine counts in 32 bits.
-fn small(option: &str, size: Size) -> Result<u32, Failure> {
-    u32::try_from(size.0).map_err(|_| Failure::Usage(format!("{option}: the limit is 4G - 1")))
+fn small(option: &str, size: Size) -> Result<u32, CliError> {
+    u32::try_from(size.0).map_err(|_| CliError::Usage(format!("{option}: the limit is 4G - 1")))
 }

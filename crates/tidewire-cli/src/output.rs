@@ -7,12 +7,12 @@ use std::{
 
 use tidewire::legible::is_hidden;
 
-use crate::{failure::Failure, progress, terminal::is_terminal};
+use crate::{error::CliError, progress, terminal::is_terminal};
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Standard output, buffered. A reader that went away ends the program quietly (see [`Failure::ClosedPipe`]).
+/// Standard output, buffered. A reader that went away ends the program quietly (see [`CliError::ClosedPipe`]).
 pub struct Out {
     inner: io::Stdout,
     buffer: Vec<u8>,
@@ -30,25 +30,25 @@ impl Out {
     }
 
     /// Appends a line of text.
-    pub fn line(&mut self, line: &str) -> Result<(), Failure> {
+    pub fn line(&mut self, line: &str) -> Result<(), CliError> {
         self.buffer.extend_from_slice(line.as_bytes());
         self.buffer.push(b'\n');
         self.settle()
     }
 
     /// Writes what has gathered, if it is enough to be worth it.
-    pub fn settle(&mut self) -> Result<(), Failure> {
+    pub fn settle(&mut self) -> Result<(), CliError> {
         if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Writes what has gathered.
-    pub fn flush(&mut self) -> Result<(), Failure> {
+    pub fn flush(&mut self) -> Result<(), CliError> {
         if progress::is_shown() && is_terminal() {
             progress::remove();
         }
         let written = self.inner.write_all(&self.buffer).and_then(|()| self.inner.flush());
         self.buffer.clear();
-        written.map_err(Failure::from_output)
+        written.map_err(CliError::from_output)
     }
 }
 

@@ -11,17 +11,17 @@ use nix::sys::signal::{SigSet, Signal};
 use tidewire::{Capture, Error, Fate, Files, Handler, Ledger, Mode, Outcome, Progress, Stop};
 
 use crate::{
-    closing,
-    failure::{self, Failure},
+    arg_types::StatsFormat,
+    error::{self, CliError},
     interrupt::{DONE, INTERRUPTED, on_interrupt},
     ledger,
     live::{self, LiveReport},
     options::Common,
     output::Out,
+    packets_outside,
     progress::Bar,
-    sink::Sink,
+    shared_output::SharedOutput,
     units::{Count, counted},
-    values::StatsFormat,
 };
 
 /// How often records of a pipe are printed.
@@ -55,7 +55,7 @@ pub struct Closing {
 
 impl<'a> Session<'a> {
     /// Signals end the run, and not the program: of files from now on, of interfaces once packets can come.
-    pub fn new(common: &'a Common) -> Result<Self, Failure> {
+    pub fn new(common: &'a Common) -> Result<Self, CliError> {
         let stop = Stop::new();
         // Beyond a limit of file sizes (RLIMIT_FSIZE) a write then fails, and is told of, instead of ending the program.
         let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
@@ -76,9 +76,9 @@ impl<'a> Session<'a> {
     pub fn run<H: Handler + Send>(
         &self,
         mode: Mode,
-        sinks: &[&Sink],
+        sinks: &[&SharedOutput],
         mut make: impl FnMut(usize) -> H,
-    ) -> Result<(Vec<H>, Closing), Failure> {
+    ) -> Result<(Vec<H>, Closing), CliError> {
         let (common, stop) = (self.common, &self.stop);
         let outcome = if common.live.is_on() {
             let capture = common.of_interfaces(mode)?.stop_when(stop);
@@ -116,9 +116,9 @@ fn read<H: Handler + Send>(
 /// Reads a pipe, whose records are printed as they come.
 fn read_unending<H: Handler + Send>(
     capture: Capture<Files<'_>>,
-    sinks: &[&Sink],
+    sinks: &[&SharedOutput],
     make: &mut impl FnMut(usize) -> H,
-) -> Result<Outcome<H>, Failure> {
+) -> Result<Outcome<H>, CliError> {
     let mut flushed = Instant::now();
     let flush = |_: Progress| {
         if flushed.elapsed() >= FLUSH {
@@ -137,7 +137,7 @@ fn read_unending<H: Handler + Send>(
 impl Closing {
     /// Says what was wrong, prints the ledger where it is wanted, and gives the exit code: `code` unless the input was
     /// damaged or the run interrupted. `json` is whether records were printed as JSON.
-    pub fn finish(&self, common: &Common, json: bool, out: &mut Out, code: u8) -> Result<u8, Failure> {
+    pub fn finish(&self, common: &Common, json: bool, out: &mut Out, code: u8) -> Result<u8, CliError> {
         let implied = if json { StatsFormat::Json } else { StatsFormat::Text };
         let stats = common.stats.or((common.limit == Some(0)).then_some(implied));
         if stats == Some(StatsFormat::Json) {
@@ -148,10 +148,10 @@ impl Closing {
         if stats == Some(StatsFormat::Text) {
             let before = self.live.as_ref().map(|report| live::text(report, &self.ledger)).unwrap_or_default();
             let text = before + &ledger::text(&self.ledger, self.elapsed);
-            std::io::stderr().write_all(text.as_bytes()).map_err(Failure::from_output)?;
+            std::io::stderr().write_all(text.as_bytes()).map_err(CliError::from_output)?;
         }
         for damage in &self.damages {
-            failure::say(damage);
+            error::notify(damage);
         }
         self.say_left_out();
         if let Some(report) = &self.live {
@@ -161,28 +161,28 @@ impl Closing {
         if !self.ledger.closes() {
             let settled: u64 = self.ledger.fates.iter().sum();
             let received = self.ledger.received;
-            return Err(Failure::Output(format!(
+            return Err(CliError::Output(format!(
                 "a bug in tidewire: {received} packets received, {settled} accounted for"
             )));
         }
         if self.interrupted {
-            failure::say("interrupted; what was read until then was processed");
-            return Ok(failure::INTERRUPTED);
+            error::notify("interrupted; what was read until then was processed");
+            return Ok(error::INTERRUPTED);
         }
         // A run that was cut short on purpose has not seen the rest of its input.
-        Ok(if self.damages.is_empty() || self.stopped { code } else { failure::INPUT })
+        Ok(if self.damages.is_empty() || self.stopped { code } else { error::INPUT })
     }
 }
 
 impl Closing {
-    /// What stands beneath the closing line: see [`closing::lines`].
+    /// What stands beneath the closing line: see [`packets_outside::lines`].
     pub fn lines(&self, common: &Common) -> Vec<String> {
-        closing::lines(&self.ledger, common, &self.stop)
+        packets_outside::lines(&self.ledger, common, &self.stop)
     }
 
     /// That the filter accepted no packet, if so.
     pub fn none_accepted(&self, common: &Common) -> Option<String> {
-        closing::none_accepted(&self.ledger, common, &self.stop)
+        packets_outside::none_accepted(&self.ledger, common, &self.stop)
     }
 
     /// Says how many packets were left out that an option takes.
@@ -190,7 +190,7 @@ impl Closing {
         let count = self.ledger.fates[Fate::BadChecksum as usize];
         if count > 0 {
             let packets = counted(count, "packet", "packets");
-            failure::say(format_args!("{packets} left out for bad checksums (--checksum ignore takes them)"));
+            error::notify(format_args!("{packets} left out for bad checksums (--checksum ignore takes them)"));
         }
     }
 
@@ -199,7 +199,7 @@ impl Closing {
         let (flows, half_open) = (self.ledger.evicted, self.ledger.evicted_half_open);
         if flows + half_open > 0 {
             let (flows, half_open) = (counted(flows, "flow", "flows"), Count(half_open));
-            failure::say(format_args!(
+            error::notify(format_args!(
                 "{flows} and {half_open} half-open connections ended early, as the memory could not hold them: what came later \
                  is in other flows, or in none (--memory takes more)"
             ));

@@ -17,7 +17,7 @@ use tidewire_steer::{Compiled, Fragments, Program, Settings};
 
 use crate::{
     check_steering,
-    failure::{self, Failure, say},
+    error::{self, CliError, notify},
     generate::{from_live, on_signal, stopped},
     output::{Object, Out},
     units::{Bytes, Count, Span},
@@ -105,7 +105,7 @@ enum ModeName {
 }
 
 impl Options {
-    fn program(&self) -> Result<String, Failure> {
+    fn program(&self) -> Result<String, CliError> {
         match (&self.steering, self.by) {
             (Some(text), _) => check_steering::program_text(text),
             (None, By::Addresses) => Ok("conditional (is_ip .||. is_ip6) steer_p2p steer_link".into()),
@@ -113,8 +113,8 @@ impl Options {
         }
     }
 
-    fn settings(&self) -> Result<SplitSettings, Failure> {
-        let usage = |error: tidewire_steer::Error| Failure::Usage(error.to_string());
+    fn settings(&self) -> Result<SplitSettings, CliError> {
+        let usage = |error: tidewire_steer::Error| CliError::Usage(error.to_string());
         let mut settings = Settings { fragments: Fragments::Addresses, ..Settings::default() };
         settings.wire.tunnel_depth = self.tunnels;
         let program = Program::parse(&self.program()?).map_err(usage)?;
@@ -131,11 +131,11 @@ impl Options {
 /// What outputs counted themselves.
 type Sent = Vec<InterfaceCounts>;
 
-fn sent(outputs: &[String]) -> Result<Sent, Failure> {
+fn sent(outputs: &[String]) -> Result<Sent, CliError> {
     outputs.iter().map(|name| Ok(Interface::find(name).map_err(from_live)?.counts)).collect()
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     if let Some(capture) = &options.check {
         let (program, tunnels) = (options.program()?, options.tunnels);
         let check = check_steering::Options::of(capture, program, &options.outputs, tunnels, options.json);
@@ -145,7 +145,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let settings = options.settings()?;
     let input = Interface::find(&options.input).map_err(from_live)?;
     if !options.i_own_this_network && has_address(&input).map_err(from_live)? {
-        return Err(Failure::Usage(format!(
+        return Err(CliError::Usage(format!(
             "{} has an address, and this machine would lose what comes to it there; if that is meant, say \
              --i-own-this-network",
             input.name
@@ -168,19 +168,19 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         print(&mut out, options, &counts, &sent)?;
     }
     out.flush()?;
-    Ok(if stopped() && options.duration.is_some() { failure::INTERRUPTED } else { failure::OK })
+    Ok(if stopped() && options.duration.is_some() { error::INTERRUPTED } else { error::OK })
 }
 
 /// Waits for the end; says what comes, and when an output takes nothing.
-fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), Failure> {
+fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), CliError> {
     /// Drivers bring their counters up to date every so often.
     const PATIENCE: u32 = 3;
     if !options.quiet {
-        say(format!("splitting {} over {}, {}", options.input, options.outputs.join(", "), mode_name(split.mode())));
+        notify(format!("splitting {} over {}, {}", options.input, options.outputs.join(", "), mode_name(split.mode())));
     }
     if let Some(why) = split.advice() {
         let what = if split.mode() == XdpMode::Native { "frames may be lost" } else { "not in the driver" };
-        say(format!("{what}: {why}"));
+        notify(format!("{what}: {why}"));
     }
     let began = Instant::now();
     let most = options.duration.map_or(Duration::MAX, |span| Duration::from_nanos(span.0));
@@ -196,14 +196,14 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), Failure>
         let counts = split.counts().map_err(from_live)?;
         if !options.quiet {
             let rate = counts.received.packets - last;
-            say(format!("{} frames, {} a second", Count(counts.received.packets), Count(rate)));
+            notify(format!("{} frames, {} a second", Count(counts.received.packets), Count(rate)));
         }
         last = counts.received.packets;
         // Frames that no output took are counted nowhere else.
         losing = if counts.lost() > lost { losing + 1 } else { 0 };
         lost = counts.lost();
         if losing == PATIENCE {
-            say(format!("{} frames lost: {REDIRECTED}", Count(lost)));
+            notify(format!("{} frames lost: {REDIRECTED}", Count(lost)));
         }
         let now = sent(&options.outputs)?;
         for (index, silent) in silent.iter_mut().enumerate() {
@@ -215,7 +215,7 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), Failure>
             *silent = if count.packets > 0 && since.tx_packets + since.tx_dropped == 0 { *silent + 1 } else { 0 };
             if *silent == PATIENCE {
                 let name = options.outputs.get(index).map_or("", String::as_str);
-                say(format!("{name} sends nothing of its share: {REDIRECTED}"));
+                notify(format!("{name} sends nothing of its share: {REDIRECTED}"));
             }
         }
     }
@@ -248,7 +248,7 @@ fn push_json(out: &mut Vec<u8>, options: &Options, counts: &SplitCounts, sent: &
     object.close();
 }
 
-fn print(out: &mut Out, options: &Options, counts: &SplitCounts, sent: &Sent) -> Result<(), Failure> {
+fn print(out: &mut Out, options: &Options, counts: &SplitCounts, sent: &Sent) -> Result<(), CliError> {
     let mut line = |name: &str, count: u64, note: String| {
         out.line(format!("{name:<24}{:>16}  {note}", Count(count).to_string()).trim_end())
     };

@@ -7,19 +7,19 @@ use sha2::{Digest, Sha256};
 use tidewire::{Chunk, EndReason, Gap, GapCause, Handler, Mode, Stream};
 
 use crate::{
+    arg_types::ModeName,
     clock::Clock,
-    failure::{self, Failure},
-    kept::{Kept, Order, Selection, Totals},
+    error::{self, CliError},
     options::Common,
     output::{self, Object, Out, push_number},
+    print_rows::{self},
     record::{self, DIRECTIONS, Odd, Record},
     row::Column,
     row::{Cells, Form, Row},
-    rows::{self},
+    selection::{Order, Selected, Selection, Totals},
     session::Session,
-    sink::Sink,
+    shared_output::SharedOutput,
     units::{Bytes, Count, Lasting, counted},
-    values::ModeName,
 };
 
 /// List streams: bytes reassembled, gaps, conflicts, anomalies
@@ -47,9 +47,9 @@ enum DigestName {
 struct Streams<const DIGEST: bool> {
     order: Order,
     totals: Totals,
-    kept: Kept<Ended>,
+    kept: Selected<Ended>,
     /// Where streams are printed as they end, if they are.
-    sink: Option<Arc<Sink>>,
+    sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
 }
 
@@ -93,37 +93,37 @@ impl<const DIGEST: bool> Handler for Streams<DIGEST> {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let order = options.selection.order(&options.common);
     // Digests that are not printed are not computed.
     if options.digest.is_some() && !order.is_empty() { collect::<true>(options) } else { collect::<false>(options) }
 }
 
-fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, Failure> {
+fn collect<const DIGEST: bool>(options: &Options) -> Result<u8, CliError> {
     let (common, form) = (&options.common, options.selection.form());
     let order = options.selection.order(common);
     let layout = options.selection.layout::<Ended>()?;
     let session = Session::new(common)?;
     let is_unending = options.selection.is_unending(common);
-    let sink = is_unending.then(|| Sink::stdout::<Ended>(form, &layout, common.limit, &session.stop));
+    let sink = is_unending.then(|| SharedOutput::stdout::<Ended>(form, &layout, common.limit, &session.stop));
     let make = |_| Streams::<DIGEST> {
         order,
         totals: Totals::default(),
-        kept: Kept::new(order),
+        kept: Selected::new(order),
         sink: sink.clone(),
         scratch: Vec::new(),
     };
     let (handlers, closing) = session.run(Mode::Strict, sink.as_deref().as_slice(), make)?;
     let mut totals = Totals::default();
     handlers.iter().for_each(|handler| totals.merge(&handler.totals));
-    let streams = Kept::merged(handlers.into_iter().map(|handler| handler.kept), order);
+    let streams = Selected::merged(handlers.into_iter().map(|handler| handler.kept), order);
     let mut out = Out::stdout();
-    rows::print(streams, form, &layout, false, &mut out)?;
+    print_rows::print(streams, form, &layout, false, &mut out)?;
     if form == Form::Table {
         let lines = closing_lines(&totals, common, &layout.clock).into_iter().chain(closing.lines(common));
         lines.into_iter().try_for_each(|line| out.line(&line))?;
     }
-    closing.finish(common, options.selection.json, &mut out, failure::OK)
+    closing.finish(common, options.selection.json, &mut out, error::OK)
 }
 
 impl Row for Ended {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     clock::{DATE_CHARS, SECOND_CHARS},
-    failure::Failure,
+    error::CliError,
     layout::Layout,
     output::Out,
     row::{Align, Aside, Column},
@@ -82,7 +82,7 @@ impl Table {
     }
 
     /// Prints a piece of the table when enough rows have gathered.
-    pub fn settle(&mut self, out: &mut Out) -> Result<(), Failure> {
+    pub fn settle(&mut self, out: &mut Out) -> Result<(), CliError> {
         if self.is_long() { self.finish(out) } else { Ok(()) }
     }
 
@@ -92,7 +92,7 @@ impl Table {
     }
 
     /// Prints the rows that have gathered.
-    pub fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
+    pub fn finish(&mut self, out: &mut Out) -> Result<(), CliError> {
         self.take_lines().iter().try_for_each(|line| out.line(line))
     }
 

@@ -3,7 +3,7 @@
 
 use std::{fs::File, io::Read as _, path::Path};
 
-use crate::{failure::Failure, units::Bytes};
+use crate::{error::CliError, units::Bytes};
 
 /// Most bytes of a configuration file: hundreds of times what all options take.
 pub const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -18,13 +18,13 @@ pub const STEERING_BYTES_MAX: u64 = 1 << 20;
 ///
 /// # Errors
 /// Wrong usage: it cannot be read, or is longer than `most` bytes.
-pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, CliError> {
     let (name, mut bytes) = (path.display(), Vec::new());
     let file = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
-    file.map_err(|error| Failure::Usage(format!("{name}: cannot be read: {error}")))?;
+    file.map_err(|error| CliError::Usage(format!("{name}: cannot be read: {error}")))?;
     if bytes.len() as u64 > most {
         let message = format!("{name}: is longer than {}, the most that is taken; is it the right file?", Bytes(most));
-        return Err(Failure::Usage(message));
+        return Err(CliError::Usage(message));
     }
     Ok(bytes)
 }
@@ -33,9 +33,9 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Failure> {
 ///
 /// # Errors
 /// As [`read`]; it is not UTF-8.
-pub fn read_text(path: &Path, most: u64) -> Result<String, Failure> {
+pub fn read_text(path: &Path, most: u64) -> Result<String, CliError> {
     String::from_utf8(read(path, most)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::Usage(format!("{}: is no text in UTF-8: byte {at} begins no character", path.display()))
+        CliError::Usage(format!("{}: is no text in UTF-8: byte {at} begins no character", path.display()))
     })
 }

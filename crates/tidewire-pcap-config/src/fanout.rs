@@ -110,7 +110,7 @@ impl Level {
     }
 
     /// Where something was said of how packets are shared.
-    pub fn said(&self) -> Option<&Text> {
+    pub fn first_text(&self) -> Option<&Text> {
         let mode = self.mode.as_ref().map(|mode| &mode.text);
         let program = || self.program.as_ref().map(|program| &program.text);
         let classic = || self.classic.as_ref().map(|classic| &classic.text);
@@ -197,7 +197,7 @@ pub fn resolve(levels: &[&Level]) -> Result<Fanout, Error> {
     };
     let fanout = restricted(fanout, vlan)?;
     let drops = fanout.steering.as_ref().is_some_and(|steering| steering.may_drop());
-    match decides.said() {
+    match decides.first_text() {
         Some(text) if fanout.rollover && drops => Err(text.error(
             "rollover with a program that drops: a full member's packets would be dropped",
             "leave rollover out",

@@ -6,7 +6,7 @@ use super::{
     device::{Engine, engine},
     error::{Error, Source, word},
     fanout::{GROUP_MAX, Level},
-    locality::Given,
+    locality::LocalityOptions,
     read::{CONFIGURATION, PROGRAM, read},
     text::{At, Text, suggestion},
 };
@@ -58,7 +58,7 @@ pub struct File {
     pub engines: BTreeMap<String, At<Engine>>,
     pub rx_channels: BTreeMap<String, u32>,
     pub combined_channels: BTreeMap<String, u32>,
-    pub locality: Given,
+    pub locality: LocalityOptions,
 }
 
 impl File {

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod device;
-mod environ;
 mod environment;
 mod error;
 mod fanout;
@@ -15,6 +14,7 @@ mod file;
 mod locality;
 mod read;
 mod text;
+mod variables;
 
 use std::sync::Arc;
 
@@ -22,16 +22,16 @@ use tidewire_live::LiveEngine;
 use tidewire_locality::Settings as Locality;
 
 pub use device::Engine;
-pub use environ::Instance;
 pub use environment::{Environment, SYSTEM_FILE};
 pub use error::{ERROR_BYTES_MAX, Error, Source};
 pub use fanout::{Fanout, GROUP_MAX};
+pub use variables::Instance;
 
 use device::Part;
-use environ::Variables;
 use fanout::Level;
 use file::File;
 use text::{At, Text};
+use variables::Variables;
 
 /// Bytes that a slot of `rx_slots` stands for where no capture length is asked for: a frame of 1,514 bytes and its header.
 const SLOT_BYTES: u64 = 2048;
@@ -199,19 +199,19 @@ pub fn plan(name: &str, environment: &Environment<'_>, exists: &dyn Fn(&str) -> 
     let variables = Variables::read(environment)?;
     let parsed = device::parse(name, exists)?;
     let locality = locality::resolve(&variables.locality, &file.locality)?;
-    let asked = Asked { environment, file: &file, variables: &variables };
+    let request = Request { environment, file: &file, variables: &variables };
     let alone = parsed.parts.first().filter(|_| parsed.parts.len() == 1);
     if let Some(part) = alone
         && (parsed.engine == Some(Engine::System) || !part.exists)
     {
         let plain = Plan::plain(&parsed.rest, part, part.exists);
-        return if part.exists { Ok(plain) } else { asked.elsewhere(name, part, parsed.engine, plain) };
+        return if part.exists { Ok(plain) } else { request.elsewhere(name, part, parsed.engine, plain) };
     }
-    let engine = asked.engine(name, parsed.engine, &parsed.parts)?;
+    let engine = request.engine(name, parsed.engine, &parsed.parts)?;
     let mut groupless = None;
     let mut devices = Vec::new();
     for part in &parsed.parts {
-        let (device, error) = asked.device(part)?;
+        let (device, error) = request.device(part)?;
         groupless = groupless.or(error);
         devices.push(device);
     }
@@ -267,13 +267,13 @@ fn is_xdp(engine: Option<Engine>) -> bool {
 }
 
 /// What everything but the name says.
-struct Asked<'a> {
+struct Request<'a> {
     environment: &'a Environment<'a>,
     file: &'a File,
     variables: &'a Variables,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// The engine of all devices of a name.
     fn engine(&self, name: &str, before: Option<Engine>, parts: &[Part]) -> Result<Option<At<Engine>>, Error> {
         if let Some(engine) = before {
@@ -301,7 +301,7 @@ impl Asked<'_> {
 
     /// The engine that is said for just this device.
     fn own_engine(&self, part: &Part) -> Result<Option<At<Engine>>, Error> {
-        let variable = environ::engine_of(self.environment, &part.asked, &part.name)?;
+        let variable = variables::engine_of(self.environment, &part.asked, &part.name)?;
         let file = || self.file.engines.get(&part.asked).or_else(|| self.file.engines.get(&part.name));
         // A variable for all devices comes before what the file says of this one.
         Ok(variable.or_else(|| if self.variables.engine.is_some() { None } else { file().cloned() }))
@@ -310,7 +310,7 @@ impl Asked<'_> {
     /// The group of a device: its own variable, the variable for all, what the file says of it, of all, and the defaults.
     fn group(&self, asked: &str) -> Result<Option<At<u8>>, Error> {
         let (variables, file) = (self.variables, self.file);
-        let own = environ::group_of(self.environment, asked)?;
+        let own = variables::group_of(self.environment, asked)?;
         let named = own.or_else(|| variables.group.clone()).or_else(|| file.groups.get(asked).cloned());
         let all = named.or_else(|| file.group.clone());
         Ok(all.or_else(|| variables.def_group.clone()).or_else(|| file.def_group.clone()))
@@ -331,12 +331,12 @@ impl Asked<'_> {
             Some(at) => {
                 let fanout = fanout::resolve(&levels)?;
                 let members = self.variables.instance.as_ref().map(|instance| instance.count);
-                let said = levels.iter().find_map(|level| level.said()).unwrap_or(&at.text);
+                let said = levels.iter().find_map(|level| level.first_text()).unwrap_or(&at.text);
                 fanout::check_members(&fanout, members, &said.source)?;
                 Some(fanout)
             }
             None => {
-                groupless = levels.iter().find_map(|level| level.said()).map(|text| {
+                groupless = levels.iter().find_map(|level| level.first_text()).map(|text| {
                     text.error(
                         "this says how to share packets, and no group says with whom",
                         "set PCAP_GROUP, or def_group in the file, to 0 to 255",

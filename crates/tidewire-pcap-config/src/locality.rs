@@ -30,7 +30,7 @@ const MODES: &[(&str, Mode)] = &[
 
 /// What one source says of it.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct LocalityOptions {
     mode: Option<At<Mode>>,
     key: Option<At<Key>>,
     batch: Option<At<u32>>,
@@ -38,7 +38,7 @@ pub struct Given {
     thread: Option<At<bool>>,
 }
 
-impl Given {
+impl LocalityOptions {
     /// Reads one setting: none, `key`, `batch`, `timeout` or `thread`.
     pub fn set(&mut self, what: &str, text: &Text) -> Result<(), Error> {
         match what {
@@ -78,7 +78,7 @@ impl Given {
 }
 
 /// What is asked for by the environment and the file.
-pub fn resolve(environment: &Given, file: &Given) -> Result<Option<Settings>, Error> {
+pub fn resolve(environment: &LocalityOptions, file: &LocalityOptions) -> Result<Option<Settings>, Error> {
     let both = [environment, file];
     let Some(mode) = both.iter().find_map(|given| given.mode.as_ref()) else {
         let detail = both.iter().find_map(|given| given.detail());

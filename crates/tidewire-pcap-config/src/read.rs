@@ -14,7 +14,7 @@ use super::error::{Error, Source};
 pub const FILE_BYTES_MAX: usize = 64 << 10;
 
 /// What a file is for, as errors say it.
-pub struct Purpose {
+pub struct FileLimits {
     noun: &'static str,
     /// What to do where there is none.
     missing: &'static str,
@@ -23,18 +23,18 @@ pub struct Purpose {
 }
 
 /// The file that `PCAP_CONFIG` names, or one of the usual ones.
-pub const CONFIGURATION: Purpose = Purpose {
+pub const CONFIGURATION: FileLimits = FileLimits {
     noun: "configuration file",
     missing: "correct PCAP_CONFIG, or unset it",
     other: "name a text file in PCAP_CONFIG",
 };
 
 /// One with a steering program.
-pub const PROGRAM: Purpose =
-    Purpose { noun: "program file", missing: "correct the path", other: "name a text file with a steering program" };
+pub const PROGRAM: FileLimits =
+    FileLimits { noun: "program file", missing: "correct the path", other: "name a text file with a steering program" };
 
 /// The whole text of a file, and who says it.
-pub fn read(path: &Path, purpose: &Purpose) -> Result<(Arc<Source>, String), Error> {
+pub fn read(path: &Path, purpose: &FileLimits) -> Result<(Arc<Source>, String), Error> {
     let source = Arc::new(Source::File(path.display().to_string()));
     let fail = |message: String, hint: &str| Error {
         source: Arc::clone(&source),

@@ -12,9 +12,9 @@ use tidewire_live::{ClassicInstruction, FanoutMode};
 
 use crate::{
     abi::types::{ERROR_BYTES, Pcap, status},
-    asked::{self, Asked},
     error,
     handle::{Handle, State},
+    resolve::{self, FanoutRequest},
     system::system,
 };
 use tidewire_pcap_config::Plan;
@@ -44,7 +44,7 @@ pub unsafe fn call(pcap: *mut Pcap, group: c_int, text: &CStr) -> c_int {
 unsafe fn choose(pcap: *mut Pcap, handle: Option<&Handle>, group: c_int, text: &CStr) -> Result<(), String> {
     let text = text.to_str().map_err(|_| "pcap_fanout: the mode is not UTF-8".to_owned())?;
     let by = |plan: &Plan| match plan.choose(group.into(), text) {
-        Ok((group, fanout)) => Ok(Asked { group, fanout }),
+        Ok((group, fanout)) => Ok(FanoutRequest { group, fanout }),
         Err(error) => Err(error.to_string()),
     };
     match handle.map(Handle::state) {
@@ -52,15 +52,15 @@ unsafe fn choose(pcap: *mut Pcap, handle: Option<&Handle>, group: c_int, text: &
         Some(State::System(system)) => join(theirs(*system)?, &by(&general()?)?),
         Some(State::File(file)) => join(theirs(file.system())?, &by(&general()?)?),
         Some(State::Live(live)) => live.join(&by(&general()?)?),
-        Some(State::Waiting(waiting)) => {
-            let plan = waiting.plan.as_ref().map_err(ToString::to_string)?;
+        Some(State::Inactive(inactive)) => {
+            let plan = inactive.plan.as_ref().map_err(ToString::to_string)?;
             if !plan.is_network {
                 return Err(format!(
                     "pcap_fanout: {} is no network interface, whose packets could be shared",
                     plan.system_name
                 ));
             }
-            *waiting.fanout.borrow_mut() = Some(by(plan)?);
+            *inactive.fanout.borrow_mut() = Some(by(plan)?);
             Ok(())
         }
     }
@@ -68,7 +68,7 @@ unsafe fn choose(pcap: *mut Pcap, handle: Option<&Handle>, group: c_int, text: &
 
 /// What is said of groups in general, where a handle's own plan is not kept.
 fn general() -> Result<Plan, String> {
-    asked::plan(c"lo").map_err(|error| error.to_string())
+    resolve::plan(c"lo").map_err(|error| error.to_string())
 }
 
 /// The socket of a handle of the system's.
@@ -83,8 +83,8 @@ fn theirs(pcap: *mut Pcap) -> Result<RawFd, String> {
 }
 
 /// Joins a socket of the system's library to a group. What it received before stays with it, too.
-fn join(socket: RawFd, asked: &Asked) -> Result<(), String> {
-    let Asked { group, fanout } = asked;
+fn join(socket: RawFd, request: &FanoutRequest) -> Result<(), String> {
+    let FanoutRequest { group, fanout } = request;
     if fanout.steering.is_some() {
         return Err("pcap_fanout: a steering program needs Tidewire's own ring: call it before pcap_activate".into());
     }

@@ -5,13 +5,13 @@
 #![allow(unsafe_code, reason = "a C ABI; each file says why it needs it, each block why it is sound")]
 
 mod abi;
-mod asked;
 mod error;
+mod event;
 mod fanout;
 mod handle;
 mod live;
 mod offline;
 mod report;
+mod resolve;
 mod system;
 mod thread;
-mod wake;

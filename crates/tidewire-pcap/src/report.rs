@@ -19,7 +19,7 @@ const DEVICES_PERIOD: Duration = Duration::from_millis(200);
 pub struct Report {
     board: Board,
     slot: usize,
-    told: Counts,
+    published: Counts,
     at: Instant,
     /// When the devices were asked last.
     devices_at: Instant,
@@ -47,9 +47,9 @@ impl Report {
     pub fn open(instance: Option<&Instance>) -> Option<Self> {
         let instance = instance?;
         let board = Board::open(instance.counters.as_ref()?).ok()?;
-        let (slot, told) = (usize::try_from(instance.number).ok()?, Counts::default());
+        let (slot, published) = (usize::try_from(instance.number).ok()?, Counts::default());
         let now = Instant::now();
-        let report = Self { board, slot, told, at: now, devices_at: now, reader: 0 };
+        let report = Self { board, slot, published, at: now, devices_at: now, reader: 0 };
         let slot = report.board.slot(report.slot)?;
         slot.add(Count::Handles, 1);
         slot.store(Count::Process, process::id().into());
@@ -82,8 +82,8 @@ impl Report {
     }
 
     /// Whether it was told that so many packets were delivered.
-    pub fn knows(&self, delivered: u64) -> bool {
-        delivered == self.told.delivered
+    pub fn has_published(&self, delivered: u64) -> bool {
+        delivered == self.published.delivered
     }
 
     /// The calling process reads.
@@ -97,16 +97,16 @@ impl Report {
     }
 
     /// Tells.
-    pub fn tell(&mut self, counts: Counts) {
+    pub fn publish(&mut self, counts: Counts) {
         self.at = Instant::now();
         let Some(slot) = self.board.slot(self.slot) else { return };
-        let told = self.told;
+        let published = self.published;
         for (count, is, was) in [
-            (Count::Received, counts.received, told.received),
-            (Count::Dropped, counts.dropped, told.dropped),
-            (Count::InterfaceDropped, counts.dropped_by_interface, told.dropped_by_interface),
-            (Count::SteeredOut, counts.steered_out, told.steered_out),
-            (Count::Delivered, counts.delivered, told.delivered),
+            (Count::Received, counts.received, published.received),
+            (Count::Dropped, counts.dropped, published.dropped),
+            (Count::InterfaceDropped, counts.dropped_by_interface, published.dropped_by_interface),
+            (Count::SteeredOut, counts.steered_out, published.steered_out),
+            (Count::Delivered, counts.delivered, published.delivered),
         ] {
             // Several handles of a process share the slot.
             slot.add(count, is.saturating_sub(was));
@@ -115,7 +115,7 @@ impl Report {
             slot.store(Count::Process, self.reader.into());
         }
         note_time(&slot);
-        self.told = counts;
+        self.published = counts;
     }
 }
 

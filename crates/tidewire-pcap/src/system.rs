@@ -21,7 +21,7 @@ use libc::{FILE, timeval};
 
 use crate::{
     abi::types::{BpfInstruction, BpfProgram, Dumper, Interface, PacketHandler, PacketHeader, Pcap, Statistics},
-    asked,
+    resolve,
 };
 
 /// Where to look when the loader's own search only finds us. Debian's, then everybody's.
@@ -251,7 +251,7 @@ pub fn came_later() -> bool {
 
 fn find() -> Option<Library> {
     CAME_LATER.store(!AT_START.load(Ordering::Relaxed) && loaded_library().is_some(), Ordering::Relaxed);
-    if let Some(named) = asked::variable(VARIABLE) {
+    if let Some(named) = resolve::variable(VARIABLE) {
         return Library::open(&CString::new(named.as_bytes()).ok()?, 0);
     }
     loaded_library().or_else(|| NAMES.iter().find_map(|name| Library::open(name, 0))).or_else(|| {

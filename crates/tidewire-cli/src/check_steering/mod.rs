@@ -9,7 +9,7 @@ use tidewire::{Block, Source};
 use tidewire_steer::{Compiled, Engine, Fragments, Packet, Program, Settings, State, Target, Verdict};
 
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     output::{Object, Out, push_number},
     text_file,
     units::counted,
@@ -94,12 +94,12 @@ fn kernel_hash(defrag: bool) -> Settings {
 }
 
 impl Steering {
-    fn new(options: &Options) -> Result<Self, Failure> {
+    fn new(options: &Options) -> Result<Self, CliError> {
         let (mode, flags) = options.steering.split_once(',').unwrap_or((&options.steering, ""));
         let made = |text: &str, settings: &Settings, by_hash: bool| {
-            let program = Program::parse(text).map_err(|error| Failure::Usage(error.to_string()))?;
-            let compiled = Compiled::new(&program, settings).map_err(|error| Failure::Usage(error.to_string()))?;
-            compiled.check(Engine::File, options.workers).map_err(|error| Failure::Usage(error.to_string()))?;
+            let program = Program::parse(text).map_err(|error| CliError::Usage(error.to_string()))?;
+            let compiled = Compiled::new(&program, settings).map_err(|error| CliError::Usage(error.to_string()))?;
+            compiled.check(Engine::File, options.workers).map_err(|error| CliError::Usage(error.to_string()))?;
             Ok(Self { compiled, state: State::default(), by_hash })
         };
         match mode.trim() {
@@ -107,16 +107,16 @@ impl Steering {
             "lb" => made("steer_rrobin", &Settings::default(), false),
             // Like `lb`, it looks at no packet: what splits under one does under the other.
             "rnd" => made("steer_rrobin", &Settings::default(), false),
-            "cpu" | "qm" => Err(Failure::Usage(format!(
+            "cpu" | "qm" => Err(CliError::Usage(format!(
                 "{mode}: which processor or queue received a packet is not written in a capture; the card's hash decides it \
                  (see ethtool -n DEVICE rx-flow-hash tcp4)"
             ))),
-            "rollover" => Err(Failure::Usage(
+            "rollover" => Err(CliError::Usage(
                 "rollover: everything goes to the first worker until its ring is full, and what is full depends on the \
                  moment; flows are split whenever it overflows"
                     .into(),
             )),
-            "cbpf" | "ebpf" => Err(Failure::Usage(format!("{mode}: name the program itself, as a steering program"))),
+            "cbpf" | "ebpf" => Err(CliError::Usage(format!("{mode}: name the program itself, as a steering program"))),
             _ => made(&program_text(&options.steering)?, &program_settings(options), false),
         }
     }
@@ -140,7 +140,7 @@ impl Steering {
 }
 
 /// A program from the command line, or from the file that it names.
-pub fn program_text(argument: &str) -> Result<String, Failure> {
+pub fn program_text(argument: &str) -> Result<String, CliError> {
     match argument.strip_prefix('@') {
         Some(path) => text_file::read_text(Path::new(path), text_file::STEERING_BYTES_MAX),
         None => Ok(argument.to_owned()),
@@ -167,9 +167,9 @@ struct Totals {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let mut steering = Steering::new(options)?;
-    let input = |error: tidewire_files::Error| Failure::Input(error.to_string());
+    let input = |error: tidewire_files::Error| CliError::Input(error.to_string());
     let mut source = tidewire_files::open(std::slice::from_ref(&options.capture)).map_err(input)?;
     let mut totals = Totals { workers: vec![0; options.workers as usize], ..Totals::default() };
     let mut flows = Flows::default();
@@ -203,7 +203,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     if let Some(damage) = damage {
         return Err(input(damage));
     }
-    Ok(if split.is_empty() { failure::OK } else { failure::NOTHING })
+    Ok(if split.is_empty() { error::OK } else { error::NOT_FOUND })
 }
 
 fn replay(
@@ -212,7 +212,7 @@ fn replay(
     options: &Options,
     totals: &mut Totals,
     flows: &mut Flows,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let settings = tidewire_wire::Settings::default();
     let batch = block.batch();
     for frame in batch.frames {
@@ -230,7 +230,7 @@ fn replay(
         let decoded = tidewire_wire::decode(frame.link, bytes, frame.wire_bytes, &settings);
         if !flows.add(frame.number, bytes, &decoded, places) {
             let message = format!("there are more than {FLOWS_MAX} flows, and no more fit: take a part of the capture");
-            return Err(Failure::Input(message));
+            return Err(CliError::Input(message));
         }
     }
     Ok(())
@@ -242,7 +242,7 @@ fn print(
     steering: &Steering,
     totals: &Totals,
     [flows, split]: [usize; 2],
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let (doubled, each, counts) = if options.outputs.is_empty() {
         let counts: Vec<_> = totals.workers.iter().map(u64::to_string).collect();
         ("to two workers", "packets at each worker", counts.join(" "))

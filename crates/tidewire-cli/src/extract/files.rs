@@ -10,7 +10,7 @@ use std::{
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::folder::{Folder, Identity, identity};
+use super::output_dir::{Folder, Identity, identity};
 
 /// Bytes that gather for one file before they are written.
 const PIECE_BYTES: usize = 64 << 10;

@@ -8,14 +8,14 @@ use std::{
 
 use tidewire::{Direction, EndReason, FlowKey, Gap};
 
-use super::{files::Written, folder::Folder};
+use super::{files::Written, output_dir::Folder};
 use crate::{
     clock::Clock,
     output::{self, Object, push_number},
     record,
     row::Column,
     row::{Cells, Row},
-    sink::Sink,
+    shared_output::SharedOutput,
     units::Bytes,
 };
 
@@ -40,7 +40,7 @@ pub struct Lines {
     pub gathered: Vec<Line>,
     /// Of lines that are written as they come, this many are gathered all the same, to be shown at the end.
     pub gathered_max: usize,
-    pub sinks: Vec<Arc<Sink>>,
+    pub sinks: Vec<Arc<SharedOutput>>,
     pub scratch: Vec<u8>,
     pub files: u64,
     pub bytes: u64,

@@ -1,8 +1,8 @@
 //! `tidewire extract`: each direction's bytes to a file, and an index beside them.
 
 mod files;
-mod folder;
 mod index;
+mod output_dir;
 
 use std::{
     ffi::OsString,
@@ -17,20 +17,20 @@ use rustix::process::{Resource, getrlimit};
 use tidewire::{Chunk, Direction, EndReason, FlowKey, Gap, GapCause, Handler, Mode, Stop, Stream, legible::legible};
 
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     layout::Layout,
     options::Common,
     output::Out,
+    print_rows::{self},
     record::{self, DIRECTIONS},
     row::Form,
-    rows::{self},
     session::Session,
-    sink::Sink,
+    shared_output::SharedOutput,
     units::{Bytes, counted},
 };
 use files::{Files, with_hint};
-use folder::Folder;
 use index::{INDEX, Line, Lines};
+use output_dir::Folder;
 
 /// A gap of more than this is not filled: nobody wants a terabyte of question marks for one forged segment.
 const FILL_BYTES_MAX: u64 = 16 << 20;
@@ -63,7 +63,7 @@ pub struct Options {
     fill: Fill,
 
     /// Most files open at once [default: what the system allows; from interfaces at most 480]
-    #[arg(long, value_name = "N", value_parser = crate::values::whole::<usize>, help_heading = "Files")]
+    #[arg(long, value_name = "N", value_parser = crate::arg_types::whole::<usize>, help_heading = "Files")]
     max_open: Option<usize>,
 
     /// Digest of each file in the index: sha256 or none
@@ -220,16 +220,16 @@ fn name(id: u64, key: &FlowKey, direction: Direction) -> String {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let Some(directory) = &options.output else {
-        return Err(Failure::Usage("say where to: -o DIR".into()));
+        return Err(CliError::Usage("say where to: -o DIR".into()));
     };
     // What is wrong with the options is told before a directory is made.
     options.common.need_bytes("extract")?;
     options.common.check(Mode::Strict)?;
     let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
     let is_live = options.common.live.is_on();
-    let place = Place::prepare(directory, options.force, is_live)?;
+    let place = RunDir::prepare(directory, options.force, is_live)?;
     let session = Session::new(&options.common)?.writing(&place.folder.by_handle());
     let sinks = if is_live { options.sinks(directory, &place.folder, &session.stop)? } else { Vec::new() };
     let digests = options.digest == DigestName::Sha256;
@@ -240,7 +240,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         lines: options.lines(&sinks),
         failure: None,
     };
-    let shared: Vec<&Sink> = sinks.iter().map(|sink| &**sink).collect();
+    let shared: Vec<&SharedOutput> = sinks.iter().map(|sink| &**sink).collect();
     let ran = session.run(Mode::Strict, &shared, make);
     let (handlers, closing) = ran.inspect_err(|_| place.abandon())?;
     let (mut all, mut failure) = (options.lines(&[]), None);
@@ -259,15 +259,15 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     };
     if let Some(error) = failure.or(indexed.err()).or(place.show().err()) {
         let name = directory.display();
-        return Err(Failure::Output(format!("{name}: writing failed: {error}; {whole}")));
+        return Err(CliError::Output(format!("{name}: writing failed: {error}; {whole}")));
     }
     let mut out = Out::stdout();
     options.print(&all, directory, &mut out)?;
-    closing.finish(&options.common, options.json, &mut out, failure::OK)
+    closing.finish(&options.common, options.json, &mut out, error::OK)
 }
 
 /// Where files are written, and where they are seen in the end.
-struct Place {
+struct RunDir {
     folder: Arc<Folder>,
     /// Where the whole directory is renamed at the end.
     staged: Option<Staged>,
@@ -280,34 +280,34 @@ struct Staged {
     name: OsString,
 }
 
-impl Place {
+impl RunDir {
     /// Makes the directory; refuses one that has something in it unless told otherwise. That of a live capture is seen at
     /// once: nobody knows when it will end.
-    fn prepare(directory: &Path, force: bool, is_live: bool) -> Result<Self, Failure> {
+    fn prepare(directory: &Path, force: bool, is_live: bool) -> Result<Self, CliError> {
         let name = directory.display();
-        let cannot = |error| Failure::Output(format!("{name}: cannot be made: {}", with_hint(error)));
+        let cannot = |error| CliError::Output(format!("{name}: cannot be made: {}", with_hint(error)));
         if directory.is_symlink() && !directory.exists() {
-            return Err(Failure::Usage(format!(
+            return Err(CliError::Usage(format!(
                 "{name} is a link that leads nowhere; remove it, or name another directory"
             )));
         }
         if directory.exists() {
             if !directory.is_dir() {
-                return Err(Failure::Usage(format!("{name} is a file; -o names a directory")));
+                return Err(CliError::Usage(format!("{name} is a file; -o names a directory")));
             }
             let entries = fs::read_dir(directory);
-            let mut entries = entries.map_err(|error| Failure::Output(format!("{name}: cannot be read: {error}")))?;
+            let mut entries = entries.map_err(|error| CliError::Output(format!("{name}: cannot be read: {error}")))?;
             if entries.next().is_some() && !force {
-                return Err(Failure::Usage(format!("{name} is not empty; choose another directory, or --force")));
+                return Err(CliError::Usage(format!("{name} is not empty; choose another directory, or --force")));
             }
             let folder = Folder::open(directory);
-            let folder = folder.map_err(|error| Failure::Output(format!("{name}: cannot be used: {error}")))?;
+            let folder = folder.map_err(|error| CliError::Output(format!("{name}: cannot be used: {error}")))?;
             return Ok(Self { folder: Arc::new(folder), staged: None });
         }
         let Some(last) = directory.file_name() else {
-            return Err(Failure::Usage(format!("{name} is not a name for a directory")));
+            return Err(CliError::Usage(format!("{name} is not a name for a directory")));
         };
-        let parent = folder::parent(directory).map_err(cannot)?;
+        let parent = output_dir::parent(directory).map_err(cannot)?;
         if is_live {
             return Ok(Self { folder: Arc::new(parent.make(last).map_err(cannot)?), staged: None });
         }
@@ -338,7 +338,7 @@ impl Place {
 
 impl Options {
     /// Lines to be gathered, or for the sinks where there are some.
-    fn lines(&self, sinks: &[Arc<Sink>]) -> Lines {
+    fn lines(&self, sinks: &[Arc<SharedOutput>]) -> Lines {
         let gathered_max = match sinks {
             [] => usize::MAX,
             _ if self.json => 0,
@@ -348,15 +348,15 @@ impl Options {
     }
 
     /// Where lines of the index go as they come: to the index, and with --json to standard output.
-    fn sinks(&self, directory: &Path, folder: &Folder, stop: &Stop) -> Result<Vec<Arc<Sink>>, Failure> {
+    fn sinks(&self, directory: &Path, folder: &Folder, stop: &Stop) -> Result<Vec<Arc<SharedOutput>>, CliError> {
         let path = directory.join(INDEX);
-        let cannot = |error| Failure::Output(format!("{}: cannot be written: {error}", path.display()));
+        let cannot = |error| CliError::Output(format!("{}: cannot be written: {error}", path.display()));
         // With --force, that of an earlier run, or a link: either goes, nothing is written through it.
         let _ = folder.remove(INDEX);
         let file = folder.create(INDEX).map_err(cannot)?;
-        let mut sinks = vec![Sink::new::<Line>(Form::Json, &Layout::default(), None, stop, Box::new(file))];
+        let mut sinks = vec![SharedOutput::new::<Line>(Form::Json, &Layout::default(), None, stop, Box::new(file))];
         if self.json {
-            sinks.push(Sink::stdout::<Line>(Form::Json, &Layout::default(), self.common.limit, stop));
+            sinks.push(SharedOutput::stdout::<Line>(Form::Json, &Layout::default(), self.common.limit, stop));
         }
         Ok(sinks)
     }
@@ -366,25 +366,25 @@ impl Options {
         self.common.limit.unwrap_or(if self.json { u64::MAX } else { LISTED })
     }
 
-    fn print(&self, lines: &Lines, directory: &Path, out: &mut Out) -> Result<(), Failure> {
+    fn print(&self, lines: &Lines, directory: &Path, out: &mut Out) -> Result<(), CliError> {
         let limit = usize::try_from(self.listed()).unwrap_or(usize::MAX);
         let listed = lines.gathered.iter().take(limit);
         if self.json {
-            return rows::print(listed, Form::Json, &Layout::default(), false, out);
+            return print_rows::print(listed, Form::Json, &Layout::default(), false, out);
         }
         let written = listed.filter(|line| line.written.is_some());
-        rows::print(written, Form::Table, &Layout::default(), false, out)?;
+        print_rows::print(written, Form::Table, &Layout::default(), false, out)?;
         let (files, name) = (counted(lines.files, "file", "files"), directory.display().to_string());
         out.line(&format!("{files}, {} in {}; {INDEX} lists them", Bytes(lines.bytes), legible(&name)))
     }
 
     /// How many files may be open.
-    fn open_max(&self) -> Result<usize, Failure> {
+    fn open_max(&self) -> Result<usize, CliError> {
         let allowed = getrlimit(Resource::Nofile).current.unwrap_or(1 << 16);
         let allowed = self.common.live.numbers_for_files(allowed);
         let allowed = usize::try_from(allowed.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX).clamp(1, 1 << 16);
         match self.max_open {
-            Some(0) => Err(Failure::Usage("--max-open: at least one file has to be open".into())),
+            Some(0) => Err(CliError::Usage("--max-open: at least one file has to be open".into())),
             Some(asked) => Ok(asked.min(allowed)),
             None => Ok(allowed),
         }

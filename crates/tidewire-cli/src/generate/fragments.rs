@@ -5,7 +5,7 @@ use super::{
     sending::{self, Sending, count},
     tcp::LinkOptions,
 };
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// UDP datagrams in fragments, as they should be and as they should not
 ///
@@ -71,7 +71,7 @@ enum OrderName {
     Random,
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let settings = FragmentSettings {
         datagram_bytes: options.size,
         fragment_bytes: options.fragment,
@@ -95,6 +95,6 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         seed: options.seed,
         numbered: options.sending.numbered(),
     };
-    let mut fragments = Fragments::new(settings).map_err(Failure::Usage)?;
+    let mut fragments = Fragments::new(settings).map_err(CliError::Usage)?;
     sending::run(&mut fragments, &options.sending)
 }

@@ -6,7 +6,7 @@ use tidewire_gen::number::{self, Numbers};
 
 use super::sending::count;
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     output::{Object, Out, push_number},
     units::Count,
 };
@@ -34,8 +34,8 @@ pub struct Options {
     json: bool,
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
-    let input = |error: tidewire_files::Error| Failure::Input(error.to_string());
+pub fn run(options: &Options) -> Result<u8, CliError> {
+    let input = |error: tidewire_files::Error| CliError::Input(error.to_string());
     let mut numbers = Numbers::default();
     let mut without = 0;
     for path in &options.captures {
@@ -57,11 +57,11 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     let lost = numbers.lost(sent);
     let is_without = numbers.received() == 0 && without > 0;
     if is_without {
-        failure::say("no frame has a number: captures of frames that 'tidewire gen' sent, uncut, are needed");
+        error::notify("no frame has a number: captures of frames that 'tidewire gen' sent, uncut, are needed");
     }
     if numbers.end() > sent {
         let last = Count(numbers.end() - 1);
-        failure::say(format_args!(
+        error::notify(format_args!(
             "number {last} arrived: more than {} frames were sent, or by another run",
             Count(sent)
         ));
@@ -90,7 +90,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         print(&mut out, &numbers, [sent, lost, without], options.packets.is_none(), &holes)?;
     }
     out.flush()?;
-    Ok(if lost > 0 || is_without { failure::NOTHING } else { failure::OK })
+    Ok(if lost > 0 || is_without { error::NOT_FOUND } else { error::OK })
 }
 
 fn print(
@@ -99,7 +99,7 @@ fn print(
     counts: [u64; 3],
     is_inferred: bool,
     holes: &[Range<u64>],
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let [sent, lost, without] = counts;
     if is_inferred {
         let (name, count) = ("sent, inferred", Count(sent).to_string());

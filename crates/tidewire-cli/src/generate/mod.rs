@@ -11,7 +11,7 @@ mod udp;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 pub use sending::{from_live, on_signal, stopped};
 
 /// Send traffic made to order, and report what was sent
@@ -57,7 +57,7 @@ enum Traffic {
     Sink(sink::Options),
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     match &options.traffic {
         Traffic::Udp(options) => udp::run(options),
         Traffic::Tcp(options) => tcp::run(options),

@@ -7,7 +7,7 @@ use tidewire_gen::{
 };
 
 use super::sending::{self, Sending};
-use crate::{failure::Failure, units::Size};
+use crate::{error::CliError, units::Size};
 
 /// Replay captures out of memory, at their own pace, faster, or at a rate
 ///
@@ -42,7 +42,7 @@ pub struct Options {
     longest: u32,
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let mut settings = ReplaySettings::new(options.captures.clone());
     settings.loops = match options.loops {
         None if options.sending.is_limited() => None,
@@ -58,9 +58,9 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 }
 
 /// What is wrong with a capture, or with what is asked.
-fn refused(error: ReplayError) -> Failure {
+fn refused(error: ReplayError) -> CliError {
     match error {
-        ReplayError::File(error) => Failure::Input(error.to_string()),
-        other => Failure::Usage(other.to_string()),
+        ReplayError::File(error) => CliError::Input(error.to_string()),
+        other => CliError::Usage(other.to_string()),
     }
 }

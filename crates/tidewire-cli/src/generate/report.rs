@@ -3,7 +3,7 @@
 use tidewire_gen::{Ended, Report, Sender};
 
 use crate::{
-    failure::Failure,
+    error::CliError,
     output::{Object, Out},
     units::{Bytes, Count},
 };
@@ -54,7 +54,7 @@ pub fn push_json(out: &mut Vec<u8>, report: &Report) {
 }
 
 /// A table.
-pub fn print(out: &mut Out, report: &Report) -> Result<(), Failure> {
+pub fn print(out: &mut Out, report: &Report) -> Result<(), CliError> {
     let mut line = |name: &str, count: u64, note: &str| {
         let note = if note.is_empty() { String::new() } else { format!("  {note}") };
         out.line(&format!("{name:<24}{:>16}{note}", Count(count).to_string()))

@@ -11,7 +11,7 @@ use tidewire_gen::{Ended, Plan, Progress, Rate, Sender, run as send, traffic::Tr
 
 use super::report;
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     output::Out,
     terminal,
     units::{Bytes, Count, Span},
@@ -123,7 +123,7 @@ pub fn stopped() -> bool {
 pub fn on_signal() {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(failure::INTERRUPTED));
+            std::process::exit(i32::from(error::INTERRUPTED));
         }
     };
     // Without it a signal ends the program without a report.
@@ -131,12 +131,12 @@ pub fn on_signal() {
 }
 
 /// Sends traffic, as fast as it goes unless told otherwise, and prints the report.
-pub fn run(traffic: &mut dyn Traffic, sending: &Sending) -> Result<u8, Failure> {
+pub fn run(traffic: &mut dyn Traffic, sending: &Sending) -> Result<u8, CliError> {
     run_at(traffic, sending, Rate::Flat)
 }
 
 /// Sends traffic at this rate unless told otherwise, and prints the report.
-pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Result<u8, Failure> {
+pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Result<u8, CliError> {
     on_signal();
     let plan = sending.plan(rate);
     let shown = std::io::stderr().is_terminal() && terminal::has_escapes();
@@ -161,7 +161,7 @@ pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Resul
         report::print(&mut out, &report)?;
     }
     out.flush()?;
-    Ok(if report.ended == Ended::Stopped { failure::INTERRUPTED } else { failure::OK })
+    Ok(if report.ended == Ended::Stopped { error::INTERRUPTED } else { error::OK })
 }
 
 fn progress_line(progress: &Progress, before: &mut (u64, Duration)) -> String {
@@ -177,10 +177,10 @@ fn progress_line(progress: &Progress, before: &mut (u64, Duration)) -> String {
 }
 
 /// An error of the interface's, the kernel's or the caller's.
-pub fn from_live(error: tidewire_live::Error) -> Failure {
+pub fn from_live(error: tidewire_live::Error) -> CliError {
     use tidewire_live::Error;
     match &error {
-        Error::Setting(_) | Error::NoInterface { .. } | Error::Steering(_) => Failure::Usage(error.to_string()),
-        _ => Failure::Input(error.to_string()),
+        Error::Setting(_) | Error::NoInterface { .. } | Error::Steering(_) => CliError::Usage(error.to_string()),
+        _ => CliError::Input(error.to_string()),
     }
 }

@@ -5,7 +5,7 @@ use tidewire_gen::Sink;
 
 use super::sending::{from_live, on_signal, stopped};
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     output::{Object, Out},
     units::{Bytes, Count, Span},
 };
@@ -28,7 +28,7 @@ pub struct Options {
     json: bool,
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     on_signal();
     let sink = Sink::attach(&options.interface).map_err(from_live)?;
     let began = Instant::now();
@@ -48,5 +48,5 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         out.line(&format!("{} frames, {} in memory", Count(packets), Bytes(bytes)))?;
     }
     out.flush()?;
-    Ok(failure::OK)
+    Ok(error::OK)
 }

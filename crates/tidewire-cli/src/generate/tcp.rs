@@ -8,7 +8,7 @@ use super::{
     sending::{self, Sending, count},
     udp::{OrderName, class},
 };
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// TCP connections from handshake to FIN, many at once
 ///
@@ -72,8 +72,8 @@ impl LinkOptions {
     }
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
-    let mut settings = TcpSettings::new().map_err(Failure::Usage)?;
+pub fn run(options: &Options) -> Result<u8, CliError> {
+    let mut settings = TcpSettings::new().map_err(CliError::Usage)?;
     settings.concurrent = options.concurrent;
     settings.connections = match options.connections {
         None if options.sending.is_limited() => None,
@@ -87,6 +87,6 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     if !options.classes.is_empty() {
         settings.classes = options.classes.clone();
     }
-    let mut connections = Connections::new(settings).map_err(Failure::Usage)?;
+    let mut connections = Connections::new(settings).map_err(CliError::Usage)?;
     sending::run(&mut connections, &options.sending)
 }

@@ -5,7 +5,7 @@ use tidewire_gen::{
 };
 
 use super::sending::{self, Sending, count};
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// UDP datagrams of many flows
 ///
@@ -60,18 +60,18 @@ pub enum OrderName {
     Random,
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
-    let mut flows = Flows::udp(options.flows, options.size.clone()).map_err(Failure::Usage)?;
+pub fn run(options: &Options) -> Result<u8, CliError> {
+    let mut flows = Flows::udp(options.flows, options.size.clone()).map_err(CliError::Usage)?;
     flows.order = if options.order == OrderName::Random { Order::Random } else { Order::InTurn };
     (flows.both, flows.seed, flows.numbered) = (options.both, options.seed, options.sending.numbered());
     if !options.classes.is_empty() {
-        flows.set_classes(options.classes.clone()).map_err(Failure::Usage)?;
+        flows.set_classes(options.classes.clone()).map_err(CliError::Usage)?;
     }
     sending::run(&mut flows, &options.sending)
 }
 
-pub fn flood(options: &FloodOptions) -> Result<u8, Failure> {
-    let mut flows = Flows::syn_flood().map_err(Failure::Usage)?;
+pub fn flood(options: &FloodOptions) -> Result<u8, CliError> {
+    let mut flows = Flows::syn_flood().map_err(CliError::Usage)?;
     (flows.seed, flows.numbered) = (options.seed, options.sending.numbered());
     sending::run(&mut flows, &options.sending)
 }

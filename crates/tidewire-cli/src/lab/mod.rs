@@ -4,7 +4,7 @@ mod net;
 
 use clap::{Args, Subcommand};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Make private networks to try things in
 #[derive(Args, Debug)]
@@ -18,7 +18,7 @@ enum What {
     Net(net::Options),
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     match &options.what {
         What::Net(options) => net::run(options),
     }

@@ -9,7 +9,7 @@ use tidewire::live::LiveError;
 use tidewire_gen::net::{Layout, Named, Network};
 
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     generate::from_live,
     output::Out,
 };
@@ -104,7 +104,7 @@ struct Down {
     all: bool,
 }
 
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     match &options.action {
         Action::Up(up) => up.run(),
         Action::Down(down) => down.run(),
@@ -125,7 +125,7 @@ impl Up {
         }
     }
 
-    fn run(&self) -> Result<u8, Failure> {
+    fn run(&self) -> Result<u8, CliError> {
         let layout = self.layout();
         if let Some(name) = &self.name {
             let named = Named::new(name).map_err(from_live)?;
@@ -136,35 +136,35 @@ impl Up {
                 out.line(&format!("{} in {sender} to {} in {receiver}", cable.tx, cable.rx))?;
             }
             out.flush()?;
-            return Ok(failure::OK);
+            return Ok(error::OK);
         }
         // Ctrl-C is the command's; we wait for it.
         let _ = ctrlc::set_handler(|| {});
-        let inside = |network: &Network| self.command(network).map_err(Ended::Failure);
+        let inside = |network: &Network| self.command(network).map_err(Ended::CliError);
         let done = if self.apart { Network::apart(&layout, inside) } else { Network::inside(&layout, inside) };
         done.map(status).map_err(|ended| match ended {
             Ended::Network(error) => from_live(error),
-            Ended::Failure(failure) => failure,
+            Ended::CliError(failure) => failure,
         })
     }
 
-    fn command(&self, network: &Network) -> Result<ExitStatus, Failure> {
+    fn command(&self, network: &Network) -> Result<ExitStatus, CliError> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(Failure::Usage("no command".into()));
+            return Err(CliError::Usage("no command".into()));
         };
         let mut command = Command::new(program);
         command.args(arguments);
         if let Some(receiver) = network.receiver() {
             command.env("TIDEWIRE_LAB_RX", receiver);
         }
-        command.status().map_err(|error| Failure::Usage(format!("{}: {error}", program.to_string_lossy())))
+        command.status().map_err(|error| CliError::Usage(format!("{}: {error}", program.to_string_lossy())))
     }
 }
 
 /// Why there is no status.
 enum Ended {
     Network(LiveError),
-    Failure(Failure),
+    CliError(CliError),
 }
 
 impl From<LiveError> for Ended {
@@ -180,23 +180,23 @@ fn status(status: ExitStatus) -> u8 {
 }
 
 impl Down {
-    fn run(&self) -> Result<u8, Failure> {
+    fn run(&self) -> Result<u8, CliError> {
         let networks = if self.all { Named::all() } else { self.names.iter().map(|name| Named::new(name)).collect() };
         for network in networks.map_err(from_live)? {
             if !network.down().map_err(from_live)? {
                 let name = network.name();
-                return Err(Failure::Usage(format!("there is no network {name}; see 'tidewire lab net list'")));
+                return Err(CliError::Usage(format!("there is no network {name}; see 'tidewire lab net list'")));
             }
         }
-        Ok(failure::OK)
+        Ok(error::OK)
     }
 }
 
-fn list() -> Result<u8, Failure> {
+fn list() -> Result<u8, CliError> {
     let mut out = Out::stdout();
     for network in Named::all().map_err(from_live)? {
         out.line(network.name())?;
     }
     out.flush()?;
-    Ok(failure::OK)
+    Ok(error::OK)
 }

@@ -1,8 +1,8 @@
 //! Interfaces: the options that say what is captured there and how, and what they set.
 
+mod arg_types;
 mod report;
-mod values;
-mod watched;
+mod runner;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -15,14 +15,14 @@ use tidewire_live::{privilege::Confinement, sys::net::first_capturing_number};
 use tidewire_steer::{Compiled, Program, Settings};
 
 use crate::{
-    failure::Failure,
+    arg_types::whole,
+    error::CliError,
     units::{Size, Span},
-    values::whole,
 };
+use arg_types::{EngineName, fanout};
 pub use report::{lost, push_json, say_lost, text};
+pub use runner::{report_of, run, watched};
 pub use tidewire::live::{Interfaces, LiveReport};
-use values::{EngineName, fanout};
-pub use watched::{report_of, run, watched};
 
 /// Heading of the help.
 const LIVE: &str = "Live";
@@ -129,7 +129,7 @@ impl Live {
     }
 
     /// Refuses options of this group where no interface is named.
-    pub fn need_none(&self) -> Result<(), Failure> {
+    pub fn need_none(&self) -> Result<(), CliError> {
         let given = [
             ("--duration", self.duration.is_some()),
             ("--packets", self.packets.is_some()),
@@ -150,15 +150,15 @@ impl Live {
             ("--kernel-flows", self.kernel_flows.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
-            Some((name, _)) => Err(Failure::Usage(format!("{name} is for interfaces: name one with -i"))),
+            Some((name, _)) => Err(CliError::Usage(format!("{name} is for interfaces: name one with -i"))),
             None => Ok(()),
         }
     }
 
     /// The capture that these options describe.
-    pub fn capture<'a>(&self) -> Result<Capture<Interfaces<'a>>, Failure> {
+    pub fn capture<'a>(&self) -> Result<Capture<Interfaces<'a>>, CliError> {
         if self.packets == Some(0) {
-            return Err(Failure::Usage("--packets: at least 1".into()));
+            return Err(CliError::Usage("--packets: at least 1".into()));
         }
         let mut capture = Capture::live(self.settings()?);
         if let Some(Span(ns)) = self.duration {
@@ -176,7 +176,7 @@ impl Live {
         (!self.no_sandbox).then_some(confinement)
     }
 
-    fn settings(&self) -> Result<LiveSettings, Failure> {
+    fn settings(&self) -> Result<LiveSettings, CliError> {
         let mut settings = LiveSettings::new(self.interfaces()?);
         settings.engine = self.engine.unwrap_or(EngineName::Auto).into();
         settings.role = if self.tap { Role::Tap } else { Role::Host };
@@ -188,17 +188,17 @@ impl Live {
         if let Some(Size(bytes)) = self.ring {
             let room = usize::try_from(bytes).ok().filter(|_| (RING_BYTES_MIN..1 << 40).contains(&bytes));
             settings.ring_bytes =
-                room.ok_or_else(|| Failure::Usage("--ring: a size of 1M or more, as in 64M".into()))?;
+                room.ok_or_else(|| CliError::Usage("--ring: a size of 1M or more, as in 64M".into()))?;
         }
         if let Some(Size(bytes)) = self.snaplen {
             if bytes == 0 {
-                return Err(Failure::Usage("--snaplen: at least 1 byte; 64 keeps most headers".into()));
+                return Err(CliError::Usage("--snaplen: at least 1 byte; 64 keeps most headers".into()));
             }
             settings.snap_bytes = settings.snap_bytes.min(u32::try_from(bytes).unwrap_or(u32::MAX));
         }
         if let Some(Span(ns)) = self.busy_poll {
             settings.busy_poll_us = u32::try_from(ns.div_ceil(1000))
-                .map_err(|_| Failure::Usage("--busy-poll: microseconds are meant, as in 50us".into()))?;
+                .map_err(|_| CliError::Usage("--busy-poll: microseconds are meant, as in 50us".into()))?;
         }
         match self.kernel_flows {
             None => {}
@@ -206,7 +206,7 @@ impl Live {
             Some(count @ 1..=KERNEL_FLOWS_MAX) => {
                 (settings.kernel.flows_v4, settings.kernel.flows_v6) = (count, count.div_ceil(4));
             }
-            Some(_) => return Err(Failure::Usage(format!("--kernel-flows: at most {KERNEL_FLOWS_MAX}"))),
+            Some(_) => return Err(CliError::Usage(format!("--kernel-flows: at most {KERNEL_FLOWS_MAX}"))),
         }
         if let Some(Span(ns)) = self.merge_window {
             settings.merge_window = Duration::from_nanos(ns);
@@ -215,18 +215,18 @@ impl Live {
     }
 
     /// The names, those that colons join taken apart.
-    fn interfaces(&self) -> Result<Vec<String>, Failure> {
+    fn interfaces(&self) -> Result<Vec<String>, CliError> {
         let mut names = Vec::new();
         for given in &self.interface {
             // A name may hold a comma, and a colon, itself.
             if given.contains(',') && Interface::find(given).is_err() {
                 let joined = given.replace(',', ":");
-                return Err(Failure::Usage(format!("-i {given}: names are joined by colons: -i {joined}")));
+                return Err(CliError::Usage(format!("-i {given}: names are joined by colons: -i {joined}")));
             }
             let is_whole = !given.contains(':') || Interface::find(given).is_ok();
             let parts: Vec<&str> = if is_whole { vec![given] } else { given.split(':').collect() };
             if parts.iter().any(|part| part.is_empty()) {
-                return Err(Failure::Usage(format!("'{given}' names no interface: as in eth0, or eth1:eth3")));
+                return Err(CliError::Usage(format!("'{given}' names no interface: as in eth0, or eth1:eth3")));
             }
             names.extend(parts.into_iter().map(str::to_owned));
         }
@@ -235,8 +235,8 @@ impl Live {
 }
 
 /// A steering program, from the command line or the file that it names.
-fn steering(argument: &str) -> Result<Compiled, Failure> {
-    let wrong = |error: tidewire_steer::Error| Failure::Usage(format!("--steer: {error}"));
+fn steering(argument: &str) -> Result<Compiled, CliError> {
+    let wrong = |error: tidewire_steer::Error| CliError::Usage(format!("--steer: {error}"));
     let program = Program::parse(&crate::check_steering::program_text(argument)?).map_err(wrong)?;
     Compiled::new(&program, &Settings::default()).map_err(wrong)
 }

@@ -12,7 +12,7 @@ use tidewire::{
 };
 
 use crate::{
-    failure,
+    error,
     output::{Object, push_number},
     units::{Bytes, Count, counted},
 };
@@ -20,7 +20,7 @@ use crate::{
 /// Says how the packets of each interface are got, and why so.
 pub fn say_engines(interfaces: &[InterfaceReport]) {
     for interface in interfaces {
-        failure::say(format_args!("{}: {}", interface.name, interface.engine));
+        error::notify(format_args!("{}: {}", interface.name, interface.engine));
     }
 }
 
@@ -40,11 +40,11 @@ pub fn say_event(event: &InterfaceEvent) {
 
 fn say_change(name: &str, change: &Change) {
     match change {
-        Change::Down => failure::say(format_args!("{name}: is down; capture continues when it is up")),
-        Change::Up => failure::say(format_args!("{name}: is up")),
-        Change::Gone => failure::say(format_args!("{name}: is gone; what it had received was delivered")),
-        Change::Back => failure::say(format_args!("{name}: is there again")),
-        Change::Renamed(now) => failure::say(format_args!("{name}: is called {now} now")),
+        Change::Down => error::notify(format_args!("{name}: is down; capture continues when it is up")),
+        Change::Up => error::notify(format_args!("{name}: is up")),
+        Change::Gone => error::notify(format_args!("{name}: is gone; what it had received was delivered")),
+        Change::Back => error::notify(format_args!("{name}: is there again")),
+        Change::Renamed(now) => error::notify(format_args!("{name}: is called {now} now")),
     }
 }
 
@@ -53,7 +53,7 @@ fn say_change(name: &str, change: &Change) {
 pub fn say_trouble(error: &LiveError) {
     let is_told = matches!(error, LiveError::Interface { what, .. } if what.starts_with("the interface is "));
     if !is_told {
-        failure::say(error);
+        error::notify(error);
     }
 }
 
@@ -129,7 +129,7 @@ pub fn say_lost(report: &LiveReport) {
     if all > 0 {
         let hint = if report.rings().dropped > 0 { "; --ring makes rings larger" } else { "" };
         let packets = counted(all, "packet was", "packets were");
-        failure::say(format_args!("{packets} lost before they could be read: {}{hint}", places.join(", ")));
+        error::notify(format_args!("{packets} lost before they could be read: {}{hint}", places.join(", ")));
     }
 }
 

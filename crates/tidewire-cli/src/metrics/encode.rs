@@ -9,7 +9,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Family, Kind, figures::Sample};
+use super::{Family, Kind, families::Sample};
 
 /// The media type of [`encode`]'s text.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

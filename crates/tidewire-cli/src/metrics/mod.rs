@@ -5,7 +5,7 @@
 
 mod accept;
 mod encode;
-mod figures;
+mod families;
 mod server;
 
 use std::{
@@ -19,9 +19,9 @@ use std::{
 
 use tidewire::live::LiveReport;
 
-use crate::failure::Failure;
-use figures::Shown;
-pub use figures::{Family, Kind, live};
+use crate::error::CliError;
+use families::Shown;
+pub use families::{Family, Kind, live};
 use server::Server;
 
 /// Figures that are shown by HTTP, until it is dropped.
@@ -35,10 +35,10 @@ pub struct Metrics {
 
 impl Metrics {
     /// Binds an address, as `127.0.0.1:9600`, `[::1]:9600` or `:9600` (every address of this machine).
-    pub fn bind(address: &str) -> Result<Self, Failure> {
+    pub fn bind(address: &str) -> Result<Self, CliError> {
         let full = if address.starts_with(':') { format!("[::]{address}") } else { address.to_owned() };
         let refused = |error: std::io::Error| {
-            Failure::Usage(format!(
+            CliError::Usage(format!(
                 "--metrics {address}: {error}; give an address and a free port, as in 127.0.0.1:9600"
             ))
         };
@@ -54,10 +54,10 @@ impl Metrics {
     }
 
     /// Begins to answer, on a thread of its own.
-    pub fn start(&mut self) -> Result<(), Failure> {
+    pub fn start(&mut self) -> Result<(), CliError> {
         let Some(server) = self.server.take() else { return Ok(()) };
         let thread = std::thread::Builder::new().name("metrics".into()).spawn(move || server.run());
-        self.thread = Some(thread.map_err(|error| Failure::Output(format!("no thread for --metrics: {error}")))?);
+        self.thread = Some(thread.map_err(|error| CliError::Output(format!("no thread for --metrics: {error}")))?);
         Ok(())
     }
 

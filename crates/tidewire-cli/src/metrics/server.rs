@@ -16,7 +16,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{accept, encode, figures::Shown};
+use super::{accept, encode, families::Shown};
 
 /// Clients at once. A scrape takes milliseconds; more than this are rude ones.
 const CLIENTS_MAX: usize = 32;

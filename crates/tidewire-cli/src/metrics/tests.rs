@@ -212,7 +212,7 @@ fn rude_clients_hold_nobody_up() {
 fn addresses_that_are_not_free_are_named() {
     let taken = started();
     let told = |address: &str| match Metrics::bind(address) {
-        Err(Failure::Usage(text)) => text,
+        Err(CliError::Usage(text)) => text,
         _ => panic!("{address} was taken"),
     };
     assert!(told(&taken.address().to_string()).contains(&taken.address().to_string()));

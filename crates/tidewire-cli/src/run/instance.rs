@@ -7,7 +7,7 @@ use std::{
 
 use tidewire_live::sys::process;
 
-use super::heirs;
+use super::orphans;
 
 /// One of them: the process that was started, and those that outlive it.
 pub struct Instance {
@@ -16,11 +16,11 @@ pub struct Instance {
     /// How the process that was started ended.
     pub own: Option<ExitStatus>,
     /// Processes that came from it and have no other parent any more.
-    pub heirs: Vec<u32>,
+    pub orphans: Vec<u32>,
     /// How one of those failed.
-    heir_failed: Option<ExitStatus>,
+    orphan_failed: Option<ExitStatus>,
     /// Whether it was said that it goes on.
-    pub is_known_to_go_on: bool,
+    pub is_reported_running: bool,
     /// How it ended, when all of them have.
     pub ended: Option<ExitStatus>,
 }
@@ -31,45 +31,45 @@ impl Instance {
             child,
             processor,
             own: None,
-            heirs: Vec::new(),
-            heir_failed: None,
-            is_known_to_go_on: false,
+            orphans: Vec::new(),
+            orphan_failed: None,
+            is_reported_running: false,
             ended: None,
         }
     }
 
     /// The process: the one that was started, while it is there.
     pub fn number(&self) -> u32 {
-        self.heirs.first().copied().filter(|_| self.own.is_some()).unwrap_or(self.child.id())
+        self.orphans.first().copied().filter(|_| self.own.is_some()).unwrap_or(self.child.id())
     }
 
     /// Sends a signal to all of its processes.
     pub fn tell(&mut self, signal: i32) -> io::Result<()> {
         let own = if self.own.is_none() { process::send(&mut self.child, signal) } else { Ok(()) };
-        self.heirs.iter().fold(own, |result, heir| result.and(heirs::send(*heir, signal)))
+        self.orphans.iter().fold(own, |result, orphan| result.and(orphans::send(*orphan, signal)))
     }
 
     /// Looks which of its processes have ended; whether any has.
     pub fn reap(&mut self) -> bool {
-        let before = (self.own, self.heirs.len());
+        let before = (self.own, self.orphans.len());
         if self.own.is_none() {
             self.own = self.child.try_wait().ok().flatten();
         }
-        let failed = &mut self.heir_failed;
-        self.heirs.retain(|heir| {
-            let Some(status) = heirs::ended(*heir) else { return true };
+        let failed = &mut self.orphan_failed;
+        self.orphans.retain(|orphan| {
+            let Some(status) = orphans::ended(*orphan) else { return true };
             if !status.success() {
                 *failed = Some(status);
             }
             false
         });
-        before != (self.own, self.heirs.len())
+        before != (self.own, self.orphans.len())
     }
 
     /// How it ended, if all of its processes have. What the first one said counts, unless that was only that a daemon is on
     /// its way.
     pub fn conclude(&self) -> Option<ExitStatus> {
-        let own = self.own.filter(|_| self.heirs.is_empty())?;
-        Some(if own.success() { self.heir_failed.unwrap_or(own) } else { own })
+        let own = self.own.filter(|_| self.orphans.is_empty())?;
+        Some(if own.success() { self.orphan_failed.unwrap_or(own) } else { own })
     }
 }

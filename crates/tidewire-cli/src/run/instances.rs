@@ -21,15 +21,15 @@ use tidewire_live::sys::{
 };
 
 use super::{
-    guard::Guard,
-    heirs::{self, Of},
     instance::Instance,
     library::Folder,
-    place::{COUNTERS, NAMES, Place},
+    orphans::{self, Owner},
     program::before,
+    run_dir::{COUNTERS, NAMES, RunDir},
     settings::Variables,
+    watchdog::Watchdog,
 };
-use crate::failure::{Failure, say};
+use crate::error::{CliError, notify};
 
 /// What is started, and how.
 pub struct Recipe<'a> {
@@ -56,7 +56,7 @@ const TELL_TRIES: u32 = 100;
 const UNKNOWN_MAX: Duration = Duration::from_secs(5);
 /// One that does not name an instance is read again for so long: of a process that becomes another program while it is read,
 /// only the beginning comes.
-const NOBODY_MAX: Duration = Duration::from_millis(200);
+const NO_OWNER_MAX: Duration = Duration::from_millis(200);
 
 /// All of them.
 pub struct Instances {
@@ -64,10 +64,10 @@ pub struct Instances {
     /// Goes away with the instances.
     names: Option<Folder>,
     /// Goes away after both.
-    _place: Place,
+    _place: RunDir,
     pub all: Vec<Instance>,
     signals: Signals,
-    guard: Guard,
+    watchdog: Watchdog,
     /// Children that are no instances: from before this process became this program, or the guard.
     strangers: Vec<u32>,
     /// Children of which it cannot be said yet whose they are, and since when.
@@ -78,9 +78,9 @@ pub struct Instances {
 
 impl Instances {
     /// Starts all, or none.
-    pub fn start(recipe: &Recipe<'_>) -> Result<Self, Failure> {
-        let input = |what: &str, error: io::Error| Failure::Input(format!("{what}: {error}"));
-        let place = Place::make().map_err(|error| input("no place for counters", error))?;
+    pub fn start(recipe: &Recipe<'_>) -> Result<Self, CliError> {
+        let input = |what: &str, error: io::Error| CliError::Input(format!("{what}: {error}"));
+        let place = RunDir::make().map_err(|error| input("no place for counters", error))?;
         let path = place.path.join(COUNTERS);
         let board =
             Board::create(&path, recipe.count as usize).map_err(|error| input("no place for counters", error))?;
@@ -88,17 +88,17 @@ impl Instances {
         let names = names.map_err(|error| input("no place for the library's names", error))?;
         // Before anything is started: no signal is lost in between.
         let signals = Signals::take().map_err(|error| input("no signals", error))?;
-        let mut strangers = heirs::children();
-        let guard = Guard::start().map_err(|error| input("no process to watch over the instances", error))?;
-        strangers.push(guard.number());
-        heirs::adopt().map_err(|error| input("programs that become daemons would be lost", error))?;
+        let mut strangers = orphans::children();
+        let watchdog = Watchdog::start().map_err(|error| input("no process to watch over the instances", error))?;
+        strangers.push(watchdog.number());
+        orphans::adopt().map_err(|error| input("programs that become daemons would be lost", error))?;
         let mut instances = Self {
             board,
             names,
             _place: place,
             all: Vec::new(),
             signals,
-            guard,
+            watchdog,
             strangers,
             unknown: BTreeMap::new(),
             failed: None,
@@ -109,7 +109,7 @@ impl Instances {
             match started {
                 Ok(child) => {
                     // Without a guard the kernel still ends what keeps its rights.
-                    let _ = instances.guard.watch(child.id());
+                    let _ = instances.watchdog.watch(child.id());
                     instances.all.push(Instance::new(child, processor));
                 }
                 Err(error) => {
@@ -128,8 +128,8 @@ impl Instances {
         &mut self,
         together: bool,
         every: Option<Duration>,
-        mut show: impl FnMut(&Self) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        mut show: impl FnMut(&Self) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
         let mut next = every.map(|every| Instant::now() + every);
         let mut was_told = false;
         while self.all.iter().any(|instance| instance.ended.is_none()) {
@@ -185,7 +185,7 @@ impl Instances {
         }
         for (number, instance) in self.all.iter_mut().enumerate().filter(|(_, instance)| instance.ended.is_none()) {
             if let Err(error) = instance.tell(signal) {
-                say(format_args!("instance {number} did not get signal {signal}: {error}"));
+                notify(format_args!("instance {number} did not get signal {signal}: {error}"));
             }
         }
     }
@@ -201,9 +201,9 @@ impl Instances {
         }
         let mut any = false;
         for (number, instance) in self.all.iter_mut().enumerate().filter(|(_, instance)| instance.ended.is_none()) {
-            if instance.own.is_some() && !instance.heirs.is_empty() && !instance.is_known_to_go_on {
-                instance.is_known_to_go_on = true;
-                say(format_args!("instance {number} continues in the background, as process {}", instance.number()));
+            if instance.own.is_some() && !instance.orphans.is_empty() && !instance.is_reported_running {
+                instance.is_reported_running = true;
+                notify(format_args!("instance {number} continues in the background, as process {}", instance.number()));
             }
             let Some(status) = instance.conclude().filter(|_| self.unknown.is_empty()) else { continue };
             (any, instance.ended) = (true, Some(status));
@@ -219,32 +219,32 @@ impl Instances {
     fn adopt(&mut self) -> bool {
         let mut any = false;
         let before = mem::take(&mut self.unknown);
-        for number in heirs::children() {
-            let is_known = |instance: &Instance| instance.child.id() == number || instance.heirs.contains(&number);
+        for number in orphans::children() {
+            let is_known = |instance: &Instance| instance.child.id() == number || instance.orphans.contains(&number);
             if self.strangers.contains(&number) || self.all.iter().any(is_known) {
                 continue;
             }
-            let heir_of = match heirs::whose(number) {
-                Of::Instance(instance) => Some(instance),
-                Of::Ended => {
+            let heir_of = match orphans::owner(number) {
+                Owner::Instance(instance) => Some(instance),
+                Owner::Ended => {
                     any = true;
                     continue;
                 }
-                of @ (Of::Unknown | Of::Nobody) => {
+                owner @ (Owner::Unknown | Owner::None) => {
                     let since = before.get(&number).copied().unwrap_or_else(Instant::now);
-                    if since.elapsed() < if of == Of::Nobody { NOBODY_MAX } else { UNKNOWN_MAX } {
+                    if since.elapsed() < if owner == Owner::None { NO_OWNER_MAX } else { UNKNOWN_MAX } {
                         self.unknown.insert(number, since);
                         continue;
                     }
                     None
                 }
-                Of::Hidden => self.all.iter().position(|one| one.own.is_some() && one.heirs.is_empty()),
+                Owner::Hidden => self.all.iter().position(|one| one.own.is_some() && one.orphans.is_empty()),
             };
             match heir_of.and_then(|instance| self.all.get_mut(instance)) {
                 Some(instance) => {
                     // It is not told by the kernel when we are killed.
-                    let _ = self.guard.watch(number);
-                    instance.heirs.push(number);
+                    let _ = self.watchdog.watch(number);
+                    instance.orphans.push(number);
                     any = true;
                 }
                 None => self.strangers.push(number),

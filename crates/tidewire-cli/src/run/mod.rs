@@ -1,31 +1,31 @@
 //! `tidewire run`: instances of a program that uses libpcap, each with its share of the packets.
 
-pub mod guard;
-mod heirs;
 mod instance;
 mod instances;
 mod library;
 mod options;
-mod place;
+mod orphans;
 mod program;
 mod report;
+mod run_dir;
 mod settings;
+pub mod watchdog;
 
 use std::{ffi::OsString, path::PathBuf};
 
 pub use options::Options;
 
-use crate::failure::{Failure, say};
+use crate::error::{CliError, notify};
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let Some((name, arguments)) = options.command.split_first() else {
-        return Err(Failure::Usage("name a program".into()));
+        return Err(CliError::Usage("name a program".into()));
     };
     // Programs may have such names behind a path.
     if name.as_encoded_bytes().starts_with(b"-") {
         let message = format!("there is no option '{}'; tidewire run --help lists them", name.to_string_lossy());
-        return Err(Failure::Usage(message));
+        return Err(CliError::Usage(message));
     }
     let library = library::find()?;
     let program = program::check(name, &library)?;
@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     for warning in
         program.warnings.iter().chain(&warnings(options, arguments, count)).chain(&may_not_capture(arguments))
     {
-        say(format_args!("warning: {warning}"));
+        notify(format_args!("warning: {warning}"));
     }
     let mut instances = instances::Instances::start(&instances::Recipe {
         program: &program.path,

@@ -13,7 +13,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Interpreters of scripts that are looked at, one behind the other (Linux allows five).
 const SCRIPTS_MAX: usize = 5;
@@ -33,7 +33,7 @@ pub struct Program {
 }
 
 /// Finds a program as a shell does, and checks it and whatever interprets it.
-pub fn check(name: &OsStr, library: &Path) -> Result<Program, Failure> {
+pub fn check(name: &OsStr, library: &Path) -> Result<Program, CliError> {
     let path = find(name)?;
     let mut warnings = Vec::new();
     let mut current = path.clone();
@@ -58,11 +58,11 @@ pub fn check(name: &OsStr, library: &Path) -> Result<Program, Failure> {
     Ok(Program { path, loads_libpcap: false, warnings })
 }
 
-fn refuse<T>(path: &Path, why: impl std::fmt::Display) -> Result<T, Failure> {
-    Err(Failure::Usage(format!("{}: {why}", path.display())))
+fn refuse<T>(path: &Path, why: impl std::fmt::Display) -> Result<T, CliError> {
+    Err(CliError::Usage(format!("{}: {why}", path.display())))
 }
 
-fn find(name: &OsStr) -> Result<PathBuf, Failure> {
+fn find(name: &OsStr) -> Result<PathBuf, CliError> {
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
         return match fs::metadata(&path) {
@@ -79,11 +79,11 @@ fn find(name: &OsStr) -> Result<PathBuf, Failure> {
         fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     let found = env::split_paths(&paths).map(|folder| folder.join(name)).find(is_program);
-    found.ok_or_else(|| Failure::Usage(format!("{}: no such program in PATH", name.to_string_lossy())))
+    found.ok_or_else(|| CliError::Usage(format!("{}: no such program in PATH", name.to_string_lossy())))
 }
 
 /// A program with more rights than its caller ignores LD_PRELOAD (ld.so(8), secure-execution mode).
-fn rights(path: &Path) -> Result<(), Failure> {
+fn rights(path: &Path) -> Result<(), CliError> {
     let metadata = fs::metadata(path).or_else(|error| refuse(path, format_args!("cannot be looked at: {error}")))?;
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let why = "the dynamic loader lets nothing be loaded before such a program's libraries. Run tidewire run as root, or a \
@@ -103,7 +103,7 @@ fn rights(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn head(path: &Path) -> Result<Vec<u8>, Failure> {
+fn head(path: &Path) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut bytes));
     match read {
@@ -115,7 +115,7 @@ fn head(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The program that a script's first line names; behind `env`, the one that it looks for.
-fn interpreter(line: &[u8], script: &Path) -> Result<Option<PathBuf>, Failure> {
+fn interpreter(line: &[u8], script: &Path) -> Result<Option<PathBuf>, CliError> {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let mut words = line.split(|byte| matches!(byte, b' ' | b'\t' | b'\r')).filter(|word| !word.is_empty());
     let Some(first) = words.next() else { return refuse(script, "its first line names no interpreter") };
@@ -184,7 +184,7 @@ impl<'a> Elf<'a> {
 }
 
 /// Whether the loader of a program takes our library.
-fn loaded(head: &[u8], path: &Path, library: &Path) -> Result<(), Failure> {
+fn loaded(head: &[u8], path: &Path, library: &Path) -> Result<(), CliError> {
     let Some(elf) = Elf::new(head) else {
         return refuse(path, "is neither an ELF program nor a script that begins with #!");
     };

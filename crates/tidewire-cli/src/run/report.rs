@@ -11,7 +11,7 @@ use tidewire_live::sys::board::Count;
 
 use super::{instance::Instance, instances::Instances, options::Options};
 use crate::{
-    failure::{Failure, say},
+    error::{CliError, notify},
     output::{Object, push_number},
 };
 
@@ -59,7 +59,7 @@ pub fn rows(instances: &Instances, is_last: bool) -> Report {
 }
 
 /// Writes it where it is wanted. On standard error it is lost where that is closed, as messages are.
-pub fn write(options: &Options, report: &Report) -> Result<(), Failure> {
+pub fn write(options: &Options, report: &Report) -> Result<(), CliError> {
     let mut text = Vec::new();
     if options.json {
         report.json(&mut text);
@@ -68,7 +68,7 @@ pub fn write(options: &Options, report: &Report) -> Result<(), Failure> {
     }
     match &options.report {
         Some(path) => fs::write(path, text)
-            .map_err(|error| Failure::Output(format!("{}: cannot be written: {error}", path.display()))),
+            .map_err(|error| CliError::Output(format!("{}: cannot be written: {error}", path.display()))),
         None => {
             let _ = io::stderr().write_all(&text);
             Ok(())
@@ -81,7 +81,7 @@ pub fn remarks(instances: &Instances) {
     if let Some(number) = instances.failed()
         && let Some(status) = instances.all.get(number).and_then(|instance| instance.ended)
     {
-        say(format_args!("instance {number} {}", ending(status)));
+        notify(format_args!("instance {number} {}", ending(status)));
     }
     let idle: Vec<_> = (0..instances.all.len())
         .filter(|number| instances.slot(*number).is_none_or(|slot| slot.load(Count::Handles) == 0))
@@ -89,7 +89,7 @@ pub fn remarks(instances: &Instances) {
         .collect();
     if !idle.is_empty() {
         let (instances, they) = if idle.len() == 1 { ("instance", "it") } else { ("instances", "they") };
-        say(format_args!(
+        notify(format_args!(
             "no packets were shared by {instances} {}: {they} opened no network interface through libpcap",
             idle.join(", ")
         ));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 use tidewire_live::packet::groups_in_use;
 
 use super::options::Options;
-use crate::{check_steering::program_text, failure::Failure};
+use crate::{check_steering::program_text, error::CliError};
 use tidewire_pcap_config::{Environment, Plan, SYSTEM_FILE};
 
 /// Variables that instances get, and those that they must not have.
@@ -15,12 +15,12 @@ pub type Variables = BTreeMap<String, Option<OsString>>;
 const PROGRAMS: &[&str] = &["TIDEWIRE_STEERING", "PFQ_LANG_LIT", "PFQ_LANG_SRC"];
 
 /// The variables of all instances.
-pub fn variables(options: &Options, count: u32) -> Result<Variables, Failure> {
+pub fn variables(options: &Options, count: u32) -> Result<Variables, CliError> {
     let mut variables = Variables::new();
     let mut set = |name: &str, value: OsString| drop(variables.insert(name.into(), Some(value)));
     set("TIDEWIRE_INSTANCES", count.to_string().into());
     if let Some(path) = &options.config {
-        let path = std::path::absolute(path).map_err(|error| Failure::Usage(format!("--config: {error}")))?;
+        let path = std::path::absolute(path).map_err(|error| CliError::Usage(format!("--config: {error}")))?;
         set("PCAP_CONFIG", path.into());
     }
     if let Some(engine) = &options.engine {
@@ -60,7 +60,7 @@ pub fn variables(options: &Options, count: u32) -> Result<Variables, Failure> {
 }
 
 /// What the drop-in library would make of these variables, for a device of no particular name.
-fn plan(variables: &Variables) -> Result<Plan, Failure> {
+fn plan(variables: &Variables) -> Result<Plan, CliError> {
     let lookup = |name: &str| match (name, variables.get(name)) {
         ("TIDEWIRE_INSTANCE", _) => Some("0".into()),
         ("TIDEWIRE_COUNTERS", _) => None,
@@ -71,7 +71,7 @@ fn plan(variables: &Variables) -> Result<Plan, Failure> {
     let told = |error: tidewire_pcap_config::Error| {
         let error = named_as_given(&error.to_string());
         let by_option = variables.contains_key("PCAP_CONFIG");
-        Failure::Usage(if by_option {
+        CliError::Usage(if by_option {
             error.replace("PCAP_CONFIG, or unset it", "--config").replace("PCAP_CONFIG", "--config")
         } else {
             error
@@ -98,14 +98,14 @@ fn named_as_given(error: &str) -> String {
 }
 
 /// `port,batch=8000,timeout=50ms,thread` as variables.
-fn locality_of(text: &str) -> Result<Vec<(String, String)>, Failure> {
+fn locality_of(text: &str) -> Result<Vec<(String, String)>, CliError> {
     let mut words = text.split(',').map(str::trim);
     let mut variables = vec![("TIDEWIRE_LOCALITY".to_owned(), words.next().unwrap_or_default().to_owned())];
     for word in words {
         let (name, value) = word.split_once('=').unwrap_or((word, "on"));
         if !matches!(name, "key" | "batch" | "timeout" | "thread") {
             let message = format!("--locality: there is no '{name}': there are key, batch, timeout and thread");
-            return Err(Failure::Usage(message));
+            return Err(CliError::Usage(message));
         }
         variables.push((format!("TIDEWIRE_LOCALITY_{}", name.to_ascii_uppercase()), value.to_owned()));
     }

@@ -19,7 +19,7 @@ use tidewire::{
 };
 
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     interrupt, live,
     options::Common,
     terminal,
@@ -96,13 +96,13 @@ fn watermarks(common: &Common) -> Vec<u32> {
 }
 
 /// Runs the subcommand.
-pub fn run(options: &Options) -> Result<u8, Failure> {
+pub fn run(options: &Options) -> Result<u8, CliError> {
     let common = &options.common;
     if !common.live.is_on() {
-        return Err(Failure::Usage("name an interface: tidewire top -i eth0".into()));
+        return Err(CliError::Usage("name an interface: tidewire top -i eth0".into()));
     }
     let names = common.live.interface.join(" -i ");
-    let instead = |why: &str| Err(Failure::Usage(format!("{why}; for lines of figures: tidewire count -i {names}")));
+    let instead = |why: &str| Err(CliError::Usage(format!("{why}; for lines of figures: tidewire count -i {names}")));
     if !terminal::is_terminal() || !io::stdin().is_terminal() {
         return instead("top needs a terminal");
     }
@@ -140,8 +140,8 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     drop(top.screen);
     let _ = outcome?;
     match top.failure {
-        Some(error) => Err(Failure::Output(format!("the terminal: {error}"))),
-        None => Ok(failure::OK),
+        Some(error) => Err(CliError::Output(format!("the terminal: {error}"))),
+        None => Ok(error::OK),
     }
 }
 

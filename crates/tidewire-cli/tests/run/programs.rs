@@ -22,7 +22,7 @@ const FRAMES: u32 = 640;
 const CONNECTIONS: u32 = 40;
 
 /// Where instances write, and what they send.
-struct Place<'a> {
+struct RunDir<'a> {
     folder: &'a Path,
     exports: UdpSocket,
 }
@@ -44,7 +44,7 @@ struct Program {
     signal: Signal,
     /// Frames that pass its filter.
     wanted: u32,
-    seen: fn(&Place<'_>, usize, &str) -> Seen,
+    seen: fn(&RunDir<'_>, usize, &str) -> Seen,
 }
 
 /// The folder that softflowd is compiled to change its root to, and that no option moves. A service manager makes it where there
@@ -233,7 +233,7 @@ fn shares(program: &Program, library: &Path) {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let exports = UdpSocket::bind("127.0.0.1:0").unwrap();
     exports.set_nonblocking(true).unwrap();
-    let place = Place { folder: folder.path(), exports };
+    let place = RunDir { folder: folder.path(), exports };
     let port = place.exports.local_addr().unwrap().port().to_string();
     let path = |name: &str| folder.path().join(name);
     let words =

@@ -59,7 +59,7 @@ macro_rules! on {
                             file.system()
                         }
                         State::System(system) => { $handle.forget_error(); *system }
-                        State::Waiting(waiting) => { $handle.forget_error(); waiting.system }
+                        State::Inactive(inactive) => { $handle.forget_error(); inactive.system }
                     };
                     // SAFETY: the handle is the system's; the rest is the caller's.
                     unsafe { theirs(system, $($argument),*) }
@@ -145,7 +145,7 @@ on! {
         // SAFETY: the caller has room for a program, and an expression that ends with a zero (pcap_compile(3PCAP)).
         |pcap, handle, live| unsafe { live.compile(handle, program, expression, optimize, mask) };
     pcap_datalink() -> c_int, status::ERROR, |pcap, _handle, live| live.datalink();
-    pcap_datalink_ext() -> c_int, status::ERROR, |pcap, _handle, live| live.ask(system().pcap_datalink_ext, status::ERROR);
+    pcap_datalink_ext() -> c_int, status::ERROR, |pcap, _handle, live| live.call_dead_handle(system().pcap_datalink_ext, status::ERROR);
     pcap_list_datalinks(list: *mut *mut c_int) -> c_int, status::ERROR,
         // SAFETY: the caller has room for a pointer there (pcap_list_datalinks(3PCAP)).
         |pcap, handle, live| unsafe { live.list_datalinks(handle, list) };
@@ -174,13 +174,13 @@ on! {
         |pcap, handle, live| unsafe { live.list_stamps(handle, list) };
     pcap_dump_open(path: *const c_char) -> *mut Dumper, ptr::null_mut(),
         // SAFETY: a handle of the system's, and a path of the caller's that ends with a zero.
-        |pcap, handle, live| live.dump(handle, |shadow| unsafe { Some((system().pcap_dump_open?)(shadow, path)) });
+        |pcap, handle, live| live.dump(handle, |dead_handle| unsafe { Some((system().pcap_dump_open?)(dead_handle, path)) });
     pcap_dump_open_append(path: *const c_char) -> *mut Dumper, ptr::null_mut(),
         // SAFETY: a handle of the system's, and a path of the caller's that ends with a zero.
-        |pcap, handle, live| live.dump(handle, |shadow| unsafe { Some((system().pcap_dump_open_append?)(shadow, path)) });
+        |pcap, handle, live| live.dump(handle, |dead_handle| unsafe { Some((system().pcap_dump_open_append?)(dead_handle, path)) });
     pcap_dump_fopen(file: *mut FILE) -> *mut Dumper, ptr::null_mut(),
         // SAFETY: a handle of the system's, and an open file of the caller's.
-        |pcap, handle, live| live.dump(handle, |shadow| unsafe { Some((system().pcap_dump_fopen?)(shadow, file)) });
+        |pcap, handle, live| live.dump(handle, |dead_handle| unsafe { Some((system().pcap_dump_fopen?)(dead_handle, file)) });
     pcap_getnonblock(error: *mut c_char) -> c_int, status::ERROR, |pcap, _handle, live| c_int::from(live.is_nonblocking());
 }
 
@@ -200,9 +200,9 @@ pub unsafe extern "C" fn pcap_setnonblock(pcap: *mut Pcap, nonblocking: c_int, e
             }
             State::System(theirs) => *theirs,
             State::File(file) => file.system(),
-            State::Waiting(waiting) => {
-                waiting.options.borrow_mut().nonblocking = nonblocking != 0;
-                waiting.system
+            State::Inactive(inactive) => {
+                inactive.options.borrow_mut().nonblocking = nonblocking != 0;
+                inactive.system
             }
         },
     };
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn pcap_breakloop(pcap: *mut Pcap) {
         Some(handle) => match handle.state() {
             State::Live(_) | State::File(_) => return handle.break_loop(),
             State::System(theirs) => *theirs,
-            State::Waiting(waiting) => waiting.system,
+            State::Inactive(inactive) => inactive.system,
         },
     };
     if let Some(function) = system().pcap_breakloop {
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn pcap_geterr(pcap: *mut Pcap) -> *mut c_char {
             _ if handle.has_error() => return handle.error(),
             State::System(theirs) => *theirs,
             State::File(file) => file.system(),
-            State::Waiting(waiting) => waiting.system,
+            State::Inactive(inactive) => inactive.system,
         },
     };
     match system().pcap_geterr {

@@ -14,11 +14,12 @@ use super::{
     types::{ERROR_BYTES, Pcap, status},
 };
 use crate::{
-    asked, error,
-    handle::{Handle, Options, State, Waiting},
+    error,
+    handle::{Handle, Inactive, Options, State},
     live::Live,
     offline::Offline,
     report::Report,
+    resolve,
     system::{self, is_inside, system},
 };
 use tidewire_pcap_config::Source;
@@ -27,7 +28,7 @@ use tidewire_pcap_config::Source;
 ///
 /// # Safety
 /// The buffer has its length, or is null.
-unsafe fn tell(buffer: *mut c_char, message: &str) {
+unsafe fn write_error(buffer: *mut c_char, message: &str) {
     // SAFETY: as the caller promises.
     unsafe { error::write(buffer, ERROR_BYTES, message) };
 }
@@ -40,7 +41,7 @@ told_caller! {
 unsafe extern "C" fn create_for(device: *const c_char, error: *mut c_char, caller: *const c_void) -> *mut Pcap {
     let Some(create) = system().pcap_create else {
         // SAFETY: the caller's buffer.
-        unsafe { tell(error, error::NO_SYSTEM) };
+        unsafe { write_error(error, error::NO_SYSTEM) };
         return ptr::null_mut();
     };
     if device.is_null() || is_inside() || system::holds(caller) {
@@ -49,15 +50,15 @@ unsafe extern "C" fn create_for(device: *const c_char, error: *mut c_char, calle
     }
     // SAFETY: a device's name ends with a zero.
     let name = unsafe { CStr::from_ptr(device) };
-    let plan = asked::plan(name);
+    let plan = resolve::plan(name);
     // Of what we make of a name the system's library may know nothing.
     let theirs = plan.as_ref().ok().and_then(|plan| CString::new(plan.system_name.as_str()).ok());
     let first = theirs.unwrap_or_else(|| name.to_owned());
     // SAFETY: the caller's buffer.
-    let Some(waiting) = (unsafe { Waiting::new(&first, plan, error) }) else { return ptr::null_mut() };
-    Handle::give(State::Waiting(Box::new(waiting))).unwrap_or_else(|source| {
+    let Some(inactive) = (unsafe { Inactive::new(&first, plan, error) }) else { return ptr::null_mut() };
+    Handle::give(State::Inactive(Box::new(inactive))).unwrap_or_else(|source| {
         // SAFETY: the caller's buffer.
-        unsafe { tell(error, &format!("making a handle: {source}")) };
+        unsafe { write_error(error, &format!("making a handle: {source}")) };
         ptr::null_mut()
     })
 }
@@ -76,13 +77,13 @@ pub unsafe extern "C" fn pcap_open_live(
 ) -> *mut Pcap {
     let Some(open) = system().pcap_open_live else {
         // SAFETY: the caller's buffer.
-        unsafe { tell(error, error::NO_SYSTEM) };
+        unsafe { write_error(error, error::NO_SYSTEM) };
         return ptr::null_mut();
     };
     let is_plain = device.is_null() || is_inside() || {
         // SAFETY: a device's name ends with a zero.
         let name = unsafe { CStr::from_ptr(device) };
-        asked::plan(name).is_ok_and(|plan| plan.is_plain() && plan.system_name.as_bytes() == name.to_bytes())
+        resolve::plan(name).is_ok_and(|plan| plan.is_plain() && plan.system_name.as_bytes() == name.to_bytes())
     };
     if is_plain {
         // SAFETY: as its manual page says.
@@ -115,7 +116,7 @@ pub unsafe extern "C" fn pcap_open_live(
             }
             _ => format!("{name}: {status}"),
         };
-        tell(error, &message);
+        write_error(error, &message);
         pcap_close(pcap);
     }
     ptr::null_mut()
@@ -133,8 +134,8 @@ pub unsafe extern "C" fn pcap_activate(pcap: *mut Pcap) -> c_int {
         // SAFETY: as its manual page says.
         return system::calling(|_| unsafe { activate(pcap) });
     };
-    let waiting = match handle.state() {
-        State::Waiting(waiting) => waiting,
+    let inactive = match handle.state() {
+        State::Inactive(inactive) => inactive,
         // SAFETY: the handle is the system's.
         State::System(theirs) => return system::calling(|_| unsafe { activate(*theirs) }),
         State::Live(_) | State::File(_) => {
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn pcap_activate(pcap: *mut Pcap) -> c_int {
         }
     };
     handle.forget_error();
-    let plan = match &waiting.plan {
+    let plan = match &inactive.plan {
         Ok(plan) => plan,
         Err(error) => {
             handle.fail(&error.to_string());
@@ -152,24 +153,24 @@ pub unsafe extern "C" fn pcap_activate(pcap: *mut Pcap) -> c_int {
             return if is_name { status::NO_SUCH_DEVICE } else { status::ERROR };
         }
     };
-    let asked = waiting.fanout.borrow().clone();
-    if let (Some(error), None) = (&plan.groupless, &asked) {
+    let request = inactive.fanout.borrow().clone();
+    if let (Some(error), None) = (&plan.groupless, &request) {
         return handle.failed(&error.to_string());
     }
-    if plan.is_plain() && asked.is_none() {
+    if plan.is_plain() && request.is_none() {
         // SAFETY: the handle is the system's.
-        let result = system::calling(|_| unsafe { activate(waiting.system) });
+        let result = system::calling(|_| unsafe { activate(inactive.system) });
         if result >= 0 {
             // SAFETY: nothing borrowed is used any more but the box, which is taken apart.
-            if let State::Waiting(waiting) = unsafe { handle.become_(State::System(ptr::null_mut())) } {
+            if let State::Inactive(inactive) = unsafe { handle.become_(State::System(ptr::null_mut())) } {
                 // SAFETY: as above.
-                unsafe { handle.become_(State::System(waiting.into_system())) };
+                unsafe { handle.become_(State::System(inactive.into_system())) };
             }
         }
         return result;
     }
-    let options: Options = waiting.options.borrow().clone();
-    match Live::open(plan, &options, asked.as_ref()) {
+    let options: Options = inactive.options.borrow().clone();
+    match Live::open(plan, &options, request.as_ref()) {
         Ok(live) => {
             // SAFETY: nothing borrowed is used any more.
             drop(unsafe { handle.become_(State::Live(Box::new(live))) });
@@ -227,9 +228,9 @@ macro_rules! set {
                 let Some(handle) = (unsafe { Handle::of(pcap) }) else { return theirs(pcap) };
                 match handle.state() {
                     State::System(system) => theirs(*system),
-                    State::Waiting(waiting) => {
+                    State::Inactive(inactive) => {
                         handle.forget_error();
-                        waiting.set(function, $value, |$options: &mut Options| $note)
+                        inactive.set(function, $value, |$options: &mut Options| $note)
                     }
                     State::Live(_) | State::File(_) => {
                         handle.fail("can't perform operation on activated capture");
@@ -266,7 +267,7 @@ macro_rules! file {
             unsafe extern "C" fn $inner($($argument: $type,)* error: *mut c_char, caller: *const c_void) -> *mut Pcap {
                 let Some(open) = system().$name else {
                     // SAFETY: the caller's buffer.
-                    unsafe { tell(error, error::NO_SYSTEM) };
+                    unsafe { write_error(error, error::NO_SYSTEM) };
                     return ptr::null_mut();
                 };
                 // SAFETY: as its manual page says.
@@ -286,7 +287,7 @@ unsafe fn read_ahead(pcap: *mut Pcap, error: *mut c_char) -> *mut Pcap {
     if pcap.is_null() {
         return pcap;
     }
-    let opened = match asked::locality() {
+    let opened = match resolve::locality() {
         Ok(None) => return pcap,
         // SAFETY: as the caller promises.
         Ok(Some(settings)) => unsafe { Offline::new(pcap, &settings) },
@@ -307,7 +308,7 @@ unsafe fn read_ahead(pcap: *mut Pcap, error: *mut c_char) -> *mut Pcap {
         },
     };
     // SAFETY: as the caller promises.
-    unsafe { tell(error, &message) };
+    unsafe { write_error(error, &message) };
     ptr::null_mut()
 }
 

@@ -11,7 +11,7 @@ use std::{
 use crate::{
     abi::types::{ERROR_BYTES, status},
     error,
-    wake::Event,
+    event::Event,
 };
 
 /// Why a read ends; bits.

@@ -8,13 +8,13 @@
 //! of the system's because nothing was asked of it.
 
 mod control;
-mod waiting;
+mod inactive;
 
 use std::{cell::UnsafeCell, ffi::c_int, ops::Deref};
 
 use crate::{abi::types::Pcap, live::Live, offline::Offline};
 pub use control::{Control, Ended};
-pub use waiting::{Options, Waiting};
+pub use inactive::{Inactive, Options};
 
 /// No address of a function: not canonical.
 const MAGIC: u64 = 0x9bd1_7469_6465_f00d;
@@ -33,7 +33,7 @@ pub struct Handle {
 /// What a handle is.
 pub enum State {
     /// Made, not activated.
-    Waiting(Box<Waiting>),
+    Inactive(Box<Inactive>),
     /// The system's.
     System(*mut Pcap),
     /// Ours.

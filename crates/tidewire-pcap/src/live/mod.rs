@@ -6,19 +6,19 @@
 //! What the reading thread works on ([`Reader`]) is its own; rings are behind a lock that is taken once a batch, so that
 //! statistics and filters can be asked for by another thread. Packets lie where the kernel put them until the read after.
 
-mod ahead;
-mod ask;
-mod change;
-mod fill;
+mod batch;
+mod dead_handle;
+mod gather_thread;
+mod getters;
 mod locality;
 mod open;
 mod order;
 mod read;
 mod rings;
 mod sender;
-mod shadow;
-mod sieve;
-mod told;
+mod setters;
+mod stats_publisher;
+mod user_filter;
 
 use std::{
     cell::{Cell, OnceCell, UnsafeCell},
@@ -31,17 +31,17 @@ use tidewire_live::{Interface, sys::arena::Arena};
 
 use crate::{
     abi::types::{PacketHeader, Pcap},
-    wake::{Event, Gathered},
+    event::{Event, Gathered},
 };
-use ahead::Ahead;
+use dead_handle::DeadHandle;
+use gather_thread::GatherThread;
 use locality::Locality;
 pub use locality::{thread_ns, wanted};
 use order::{Order, Packet};
 pub use read::Amount;
 use rings::Rings;
 use sender::Sender;
-use shadow::Shadow;
-use sieve::Sieve;
+use user_filter::UserFilter;
 
 /// A capture.
 pub struct Live {
@@ -49,10 +49,10 @@ pub struct Live {
     /// The rings' memory.
     arena: Arc<Arena>,
     /// A thread gathers and sorts packets.
-    ahead: Option<Ahead>,
+    gather_thread: Option<GatherThread>,
     /// What only the thread that reads touches, and what is called inside its callbacks.
     reader: UnsafeCell<Reader>,
-    shadow: Shadow,
+    dead_handle: DeadHandle,
     settings: Settings,
     nonblocking: Cell<bool>,
     /// The rings' descriptors, in the devices' order.
@@ -77,7 +77,7 @@ struct Settings {
     timeout: Option<Duration>,
     nanoseconds: bool,
     /// Somebody wants to know its counts.
-    tells: bool,
+    publishes: bool,
     /// Packets are wanted at once, whatever that costs.
     is_immediate: bool,
     /// Descriptors do not show that a device is gone (AF_XDP).
@@ -99,7 +99,7 @@ struct Reader {
     /// Packets are gathered and sorted before they are delivered.
     locality: Option<Locality>,
     /// A filter that the kernel did not take, or that was set while packets were gathered for the next batch.
-    sieve: Option<Sieve>,
+    user_filter: Option<UserFilter>,
     /// What a read found wrong after it had delivered packets: the next one says it.
     trouble: Option<String>,
 }
@@ -108,18 +108,18 @@ impl Drop for Live {
     fn drop(&mut self) {
         let taken = self.reader.get_mut().order.taken();
         if self.process != std::process::id() {
-            self.tell_last(taken);
+            self.publish_last(taken);
             // Closed in a child: sockets and programs stay as they are for the parent.
             std::mem::forget(Arc::clone(&self.rings));
-            if let Some(ahead) = &self.ahead {
-                ahead.forget();
+            if let Some(gather_thread) = &self.gather_thread {
+                gather_thread.forget();
             }
             return;
         }
-        if let Some(ahead) = &self.ahead {
-            ahead.stop();
+        if let Some(gather_thread) = &self.gather_thread {
+            gather_thread.stop();
         }
-        self.tell_last(taken);
+        self.publish_last(taken);
     }
 }
 
@@ -127,12 +127,12 @@ impl Live {
     /// # Errors
     /// In a child of the process whose thread gathers.
     fn rings(&self) -> Result<MutexGuard<'_, Rings>, String> {
-        self.ahead.as_ref().map_or(Ok(()), Ahead::check)?;
+        self.gather_thread.as_ref().map_or(Ok(()), GatherThread::check)?;
         Ok(self.rings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The system's handle that knows the link type and what follows from it.
-    fn shadow(&self) -> *mut Pcap {
-        self.shadow.handle()
+    fn dead_handle(&self) -> *mut Pcap {
+        self.dead_handle.handle()
     }
 }

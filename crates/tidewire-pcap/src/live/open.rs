@@ -16,13 +16,16 @@ use tidewire_live::{
 };
 use tidewire_wire::LinkType;
 
-use super::{Ahead, Live, Locality, Reader, Rings, Settings, ask, order::Order, sender::Sender, shadow::Shadow, told};
+use super::{
+    GatherThread, Live, Locality, Reader, Rings, Settings, dead_handle::DeadHandle, getters, order::Order,
+    sender::Sender, stats_publisher,
+};
 use crate::{
     abi::types::{PacketHeader, status},
-    asked::Asked,
+    event::Event,
     handle::Options,
     report::Report,
-    wake::Event,
+    resolve::FanoutRequest,
 };
 use tidewire_pcap_config::{self as config, Device, Engine, Plan};
 
@@ -98,7 +101,7 @@ impl Live {
     ///
     /// # Errors
     /// What `pcap_activate` is to return, and what is wrong.
-    pub fn open(plan: &Plan, options: &Options, asked: Option<&Asked>) -> Result<Self, Refusal> {
+    pub fn open(plan: &Plan, options: &Options, request: Option<&FanoutRequest>) -> Result<Self, Refusal> {
         refuse(options)?;
         for device in &plan.devices {
             if device.rx_channels.is_some() || device.combined_channels.is_some() {
@@ -110,12 +113,13 @@ impl Live {
         if let Some(down) = devices.iter().find(|device| !device.up) {
             return Err(Refusal { status: status::NOT_UP, message: format!("{} is not up", down.name) });
         }
-        let settings = settings(plan, options, asked, &devices);
+        let settings = settings(plan, options, request, &devices);
         let snap = settings.snap_bytes;
         let link = one_link(&devices)?;
         let live::Live { mut workers, monitor } = live::open(&settings)?;
         let Some(worker) = workers.pop() else { return Err(Refusal::new("the capture has no ring")) };
-        let shadow = Shadow::new(ask::datalink(link), c_int::try_from(snap).unwrap_or(c_int::MAX), options.nanoseconds);
+        let dead_handle =
+            DeadHandle::new(getters::datalink(link), c_int::try_from(snap).unwrap_or(c_int::MAX), options.nanoseconds);
         let sender = match devices.first().filter(|_| settings.engine != LiveEngine::Packet) {
             Some(device) => Some(sender(device)?),
             None => None,
@@ -134,19 +138,21 @@ impl Live {
             missed: 0,
             report,
         };
-        let tells = rings.report.is_some();
+        let publishes = rings.report.is_some();
         let rings = Arc::new(Mutex::new(rings));
-        if tells {
-            told::remember(&rings);
+        if publishes {
+            stats_publisher::register(&rings);
         }
         let with_thread = plan.locality.as_ref().filter(|locality| locality.thread);
-        let ahead = with_thread.map(|locality| Ahead::new(Arc::clone(&rings), descriptors.clone(), locality));
-        let ahead = ahead.transpose().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
+        let gather_thread =
+            with_thread.map(|locality| GatherThread::new(Arc::clone(&rings), descriptors.clone(), locality));
+        let gather_thread =
+            gather_thread.transpose().map_err(|source| Refusal::new(format!("making a descriptor: {source}")))?;
         Ok(Self {
             sender,
             process: std::process::id(),
             arena,
-            ahead,
+            gather_thread,
             descriptors,
             rings,
             reader: UnsafeCell::new(Reader {
@@ -154,15 +160,15 @@ impl Live {
                 order: Order::default(),
                 header: PacketHeader { ts: timeval { tv_sec: 0, tv_usec: 0 }, caplen: 0, len: 0 },
                 locality: plan.locality.clone().map(Locality::new),
-                sieve: None,
+                user_filter: None,
                 trouble: None,
             }),
-            shadow: shadow.map_err(Refusal::new)?,
+            dead_handle: dead_handle.map_err(Refusal::new)?,
             settings: Settings {
                 snap,
                 timeout: options.timeout(),
                 nanoseconds: options.nanoseconds,
-                tells,
+                publishes,
                 is_immediate: options.immediate,
                 is_silent: settings.engine != LiveEngine::Packet,
                 members: plan.instance.as_ref().map(|instance| instance.count),
@@ -179,8 +185,8 @@ impl Live {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn join(&self, asked: &Asked) -> Result<(), String> {
-        let joined = self.rings()?.worker.join(&membership(asked.group, &asked.fanout, self.settings.members));
+    pub fn join(&self, request: &FanoutRequest) -> Result<(), String> {
+        let joined = self.rings()?.worker.join(&membership(request.group, &request.fanout, self.settings.members));
         joined.map_err(|error| format!("pcap_fanout: {error}"))
     }
 }
@@ -218,7 +224,7 @@ fn one_link(devices: &[Interface]) -> Result<LinkType, Refusal> {
     Ok(first)
 }
 
-fn settings(plan: &Plan, options: &Options, asked: Option<&Asked>, devices: &[Interface]) -> LiveSettings {
+fn settings(plan: &Plan, options: &Options, request: Option<&FanoutRequest>, devices: &[Interface]) -> LiveSettings {
     let mut settings = LiveSettings::new(devices.iter().map(|device| device.name.clone()));
     (settings.engine, settings.role) = match plan.engine {
         // AF_XDP takes packets away from the machine, which somebody must have asked for.
@@ -230,8 +236,8 @@ fn settings(plan: &Plan, options: &Options, asked: Option<&Asked>, devices: &[In
     settings.promiscuous = options.promiscuous;
     settings.snap_bytes = snap(plan, options);
     settings.ring_bytes = ring_bytes(plan, options);
-    let mut memberships = memberships(plan, asked);
-    if are_alike(plan, asked)
+    let mut memberships = memberships(plan, request);
+    if are_alike(plan, request)
         && let Some(membership) = memberships.first_mut().map(Option::take)
     {
         // One program for all devices.
@@ -268,24 +274,24 @@ fn ring_bytes(plan: &Plan, options: &Options) -> usize {
 }
 
 /// The groups of the devices: the one that the program called for, or each device's own.
-fn memberships(plan: &Plan, asked: Option<&Asked>) -> Vec<Option<Membership>> {
+fn memberships(plan: &Plan, request: Option<&FanoutRequest>) -> Vec<Option<Membership>> {
     let members = plan.instance.as_ref().map(|instance| instance.count);
-    let of = |device: &Device| match asked {
-        Some(asked) => Some(membership(asked.group, &asked.fanout, members)),
+    let of = |device: &Device| match request {
+        Some(request) => Some(membership(request.group, &request.fanout, members)),
         None => Some(membership(device.group?, device.fanout.as_ref()?, members)),
     };
     plan.devices.iter().map(of).collect()
 }
 
 /// Whether all devices share in the same way.
-fn are_alike(plan: &Plan, asked: Option<&Asked>) -> bool {
+fn are_alike(plan: &Plan, request: Option<&FanoutRequest>) -> bool {
     let program = |device: &Device| {
         let fanout = device.fanout.as_ref();
         fanout.map(|fanout| (fanout.mode, fanout.steering.as_ref().map(Arc::as_ptr), fanout.classic.len()))
     };
     let mut others = plan.devices.iter().map(|device| (device.group, program(device)));
     let first = others.next();
-    asked.is_some() || others.all(|other| Some(other) == first)
+    request.is_some() || others.all(|other| Some(other) == first)
 }
 
 fn membership(group: u8, fanout: &config::Fanout, members: Option<u32>) -> Membership {

@@ -6,7 +6,7 @@ use std::{ffi::c_int, ptr};
 
 use libc::timeval;
 
-use super::{Live, Packet, Reader, fill::Waited, locality::UNSORTED_FRAMES};
+use super::{Live, Packet, Reader, batch::Waited, locality::UNSORTED_FRAMES};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, status},
     handle::{Control, Ended},

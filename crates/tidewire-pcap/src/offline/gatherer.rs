@@ -28,7 +28,7 @@ pub enum Feed {
     /// This thread reads them.
     Here(Box<Gatherer>),
     /// Another one does, one batch ahead.
-    Thread(Box<Ahead>),
+    Thread(Box<GatherThread>),
 }
 
 /// Reads from the system's handle.
@@ -44,7 +44,7 @@ pub struct Gatherer {
 unsafe impl Send for Gatherer {}
 
 /// The thread that reads ahead.
-pub struct Ahead {
+pub struct GatherThread {
     /// Batches to be filled, and whether to sort them; `None` once it is to end.
     empty: Option<Sender<(Batch, bool)>>,
     full: Receiver<Batch>,
@@ -77,7 +77,7 @@ impl Feed {
         let thread = thread::spawn(move || work(gatherer, &to_fill, &filled)).map_err(|error| {
             format!("locality: starting the thread that gathers packets: {error}; set locality_thread to off")
         })?;
-        Ok(Self::Thread(Box::new(Ahead {
+        Ok(Self::Thread(Box::new(GatherThread {
             empty: Some(empty),
             full,
             under_way: 0,
@@ -94,25 +94,25 @@ impl Feed {
     pub fn next(&mut self, batch: &mut Batch, sorts: bool) -> Result<(), String> {
         match self {
             Self::Here(gatherer) => gatherer.fill(batch, sorts),
-            Self::Thread(ahead) => ahead.next(batch, sorts)?,
+            Self::Thread(gather_thread) => gather_thread.next(batch, sorts)?,
         }
         Ok(())
     }
 
     /// Ends the thread, if there is one; whether the handle may be closed.
     pub fn stop(&mut self) -> bool {
-        let Self::Thread(ahead) = self else { return true };
-        if ahead.process != std::process::id() {
+        let Self::Thread(gather_thread) = self else { return true };
+        if gather_thread.process != std::process::id() {
             // Neither the thread nor the locks that it held can be waited for.
-            mem::forget(ahead.thread.take());
+            mem::forget(gather_thread.thread.take());
             return false;
         }
-        ahead.empty = None;
-        ahead.thread.take().is_none_or(|thread| thread.join().is_ok())
+        gather_thread.empty = None;
+        gather_thread.thread.take().is_none_or(|thread| thread.join().is_ok())
     }
 }
 
-impl Ahead {
+impl GatherThread {
     fn next(&mut self, batch: &mut Batch, sorts: bool) -> Result<(), String> {
         if self.process != std::process::id() {
             return Err("locality: a file that a thread reads ahead cannot be read on by a child process (fork); open it there, or set locality_thread to off".into());

@@ -2,7 +2,7 @@
 
 use tidewire::{Capture, Fate, Handler, Ledger, OtherLink, Stop, Stream};
 
-use crate::{options::Common, terminal, units::counted, words};
+use crate::{capture_args, options::Common, terminal, units::counted};
 
 /// Ends the run at the first stream.
 struct Any(Stop);
@@ -38,7 +38,7 @@ pub fn none_accepted(ledger: &Ledger, common: &Common, stop: &Stop) -> Option<St
 
 /// Whether an expression accepts any packet of the captures, which are read once more for that; pipes cannot be.
 fn accepts_any(expression: &str, common: &Common, stop: &Stop) -> bool {
-    let Ok((files, _)) = words::split(&common.files) else { return false };
+    let Ok((files, _)) = capture_args::split(&common.files) else { return false };
     if stop.is_raised() || common.live.is_on() || files.is_empty() || !files.iter().all(|file| file.is_file()) {
         return false;
     }

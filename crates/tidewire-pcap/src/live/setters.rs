@@ -9,7 +9,7 @@ use std::{
 
 use tidewire_live::{Change, ClassicInstruction, Error, Interface, TrafficDirection};
 
-use super::{Live, rings::Rings, sieve::Sieve};
+use super::{Live, rings::Rings, user_filter::UserFilter};
 use crate::{abi::types::BpfInstruction, handle::Control, system::system};
 
 /// `pcap_direction_t`
@@ -43,20 +43,20 @@ impl Live {
         };
         rings.has_filter = in_kernel;
         // What the rings hold is held against it by the worker; what was gathered, here.
-        let mut sieve = Sieve { program: program.to_vec(), stays: !in_kernel, until: 0 };
+        let mut user_filter = UserFilter { program: program.to_vec(), stays: !in_kernel, until: 0 };
         // SAFETY: the thread that reads calls this, at most inside a callback, where nothing of the reader is borrowed.
         let reader = unsafe { &mut *self.reader.get() };
         let memory = rings.worker.batch().memory;
         // These passed the old filter, and count.
-        let _ = sieve.apply(memory, &reader.packets, &mut reader.order);
-        let more = match &self.ahead {
+        let _ = user_filter.apply(memory, &reader.packets, &mut reader.order);
+        let more = match &self.gather_thread {
             None => rings.worker.batch().frames.len() > reader.packets.len(),
-            Some(ahead) => {
-                sieve.until = ahead.gathered();
+            Some(gather_thread) => {
+                user_filter.until = gather_thread.gathered();
                 true
             }
         };
-        reader.sieve = (more || sieve.stays).then_some(sieve);
+        reader.user_filter = (more || user_filter.stays).then_some(user_filter);
         0
     }
 

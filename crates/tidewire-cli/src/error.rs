@@ -14,7 +14,7 @@ use crate::progress;
 /// Nothing went wrong.
 pub const OK: u8 = 0;
 /// `match`: no pattern was found. `follow`: there is no such stream. `check-steering`: a flow is split.
-pub const NOTHING: u8 = 1;
+pub const NOT_FOUND: u8 = 1;
 /// The command line, the configuration file or an expression is wrong.
 pub const USAGE: u8 = 2;
 /// An input is damaged or unreadable; everything before was processed.
@@ -36,7 +36,7 @@ Exit status:
 
 /// Why a command ends early.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CliError {
     /// The caller's: a message that says what is wrong and what would be right.
     Usage(String),
     /// The input's.
@@ -47,7 +47,7 @@ pub enum Failure {
     ClosedPipe,
 }
 
-impl Failure {
+impl CliError {
     /// A write to the standard output that failed.
     pub fn from_output(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -64,12 +64,12 @@ impl Failure {
             Self::Input(message) => (message, INPUT),
             Self::Output(message) => (message, OUTPUT),
         };
-        say(message);
+        notify(message);
         code
     }
 }
 
-impl Display for Failure {
+impl Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ClosedPipe => f.write_str("the output was closed"),
@@ -80,20 +80,20 @@ impl Display for Failure {
 
 /// Tells people something, on standard error: messages quote names of files, interfaces, filters and keys, which must not command
 /// the terminal or look like another message. Where that cannot be written, the exit code has to do.
-pub fn say(message: impl Display) {
+pub fn notify(message: impl Display) {
     progress::remove();
-    let _ = writeln!(io::stderr(), "tidewire: {}", harmless(&message.to_string()));
+    let _ = writeln!(io::stderr(), "tidewire: {}", escaped(&message.to_string()));
 }
 
 /// A message with everything escaped that is no text. Lines that point at a place are indented and stay lines; any other
 /// line break is part of a name.
-fn harmless(message: &str) -> String {
+fn escaped(message: &str) -> String {
     let mut parts = message.split("\n  ");
     let first = legible(parts.next().unwrap_or_default()).into_owned();
     parts.fold(first, |text, part| text + "\n  " + &legible(part))
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CliError {
     fn from(error: Error) -> Self {
         match &error {
             Error::Filter(_) | Error::Setting { .. } => Self::Usage(error.to_string()),
@@ -108,13 +108,13 @@ impl From<Error> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::escaped;
 
     #[test]
     fn only_lines_that_point_at_a_place_are_lines() {
         let pointed = "line 1, column 5: what\n  tcp x\n      ^\n  do this";
-        assert_eq!(harmless(pointed), pointed);
-        assert_eq!(harmless("a\ntidewire: forged\r\n b\u{1b}[2J"), "a\\ntidewire: forged\\r\\n b\\u{1b}[2J");
-        assert_eq!(harmless("a\n  \u{9b}b"), "a\n  \\u{9b}b");
+        assert_eq!(escaped(pointed), pointed);
+        assert_eq!(escaped("a\ntidewire: forged\r\n b\u{1b}[2J"), "a\\ntidewire: forged\\r\\n b\\u{1b}[2J");
+        assert_eq!(escaped("a\n  \u{9b}b"), "a\n  \\u{9b}b");
     }
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     clock::Clock,
-    failure::Failure,
+    error::CliError,
     layout::{ColumnOptions, Layout, TimeOption},
     options::Common,
     record::Record,
@@ -106,7 +106,7 @@ impl Selection {
     }
 
     /// Which columns there are, and how times look.
-    pub fn layout<R: Row>(&self) -> Result<Layout, Failure> {
+    pub fn layout<R: Row>(&self) -> Result<Layout, CliError> {
         let mut layout = Layout::of::<R>(&self.columns, &self.time, self.form())?;
         if let Some(key) = self.top.or(self.sort) {
             layout.keep::<R>(key.column());
@@ -157,12 +157,12 @@ fn total(record: &Record, figure: impl Fn(&tidewire::DirectionStats) -> u64) -> 
 }
 
 /// Records under selection: never many more than are printed.
-pub struct Kept<T> {
+pub struct Selected<T> {
     order: Order,
     records: Vec<T>,
 }
 
-impl<T: AsRef<Record>> Kept<T> {
+impl<T: AsRef<Record>> Selected<T> {
     /// Nothing yet.
     pub fn new(order: Order) -> Self {
         Self { order, records: Vec::new() }

@@ -43,11 +43,11 @@ fn looked_for() -> Vec<u32> {
 
 /// Whose a process is.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum Owner {
     /// The instance of this number.
     Instance(usize),
     /// Nobody's here: it was not started by an instance.
-    Nobody,
+    None,
     /// Its environment may not be read.
     Hidden,
     /// It has no environment, as for a moment while a process becomes another program, or ends: ask again.
@@ -57,24 +57,24 @@ pub enum Of {
 }
 
 /// Whose a child is, by the environment that it was started with.
-pub fn whose(number: u32) -> Of {
+pub fn owner(number: u32) -> Owner {
     if ended(number).is_some() {
-        return Of::Ended;
+        return Owner::Ended;
     }
     match fs::read(format!("/proc/{number}/environ")) {
-        Ok(bytes) if bytes.is_empty() => Of::Unknown,
+        Ok(bytes) if bytes.is_empty() => Owner::Unknown,
         Ok(bytes) => of(&bytes),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Of::Hidden,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Owner::Hidden,
         // It is about to end, and may have children that are ours when it has.
-        Err(_) => Of::Unknown,
+        Err(_) => Owner::Unknown,
     }
 }
 
-fn of(environment: &[u8]) -> Of {
+fn of(environment: &[u8]) -> Owner {
     let mut entries = environment.split(|byte| *byte == 0);
     let value = entries.find_map(|entry| entry.strip_prefix(INSTANCE.as_bytes())?.strip_prefix(b"="));
     let number = value.and_then(|value| std::str::from_utf8(value).ok()?.parse().ok());
-    number.map_or(Of::Nobody, Of::Instance)
+    number.map_or(Owner::None, Owner::Instance)
 }
 
 /// How a child ended, if it has; it is no child any more then.
@@ -107,13 +107,13 @@ mod tests {
 
     #[test]
     fn environments_name_the_instance() {
-        assert_eq!(of(b"A=1\0TIDEWIRE_INSTANCE=12\0B=2\0"), Of::Instance(12));
+        assert_eq!(of(b"A=1\0TIDEWIRE_INSTANCE=12\0B=2\0"), Owner::Instance(12));
         for none in
             [&b""[..], b"TIDEWIRE_INSTANCES=3\0", b"XTIDEWIRE_INSTANCE=3\0", b"TIDEWIRE_INSTANCE=x\0", b"\xff\0"]
         {
-            assert_eq!(of(none), Of::Nobody);
+            assert_eq!(of(none), Owner::None);
         }
-        assert_eq!(whose(u32::MAX >> 1), Of::Ended, "no child");
+        assert_eq!(owner(u32::MAX >> 1), Owner::Ended, "no child");
     }
 
     #[test]
@@ -124,13 +124,13 @@ mod tests {
         // Between fork and exec it has our environment.
         let told = (0..500).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));
-            whose(child.id()) == Of::Instance(7)
+            owner(child.id()) == Owner::Instance(7)
         });
         assert!(told);
         assert_eq!(ended(child.id()), None);
         send(child.id(), 9).unwrap();
         assert!(send(child.id(), 0).is_err());
         assert_eq!(child.wait_in_time("the process").signal(), Some(9));
-        assert_eq!(whose(child.id()), Of::Ended);
+        assert_eq!(owner(child.id()), Owner::Ended);
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     abi::types::{Pcap, status},
-    asked::Asked,
+    resolve::FanoutRequest,
     system,
 };
 use tidewire_pcap_config::{self as config, Plan};
@@ -68,7 +68,7 @@ impl Options {
 }
 
 /// Such a handle.
-pub struct Waiting {
+pub struct Inactive {
     /// The system's, for the first device.
     pub system: *mut Pcap,
     /// What is asked of the device.
@@ -76,10 +76,10 @@ pub struct Waiting {
     /// What the program set so far.
     pub options: std::cell::RefCell<Options>,
     /// What it asked for by `pcap_fanout`.
-    pub fanout: std::cell::RefCell<Option<Asked>>,
+    pub fanout: std::cell::RefCell<Option<FanoutRequest>>,
 }
 
-impl Waiting {
+impl Inactive {
     /// With a handle of the system's for `device`.
     ///
     /// # Safety
@@ -114,7 +114,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Inactive {
     fn drop(&mut self) {
         if let (false, Some(close)) = (self.system.is_null(), system::system().pcap_close) {
             // SAFETY: it is ours, and nobody else has it.

@@ -8,7 +8,7 @@ use super::{
     error::Error,
     fanout::Level,
     file::{caplen, group, program_file, slots},
-    locality::Given,
+    locality::LocalityOptions,
     text::{At, Text},
 };
 use tidewire_live::LiveEngine;
@@ -53,7 +53,7 @@ pub struct Variables {
     pub caplen: Option<u32>,
     pub rx_slots: Option<u64>,
     pub engine: Option<At<Engine>>,
-    pub locality: Given,
+    pub locality: LocalityOptions,
     pub instance: Option<Instance>,
 }
 
@@ -93,7 +93,7 @@ impl Variables {
             caplen: text(&["PCAP_CAPLEN", "PFQ_CAPLEN"])?.map(|text| caplen(&text)).transpose()?,
             rx_slots: text(&["PCAP_RX_SLOTS", "PFQ_RX_SLOTS"])?.map(|text| slots(&text)).transpose()?,
             engine: named.or(forced.flatten()),
-            locality: Given::of(environment)?,
+            locality: LocalityOptions::of(environment)?,
             instance: instance(environment)?,
         })
     }

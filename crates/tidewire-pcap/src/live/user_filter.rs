@@ -10,7 +10,7 @@ use super::order::{Order, Packet};
 use crate::{abi::types::BpfInstruction, system::system};
 
 /// A filter that packets are held against here, in the words of the ABI.
-pub(super) struct Sieve {
+pub(super) struct UserFilter {
     pub(super) program: Vec<BpfInstruction>,
     /// For all packets; else for those that were gathered when it was set.
     pub(super) stays: bool,
@@ -18,7 +18,7 @@ pub(super) struct Sieve {
     pub(super) until: u64,
 }
 
-impl Sieve {
+impl UserFilter {
     /// Leaves out what does not pass; how many packets.
     pub(super) fn apply(&self, memory: Memory<'_>, packets: &[Packet], order: &mut Order) -> usize {
         order.retain(packets, |packet| {

@@ -30,7 +30,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::C
 
 /// A run's folder; goes away with this value. Locked while it lives, which is how others know that it is in use.
 #[derive(Debug)]
-pub struct Place {
+pub struct RunDir {
     pub path: PathBuf,
     name: String,
     parent: OwnedFd,
@@ -38,7 +38,7 @@ pub struct Place {
     _folder: OwnedFd,
 }
 
-impl Place {
+impl RunDir {
     /// Makes one where memory is shared, and removes what runs of this user that were killed have left there.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunDir {
     fn drop(&mut self) {
         remove(&self.parent, &self.name);
     }

@@ -11,12 +11,12 @@ use std::{
 use libc::timeval;
 use tidewire_wire::LinkType;
 
-use super::{Live, fill::SILENT_WAIT};
+use super::{Live, batch::SILENT_WAIT};
 use crate::{
     abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
+    event::Gathered,
     handle::Control,
     system::{self, system},
-    wake::Gathered,
 };
 
 /// `DLT_EN10MB`
@@ -53,14 +53,14 @@ impl Live {
     }
 
     /// A question that the system's library answers for a handle of this link type.
-    pub fn ask(&self, function: Option<unsafe extern "C" fn(*mut Pcap) -> c_int>, absent: c_int) -> c_int {
+    pub fn call_dead_handle(&self, function: Option<unsafe extern "C" fn(*mut Pcap) -> c_int>, absent: c_int) -> c_int {
         // SAFETY: the handle is the system's.
-        function.map_or(absent, |function| unsafe { function(self.shadow()) })
+        function.map_or(absent, |function| unsafe { function(self.dead_handle()) })
     }
 
     /// `pcap_datalink`
     pub fn datalink(&self) -> c_int {
-        self.ask(system().pcap_datalink, status::ERROR)
+        self.call_dead_handle(system().pcap_datalink, status::ERROR)
     }
 
     /// `pcap_list_datalinks`
@@ -96,7 +96,7 @@ impl Live {
         if ![ETHERNET, DOCSIS].contains(&is) || ![ETHERNET, DOCSIS].contains(&link) {
             return handle.failed(&format!("DLT {link} is not one of the DLTs supported by this device"));
         }
-        match self.shadow.replace(link, self.snapshot(), self.settings.nanoseconds) {
+        match self.dead_handle.replace(link, self.snapshot(), self.settings.nanoseconds) {
             Ok(()) => 0,
             Err(message) => handle.failed(&message),
         }
@@ -126,18 +126,18 @@ impl Live {
     ) -> c_int {
         let Some(function) = system().pcap_compile else { return status::ERROR };
         // SAFETY: the handle is the system's; the rest is the caller's.
-        let result = system::calling(|_| unsafe { function(self.shadow(), program, expression, optimize, mask) });
+        let result = system::calling(|_| unsafe { function(self.dead_handle(), program, expression, optimize, mask) });
         if result < 0 {
-            handle.fail(&self.shadow.error());
+            handle.fail(&self.dead_handle.error());
         }
         result
     }
 
     /// Opens a file to write packets to.
     pub fn dump(&self, handle: &Control, open: impl FnOnce(*mut Pcap) -> Option<*mut Dumper>) -> *mut Dumper {
-        let dumper = system::calling(|_| open(self.shadow())).unwrap_or(ptr::null_mut());
+        let dumper = system::calling(|_| open(self.dead_handle())).unwrap_or(ptr::null_mut());
         if dumper.is_null() {
-            handle.fail(&self.shadow.error());
+            handle.fail(&self.dead_handle.error());
         }
         dumper
     }
@@ -153,11 +153,11 @@ impl Live {
     /// `pcap_get_selectable_fd`: also readable while packets of a batch are left.
     pub fn selectable(&self) -> c_int {
         if self.selectable.get().is_none() {
-            let mut all = match &self.ahead {
+            let mut all = match &self.gather_thread {
                 None => self.descriptors.clone(),
                 // Readable when a batch is ready, for which the thread has to run.
-                Some(ahead) => match ahead.start() {
-                    Ok(()) => vec![ahead.descriptor()],
+                Some(gather_thread) => match gather_thread.start() {
+                    Ok(()) => vec![gather_thread.descriptor()],
                     Err(_) => return -1,
                 },
             };

@@ -17,7 +17,7 @@ use super::{Live, Rings};
 use crate::report::Counts;
 
 /// Handles of this process that tell somebody.
-static TELLING: Mutex<Vec<Weak<Mutex<Rings>>>> = Mutex::new(Vec::new());
+static PUBLISHERS: Mutex<Vec<Weak<Mutex<Rings>>>> = Mutex::new(Vec::new());
 
 /// How often a lock is tried when the program ends: who holds it may be the thread that ends it, from a signal handler.
 const TRIES: u32 = 10;
@@ -25,29 +25,29 @@ const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Has a handle tell its counts when the program ends, too.
-pub(super) fn remember(rings: &Arc<Mutex<Rings>>) {
+pub(super) fn register(rings: &Arc<Mutex<Rings>>) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         // Where that fails, what is told last is what was told before.
         // SAFETY: the function stays as long as this library, which calls what was registered when it is unloaded.
         let _ = unsafe { libc::atexit(at_exit) };
     });
-    let mut telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
-    telling.retain(|rings| rings.strong_count() > 0);
-    telling.push(Arc::downgrade(rings));
+    let mut publishers = PUBLISHERS.lock().unwrap_or_else(PoisonError::into_inner);
+    publishers.retain(|rings| rings.strong_count() > 0);
+    publishers.push(Arc::downgrade(rings));
 }
 
 extern "C" fn at_exit() {
-    let Some(telling) = tried(&TELLING) else { return };
-    for rings in telling.iter().filter_map(Weak::upgrade) {
-        if let Some(mut rings) = tried(&rings).filter(|rings| rings.is_read_here()) {
+    let Some(publishers) = try_lock(&PUBLISHERS) else { return };
+    for rings in publishers.iter().filter_map(Weak::upgrade) {
+        if let Some(mut rings) = try_lock(&rings).filter(|rings| rings.is_read_here()) {
             // What the devices say takes memory to ask for, which a signal handler must not.
-            rings.tell(false);
+            rings.publish(false);
         }
     }
 }
 
-fn tried<T>(mutex: &Mutex<T>) -> Option<std::sync::MutexGuard<'_, T>> {
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<std::sync::MutexGuard<'_, T>> {
     for _ in 0..TRIES {
         match mutex.try_lock() {
             Ok(guard) => return Some(guard),
@@ -77,12 +77,12 @@ impl Rings {
     }
 
     /// Tells how far it got, where somebody wants to know.
-    pub(super) fn tell(&mut self, with_devices: bool) {
+    pub(super) fn publish(&mut self, with_devices: bool) {
         if self.report.is_some()
             && let Ok(counts) = self.counts(with_devices)
             && let Some(report) = &mut self.report
         {
-            report.tell(counts);
+            report.publish(counts);
         }
     }
 
@@ -94,7 +94,7 @@ impl Rings {
             report.note_reader();
             if is_last || report.is_due() {
                 let with_devices = report.asks_devices();
-                self.tell(with_devices);
+                self.publish(with_devices);
             }
         }
     }
@@ -107,22 +107,22 @@ impl Rings {
 
 impl Live {
     /// No packets are there: tells what was not told yet. The program may now wait by itself, or be ended.
-    pub(super) fn tell_when_quiet(&self) {
-        if self.settings.tells
+    pub(super) fn publish_when_idle(&self) {
+        if self.settings.publishes
             && let Ok(mut rings) = self.rings()
             && let delivered = rings.delivered
-            && rings.report.as_ref().is_some_and(|report| !report.knows(delivered))
+            && rings.report.as_ref().is_some_and(|report| !report.has_published(delivered))
         {
-            rings.tell(false);
+            rings.publish(false);
         }
     }
 
     /// The handle is being closed, after packets that nobody will ask for the end of.
-    pub(super) fn tell_last(&self, delivered: usize) {
+    pub(super) fn publish_last(&self, delivered: usize) {
         if let Ok(mut rings) = self.rings() {
             rings.delivered += delivered as u64;
             if self.process == std::process::id() || rings.is_read_here() {
-                rings.tell(true);
+                rings.publish(true);
             }
         }
     }

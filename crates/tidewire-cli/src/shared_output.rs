@@ -11,7 +11,7 @@ use std::{
 use tidewire::Stop;
 
 use crate::{
-    failure::Failure,
+    error::CliError,
     layout::Layout,
     row::{Form, Row},
     table::Table,
@@ -21,7 +21,7 @@ use crate::{
 const GATHERED_BYTES: usize = 256 << 10;
 
 /// An output that workers share. Lines stay whole; what a slow reader does not take holds workers up, and does not gather.
-pub struct Sink {
+pub struct SharedOutput {
     gathered: Mutex<Gathered>,
     /// Locked before what has gathered is taken, so that it stays in order.
     writer: Mutex<Box<dyn Write + Send>>,
@@ -40,7 +40,7 @@ struct Gathered {
     table: Option<Table>,
 }
 
-impl Sink {
+impl SharedOutput {
     /// Prints records of one kind on standard output, at most `limit`. What cannot be written ends the run.
     pub fn stdout<R: Row>(form: Form, layout: &Layout, limit: Option<u64>, stop: &Stop) -> Arc<Self> {
         Self::new::<R>(form, layout, limit, stop, Box::new(io::stdout()))
@@ -126,9 +126,9 @@ impl Sink {
     }
 
     /// Writes the rest, and says what could not be written.
-    pub fn finish(&self) -> Result<(), Failure> {
+    pub fn finish(&self) -> Result<(), CliError> {
         self.flush();
-        lock(&self.failure).take().map_or(Ok(()), |error| Err(Failure::from_output(error)))
+        lock(&self.failure).take().map_or(Ok(()), |error| Err(CliError::from_output(error)))
     }
 }
 
@@ -181,7 +181,8 @@ mod tests {
     #[test]
     fn lines_of_several_workers_stay_whole() {
         let shown = Shown::default();
-        let sink = Sink::new::<Number>(Form::Json, &Layout::default(), None, &Stop::new(), Box::new(shown.clone()));
+        let sink =
+            SharedOutput::new::<Number>(Form::Json, &Layout::default(), None, &Stop::new(), Box::new(shown.clone()));
         std::thread::scope(|scope| {
             for worker in 0..4 {
                 let sink = &sink;
@@ -208,7 +209,8 @@ mod tests {
     #[test]
     fn names_come_first_and_the_limit_holds() {
         let shown = Shown::default();
-        let sink = Sink::new::<Number>(Form::Csv, &Layout::default(), Some(2), &Stop::new(), Box::new(shown.clone()));
+        let sink =
+            SharedOutput::new::<Number>(Form::Csv, &Layout::default(), Some(2), &Stop::new(), Box::new(shown.clone()));
         (0..5).for_each(|number| sink.push(&Number(number), &mut Vec::new()));
         assert!(lock(&shown.0).is_empty());
         sink.flush();
@@ -227,10 +229,10 @@ mod tests {
             }
         }
         let stop = Stop::new();
-        let sink = Sink::new::<Number>(Form::Json, &Layout::default(), None, &stop, Box::new(Closed));
+        let sink = SharedOutput::new::<Number>(Form::Json, &Layout::default(), None, &stop, Box::new(Closed));
         sink.push(&Number(1), &mut Vec::new());
         sink.flush();
         assert!(stop.is_raised());
-        assert!(matches!(sink.finish(), Err(Failure::ClosedPipe)));
+        assert!(matches!(sink.finish(), Err(CliError::ClosedPipe)));
     }
 }

@@ -9,11 +9,11 @@ use std::{
 
 use super::{
     Live, Locality, Packet, Reader, Rings,
-    ahead::{Ahead, LOOK_AFTER},
+    gather_thread::{GatherThread, LOOK_AFTER},
     locality::{LOOK, UNSORTED_FRAMES},
     rings::DOWN_WAIT,
 };
-use crate::{handle::Control, wake};
+use crate::{event, handle::Control};
 
 /// How long to wait at a time where descriptors do not show that a device is gone.
 pub(super) const SILENT_WAIT: Duration = Duration::from_millis(500);
@@ -58,7 +58,7 @@ impl Live {
                 Err(message) => return Waited::Failed(message),
             };
             if matches!(gathered, Gathered::Nothing) {
-                self.tell_when_quiet();
+                self.publish_when_idle();
             }
             if !wait {
                 return Waited::Nothing;
@@ -73,7 +73,7 @@ impl Live {
             }
             match gathered {
                 // They are delivered soon, whatever the program's timeout is.
-                Gathered::Some(more) => wake::wait(&[handle.woken.as_raw_fd()], Some(more)),
+                Gathered::Some(more) => event::wait(&[handle.woken.as_raw_fd()], Some(more)),
                 _ => self.wait(handle, most),
             }
             if handle.is_stopped() {
@@ -86,8 +86,8 @@ impl Live {
     fn gather(&self, wait: bool) -> Result<Gathered, String> {
         // SAFETY: as in `finish`.
         let reader = unsafe { &mut *self.reader.get() };
-        if let Some(ahead) = &self.ahead {
-            return self.pick_up(ahead, reader);
+        if let Some(gather_thread) = &self.gather_thread {
+            return self.pick_up(gather_thread, reader);
         }
         let mut rings = self.rings()?;
         let held = rings.worker.batch().frames.len();
@@ -110,15 +110,15 @@ impl Live {
         if let Some(locality) = &mut reader.locality {
             locality.sort(&rings.worker.batch(), &mut reader.order);
         }
-        self.sift(reader, &mut rings, 0)
+        self.apply_user_filter(reader, &mut rings, 0)
     }
 
     /// The batch that the other thread gathered, if one is ready.
-    fn pick_up(&self, ahead: &Ahead, reader: &mut Reader) -> Result<Gathered, String> {
+    fn pick_up(&self, gather_thread: &GatherThread, reader: &mut Reader) -> Result<Gathered, String> {
         let Some(locality) = &mut reader.locality else { return Ok(Gathered::Nothing) };
-        ahead.start()?;
-        let Some(ready) = ahead.take(locality.sorts(), &mut reader.packets) else {
-            if ahead.has_some() {
+        gather_thread.start()?;
+        let Some(ready) = gather_thread.take(locality.sorts(), &mut reader.packets) else {
+            if gather_thread.has_some() {
                 return Ok(Gathered::Some(LOOK));
             }
             self.check(&mut *self.rings()?)?;
@@ -129,17 +129,17 @@ impl Live {
             None => reader.order.restart(),
             Some(order) => reader.order.list(|indexes| *indexes = order),
         }
-        self.sift(reader, &mut *self.rings()?, ready.number)
+        self.apply_user_filter(reader, &mut *self.rings()?, ready.number)
     }
 
     /// Leaves out of a batch what a filter does not want that the kernel has not, or not yet.
-    fn sift(&self, reader: &mut Reader, rings: &mut Rings, number: u64) -> Result<Gathered, String> {
-        if let Some(sieve) = &reader.sieve {
-            let left_out = sieve.apply(rings.worker.batch().memory, &reader.packets, &mut reader.order);
-            if sieve.stays {
+    fn apply_user_filter(&self, reader: &mut Reader, rings: &mut Rings, number: u64) -> Result<Gathered, String> {
+        if let Some(user_filter) = &reader.user_filter {
+            let left_out = user_filter.apply(rings.worker.batch().memory, &reader.packets, &mut reader.order);
+            if user_filter.stays {
                 rings.left_out += left_out as u64;
-            } else if number >= sieve.until {
-                reader.sieve = None;
+            } else if number >= user_filter.until {
+                reader.user_filter = None;
             }
         }
         if reader.order.is_done(&reader.packets) {
@@ -156,9 +156,9 @@ impl Live {
         let mut most = most;
         let mut descriptors: Vec<RawFd> = Vec::with_capacity(self.descriptors.len() + 1);
         descriptors.push(handle.woken.as_raw_fd());
-        if let Some(ahead) = &self.ahead {
-            descriptors.push(ahead.descriptor());
-            wake::wait(&descriptors, Some(most.map_or(LOOK_AFTER, |most| most.min(LOOK_AFTER))));
+        if let Some(gather_thread) = &self.gather_thread {
+            descriptors.push(gather_thread.descriptor());
+            event::wait(&descriptors, Some(most.map_or(LOOK_AFTER, |most| most.min(LOOK_AFTER))));
             return;
         }
         // Where they cannot be had, the next look says so.
@@ -166,7 +166,7 @@ impl Live {
         let rest = if self.settings.is_immediate { Duration::ZERO } else { rings.worker.rest() };
         if !rest.is_zero() {
             drop(rings);
-            wake::wait(&descriptors, Some(most.map_or(rest, |most| most.min(rest))));
+            event::wait(&descriptors, Some(most.map_or(rest, |most| most.min(rest))));
             return;
         }
         if !rings.worker.prepare_wait() {
@@ -183,12 +183,12 @@ impl Live {
         if self.settings.is_silent {
             most = Some(most.map_or(SILENT_WAIT, |most| most.min(SILENT_WAIT)));
         }
-        wake::wait(&descriptors, most);
+        event::wait(&descriptors, most);
     }
 
     /// Gives the batch back that was delivered.
     pub(super) fn release(&self, rings: &mut Rings) {
-        if self.ahead.is_some() {
+        if self.gather_thread.is_some() {
             rings.worker.release_cut();
         } else {
             rings.worker.release();

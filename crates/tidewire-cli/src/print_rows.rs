@@ -2,7 +2,7 @@
 
 use crate::{
     clock::Clock,
-    failure::Failure,
+    error::CliError,
     layout::Layout,
     output::Out,
     row::{Cells, Column, Form, Row},
@@ -17,7 +17,7 @@ pub fn print<R: Row>(
     layout: &Layout,
     names: bool,
     out: &mut Out,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut rows = rows.into_iter().peekable();
     if form == Form::Csv && (names || rows.peek().is_some()) {
         out.line(&layout.csv_header::<R>())?;

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use tidewire::live::{Fanout, FanoutMode, LiveEngine};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// See [`LiveEngine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -26,8 +26,8 @@ impl From<EngineName> for LiveEngine {
 }
 
 /// `7` or `any`, then `hash,defrag`.
-pub fn fanout(words: &[String]) -> Result<Fanout, Failure> {
-    let wrong = |what: String| Err(Failure::Usage(format!("--fanout: {what}")));
+pub fn fanout(words: &[String]) -> Result<Fanout, CliError> {
+    let wrong = |what: String| Err(CliError::Usage(format!("--fanout: {what}")));
     let [group, mode] = words else { return wrong("a group and a mode, as in 7 hash".into()) };
     let number = match group.as_str() {
         "any" => None,

@@ -24,9 +24,9 @@ use super::{
     rings::{DOWN_WAIT, Rings},
 };
 use crate::{
+    event::{self, Event},
     live::locality::{HELD_PERMILLE_MAX, LOOK},
     thread,
-    wake::{self, Event},
 };
 
 /// A batch that waits for the program.
@@ -60,15 +60,15 @@ struct Shared {
 }
 
 /// The thread.
-pub struct Ahead {
+pub struct GatherThread {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// The process that it was started in; 0 before that.
     process: AtomicU32,
 }
 
-impl Ahead {
-    /// To be started by [`Ahead::start`].
+impl GatherThread {
+    /// To be started by [`GatherThread::start`].
     ///
     /// # Errors
     /// The process has no room for more descriptors.
@@ -185,7 +185,7 @@ impl Shared {
             }
             if self.ready().is_some() {
                 // What comes meanwhile stays in the rings.
-                wake::wait(&[self.room.as_raw_fd()], None);
+                event::wait(&[self.room.as_raw_fd()], None);
             } else if let Some(ready) = self.gather(&mut sorter, &mut since, &mut frames) {
                 *self.ready() = Some(ready);
                 self.has_some.store(false, Ordering::SeqCst);
@@ -218,7 +218,7 @@ impl Shared {
                 descriptors.extend(&self.descriptors);
             }
             drop(rings);
-            wake::wait(&descriptors, most);
+            event::wait(&descriptors, most);
             return None;
         }
         self.has_some.store(true, Ordering::SeqCst);
@@ -226,7 +226,7 @@ impl Shared {
         let left = self.settings.timeout.saturating_sub(since.get_or_insert_with(Instant::now).elapsed());
         if sorts && all < wanted && !left.is_zero() && worker.held_permille() <= HELD_PERMILLE_MAX {
             drop(rings);
-            wake::wait(&[self.room.as_raw_fd()], Some(left.min(LOOK)));
+            event::wait(&[self.room.as_raw_fd()], Some(left.min(LOOK)));
             return None;
         }
         *since = None;

@@ -21,7 +21,7 @@ unsafe extern "C" {
 
 /// What a program asked for by `pcap_fanout`.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct FanoutRequest {
     /// The group's number.
     pub group: u8,
     /// How its members share.

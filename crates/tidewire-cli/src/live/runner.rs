@@ -9,10 +9,10 @@ use tidewire::{
 
 use super::{Live, report};
 use crate::{
-    failure::{self, Failure},
+    error::{self, CliError},
     interrupt::{DONE, on_interrupt},
     metrics::Metrics,
-    sink::Sink,
+    shared_output::SharedOutput,
     terminal,
 };
 
@@ -21,10 +21,10 @@ pub fn run<H: Handler + Send>(
     capture: Capture<Interfaces<'_>>,
     live: &Live,
     stop: &Stop,
-    sinks: &[&Sink],
+    sinks: &[&SharedOutput],
     writable: &[PathBuf],
     make: impl FnMut(usize) -> H,
-) -> Result<Outcome<H>, Failure> {
+) -> Result<Outcome<H>, CliError> {
     let mut is_closed = false;
     let flush = |_: &LiveReport| sinks.iter().for_each(|sink| sink.flush());
     let capture = watched(capture, live, stop, flush, &mut is_closed, writable)?;
@@ -34,7 +34,7 @@ pub fn run<H: Handler + Send>(
         sink.finish()?;
     }
     if is_closed {
-        return Err(Failure::ClosedPipe);
+        return Err(CliError::ClosedPipe);
     }
     Ok(outcome?)
 }
@@ -53,7 +53,7 @@ pub fn watched<'a>(
     mut look: impl FnMut(&LiveReport) + 'a,
     is_closed: &'a mut bool,
     writable: &[PathBuf],
-) -> Result<Capture<Interfaces<'a>>, Failure> {
+) -> Result<Capture<Interfaces<'a>>, CliError> {
     // Bound with the privileges that there still are; the thread begins without them.
     let metrics = live.metrics.as_deref().map(Metrics::bind).transpose()?;
     let metrics = Rc::new(RefCell::new(metrics));
@@ -66,7 +66,7 @@ pub fn watched<'a>(
         report::say_down(interfaces);
         // Before any thread is started, that of signals too: what a thread has, it keeps.
         if let Some(confinement) = confinement {
-            confinement.confine()?.missing.iter().for_each(failure::say);
+            confinement.confine()?.missing.iter().for_each(error::notify);
         }
         begin(stop, metrics.borrow_mut().as_mut(), live.quiet)
             .map_err(|failure| LiveError::Setting(failure.to_string()))
@@ -86,12 +86,12 @@ pub fn watched<'a>(
 }
 
 /// Starts the threads that stand beside a capture. Until now a signal ended the program: nothing had been gathered.
-fn begin(stop: &Stop, metrics: Option<&mut Metrics>, quiet: bool) -> Result<(), Failure> {
+fn begin(stop: &Stop, metrics: Option<&mut Metrics>, quiet: bool) -> Result<(), CliError> {
     on_interrupt(stop, true)?;
     let Some(metrics) = metrics else { return Ok(()) };
     metrics.start()?;
     if !quiet {
-        failure::say(format_args!("metrics are served at http://{}/metrics", metrics.address()));
+        error::notify(format_args!("metrics are served at http://{}/metrics", metrics.address()));
     }
     Ok(())
 }

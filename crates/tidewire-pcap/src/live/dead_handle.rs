@@ -14,12 +14,12 @@ use crate::{
 };
 
 /// Such a handle; it can be replaced by one of another link type.
-pub struct Shadow(Cell<*mut Pcap>);
+pub struct DeadHandle(Cell<*mut Pcap>);
 
 // SAFETY: as [`super::Live`]; a program sets the link type while it knows that nobody reads.
-unsafe impl Send for Shadow {}
+unsafe impl Send for DeadHandle {}
 
-impl Shadow {
+impl DeadHandle {
     /// One of this link type (`DLT_…`), snap length and precision.
     pub fn new(link: c_int, snap: c_int, nanoseconds: bool) -> Result<Self, String> {
         open(link, snap, nanoseconds).map(|handle| Self(Cell::new(handle)))
@@ -44,7 +44,7 @@ impl Shadow {
     }
 }
 
-impl Drop for Shadow {
+impl Drop for DeadHandle {
     fn drop(&mut self) {
         close(self.handle());
     }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// Words that a filter expression can begin with (pcap-filter(7)).
 const BEGINNINGS: &str = "\
@@ -34,7 +34,7 @@ pub fn captures<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> usize {
 ///
 /// # Errors
 /// A capture stands behind the expression.
-pub fn split(words: &[PathBuf]) -> Result<(&[PathBuf], Option<String>), Failure> {
+pub fn split(words: &[PathBuf]) -> Result<(&[PathBuf], Option<String>), CliError> {
     let (files, rest) = words.split_at(captures(words.iter().map(|word| word.as_os_str())));
     if rest.is_empty() {
         return Ok((files, None));
@@ -43,7 +43,7 @@ pub fn split(words: &[PathBuf]) -> Result<(&[PathBuf], Option<String>), Failure>
     // `80` or `www` may be the name of a file, too; one with a dot is hardly a host that is also in this directory.
     let is_capture = |word: &&PathBuf| word.extension().is_some() && word.is_file();
     if let Some(capture) = rest.iter().find(is_capture) {
-        return Err(Failure::Usage(format!(
+        return Err(CliError::Usage(format!(
             "'{}' is a file, and stands within the filter expression that begins with '{}': name captures before it",
             capture.display(),
             expression[0]
@@ -56,7 +56,7 @@ pub fn split(words: &[PathBuf]) -> Result<(&[PathBuf], Option<String>), Failure>
 ///
 /// # Errors
 /// There is no such file, and others were named before it.
-pub fn need_files(files: &[PathBuf]) -> Result<(), Failure> {
+pub fn need_files(files: &[PathBuf]) -> Result<(), CliError> {
     let shown = |words: &[PathBuf]| words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     refuse_display_filters(files)?;
     let looks_like_none = |file: &PathBuf| file.extension().is_none() && file.components().count() == 1;
@@ -64,7 +64,7 @@ pub fn need_files(files: &[PathBuf]) -> Result<(), Failure> {
         files.iter().skip(1).position(|file| file.as_os_str() != "-" && looks_like_none(file) && !file.exists());
     let Some(place) = place.map(|place| place + 1) else { return Ok(()) };
     let (before, rest) = files.split_at(place);
-    Err(Failure::Input(format!(
+    Err(CliError::Input(format!(
         "{}: no such file; if it begins a filter expression, write -- before it: {} -- {}",
         rest[0].display(),
         shown(before),
@@ -76,7 +76,7 @@ pub fn need_files(files: &[PathBuf]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// See [`refuse_display_filter`].
-pub fn refuse_display_filters(files: &[PathBuf]) -> Result<(), Failure> {
+pub fn refuse_display_filters(files: &[PathBuf]) -> Result<(), CliError> {
     let words: Vec<_> = files.iter().map(|word| word.to_string_lossy()).collect();
     let mut missing = files.iter().enumerate().filter(|(_, file)| !file.exists());
     missing.try_for_each(|(index, _)| {
@@ -96,7 +96,7 @@ const FIELDS: &str = "arp dns eth frame http http2 icmp icmpv6 ip ipv6 sctp ssl 
 ///
 /// # Errors
 /// The words begin with a field of one of Wireshark's protocols and an operator.
-pub fn refuse_display_filter(words: &str) -> Result<(), Failure> {
+pub fn refuse_display_filter(words: &str) -> Result<(), CliError> {
     let begun = words.trim_start_matches(['!', '(', ' ']);
     let end = begun.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_')).unwrap_or(begun.len());
     let (field, rest) = begun.split_at(end);
@@ -116,7 +116,7 @@ pub fn refuse_display_filter(words: &str) -> Result<(), Failure> {
         ("tcp" | "udp", "srcport" | "dstport") if is_equal => format!("{protocol} {} port {value}", &name[..3]),
         _ => "host 192.0.2.1 and tcp port 80".into(),
     };
-    Err(Failure::Usage(format!(
+    Err(CliError::Usage(format!(
         "'{}' is a display filter of Wireshark; filters here are tcpdump's (pcap-filter(7)), as in: {same}",
         words.trim()
     )))

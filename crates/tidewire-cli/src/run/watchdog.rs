@@ -14,7 +14,7 @@ use std::{
 use clap::Args;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::failure::{self, Failure};
+use crate::error::{self, CliError};
 
 /// What is said when nobody is to be ended.
 const WELL: &str = "well";
@@ -24,12 +24,12 @@ const WELL: &str = "well";
 pub struct Options {}
 
 /// Runs the guard.
-pub fn run(_options: &Options) -> Result<u8, Failure> {
+pub fn run(_options: &Options) -> Result<u8, CliError> {
     let mut instances = Vec::new();
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         if line == WELL {
-            return Ok(failure::OK);
+            return Ok(error::OK);
         }
         // A descriptor stays that process's, whoever gets its number afterwards.
         let number = line.parse().ok().and_then(Pid::from_raw);
@@ -39,20 +39,20 @@ pub fn run(_options: &Options) -> Result<u8, Failure> {
         // It may have ended by itself.
         let _ = pidfd_send_signal(instance, Signal::KILL);
     }
-    Ok(failure::OK)
+    Ok(error::OK)
 }
 
 /// The guard, as `tidewire run` has it.
-pub struct Guard {
+pub struct Watchdog {
     child: Child,
     input: Option<ChildStdin>,
 }
 
-impl Guard {
+impl Watchdog {
     /// Starts one, which no signal for this process's group reaches.
     pub fn start() -> io::Result<Self> {
         let mut command = Command::new(env::current_exe()?);
-        command.arg("run-guard").process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.arg("run-watchdog").process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn()?;
         Ok(Self { input: child.stdin.take(), child })
     }
@@ -68,7 +68,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         if let Some(mut input) = self.input.take() {
             // Where it went away before, there is nobody to tell.
