@@ -18,13 +18,11 @@ const HEAD: usize = 8;
 pub fn run(input: &[u8]) {
     let Some((&policy, rest)) = input.split_first() else { return };
     let policy = DefragPolicy::ALL[policy as usize % DefragPolicy::ALL.len()];
-    let config = Config {
-        fragments_max: 64,
-        datagrams_max: 8,
-        fragment_memory_bytes: 64 << 10,
-        fragment_timeout_ns: 1000,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_fragments_max(64)
+        .with_datagrams_max(8)
+        .with_fragment_memory_bytes(64 << 10)
+        .with_fragment_timeout_ns(1000);
     let mut driver = Driver {
         policy,
         defragmenter: Defragmenter::new(&config),
@@ -72,7 +70,7 @@ impl Driver {
         if flags & 4 != 0 {
             packet.truncate(packet.len() - length / 2);
         }
-        let decoded = decode(LinkType::RAW, &packet, wire_bytes, &self.config.wire);
+        let decoded = decode(LinkType::RAW, &packet, wire_bytes, self.config.wire());
         if decoded.kind != Kind::Fragment {
             return false;
         }
@@ -104,13 +102,13 @@ impl Driver {
             Outcome::Rebuilt(rebuilt) => {
                 *settled += u64::from(rebuilt.fragments);
                 assert!(versions.has_all(0, rebuilt.payload()), "a byte that nobody sent");
-                let whole = decode(LinkType::RAW, rebuilt.packet, rebuilt.packet.len() as u32, &self.config.wire);
+                let whole = decode(LinkType::RAW, rebuilt.packet, rebuilt.packet.len() as u32, self.config.wire());
                 assert_ne!(whole.kind, Kind::Fragment);
                 assert_eq!(whole.ip_bytes as usize, rebuilt.packet.len());
             }
         }
-        assert!(self.defragmenter.datagrams() <= self.config.datagrams_max);
-        assert!(self.defragmenter.charged_bytes() <= self.config.fragment_memory_bytes);
+        assert!(self.defragmenter.datagrams() <= self.config.datagrams_max());
+        assert!(self.defragmenter.charged_bytes() <= self.config.fragment_memory_bytes());
         true
     }
 }

@@ -16,7 +16,7 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
     let mut object = Object::open(out);
     object.number("received", ledger.received);
     for &fate in Fate::ALL {
-        object.number(fate.name(), ledger.fates[fate as usize]);
+        object.number(fate.name(), ledger.fate(fate));
     }
     object.object("detail", |detail| {
         detail.number("received_bytes", ledger.received_bytes);
@@ -34,7 +34,7 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
         detail.array("shed_by_priority", ledger.shed_by_priority, push_number);
         detail.object("anomalies", |anomalies| {
             for &kind in AnomalyKind::ALL {
-                anomalies.number(kind.name(), ledger.anomalies[kind as usize]);
+                anomalies.number(kind.name(), ledger.anomaly(kind));
             }
         });
         detail.object("malformations", |malformations| {
@@ -57,13 +57,13 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
 
 /// The reasons of malformed packets that occurred, by name.
 fn malformations_of(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> {
-    let all = Malformation::ALL.iter().map(|&why| (why.name(), ledger.malformations[why as usize & 63]));
+    let all = Malformation::ALL.iter().map(|&why| (why.name(), ledger.malformation(why)));
     all.filter(|(_, count)| *count > 0)
 }
 
 /// The other link-layer protocols that occurred and have a name.
 fn other_links_of(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> {
-    let all = OtherLink::ALL.iter().map(|&protocol| (protocol.name(), ledger.other_links[protocol as usize]));
+    let all = OtherLink::ALL.iter().map(|&protocol| (protocol.name(), ledger.other_link(protocol)));
     all.filter(|(_, count)| *count > 0)
 }
 
@@ -77,7 +77,7 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     line("received", ledger.received, &format!("{} in {seconds:.2} s", Bytes(ledger.received_bytes)));
     for &fate in Fate::ALL {
-        let count = ledger.fates[fate as usize];
+        let count = ledger.fate(fate);
         if count > 0 {
             line(&format!("  {}", fate.name().replace('_', " ")), count, "");
         }
@@ -107,12 +107,12 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
     for (level, &count) in ledger.shed_by_priority.iter().enumerate().filter(|(_, count)| **count > 0) {
         line(&format!("shed of priority {level}"), count, "");
     }
-    let anomalies = ledger.anomalies.iter().sum();
+    let anomalies = ledger.anomalies().map(|(_, count)| count).sum();
     if anomalies > 0 {
         line("anomalies", anomalies, "");
     }
     for &kind in AnomalyKind::ALL {
-        let count = ledger.anomalies[kind as usize];
+        let count = ledger.anomaly(kind);
         if count > 0 {
             line(&format!("  {}", kind.name().replace('_', " ")), count, "");
         }

@@ -3,7 +3,9 @@
 use std::{fs::File, os::fd::AsFd as _, path::PathBuf};
 
 use clap::Args;
-use tidewire::{Capture, ChecksumMode, Config, DefragPolicy, Files, KeyIds, LinkAddresses, Mode, StreamClass};
+use tidewire::{
+    Capture, ChecksumMode, Config, DefragPolicy, Files, KeyIds, LinkAddresses, Mode, StreamClass, TargetPolicies,
+};
 
 use crate::{
     arg_types::{
@@ -292,40 +294,43 @@ impl Common {
     }
 
     fn apply(&self, config: &mut Config, mode: Mode) -> Result<(), CliError> {
-        config.mode = match self.mode {
+        config.set_mode(match self.mode {
             None => mode,
             Some(ModeName::Strict) => Mode::Strict,
             Some(ModeName::Fast) => Mode::Fast,
             Some(ModeName::Track) => Mode::Track,
-        };
-        config.checksum = match self.checksum {
+        });
+        config.set_checksum(match self.checksum {
             ChecksumName::Auto => ChecksumMode::Auto,
             ChecksumName::Verify => ChecksumMode::Verify,
             ChecksumName::Ignore => ChecksumMode::Ignore,
-        };
-        config.link_addresses = match self.link_addresses {
+        });
+        config.set_link_addresses(match self.link_addresses {
             LinkAddressesName::Compare => LinkAddresses::Compare,
             LinkAddressesName::Ignore => LinkAddresses::Ignore,
-        };
-        config.tcp_policy = self.policy.tcp.unwrap_or_default();
-        config.defrag_policy = self.policy.defrag.unwrap_or_default();
-        config.defrag_policy_v6 = self.policy_ipv6;
+        });
+        config.set_tcp_policy(self.policy.tcp.unwrap_or_default());
+        config.set_defrag_policy(self.policy.defrag.unwrap_or_default());
+        config.set_defrag_policy_v6(self.policy_ipv6);
+        let mut targets = TargetPolicies::default();
         for target in &self.target_policy {
-            let tcp = target.policy.tcp.unwrap_or(config.tcp_policy);
-            let default = if target.network.is_ipv4() { config.defrag_policy } else { config.defrag_policy_v6 };
+            let tcp = target.policy.tcp.unwrap_or(config.tcp_policy());
+            let default = if target.network.is_ipv4() { config.defrag_policy() } else { config.defrag_policy_v6() };
             let defrag = target.policy.defrag.unwrap_or(default);
-            config.targets.add(target.network, target.prefix, tcp, defrag);
+            targets.add(target.network, target.prefix, tcp, defrag);
         }
-        config.ttl_min = self.ttl_min;
-        config.urgent_inline = self.urgent == UrgentName::Inline;
+        config.set_targets(targets);
+        config.set_ttl_min(self.ttl_min);
+        config.set_urgent_inline(self.urgent == UrgentName::Inline);
         if let Some(Span(ns)) = self.inactivity_timeout {
-            config.inactivity_timeout_ns = ns;
+            config.set_inactivity_timeout_ns(ns);
         }
         if let Some(Span(ns)) = self.closed_timeout {
-            config.closed_timeout_ns = ns;
+            config.set_closed_timeout_ns(ns);
         }
-        config.wire.tunnel_depth = if self.outer { 0 } else { self.tunnel_depth };
-        config.key_ids = self.key;
+        let tunnel_depth = if self.outer { 0 } else { self.tunnel_depth };
+        config.set_wire(config.wire().clone().with_tunnel_depth(tunnel_depth));
+        config.set_key_ids(self.key);
         self.apply_fragments(config)?;
         self.apply_delivery(config)?;
         self.apply_memory(config)
@@ -336,25 +341,26 @@ impl Common {
             return Err(CliError::Usage("--fragments-max: at least 1, or no datagram could be rebuilt".into()));
         }
         // Beyond IP's own bounds any number means the same.
-        config.fragment_bytes_min = u32::try_from(self.fragment_min.0).unwrap_or(u32::MAX);
-        config.fragments_max = self.fragments_max;
-        config.datagram_bytes_max = u32::try_from(self.datagram_max.0).unwrap_or(u32::MAX);
-        config.fragment_timeout_ns = match self.fragment_timeout.0 {
+        config.set_fragment_bytes_min(u32::try_from(self.fragment_min.0).unwrap_or(u32::MAX));
+        config.set_fragments_max(self.fragments_max);
+        config.set_datagram_bytes_max(u32::try_from(self.datagram_max.0).unwrap_or(u32::MAX));
+        config.set_fragment_timeout_ns(match self.fragment_timeout.0 {
             0 => u64::MAX,
             timeout_ns => timeout_ns,
-        };
+        });
         Ok(())
     }
 
     fn apply_delivery(&self, config: &mut Config) -> Result<(), CliError> {
-        config.cutoff.0 = [self.cutoff.0; 2];
+        let mut cutoff = tidewire::DirectionCutoff::both(self.cutoff.0);
         for DirectionCutoff(direction, bytes) in &self.cutoff_direction {
-            config.cutoff.0[*direction as usize] = *bytes;
+            cutoff = cutoff.with(*direction, *bytes);
         }
-        config.chunk_bytes = small("--chunk-size", self.chunk_size)?;
-        config.overlap_bytes = small("--overlap", self.overlap)?;
-        config.flush_timeout_ns = self.flush_timeout.0;
-        if config.flush_timeout_ns > 0 && config.chunk_bytes == 0 {
+        config.set_cutoff(cutoff);
+        config.set_chunk_bytes(small("--chunk-size", self.chunk_size)?);
+        config.set_overlap_bytes(small("--overlap", self.overlap)?);
+        config.set_flush_timeout_ns(self.flush_timeout.0);
+        if config.flush_timeout_ns() > 0 && config.chunk_bytes() == 0 {
             let message = "--flush-timeout needs --chunk-size: without chunks, bytes are delivered as they arrive";
             return Err(CliError::Usage(message.into()));
         }
@@ -362,14 +368,15 @@ impl Common {
     }
 
     fn apply_memory(&self, config: &mut Config) -> Result<(), CliError> {
-        config.history_segments = small("--history", self.history)?.min(1 << 28);
-        config.shed =
-            self.base_threshold.is_some() || self.overload_cutoff.is_some() || !self.priority_class.is_empty();
+        config.set_history_segments(small("--history", self.history)?.min(1 << 28));
+        config.set_shed(
+            self.base_threshold.is_some() || self.overload_cutoff.is_some() || !self.priority_class.is_empty(),
+        );
         if let Some(share) = self.base_threshold {
-            config.base_threshold_permille = share.0;
+            config.set_base_threshold_permille(share.0);
         }
         if let Some(size) = self.overload_cutoff {
-            config.overload_cutoff_bytes = size.0;
+            config.set_overload_cutoff_bytes(size.0);
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ pub fn lines(ledger: &Ledger, common: &Common, stop: &Stop) -> Vec<String> {
 /// Says that the filter accepted none of the packets, and whether that is because their frames have VLAN tags: unless `stop` is
 /// raised before that is known.
 pub fn none_accepted(ledger: &Ledger, common: &Common, stop: &Stop) -> Option<String> {
-    let is_none = ledger.received > 0 && ledger.fates[Fate::Filtered as usize] == ledger.received;
+    let is_none = ledger.received > 0 && ledger.fate(Fate::Filtered) == ledger.received;
     let expression = common.filter_expression().ok().flatten().filter(|_| is_none)?;
     let packets = counted(ledger.received, "packet", "packets");
     let tagged = format!("vlan and ({expression})");
@@ -44,12 +44,12 @@ fn accepts_any(expression: &str, common: &Common, stop: &Stop) -> bool {
     }
     let capture = Capture::files(files.iter().cloned()).filter(expression).stop_when(stop);
     let outcome = capture.run(|_| Any(stop.clone()));
-    outcome.is_ok_and(|outcome| outcome.ledger.fates[Fate::Filtered as usize] < outcome.ledger.received)
+    outcome.is_ok_and(|outcome| outcome.ledger.fate(Fate::Filtered) < outcome.ledger.received)
 }
 
 /// How many packets were read, where some are in no flow or are parts of one packet, and what these were.
 fn outside_of_flows(ledger: &Ledger) -> Option<String> {
-    let of = |fate: Fate| ledger.fates[fate as usize];
+    let of = |fate: Fate| ledger.fate(fate);
     let datagrams = counted(ledger.datagrams_rebuilt, "datagram", "datagrams");
     let kinds = [
         (Fate::FragmentRebuilt, "fragment", "fragments", format!(" of {datagrams}")),
@@ -77,8 +77,8 @@ fn outside_of_flows(ledger: &Ledger) -> Option<String> {
 
 /// Other link-layer protocols: by name where there is one alone.
 fn other_links(ledger: &Ledger) -> String {
-    let all = ledger.fates[Fate::OtherLink as usize];
-    let alone = OtherLink::ALL.iter().find(|&&protocol| ledger.other_links[protocol as usize] == all);
+    let all = ledger.fate(Fate::OtherLink);
+    let alone = OtherLink::ALL.iter().find(|&&protocol| ledger.other_link(protocol) == all);
     match alone {
         Some(protocol) => format!(" another link-layer protocol ({})", protocol.name().replace('_', " ")),
         None => " other link-layer protocols".into(),

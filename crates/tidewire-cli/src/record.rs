@@ -108,23 +108,7 @@ pub fn has_ports(proto: u8) -> bool {
 
 /// A tunnel's name in records; `None` outside of tunnels.
 pub fn tunnel_name(tunnel: Tunnel) -> Option<&'static str> {
-    Some(match tunnel.kind {
-        TunnelKind::None => return None,
-        TunnelKind::Gre => "gre",
-        TunnelKind::IpInIp => "ip_in_ip",
-        TunnelKind::Vxlan => "vxlan",
-        TunnelKind::Geneve => "geneve",
-        TunnelKind::GtpU => "gtp_u",
-        TunnelKind::Erspan => "erspan",
-        TunnelKind::Teredo => "teredo",
-        TunnelKind::VxlanGpe => "vxlan_gpe",
-        TunnelKind::L2tp => "l2tp",
-        TunnelKind::Capwap => "capwap",
-        TunnelKind::Ayiya => "ayiya",
-        TunnelKind::Lisp => "lisp",
-        TunnelKind::Mpls => "mpls",
-        TunnelKind::EtherIp => "ether_ip",
-    })
+    (tunnel.kind != TunnelKind::None).then(|| tunnel.kind.name())
 }
 
 /// The VLAN ids, from the outside in.

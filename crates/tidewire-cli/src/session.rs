@@ -159,7 +159,7 @@ impl Closing {
         }
         self.say_evicted();
         if !self.ledger.closes() {
-            let settled: u64 = self.ledger.fates.iter().sum();
+            let settled: u64 = self.ledger.fates().map(|(_, packets)| packets).sum();
             let received = self.ledger.received;
             return Err(CliError::Output(format!(
                 "a bug in tidewire: {received} packets received, {settled} accounted for"
@@ -187,7 +187,7 @@ impl Closing {
 
     /// Says how many packets were left out that an option takes.
     fn say_left_out(&self) {
-        let count = self.ledger.fates[Fate::BadChecksum as usize];
+        let count = self.ledger.fate(Fate::BadChecksum);
         if count > 0 {
             let packets = counted(count, "packet", "packets");
             error::notify(format_args!("{packets} left out for bad checksums (--checksum ignore takes them)"));

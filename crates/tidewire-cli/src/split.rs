@@ -115,7 +115,8 @@ impl Options {
 
     fn settings(&self) -> Result<SplitSettings, CliError> {
         let usage = |error: tidewire_steer::Error| CliError::Usage(error.to_string());
-        let mut settings = Settings { fragments: Fragments::Addresses, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.fragments = Fragments::Addresses;
         settings.wire.tunnel_depth = self.tunnels;
         let program = Program::parse(&self.program()?).map_err(usage)?;
         let mode = match self.mode {

@@ -330,7 +330,7 @@ fn notes(stream: &Ended) -> Vec<String> {
         }
     }
     let Some(odd) = &stream.record.odd else { return notes };
-    let list_max = tidewire::Config::default().list_max as usize;
+    let list_max = tidewire::Config::default().list_max() as usize;
     let of_cause = |is_cutoff: bool| {
         let gaps = odd.gaps.iter().filter(move |gap| (gap.cause == GapCause::Cutoff) == is_cutoff);
         gaps.map(move |gap| {

@@ -169,8 +169,8 @@ fn wrong_values_are_explained() {
         (&["--policy", "beos"], "no policy is called 'beos'"),
         (&["--target-policy", "10.0.0.0/33=linux"], "not a prefix length"),
         (&["--target-policy", "10.0.0.0/8=beos"], "no policy is called 'beos'"),
-        (&["--key", "vlan,teid"], "'teid' is no part of a key: 5tuple, vlan, tunnel, or vlan,tunnel"),
-        (&["--key", ""], "'' is no part of a key"),
+        (&["--key", "vlan,teid"], "unknown part of a key 'teid': expected 5tuple, vlan, tunnel, or vlan,tunnel"),
+        (&["--key", ""], "unknown part of a key ''"),
         (&["--workers", "65"], "1 to 64"),
         (&["--sort", "color"], "invalid value"),
     ];

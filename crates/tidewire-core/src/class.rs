@@ -1,14 +1,15 @@
-//! What an expression says of a new stream.
+//! Priority and cutoff of single streams.
 
-use crate::Frame;
+use crate::{DirectionCutoff, Frame};
 
-/// What an expression says of a new stream.
+/// Priority and cutoff of a new stream, by its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Class {
     /// Priority, 0 the lowest; `None`: the default (0).
     pub priority: Option<u8>,
-    /// Cutoff by direction, `None`: the general one.
-    pub cutoff: Option<[u64; 2]>,
+    /// Bytes of each direction that are delivered; `None`: [`Config::cutoff`](crate::Config::cutoff).
+    pub cutoff: Option<DirectionCutoff>,
     /// See [`Deliver::marks`](crate::Deliver::marks).
     pub marks: u64,
 }
@@ -16,6 +17,20 @@ pub struct Class {
 impl Class {
     /// A stream of no class.
     pub const NONE: Self = Self { priority: None, cutoff: None, marks: 0 };
+
+    /// Sets [`priority`](Self::priority), in a method chain.
+    #[must_use]
+    pub const fn with_priority(mut self, priority: Option<u8>) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Sets [`cutoff`](Self::cutoff), in a method chain.
+    #[must_use]
+    pub const fn with_cutoff(mut self, cutoff: Option<DirectionCutoff>) -> Self {
+        self.cutoff = cutoff;
+        self
+    }
 }
 
 /// Classifies streams by their first packet.

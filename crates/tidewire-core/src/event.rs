@@ -7,6 +7,7 @@ use crate::{DefragPolicy, Direction};
 /// Why bytes are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum GapCause {
     /// Never captured: lost before us (or acknowledged and never seen).
     NotCaptured,
@@ -48,6 +49,7 @@ impl GapCause {
 
 /// Bytes of a direction that will never be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Gap {
     /// The direction.
     pub direction: Direction,
@@ -59,8 +61,17 @@ pub struct Gap {
     pub cause: GapCause,
 }
 
+impl Gap {
+    /// A gap of `bytes` at `offset`.
+    #[must_use]
+    pub const fn new(direction: Direction, offset: u64, bytes: u64, cause: GapCause) -> Self {
+        Self { direction, offset, bytes, cause }
+    }
+}
+
 /// Bytes of a direction, in order.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Chunk<'a> {
     /// The direction.
     pub direction: Direction,
@@ -78,6 +89,12 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
+    /// A chunk of a stream at `offset`, no byte of it repeated, at time 0: to call a handler in its own tests.
+    #[must_use]
+    pub const fn new(direction: Direction, offset: u64, bytes: &'a [u8]) -> Self {
+        Self { direction, offset, bytes, repeated_bytes: 0, timestamp_ns: 0, is_datagram: false }
+    }
+
     /// The bytes that were not delivered before.
     #[must_use]
     pub fn fresh(&self) -> &'a [u8] {
@@ -87,6 +104,7 @@ impl<'a> Chunk<'a> {
 
 /// A packet of a stream, as captured and in the order of capture (S8).
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct StreamPacket<'a> {
     /// The direction.
     pub direction: Direction,
@@ -106,6 +124,7 @@ pub struct StreamPacket<'a> {
 
 /// A datagram that arrived in fragments.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Datagram<'a> {
     /// Number of the fragment that ended it (rebuilt or rejected), from 1.
     pub packet: u64,

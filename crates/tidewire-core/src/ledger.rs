@@ -8,6 +8,7 @@ macro_rules! fates {
         /// What became of a packet. Every packet has exactly one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
+        #[non_exhaustive]
         pub enum Fate { $($(#[doc = $doc])+ $variant),+ }
 
         impl Fate {
@@ -64,21 +65,18 @@ fates! {
     NoRoom => "no_room",
 }
 
-/// Where every packet went. `received` equals the sum of all fates.
+/// Accounts for every packet: [`received`](Self::received) equals the sum of all [`fates`](Self::fates).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ledger {
     /// Packets received from the source.
     pub received: u64,
     /// Captured bytes received.
     pub received_bytes: u64,
-    /// Packets by fate, indexed by `Fate as usize`.
-    pub fates: [u64; Fate::ALL.len()],
-    /// Malformed packets by reason, indexed by `Malformation as usize`.
-    pub malformations: [u64; 64],
-    /// Packets of other link-layer protocols that have a name, indexed by `OtherLink as usize`.
-    pub other_links: [u64; OtherLink::ALL.len()],
-    /// Anomalies by kind, indexed by `AnomalyKind as usize`.
-    pub anomalies: [u64; AnomalyKind::ALL.len()],
+    pub(crate) fates: [u64; Fate::ALL.len()],
+    pub(crate) malformations: [u64; 64],
+    pub(crate) other_links: [u64; OtherLink::ALL.len()],
+    pub(crate) anomalies: [u64; AnomalyKind::ALL.len()],
     /// Shed packets by priority, 0 the lowest.
     pub shed_by_priority: [u64; 8],
     /// Streams opened and closed, and the greatest number open at once (summed over workers).
@@ -138,6 +136,50 @@ impl Default for Ledger {
 }
 
 impl Ledger {
+    /// Packets with a fate.
+    #[must_use]
+    pub fn fate(&self, fate: Fate) -> u64 {
+        self.fates[fate as usize]
+    }
+
+    /// Packets by fate.
+    pub fn fates(&self) -> impl Iterator<Item = (Fate, u64)> {
+        Fate::ALL.iter().map(|&fate| (fate, self.fate(fate)))
+    }
+
+    /// Malformed packets with a reason.
+    #[must_use]
+    pub fn malformation(&self, reason: Malformation) -> u64 {
+        self.malformations[reason as usize & 63]
+    }
+
+    /// Malformed packets by reason.
+    pub fn malformations(&self) -> impl Iterator<Item = (Malformation, u64)> {
+        Malformation::ALL.iter().map(|&reason| (reason, self.malformation(reason)))
+    }
+
+    /// Packets of a link-layer protocol other than IP.
+    #[must_use]
+    pub fn other_link(&self, protocol: OtherLink) -> u64 {
+        self.other_links[protocol as usize]
+    }
+
+    /// Packets by link-layer protocol, of those protocols other than IP that have a name.
+    pub fn other_links(&self) -> impl Iterator<Item = (OtherLink, u64)> {
+        OtherLink::ALL.iter().map(|&protocol| (protocol, self.other_link(protocol)))
+    }
+
+    /// Anomalies of a kind.
+    #[must_use]
+    pub fn anomaly(&self, kind: AnomalyKind) -> u64 {
+        self.anomalies[kind as usize]
+    }
+
+    /// Anomalies by kind.
+    pub fn anomalies(&self) -> impl Iterator<Item = (AnomalyKind, u64)> {
+        AnomalyKind::ALL.iter().map(|&kind| (kind, self.anomaly(kind)))
+    }
+
     /// Notes a packet's fate.
     #[inline]
     pub fn settle(&mut self, fate: Fate) {

@@ -28,12 +28,13 @@ pub mod tcp;
 pub use class::{Class, Classify};
 pub use config::{
     ChecksumMode, Config, DirectionCutoff, FLOWS_BY_MEMORY, KeyIds, LinkAddresses, Mode, Share, TargetPolicies,
+    UnknownKeyId,
 };
 pub use engine::Engine;
 pub use event::{Chunk, Datagram, Gap, GapCause, StreamPacket};
 pub use handler::{Deliver, Handler, sealed};
 pub use ledger::{Fate, Ledger};
-pub use memory::{MEMORY_BYTES_DEFAULT, WORKER_MEMORY_BYTES_MIN};
+pub use memory::{MEMORY_BYTES_DEFAULT, MemoryError, WORKER_MEMORY_BYTES_MIN};
 pub use outlet::{Join, Outlet};
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};
 pub use shunt::{Counted, Shunt};

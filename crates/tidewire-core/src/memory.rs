@@ -1,10 +1,12 @@
-//! How the memory of a process is shared out: tables, streams, fragments and history of every worker, in one sum.
+//! Divides the memory of a process among tables, streams, fragments and history of every worker.
+
+use std::fmt;
 
 use crate::{Config, FLOWS_BY_MEMORY, flow::table_entry_bytes};
 
-/// Least memory of a worker: below it the parts have no use.
+/// Least memory of a worker, bytes: with less the parts are too small to be of use.
 pub const WORKER_MEMORY_BYTES_MIN: u64 = 2 << 20;
-/// Memory of a process that says nothing else.
+/// Memory of a process by default, bytes.
 pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
 /// Bytes of a noted run (see `tcp/delivery_log.rs`).
@@ -12,7 +14,56 @@ const RUN_BYTES: u64 = 32;
 /// Bytes of the index for each entry: at most 16 after it has doubled, and half of that again while it does.
 const INDEX_BYTES: u64 = 24;
 
-/// What one worker's share is divided into, bytes.
+/// Why [`Config::share_out`] found no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryError {
+    /// Too little memory for the number of workers.
+    Workers {
+        /// Bytes for all workers together.
+        memory_bytes: u64,
+        /// Number of workers.
+        workers: u64,
+    },
+    /// [`Config::flows_max`] needs more memory than there is for the flow table.
+    Flows {
+        /// Bytes for all workers together.
+        memory_bytes: u64,
+        /// Number of workers.
+        workers: u64,
+        /// The flows asked for, of each worker.
+        flows: u32,
+        /// Bytes that they take.
+        needed_bytes: u64,
+        /// Bytes that are for the flows of each worker.
+        available_bytes: u64,
+        /// Flows that fit into `available_bytes`.
+        flows_max: u32,
+    },
+}
+
+impl fmt::Display for MemoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Workers { memory_bytes, workers } => {
+                let (each, least) = (WORKER_MEMORY_BYTES_MIN, WORKER_MEMORY_BYTES_MIN.saturating_mul(workers));
+                write!(
+                    f,
+                    "{memory_bytes} bytes of memory for {workers} workers: each needs {each}, so at least {least}"
+                )
+            }
+            Self::Flows { memory_bytes, workers, flows, needed_bytes, available_bytes, flows_max } => write!(
+                f,
+                "{flows} flows take {needed_bytes} bytes, and of {memory_bytes} bytes for {workers} workers \
+                 {available_bytes} are for the flows of each: at most {flows_max}, or more memory"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for MemoryError {}
+
+/// The parts of one worker's memory, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parts {
     history: u64,
@@ -34,20 +85,16 @@ impl Parts {
 }
 
 impl Config {
-    /// Divides `memory_bytes`, which is for all of `workers` engines together, into the bounds of each engine: those that are
-    /// too large for it become smaller. `data_bytes`: the size of [`Handler::Data`](crate::Handler::Data).
+    /// Divides `memory_bytes`, which is for all of `workers` engines together, into the bounds of each engine. Bounds that are
+    /// too large for their part are lowered. `data_bytes`: the size of [`Handler::Data`](crate::Handler::Data).
     ///
     /// # Errors
-    /// What has no room, as a sentence: too little memory for the workers, or a [`flows_max`](Self::flows_max) that does not
-    /// fit.
-    pub fn share_out(&mut self, memory_bytes: u64, workers: usize, data_bytes: usize) -> Result<(), String> {
+    /// [`MemoryError`]: too little memory for the workers, or [`flows_max`](Self::flows_max) does not fit.
+    pub fn share_out(&mut self, memory_bytes: u64, workers: usize, data_bytes: usize) -> Result<(), MemoryError> {
         let workers = workers.max(1) as u64;
         let worker_bytes = memory_bytes / workers;
         if worker_bytes < WORKER_MEMORY_BYTES_MIN {
-            let (least, each) = (WORKER_MEMORY_BYTES_MIN * workers, WORKER_MEMORY_BYTES_MIN);
-            return Err(format!(
-                "{memory_bytes} bytes of memory for {workers} workers: each needs {each}, so at least {least}"
-            ));
+            return Err(MemoryError::Workers { memory_bytes, workers });
         }
         let parts = Parts::of(worker_bytes);
         let runs = (parts.history / RUN_BYTES).min(1 << 31) as u32;
@@ -70,12 +117,14 @@ impl Config {
         if self.flows_max == FLOWS_BY_MEMORY {
             self.flows_max = flows_max;
         } else if self.flows_max > flows_max {
-            let needed = u64::from(self.flows_max) * flow;
-            return Err(format!(
-                "{} flows take {needed} bytes, and of {memory_bytes} bytes for {workers} workers {left} are for the flows \
-                 of each: at most {flows_max}, or more memory",
-                self.flows_max
-            ));
+            return Err(MemoryError::Flows {
+                memory_bytes,
+                workers,
+                flows: self.flows_max,
+                needed_bytes: u64::from(self.flows_max) * flow,
+                available_bytes: left,
+                flows_max,
+            });
         }
         Ok(())
     }
@@ -114,9 +163,9 @@ mod tests {
     #[test]
     fn what_has_no_room_is_refused() {
         let mut config = Config { flows_max: 1 << 24, ..Config::default() };
-        let error = config.share_out(1 << 30, 1, 0).expect_err("four gigabytes of flows");
+        let error = config.share_out(1 << 30, 1, 0).expect_err("four gigabytes of flows").to_string();
         assert!(error.contains("16777216 flows") && error.contains("at most"), "{error}");
-        let error = Config::default().share_out(4 << 20, 8, 0).expect_err("half a megabyte each");
+        let error = Config::default().share_out(4 << 20, 8, 0).expect_err("half a megabyte each").to_string();
         assert!(error.contains("8 workers") && error.contains("at least 16777216"), "{error}");
         let mut config = Config { flows_max: 1000, ..Config::default() };
         config.share_out(16 << 20, 1, 0).expect("room");

@@ -10,6 +10,7 @@ use std::{fmt, str::FromStr};
 /// ("Target-Based TCP Stream Reassembly", 2007), as Snort 3 and Suricata have it, and no such host was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum TcpPolicy {
     /// What came first stays.
     First,
@@ -51,6 +52,7 @@ pub enum TcpPolicy {
 /// Reassembly", 2005) published, as Snort 3 and Suricata have it, and no such host was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum DefragPolicy {
     /// What came first stays.
     First,
@@ -117,6 +119,7 @@ impl DefragPolicy {
 
 /// A policy's name that is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnknownPolicy {
     /// What was given.
     pub given: String,

@@ -4,6 +4,7 @@ use crate::{Direction, FlowKey};
 
 /// What was counted of one direction without the engine seeing it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Counted {
     /// Packets.
     pub packets: u64,

@@ -46,6 +46,7 @@ impl Endpoint {
 
 /// What a flow is known by, client first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct FlowKey {
     /// Who opened it, or is taken to have.
     pub client: Endpoint,
@@ -61,9 +62,19 @@ pub struct FlowKey {
     pub icmp: [u8; 2],
 }
 
+impl FlowKey {
+    /// The key of a flow without VLANs or tunnel; ICMP type and code are 0.
+    #[must_use]
+    pub const fn new(client: Endpoint, server: Endpoint, proto: u8) -> Self {
+        let tunnel = tidewire_wire::Tunnel { kind: tidewire_wire::TunnelKind::None, id: 0 };
+        Self { client, server, proto, vlan: [0xffff; 2], tunnel, icmp: [0; 2] }
+    }
+}
+
 /// How far a TCP connection got. Flows of other protocols are `Stateless`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum TcpState {
     /// Not TCP.
     Stateless,
@@ -103,6 +114,7 @@ impl TcpState {
 /// Why a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum EndReason {
     /// Both FINs.
     Fin,
@@ -135,6 +147,7 @@ impl EndReason {
 
 /// One direction's figures. Bytes of payload are transport payload; packets are transport packets (a rebuilt datagram is one).
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DirectionStats {
     /// Transport packets seen.
     pub packets: u64,
@@ -181,6 +194,7 @@ pub struct DirectionStats {
 
 /// Bytes that arrived in two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Conflict {
     /// Offset in the direction's stream.
     pub offset: u64,
@@ -190,6 +204,7 @@ pub struct Conflict {
 
 /// Something odd about a stream, at a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Anomaly {
     /// What.
     pub kind: AnomalyKind,
@@ -202,6 +217,7 @@ macro_rules! anomalies {
         /// What can be odd about a stream. The name in JSON is the counter's name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
+        #[non_exhaustive]
         pub enum AnomalyKind { $($(#[doc = $doc])+ $variant),+ }
 
         impl AnomalyKind {

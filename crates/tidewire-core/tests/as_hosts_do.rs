@@ -245,7 +245,7 @@ fn a_connection_that_begins_with_a_segment_that_is_dropped() {
 
 #[test]
 fn a_host_has_one_urgent_pointer() {
-    let out = Config { urgent_inline: false, ..config() };
+    let out = config().with_urgent_inline(false);
     let urgent =
         |at: u32, payload: &str, pointer: u16| Seg { flags: ACK | PSH | URG, urgent: pointer, ..client(at, payload) };
     let check = |more: &[Seg], wanted: &str, notes: usize| {

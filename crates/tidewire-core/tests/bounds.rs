@@ -12,18 +12,16 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Everything else is out of reach.
 fn roomy() -> Config {
-    Config {
-        stream_buffer_bytes: u64::MAX >> 1,
-        source_buffer_bytes: u64::MAX >> 1,
-        stream_holes_max: u32::MAX,
-        holes_max: u32::MAX,
-        hole_segments_strict: u32::MAX,
-        ..config()
-    }
+    config()
+        .with_stream_buffer_bytes(u64::MAX >> 1)
+        .with_source_buffer_bytes(u64::MAX >> 1)
+        .with_stream_holes_max(u32::MAX)
+        .with_holes_max(u32::MAX)
+        .with_hole_segments_strict(u32::MAX)
 }
 
 fn anomalies(ledger: &Ledger, kind: AnomalyKind) -> u64 {
-    ledger.anomalies[kind as usize]
+    ledger.anomaly(kind)
 }
 
 fn client(port: u16, offset: u32, payload: &[u8]) -> Seg {
@@ -80,7 +78,7 @@ impl Handler for Early {
 
 #[test]
 fn holes_of_a_direction_are_bounded() {
-    let config = Config { stream_holes_max: 3, ..roomy() };
+    let config = roomy().with_stream_holes_max(3);
     let mut feed = Feed::new(&config, Early::default());
     feed.segments(&holes(1, 3, 2));
     assert_eq!(feed.engine.handler().gaps, []);
@@ -95,7 +93,7 @@ fn holes_of_a_direction_are_bounded() {
 
 #[test]
 fn holes_in_all_are_bounded() {
-    let config = Config { holes_max: 10, ..roomy() };
+    let config = roomy().with_holes_max(10);
     let mut feed = Feed::new(&config, Early::default());
     for port in 1..=10 {
         feed.segments(&holes(port, 1, 2));
@@ -109,7 +107,7 @@ fn holes_in_all_are_bounded() {
 
 #[test]
 fn bytes_of_a_direction_are_bounded() {
-    let config = Config { stream_buffer_bytes: 10_000, ..roomy() };
+    let config = roomy().with_stream_buffer_bytes(10_000);
     let mut feed = Feed::new(&config, Early::default());
     feed.segments(&holes(1, 8, 1000));
     assert_eq!(feed.engine.handler().bytes, 0);
@@ -129,7 +127,7 @@ fn bytes_of_a_direction_are_bounded() {
 
 #[test]
 fn bytes_that_nobody_acknowledges_are_bounded() {
-    let config = Config { stream_buffer_bytes: 10_000, ..roomy() };
+    let config = roomy().with_stream_buffer_bytes(10_000);
     let mut feed = Feed::new(&config, Early::default());
     feed.segments(&opened(1));
     for run in 0..60 {
@@ -149,7 +147,7 @@ fn from_server(port: u16, offset: u32, bytes: usize) -> Seg {
 
 #[test]
 fn bytes_of_a_source_are_bounded() {
-    let config = Config { source_buffer_bytes: 20_000, ..roomy() };
+    let config = roomy().with_source_buffer_bytes(20_000);
     let mut feed = Feed::new(&config, Early::default());
     for port in 1..=4 {
         feed.segments(&holes(port, 1, 3000));
@@ -171,7 +169,7 @@ fn bytes_of_a_source_are_bounded() {
 #[test]
 fn bytes_in_all_are_bounded() {
     const MEMORY: u64 = 400_000;
-    let config = Config { memory_bytes: MEMORY, fragment_memory_bytes: 0, ..roomy() };
+    let config = roomy().with_memory_bytes(MEMORY).with_fragment_memory_bytes(0);
     let mut feed = Feed::new(&config, Early::default());
     // Small holders first, and one who holds most.
     for port in 1..=5 {
@@ -191,7 +189,7 @@ fn bytes_in_all_are_bounded() {
 
 #[test]
 fn lists_end_and_counters_go_on() {
-    let config = Config { list_max: 4, hole_segments_strict: 1, hole_bytes_strict: 0, ..config() };
+    let config = config().with_list_max(4).with_hole_segments_strict(1).with_hole_bytes_strict(0);
     let mut feed = Feed::new(&config, Early::default());
     let mut segments = opened(1);
     for round in 0..10 {
@@ -230,7 +228,7 @@ fn reply(port: u16) -> Vec<u8> {
 /// First what is over, then what was never answered, then what was silent longest.
 #[test]
 fn a_full_table_gives_up_who_is_missed_least() {
-    let config = Config { flows_max: 6, ..config() };
+    let config = config().with_flows_max(6);
     let mut feed = Feed::new(&config, Early::default());
     // 1: over. 2, 3: answered, at 20 s and 30 s. 4, 5: never answered. 6: answered, silent longest of all but 1.
     feed.segments(&opened(1));
@@ -266,7 +264,7 @@ fn a_full_table_gives_up_who_is_missed_least() {
 
 #[test]
 fn a_full_table_stays_full_however_many_come() {
-    let config = Config { flows_max: 100, ..config() };
+    let config = config().with_flows_max(100);
     let mut feed = Feed::new(&config, Early::default());
     for port in 0..20_000_u16 {
         feed.ip(&one_packet(port), u64::from(port));
@@ -274,7 +272,7 @@ fn a_full_table_stays_full_however_many_come() {
     }
     let (early, ledger) = feed.finish();
     assert_eq!((early.ended.len(), ledger.evicted, early.bytes), (20_000, 19_900, 20_000));
-    let none = Config { flows_max: 0, ..config };
+    let none = config.with_flows_max(0);
     let mut feed = Feed::new(&none, Early::default());
     feed.ip(&one_packet(1), 0);
     assert_eq!(fate(&feed.finish().1, Fate::NoRoom), 1);
@@ -282,7 +280,7 @@ fn a_full_table_stays_full_however_many_come() {
 
 #[test]
 fn half_open_connections_time_out_by_themselves() {
-    let config = Config { half_open_timeout_ns: 100 * SECOND, ..config() };
+    let config = config().with_half_open_timeout_ns(100 * SECOND);
     let mut feed = Feed::new(&config, Early::default());
     let syn = |port: u16, time_ms: u64| Seg { client_port: port, time_ms, ..Seg::new(true, C, 0, SYN, b"") };
     // A retransmission begins the time anew.
@@ -298,7 +296,7 @@ fn half_open_connections_time_out_by_themselves() {
 /// Pieces of few bytes are not worth the bookkeeping of a hole each: 128, and one more for each 128 bytes that wait.
 #[test]
 fn tiny_pieces_are_bounded() {
-    let config = Config { stream_holes_max: 512, ..roomy() };
+    let config = roomy().with_stream_holes_max(512);
     let mut feed = Feed::new(&config, Early::default());
     feed.segments(&holes(1, 129, 1));
     assert_eq!(feed.engine.handler().gaps, []);

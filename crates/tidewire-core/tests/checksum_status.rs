@@ -8,7 +8,7 @@ use tidewire_core::{ChecksumMode, ChecksumStatus, Config, Fate, Ledger, wire::Li
 const MODES: [ChecksumMode; 2] = [ChecksumMode::Auto, ChecksumMode::Verify];
 
 fn with(checksum: ChecksumMode) -> Config {
-    Config { checksum, ..config() }
+    config().with_checksum(checksum)
 }
 
 /// The only stream of packets that have a status each.

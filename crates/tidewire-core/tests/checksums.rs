@@ -16,7 +16,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 fn auto() -> Config {
-    Config { checksum: ChecksumMode::Auto, ..config() }
+    config().with_checksum(ChecksumMode::Auto)
 }
 
 /// The client's bytes at an offset.
@@ -165,7 +165,7 @@ fn what_waits_for_an_acknowledgment_is_bounded_and_charged() {
     const LIST_BYTES: u64 = 512 * 24;
     // Beside it: what any flow takes that is not plain.
     const OTHER_BYTES: u64 = 2000;
-    let verify = Config { checksum: ChecksumMode::Verify, list_max: 4, ..config() };
+    let verify = config().with_checksum(ChecksumMode::Verify).with_list_max(4);
     let fill = |segments: &mut dyn Iterator<Item = Seg>| {
         let mut feed = Feed::new(&verify, Witness::default());
         feed.segments(&greeting(1460));
@@ -182,7 +182,7 @@ fn what_waits_for_an_acknowledgment_is_bounded_and_charged() {
     assert!((24..OTHER_BYTES).contains(&held), "copies of one segment take one place: {held}");
     assert_eq!(left_out, 2000);
     // All of it together stays within the memory.
-    let config = Config { memory_bytes: 400_000, fragment_memory_bytes: 0, ..verify.clone() };
+    let config = verify.clone().with_memory_bytes(400_000).with_fragment_memory_bytes(0);
     let mut feed = Feed::new(&config, Witness::default());
     for port in 1..60 {
         for segment in greeting(1460).into_iter().chain(scattered(600, 2)) {
@@ -205,7 +205,7 @@ fn a_full_list_of_wrong_checksums_loses_no_bytes() {
     // Apart from each other those that find none are delivered, and counted as left out.
     let between = (0..599).map(|at| data(11 + at * 2, "g", Sum::Good));
     let more: Vec<Seg> = scattered(600, 2).chain([first]).chain(between).chain([answer(1209)]).collect();
-    let config = Config { stream_holes_max: 5000, ..auto() };
+    let config = auto().with_stream_holes_max(5000);
     let (told, ledger) = one_of(&config, &[greeting(1460), more].concat());
     assert_eq!((told.bytes[0].len(), told.gaps[0].len()), (1209, 0));
     assert_eq!(told.bytes[0].iter().filter(|byte| **byte == b'E').count(), 600);
@@ -295,7 +295,7 @@ fn offloading_senders() {
 /// From the fourth acknowledged one on nothing is kept back: so the memory of a fast sender is no bound to it.
 #[test]
 fn a_sender_that_is_known_to_offload_is_not_waited_for() {
-    let config = Config { stream_buffer_bytes: 20_000, memory_bytes: 1 << 20, ..auto() };
+    let config = auto().with_stream_buffer_bytes(20_000).with_memory_bytes(1 << 20);
     let block = "y".repeat(1000);
     let mut segments = greeting(1460);
     for at in 0..4 {
@@ -318,7 +318,7 @@ fn one_sided_traffic() {
     for sum in WRONG {
         for mode in [Mode::Strict, Mode::Fast] {
             for first in [0, 1] {
-                let config = Config { mode, ..auto() };
+                let config = auto().with_mode(mode);
                 // All wrong.
                 let mut segments = vec![Seg::new(true, C, 0, SYN, b"").summed(Sum::Good)];
                 segments.extend((0..200).map(|at| data(at * 1000, &"x".repeat(1000), sum)));
@@ -416,7 +416,7 @@ fn a_second_beginning_with_a_wrong_checksum_changes_nothing() {
 fn the_other_modes() {
     let more = [data(0, "go", Sum::Good), data(2, "EV", Sum::Bad), data(4, "od", Sum::Good), answer(6)];
     let segments = [greeting(1460), more.to_vec()].concat();
-    let verify = Config { checksum: ChecksumMode::Verify, ..config() };
+    let verify = config().with_checksum(ChecksumMode::Verify);
     let (told, ledger) = one_of(&verify, &segments);
     assert_eq!(text(&told.bytes[0]), "good");
     assert_eq!(told.gaps[0], [(2, 2, "bad_checksum".into())], "and not as if it had not been captured");
@@ -549,7 +549,7 @@ fn datagrams_with_wrong_checksums() {
         // Larger than a frame: several, merged or not yet split.
         let packets = [datagram(b"one", Sum::Good), datagram(&[b'x'; 3000], sum)];
         assert_eq!(datagrams(&auto(), &packets).0.bytes[0].len(), 3003);
-        let verify = Config { checksum: ChecksumMode::Verify, ..config() };
+        let verify = config().with_checksum(ChecksumMode::Verify);
         assert_eq!(datagrams(&verify, &packets).0.gaps[0], [(3, 3000, cause())]);
     }
 }
@@ -633,20 +633,13 @@ proptest! {
     fn any_segments_with_wrong_checksums(ops in ops(), chunk in 0..20_u32, mode in 0..2_usize, small in any::<bool>()) {
         let (segments, seen, acked) = plan(&ops);
         let bound = if small { 3000 } else { 1 << 20 };
-        let config = Config {
-            chunk_bytes: chunk,
-            mode: [Mode::Strict, Mode::Track][mode],
-            memory_bytes: 2 * bound,
-            stream_buffer_bytes: bound,
-            hole_segments_strict: if small { 3 } else { 64 },
-            ..auto()
-        };
+        let config = auto().with_chunk_bytes(chunk).with_mode([Mode::Strict, Mode::Track][mode]).with_memory_bytes(2 * bound).with_stream_buffer_bytes(bound).with_hole_segments_strict(if small { 3 } else { 64 });
         // The witness and the ledger check themselves: every packet has one fate, bytes and gaps cover the stream.
         let (alone, ledger) = run(&config, &segments);
         let (shared, other) = run_shared(&config, &segments, 3);
         prop_assert_eq!(&alone, &shared);
-        prop_assert_eq!(ledger.fates, other.fates);
-        let (long, _) = run(&Config { ttl_min: 1, ..config.clone() }, &segments);
+        prop_assert!(ledger.fates().eq(other.fates()));
+        let (long, _) = run(&config.clone().with_ttl_min(1), &segments);
         prop_assert_eq!(&alone, &long, "the slow path says the same");
         if mode == 0 && !small {
             let told = &alone[&1];

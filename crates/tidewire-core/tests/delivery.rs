@@ -40,7 +40,7 @@ fn kept(config: &Config, keep: usize, payloads: &[&[u8]]) -> Keeper {
 
 #[test]
 fn a_kept_chunk_comes_again_with_the_next() {
-    let config = Config { chunk_bytes: 4, ..config() };
+    let config = config().with_chunk_bytes(4);
     let all: &[&[u8]] = &[b"abc", b"defgh", b"ijklmn"];
     let none = kept(&config, 0, all);
     let chunk = |offset, text: &str, repeated| (offset, text.to_owned(), repeated);
@@ -53,7 +53,7 @@ fn a_kept_chunk_comes_again_with_the_next() {
         [chunk(0, "abcd", 0), chunk(0, "abcdefgh", 4), chunk(0, "abcdefghijkl", 8), chunk(12, "mn", 0)]
     );
     // Overlap is what remains when a chunk is not kept.
-    let overlapping = kept(&Config { overlap_bytes: 1, ..config }, 1, all);
+    let overlapping = kept(&config.with_overlap_bytes(1), 1, all);
     assert_eq!(overlapping.chunks[1], chunk(0, "abcdefgh", 4));
     assert_eq!(overlapping.chunks[2], chunk(7, "hijk", 1));
 }
@@ -63,7 +63,7 @@ fn a_kept_chunk_comes_again_with_the_next() {
 fn a_kept_chunk_is_gone_after_a_gap() {
     let chunk = |offset, text: &str, repeated| (offset, text.to_owned(), repeated);
     for (keep, overlap_bytes) in [(usize::MAX, 0), (0, 2)] {
-        let config = Config { chunk_bytes: 4, overlap_bytes, ..config() };
+        let config = config().with_chunk_bytes(4).with_overlap_bytes(overlap_bytes);
         let mut feed = Feed::new(&config, Keeper { keep, ..Keeper::default() });
         feed.segments(&handshake(100, 500));
         let segment = |seq: u32, payload: &[u8]| Seg::new(true, seq, 501, ACK, payload);
@@ -75,7 +75,7 @@ fn a_kept_chunk_is_gone_after_a_gap() {
 
 #[test]
 fn a_chunk_that_is_always_kept_is_let_go_at_its_bound() {
-    let config = Config { chunk_bytes: 1 << 20, ..config() };
+    let config = config().with_chunk_bytes(1 << 20);
     let payload = vec![b'x'; 1 << 15];
     let payloads: Vec<&[u8]> = vec![&payload; 17 * 32];
     let keeper = kept(&config, usize::MAX, &payloads);
@@ -86,7 +86,7 @@ fn a_chunk_that_is_always_kept_is_let_go_at_its_bound() {
 
 #[test]
 fn a_chunk_is_flushed_when_its_time_is_over() {
-    let config = Config { chunk_bytes: 100, flush_timeout_ns: 1_000 * MILLISECOND, ..config() };
+    let config = config().with_chunk_bytes(100).with_flush_timeout_ns(1_000 * MILLISECOND);
     let mut feed = Feed::new(&config, Keeper::default());
     feed.ip(&udp(1, b"ab"), 5_000 * MILLISECOND);
     feed.ip(&udp(1, b"cd"), 5_900 * MILLISECOND);
@@ -120,7 +120,7 @@ impl Handler for Ends {
 
 #[test]
 fn a_silent_flow_ends_after_its_timeout() {
-    let config = Config { inactivity_timeout_ns: 10_000 * MILLISECOND, ..config() };
+    let config = config().with_inactivity_timeout_ns(10_000 * MILLISECOND);
     let mut feed = Feed::new(&config, Ends::default());
     feed.ip(&udp(1, b"a"), MILLISECOND);
     feed.ip(&udp(1, b"b"), 10_001 * MILLISECOND);
@@ -132,7 +132,7 @@ fn a_silent_flow_ends_after_its_timeout() {
     assert_eq!(feed.engine.handler().0, [(1, "timeout"), (3, "timeout")]);
     assert_eq!(feed.finish().0.0[2..], [(4, "end_of_input")]);
 
-    let never = Config { inactivity_timeout_ns: 0, ..config };
+    let never = config.with_inactivity_timeout_ns(0);
     let mut feed = Feed::new(&never, Ends::default());
     feed.ip(&udp(1, b"a"), 0);
     feed.ip(&udp(1, b"b"), 100_000_000 * MILLISECOND);
@@ -181,7 +181,7 @@ fn a_discarded_stream_is_counted_and_not_delivered() {
     assert_eq!(handler.closed, [(8, 4)]);
     assert_eq!(fate(&ledger, Fate::Discarded), 3);
     let sides = [Direction::ClientToServer, Direction::ServerToClient];
-    let gap = |side: usize, offset, bytes| Gap { direction: sides[side], offset, bytes, cause: GapCause::Cutoff };
+    let gap = |side: usize, offset, bytes| Gap::new(sides[side], offset, bytes, GapCause::Cutoff);
     assert_eq!(handler.gaps, [gap(0, 4, 4), gap(1, 0, 5)]);
 }
 
@@ -214,7 +214,7 @@ impl Handler for Preferring {
 
 #[test]
 fn priorities_are_those_that_exist() {
-    let mut feed = Feed::new(&Config { priorities: 3, ..config() }, Preferring::default());
+    let mut feed = Feed::new(&config().with_priorities(3), Preferring::default());
     for port in 1000..1005_u16 {
         feed.ip(&udp(port, b""), 0);
     }
@@ -227,16 +227,14 @@ fn priorities_are_those_that_exist() {
 fn the_watermarks_are_exact() {
     const MEMORY: u64 = 4 << 20;
     const OVERLOAD: u64 = 100;
-    let config = Config {
-        shed: true,
-        priorities: 4,
-        base_threshold_permille: 400,
-        overload_cutoff_bytes: OVERLOAD,
-        memory_bytes: MEMORY,
-        fragment_memory_bytes: 0,
-        chunk_bytes: 1000,
-        ..config()
-    };
+    let config = config()
+        .with_shed(true)
+        .with_priorities(4)
+        .with_base_threshold_permille(400)
+        .with_overload_cutoff_bytes(OVERLOAD)
+        .with_memory_bytes(MEMORY)
+        .with_fragment_memory_bytes(0)
+        .with_chunk_bytes(1000);
     // As many flows as the memory just holds with the first packet of each.
     let mut one = Feed::new(&config, Preferring::default());
     one.ip(&udp(1000, &[b'x'; 100]), 0);

@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use tidewire_core::{Config, Mode};
+use tidewire_core::Mode;
 
 const C: u32 = 1000;
 const S: u32 = 5000;
@@ -191,7 +191,7 @@ fn a_fin_inside_of_data_is_dropped() {
 
 #[test]
 fn nothing_is_beyond_a_cutoff_that_is_no_cutoff() {
-    let config = Config { mode: Mode::Track, ..config() };
+    let config = config().with_mode(Mode::Track);
     let mut segments = handshake(C, S);
     segments.extend([data(0, "go", 0), data(2, "od", 0), data(6, "!", 0)]);
     let (streams, ledger) = run(&config, &segments);

@@ -29,7 +29,7 @@ const ALL: [Wrap; 6] = [PLAIN, VLAN_10, VLAN_20, VLAN_10_20, VNI_1, VNI_2];
 fn told(config: &Config, frames: &[Vec<u8>], workers: u32) -> BTreeMap<u64, Told> {
     let mut streams = BTreeMap::new();
     for index in 0..workers {
-        let mut feed = Feed::shared(config, Share { index, count: workers }, Witness::default());
+        let mut feed = Feed::shared(config, Share::new(index, workers), Witness::default());
         for frame in frames {
             feed.packet(LinkType::ETHERNET, frame, 0, 0);
         }
@@ -45,7 +45,7 @@ fn noted(frames: &[Vec<u8>]) -> Vec<Vec<(String, u64)>> {
     for workers in [1, 3] {
         assert_eq!(told(&config(), frames, workers), first, "{workers} workers");
         // A lowest time to live is looked at on the long way only, and every packet has a higher one.
-        assert_eq!(told(&Config { ttl_min: 1, ..config() }, frames, workers), first, "{workers} workers, long way");
+        assert_eq!(told(&config().with_ttl_min(1), frames, workers), first, "{workers} workers, long way");
     }
     let list = |told: &Told| told.anomalies.iter().cloned().zip(told.anomaly_packets.iter().copied()).collect();
     first.values().map(list).collect()
@@ -184,8 +184,8 @@ fn a_pending_syn_has_ids_of_its_own() {
 
 #[test]
 fn with_ids_in_the_key_it_cannot_occur() {
-    let key_ids = KeyIds { vlan: true, tunnel: true };
-    let config = Config { key_ids, ..config() };
+    let key_ids = KeyIds::default().with_vlan(true).with_tunnel(true);
+    let config = config().with_key_ids(key_ids);
     for other in [VLAN_20, VNI_1] {
         let mixed = frames(&conversation(), |number, _| if number == 6 { other } else { VLAN_10 });
         let told = told(&config, &mixed, 1);
@@ -193,7 +193,7 @@ fn with_ids_in_the_key_it_cannot_occur() {
         assert!(told.values().flat_map(|told| &told.anomalies).all(|name| name != CHANGE));
     }
     // With one of them in the key, the other is still compared.
-    let vlan = Config { key_ids: KeyIds { vlan: true, tunnel: false }, ..config };
+    let vlan = config.with_key_ids(KeyIds::default().with_vlan(true));
     let mixed = frames(&conversation(), |number, _| if number == 6 { VNI_2 } else { VNI_1 });
     assert_eq!(told(&vlan, &mixed, 1)[&1].anomalies, [CHANGE]);
 }
@@ -257,7 +257,7 @@ fn doubtful_headers_are_doubted_whatever_the_link() {
         (LinkType::ETHERNET, LinkAddresses::Ignore),
         (LinkType::RAW, LinkAddresses::Compare),
     ] {
-        let mut feed = Feed::new(&Config { link_addresses: addresses, ..config() }, Witness::default());
+        let mut feed = Feed::new(&config().with_link_addresses(addresses), Witness::default());
         for packet in &packets {
             let frame = if link == LinkType::ETHERNET { ethernet(&[], packet) } else { packet.clone() };
             feed.packet(link, &frame, 0, 0);

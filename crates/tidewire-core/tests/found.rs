@@ -20,7 +20,7 @@ fn a_timeout_is_one_for_any_number_of_workers() {
         })
         .collect();
     segments.push(Seg { time_ms: 2_000, ..Seg::new(true, 100, 1, ACK, b"a") });
-    let config = Config { inactivity_timeout_ns: 1_000_000_000, half_open_timeout_ns: 1_000_000_000, ..config() };
+    let config = config().with_inactivity_timeout_ns(1_000_000_000).with_half_open_timeout_ns(1_000_000_000);
     let (alone, _) = run_shared(&config, &segments, 1);
     let (shared, _) = run_shared(&config, &segments, 3);
     assert_eq!(alone, shared);
@@ -39,12 +39,10 @@ fn what_is_noted_at_the_end_is_at_the_same_packet_for_any_number_of_workers() {
         Seg::new(false, 5001, 1300, ACK, b""),
     ]);
     segments.extend((0..80).map(|port| other(3000 + port, 2_000 + 100 * u64::from(port))));
-    let config = Config {
-        inactivity_timeout_ns: 1_000_000_000,
-        cutoff: DirectionCutoff([10, u64::MAX]),
-        list_max: 2,
-        ..config()
-    };
+    let config = config()
+        .with_inactivity_timeout_ns(1_000_000_000)
+        .with_cutoff(DirectionCutoff::new(10, u64::MAX))
+        .with_list_max(2);
     let (alone, _) = run_shared(&config, &segments, 1);
     assert_eq!((alone[&31].anomalies.join(" ").as_str(), alone[&31].gaps[0].len()), ("list_full", 3));
     for workers in 2..6 {
@@ -58,7 +56,7 @@ fn a_gap_beyond_the_cutoff_is_told_of() {
     let mut segments = handshake(1000, 5000);
     segments.push(Seg::new(true, 1001, 5001, ACK, b"abc"));
     segments.push(Seg::new(false, 5001, 1101, ACK, b""));
-    let config = Config { cutoff: DirectionCutoff([50, u64::MAX]), ..config() };
+    let config = config().with_cutoff(DirectionCutoff::new(50, u64::MAX));
     let told = &run(&config, &segments).0[&1];
     assert_eq!(told.gaps[0], [(3, 47, "not_captured".into()), (50, 50, "cutoff".into())]);
 }
@@ -128,7 +126,7 @@ fn a_cutoff_that_was_passed_stays() {
 /// What came out of order beyond the cutoff was not kept: with a greater one before its turn, it is a gap.
 #[test]
 fn a_cutoff_raised_before_its_turn_leaves_a_gap() {
-    let config = Config { cutoff: DirectionCutoff([4, u64::MAX]), ..config() };
+    let config = config().with_cutoff(DirectionCutoff::new(4, u64::MAX));
     let segments = vec![client(6, "gh"), client(0, "ab"), client(2, "cdef"), client(8, "ij")];
     let told = waver(config, [u64::MAX; 2], segments);
     assert_eq!(told.bytes, b"abcdefij");

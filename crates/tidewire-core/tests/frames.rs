@@ -44,7 +44,7 @@ fn packets_with_a_cut_header_count_in_the_flow_of_their_ports() {
         }
         let (figures, ledger) = feed.finish();
         assert_eq!(fate(&ledger, Fate::HeaderCut), 5, "captured {captured}");
-        assert_eq!(ledger.malformations.iter().sum::<u64>(), 0);
+        assert_eq!(ledger.malformations().map(|(_, count)| count).sum::<u64>(), 0);
         let [(packets, _, ip_bytes, state)] = &figures.0.values().next().unwrap()[..] else { panic!("one stream") };
         assert_eq!((*packets, *ip_bytes, state.as_str()), (5, 5 * 40 + 80, "midstream"));
         assert_eq!(figures.0.len(), 1);
@@ -124,7 +124,7 @@ fn run_frames<H: Handler>(packets: &[Vec<u8>], workers: u32, handler: impl Fn() 
     let (memory, frames) = frames(packets);
     let mut ledger = Ledger::default();
     let handlers = (0..workers).map(|index| {
-        let mut engine = Engine::new(config(), Share { index, count: workers }, handler());
+        let mut engine = Engine::new(config(), Share::new(index, workers), handler());
         engine.process(&Batch { memory: (&memory).into(), frames: &frames });
         engine.finish();
         let (handler, own) = engine.into_parts();
@@ -168,7 +168,7 @@ fn every_packet_of_an_aggregate_is_in_its_stream() {
         assert_eq!(streams[&1].packets, [4, 1]);
         assert_eq!(fate(&ledger, Fate::Aggregate), 4);
         assert_eq!((fate(&ledger, Fate::Arp), fate(&ledger, Fate::Malformed)), (1, 1));
-        assert_eq!(ledger.malformations[Malformation::Ipv4Short as usize], 1);
+        assert_eq!(ledger.malformation(Malformation::Ipv4Short), 1);
         assert_eq!(first.get_or_insert_with(|| streams.clone()), &streams, "{workers} workers");
     }
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{ACK, FIN, Feed, Seg, config, handshake};
-use tidewire_core::{Config, Handler};
+use tidewire_core::Handler;
 
 struct Silent;
 
@@ -27,14 +27,12 @@ fn come_and_gone(client_port: u16) -> Vec<Seg> {
 
 #[test]
 fn lists_do_not_grow_with_what_has_ended() {
-    let config = Config {
-        flows_max: 64,
-        chunk_bytes: 4000,
-        flush_timeout_ns: u64::MAX / 4,
-        report_closed_ns: 1_000_000_000,
-        closed_timeout_ns: 10_000_000_000,
-        ..config()
-    };
+    let config = config()
+        .with_flows_max(64)
+        .with_chunk_bytes(4000)
+        .with_flush_timeout_ns(u64::MAX / 4)
+        .with_report_closed_ns(1_000_000_000)
+        .with_closed_timeout_ns(10_000_000_000);
     let mut feed = Feed::new(&config, Silent);
     let mut after = |ports: std::ops::Range<u16>| {
         ports.for_each(|port| feed.segments(&come_and_gone(port)));

@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use tidewire_core::{AnomalyKind, Chunk, Config, Direction, EndReason, Gap, Handler, Mode, Stream, wire::LinkType};
+use tidewire_core::{AnomalyKind, Chunk, Direction, EndReason, Gap, Handler, Mode, Stream, wire::LinkType};
 
 const C: u32 = 4_000_000_000;
 const S: u32 = 5000;
@@ -108,7 +108,7 @@ fn streams_go_on_beyond_the_numbers() {
         assert_eq!((*offset, &bytes[..]), ((number * STATED) as u64, &(number as u64).to_be_bytes()[..]));
     }
     assert_eq!(*last, (end, b"the end".to_vec()));
-    let odd = AnomalyKind::ALL.iter().filter(|kind| ledger.anomalies[**kind as usize] > 0);
+    let odd = AnomalyKind::ALL.iter().filter(|kind| ledger.anomaly(**kind) > 0);
     assert_eq!(odd.collect::<Vec<_>>(), [&AnomalyKind::ListFull], "more gaps than are listed, and nothing else");
 }
 
@@ -116,7 +116,7 @@ fn streams_go_on_beyond_the_numbers() {
 #[test]
 fn holes_of_gigabytes() {
     const LEAP: u64 = 1_000_000_000;
-    let config = Config { mode: Mode::Fast, hole_segments_fast: 1, ..config() };
+    let config = config().with_mode(Mode::Fast).with_hole_segments_fast(1);
     let mut feed = Feed::new(&config, Sums::default());
     open(&mut feed);
     for leap in 0..20 {

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use proptest::prelude::*;
-use tidewire_core::{Config, DirectionCutoff, Mode, TcpPolicy};
+use tidewire_core::{DirectionCutoff, Mode, TcpPolicy};
 
 /// What happens to a stretch of the stream on its way.
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ proptest! {
     #[test]
     fn first_bytes_win_and_gaps_are_named(isn in prop_oneof![Just(1_u32), any::<u32>(), (u32::MAX - 300)..u32::MAX], ops in ops()) {
         let plan = plan(isn, &ops, true);
-        let config = Config { tcp_policy: TcpPolicy::First, ..config() };
+        let config = config().with_tcp_policy(TcpPolicy::First);
         let (streams, _) = run(&config, &plan.segments);
         // One beyond what was seen may be a FIN that was not captured: not a gap.
         let tail = plan.acknowledged as i64 - plan.model.len() as i64;
@@ -127,7 +127,7 @@ proptest! {
         let ops: Vec<Op> = ops.into_iter().filter(|op| !matches!(op, Op::Forge(..))).collect();
         let plan = plan(isn, &ops, true);
         prop_assume!(plan.acknowledged as i64 - plan.model.len() as i64 != 1);
-        let config = Config { tcp_policy: TcpPolicy::ALL[policy], ..config() };
+        let config = config().with_tcp_policy(TcpPolicy::ALL[policy]);
         check(&run(&config, &plan.segments).0[&1], &plan)?;
     }
 
@@ -138,18 +138,7 @@ proptest! {
         segments_strict in 1..80_u32,
     ) {
         let plan = plan(isn, &ops, with_syn);
-        let config = Config {
-            mode: [Mode::Strict, Mode::Fast, Mode::Track][mode],
-            chunk_bytes: chunk,
-            overlap_bytes: overlap.min(chunk.saturating_sub(1)),
-            cutoff: DirectionCutoff([cutoff, u64::MAX]),
-            memory_bytes: memory,
-            stream_buffer_bytes: memory / 2,
-            hole_segments_strict: segments_strict,
-            hole_bytes_strict: 0,
-            tcp_policy: TcpPolicy::ALL[policy],
-            ..config()
-        };
+        let config = config().with_mode([Mode::Strict, Mode::Fast, Mode::Track][mode]).with_chunk_bytes(chunk).with_overlap_bytes(overlap.min(chunk.saturating_sub(1))).with_cutoff(DirectionCutoff::new(cutoff, u64::MAX)).with_memory_bytes(memory).with_stream_buffer_bytes(memory / 2).with_hole_segments_strict(segments_strict).with_hole_bytes_strict(0).with_tcp_policy(TcpPolicy::ALL[policy]);
         // The witness and the ledger check themselves.
         let (alone, ledger) = run(&config, &plan.segments);
         prop_assert!(ledger.buffered_bytes_max <= memory + 20_000 || memory > 1 << 19, "{}", ledger.buffered_bytes_max);

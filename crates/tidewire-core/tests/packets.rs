@@ -84,7 +84,7 @@ fn copies_without_end_take_no_memory_without_end() {
     let got = shown(&config(), &vec![big.clone(); 100]);
     assert_eq!(got.values().flatten().map(Vec::len).sum::<usize>(), 103);
     // Little memory: they are the old connection's before it is exceeded.
-    let tight = Config { memory_bytes: 16 << 10, ..config() };
+    let tight = config().with_memory_bytes(16 << 10);
     let segments: Vec<_> = (0..100).map(|number| Seg { seq: 9000 + number * 7, ..big.clone() }).collect();
     let got = shown(&tight, &segments);
     assert_eq!(got.values().flatten().map(Vec::len).sum::<usize>(), 103);
@@ -92,7 +92,7 @@ fn copies_without_end_take_no_memory_without_end() {
 
 #[test]
 fn a_full_table_stays_within_its_bound() {
-    let tight = Config { flows_max: 2, ..config() };
+    let tight = config().with_flows_max(2);
     let mut feed = Feed::new(&tight, Shown::default());
     for (number, port) in (2000..2008).enumerate() {
         let mut segments = handshake(100, 500);

@@ -37,8 +37,8 @@ fn vlan_ids_are_part_of_the_key_by_setting() {
     let packet = udp(7, b"x");
     let tags: [&[u16]; 5] = [&[], &[10], &[20], &[10, 20], &[20, 10]];
     let frames: Vec<Vec<u8>> = tags.iter().chain(&tags).map(|tags| ethernet(tags, &packet)).collect();
-    let vlan = KeyIds { vlan: true, tunnel: false };
-    let with = keys(&Config { key_ids: vlan, ..config() }, &frames);
+    let vlan = KeyIds::default().with_vlan(true);
+    let with = keys(&config().with_key_ids(vlan), &frames);
     let none = 0xffff;
     let vlans: Vec<[u16; 2]> = with.iter().map(|key| key.0).collect();
     assert_eq!(vlans, [[none, none], [10, none], [20, none], [10, 20], [20, 10]]);
@@ -46,9 +46,9 @@ fn vlan_ids_are_part_of_the_key_by_setting() {
     assert_eq!(without, [([10, none], TunnelKind::None, 0, 7)], "one flow, shown with the ids of its first packet");
     // Priority bits are no part of the id, and a tag with id 0 is no VLAN's.
     let marked = [ethernet(&[10], &packet), ethernet(&[0xe00a], &packet), ethernet(&[0x6000, 10], &packet)];
-    assert_eq!(keys(&Config { key_ids: vlan, ..config() }, &marked).len(), 1);
+    assert_eq!(keys(&config().with_key_ids(vlan), &marked).len(), 1);
     let untagged = [ethernet(&[], &packet), ethernet(&[0xe000], &packet)];
-    assert_eq!(keys(&Config { key_ids: vlan, ..config() }, &untagged), [([none, none], TunnelKind::None, 0, 7)]);
+    assert_eq!(keys(&config().with_key_ids(vlan), &untagged), [([none, none], TunnelKind::None, 0, 7)]);
 }
 
 /// A packet in GRE, with a key or without.
@@ -74,8 +74,8 @@ fn tunnel_ids_are_part_of_the_key_by_setting() {
         gre(Some(2), &packet),
     ];
     let frames: Vec<Vec<u8>> = outers.iter().chain(&outers).map(|outer| ethernet(&[], outer)).collect();
-    let tunnel = KeyIds { vlan: false, tunnel: true };
-    let with = keys(&Config { key_ids: tunnel, ..config() }, &frames);
+    let tunnel = KeyIds::default().with_tunnel(true);
+    let with = keys(&config().with_key_ids(tunnel), &frames);
     let tunnels: Vec<(TunnelKind, u32)> = with.iter().map(|key| (key.1, key.2)).collect();
     assert_eq!(
         tunnels,
@@ -113,7 +113,7 @@ fn directions_with_ids_of_their_own_are_one_flow() {
         for workers in [1, 2, 3, 8] {
             let mut streams = Vec::new();
             for index in 0..workers {
-                let share = Share { index, count: workers };
+                let share = Share::new(index, workers);
                 let mut feed = Feed::shared(&config(), share, Witness::default());
                 for frame in &frames {
                     feed.packet(LinkType::ETHERNET, frame, 0, 0);
@@ -124,7 +124,7 @@ fn directions_with_ids_of_their_own_are_one_flow() {
             let [stream] = &streams[..] else { panic!("way {at}, {workers} workers: {} streams", streams.len()) };
             assert_eq!(stream.bytes, [b"question".to_vec(), b"answer".to_vec()], "way {at}, {workers} workers");
         }
-        let strict = Config { key_ids: KeyIds { vlan: true, tunnel: true }, ..config() };
+        let strict = config().with_key_ids(KeyIds::default().with_vlan(true).with_tunnel(true));
         assert_eq!(keys(&strict, &frames).len(), 2, "way {at}: the stricter key divides them");
     }
 }
@@ -152,23 +152,23 @@ fn overlapping(config: &Config) -> [String; 2] {
 
 #[test]
 fn segments_are_put_together_as_their_receiver_does() {
-    let first = Config { tcp_policy: TcpPolicy::First, ..config() };
+    let first = config().with_tcp_policy(TcpPolicy::First);
     assert_eq!(overlapping(&first), ["01111", "01111"]);
     let mut targets = TargetPolicies::default();
     targets.add(SERVER, 32, TcpPolicy::Last, DefragPolicy::Linux);
-    let config = Config { targets: targets.clone(), ..first.clone() };
+    let config = first.clone().with_targets(targets.clone());
     assert_eq!(overlapping(&config), ["02222", "01111"], "the server's own, and the general one for the client");
     // The longest prefix that holds the receiver decides, in whatever order they were given.
     targets.add(network(10, 0, 0, 0), 8, TcpPolicy::First, DefragPolicy::Linux);
     targets.add(network(10, 0, 0, 99), 31, TcpPolicy::First, DefragPolicy::Linux);
-    assert_eq!(overlapping(&Config { targets, ..first.clone() }), ["02222", "01111"]);
+    assert_eq!(overlapping(&first.clone().with_targets(targets)), ["02222", "01111"]);
     let mut targets = TargetPolicies::default();
     targets.add(network(10, 9, 9, 9), 8, TcpPolicy::Last, DefragPolicy::Linux);
     targets.add(network(0, 0, 0, 0), 0, TcpPolicy::First, DefragPolicy::Linux);
-    assert_eq!(overlapping(&Config { targets, ..first.clone() }), ["02222", "02222"]);
+    assert_eq!(overlapping(&first.clone().with_targets(targets)), ["02222", "02222"]);
     let mut targets = TargetPolicies::default();
     targets.add(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, TcpPolicy::Last, DefragPolicy::Linux);
-    assert_eq!(overlapping(&Config { targets, ..first }), ["01111", "01111"], "another family's network");
+    assert_eq!(overlapping(&first.with_targets(targets)), ["01111", "01111"], "another family's network");
 }
 
 /// The datagrams that were rebuilt.
@@ -200,7 +200,7 @@ fn fragments_are_put_together_as_their_receiver_does() {
     let mut targets = TargetPolicies::default();
     targets.add(network(10, 0, 0, 3), 32, TcpPolicy::Linux, DefragPolicy::Last);
     targets.add(network(10, 0, 0, 4), 32, TcpPolicy::Linux, DefragPolicy::Rfc5722);
-    let config = Config { targets, defrag_policy: DefragPolicy::First, ..config() };
+    let config = config().with_targets(targets).with_defrag_policy(DefragPolicy::First);
     let mut feed = Feed::new(&config, Rebuilt::default());
     for receiver in [2, 3, 4] {
         let to = [10, 0, 0, receiver];

@@ -118,7 +118,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..60), midway in any::<bool>(), chunk in prop_oneof![Just(0_u32), 1..30_u32],
         cutoff in prop_oneof![Just(u64::MAX), 0..300_u64],
     ) {
-        let config = Config { chunk_bytes: chunk, cutoff: DirectionCutoff([cutoff, u64::MAX]), ..config() };
+        let config = config().with_chunk_bytes(chunk).with_cutoff(DirectionCutoff::new(cutoff, u64::MAX));
         go_both_ways(&config, &conversation(&steps, midway));
     }
 }
@@ -126,7 +126,7 @@ proptest! {
 fn go_both_ways(config: &Config, segments: &[Seg]) {
     let (short, short_ledger) = run(config, segments);
     // A lowest time to live is looked at on the long way only, and every packet has a higher one.
-    let (long, long_ledger) = run(&Config { ttl_min: 1, ..config.clone() }, segments);
+    let (long, long_ledger) = run(&config.clone().with_ttl_min(1), segments);
     assert_eq!(short, long);
     assert_eq!(short_ledger, long_ledger);
 }

@@ -158,8 +158,8 @@ fn same(config: &Config, segments: &[Seg], by_itself: bool, room: usize, late: u
     counted
 }
 
-fn cut_at(bytes: [u64; 2]) -> Config {
-    Config { cutoff: DirectionCutoff(bytes), ..config() }
+fn cut_at([client, server]: [u64; 2]) -> Config {
+    config().with_cutoff(DirectionCutoff::new(client, server))
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_cut_off_stream_has_the_same_figures_and_end() {
 
 #[test]
 fn a_stream_that_is_only_heard_before_the_engine_does_not_time_out() {
-    let config = Config { inactivity_timeout_ns: 10_000_000_000, ..cut_at([0, 0]) };
+    let config = cut_at([0, 0]).with_inactivity_timeout_ns(10_000_000_000);
     // An hour of one packet a second; others let the time pass.
     let turns: Vec<_> = (0..1800).map(|at| (at % 2 == 0, 10)).collect();
     let mut segments = conversation(1000, [1, 2], &turns, false, 1000);

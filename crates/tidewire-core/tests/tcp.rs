@@ -233,7 +233,7 @@ fn a_syn_in_an_open_connection_is_believed_when_it_is_answered() {
 
 #[test]
 fn cutoff_is_exact_and_statistics_go_on() {
-    let config = Config { cutoff: DirectionCutoff([4, u64::MAX]), ..config() };
+    let config = config().with_cutoff(DirectionCutoff::new(4, u64::MAX));
     let mut segments = handshake(C, S);
     segments.extend([client(0, "abc"), client(3, "def"), client(6, "ghi"), server(0, 9, "OK")]);
     let (streams, ledger) = run(&config, &segments);
@@ -246,7 +246,7 @@ fn cutoff_is_exact_and_statistics_go_on() {
 
 #[test]
 fn chunks_and_overlap() {
-    let config = Config { chunk_bytes: 4, overlap_bytes: 1, ..config() };
+    let config = config().with_chunk_bytes(4).with_overlap_bytes(1);
     let told = one(&config, &[client(0, "abcdefgh"), client(8, "ij")]);
     assert_eq!(text(&told.bytes[0]), "abcdefghij");
 }
@@ -311,7 +311,7 @@ fn urgent_byte_by_setting() {
     urgent.flags |= URG;
     urgent.urgent = 3;
     assert_eq!(text(&one(&config(), &[urgent.clone()]).bytes[0]), "abXcd");
-    let out = Config { urgent_inline: false, ..config() };
+    let out = config().with_urgent_inline(false);
     let told = one(&out, &[urgent]);
     assert_eq!(text(&told.bytes[0]), "abcd");
     assert_eq!(told.gaps[0], [(2, 1, "urgent".into())]);
@@ -319,7 +319,7 @@ fn urgent_byte_by_setting() {
 
 #[test]
 fn fast_mode_does_not_wait_for_loss() {
-    let config = Config { mode: Mode::Fast, hole_segments_fast: 2, ..config() };
+    let config = config().with_mode(Mode::Fast).with_hole_segments_fast(2);
     let mut more = vec![client(0, "ab")];
     more.extend((0..5).map(|i| client(10 + i * 2, "xy")));
     let told = one(&config, &more);
@@ -329,7 +329,7 @@ fn fast_mode_does_not_wait_for_loss() {
 
 #[test]
 fn policies_that_rewrite_wait_for_the_acknowledgment() {
-    let config = Config { tcp_policy: TcpPolicy::Last, ..config() };
+    let config = config().with_tcp_policy(TcpPolicy::Last);
     let told = one(&config, &[client(0, "AAAA"), client(1, "BB"), server(0, 4, "x"), client(4, "C")]);
     assert_eq!(text(&told.bytes[0]), "ABBAC");
     assert_eq!(told.conflicts[0], 2);
@@ -337,7 +337,7 @@ fn policies_that_rewrite_wait_for_the_acknowledgment() {
 
 #[test]
 fn half_open_flood_does_not_push_out_connections() {
-    let config = Config { half_open_max: 16, flows_max: 64, ..config() };
+    let config = config().with_half_open_max(16).with_flows_max(64);
     let mut segments = handshake(C, S);
     segments.push(client(0, "ab"));
     for port in 0..5000_u32 {

@@ -78,7 +78,7 @@ fn vectors(name: &str) -> Option<(String, Value)> {
 }
 
 fn config() -> Config {
-    Config { checksum: ChecksumMode::Ignore, ..Config::default() }
+    Config::default().with_checksum(ChecksumMode::Ignore)
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn tcp_captures_of_every_policy_and_both_sequence_numbers() {
         };
         for variant in ["pcap", "pcap_wrap"] {
             let capture = std::fs::read(format!("{folder}/{}", vector[variant].as_str().unwrap())).unwrap();
-            let found = run(&capture, Config { tcp_policy, ..config() }).stream;
+            let found = run(&capture, config().with_tcp_policy(tcp_policy)).stream;
             let wanted = vector["expected_final"].as_str().unwrap();
             assert_eq!(String::from_utf8(found).unwrap(), wanted, "{} {variant}", vector["name"]);
             checked += 1;
@@ -114,7 +114,7 @@ fn captures_of_fragments() {
                 "LINUX" => DefragPolicy::Linux26,
                 name => name.parse().unwrap(),
             };
-            let config = Config { defrag_policy: policy, defrag_policy_v6: policy, ..config() };
+            let config = config().with_defrag_policy(policy).with_defrag_policy_v6(policy);
             let found = run(&capture, config).datagrams;
             let wanted: Vec<Vec<u8>> = wanted.as_str().iter().map(|text| text.as_bytes().to_vec()).collect();
             assert_eq!(found, wanted, "{} {name}", test["name"]);
@@ -150,7 +150,7 @@ fn holes_are_holes_for_every_policy() {
                 }
             }
             if tcp_policy == TcpPolicy::First || vector["name"] != "StreamTcpReassembleRawTest05" {
-                let found = run(&capture, Config { tcp_policy, ..config() }).stream;
+                let found = run(&capture, config().with_tcp_policy(tcp_policy)).stream;
                 assert_eq!(found, wanted, "{} {}", vector["name"], tcp_policy.name());
             }
         }

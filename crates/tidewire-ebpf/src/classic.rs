@@ -86,6 +86,7 @@ pub enum Operand {
 
 /// What the kernel knows of a live packet beside its bytes (`SKF_AD_…`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Known {
     /// EtherType, behind the tag that was taken out.
     Protocol,

@@ -91,15 +91,10 @@ fn overlaps_are_overlaps() {
     let conflicts: u64 = tidewire::AnomalyKind::ALL
         .iter()
         .filter(|kind| kind.name().contains("overlap") || kind.name().contains("conflict"))
-        .map(|kind| outcome.ledger.anomalies[*kind as usize])
+        .map(|kind| outcome.ledger.anomaly(*kind))
         .sum();
     assert!(conflicts + outcome.ledger.datagrams_rejected >= 300, "{:?}", outcome.ledger);
-    assert_eq!(
-        outcome.ledger.fates[Fate::Tracked as usize] + outcome.ledger.datagrams_rebuilt,
-        0,
-        "{:?}",
-        outcome.ledger
-    );
+    assert_eq!(outcome.ledger.fate(Fate::Tracked) + outcome.ledger.datagrams_rebuilt, 0, "{:?}", outcome.ledger);
 }
 
 #[test]

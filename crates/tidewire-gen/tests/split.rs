@@ -67,7 +67,7 @@ fn corpus() -> Vec<Box<dyn Traffic>> {
 
 /// The two addresses of a frame in order; `None` where it has none.
 fn pair(frame: &[u8]) -> Option<[IpAddr; 2]> {
-    let settings = tidewire_wire::Settings { tunnel_depth: 0, ..Default::default() };
+    let settings = tidewire_wire::Settings::default().with_tunnel_depth(0);
     let decoded = tidewire_wire::decode(LinkType::ETHERNET, frame, frame.len() as u32, &settings);
     let (source, destination) = tidewire_wire::addresses(frame, &decoded);
     let ends = [source.min(destination), source.max(destination)];

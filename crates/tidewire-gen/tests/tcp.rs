@@ -74,8 +74,8 @@ fn check(frames: &[Vec<u8>], connections: &Connections, count: u64) -> Watcher {
     let outcome = engine(frames, Watcher::default());
     let watcher = outcome.handlers.into_iter().next().unwrap();
     assert_eq!(watcher.closed, count);
-    assert_eq!(outcome.ledger.fates[Fate::Tracked as usize], frames.len() as u64, "{:?}", outcome.ledger);
-    assert!(outcome.ledger.anomalies.iter().all(|count| *count == 0), "{:?}", outcome.ledger.anomalies);
+    assert_eq!(outcome.ledger.fate(Fate::Tracked), frames.len() as u64, "{:?}", outcome.ledger);
+    assert!(outcome.ledger.anomalies().all(|(_, count)| count == 0), "{:?}", outcome.ledger);
     let tally = connections.tally();
     let of = |name: &str| tally.iter().find(|entry| entry.0 == name).unwrap().1;
     assert_eq!([of("client_payload_bytes"), of("server_payload_bytes")], watcher.bytes);

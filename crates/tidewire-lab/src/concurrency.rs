@@ -130,7 +130,7 @@ impl Feed {
         let mut memory = vec![0; BATCH_BYTES];
         Random::new(1).fill(&mut memory);
         // Room for all of them, whatever the default: what a connection costs is measured.
-        let config = Config { checksum: ChecksumMode::Ignore, midstream_bytes: 0, ..Config::default() };
+        let config = Config::default().with_checksum(ChecksumMode::Ignore).with_midstream_bytes(0);
         Self {
             engine: Engine::new(config, Share::ALL, Count::default()),
             memory,

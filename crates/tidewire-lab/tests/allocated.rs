@@ -58,7 +58,7 @@ fn what_is_charged_is_what_is_allocated() {
     const PACKETS: u64 = 60_000;
     for (memory_bytes, chunk_bytes) in [(4 << 20, 0), (64 << 20, 0), (8 << 20, 4000)] {
         for &flood in Flood::ALL {
-            let mut config = Config { chunk_bytes, memory_bytes: u64::MAX, ..Config::default() };
+            let mut config = Config::default().with_chunk_bytes(chunk_bytes).with_memory_bytes(u64::MAX);
             config.share_out(memory_bytes, 1, size_of::<u64>()).expect("room");
             let crowd = Crowd { sources: 100_000, destinations: 3, is_v6: false };
             let mut maker = Maker::new(flood, crowd, PACKETS);

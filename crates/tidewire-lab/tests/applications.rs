@@ -108,7 +108,7 @@ impl<const PACKETS: bool> Handler for Recorder<PACKETS> {
     }
 
     fn data(&mut self, stream: &mut Stream<'_, u32>, chunk: Chunk<'_>) {
-        let Chunk { direction, offset, bytes, repeated_bytes, timestamp_ns, is_datagram } = chunk;
+        let Chunk { direction, offset, bytes, repeated_bytes, timestamp_ns, is_datagram, .. } = chunk;
         let (length, digest, stats) = (bytes.len(), digest(bytes), stream.stats(direction));
         let told = (stats.packets, stats.delivered_bytes, stats.chunks, stream.gaps().len());
         self.note(
@@ -168,9 +168,9 @@ fn application<H>(wants: &Wants, handler: H) -> Application<H> {
 /// So much of everything that no bound is reached: those are shared.
 fn unbounded(capture: Capture<Files<'_>>) -> Capture<Files<'_>> {
     capture.hash_key(KEY).memory(1 << 40).configure(|config| {
-        config.stream_buffer_bytes = 1 << 40;
-        config.stream_holes_max = u32::MAX;
-        config.holes_max = u32::MAX;
+        config.set_stream_buffer_bytes(1 << 40);
+        config.set_stream_holes_max(u32::MAX);
+        config.set_holes_max(u32::MAX);
     })
 }
 
@@ -391,12 +391,12 @@ fn union_of_what_is_wanted() {
     assert_eq!(ledger.delivered_bytes, 200 * (30 + 20));
     assert_eq!([delivered[0].bytes, delivered[1].bytes], [200 * 30, 200 * 35]);
     assert!(delivered.iter().all(|one| one.streams_opened == 200 && one.streams_closed == 200));
-    assert!(ledger.fates[Fate::BeyondCutoff as usize] > 200 * 90);
+    assert!(ledger.fate(Fate::BeyondCutoff) > 200 * 90);
     let discards = Wants { habit: Habit::Discards(1), ..PLAIN };
     let (_, ledger, _) = run(&[discards, discards], 64 << 20);
-    assert!(ledger.fates[Fate::Discarded as usize] > 200 * 90);
+    assert!(ledger.fate(Fate::Discarded) > 200 * 90);
     let (_, ledger, _) = run(&[discards, PLAIN], 64 << 20);
-    assert_eq!(ledger.fates[Fate::Discarded as usize], 0);
+    assert_eq!(ledger.fate(Fate::Discarded), 0);
     let (_, ledger, delivered) = run(&[Wants { filter: Some("udp"), ..PLAIN }], 64 << 20);
     assert_eq!((ledger.delivered_bytes, delivered[0].streams_opened, ledger.streams_opened), (0, 0, 200));
     // 200 streams, 100,000 bytes each, would take 20 MB and more for each application.

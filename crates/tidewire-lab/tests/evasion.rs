@@ -42,8 +42,8 @@ fn delivered(folder: &Path, expected: &Expected) -> Vec<u8> {
     let mut capture = Capture::files([folder.join("case.pcap")]);
     for (name, &value) in &expected.settings {
         capture = capture.configure(|config| match name.as_str() {
-            "ttl_min" => config.ttl_min = value as u8,
-            "urgent_inline" => config.urgent_inline = value != 0,
+            "ttl_min" => config.set_ttl_min(value as u8),
+            "urgent_inline" => config.set_urgent_inline(value != 0),
             other => panic!("{}: no setting is called {other}", folder.display()),
         });
     }

@@ -76,7 +76,7 @@ fn frame_of(at: usize, bytes: &[u8], number: u64) -> Frame {
 
 /// Gives packets to an engine, as a capture would.
 fn engine_says<'a>(packets: impl IntoIterator<Item = &'a [u8]>, checksum: ChecksumMode) -> Collector {
-    let mut engine = Engine::new(Config { checksum, ..Config::default() }, Share::ALL, Collector::default());
+    let mut engine = Engine::new(Config::default().with_checksum(checksum), Share::ALL, Collector::default());
     for (number, packet) in (1..).zip(packets) {
         engine.process(&Batch { memory: packet.into(), frames: &[frame_of(0, packet, number)] });
     }
@@ -164,7 +164,7 @@ fn defragmenter_says(case: &fragments::Case) -> Vec<Vec<u8>> {
     let mut defragmenter = Defragmenter::new(&config);
     let mut out = Vec::new();
     for (number, bytes) in (1..).zip(case.frames()) {
-        let decoded = wire::decode(wire::LinkType::ETHERNET, &bytes, bytes.len() as u32, &config.wire);
+        let decoded = wire::decode(wire::LinkType::ETHERNET, &bytes, bytes.len() as u32, config.wire());
         if decoded.kind != wire::Kind::Fragment {
             out.extend(case.application_gets(&bytes[decoded.transport_at as usize..]));
             continue;

@@ -124,6 +124,7 @@ fn every_function_says_the_same_in_the_kernel() {
                 Kind::Property => {
                     format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)")
                 }
+                other => unreachable!("no program for {other:?}"),
             };
             let settings = settings(&mut random);
             // Not all at once in memory.

@@ -8,10 +8,7 @@ use std::{
     os::fd::{AsFd, BorrowedFd},
 };
 
-use tidewire_core::{
-    Direction, Endpoint, FlowKey, Shunt,
-    wire::{Tunnel, TunnelKind},
-};
+use tidewire_core::{Direction, Endpoint, FlowKey, Shunt};
 use tidewire_live::{
     kernel::{KernelSettings, KernelXdp},
     sys::bpf::{ARRAY, Load, Map, PROGRAM_ARRAY, Program, XDP},
@@ -53,14 +50,7 @@ fn main() -> Result<(), Failure> {
 /// The flow whose packets have the source address `id`.
 fn key(id: u32) -> FlowKey {
     let end = |address: Ipv4Addr, port| Endpoint { address: address.into(), port };
-    FlowKey {
-        client: end(Ipv4Addr::from(id.to_le_bytes()), 1000),
-        server: end(Ipv4Addr::new(10, 0, 0, 2), 80),
-        proto: 17,
-        vlan: [0xffff; 2],
-        tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
-        icmp: [0; 2],
-    }
+    FlowKey::new(end(Ipv4Addr::from(id.to_le_bytes()), 1000), end(Ipv4Addr::new(10, 0, 0, 2), 80), 17)
 }
 
 /// An instruction: code, registers (destination, source << 4), offset, number.

@@ -38,7 +38,7 @@ impl Sorter {
     #[must_use]
     pub fn new(key: Key) -> Self {
         let walk = wire::Settings::default();
-        let outermost = Extract { key, walk: wire::Settings { tunnel_depth: 0, ..walk.clone() } };
+        let outermost = Extract { key, walk: walk.clone().with_tunnel_depth(0) };
         let extract = Extract { key, walk };
         Self { extract, outermost, pieces: Vec::new(), narrow: Buffers::default(), wide: Buffers::default() }
     }

@@ -13,6 +13,7 @@ pub struct Position {
 
 /// A program that cannot be run, as it is told to who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Error {
     /// Where it begins.
     pub at: Position,

@@ -126,7 +126,7 @@ impl Machine<'_, '_> {
             self.put(slot::LINK, 1);
             return;
         }
-        let outermost = tidewire_wire::Settings { tunnel_depth: 0, ..settings.wire.clone() };
+        let outermost = settings.wire.clone().with_tunnel_depth(0);
         let frame = self.packet.frame;
         let found = tidewire_wire::decode(self.packet.link, frame, frame.len() as u32, &outermost);
         let ether_type = match (found.kind, found.ip_version) {

@@ -2,6 +2,7 @@
 
 /// Where the fragments of a datagram go when a function would go by ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fragments {
     /// All of them by their addresses, the first one too: they stay together without anything being remembered, apart
     /// from the connection's whole packets.
@@ -14,6 +15,7 @@ pub enum Fragments {
 
 /// Where a packet goes that passes without having been steered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unsteered {
     /// As `steer_flow` would send it; to the first worker where that would drop it.
     #[default]
@@ -24,6 +26,7 @@ pub enum Unsteered {
 
 /// What a program's meaning depends on beside its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Which tunnels are looked through: their ports, and how many, of which at most [`crate::TUNNELS_MAX`] count.
     pub wire: tidewire_wire::Settings,

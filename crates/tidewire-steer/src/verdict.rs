@@ -2,6 +2,7 @@
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Target {
     /// Nowhere: a filter dropped it, or a steering function whose property it does not have.
     Drop,
@@ -17,6 +18,7 @@ pub enum Target {
 
 /// What a program says of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Where it goes.
     pub target: Target,

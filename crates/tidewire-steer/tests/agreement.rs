@@ -83,6 +83,7 @@ fn every_function_by_itself() {
                 Kind::Property => {
                     format!("conditional ({term} < 64) (steer_to 1) (filter ({term} >= 0) >-> steer_to 2)")
                 }
+                other => unreachable!("no program for {other:?}"),
             };
             agrees(&text, &settings, &mut random, count.div_ceil(rounds));
         }

@@ -78,7 +78,8 @@ fn both_directions_have_one_verdict() {
         "unit",
     ] {
         for seed in [0, 77] {
-            let settings = Settings { seed, ..Settings::default() };
+            let mut settings = Settings::default();
+            settings.seed = seed;
             let compiled = Compiled::new(&Program::parse(text).unwrap(), &settings).unwrap();
             for _ in 0..packets(2000) {
                 let frames = pair(&mut random);
@@ -132,7 +133,8 @@ fn fragments_of_a_datagram_stay_together() {
         frame
     };
     for fragments in [Addresses, FollowFirst] {
-        let settings = Settings { fragments, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.fragments = fragments;
         let compiled = Compiled::new(&Program::parse("steer_flow").unwrap(), &settings).unwrap();
         let mut state = State::default();
         let mut target =

@@ -7,6 +7,7 @@ use crate::LinkType;
 /// Between a sender's stack and its network card a checksum is not computed yet, so its bytes say nothing; the same holds
 /// for segments that a receiving host has merged. Linux reports both to packet sockets (`linux/if_packet.h`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ChecksumStatus {
     /// Nothing: the bytes have to say (files, AF_XDP).
     #[default]

@@ -3,6 +3,7 @@ use crate::{Doubts, Malformation, OtherLink};
 /// What a frame turned out to hold at the layer that flows are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Kind {
     /// TCP: at least the 20 bytes of the fixed header were captured.
     Tcp,
@@ -42,6 +43,7 @@ pub enum Kind {
 /// The tunnel a flow was found in: the last one walked through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum TunnelKind {
     /// Not in a tunnel.
     None,
@@ -94,6 +96,27 @@ impl TunnelKind {
         Self::Mpls,
         Self::EtherIp,
     ];
+    /// The name in JSON; `none` outside of tunnels.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Gre => "gre",
+            Self::IpInIp => "ip_in_ip",
+            Self::Vxlan => "vxlan",
+            Self::Geneve => "geneve",
+            Self::GtpU => "gtp_u",
+            Self::Erspan => "erspan",
+            Self::Teredo => "teredo",
+            Self::VxlanGpe => "vxlan_gpe",
+            Self::L2tp => "l2tp",
+            Self::Capwap => "capwap",
+            Self::Ayiya => "ayiya",
+            Self::Lisp => "lisp",
+            Self::Mpls => "mpls",
+            Self::EtherIp => "ether_ip",
+        }
+    }
 }
 
 /// A tunnel's kind and identifier (0 where the kind has none).
@@ -107,6 +130,7 @@ pub struct Tunnel {
 
 /// A fragment's place in its datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Fragment {
     /// IPv4 identification (16 bits) or IPv6 fragment identification (32 bits).
     pub id: u32,
@@ -128,6 +152,7 @@ pub struct Fragment {
 
 /// The result of one walk: kinds and offsets into the frame. All offsets are in bytes from the frame's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decoded {
     /// What was found.
     pub kind: Kind,

@@ -98,6 +98,7 @@ fn data(walk: &mut Walk<'_>, at: usize, [kind, flags]: [u8; 2], padded: bool) ->
 
 /// One of the packets of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Subframe {
     /// Offset of its header in the frame.
     pub at: u32,

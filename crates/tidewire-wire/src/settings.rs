@@ -2,6 +2,7 @@
 
 /// What the walk looks through, and how deep.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// How many encapsulations (GRE, IP in IP, VXLAN, ...) are looked through; 0: the flow is the outermost IP header's.
     pub tunnel_depth: u8,
@@ -52,6 +53,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Sets [`tunnel_depth`](Self::tunnel_depth), in a method chain.
+    #[must_use]
+    pub fn with_tunnel_depth(mut self, tunnel_depth: u8) -> Self {
+        self.tunnel_depth = tunnel_depth;
+        self
+    }
+
     /// These settings without a port that makes a datagram a tunnel's.
     #[must_use]
     pub fn without_udp_tunnels(self) -> Self {

@@ -210,6 +210,7 @@ impl<'a> TcpHeader<'a> {
 
 /// One TCP option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TcpOption<'a> {
     /// Maximum segment size in bytes (kind 2).
     MaximumSegmentSize(u16),

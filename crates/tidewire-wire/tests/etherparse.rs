@@ -91,7 +91,7 @@ fn build(recipe: &Recipe) -> Vec<u8> {
 }
 
 fn settings() -> Settings {
-    Settings { tunnel_depth: 0, ..Settings::default() }
+    Settings::default().with_tunnel_depth(0)
 }
 
 /// The part of the frame that we call captured payload.

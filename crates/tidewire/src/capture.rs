@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tidewire_core::{ChecksumMode, Config, DefragPolicy, Deliver, Direction, KeyIds, LinkAddresses, Mode, TcpPolicy};
+use tidewire_core::{
+    ChecksumMode, Config, DefragPolicy, Deliver, Direction, DirectionCutoff, KeyIds, LinkAddresses, Mode, TcpPolicy,
+};
 
 #[cfg(feature = "filter")]
 use crate::StreamClass;
@@ -57,33 +59,34 @@ impl<I> Capture<I> {
 
     /// What tells flows apart besides the innermost addresses, ports and protocol. Default: nothing, see [`KeyIds`].
     pub fn key_ids(mut self, ids: KeyIds) -> Self {
-        self.setup.config.key_ids = ids;
+        self.setup.config.set_key_ids(ids);
         self
     }
 
     /// The key of all hashes. Default: from the system's random source, another one for each run, so that nobody can
     /// prepare packets that collide. Results do not depend on it.
     pub fn hash_key(mut self, key: [u64; 2]) -> Self {
-        self.setup.config.hash_key = key;
+        self.setup.config.set_hash_key(key);
         self.setup.key_is_set = true;
         self
     }
 
     /// How streams are reassembled.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.setup.config.mode = mode;
+        self.setup.config.set_mode(mode);
         self
     }
 
     /// Delivers at most `bytes` of each direction; statistics go on. 0: statistics only.
     pub fn cutoff(mut self, bytes: u64) -> Self {
-        self.setup.config.cutoff.0 = [bytes; 2];
+        self.setup.config.set_cutoff(DirectionCutoff::both(bytes));
         self
     }
 
     /// Delivers at most `bytes` of one direction.
     pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
-        self.setup.config.cutoff.0[direction as usize] = bytes;
+        let cutoff = self.setup.config.cutoff().with(direction, bytes);
+        self.setup.config.set_cutoff(cutoff);
         self
     }
 
@@ -98,20 +101,20 @@ impl<I> Capture<I> {
     /// Gathers chunks of `bytes`, the last `overlap_bytes` of each repeated before the next. 0: no gathering,
     /// bytes are delivered as they arrive.
     pub fn chunks(mut self, bytes: u32, overlap_bytes: u32) -> Self {
-        self.setup.config.chunk_bytes = bytes;
-        self.setup.config.overlap_bytes = overlap_bytes;
+        self.setup.config.set_chunk_bytes(bytes);
+        self.setup.config.set_overlap_bytes(overlap_bytes);
         self
     }
 
     /// Delivers a chunk that was begun after this much packet time, full or not. Zero: only when it is full.
     pub fn flush_timeout(mut self, after: Duration) -> Self {
-        self.setup.config.flush_timeout_ns = nanoseconds(after);
+        self.setup.config.set_flush_timeout_ns(nanoseconds(after));
         self
     }
 
     /// Ends streams that were silent for longer, by packet time. Zero: never.
     pub fn inactivity_timeout(mut self, after: Duration) -> Self {
-        self.setup.config.inactivity_timeout_ns = nanoseconds(after);
+        self.setup.config.set_inactivity_timeout_ns(nanoseconds(after));
         self
     }
 
@@ -120,7 +123,7 @@ impl<I> Capture<I> {
     /// have the fate [`Fate::AfterClose`](crate::Fate). By packet time; where nothing comes from a pipe, the wall clock
     /// counts. Zero: when it is forgotten, the default of files.
     pub fn report_closed(mut self, after: Duration) -> Self {
-        self.setup.config.report_closed_ns = nanoseconds(after);
+        self.setup.config.set_report_closed_ns(nanoseconds(after));
         self
     }
 
@@ -133,27 +136,27 @@ impl<I> Capture<I> {
     /// [`Config::memory_bytes`].
     pub fn memory(mut self, bytes: u64) -> Self {
         self.setup.memory_bytes = bytes;
-        self.setup.config.memory_bytes = bytes;
+        self.setup.config.set_memory_bytes(bytes);
         self
     }
 
     /// Who wins where segments or fragments overlap, for receivers without a policy of their own
     /// ([`Config::targets`]).
     pub fn policy(mut self, tcp: TcpPolicy, defrag: DefragPolicy) -> Self {
-        self.setup.config.tcp_policy = tcp;
-        self.setup.config.defrag_policy = defrag;
+        self.setup.config.set_tcp_policy(tcp);
+        self.setup.config.set_defrag_policy(defrag);
         self
     }
 
     /// What is done about checksums.
     pub fn checksum(mut self, mode: ChecksumMode) -> Self {
-        self.setup.config.checksum = mode;
+        self.setup.config.set_checksum(mode);
         self
     }
 
     /// What is done about the link addresses that frames are sent to.
     pub fn link_addresses(mut self, addresses: LinkAddresses) -> Self {
-        self.setup.config.link_addresses = addresses;
+        self.setup.config.set_link_addresses(addresses);
         self
     }
 

@@ -1,6 +1,6 @@
 //! Classes of streams by filter expression.
 
-use tidewire_core::{Class, Classify, Frame, wire::LinkType};
+use tidewire_core::{Class, Classify, DirectionCutoff, Frame, wire::LinkType};
 
 use crate::{Error, filter::Filter};
 
@@ -16,7 +16,7 @@ use crate::{Error, filter::Filter};
 #[must_use = "a class is for `Capture::class` or `Application::class`"]
 pub struct StreamClass {
     pub(crate) expression: String,
-    pub(crate) cutoff: Option<[u64; 2]>,
+    pub(crate) cutoff: Option<DirectionCutoff>,
     pub(crate) priority: Option<u8>,
 }
 
@@ -29,7 +29,7 @@ impl StreamClass {
 
     /// Delivers at most `bytes` of each direction.
     pub fn cutoff(mut self, bytes: u64) -> Self {
-        self.cutoff = Some([bytes; 2]);
+        self.cutoff = Some(DirectionCutoff::both(bytes));
         self
     }
 
@@ -60,7 +60,7 @@ pub(crate) struct Classes {
 impl Classes {
     pub(crate) fn compile(classes: &[StreamClass]) -> Result<Self, Error> {
         let compile = |rule: &StreamClass| {
-            let class = Class { priority: rule.priority, cutoff: rule.cutoff, ..Class::NONE };
+            let class = Class::NONE.with_priority(rule.priority).with_cutoff(rule.cutoff);
             Ok((whole_filter(&rule.expression)?, class))
         };
         Ok(Self { compiled: classes.iter().map(compile).collect::<Result<_, Error>>()? })

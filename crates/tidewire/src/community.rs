@@ -109,19 +109,14 @@ fn counterpart(pairs: &[(u8, u8)], kind: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidewire_core::{Endpoint, wire::Tunnel, wire::TunnelKind};
+    use tidewire_core::Endpoint;
 
     fn id(proto: u8, from: &str, to: &str, a: u16, b: u16) -> String {
         let at = |address: &str, port| Endpoint { address: address.parse().unwrap(), port };
         let icmp = matches!(proto, ICMP | ICMP6);
-        let key = FlowKey {
-            client: at(from, if icmp { 0 } else { a }),
-            server: at(to, if icmp { 0 } else { b }),
-            proto,
-            vlan: [0xffff; 2],
-            tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
-            icmp: if icmp { [a as u8, b as u8] } else { [0; 2] },
-        };
+        let ports = if icmp { [0; 2] } else { [a, b] };
+        let mut key = FlowKey::new(at(from, ports[0]), at(to, ports[1]), proto);
+        key.icmp = if icmp { [a as u8, b as u8] } else { [0; 2] };
         community_id(&key, 0)
     }
 

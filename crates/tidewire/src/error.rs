@@ -77,11 +77,8 @@ pub enum SettingError {
         given: u32,
     },
     /// What has no room in the memory.
-    #[error("{what}")]
-    Memory {
-        /// What it is, and how much would do.
-        what: String,
-    },
+    #[error(transparent)]
+    Memory(#[from] tidewire_core::MemoryError),
     /// More applications than one run can hold.
     #[error("more than {limit} applications in one run")]
     Applications {

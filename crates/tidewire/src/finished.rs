@@ -181,9 +181,13 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
 impl Setup {
     /// Bounds what is kept of each direction, and says how much all streams together may keep.
     pub(crate) fn gather(&mut self) -> Result<u64, Error> {
-        for bytes in &mut self.config.cutoff.0 {
-            *bytes = if *bytes == u64::MAX { STREAM_BYTES_KEPT } else { *bytes };
+        let mut cutoff = self.config.cutoff();
+        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
+            if cutoff.get(direction) == u64::MAX {
+                cutoff = cutoff.with(direction, STREAM_BYTES_KEPT);
+            }
         }
+        self.config.set_cutoff(cutoff);
         let kept_bytes_max = self.memory_bytes;
         self.settle(1, size_of::<Said>())?;
         Ok(kept_bytes_max)

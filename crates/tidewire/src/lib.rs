@@ -231,8 +231,8 @@ pub use setup::Input;
 pub use tidewire_core::{
     Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,
     DefragPolicy, Deliver, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey,
-    Frame, Gap, GapCause, Handler, KeyIds, Ledger, LinkAddresses, Mode, Share, Stream, StreamPacket, TargetPolicies,
-    TcpPolicy, TcpState, UnknownPolicy,
+    Frame, Gap, GapCause, Handler, KeyIds, Ledger, LinkAddresses, MemoryError, Mode, Share, Stream, StreamPacket,
+    TargetPolicies, TcpPolicy, TcpState, UnknownKeyId, UnknownPolicy,
     defrag::Rejection,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };

@@ -54,12 +54,11 @@ impl Setup {
     /// Checks the settings, divides the memory and draws a key. `data_bytes`: the handler's own of a stream.
     pub(crate) fn settle(&mut self, workers: usize, data_bytes: usize) -> Result<(), Error> {
         self.check()?;
-        let divided = self.config.share_out(self.memory_bytes, workers, data_bytes);
-        divided.map_err(|what| SettingError::Memory { what })?;
+        self.config.share_out(self.memory_bytes, workers, data_bytes).map_err(SettingError::from)?;
         let highest = self.classes.iter().filter_map(|class| class.priority).max().unwrap_or(0);
-        self.config.priorities = self.config.priorities.max(highest + 1);
+        self.config.set_priorities(self.config.priorities().max(highest + 1));
         if !self.key_is_set {
-            self.config.hash_key = random_key();
+            self.config.set_hash_key(random_key());
         }
         Ok(())
     }
@@ -76,14 +75,14 @@ impl Setup {
         let class = self.classes.iter().find(|class| class.priority.is_some_and(|level| level >= 8));
         if self.workers == 0 || self.workers > WORKERS_MAX {
             Err(SettingError::Workers { given: self.workers })
-        } else if config.chunk_bytes > CHUNK_BYTES_MAX {
-            Err(SettingError::ChunkBytes { given: config.chunk_bytes })
-        } else if config.overlap_bytes > 0 && config.overlap_bytes >= config.chunk_bytes {
-            Err(SettingError::OverlapBytes { overlap: config.overlap_bytes, chunk: config.chunk_bytes })
-        } else if !(1..=8).contains(&config.priorities) {
-            Err(SettingError::Priorities { given: config.priorities })
-        } else if config.base_threshold_permille > 1000 {
-            Err(SettingError::BaseThreshold { given: config.base_threshold_permille })
+        } else if config.chunk_bytes() > CHUNK_BYTES_MAX {
+            Err(SettingError::ChunkBytes { given: config.chunk_bytes() })
+        } else if config.overlap_bytes() > 0 && config.overlap_bytes() >= config.chunk_bytes() {
+            Err(SettingError::OverlapBytes { overlap: config.overlap_bytes(), chunk: config.chunk_bytes() })
+        } else if !(1..=8).contains(&config.priorities()) {
+            Err(SettingError::Priorities { given: config.priorities() })
+        } else if config.base_threshold_permille() > 1000 {
+            Err(SettingError::BaseThreshold { given: config.base_threshold_permille() })
         } else if let Some(class) = class {
             Err(SettingError::Priority { of: format!("class \"{}\"", class.expression) })
         } else {

@@ -252,7 +252,7 @@ fn checksums_that_are_not_computed_yet_are_no_anomaly() {
             host.join().expect("the host");
             assert_eq!(outcome.handler().0, Vec::<&str>::new(), "{mode:?}");
             assert!(outcome.handler().1 >= 3 && outcome.ledger.closes());
-            assert_eq!(outcome.ledger.fates[Fate::BadChecksum as usize], 0, "{mode:?}");
+            assert_eq!(outcome.ledger.fate(Fate::BadChecksum), 0, "{mode:?}");
         });
     }
 }

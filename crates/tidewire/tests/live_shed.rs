@@ -89,7 +89,7 @@ fn run() -> (u64, Outcome<Slow>, LiveReport) {
         let _end = End(&stop, &slow);
         let capture = Capture::live(settings).filter("udp port 9").stop_when(&stop);
         let capture =
-            capture.class(StreamClass::matching("port 443").priority(7)).configure(|config| config.shed = true);
+            capture.class(StreamClass::matching("port 443").priority(7)).configure(|config| config.set_shed(true));
         let capture = capture.on_report(|report| {
             began.store(true, Relaxed);
             let levels = report.workers.iter().map(|worker| worker.ring_level_permille);

@@ -85,7 +85,7 @@ fn files_filters_and_the_ledger() {
     let outcome = Capture::files([file.path()]).filter("src host 192.0.2.1").run_with(Said::default()).unwrap();
     assert!(outcome.ledger.closes());
     assert_eq!(outcome.ledger.received, 8);
-    assert_eq!(outcome.ledger.fates[Fate::Filtered as usize], 3);
+    assert_eq!(outcome.ledger.fate(Fate::Filtered), 3);
     assert_eq!(outcome.handler().0[0].1, b"hello");
 }
 

@@ -16,7 +16,7 @@ use self::{
     witness::{KEEPS, Told, Witness},
 };
 use tidewire_core::{
-    AnomalyKind, Batch, Class, Classify, Config, Engine, Fate, Frame, Handler, History, Ledger, Mode, Share,
+    AnomalyKind, Batch, Class, Classify, DirectionCutoff, Engine, Fate, Frame, Handler, History, Ledger, Mode, Share,
 };
 
 /// Bytes of frames that can be read again.
@@ -38,11 +38,10 @@ struct Classes;
 
 impl Classify for Classes {
     fn classify(&mut self, frame: &Frame, bytes: &[u8]) -> Class {
-        Class {
-            priority: (frame.number.is_multiple_of(2)).then_some(bytes.len() as u8 % 9),
-            cutoff: (frame.number.is_multiple_of(3)).then_some([bytes.len() as u64, u64::MAX]),
-            ..Class::NONE
-        }
+        let cutoff = DirectionCutoff::new(bytes.len() as u64, u64::MAX);
+        Class::NONE
+            .with_priority(frame.number.is_multiple_of(2).then_some(bytes.len() as u8 % 9))
+            .with_cutoff(frame.number.is_multiple_of(3).then_some(cutoff))
     }
 }
 
@@ -59,13 +58,13 @@ fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
         let config = settings.config.clone();
         let witness = Witness {
             knobs: settings.knobs,
-            chunk_bytes: config.chunk_bytes,
-            list_max: config.list_max,
-            is_track: config.mode == Mode::Track,
+            chunk_bytes: config.chunk_bytes(),
+            list_max: config.list_max(),
+            is_track: config.mode() == Mode::Track,
             streams: BTreeMap::new(),
             datagrams: Vec::new(),
         };
-        let mut engine = Engine::new(config, Share { index, count: workers }, witness);
+        let mut engine = Engine::new(config, Share::new(index, workers), witness);
         if settings.has_history {
             engine.set_history(Box::new(Again(script.memory.clone())));
         }
@@ -95,7 +94,7 @@ fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
 
 /// Buffers are bounded, but for what one group of packets adds, and for chunks under way.
 fn check_memory(settings: &Settings, script: &Script, ledger: &Ledger) {
-    let Config { memory_bytes, chunk_bytes, .. } = settings.config;
+    let (memory_bytes, chunk_bytes) = (settings.config.memory_bytes(), settings.config.chunk_bytes());
     let group = 32 * 2 * (script.packet_bytes_max as u64 + 1000);
     let chunks = ledger.streams_open_max * (2 * 2 * u64::from(chunk_bytes) + 3000);
     let bound = memory_bytes + group + chunks;
@@ -106,11 +105,12 @@ fn check_memory(settings: &Settings, script: &Script, ledger: &Ledger) {
 /// Whether a bound was reached that workers share out among them: then results may differ with their number.
 fn reached_bound(settings: &Settings, ledger: &Ledger) -> bool {
     let config = &settings.config;
-    let source = if config.source_buffer_bytes == 0 { config.memory_bytes / 4 } else { config.source_buffer_bytes };
-    let odd = |kind: AnomalyKind| ledger.anomalies[kind as usize] > 0;
+    let source =
+        if config.source_buffer_bytes() == 0 { config.memory_bytes() / 4 } else { config.source_buffer_bytes() };
+    let odd = |kind: AnomalyKind| ledger.anomaly(kind) > 0;
     ledger.evicted + ledger.evicted_half_open > 0
-        || ledger.fates[Fate::NoRoom as usize] + ledger.fates[Fate::Shed as usize] > 0
-        || ledger.buffered_bytes_max > (config.memory_bytes - config.memory_bytes / 8).min(source)
+        || ledger.fate(Fate::NoRoom) + ledger.fate(Fate::Shed) > 0
+        || ledger.buffered_bytes_max > (config.memory_bytes() - config.memory_bytes() / 8).min(source)
         || odd(AnomalyKind::BufferLimit)
         || odd(AnomalyKind::HoleLimit)
         || ledger.shed_by_priority.iter().sum::<u64>() > 0
@@ -174,6 +174,9 @@ pub fn run(bytes: &[u8]) {
     }
     assert_eq!(alone.streams.len(), shared.streams.len());
     assert_eq!(alone.datagrams, shared.datagrams);
-    let figures = |ledger: Ledger| Ledger { streams_open_max: 0, buffered_bytes_max: 0, ..ledger };
+    let figures = |mut ledger: Ledger| {
+        (ledger.streams_open_max, ledger.buffered_bytes_max) = (0, 0);
+        ledger
+    };
     assert_eq!(figures(alone.ledger), figures(shared.ledger));
 }

@@ -187,7 +187,7 @@ fn engine(families: &mut Families, ledger: &Ledger) {
     let alone = |value: u64| [sample([], value)];
     families.counter("tidewire_packets_received", "Packets taken in by the engines", alone(ledger.received));
     families.counter("tidewire_received_bytes", "Captured bytes taken in by the engines", alone(ledger.received_bytes));
-    let fates = Fate::ALL.iter().map(|fate| sample([("fate", fate.name())], ledger.fates[*fate as usize]));
+    let fates = Fate::ALL.iter().map(|fate| sample([("fate", fate.name())], ledger.fate(*fate)));
     families.counter("tidewire_packets", "What became of packets taken in; the sum is all", fates);
     let shed = ledger.shed_by_priority.iter().enumerate();
     let shed = shed.map(|(priority, count)| sample([("priority", &priority.to_string())], *count));
@@ -216,12 +216,12 @@ fn engine(families: &mut Families, ledger: &Ledger) {
     let datagrams = [("rebuilt", ledger.datagrams_rebuilt), ("rejected", ledger.datagrams_rejected)];
     let datagrams = datagrams.map(|(fate, count)| sample([("fate", fate)], count));
     families.counter("tidewire_datagrams", "Datagrams that arrived in fragments", datagrams);
-    let odd = AnomalyKind::ALL.iter().map(|kind| sample([("kind", kind.name())], ledger.anomalies[*kind as usize]));
+    let odd = AnomalyKind::ALL.iter().map(|kind| sample([("kind", kind.name())], ledger.anomaly(*kind)));
     families.counter("tidewire_anomalies", "Anomalies of streams", odd);
     let malformed = Malformation::ALL.iter();
-    let malformed = malformed.map(|why| sample([("reason", why.name())], ledger.malformations[*why as usize & 63]));
+    let malformed = malformed.map(|why| sample([("reason", why.name())], ledger.malformation(*why)));
     families.counter("tidewire_malformations", "Why packets were malformed", malformed);
     let others = OtherLink::ALL.iter();
-    let others = others.map(|what| sample([("protocol", what.name())], ledger.other_links[*what as usize]));
+    let others = others.map(|what| sample([("protocol", what.name())], ledger.other_link(*what)));
     families.counter("tidewire_other_links", "Link-layer protocols that are not followed, by name", others);
 }

@@ -32,8 +32,8 @@ fn report() -> LiveReport {
         ..WorkerReport::default()
     };
     (worker.ledger.received, worker.ledger.delivered_bytes) = (90, 12_345);
-    worker.ledger.fates[Fate::Tracked as usize] = 80;
-    worker.ledger.fates[Fate::BeyondCutoff as usize] = 10;
+    worker.ledger.settle_many(Fate::Tracked, 80);
+    worker.ledger.settle_many(Fate::BeyondCutoff, 10);
     (worker.ledger.streams_opened, worker.ledger.streams_closed) = (9, 4);
     let other = WorkerReport { frames: 1, ..worker.clone() };
     LiveReport {

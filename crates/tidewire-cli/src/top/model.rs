@@ -69,8 +69,8 @@ impl Model {
         let mut losses = live::lost(report).to_vec();
         let programs = report.interfaces.iter().filter_map(|interface| interface.kernel.as_ref());
         let shed: u64 = programs.flat_map(|kernel| kernel.shed).sum();
-        losses.push(("shed by priority", shed + ledger.fates[Fate::Shed as usize]));
-        losses.push(("no room for the flow", ledger.fates[Fate::NoRoom as usize]));
+        losses.push(("shed by priority", shed + ledger.fate(Fate::Shed)));
+        losses.push(("no room for the flow", ledger.fate(Fate::NoRoom)));
         let before = std::mem::replace(&mut self.losses, losses.clone());
         let of = |place: &str| before.iter().find(|loss| loss.0 == place).map_or(0, |loss| loss.1);
         let losses = losses.into_iter().filter(|loss| loss.1 > 0);

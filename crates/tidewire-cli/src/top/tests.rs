@@ -8,7 +8,7 @@ use std::{
 
 use ratatui::{Terminal, backend::TestBackend};
 use tidewire::{
-    Capture, Endpoint, Fate, FlowKey, Stop, Tunnel, TunnelKind,
+    Capture, Endpoint, Fate, FlowKey, Stop,
     live::{InterfaceCounts, InterfaceReport, RingCounts, WorkerReport},
 };
 use tidewire_testing::InTime as _;
@@ -123,15 +123,7 @@ fn names_on_the_screen_are_legible() {
 
 fn noted(port: u16, packets: u64, bytes: u64) -> Noted {
     let end = |host, port| Endpoint { address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, host)), port };
-    let key = FlowKey {
-        client: end(1, port),
-        server: end(2, 80),
-        proto: 6,
-        vlan: [0xffff; 2],
-        tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
-        icmp: [0; 2],
-    };
-    Noted { key, packets, bytes }
+    Noted { key: FlowKey::new(end(1, port), end(2, 80), 6), packets, bytes }
 }
 
 fn report(seconds: u64, packets: u64, dropped: u64) -> LiveReport {
@@ -144,7 +136,7 @@ fn report(seconds: u64, packets: u64, dropped: u64) -> LiveReport {
         ..WorkerReport::default()
     };
     (worker.ledger.received, worker.ledger.received_bytes) = (packets, packets * 100);
-    worker.ledger.fates[Fate::Shed as usize] = seconds;
+    worker.ledger.settle_many(Fate::Shed, seconds);
     LiveReport {
         elapsed: Duration::from_secs(seconds),
         interfaces: vec![InterfaceReport {

@@ -10,7 +10,7 @@ use crate::{
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Mutex};
-use tidewire::{Config, DefragPolicy};
+use tidewire::DefragPolicy;
 
 /// Length and hash. Addresses are left out: with tunnels tshark names those of every layer.
 type Key = (u64, String);
@@ -35,7 +35,7 @@ fn counted(keys: impl Iterator<Item = Key>) -> BTreeMap<Key, usize> {
 fn rebuilt(entry: &Entry, policy: DefragPolicy) -> Result<Vec<DatagramRecord>, String> {
     // tshark waits for fragments as long as it takes.
     let config =
-        Config { defrag_policy: policy, defrag_policy_v6: policy, fragment_timeout_ns: 1 << 62, ..oracle::config() };
+        oracle::config().with_defrag_policy(policy).with_defrag_policy_v6(policy).with_fragment_timeout_ns(1 << 62);
     let record = record::run(&entry.path, 1, config).map_err(|error| format!("not read: {error}"))?;
     if let Some(broken) = record.broken.first() {
         return Err(broken.clone());

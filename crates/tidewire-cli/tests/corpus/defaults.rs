@@ -28,7 +28,7 @@ fn defaults_deliver_every_unambiguous_stream() {
 
 #[test]
 fn ignored_checksums_deliver_every_unambiguous_stream() {
-    deliver_every_unambiguous_stream("ignore", &Config { checksum: ChecksumMode::Ignore, ..Config::default() });
+    deliver_every_unambiguous_stream("ignore", &Config::default().with_checksum(ChecksumMode::Ignore));
 }
 
 /// Streams compared and delivered, by grade, and bytes.

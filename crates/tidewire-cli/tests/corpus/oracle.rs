@@ -19,17 +19,14 @@ use tidewire::{ChecksumMode, Config, TcpPolicy};
 const FOREVER_NS: u64 = 1 << 62;
 
 /// What the oracle's reading amounts to: nothing times out, bad checksums
-/// do not matter, and the byte that came first stays.
+/// do not matter, and the byte that came first stays. Every conflict is compared.
 pub fn config() -> Config {
-    Config {
-        checksum: ChecksumMode::Ignore,
-        tcp_policy: TcpPolicy::First,
-        closed_timeout_ns: FOREVER_NS,
-        half_open_timeout_ns: FOREVER_NS,
-        // Every conflict is compared.
-        list_max: 4096,
-        ..Config::default()
-    }
+    Config::default()
+        .with_checksum(ChecksumMode::Ignore)
+        .with_tcp_policy(TcpPolicy::First)
+        .with_closed_timeout_ns(FOREVER_NS)
+        .with_half_open_timeout_ns(FOREVER_NS)
+        .with_list_max(4096)
 }
 
 /// Directions compared and matched, by grade.

@@ -11,46 +11,44 @@ use tidewire::{ChecksumMode, Config, DefragPolicy, DirectionCutoff, Mode, TcpPol
 fn settings() -> Vec<(&'static str, Config)> {
     let default = Config::default();
     vec![
-        ("ignoring checksums", Config { checksum: ChecksumMode::Ignore, ..default.clone() }),
-        ("verifying checksums", Config { checksum: ChecksumMode::Verify, urgent_inline: false, ..default.clone() }),
-        ("chunks with overlap", Config { chunk_bytes: 64, overlap_bytes: 16, ..default.clone() }),
-        ("chunks with flush", Config { chunk_bytes: 4096, flush_timeout_ns: 1_000_000, ..default.clone() }),
-        ("a cutoff", Config { cutoff: DirectionCutoff([100, 1]), ..default.clone() }),
-        ("a cutoff of nothing", Config { cutoff: DirectionCutoff([0, 0]), ..default.clone() }),
-        ("fast", Config { mode: Mode::Fast, ..default.clone() }),
-        ("track", Config { mode: Mode::Track, ..default.clone() }),
+        ("ignoring checksums", default.clone().with_checksum(ChecksumMode::Ignore)),
+        ("verifying checksums", default.clone().with_checksum(ChecksumMode::Verify).with_urgent_inline(false)),
+        ("chunks with overlap", default.clone().with_chunk_bytes(64).with_overlap_bytes(16)),
+        ("chunks with flush", default.clone().with_chunk_bytes(4096).with_flush_timeout_ns(1_000_000)),
+        ("a cutoff", default.clone().with_cutoff(DirectionCutoff::new(100, 1))),
+        ("a cutoff of nothing", default.clone().with_cutoff(DirectionCutoff::new(0, 0))),
+        ("fast", default.clone().with_mode(Mode::Fast)),
+        ("track", default.clone().with_mode(Mode::Track)),
         ("little memory", little(&default)),
-        ("little memory, shed", Config { shed: true, priorities: 3, overload_cutoff_bytes: 1000, ..little(&default) }),
+        ("little memory, shed", little(&default).with_shed(true).with_priorities(3).with_overload_cutoff_bytes(1000)),
         ("short timeouts", short(&default)),
     ]
 }
 
 fn little(default: &Config) -> Config {
-    Config {
-        memory_bytes: 64 << 10,
-        stream_buffer_bytes: 8 << 10,
-        stream_holes_max: 3,
-        holes_max: 8,
-        flows_max: 64,
-        half_open_max: 16,
-        list_max: 4,
-        fragment_memory_bytes: 16 << 10,
-        datagrams_max: 4,
-        chunk_bytes: 1000,
-        ..default.clone()
-    }
+    default
+        .clone()
+        .with_memory_bytes(64 << 10)
+        .with_stream_buffer_bytes(8 << 10)
+        .with_stream_holes_max(3)
+        .with_holes_max(8)
+        .with_flows_max(64)
+        .with_half_open_max(16)
+        .with_list_max(4)
+        .with_fragment_memory_bytes(16 << 10)
+        .with_datagrams_max(4)
+        .with_chunk_bytes(1000)
 }
 
 fn short(default: &Config) -> Config {
-    Config {
-        inactivity_timeout_ns: 10_000_000,
-        closed_timeout_ns: 1,
-        half_open_timeout_ns: 1_000_000,
-        hole_timeout_ns: 1,
-        hole_segments_strict: 1,
-        fragment_timeout_ns: 1_000,
-        ..default.clone()
-    }
+    default
+        .clone()
+        .with_inactivity_timeout_ns(10_000_000)
+        .with_closed_timeout_ns(1)
+        .with_half_open_timeout_ns(1_000_000)
+        .with_hole_timeout_ns(1)
+        .with_hole_segments_strict(1)
+        .with_fragment_timeout_ns(1_000)
 }
 
 /// Captures of which capinfos reads fewer packets, and why there are more.
@@ -63,8 +61,8 @@ const MORE_PACKETS: &[(&str, &str)] = &[(
 fn broken(record: &Record, config: &Config, packets: u64) -> Vec<String> {
     let mut broken = record.broken.clone();
     let ledger = &record.ledger;
-    if ledger.buffered_bytes_max > config.memory_bytes {
-        broken.push(format!("{} bytes buffered of {} allowed", ledger.buffered_bytes_max, config.memory_bytes));
+    if ledger.buffered_bytes_max > config.memory_bytes() {
+        broken.push(format!("{} bytes buffered of {} allowed", ledger.buffered_bytes_max, config.memory_bytes()));
     }
     if ledger.streams_opened != ledger.streams_closed || ledger.streams_closed != record.streams.len() as u64 {
         let (opened, closed) = (ledger.streams_opened, ledger.streams_closed);
@@ -183,13 +181,11 @@ fn invariants_hold_under_every_policy() {
             for index in 0..TcpPolicy::ALL.len().max(DefragPolicy::ALL.len()) {
                 let tcp_policy = TcpPolicy::ALL[index % TcpPolicy::ALL.len()];
                 let defrag_policy = DefragPolicy::ALL[index % DefragPolicy::ALL.len()];
-                let config = Config {
-                    tcp_policy,
-                    defrag_policy,
-                    defrag_policy_v6: defrag_policy,
-                    checksum: ChecksumMode::Ignore,
-                    ..Config::default()
-                };
+                let config = Config::default()
+                    .with_tcp_policy(tcp_policy)
+                    .with_defrag_policy(defrag_policy)
+                    .with_defrag_policy_v6(defrag_policy)
+                    .with_checksum(ChecksumMode::Ignore);
                 let Ok(record) = record::run(&entry.path, 1, config.clone()) else { return vec!["not read".into()] };
                 let name = format!("{} {}", tcp_policy.name(), defrag_policy.name());
                 let broken = broken(&record, &config, default.ledger.received);

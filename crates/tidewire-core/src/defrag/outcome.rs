@@ -7,6 +7,7 @@ use crate::{ChecksumStatus, DefragPolicy, path::Path, wire::Tunnel};
 
 /// A datagram that will not be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ended {
     /// Number of the fragment that ended it, or of its last one where time or memory did.
     pub packet: u64,
@@ -33,6 +34,7 @@ pub struct Ended {
 
 /// A datagram made whole.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Rebuilt<'a> {
     /// The IP packet as it was before it was fragmented: the first fragment's headers (lengths and checksum put right,
     /// fields or header of fragmentation removed) and the payload.

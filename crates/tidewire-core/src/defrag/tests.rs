@@ -22,7 +22,8 @@ pub(super) struct Piece {
 pub(super) fn packet(is_ipv6: bool, source: u32, id: u32, proto: u8, piece: &Piece) -> (Vec<u8>, Decoded) {
     let length = piece.data.len() as u16;
     let mut bytes;
-    let mut decoded = Decoded { kind: Kind::Fragment, ttl: 64, proto, ..Decoded::EMPTY };
+    let mut decoded = Decoded::EMPTY;
+    (decoded.kind, decoded.ttl, decoded.proto) = (Kind::Fragment, 64, proto);
     if is_ipv6 {
         bytes = vec![0x60, 0, 0, 0, 0, 0, 44, 64];
         bytes[4..6].copy_from_slice(&(length + 8).to_be_bytes());

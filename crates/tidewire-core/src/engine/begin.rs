@@ -84,7 +84,7 @@ impl<H: Deliver> Core<H> {
             flow.priority = priority.min(self.config.priorities.saturating_sub(1));
         }
         if let Some(cutoff) = class.cutoff {
-            flow.extra().cutoff = cutoff;
+            flow.extra().cutoff = cutoff.0;
             for half in &mut flow.halves {
                 half.flags |= half::OWN_CUTOFF;
             }

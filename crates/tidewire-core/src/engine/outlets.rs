@@ -11,7 +11,7 @@ use std::mem::{swap, take};
 
 use super::{Engine, core::Core};
 use crate::{
-    Deliver, Direction, EndReason, Join, Stream, StreamPacket,
+    Deliver, Direction, DirectionCutoff, EndReason, Join, Stream, StreamPacket,
     flow::{Branch, Flow, bits, half},
 };
 
@@ -29,7 +29,7 @@ impl Branch {
             flags: [own; 2],
             chunks: [0; 2],
             delivered: [0; 2],
-            cutoff: join.class.cutoff.unwrap_or([u64::MAX; 2]),
+            cutoff: join.class.cutoff.unwrap_or(DirectionCutoff::UNLIMITED).0,
             gaps: Default::default(),
             gathering: [None, None],
         }

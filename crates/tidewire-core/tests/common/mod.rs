@@ -330,7 +330,7 @@ pub fn vxlan_tagged(identifier: u32, tags: &[u16], inner: &[u8]) -> Vec<u8> {
 
 /// A configuration for made-up packets.
 pub fn config() -> Config {
-    Config { checksum: ChecksumMode::Ignore, history_segments: 256, history_copy_bytes: 1 << 14, ..Config::default() }
+    Config::default().with_checksum(ChecksumMode::Ignore).with_history_segments(256).with_history_copy_bytes(1 << 14)
 }
 
 /// Runs segments through one engine for each share; the ledger has to close.
@@ -358,7 +358,7 @@ pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<
     let mut streams = BTreeMap::new();
     let mut ledger = Ledger::default();
     for index in 0..workers {
-        let mut engine = Engine::new(config.clone(), Share { index, count: workers }, Witness::default());
+        let mut engine = Engine::new(config.clone(), Share::new(index, workers), Witness::default());
         for group in frames.chunks(7) {
             engine.process(&Batch { memory: (&memory).into(), frames: group });
         }
@@ -385,7 +385,7 @@ pub fn run(config: &Config, segments: &[Seg]) -> (BTreeMap<u64, Told>, Ledger) {
 
 /// How many packets had a fate.
 pub fn fate(ledger: &Ledger, fate: Fate) -> u64 {
-    ledger.fates[fate as usize]
+    ledger.fate(fate)
 }
 
 /// Handshake with the given initial numbers, no options.

@@ -74,7 +74,7 @@ pub fn engine<H: Handler + Send>(frames: &[Vec<u8>], handler: H) -> Outcome<H> {
     let outcome = capture.run_with(handler).expect("a run");
     assert!(outcome.damages.is_empty());
     assert_eq!(outcome.ledger.received, frames.len() as u64);
-    assert_eq!(outcome.ledger.fates[Fate::BadChecksum as usize], 0, "checksums");
+    assert_eq!(outcome.ledger.fate(Fate::BadChecksum), 0, "checksums");
     assert_eq!(outcome.ledger.gap_bytes, 0, "gaps");
     outcome
 }

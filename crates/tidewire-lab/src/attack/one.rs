@@ -132,8 +132,8 @@ impl Feed {
 /// What has no room in the memory, or a ledger that does not close.
 pub fn one(what: &One) -> Result<Figures, String> {
     // As of an interface: the memory of what has ended is for what comes.
-    let mut config = Config { closed_timeout_ns: 10_000_000_000, memory_bytes: u64::MAX, ..Config::default() };
-    config.share_out(what.memory_bytes, 1, size_of::<Delivered>())?;
+    let mut config = Config::default().with_closed_timeout_ns(10_000_000_000).with_memory_bytes(u64::MAX);
+    config.share_out(what.memory_bytes, 1, size_of::<Delivered>()).map_err(|error| error.to_string())?;
     let engine = Engine::new(config, Share::ALL, Witness::default());
     let mut feed = Feed { engine, memory: Vec::with_capacity(BATCH_BYTES), frames: Vec::new(), packets: 0, cpu_ns: 0 };
     let mut maker = Maker::new(what.flood, what.crowd, what.packets * what.share / 100);

@@ -121,7 +121,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     if let Some(port) = arguments.high_port {
         capture = capture
             .class(StreamClass::matching(format!("port {port}")).priority(7))
-            .configure(|config| config.shed = true);
+            .configure(|config| config.set_shed(true));
     }
     let handler = Loop {
         patterns: patterns.as_ref(),

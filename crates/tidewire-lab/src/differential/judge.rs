@@ -143,7 +143,7 @@ impl Verdict {
 }
 
 fn engine_says(packets: &[&Packet], urgent_inline: bool) -> Collector {
-    let config = Config { urgent_inline, ..Config::default() };
+    let config = Config::default().with_urgent_inline(urgent_inline);
     let mut engine = Engine::new(config, Share::ALL, Collector::default());
     let mut clock = 0;
     for (number, packet) in (1..).zip(packets) {

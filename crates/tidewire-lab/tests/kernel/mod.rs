@@ -94,14 +94,11 @@ impl Flow {
     }
 
     pub fn key(&self) -> FlowKey {
-        FlowKey {
-            client: Endpoint { address: address(self.is_v6, 1), port: self.ports.0 },
-            server: Endpoint { address: address(self.is_v6, 2), port: self.ports.1 },
-            proto: self.proto,
-            vlan: self.vlan,
-            tunnel: tidewire_core::wire::Tunnel { kind: tidewire_core::wire::TunnelKind::None, id: 0 },
-            icmp: [0; 2],
-        }
+        let client = Endpoint { address: address(self.is_v6, 1), port: self.ports.0 };
+        let server = Endpoint { address: address(self.is_v6, 2), port: self.ports.1 };
+        let mut key = FlowKey::new(client, server, self.proto);
+        key.vlan = self.vlan;
+        key
     }
 
     /// A packet of the client's.

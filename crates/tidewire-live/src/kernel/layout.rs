@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use tidewire_core::{Direction, Endpoint, FlowKey};
-use tidewire_wire::{Tunnel, TunnelKind};
+use tidewire_wire::TunnelKind;
 
 /// Places in the array of programs that call each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,14 +114,11 @@ impl Key {
             }),
         };
         let [a, b, c, d] = ports;
-        FlowKey {
-            client: Endpoint { address: source, port: u16::from_be_bytes([a, b]) },
-            server: Endpoint { address: destination, port: u16::from_be_bytes([c, d]) },
-            proto: (self.rest >> 56) as u8,
-            vlan: [vid(44), vid(32)],
-            tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
-            icmp: [0; 2],
-        }
+        let client = Endpoint { address: source, port: u16::from_be_bytes([a, b]) };
+        let server = Endpoint { address: destination, port: u16::from_be_bytes([c, d]) };
+        let mut key = FlowKey::new(client, server, (self.rest >> 56) as u8);
+        key.vlan = [vid(44), vid(32)];
+        key
     }
 
     /// The sum that is hashed, with the key of the hash.

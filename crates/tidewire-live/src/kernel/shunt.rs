@@ -39,15 +39,15 @@ impl KernelShunt {
 
     fn counted_since(&self, figures: Figures, before: Figures, is_tcp: bool) -> Counted {
         let packets = figures.packets.saturating_sub(before.packets);
-        Counted {
-            packets,
-            wire_bytes: figures.wire_bytes.saturating_sub(before.wire_bytes),
-            ip_bytes: figures.ip_bytes.saturating_sub(before.ip_bytes),
-            payload_bytes: figures.payload_bytes.saturating_sub(before.payload_bytes),
-            last_ns: if packets == 0 { 0 } else { self.kernel.clock().epoch_ns(figures.last) },
-            tcp_flags: figures.tcp_flags,
-            end: (is_tcp && packets > 0 && figures.end != 0).then_some(figures.end),
-        }
+        let mut counted = Counted::default();
+        counted.packets = packets;
+        counted.wire_bytes = figures.wire_bytes.saturating_sub(before.wire_bytes);
+        counted.ip_bytes = figures.ip_bytes.saturating_sub(before.ip_bytes);
+        counted.payload_bytes = figures.payload_bytes.saturating_sub(before.payload_bytes);
+        counted.last_ns = if packets == 0 { 0 } else { self.kernel.clock().epoch_ns(figures.last) };
+        counted.tcp_flags = figures.tcp_flags;
+        counted.end = (is_tcp && packets > 0 && figures.end != 0).then_some(figures.end);
+        counted
     }
 
     /// What was counted since the last call, by `read` of each of the direction's entries.

@@ -58,14 +58,11 @@ impl RuleTable for Fake {
 }
 
 fn key(proto: u8, client: &str, ports: [u16; 2], server: &str, vlan: u16) -> FlowKey {
-    FlowKey {
-        client: Endpoint { address: client.parse().unwrap(), port: ports[0] },
-        server: Endpoint { address: server.parse().unwrap(), port: ports[1] },
-        proto,
-        vlan: [vlan, 0xffff],
-        tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
-        icmp: [0; 2],
-    }
+    let client = Endpoint { address: client.parse().unwrap(), port: ports[0] };
+    let server = Endpoint { address: server.parse().unwrap(), port: ports[1] };
+    let mut key = FlowKey::new(client, server, proto);
+    key.vlan[0] = vlan;
+    key
 }
 
 fn web() -> FlowKey {
@@ -149,7 +146,8 @@ fn what_no_rule_can_name_is_not_dropped() {
     tunnelled.tunnel = Tunnel { kind: TunnelKind::Vxlan, id: 1 };
     let mut tagged = web();
     tagged.vlan = [1, 2];
-    let icmp = FlowKey { proto: 1, ..web() };
+    let mut icmp = web();
+    icmp.proto = 1;
     for key in [tunnelled, tagged, icmp] {
         assert!(!rules.drop_direction(&key, Direction::ClientToServer).unwrap());
     }

@@ -43,8 +43,8 @@ pub(super) fn flow_steering() -> Result<Compiled, Error> {
     let mut seed = [0; 8];
     let random = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
     random.map_err(|source| Error::Kernel { what: "reading random numbers".into(), source, hint: String::new() })?;
-    let settings =
-        Settings { fragments: Fragments::FollowFirst, seed: u64::from_ne_bytes(seed), ..Settings::default() };
+    let mut settings = Settings::default();
+    (settings.fragments, settings.seed) = (Fragments::FollowFirst, u64::from_ne_bytes(seed));
     // What passes without having been steered goes by its flow, or to the first worker.
     Ok(Compiled::new(&Program::parse("unit")?, &settings)?)
 }

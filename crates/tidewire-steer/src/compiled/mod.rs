@@ -12,6 +12,7 @@ use crate::verdict::Verdict;
 
 /// What runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Engine {
     /// The evaluator, over files.
     File,

@@ -23,6 +23,7 @@ pub struct Term {
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Argument {
     /// A number.
     Number(u64),
@@ -44,6 +45,7 @@ pub enum Argument {
 
 /// Something that is true of a packet or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Predicate {
     /// A predicate of the language.
     Term(Term),
@@ -61,6 +63,7 @@ pub enum Predicate {
 
 /// How a property is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Comparator {
     /// `<`
     Less,

@@ -4,6 +4,7 @@
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// Takes a packet; passes it on or drops it, and may choose its worker.
     Function,
@@ -27,6 +28,7 @@ impl Kind {
 
 /// Where a name belongs in the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Group {
     /// Sets the destination.
     Steering,
@@ -48,6 +50,7 @@ pub enum Group {
 
 /// What an argument must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Parameter {
     /// A number up to this one.
     Number(u64),
@@ -138,6 +141,7 @@ pub mod key {
 
 /// A name of the language.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Builtin {
     /// Which one, for `match`.
     pub id: Id,
@@ -172,6 +176,7 @@ macro_rules! builtins {
     ($($group:ident $kind:ident { $($id:ident $name:literal [$($parameter:expr),*] $meaning:literal;)* })*) => {
         /// The names of the language, for `match`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum Id { $($(#[doc = $meaning] $id,)*)* }
 
         /// Every name of the language.

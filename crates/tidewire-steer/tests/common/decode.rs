@@ -14,7 +14,7 @@ fn comparable(link: LinkType, frame: &[u8], settings: &Settings, decoded: &Decod
     let judged = |decoded: &Decoded| matches!(decoded.kind, Kind::Malformed | Kind::Ah | Kind::HeaderCut);
     // Where the inside of a tunnel is malformed, the decoder goes back to the outside, at whatever depth that shows.
     let all_depths_sound = (0..=9).all(|depth| {
-        let at = tidewire_wire::Settings { tunnel_depth: depth, ..settings.wire.clone() };
+        let at = settings.wire.clone().with_tunnel_depth(depth);
         !judged(&decode(link, frame, frame.len() as u32, &at))
     });
     let few_tags = frame.windows(2).filter(|pair| TAGS.contains(&[pair[0], pair[1]])).count() <= 2;
@@ -33,10 +33,10 @@ const TAGS_BEYOND: [[u8; 2]; 6] = [[0x89, 0x09], [0x89, 0x4f], [0x88, 0xe5], [0x
 /// decoder finds the same.
 fn knows_tunnels(link: LinkType, frame: &[u8], settings: &Settings, decoded: &Decoded) -> bool {
     let tidewire_wire::Settings { tunnel_depth, vxlan_ports, geneve_port, gtpu_port, .. } = settings.wire;
-    let none = settings.wire.clone().without_udp_tunnels();
-    let known = tidewire_wire::Settings { vxlan_ports, geneve_port, gtpu_port, ..none };
+    let mut known = settings.wire.clone().without_udp_tunnels();
+    (known.vxlan_ports, known.geneve_port, known.gtpu_port) = (vxlan_ports, geneve_port, gtpu_port);
     let beyond_in_ip = (0..tunnel_depth).any(|depth| {
-        let at = tidewire_wire::Settings { tunnel_depth: depth, ..settings.wire.clone() };
+        let at = settings.wire.clone().with_tunnel_depth(depth);
         let outer = decode(link, frame, frame.len() as u32, &at);
         outer.transport_at < decoded.transport_at && matches!(outer.proto, 97 | 108 | 115 | 137)
     });
@@ -58,7 +58,7 @@ pub fn difference(link: LinkType, frame: &[u8], settings: &Settings, compiled: &
     }
     // The decoder does not enter a tunnel whose inside does not hold together.
     let inside = frame.get(found.ip_at as usize..).unwrap_or(&[]);
-    let alone = tidewire_wire::Settings { tunnel_depth: 0, ..settings.wire.clone() };
+    let alone = settings.wire.clone().with_tunnel_depth(0);
     let innermost = decode(LinkType::RAW, inside, inside.len() as u32, &alone);
     // Nor one in UDP whose inside leaves bytes behind it.
     let end = (innermost.payload_at + innermost.payload_bytes).min(innermost.ip_bytes) as usize;

@@ -102,6 +102,7 @@ fn argument(random: &mut Random, parameter: Parameter, depth: u32, allowed: Allo
         }
         Parameter::Predicate => format!("({})", predicate(random, depth, allowed)),
         Parameter::Property => term(random, Kind::Property, 0, allowed),
+        other => unreachable!("no random argument for {other:?}"),
     }
 }
 

@@ -14,6 +14,7 @@ use internet::{fold, is_good, native, sum};
 /// What a checksum says about its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Checksum {
     /// It fits.
     Good,

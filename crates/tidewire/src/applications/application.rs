@@ -35,7 +35,7 @@ impl<A> Application<A> {
     /// An application that wants all streams, all of their bytes, as they arrive.
     pub fn new(handler: A) -> Self {
         let outlet = Outlet {
-            cutoff: DirectionCutoff([u64::MAX; 2]),
+            cutoff: DirectionCutoff::UNLIMITED,
             chunk_bytes: 0,
             overlap_bytes: 0,
             flush_timeout_ns: 0,
@@ -63,14 +63,14 @@ impl<A> Application<A> {
     /// Wants at most `bytes` of each direction. 0: statistics only.
     #[must_use]
     pub fn cutoff(mut self, bytes: u64) -> Self {
-        self.outlet.cutoff.0 = [bytes; 2];
+        self.outlet.cutoff = DirectionCutoff::both(bytes);
         self
     }
 
     /// Wants at most `bytes` of one direction.
     #[must_use]
     pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
-        self.outlet.cutoff.0[direction as usize] = bytes;
+        self.outlet.cutoff = self.outlet.cutoff.with(direction, bytes);
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use tidewire_core::{Chunk, Class, Datagram, EndReason, Gap, Handler, Outlet, Stream, StreamPacket};
+use tidewire_core::{Chunk, Class, Datagram, DirectionCutoff, EndReason, Gap, Handler, Outlet, Stream, StreamPacket};
 
 use super::{Application, Delivered, expressions::Expressions};
 use crate::Error;
@@ -33,7 +33,7 @@ pub(super) trait Hosted: Send {
 struct Marked {
     mark: u64,
     priority: Option<u8>,
-    cutoff: Option<[u64; 2]>,
+    cutoff: Option<DirectionCutoff>,
 }
 
 /// A handler in its place among others.

@@ -31,7 +31,7 @@ fn engine<H: Deliver>(
     (handler, classifier): Worker<H>,
     again: Option<&Path>,
 ) -> Engine<H> {
-    let remembers = config.history_segments != 0;
+    let remembers = config.history_segments() != 0;
     let mut engine = Engine::new(config, share, handler);
     if let Some(history) = again.filter(|_| remembers).and_then(FileHistory::open) {
         engine.set_history(history);
@@ -59,7 +59,7 @@ pub(super) struct Alone<'a, H: Deliver> {
 
 impl<'a, H: Deliver> Alone<'a, H> {
     pub(super) fn new(reading: Reading<'a>, config: Config, worker: Worker<H>) -> Self {
-        let report_ns = config.report_closed_ns;
+        let report_ns = config.report_closed_ns();
         let engine = engine(config, Share::ALL, worker, reading.again());
         Self { reading, engine, block: Block::new(), report_ns }
     }
@@ -111,7 +111,7 @@ pub(super) fn together<H: Deliver + Send>(
         for (index, worker) in workers.into_iter().enumerate() {
             let (queue, blocks) = bounded(BLOCKS_QUEUED);
             queues.push(queue);
-            let share = Share { index: index as u32, count: count as u32 };
+            let share = Share::new(index as u32, count as u32);
             let (give_back, again) = (give_back.clone(), again.as_deref());
             threads.push(scope.spawn(move || {
                 // The handler is dropped with the engine when it panics: nobody sees it half changed.
@@ -119,7 +119,7 @@ pub(super) fn together<H: Deliver + Send>(
                 catch_unwind(work).map_err(|panic| message(panic.as_ref()))
             }));
         }
-        distribute(&mut reading, &queues, &spare, config.report_closed_ns);
+        distribute(&mut reading, &queues, &spare, config.report_closed_ns());
         drop(queues);
         let join = |thread: thread::ScopedJoinHandle<'_, Result<_, String>>| {
             thread.join().unwrap_or_else(|panic| Err(message(panic.as_ref())))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_core::Deliver;
+use tidewire_core::{Deliver, DirectionCutoff};
 use tidewire_live::{
     self as live, Error as LiveError, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, kernel::Shed,
 };
@@ -41,10 +41,10 @@ impl<'a> Capture<Interfaces<'a>> {
     pub fn live(settings: LiveSettings) -> Self {
         let mut capture = Self::new(Interfaces { settings: Box::new(settings), beside: Beside::default() });
         let config = &mut capture.setup.config;
-        config.inactivity_timeout_ns = nanoseconds(LIVE_INACTIVITY);
-        config.hole_timeout_ns = nanoseconds(LIVE_HOLE);
-        config.closed_timeout_ns = nanoseconds(LIVE_CLOSED);
-        config.report_closed_ns = nanoseconds(LIVE_REPORT);
+        config.set_inactivity_timeout_ns(nanoseconds(LIVE_INACTIVITY));
+        config.set_hole_timeout_ns(nanoseconds(LIVE_HOLE));
+        config.set_closed_timeout_ns(nanoseconds(LIVE_CLOSED));
+        config.set_report_closed_ns(nanoseconds(LIVE_REPORT));
         capture
     }
 
@@ -140,18 +140,19 @@ impl Setup {
             needs.use_it = InKernel::Never;
         }
         let is_cut = |rule: &StreamClass| rule.cutoff.is_some();
-        needs.cuts = config.cutoff.0 != [u64::MAX; 2] || self.classes.iter().any(is_cut);
-        needs.cuts_all = config.cutoff.0 == [0; 2] && !self.classes.iter().any(is_cut);
+        needs.cuts = config.cutoff() != DirectionCutoff::UNLIMITED || self.classes.iter().any(is_cut);
+        needs.cuts_all = config.cutoff() == DirectionCutoff::both(0) && !self.classes.iter().any(is_cut);
         if H::OUTLETS {
-            needs.cuts = outlets.iter().any(|outlet| outlet.cutoff.0 != [u64::MAX; 2] || outlet.exceptions);
-            needs.cuts_all = outlets.iter().all(|outlet| outlet.cutoff.0 == [0; 2] && !outlet.exceptions);
+            needs.cuts = outlets.iter().any(|outlet| outlet.cutoff != DirectionCutoff::UNLIMITED || outlet.exceptions);
+            needs.cuts_all =
+                outlets.iter().all(|outlet| outlet.cutoff == DirectionCutoff::both(0) && !outlet.exceptions);
         }
-        let priorities = outlets.iter().map(|outlet| outlet.priorities).fold(config.priorities, u8::max);
-        (needs.key_vlan, needs.wire) = (config.key_ids.vlan, config.wire.clone());
-        needs.shed = config.shed.then(|| Shed {
-            base_threshold_permille: config.base_threshold_permille,
+        let priorities = outlets.iter().map(|outlet| outlet.priorities).fold(config.priorities(), u8::max);
+        (needs.key_vlan, needs.wire) = (config.key_ids().vlan, config.wire().clone());
+        needs.shed = config.shed().then(|| Shed {
+            base_threshold_permille: config.base_threshold_permille(),
             priorities,
-            overload_cutoff_bytes: config.overload_cutoff_bytes,
+            overload_cutoff_bytes: config.overload_cutoff_bytes(),
             priority: 0,
             ports: self.classes.iter().filter(|_| !H::OUTLETS).filter_map(StreamClass::port_priority).collect(),
         });

@@ -145,7 +145,7 @@ pub(crate) fn alone<H: Deliver>(
     worker: Worker<H>,
     beside: Beside<'_>,
 ) -> Result<Outcome<H>, Error> {
-    let memory_bytes = config.memory_bytes;
+    let memory_bytes = config.memory_bytes();
     let Live { workers, monitor } = live;
     let mut watch = watch(beside, monitor, 1)?;
     let shared = Arc::clone(&watch.shared);
@@ -168,7 +168,7 @@ pub(crate) fn together<H: Deliver + Send>(
     workers: Vec<Worker<H>>,
     beside: Beside<'_>,
 ) -> Result<Outcome<H>, Error> {
-    let memory_bytes = config.memory_bytes;
+    let memory_bytes = config.memory_bytes();
     let builders = workers.into_iter().map(|worker| {
         let build = move |rings: &mut Rings| engine(rings, config.clone(), worker);
         (build, memory_bytes)

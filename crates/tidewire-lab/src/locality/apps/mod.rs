@@ -63,7 +63,7 @@ impl Kinds {
 
 /// Decodes a frame without looking into tunnels.
 fn decoded(frame: &Frame, bytes: &[u8]) -> Decoded {
-    let settings = Settings { tunnel_depth: 0, ..Settings::default() };
+    let settings = Settings::default().with_tunnel_depth(0);
     decode(frame.link, bytes, frame.wire_bytes, &settings)
 }
 
