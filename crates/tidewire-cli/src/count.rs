@@ -140,7 +140,7 @@ impl Counts {
         let written = self.say(report, &rates);
         if let Err(failure) = written.and_then(|()| self.out.flush()) {
             self.failure = Some(failure);
-            stop.raise();
+            stop.stop();
         }
     }
 

@@ -118,7 +118,7 @@ impl Handler for Follow {
             let written = self.out.flush();
             self.note(written);
             if self.ends_early {
-                self.stop.raise();
+                self.stop.stop();
             }
         }
     }
@@ -138,7 +138,7 @@ impl Follow {
         if let Err(failure) = written {
             self.failure.get_or_insert(failure);
             self.left = 0;
-            self.stop.raise();
+            self.stop.stop();
         }
     }
 

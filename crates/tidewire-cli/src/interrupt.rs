@@ -38,7 +38,7 @@ pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), CliError> {
             progress::remove();
             std::process::exit(i32::from(error::INTERRUPTED));
         }
-        stop.raise();
+        stop.stop();
         if is_live {
             return;
         }

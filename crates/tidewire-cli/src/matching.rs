@@ -200,7 +200,7 @@ impl Matcher<'_> {
             }
         }
         if self.left == 0 {
-            self.stop.raise();
+            self.stop.stop();
         }
         if self.left == 0 || looking.found >= self.left_in_stream {
             stream.discard();

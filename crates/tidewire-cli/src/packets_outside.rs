@@ -11,7 +11,7 @@ impl Handler for Any {
     type Data = ();
 
     fn open(&mut self, _: &mut Stream<'_, ()>) {
-        self.0.raise();
+        self.0.stop();
     }
 }
 
@@ -39,7 +39,7 @@ pub fn none_accepted(ledger: &Ledger, common: &Common, stop: &Stop) -> Option<St
 /// Whether an expression accepts any packet of the captures, which are read once more for that; pipes cannot be.
 fn accepts_any(expression: &str, common: &Common, stop: &Stop) -> bool {
     let Ok((files, _)) = capture_args::split(&common.files) else { return false };
-    if stop.is_raised() || common.live.is_on() || files.is_empty() || !files.iter().all(|file| file.is_file()) {
+    if stop.is_stopped() || common.live.is_on() || files.is_empty() || !files.iter().all(|file| file.is_file()) {
         return false;
     }
     let capture = Capture::files(files.iter().cloned()).filter(expression).stop_when(stop);

@@ -44,7 +44,7 @@ pub struct Closing {
     pub ledger: Ledger,
     /// Of a capture from interfaces: what lies before the engine.
     live: Option<LiveReport>,
-    damages: Vec<Error>,
+    input_errors: Vec<Error>,
     interrupted: bool,
     elapsed: Duration,
     /// Whether a handler ended the run, so that no signal did.
@@ -89,13 +89,13 @@ impl<'a> Session<'a> {
             read_unending(common.of_files(mode)?.stop_when(stop), sinks, &mut make)?
         };
         let live = live::report_of(&outcome);
-        let Outcome { handlers, ledger, damages, elapsed, interrupted, .. } = outcome;
+        let Outcome { handlers, ledger, input_errors, elapsed, interrupted, .. } = outcome;
         let signal = INTERRUPTED.load(Ordering::Relaxed);
         let stopped = interrupted && !signal;
         // A signal that came while the last read was waiting counts, too. It is how a capture from interfaces ends.
         let interrupted = signal && live.is_none();
         let stop = self.stop.clone();
-        Ok((handlers, Closing { ledger, live, damages, interrupted, elapsed, stopped, stop }))
+        Ok((handlers, Closing { ledger, live, input_errors, interrupted, elapsed, stopped, stop }))
     }
 }
 
@@ -150,7 +150,7 @@ impl Closing {
             let text = before + &ledger::text(&self.ledger, self.elapsed);
             std::io::stderr().write_all(text.as_bytes()).map_err(CliError::from_output)?;
         }
-        for damage in &self.damages {
+        for damage in &self.input_errors {
             error::notify(damage);
         }
         self.say_left_out();
@@ -170,7 +170,7 @@ impl Closing {
             return Ok(error::INTERRUPTED);
         }
         // A run that was cut short on purpose has not seen the rest of its input.
-        Ok(if self.damages.is_empty() || self.stopped { code } else { error::INPUT })
+        Ok(if self.input_errors.is_empty() || self.stopped { code } else { error::INPUT })
     }
 }
 

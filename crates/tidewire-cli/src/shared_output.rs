@@ -121,7 +121,7 @@ impl SharedOutput {
         }
         if let Err(error) = writer.write_all(&bytes).and_then(|()| writer.flush()) {
             lock(&self.failure).get_or_insert(error);
-            self.stop.raise();
+            self.stop.stop();
         }
     }
 
@@ -232,7 +232,7 @@ mod tests {
         let sink = SharedOutput::new::<Number>(Form::Json, &Layout::default(), None, &stop, Box::new(Closed));
         sink.push(&Number(1), &mut Vec::new());
         sink.flush();
-        assert!(stop.is_raised());
+        assert!(stop.is_stopped());
         assert!(matches!(sink.finish(), Err(CliError::ClosedPipe)));
     }
 }

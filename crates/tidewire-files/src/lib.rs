@@ -24,8 +24,8 @@ mod merge;
 mod pcap;
 mod pcapng;
 mod reader;
+mod record_cursor;
 mod snoop;
-mod walk;
 
 pub use block::{Block, Source};
 pub use error::{Damage, Error};

@@ -1,7 +1,7 @@
 use crate::{
     Block, Error, Reader, Source,
     limits::{MERGE_OPEN_FILES_MAX, MERGE_READ_BYTES, PIECE_BYTES, PIECE_BYTES_MIN},
-    walk::Count,
+    record_cursor::Count,
 };
 use std::{
     cmp::Reverse,

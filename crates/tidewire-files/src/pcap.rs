@@ -4,7 +4,7 @@
 
 use crate::{
     limits::captured_bytes_max,
-    walk::{Count, Place, Walk, u16_at, u32_at},
+    record_cursor::{Count, Place, Walk, u16_at, u32_at},
 };
 use tidewire_wire::Frame;
 use tidewire_wire::LinkType;

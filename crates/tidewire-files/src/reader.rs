@@ -4,8 +4,8 @@ use crate::{
     limits::{HEAD_BYTES_MIN, LAYERS_MAX, LOOKS_LIKE_BYTES, PIECE_BYTES},
     pcap::{self, Pcap},
     pcapng::Pcapng,
+    record_cursor::{Count, Walk},
     snoop::{self, Snoop},
-    walk::{Count, Walk},
 };
 use std::{
     io::Read,

@@ -6,7 +6,7 @@
 use crate::{
     limits::captured_bytes_max,
     pcap::too_long,
-    walk::{Count, Place, Walk, u32_at},
+    record_cursor::{Count, Place, Walk, u32_at},
 };
 use tidewire_wire::Frame;
 use tidewire_wire::LinkType;

@@ -45,7 +45,7 @@ pub fn count(files: Vec<PathBuf>, checksum: ChecksumMode, workers: usize) -> Res
     if !outcome.ledger.closes() {
         return Err("the ledger does not close".into());
     }
-    if let Some(damage) = outcome.damages.first() {
+    if let Some(damage) = outcome.input_errors.first() {
         return Err(damage.to_string());
     }
     Ok(Counted {

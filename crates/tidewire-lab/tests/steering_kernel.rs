@@ -13,7 +13,7 @@ use common::{Random, packets, packets::frame, programs};
 use tidewire_core::wire::LinkType;
 use tidewire_live::sys::{
     bpf::{ARRAY, LRU_HASH, Map, PROGRAM_ARRAY, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP},
-    mapped::Mapped,
+    mmap_array::MmapArray,
 };
 use tidewire_steer::{
     Compiled, DATAGRAMS_MAX, Fragments, Packet, Program, STATE_BYTES, Settings, State, Target,
@@ -155,7 +155,7 @@ fn random_programs_say_the_same_in_the_kernel() {
 #[test]
 fn what_a_shared_group_drops_is_counted_once() {
     let Some(maps) = maps() else { return };
-    let mapped = Mapped::new(maps.dropped.as_fd(), DROPPED_BYTES).expect("the map's memory");
+    let mapped = MmapArray::new(maps.dropped.as_fd(), DROPPED_BYTES).expect("the map's memory");
     let counted = || dropped(mapped.words().iter().map(|word| word.load(Ordering::Acquire)));
     let mut random = Random(13);
     for text in ["steer_flow", "double_steer_ip", "tcp", "udp >-> double_steer_ip", "drop", "steer_to 1"] {

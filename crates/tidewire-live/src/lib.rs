@@ -7,6 +7,7 @@
 mod counts;
 mod error;
 mod filter;
+mod filter_spec;
 mod interface;
 pub mod kernel;
 mod link_message;
@@ -21,7 +22,6 @@ mod session;
 mod settings;
 pub mod split;
 pub mod sys;
-mod wanted;
 mod watch;
 mod worker;
 pub mod xsk;

@@ -4,7 +4,7 @@ mod opening;
 mod packet;
 mod xdp;
 
-use super::{Interface, Live, LiveEngine, LiveSettings, Role, wanted::Wanted};
+use super::{Interface, Live, LiveEngine, LiveSettings, Role, filter_spec::FilterSpec};
 use crate::Error;
 
 /// Interfaces of one capture, at most: what one worker can poll in turn without any of them waiting long.
@@ -22,7 +22,7 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
     let every = every_interface(settings)?;
     let settings = every.as_ref().unwrap_or(settings);
     let interfaces = interfaces(settings)?;
-    Wanted::of(settings)?;
+    FilterSpec::of(settings)?;
     crate::privilege::check(settings)?;
     match (settings.engine, settings.role) {
         (LiveEngine::Packet, _) => packet::open(settings, interfaces, ""),

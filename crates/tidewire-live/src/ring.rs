@@ -105,7 +105,7 @@ pub struct RingCounts {
     /// Frames that could not be put into it for another reason (AF_XDP: no free buffer, too long, invalid descriptor).
     pub failed: u64,
     /// Of those received: what was in the ring when its filter or direction was replaced, and is not wanted any more.
-    pub sifted: u64,
+    pub stale: u64,
     /// System calls made for this ring.
     pub calls: u64,
 }
@@ -116,7 +116,7 @@ impl RingCounts {
         self.received += other.received;
         self.dropped += other.dropped;
         self.failed += other.failed;
-        self.sifted += other.sifted;
+        self.stale += other.stale;
         self.calls += other.calls;
     }
 }

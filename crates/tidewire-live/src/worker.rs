@@ -18,12 +18,12 @@ use crate::{
     },
 };
 
-mod line;
-mod merge;
-mod old;
+mod ring_cursor;
+mod ring_merge;
+mod stale_frames;
 
-use line::{Line, RETRY};
-use old::Old;
+use ring_cursor::{RETRY, RingCursor};
+use stale_frames::StaleVerdict;
 
 /// Frames that one ring may add in a round: small enough that no ring waits long for its turn, large enough that the round
 /// itself costs nothing.
@@ -41,7 +41,7 @@ pub struct Worker {
     arena: Arc<Arena>,
     /// The same, to be read as far as rings hold frames there.
     view: View,
-    lines: Vec<Line>,
+    cursors: Vec<RingCursor>,
     /// Handed over and not released.
     batch: Vec<Frame>,
     /// Memory for frames that a ring notes.
@@ -60,9 +60,9 @@ pub struct Worker {
     troubles: Vec<Error>,
     calls: u64,
     shunt: Option<Box<dyn Shunt>>,
-    old: Old,
+    stale_verdict: StaleVerdict,
     /// Old frames that were not wanted any more.
-    sifted: u64,
+    stale: u64,
 }
 
 impl Worker {
@@ -73,7 +73,7 @@ impl Worker {
         Self {
             view: View::new(&arena),
             arena,
-            lines: rings.into_iter().map(Line::new).collect(),
+            cursors: rings.into_iter().map(RingCursor::new).collect(),
             batch: Vec::new(),
             fresh: Vec::new(),
             round_frames: ROUND_FRAMES,
@@ -86,8 +86,8 @@ impl Worker {
             troubles: Vec::new(),
             calls: 0,
             shunt: None,
-            old: Old::Wanted,
-            sifted: 0,
+            stale_verdict: StaleVerdict::Keep,
+            stale: 0,
         }
     }
 
@@ -104,7 +104,7 @@ impl Worker {
     /// Hands over what has arrived, as one batch, and gives its memory back. Where nothing has, waits for it, at most
     /// `most`. Returns how many frames there were.
     pub fn poll(&mut self, most: Duration, take: impl FnOnce(&Batch<'_>)) -> usize {
-        self.take_in(self.round_frames, self.round_frames * self.lines.len());
+        self.take_in(self.round_frames, self.round_frames * self.cursors.len());
         if self.batch.is_empty() {
             if !most.is_zero() {
                 self.wait(most);
@@ -127,7 +127,7 @@ impl Worker {
     /// this adds nothing to a batch that has some, it may be for that: release it before waiting for more.
     pub fn gather(&mut self, most: usize) -> usize {
         let before = self.batch.len();
-        self.take_in(most.div_ceil(self.lines.len().max(1)), most);
+        self.take_in(most.div_ceil(self.cursors.len().max(1)), most);
         self.batch.len() - before
     }
 
@@ -140,7 +140,7 @@ impl Worker {
     /// How long to sleep before asking to be woken up, as the rings see it ([`Ring::rest`]): where frames come fast but one by
     /// one, waking up for each few costs more than they do.
     pub fn rest(&mut self) -> Duration {
-        self.lines.iter_mut().map(|line| line.ring.rest()).max().unwrap_or_default()
+        self.cursors.iter_mut().map(|cursor| cursor.ring.rest()).max().unwrap_or_default()
     }
 
     /// The memory that batches lie in.
@@ -152,16 +152,16 @@ impl Worker {
     /// Whether a ring is in error, because its interface is down or gone; it is tried again now and then.
     #[must_use]
     pub fn is_troubled(&self) -> bool {
-        self.lines.iter().any(|line| line.retry.is_some())
+        self.cursors.iter().any(|cursor| cursor.retry.is_some())
     }
 
     /// Gives the whole batch back.
     pub fn release(&mut self) {
         self.batch.clear();
-        for line in &mut self.lines {
-            match std::mem::take(&mut line.taken) {
+        for cursor in &mut self.cursors {
+            match std::mem::take(&mut cursor.taken) {
                 0 => {}
-                taken => line.ring.give_back(taken),
+                taken => cursor.ring.give_back(taken),
             }
         }
     }
@@ -171,17 +171,17 @@ impl Worker {
     pub fn cut(&mut self, frames: &mut Vec<Frame>) {
         frames.clear();
         std::mem::swap(frames, &mut self.batch);
-        for line in &mut self.lines {
-            line.cut.push_back(std::mem::take(&mut line.taken));
+        for cursor in &mut self.cursors {
+            cursor.cut.push_back(std::mem::take(&mut cursor.taken));
         }
     }
 
     /// Gives back the batch that was cut off first.
     pub fn release_cut(&mut self) {
-        for line in &mut self.lines {
-            match line.cut.pop_front() {
+        for cursor in &mut self.cursors {
+            match cursor.cut.pop_front() {
                 None | Some(0) => {}
-                Some(taken) => line.ring.give_back(taken),
+                Some(taken) => cursor.ring.give_back(taken),
             }
         }
     }
@@ -189,33 +189,33 @@ impl Worker {
     /// Whether batches that were cut off have not been given back.
     #[must_use]
     pub fn has_cuts(&self) -> bool {
-        self.lines.iter().any(|line| !line.cut.is_empty())
+        self.cursors.iter().any(|cursor| !cursor.cut.is_empty())
     }
 
     /// How much of the fullest ring is held by frames that were collected and not released, in thousandths. At 1000 nothing
     /// more arrives there.
     #[must_use]
     pub fn held_permille(&self) -> u32 {
-        self.lines.iter().map(|line| line.ring.held_permille()).max().unwrap_or(0)
+        self.cursors.iter().map(|cursor| cursor.ring.held_permille()).max().unwrap_or(0)
     }
 
     /// What becomes readable when there may be something to gather, a descriptor for each ring. A packet socket's is also
     /// readable while frames of its newest block are held, and that of a ring in error always.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.lines.iter().map(|line| line.ring.descriptor())
+        self.cursors.iter().map(|cursor| cursor.ring.descriptor())
     }
 
     /// To be called before waiting for [`descriptors`](Self::descriptors): whether there is nothing to gather as far as is
     /// known. Frames may still wait for other rings' earlier ones: see [`waits`](Self::waits).
     pub fn prepare_wait(&mut self) -> bool {
         let mut is_empty = true;
-        for line in &mut self.lines {
-            match line.ring.prepare_wait() {
+        for cursor in &mut self.cursors {
+            match cursor.ring.prepare_wait() {
                 Ok(nothing) => is_empty &= nothing,
                 Err(error) => {
-                    if line.retry.is_none() {
+                    if cursor.retry.is_none() {
                         self.troubles.push(error);
-                        line.retry = Some(Instant::now() + RETRY);
+                        cursor.retry = Some(Instant::now() + RETRY);
                     }
                 }
             }
@@ -226,7 +226,7 @@ impl Worker {
     /// Whether frames are held back to be put in order with others; they come at the latest after the merge window.
     #[must_use]
     pub fn waits(&self) -> bool {
-        self.lines.iter().any(|line| !line.waiting.is_empty())
+        self.cursors.iter().any(|cursor| !cursor.waiting.is_empty())
     }
 
     /// Replaces the filter of all rings; `None`: every frame is taken. What was gathered stays; of the frames that arrived
@@ -236,13 +236,13 @@ impl Worker {
     /// What is no program, or one that the kernel does not take: the first ring's filter is as it was.
     pub fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<(), Error> {
         let asked = program.map(tidewire_filter::check).transpose()?;
-        for line in &mut self.lines {
-            line.old = line.waiting.len() + line.ring.set_filter(program)?;
+        for cursor in &mut self.cursors {
+            cursor.stale = cursor.waiting.len() + cursor.ring.set_filter(program)?;
         }
-        self.old = match asked {
-            None => Old::Wanted,
-            Some(program) if program.asks() => Old::Unwanted,
-            Some(program) => Old::Asked(program),
+        self.stale_verdict = match asked {
+            None => StaleVerdict::Keep,
+            Some(program) if program.asks() => StaleVerdict::Drop,
+            Some(program) => StaleVerdict::Ask(program),
         };
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Worker {
     /// # Errors
     /// A ring cannot join a group of this kind, or the group has other settings: the first one is as it was.
     pub fn join(&mut self, membership: &Membership) -> Result<(), Error> {
-        self.lines.iter_mut().try_for_each(|line| line.ring.join(membership))
+        self.cursors.iter_mut().try_for_each(|cursor| cursor.ring.join(membership))
     }
 
     /// Chooses the direction of all rings. What was gathered stays.
@@ -261,12 +261,12 @@ impl Worker {
     /// # Errors
     /// Frames of this direction are not seen by a ring: the first one's direction is as it was.
     pub fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
-        for line in &mut self.lines {
-            line.ring.set_direction(direction)?;
-            line.old = line.old.max(line.waiting.len());
+        for cursor in &mut self.cursors {
+            cursor.ring.set_direction(direction)?;
+            cursor.stale = cursor.stale.max(cursor.waiting.len());
         }
         if self.waits() {
-            self.old = Old::Unwanted;
+            self.stale_verdict = StaleVerdict::Drop;
         }
         Ok(())
     }
@@ -275,7 +275,7 @@ impl Worker {
     /// by while no frame comes.
     #[must_use]
     pub fn quiet_until_ns(&self) -> u64 {
-        let delay = self.lines.iter().map(|line| line.ring.delay_ns()).max().unwrap_or(0);
+        let delay = self.cursors.iter().map(|cursor| cursor.ring.delay_ns()).max().unwrap_or(0);
         wait::now_ns().saturating_sub(delay + self.window_ns)
     }
 
@@ -283,8 +283,8 @@ impl Worker {
     /// waiting for other rings.
     pub fn stop(&mut self) {
         self.draining = true;
-        for line in &mut self.lines {
-            if let Err(error) = line.ring.stop() {
+        for cursor in &mut self.cursors {
+            if let Err(error) = cursor.ring.stop() {
                 self.troubles.push(error);
             }
         }
@@ -293,7 +293,7 @@ impl Worker {
     /// How long after [`stop`](Self::stop) a ring may still show frames.
     #[must_use]
     pub fn delay(&self) -> Duration {
-        Duration::from_nanos(self.lines.iter().map(|line| line.ring.delay_ns()).max().unwrap_or(0))
+        Duration::from_nanos(self.cursors.iter().map(|cursor| cursor.ring.delay_ns()).max().unwrap_or(0))
     }
 
     /// What went wrong since the last call: interfaces that are gone or down. Each is told once, until it works again.
@@ -306,9 +306,9 @@ impl Worker {
     /// # Errors
     /// A ring's.
     pub fn counts(&mut self) -> Result<RingCounts, Error> {
-        let mut sum = RingCounts { calls: self.calls, sifted: self.sifted, ..RingCounts::default() };
-        for line in &mut self.lines {
-            sum.add(&line.ring.counts()?);
+        let mut sum = RingCounts { calls: self.calls, stale: self.stale, ..RingCounts::default() };
+        for cursor in &mut self.cursors {
+            sum.add(&cursor.ring.counts()?);
         }
         Ok(sum)
     }
@@ -316,7 +316,7 @@ impl Worker {
     /// How full the fullest ring is, in thousandths.
     #[must_use]
     pub fn level_permille(&self) -> u32 {
-        self.lines.iter().map(|line| line.ring.level_permille()).max().unwrap_or(0)
+        self.cursors.iter().map(|cursor| cursor.ring.level_permille()).max().unwrap_or(0)
     }
 
     /// Frames handed over so far.
@@ -345,12 +345,12 @@ impl Worker {
         if !self.prepare_wait() {
             return;
         }
-        let mut descriptors = Vec::with_capacity(self.lines.len());
+        let mut descriptors = Vec::with_capacity(self.cursors.len());
         // A ring in error is always readable, and a packet ring is while it has frames that were not given back.
-        for line in self.lines.iter().filter(|line| line.retry.is_none() && line.waiting.is_empty()) {
-            descriptors.push(line.ring.descriptor());
+        for cursor in self.cursors.iter().filter(|cursor| cursor.retry.is_none() && cursor.waiting.is_empty()) {
+            descriptors.push(cursor.ring.descriptor());
         }
-        if descriptors.len() < self.lines.len() {
+        if descriptors.len() < self.cursors.len() {
             most = most.min(RETRY);
         }
         self.calls += 1;

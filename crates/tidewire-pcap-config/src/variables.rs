@@ -40,7 +40,7 @@ pub struct Instance {
     pub number: u32,
     /// How many there are.
     pub count: u32,
-    /// The file with a slot for each of them ([`tidewire_live::sys::board`]).
+    /// The file with a slot for each of them ([`tidewire_live::sys::shared_counters`]).
     pub counters: Option<PathBuf>,
 }
 

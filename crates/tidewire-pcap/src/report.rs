@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use tidewire_live::sys::board::{Board, Count, Slot};
+use tidewire_live::sys::shared_counters::{Count, SharedCounters, Slot};
 
 use tidewire_pcap_config::Instance;
 
@@ -17,7 +17,7 @@ const DEVICES_PERIOD: Duration = Duration::from_millis(200);
 
 /// The slot, and what of this handle is in it already.
 pub struct Report {
-    board: Board,
+    board: SharedCounters,
     slot: usize,
     published: Counts,
     at: Instant,
@@ -46,7 +46,7 @@ impl Report {
     /// For a handle that was just activated; none where nobody wants to know, or the board is gone.
     pub fn open(instance: Option<&Instance>) -> Option<Self> {
         let instance = instance?;
-        let board = Board::open(instance.counters.as_ref()?).ok()?;
+        let board = SharedCounters::open(instance.counters.as_ref()?).ok()?;
         let (slot, published) = (usize::try_from(instance.number).ok()?, Counts::default());
         let now = Instant::now();
         let report = Self { board, slot, published, at: now, devices_at: now, reader: 0 };
@@ -60,7 +60,7 @@ impl Report {
     /// Leaves word of what went wrong with a handle.
     pub fn fail(instance: Option<&Instance>, message: &str) {
         let Some(instance) = instance else { return };
-        let Some(board) = instance.counters.as_ref().and_then(|path| Board::open(path).ok()) else { return };
+        let Some(board) = instance.counters.as_ref().and_then(|path| SharedCounters::open(path).ok()) else { return };
         if let Some(slot) = usize::try_from(instance.number).ok().and_then(|number| board.slot(number)) {
             slot.set_text(message);
             note_time(&slot);

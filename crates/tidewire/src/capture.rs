@@ -180,7 +180,7 @@ impl<I: Input> Capture<I> {
     /// The same with settings that were checked and completed.
     pub(crate) fn run_settled<H: Deliver>(self, handler: H) -> Result<Outcome<H>, Error> {
         let worker = (handler, self.setup.classifier()?);
-        self.input.alone(self.setup, worker)
+        self.input.run_single(self.setup, worker)
     }
 
     /// Runs as many workers as set; `handler` makes each one's handler from its index. With one worker this is
@@ -196,6 +196,6 @@ impl<I: Input> Capture<I> {
         self.setup.settle(count, size_of::<H::Data>())?;
         let workers = (0..count).map(|index| Ok((handler(index), self.setup.classifier()?)));
         let workers = workers.collect::<Result<Vec<_>, Error>>()?;
-        self.input.together(self.setup, workers)
+        self.input.run_threads(self.setup, workers)
     }
 }

@@ -31,13 +31,13 @@ impl Stop {
     }
 
     /// Raises it.
-    pub fn raise(&self) {
+    pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether it was raised.
     #[must_use]
-    pub fn is_raised(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -1,5 +1,5 @@
 /// Why a run did not begin, or could not be finished. What only cuts an input short is no error: see
-/// [`Outcome::damages`](crate::Outcome::damages).
+/// [`Outcome::input_errors`](crate::Outcome::input_errors).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -225,7 +225,7 @@ pub use error::{CHUNK_BYTES_MAX, Error, SettingError, WORKERS_MAX};
 pub use files::{Files, Streams};
 pub use finished::{FinishedStream, STREAM_BYTES_KEPT};
 #[cfg(feature = "live")]
-pub use live::{LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
+pub use live::{LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use outcome::Outcome;
 pub use setup::Input;
 pub use tidewire_core::{

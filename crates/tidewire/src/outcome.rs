@@ -17,7 +17,7 @@ pub struct Outcome<H> {
     /// Where every packet went, all workers together.
     pub ledger: Ledger,
     /// What was wrong with the input: damaged or unreadable parts. Everything before each was processed.
-    pub damages: Vec<Error>,
+    pub input_errors: Vec<Error>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,
     /// Whether [`Stop`](crate::Stop) was raised before the input ended.
@@ -42,7 +42,7 @@ impl<H> Outcome<H> {
         Outcome {
             handlers,
             ledger: self.ledger,
-            damages: self.damages,
+            input_errors: self.input_errors,
             elapsed: self.elapsed,
             interrupted: self.interrupted,
             #[cfg(feature = "live")]

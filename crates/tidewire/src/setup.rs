@@ -17,10 +17,10 @@ pub trait Input: Run {}
 /// How an input runs workers. Nobody else has one: the trait cannot be named outside of this crate.
 pub trait Run: Sized {
     /// One worker, on this thread.
-    fn alone<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error>;
+    fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error>;
 
     /// Several workers, each on a thread of its own.
-    fn together<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error>;
+    fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error>;
 }
 
 impl<I: Run> Input for I {}

@@ -84,7 +84,7 @@ struct Raise<'a>(&'a Stop);
 
 impl Drop for Raise<'_> {
     fn drop(&mut self) {
-        self.0.raise();
+        self.0.stop();
     }
 }
 
@@ -131,7 +131,7 @@ fn capture_with<H: Deliver + Send>(
             // What is over is told of by the end, at the latest.
             thread::sleep(Duration::from_millis(50));
         }
-        stop.raise();
+        stop.stop();
         run.join().expect("no panic").unwrap_or_else(|error| panic!("{error}"))
     });
     let report = outcome.live.clone().expect("a report");

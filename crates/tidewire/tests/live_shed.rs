@@ -68,7 +68,7 @@ struct End<'a>(&'a Stop, &'a AtomicBool);
 impl Drop for End<'_> {
     fn drop(&mut self) {
         self.1.store(false, Relaxed);
-        self.0.raise();
+        self.0.stop();
     }
 }
 
@@ -81,7 +81,7 @@ fn run() -> (u64, Outcome<Slow>, LiveReport) {
         let sender = scope.spawn(|| {
             // Also where sending fails.
             let _end = End(&stop, &slow);
-            while !began.load(Relaxed) && !stop.is_raised() {
+            while !began.load(Relaxed) && !stop.is_stopped() {
                 thread::sleep(Duration::from_millis(5));
             }
             overload(&level)

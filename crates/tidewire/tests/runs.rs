@@ -118,7 +118,7 @@ fn what_is_wrong_is_told() {
     assert!(matches!(refused(Capture::reader(HELLO).class(StreamClass::matching("port bananas"))), Error::Filter(_)));
     assert!(matches!(refused(Capture::files(["/nonexistent.pcap"])), Error::File(_)));
     let cut = Capture::reader(&HELLO[..HELLO.len() - 1]).run_with(Said::default()).unwrap();
-    assert_eq!(cut.damages.len(), 1);
+    assert_eq!(cut.input_errors.len(), 1);
     assert_eq!(cut.ledger.received, 7);
 }
 
@@ -230,7 +230,7 @@ fn progress_and_stopping() {
     let outcome = Capture::reader(capture)
         .on_progress(|progress| {
             seen.push(progress.packets);
-            stop.raise();
+            stop.stop();
         })
         .stop_when(&stop)
         .run_with(Said::default())

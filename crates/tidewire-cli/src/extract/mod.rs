@@ -204,7 +204,7 @@ impl Extract {
     fn note(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             self.failure.get_or_insert(error);
-            self.stop.raise();
+            self.stop.stop();
         }
     }
 }

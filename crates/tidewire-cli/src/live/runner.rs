@@ -80,7 +80,7 @@ pub fn watched<'a>(
         // Nothing may be printed for long: whoever has seen enough is noticed all the same.
         if terminal::is_closed() {
             *is_closed = true;
-            stop.raise();
+            stop.stop();
         }
     }))
 }

@@ -24,7 +24,7 @@ fn report() -> LiveReport {
         steered_out: 6,
     };
     let mut worker = WorkerReport {
-        rings: RingCounts { received: 90, dropped: 7, failed: 0, sifted: 0, calls: 11 },
+        rings: RingCounts { received: 90, dropped: 7, failed: 0, stale: 0, calls: 11 },
         frames: 90,
         ring_level_permille: 250,
         buffered_bytes: 4096,

@@ -16,8 +16,8 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidewire_live::sys::{
-    board::{Board, Slot},
     process::{self, CHILD_CHANGED, STOP_ASKED, Signals, TERMINATE},
+    shared_counters::{SharedCounters, Slot},
 };
 
 use super::{
@@ -60,7 +60,7 @@ const NO_OWNER_MAX: Duration = Duration::from_millis(200);
 
 /// All of them.
 pub struct Instances {
-    board: Board,
+    board: SharedCounters,
     /// Goes away with the instances.
     names: Option<Folder>,
     /// Goes away after both.
@@ -82,8 +82,8 @@ impl Instances {
         let input = |what: &str, error: io::Error| CliError::Input(format!("{what}: {error}"));
         let place = RunDir::make().map_err(|error| input("no place for counters", error))?;
         let path = place.path.join(COUNTERS);
-        let board =
-            Board::create(&path, recipe.count as usize).map_err(|error| input("no place for counters", error))?;
+        let board = SharedCounters::create(&path, recipe.count as usize)
+            .map_err(|error| input("no place for counters", error))?;
         let names = recipe.by_name.then(|| Folder::find(recipe.library, place.path.join(NAMES))).transpose();
         let names = names.map_err(|error| input("no place for the library's names", error))?;
         // Before anything is started: no signal is lost in between.

@@ -7,7 +7,7 @@ use std::{
     process::ExitStatus,
 };
 
-use tidewire_live::sys::board::Count;
+use tidewire_live::sys::shared_counters::Count;
 
 use super::{instance::Instance, instances::Instances, options::Options};
 use crate::{

@@ -56,7 +56,7 @@ impl Top {
         }
         if let Err(error) = self.go_on(report, stop) {
             self.failure = Some(error);
-            stop.raise();
+            stop.stop();
         }
     }
 
@@ -77,7 +77,7 @@ impl Top {
 fn press(model: &mut Model, key: Key, stop: &Stop) {
     let snapshot = &mut model.snapshot;
     match key {
-        Key::Quit => stop.raise(),
+        Key::Quit => stop.stop(),
         Key::Pause => snapshot.paused = !snapshot.paused,
         Key::Sort => snapshot.sort = snapshot.sort.next(),
         Key::Reverse => snapshot.reversed = !snapshot.reversed,

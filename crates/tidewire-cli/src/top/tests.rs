@@ -129,7 +129,7 @@ fn noted(port: u16, packets: u64, bytes: u64) -> Noted {
 fn report(seconds: u64, packets: u64, dropped: u64) -> LiveReport {
     let counts = InterfaceCounts { rx_missed: 5, ..InterfaceCounts::default() };
     let mut worker = WorkerReport {
-        rings: RingCounts { received: packets, dropped, failed: 0, sifted: 0, calls: 1 },
+        rings: RingCounts { received: packets, dropped, failed: 0, stale: 0, calls: 1 },
         ring_level_permille: 300,
         buffered_bytes: 1 << 20,
         memory_bytes: 64 << 20,
@@ -186,9 +186,9 @@ fn rates_are_what_came_between_two_reports() {
     press(&mut model, Key::Pause, &stop);
     model.take(&report(9, 9000, 60), HashMap::new);
     assert_eq!(model.snapshot.packets, 5000, "paused");
-    assert!(!stop.is_raised());
+    assert!(!stop.is_stopped());
     press(&mut model, Key::Quit, &stop);
-    assert!(stop.is_raised());
+    assert!(stop.is_stopped());
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn flows_that_end_are_told_once_more() {
     let shared = Shared::default();
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/demo/demo.pcap");
     let outcome = Capture::files([demo]).run(|_| Flows { shared: shared.clone() }).unwrap();
-    assert!(outcome.damages.is_empty());
+    assert!(outcome.input_errors.is_empty());
     let flows = shared.look();
     // The largest of them has 58 packets within a tenth of a second (`tidewire flows` says so).
     let largest = &flows[&54];

@@ -274,7 +274,7 @@ pub fn run(path: &Path, workers: usize, config: Config) -> Result<Record, Error>
 /// The same for a builder that is set up.
 pub fn collect(capture: Capture<Files<'_>>) -> Result<Record, Error> {
     let outcome = capture.run(|_| Recorder::default())?;
-    let damages = outcome.damages.iter().map(ToString::to_string).collect();
+    let damages = outcome.input_errors.iter().map(ToString::to_string).collect();
     let ledger = outcome.ledger;
     let mut record = Record { streams: Vec::new(), datagrams: Vec::new(), ledger, damages, broken: Vec::new() };
     for mut recorder in outcome.handlers {

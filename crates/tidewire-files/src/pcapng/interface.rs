@@ -1,6 +1,6 @@
 use crate::{
     limits::OPTIONS_MAX,
-    walk::{u16_at, u32_at},
+    record_cursor::{u16_at, u32_at},
 };
 use tidewire_wire::LinkType;
 

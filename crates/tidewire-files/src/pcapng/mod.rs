@@ -8,7 +8,7 @@ mod interface;
 use crate::{
     limits::{INTERFACES_MAX, PCAPNG_BLOCK_BYTES_MAX, captured_bytes_max},
     pcap::too_long,
-    walk::{Count, Place, Walk, u16_at, u32_at},
+    record_cursor::{Count, Place, Walk, u16_at, u32_at},
 };
 use interface::Interface;
 use tidewire_wire::Frame;

@@ -3,7 +3,7 @@ use std::{fs, io, process::Command, thread};
 use tidewire_live::{
     Error, Interface,
     sys::{
-        feature::{Feature, set_feature},
+        ethtool::{Feature, set_feature},
         namespace::Sysfs,
         net::own_namespace,
     },

@@ -7,7 +7,7 @@ use tidewire_live::{
     Error, Interface,
     sys::{
         bpf::{Link as Attachment, Live, Program, XdpMode},
-        mapped::Mapped,
+        mmap_array::MmapArray,
         net::own_namespace,
     },
 };
@@ -37,8 +37,8 @@ pub(super) enum Refusal {
 pub(super) struct Kernel {
     program: Program,
     _parked: Option<Parked>,
-    control: Mapped,
-    slots: Mapped,
+    control: MmapArray,
+    slots: MmapArray,
     /// What frames of the pool begin as.
     template: Vec<u8>,
     /// Whether the program makes the packets up, or sends what is put into slots.
@@ -95,11 +95,11 @@ fn load(name: &str) -> Result<(Program, Ebpf), Error> {
 }
 
 /// Maps an array of the object.
-fn map(object: &Ebpf, name: &str, bytes: usize) -> Result<Mapped, Error> {
+fn map(object: &Ebpf, name: &str, bytes: usize) -> Result<MmapArray, Error> {
     let Some(Map::Array(data)) = object.map(name) else {
         return Err(Error::Setting(format!("the generator's object has no array {name}")));
     };
-    Mapped::new(data.fd().as_fd(), bytes).map_err(|error| refused("mapping the generator's memory", error))
+    MmapArray::new(data.fd().as_fd(), bytes).map_err(|error| refused("mapping the generator's memory", error))
 }
 
 impl Kernel {

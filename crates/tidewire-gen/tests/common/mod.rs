@@ -72,7 +72,7 @@ pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
 pub fn engine<H: Handler + Send>(frames: &[Vec<u8>], handler: H) -> Outcome<H> {
     let capture = Capture::reader(io::Cursor::new(capture(frames))).checksum(ChecksumMode::Verify);
     let outcome = capture.run_with(handler).expect("a run");
-    assert!(outcome.damages.is_empty());
+    assert!(outcome.input_errors.is_empty());
     assert_eq!(outcome.ledger.received, frames.len() as u64);
     assert_eq!(outcome.ledger.fate(Fate::BadChecksum), 0, "checksums");
     assert_eq!(outcome.ledger.gap_bytes, 0, "gaps");

@@ -116,7 +116,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     settings.role = if arguments.xdp { Role::Tap } else { Role::Host };
     let stop = Stop::new();
     let raised = stop.clone();
-    ctrlc::set_handler(move || raised.raise()).map_err(|error| error.to_string())?;
+    ctrlc::set_handler(move || raised.stop()).map_err(|error| error.to_string())?;
     let mut capture = Capture::live(settings).checksum(ChecksumMode::Ignore).stop_when(&stop);
     if let Some(port) = arguments.high_port {
         capture = capture

@@ -3,7 +3,7 @@ use std::{io, sync::atomic::Ordering::Relaxed};
 use aya::EbpfLoader;
 
 use super::KernelSettings;
-use crate::sys::mapped::Mapped;
+use crate::sys::mmap_array::MmapArray;
 
 /// The largest table, in slots: array maps are indexed by 32 bits.
 const SLOTS_MAX: u32 = 1 << 30;
@@ -88,7 +88,7 @@ pub(super) fn slots(entries: u32) -> u32 {
 }
 
 /// Ports' priorities, eight a word.
-pub(super) fn set_classes(settings: &KernelSettings, memory: &Mapped) {
+pub(super) fn set_classes(settings: &KernelSettings, memory: &MmapArray) {
     for (port, priority) in settings.shed.iter().flat_map(|shed| &shed.ports) {
         let at = u32::from(port & 7) * 8;
         if let Some(word) = memory.words().get(usize::from(port >> 3)) {

@@ -17,7 +17,7 @@ use crate::{
     Error,
     sys::{
         bpf::{Map, Program, possible_cpus},
-        mapped::Mapped,
+        mmap_array::MmapArray,
     },
 };
 use tidewire_filter::FilterEnding;
@@ -31,7 +31,7 @@ const LOG_LINES: usize = 12;
 
 /// The two readings of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum ProgramType {
     Xdp,
     Socket,
 }
@@ -45,8 +45,8 @@ pub struct Kernel {
     sockets: Option<Map>,
     tables: Option<[Table; 2]>,
     tick_ns: u64,
-    counts: Mapped,
-    control: Mapped,
+    counts: MmapArray,
+    control: MmapArray,
     levels: Vec<AtomicU32>,
     /// Entries that user space found no room for.
     full: AtomicU64,
@@ -65,10 +65,10 @@ pub struct Occupancy {
 }
 
 impl Kernel {
-    pub(super) fn load(settings: &KernelSettings, reading: Reading) -> Result<Self, Error> {
-        let object = match reading {
-            Reading::Xdp => include_bytes!("../../objects/capture_xdp.bpf.o").as_slice(),
-            Reading::Socket => include_bytes!("../../objects/capture_socket.bpf.o").as_slice(),
+    pub(super) fn load(settings: &KernelSettings, program_type: ProgramType) -> Result<Self, Error> {
+        let object = match program_type {
+            ProgramType::Xdp => include_bytes!("../../objects/capture_xdp.bpf.o").as_slice(),
+            ProgramType::Socket => include_bytes!("../../objects/capture_socket.bpf.o").as_slice(),
         };
         let hash_key = random_key().map_err(|source| failed("reading /dev/urandom", source))?;
         let cpus = possible_cpus().map_err(|source| failed("counting processors", source))?;
@@ -76,21 +76,21 @@ impl Kernel {
         let mut loader = EbpfLoader::new();
         loader.map_max_entries("counts", cpus as u32);
         loader.map_max_entries("flows4", slots[0]).map_max_entries("flows6", slots[1]);
-        if reading == Reading::Xdp {
+        if program_type == ProgramType::Xdp {
             loader.map_max_entries("xsks", settings.sockets.max(1));
         }
         let constants = Constants::new(settings, slots);
         constants.write(&mut loader);
         loader.override_global("hash_key", &hash_key, true);
         let mut programs = loader.load(object).map_err(|error| refused(&error))?;
-        load_programs(&mut programs, settings, reading)?;
+        load_programs(&mut programs, settings, program_type)?;
 
         let tick = program(&programs, "tidewire_tick")?.try_clone_to_owned();
         let ticks = tick.and_then(|tick| ticks(&Program::from_descriptor(tick)));
         let (tick_ns, clocks) = ticks.map_err(|source| failed("reading the kernel's ticks", source))?;
         let map = |name: &str| descriptor(&programs, name);
         let share =
-            |name: &str, words| Mapped::new(map(name)?, words * 8).map_err(|source| failed("sharing a map", source));
+            |name: &str, words| MmapArray::new(map(name)?, words * 8).map_err(|source| failed("sharing a map", source));
         let tables = if constants.has_flows == 0 {
             None
         } else {
@@ -259,14 +259,14 @@ fn is_used(name: &str, settings: &KernelSettings) -> bool {
     }
 }
 
-fn load_programs(programs: &mut Ebpf, settings: &KernelSettings, reading: Reading) -> Result<(), Error> {
+fn load_programs(programs: &mut Ebpf, settings: &KernelSettings, program_type: ProgramType) -> Result<(), Error> {
     for (name, program) in programs.programs_mut().filter(|(name, _)| is_used(name, settings)) {
-        let loaded = match (reading, program) {
-            (Reading::Xdp, programs::Program::Xdp(program)) => program.load(),
-            (Reading::Socket, programs::Program::SocketFilter(program)) => program.load(),
+        let loaded = match (program_type, program) {
+            (ProgramType::Xdp, programs::Program::Xdp(program)) => program.load(),
+            (ProgramType::Socket, programs::Program::SocketFilter(program)) => program.load(),
             _ => return Err(missing(name)),
         };
-        loaded.map_err(|error| verified(name, reading, error))?;
+        loaded.map_err(|error| verified(name, program_type, error))?;
     }
     Ok(())
 }
@@ -329,7 +329,7 @@ fn refused(error: &(dyn std::error::Error + 'static)) -> Error {
 }
 
 /// The verifier said no.
-fn verified(name: &str, reading: Reading, error: programs::ProgramError) -> Error {
+fn verified(name: &str, program_type: ProgramType, error: programs::ProgramError) -> Error {
     let programs::ProgramError::LoadError { io_error, verifier_log } = error else {
         let source = cause(&error).map_or_else(|| io::Error::other(error.to_string()), copy);
         return failed(&format!("loading {name} into the kernel"), source);
@@ -338,9 +338,9 @@ fn verified(name: &str, reading: Reading, error: programs::ProgramError) -> Erro
     if io_error.kind() == io::ErrorKind::PermissionDenied && log.trim().is_empty() {
         return failed(name, io_error);
     }
-    let needs = match reading {
-        Reading::Xdp => "Linux 5.18 (XDP frames of several buffers)",
-        Reading::Socket => "Linux 5.12 (atomic operations)",
+    let needs = match program_type {
+        ProgramType::Xdp => "Linux 5.18 (XDP frames of several buffers)",
+        ProgramType::Socket => "Linux 5.12 (atomic operations)",
     };
     let lines: Vec<_> = log.trim().lines().collect();
     let tail = lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join(" | ");

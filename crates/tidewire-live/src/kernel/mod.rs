@@ -39,7 +39,7 @@ use crate::{
     Error,
     sys::bpf::{Link, XdpMode},
 };
-use load::Reading;
+use load::ProgramType;
 
 /// The programs as XDP runs them.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl KernelXdp {
     /// # Errors
     /// Capabilities are missing, there is no memory for the tables, or the kernel is too old.
     pub fn load(settings: &KernelSettings) -> Result<Self, Error> {
-        Kernel::load(settings, Reading::Xdp).map(|kernel| Self(Arc::new(kernel)))
+        Kernel::load(settings, ProgramType::Xdp).map(|kernel| Self(Arc::new(kernel)))
     }
 
     /// Attaches them to an interface, until the link is dropped or the process ends, however it ends. Filter, steering
@@ -97,7 +97,7 @@ impl KernelSocketFilter {
     /// # Errors
     /// As [`KernelXdp::load`].
     pub fn load(settings: &KernelSettings) -> Result<Self, Error> {
-        Kernel::load(settings, Reading::Socket).map(|kernel| Self(Arc::new(kernel)))
+        Kernel::load(settings, ProgramType::Socket).map(|kernel| Self(Arc::new(kernel)))
     }
 
     /// What a socket attaches (`SO_ATTACH_BPF`).

@@ -11,13 +11,13 @@ use super::{
     entry::{self, load},
     layout::{BUSY, EMPTY, IS_CUT, KIND_AT, Key, PRIORITY, PROBES, SLOT_WORDS, place, word},
 };
-use crate::sys::mapped::Mapped;
+use crate::sys::mmap_array::MmapArray;
 
 /// A flow table from user space: the programs' own memory. Everything here may be done by several threads at once, and
 /// while the programs run; `bpf/layout.h` has the rules.
 #[derive(Debug)]
 pub(super) struct Table {
-    memory: Mapped,
+    memory: MmapArray,
     is_v6: bool,
     mask: u32,
     hash_key: [u64; 11],
@@ -37,7 +37,7 @@ impl Table {
         slots: u32,
         hash_key: [u64; 11],
     ) -> std::io::Result<Self> {
-        let memory = Mapped::new(descriptor, slots as usize * SLOT_WORDS[usize::from(is_v6)] * 8)?;
+        let memory = MmapArray::new(descriptor, slots as usize * SLOT_WORDS[usize::from(is_v6)] * 8)?;
         let [made, freed] = [0; 2].map(AtomicU64::new);
         Ok(Self { memory, is_v6, mask: slots - 1, hash_key, ending: RwLock::new(()), made, freed })
     }

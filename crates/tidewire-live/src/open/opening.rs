@@ -4,10 +4,10 @@ use tidewire_filter::FilterHook;
 
 use crate::{
     Error, Live, LiveSettings, Monitor, Ring, Worker,
+    filter_spec::FilterSpec,
     kernel::{Jump, Kernel, KernelSettings, Shunts},
     session::Connected,
     sys::arena::{Arena, Place},
-    wanted::Wanted,
 };
 
 /// What is common to all engines: each worker's arena and rings, and the interfaces with their programs.
@@ -77,7 +77,7 @@ pub(super) fn kernel_settings(settings: &LiveSettings) -> KernelSettings {
 }
 
 /// Puts the user's filter into its place before the programs of an interface.
-pub(super) fn put_filter(wanted: &Wanted, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
+pub(super) fn put_filter(wanted: &FilterSpec, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
     // Neither copied to us, nor let through: `XDP_DROP`.
     let otherwise = match hook {
         FilterHook::Socket => 0,

@@ -7,11 +7,11 @@ use tidewire_wire::LinkType;
 use super::opening::{Opening, kernel_settings, put_filter};
 use crate::{
     Error, Interface, Live, LiveSettings, Role,
+    filter_spec::FilterSpec,
     kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
     packet::{Filters, Plan, SocketFilter},
     session::{Attached, Connected},
     sys::bpf::{Link, XdpMode},
-    wanted::Wanted,
 };
 use tidewire_filter::FilterHook;
 
@@ -54,7 +54,7 @@ fn plans(settings: &LiveSettings, interfaces: usize) -> Result<Vec<Arc<Plan>>, E
     (0..interfaces).map(|number| Plan::new(&settings.on(number)).map(Arc::new)).collect()
 }
 
-fn put(wanted: &Wanted, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
+fn put(wanted: &FilterSpec, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
     if wanted.is_some() { put_filter(wanted, hook, kernel) } else { Ok(()) }
 }
 
@@ -69,7 +69,7 @@ impl Before {
     fn load(settings: &LiveSettings, interface: &Interface) -> Result<Self, Error> {
         let mut before = Self { filters: Filters::default(), kernel: None, xdp: None };
         let link = interface.link()?;
-        let user = Wanted::of(settings)?;
+        let user = FilterSpec::of(settings)?;
         if let Some(program) = user.classic(link)? {
             let filter = Some(SocketFilter::Classic(program));
             before.filters = Filters { first: filter.clone(), second: filter };

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
+    cross_process_group::{Last, Turn},
     filters::SocketFilter,
-    recipe::{Join, Number, Opened, Recipe},
-    shared::{Last, Turn},
-    sieve::{Kept, Sieve},
+    socket_filter::{AttachedMaps, FrameFilter},
+    socket_setup::{Join, Number, Opened, SocketSetup},
     steering::Tally,
 };
 use crate::{
@@ -31,12 +31,12 @@ struct State {
     sockets: Vec<Arc<RingSocket>>,
     slots: Vec<Slot>,
     /// What each takes.
-    sieves: Vec<(Sieve, Kept)>,
+    frame_filters: Vec<(FrameFilter, AttachedMaps)>,
     /// How those of each copy join a group.
     copies: Vec<Option<Join>>,
     /// The socket of each copy that takes what is dropped, and what it takes.
     out: Vec<Option<Arc<RingSocket>>>,
-    out_kept: Vec<Kept>,
+    out_kept: Vec<AttachedMaps>,
     /// Opened beforehand, for when the interface is gone and comes back: by then the process may have given up the
     /// capability that opening takes. They receive nothing.
     spare: Option<Opened>,
@@ -52,33 +52,35 @@ struct State {
 /// All sockets of an interface.
 #[derive(Debug)]
 pub(super) struct Members {
-    recipe: Recipe,
+    setup: SocketSetup,
     device: DeviceSocket,
     state: Mutex<State>,
 }
 
 impl Members {
-    /// Opens them, takes nothing yet. `sieves`: of each copy; `copies`: how they join; `tallies`: what programs behind the
-    /// sieves count.
+    /// Opens them, takes nothing yet. `frame_filters`: of each copy; `copies`: how they join; `tallies`: what programs behind the
+    /// frame_filters count.
     pub fn open(
-        recipe: Recipe,
+        setup: SocketSetup,
         copies: Vec<Option<Join>>,
-        sieves: Vec<Sieve>,
+        frame_filters: Vec<FrameFilter>,
         tallies: Vec<Tally>,
         index: u32,
     ) -> Result<Self, Error> {
         let device = DeviceSocket::open();
-        let device = device.map_err(|source| recipe.failed("asking for the interface", source))?;
-        let of_workers = |sieve: Sieve| (0..recipe.workers).map(move |_| (sieve.clone(), Kept::default()));
-        let mut sieves: Vec<_> = sieves.into_iter().flat_map(of_workers).collect();
-        let (opened, number) = open_all(&recipe, &copies, &mut sieves, None, index)?;
+        let device = device.map_err(|source| setup.failed("asking for the interface", source))?;
+        let of_workers = |frame_filter: FrameFilter| {
+            (0..setup.workers).map(move |_| (frame_filter.clone(), AttachedMaps::default()))
+        };
+        let mut frame_filters: Vec<_> = frame_filters.into_iter().flat_map(of_workers).collect();
+        let (opened, number) = open_all(&setup, &copies, &mut frame_filters, None, index)?;
         let is_group = copies.iter().any(Option::is_some);
         let (spare, idle) =
-            if is_group { (Some(recipe.sockets(&copies)?), Some(recipe.socket()?)) } else { (None, None) };
+            if is_group { (Some(setup.sockets(&copies)?), Some(setup.socket()?)) } else { (None, None) };
         let state = State {
             slots: vec![Slot::Fresh; opened.sockets.len()],
             sockets: opened.sockets,
-            sieves,
+            frame_filters,
             copies,
             out: opened.out,
             out_kept: Vec::new(),
@@ -88,7 +90,7 @@ impl Members {
             steered_out: 0,
             tallies,
         };
-        Ok(Self { recipe, device, state: Mutex::new(state) })
+        Ok(Self { setup, device, state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -102,62 +104,69 @@ impl Members {
 
     /// Replaces the filters that take nothing by those that are wanted.
     fn let_in(&self, state: &mut State) -> Result<(), Error> {
-        let workers = self.recipe.workers.max(1);
+        let workers = self.setup.workers.max(1);
         // Who counts what is dropped goes first: it takes nothing from the others.
-        let copies = state.out.iter().zip(state.sieves.chunks(workers));
-        let counts = |(out, sieves): (&Option<Arc<RingSocket>>, &[(Sieve, Kept)])| match (out, sieves.first()) {
-            (Some(out), Some((sieve, _))) => sieve.attach(out),
-            _ => Ok(Kept::default()),
+        let copies = state.out.iter().zip(state.frame_filters.chunks(workers));
+        let counts = |(out, frame_filters): (&Option<Arc<RingSocket>>, &[(FrameFilter, AttachedMaps)])| match (
+            out,
+            frame_filters.first(),
+        ) {
+            (Some(out), Some((frame_filter, _))) => frame_filter.attach(out),
+            _ => Ok(AttachedMaps::default()),
         };
         state.out_kept = copies.map(counts).collect::<Result<_, _>>()?;
-        for (at, (socket, (sieve, kept))) in state.sockets.iter().zip(&mut state.sieves).enumerate() {
+        for (at, (socket, (frame_filter, kept))) in state.sockets.iter().zip(&mut state.frame_filters).enumerate() {
             // Those take frames since they joined.
             let is_in = state.copies.get(at / workers).and_then(Option::as_ref).is_some_and(Join::is_shared);
             if !is_in {
-                *kept = sieve.attach(socket)?;
+                *kept = frame_filter.attach(socket)?;
             }
         }
         Ok(())
     }
 
     /// Changes what a member takes; it is as before where that fails.
-    pub fn change(&self, member: usize, change: impl FnOnce(&mut Sieve) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn change(
+        &self,
+        member: usize,
+        change: impl FnOnce(&mut FrameFilter) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut state = self.state();
         let state = &mut *state;
-        let missing = || Error::Setting(format!("{}: no such ring", self.recipe.name));
-        let place = state.sieves.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
-        let (((sieve, kept), socket), slot) = place.ok_or_else(missing)?;
-        let mut changed = sieve.clone();
+        let missing = || Error::Setting(format!("{}: no such ring", self.setup.name));
+        let place = state.frame_filters.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
+        let (((frame_filter, kept), socket), slot) = place.ok_or_else(missing)?;
+        let mut changed = frame_filter.clone();
         change(&mut changed)?;
         if *slot != Slot::Released {
             // A group's own flag stands above this one.
             if state.copies.iter().all(Option::is_none) {
                 changed.ignores_outgoing = changed.direction == TrafficDirection::In || changed.is_loopback;
                 let done = socket.ignore_outgoing(changed.ignores_outgoing);
-                done.map_err(|source| self.recipe.failed("choosing the direction", source))?;
+                done.map_err(|source| self.setup.failed("choosing the direction", source))?;
             }
             let attached = changed.attach(socket)?;
             kept.replace(attached);
         }
-        let workers = self.recipe.workers.max(1);
+        let workers = self.setup.workers.max(1);
         if let (Some(Some(out)), 0) = (state.out.get(member / workers), member % workers) {
             let attached = changed.attach(out)?;
             if let Some(kept) = state.out_kept.get_mut(member / workers) {
                 *kept = attached;
             }
         }
-        *sieve = changed;
+        *frame_filter = changed;
         Ok(())
     }
 
     /// Replaces a member's filter.
     pub fn set_filter(&self, member: usize, filter: Option<&[crate::ClassicInstruction]>) -> Result<(), Error> {
-        self.change(member, |sieve| {
-            if sieve.is_fixed {
+        self.change(member, |frame_filter| {
+            if frame_filter.is_fixed {
                 let what = "the filter is part of programs in the kernel that cut streams off, and cannot be replaced";
-                return Err(Error::Setting(format!("{}: {what}", sieve.name)));
+                return Err(Error::Setting(format!("{}: {what}", frame_filter.name)));
             }
-            sieve.set_filter(filter.map(|filter| SocketFilter::Classic(filter.to_vec())).as_ref());
+            frame_filter.set_filter(filter.map(|filter| SocketFilter::Classic(filter.to_vec())).as_ref());
             Ok(())
         })
     }
@@ -165,16 +174,16 @@ impl Members {
     /// Replaces a member's direction.
     pub fn set_direction(&self, member: usize, direction: TrafficDirection) -> Result<(), Error> {
         let is_group = self.is_group();
-        self.change(member, |sieve| {
+        self.change(member, |frame_filter| {
             if is_group
-                && sieve.ignores_outgoing
+                && frame_filter.ignores_outgoing
                 && direction != TrafficDirection::In
-                && !(sieve.is_loopback && direction == TrafficDirection::Both)
+                && !(frame_filter.is_loopback && direction == TrafficDirection::Both)
             {
                 let what = "its group was made for incoming frames: open it for both directions to choose later";
-                return Err(Error::Setting(format!("{}: {what}", sieve.name)));
+                return Err(Error::Setting(format!("{}: {what}", frame_filter.name)));
             }
-            sieve.direction = direction;
+            frame_filter.direction = direction;
             Ok(())
         })
     }
@@ -183,26 +192,26 @@ impl Members {
     pub fn join(&self, member: usize, join: &Join, last: Last) -> Result<u16, Error> {
         let mut state = self.state();
         let state = &mut *state;
-        let missing = || Error::Setting(format!("{}: the ring has no socket to join a group with", self.recipe.name));
-        let place = state.sieves.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
-        let (((sieve, kept), socket), slot) = place.ok_or_else(missing)?;
-        let index = socket.bound().map_err(|source| self.recipe.failed("asking for the interface", source))?;
+        let missing = || Error::Setting(format!("{}: the ring has no socket to join a group with", self.setup.name));
+        let place = state.frame_filters.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
+        let (((frame_filter, kept), socket), slot) = place.ok_or_else(missing)?;
+        let index = socket.bound().map_err(|source| self.setup.failed("asking for the interface", source))?;
         let Some(index) = index.filter(|_| *slot != Slot::Released) else { return Err(missing()) };
         // What is needed when the interface is gone and comes back; and what fails fails before frames are shared.
         let copies = vec![Some(join.clone())];
-        let (spare, idle) = (self.recipe.sockets(&copies)?, self.recipe.socket()?);
-        let joined = Sieve { ignores_outgoing: false, last: last.program, ..sieve.clone() };
+        let (spare, idle) = (self.setup.sockets(&copies)?, self.setup.socket()?);
+        let joined = FrameFilter { ignores_outgoing: false, last: last.program, ..frame_filter.clone() };
         let ready = joined.ready()?;
         let mut number = join.group.on(index);
         // Also where joining fails: what it keeps away meanwhile.
         state.tallies.extend(last.tally);
         let before = std::mem::replace(kept, ready.attach(socket, &joined)?);
-        if let Err(error) = self.recipe.join(socket, join, index, &mut number) {
-            *kept = sieve.attach(socket).unwrap_or(before);
+        if let Err(error) = self.setup.join(socket, join, index, &mut number) {
+            *kept = frame_filter.attach(socket).unwrap_or(before);
             return Err(error);
         }
-        self.recipe.steer(socket, join)?;
-        (*sieve, state.copies) = (joined, copies);
+        self.setup.steer(socket, join)?;
+        (*frame_filter, state.copies) = (joined, copies);
         (state.spare, state.idle) = (Some(spare), Some(idle));
         state.number = state.number.or(number);
         number.ok_or_else(missing)
@@ -225,10 +234,10 @@ impl Members {
 
     /// The interface that has the name now, if it is one of the same kind.
     fn index(&self) -> Result<Option<u32>, Error> {
-        let name = &self.recipe.name;
+        let name = &self.setup.name;
         let Some(index) = self.device.index(name) else { return Ok(None) };
         match self.device.hardware(name) {
-            Some(hardware) if hardware == self.recipe.hardware => Ok(Some(index)),
+            Some(hardware) if hardware == self.setup.hardware => Ok(Some(index)),
             None => Ok(None),
             Some(_) => Err(Error::Interface {
                 interface: name.clone(),
@@ -240,8 +249,8 @@ impl Members {
     /// Binds a socket that is in no group to the interface that has the name now; false where none has.
     pub fn rebind(&self, socket: &RingSocket) -> Result<bool, Error> {
         let Some(index) = self.index()? else { return Ok(false) };
-        let result = socket.bind(index).and_then(|()| self.recipe.promiscuous(socket, index));
-        result.map(|()| true).map_err(|source| self.recipe.failed("binding to the interface again", source))
+        let result = socket.bind(index).and_then(|()| self.setup.promiscuous(socket, index));
+        result.map(|()| true).map_err(|source| self.setup.failed("binding to the interface again", source))
     }
 
     /// Frames that steering dropped.
@@ -249,7 +258,7 @@ impl Members {
         let mut state = self.state();
         if let Some(Some(out)) = state.out.first() {
             let counted = out.statistics();
-            let (frames, _) = counted.map_err(|source| self.recipe.failed("reading the socket's counts", source))?;
+            let (frames, _) = counted.map_err(|source| self.setup.failed("reading the socket's counts", source))?;
             state.steered_out += u64::from(frames);
         }
         Ok(state.tallies.iter().map(Tally::frames).sum::<u64>() + state.steered_out)
@@ -261,7 +270,7 @@ impl Members {
         let state = &mut *state;
         let place = state.slots.get_mut(member).zip(state.sockets.get_mut(member));
         let (Some(idle), Some((slot, socket))) = (&state.idle, place) else {
-            return Err(Error::Setting(format!("{}: no such ring", self.recipe.name)));
+            return Err(Error::Setting(format!("{}: no such ring", self.setup.name)));
         };
         *slot = Slot::Released;
         *socket = Arc::clone(idle);
@@ -294,36 +303,37 @@ impl Members {
         }
         // The group ends with its last socket; only then its number is free.
         state.out.clear();
-        let (opened, number) = open_all(&self.recipe, &state.copies, &mut state.sieves, state.spare.take(), index)?;
+        let (opened, number) =
+            open_all(&self.setup, &state.copies, &mut state.frame_filters, state.spare.take(), index)?;
         state.number = number;
         (state.sockets, state.out) = (opened.sockets, opened.out);
         self.let_in(state)?;
         state.slots.fill(Slot::Fresh);
-        state.spare = self.recipe.sockets(&state.copies).ok();
+        state.spare = self.setup.sockets(&state.copies).ok();
         Ok(())
     }
 }
 
 /// Sockets with rings, in their groups, and the number of the first; `spare` are those that were opened before.
 fn open_all(
-    recipe: &Recipe,
+    setup: &SocketSetup,
     copies: &[Option<Join>],
-    sieves: &mut [(Sieve, Kept)],
+    frame_filters: &mut [(FrameFilter, AttachedMaps)],
     spare: Option<Opened>,
     index: u32,
 ) -> Result<(Opened, Option<u16>), Error> {
     let shared = copies.iter().flatten().map(|join| join.group).find(|group| matches!(group, Number::Shared(_)));
-    let ready = sieves.iter().map(|(sieve, _)| shared.map(|_| sieve.ready()).transpose());
+    let ready = frame_filters.iter().map(|(frame_filter, _)| shared.map(|_| frame_filter.ready()).transpose());
     let ready = ready.collect::<Result<Vec<_>, _>>()?;
     // Where a member has two places, they have to be the same ones.
     let turn = shared.filter(|_| copies.len() > 1).map(|group| Turn::take(index, group));
     let opened = match spare {
         Some(spare) if turn.is_none() => spare,
-        _ => recipe.sockets(copies)?,
+        _ => setup.sockets(copies)?,
     };
-    let number = recipe.prepare(&opened, copies, index, |member, socket| {
-        if let Some((Some(ready), (sieve, kept))) = ready.get(member).zip(sieves.get_mut(member)) {
-            *kept = ready.attach(socket, sieve)?;
+    let number = setup.prepare(&opened, copies, index, |member, socket| {
+        if let Some((Some(ready), (frame_filter, kept))) = ready.get(member).zip(frame_filters.get_mut(member)) {
+            *kept = ready.attach(socket, frame_filter)?;
         }
         Ok(())
     })?;

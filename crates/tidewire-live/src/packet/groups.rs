@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, io};
 
-use super::neighbours::neighbours;
+use super::sock_diag::packet_sockets;
 use crate::sys::netlink::LinkSocket;
 
 /// The numbers of the fan-out groups that packet sockets of this network namespace are in, everybody's.
@@ -10,6 +10,6 @@ use crate::sys::netlink::LinkSocket;
 /// # Errors
 /// What the kernel says; it may have been built without `CONFIG_PACKET_DIAG`.
 pub fn groups_in_use() -> io::Result<BTreeSet<u16>> {
-    let all = neighbours(&LinkSocket::sockets()?)?;
-    Ok(all.into_iter().filter_map(|neighbour| neighbour.group).collect())
+    let all = packet_sockets(&LinkSocket::sockets()?)?;
+    Ok(all.into_iter().filter_map(|found| found.group).collect())
 }

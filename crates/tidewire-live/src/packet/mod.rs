@@ -8,21 +8,21 @@
 //! blocks and a quiet one deliver in time, whatever the rate is.
 
 mod checksum;
+mod cross_process_group;
+mod error_hints;
 mod filters;
 mod group;
 mod groups;
-mod neighbours;
+mod hw_timestamps;
 mod plan;
-mod recipe;
-mod refusal;
 mod ring;
-mod shape;
-mod shared;
-mod sieve;
-mod sift;
-mod stamps;
+mod ring_geometry;
+mod sock_diag;
+mod socket_filter;
+mod socket_setup;
+mod stale_frames;
 mod steering;
-mod tagged;
+mod vlan_filter;
 
 pub use filters::{Filters, SocketFilter};
 pub use groups::groups_in_use;

@@ -4,13 +4,13 @@ use tidewire_wire::LinkType;
 
 use super::{
     Filters, PacketRing, checksum,
+    cross_process_group::{Part, parts},
     group::Members,
-    recipe::{Join, Number, Recipe, Steering},
+    hw_timestamps,
     ring::Marks,
-    shape::{Shape, retire_ms, slots},
-    shared::{Part, parts},
-    sieve::Sieve,
-    stamps,
+    ring_geometry::{RingGeometry, retire_ms, slots},
+    socket_filter::FrameFilter,
+    socket_setup::{Join, Number, SocketSetup, Steering},
     steering::{HASH_GROUP, OWN_GROUP, check_modes, flow_steering, kind, programs},
 };
 use crate::{
@@ -31,7 +31,7 @@ const AT_ONCE_NS: u64 = 1_000_000;
 #[derive(Debug)]
 pub struct Plan {
     workers: usize,
-    shape: Shape,
+    geometry: RingGeometry,
     snap_bytes: u32,
     promiscuous: bool,
     direction: TrafficDirection,
@@ -96,16 +96,19 @@ impl Plan {
         if workers > WORKERS_MAX {
             return Err(Error::Setting(format!("{workers} workers: a fan-out group has {WORKERS_MAX} at most")));
         }
-        let shape =
-            if settings.immediate { slots(settings)? } else { Shape::of(settings.ring_bytes, settings.snap_bytes)? };
+        let geometry = if settings.immediate {
+            slots(settings)?
+        } else {
+            RingGeometry::of(settings.ring_bytes, settings.snap_bytes)?
+        };
         let mut plan = Self {
             workers,
-            shape,
+            geometry,
             snap_bytes: settings.snap_bytes.max(1),
             promiscuous: settings.promiscuous,
             direction: settings.direction,
             retire_ms: retire_ms(settings)?,
-            stamp: stamps::source(settings)?,
+            stamp: hw_timestamps::source(settings)?,
             is_fixed: settings.kernel.needs_flows(),
             fanout: settings.fanout,
             classic: settings.fanout_program.clone(),
@@ -189,7 +192,7 @@ impl Plan {
     /// Length of each ring's place, bytes: at most what the settings say.
     #[must_use]
     pub fn place_bytes(&self) -> usize {
-        self.shape.bytes()
+        self.geometry.bytes()
     }
 
     /// Workers, each with rings of its own.
@@ -230,7 +233,7 @@ impl Plan {
             link,
             number,
             snap_bytes: self.snap_bytes,
-            delay_ns: match self.shape.slot_bytes {
+            delay_ns: match self.geometry.slot_bytes {
                 None => u64::from(self.retire_ms.next_multiple_of(TICK_MS)) * 1_000_000,
                 Some(_) => AT_ONCE_NS,
             },
@@ -247,7 +250,7 @@ impl Plan {
             for (copy, place) in places.into_iter().enumerate() {
                 let member = copy * self.workers + worker;
                 let Some(socket) = members.again(member)? else { continue };
-                let Shape { blocks, block_bytes, slot_bytes } = self.shape;
+                let RingGeometry { blocks, block_bytes, slot_bytes } = self.geometry;
                 let blocks = match slot_bytes {
                     None => Blocks::new(place, blocks, block_bytes),
                     Some(slot_bytes) => Blocks::of_slots(place, blocks, block_bytes, slot_bytes),
@@ -275,7 +278,7 @@ impl Plan {
         let by_us = self.direction == TrafficDirection::In || interface.is_loopback();
         // A group of others is as they made it.
         let incoming = by_us && self.shared.is_empty();
-        let (mut copies, mut sieves) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));
+        let (mut copies, mut frame_filters) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));
         let mut tallies = Vec::new();
         for copy in 0..self.rings() {
             let part = self.shared.get(copy);
@@ -287,7 +290,7 @@ impl Plan {
                 Some(fanout) => Some(self.join(fanout, number, copy, incoming)?),
                 None => None,
             });
-            let mut sieve = Sieve {
+            let mut frame_filter = FrameFilter {
                 name: interface.name.clone(),
                 link,
                 is_loopback: interface.is_loopback(),
@@ -298,20 +301,20 @@ impl Plan {
                 last: last.program,
                 is_fixed: self.is_fixed,
             };
-            sieve.set_filter(if copy == 0 { filters.first.as_ref() } else { filters.second.as_ref() });
-            sieves.push(sieve);
+            frame_filter.set_filter(if copy == 0 { filters.first.as_ref() } else { filters.second.as_ref() });
+            frame_filters.push(frame_filter);
         }
-        let recipe = Recipe {
+        let setup = SocketSetup {
             name: interface.name.clone(),
             workers: self.workers,
-            shape: self.shape,
+            geometry: self.geometry,
             promiscuous: self.promiscuous,
             hardware: interface.hardware,
             incoming,
             retire_ms: self.retire_ms,
             stamp: self.stamp,
         };
-        Members::open(recipe, copies, sieves, tallies, interface.index)
+        Members::open(setup, copies, frame_filters, tallies, interface.index)
     }
 
     fn join(&self, fanout: &Fanout, interface: u16, copy: usize, incoming: bool) -> Result<Join, Error> {

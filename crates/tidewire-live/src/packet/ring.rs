@@ -12,17 +12,17 @@ use tidewire_wire::LinkType;
 
 use super::{
     checksum,
+    cross_process_group::membership_part,
     group::Members,
-    recipe::Steering,
-    shared::membership_part,
-    sift::{Sift, VLAN_TPID},
+    socket_setup::Steering,
+    stale_frames::{StaleFrames, VLAN_TPID},
 };
 use crate::{
     ClassicInstruction, Error, Membership, Ring, RingCounts, TrafficDirection,
     sys::packet::{Attach, Block, Blocks, Header, RingSocket},
 };
 
-mod trouble;
+mod recovery;
 
 /// Calls of `collect` in a row that find nothing, until the socket is asked whether it is in error. A socket in error is
 /// readable, so that they follow each other without a wait between them.
@@ -40,7 +40,7 @@ struct Held {
 
 /// What keeps frames from coming.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trouble {
+enum Outage {
     /// The interface is switched off. The socket goes on by itself when it is switched on.
     Down,
     /// The interface is gone; one of the same name may come.
@@ -79,9 +79,9 @@ pub struct PacketRing {
     /// Blocks behind these that are known to be full.
     ahead: Cell<u32>,
     counts: RingCounts,
-    sift: Sift,
+    stale: StaleFrames,
     empty: u32,
-    trouble: Option<(Trouble, Instant)>,
+    outage: Option<(Outage, Instant)>,
     /// No frame is wanted any more.
     stopped: bool,
     /// The ring was given up because its interface is gone; `socket` is bound to nothing.
@@ -108,9 +108,9 @@ impl PacketRing {
             at: 0,
             ahead: Cell::new(0),
             counts: RingCounts::default(),
-            sift: Sift::default(),
+            stale: StaleFrames::default(),
             empty: 0,
-            trouble: None,
+            outage: None,
             stopped: false,
             released: false,
         })
@@ -122,7 +122,7 @@ impl PacketRing {
             let Some(block) = self.blocks.take() else { return false };
             (self.left, self.at) = (block.frames, block.first);
             self.ahead.set(self.ahead.get().saturating_sub(1));
-            self.sift.begin_block();
+            self.stale.begin_block();
             self.held.push_back(Held { frames: 0, complete: block.frames == 0, block });
         }
         true
@@ -145,7 +145,7 @@ impl PacketRing {
 
     /// Notes frames of the last block until there are so many, or it is read.
     fn note_of_block(&mut self, frames: &mut Vec<Frame>, most: usize) {
-        let is_sifted = !self.sift.is_over();
+        let has_stale = !self.stale.is_over();
         let (mut at, mut left) = (self.at, self.left);
         let Some(Held { block, .. }) = self.held.back() else { return };
         while left > 0 && frames.len() < most {
@@ -154,8 +154,8 @@ impl PacketRing {
                 self.counts.failed += 1 + u64::from(std::mem::take(&mut left));
                 break;
             };
-            if is_sifted && !is_wanted(&self.sift, &self.blocks, block, at, self.marks.link) {
-                self.counts.sifted += 1;
+            if has_stale && !is_wanted(&self.stale, &self.blocks, block, at, self.marks.link) {
+                self.counts.stale += 1;
             } else if let Some(frame) = frame(&mut self.blocks, &self.marks, block, at, header) {
                 frames.push(frame);
             } else {
@@ -195,9 +195,9 @@ impl PacketRing {
 
 // Both read the header themselves: one that others borrow is kept in memory for every frame.
 #[cold]
-fn is_wanted(sift: &Sift, blocks: &Blocks, block: &Block, at: u32, link: LinkType) -> bool {
+fn is_wanted(stale: &StaleFrames, blocks: &Blocks, block: &Block, at: u32, link: LinkType) -> bool {
     let Some(header) = blocks.header(block, at) else { return true };
-    sift.takes(blocks, block, at, &header, link)
+    stale.takes(blocks, block, at, &header, link)
 }
 
 #[cold]
@@ -243,8 +243,8 @@ impl Ring for PacketRing {
             self.empty = 0;
             return Ok(());
         }
-        if let Some((trouble, since)) = self.trouble {
-            return self.recover(trouble, since);
+        if let Some((outage, since)) = self.outage {
+            return self.recover(outage, since);
         }
         self.empty += 1;
         if self.empty >= EMPTY_MAX { self.check() } else { Ok(()) }
@@ -272,8 +272,8 @@ impl Ring for PacketRing {
         if self.left > 0 {
             return Ok(false);
         }
-        if self.trouble.is_some() {
-            return Err(self.in_trouble());
+        if self.outage.is_some() {
+            return Err(self.outage_error());
         }
         Ok(!self.blocks.is_ready(0))
     }
@@ -287,7 +287,7 @@ impl Ring for PacketRing {
         if !self.stopped {
             self.members.set_filter(self.member, program)?;
         }
-        self.sift.set_filter(program, self.blocks.count()).map(|()| 0)
+        self.stale.set_filter(program, self.blocks.count()).map(|()| 0)
     }
 
     fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
@@ -295,7 +295,7 @@ impl Ring for PacketRing {
         if !self.stopped {
             self.members.set_direction(self.member, direction)?;
         }
-        self.sift.set_direction(direction, self.blocks.count());
+        self.stale.set_direction(direction, self.blocks.count());
         Ok(())
     }
 

@@ -12,12 +12,12 @@ use tidewire_steer::{
     bpf::{Code, Copy, DROPPED_BYTES, MapUse, dropped},
 };
 
-use super::recipe::Steering;
+use super::socket_setup::Steering;
 use crate::{
     Error, Fanout, FanoutMode, Membership,
     sys::{
         bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER},
-        mapped::Mapped,
+        mmap_array::MmapArray,
     },
 };
 
@@ -64,7 +64,7 @@ fn load(compiled: &Compiled, workers: u32, copy: Copy) -> Result<Steering, Error
 /// What a program dropped, counted by the kernel; read without a system call, which a program that shut itself in may not be
 /// allowed to make.
 #[derive(Debug)]
-pub(super) struct Tally(Mapped);
+pub(super) struct Tally(MmapArray);
 
 impl Tally {
     /// Frames so far.
@@ -77,7 +77,7 @@ impl Tally {
 pub(super) fn load_kept(code: &Code) -> Result<(Arc<OwnedFd>, Option<Tally>), Error> {
     let (map, tally) = if code.maps().contains(&MapUse::Dropped) {
         let map = Map::new_mappable(DROPPED_BYTES as u32, 1).map_err(refused)?;
-        let memory = Mapped::new(map.as_fd(), DROPPED_BYTES).map_err(refused)?;
+        let memory = MmapArray::new(map.as_fd(), DROPPED_BYTES).map_err(refused)?;
         (Some(map), Some(Tally(memory)))
     } else {
         (None, None)

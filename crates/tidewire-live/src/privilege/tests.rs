@@ -19,9 +19,9 @@ use crate::{
     kernel::{KernelSettings, KernelSocketFilter, KernelXdp},
     open,
     sys::{
-        attempt,
         bpf::{ARRAY, HASH, Map, Program, XDP},
         net::own_namespace,
+        sandbox_probe,
     },
 };
 
@@ -91,18 +91,18 @@ fn what_is_forbidden_fails() {
     refused("a pipe to others", std::os::unix::net::UnixListener::bind(folder.join("new/socket")));
     // Programs, other processes.
     refused("running a program", Command::new("/bin/true").status());
-    refused("being traced", attempt::be_traced());
-    refused("tracing the parent", attempt::trace(std::os::unix::process::parent_id()));
-    refused("memory that can be run", attempt::map_executable());
+    refused("being traced", sandbox_probe::be_traced());
+    refused("tracing the parent", sandbox_probe::trace(std::os::unix::process::parent_id()));
+    refused("memory that can be run", sandbox_probe::map_executable());
     // The network.
     refused("a UDP socket", UdpSocket::bind("127.0.0.1:0"));
     refused("a TCP socket", std::net::TcpListener::bind("127.0.0.1:0"));
-    refused("a packet socket", attempt::socket(libc::AF_PACKET, libc::SOCK_RAW));
-    refused("an AF_XDP socket", attempt::socket(libc::AF_XDP, libc::SOCK_RAW));
-    refused("a raw socket", attempt::socket(libc::AF_INET, libc::SOCK_RAW));
+    refused("a packet socket", sandbox_probe::socket(libc::AF_PACKET, libc::SOCK_RAW));
+    refused("an AF_XDP socket", sandbox_probe::socket(libc::AF_XDP, libc::SOCK_RAW));
+    refused("a raw socket", sandbox_probe::socket(libc::AF_INET, libc::SOCK_RAW));
     // Privileges.
     refused("a program in the kernel", Map::new(HASH, 4, 4, 1));
-    refused("another user", attempt::change_user());
+    refused("another user", sandbox_probe::change_user());
     refused("another name for the machine", own_namespace());
     for set in [caps::CapSet::Effective, caps::CapSet::Permitted, caps::CapSet::Inheritable] {
         assert!(caps::read(None, set).expect("readable").is_empty());
@@ -197,7 +197,7 @@ fn nothing_is_sent_through_a_capture() {
     let frame = [[0_u8; 12].as_slice(), &[0x88, 0xb5], &[0; 50]].concat();
     let before = sent();
     assert!(
-        sockets.iter().all(|socket| !attempt::send_through(*socket, &frame).is_empty()),
+        sockets.iter().all(|socket| !sandbox_probe::send_through(*socket, &frame).is_empty()),
         "it was not possible before"
     );
     assert!(sent() > before, "the frames went nowhere");
@@ -205,7 +205,7 @@ fn nothing_is_sent_through_a_capture() {
     assert!(alone(&Confinement::new().confine().expect("possible")));
     let before = sent();
     for socket in sockets {
-        assert_eq!(attempt::send_through(socket, &frame), Vec::<&str>::new(), "{socket}");
+        assert_eq!(sandbox_probe::send_through(socket, &frame), Vec::<&str>::new(), "{socket}");
     }
     assert_eq!(sent(), before);
     // What is opened when they are gone may be written to.

@@ -5,17 +5,17 @@
 #![allow(unsafe_code)]
 
 pub mod arena;
-#[cfg(test)]
-pub(crate) mod attempt;
-pub mod board;
 pub mod bpf;
-pub mod feature;
-pub mod mapped;
+pub mod ethtool;
+pub mod mmap_array;
 pub mod namespace;
 pub mod net;
 pub mod netlink;
 pub mod packet;
 pub mod process;
+#[cfg(test)]
+pub(crate) mod sandbox_probe;
+pub mod shared_counters;
 pub mod transmit;
 pub mod wait;
 pub(crate) mod xsk;

@@ -210,7 +210,7 @@ fn frames_that_came_before_a_filter_are_asked_of_it_and_given_back_in_order() {
     while worker.gather(4) > 0 {}
     let times: Vec<_> = worker.batch().frames.iter().map(|frame| frame.timestamp_ns - later).collect();
     assert_eq!(times, [20, 40, 45, 50]);
-    assert_eq!(worker.counts().unwrap().sifted, 2);
+    assert_eq!(worker.counts().unwrap().stale, 2);
     worker.release();
     assert_eq!(scripts.iter().map(|script| script.lock().unwrap().given_back).collect::<Vec<_>>(), [4, 2]);
 }

@@ -10,15 +10,15 @@ use tidewire_steer::{
     bpf::{Ending, Hook, MapUse, Output},
 };
 
-use super::{XdpAttachment, XskPlan, XskRing, home::Home, probe, slot::FilterSlot};
+use super::{XdpAttachment, XskPlan, XskRing, attachment::AttachedProgram, probe, slot::FilterSlot};
 use crate::{
     Error, Interface, InterfaceCounts, LiveEngine, LiveSettings, Role, TrafficDirection,
+    filter_spec::FilterSpec,
     kernel::{Jump, KernelSettings, KernelXdp},
     sys::{
         arena::Place,
         bpf::{ARRAY, LRU_HASH, Load, Map, Program, XDP, XdpMode},
     },
-    wanted::Wanted,
 };
 
 /// `XDP_DROP`
@@ -35,7 +35,7 @@ pub struct XdpEngine {
     reason: String,
     /// Chooses the worker, or always a queue's only one; notes when a frame arrived.
     steering: Compiled,
-    filter: Wanted,
+    filter: FilterSpec,
     refilter: bool,
     promiscuous: bool,
 }
@@ -102,7 +102,7 @@ impl XdpEngine {
             mode,
             reason: reason.trim_start_matches("; ").to_owned(),
             steering,
-            filter: Wanted::of(settings)?,
+            filter: FilterSpec::of(settings)?,
             refilter: settings.refilter,
             promiscuous: settings.promiscuous,
         })
@@ -145,9 +145,9 @@ impl XdpEngine {
         let mut rings = self.plan.open(number, self.mode, places, &sockets)?;
         rings.iter_mut().flatten().for_each(|ring| ring.slot.clone_from(&slot));
         let before = self.interface.counts_now();
-        let attachment = Home::attach(&self.plan, self.mode, &kernel, self.promiscuous)?;
+        let attachment = AttachedProgram::attach(&self.plan, self.mode, &kernel, self.promiscuous)?;
         if !self.plan.is_shared() {
-            rings.iter_mut().flatten().for_each(|ring| ring.home = Some(Arc::clone(attachment.home())));
+            rings.iter_mut().flatten().for_each(|ring| ring.attachment = Some(Arc::clone(attachment.attachment())));
         }
         let engine = self.describe(&rings)?;
         Ok(XdpCapture { kernel, rings, attachment, engine, before })

@@ -19,23 +19,23 @@
 //! mounted file system, where it stays behind when processes are killed), the attachment would have to outlive the one who
 //! made it, and frames of a queue whose process is gone would go nowhere. Packet sockets' groups have none of these troubles.
 
-mod come_back;
+mod attachment;
 mod engine;
+mod error_hints;
 mod features;
-mod home;
+mod linearize_buffer;
 mod plan;
 mod probe;
-mod refusal;
+mod reattach;
 mod ring;
-mod side;
 mod slot;
 mod sockets;
 #[cfg(test)]
 mod tests;
 
+pub use attachment::XdpAttachment;
 pub use engine::{XdpCapture, XdpEngine};
 pub(crate) use features::Features;
-pub use home::XdpAttachment;
 pub use plan::XskPlan;
 pub use probe::{Support, probe};
 pub use ring::XskRing;

@@ -8,7 +8,7 @@ use std::{
 use tidewire_wire::LinkType;
 use tidewire_wire::{ChecksumStatus, Frame};
 
-use super::{home::Home, side::Side, slot::FilterSlot};
+use super::{attachment::AttachedProgram, linearize_buffer::LinearizeBuffer, slot::FilterSlot};
 use crate::{
     ClassicInstruction, Error, Ring, RingCounts, TrafficDirection,
     sys::{
@@ -70,12 +70,12 @@ pub struct XskRing {
     pub(super) rx: RxRing,
     pub(super) fill: Arc<Mutex<FillRing>>,
     pub(super) memory: Place,
-    pub(super) side: Side,
+    pub(super) linearize: LinearizeBuffer,
     pub(super) sockets: Arc<Map>,
     /// Where the filter can be replaced.
     pub(super) slot: Option<Arc<FilterSlot>>,
     /// By which it goes on with an interface that was made anew.
-    pub(super) home: Option<Arc<Home>>,
+    pub(super) attachment: Option<Arc<AttachedProgram>>,
     pub(super) marks: Marks,
     /// Buffers that are not yet in the fill ring.
     pub(super) returned: Vec<u64>,
@@ -135,7 +135,7 @@ impl XskRing {
     }
 
     fn gone(&self) -> Error {
-        let what = if self.home.is_some() {
+        let what = if self.attachment.is_some() {
             "the interface is gone, and its AF_XDP socket with it: what it had received was delivered; capture continues when one \
              of this name appears"
         } else {
@@ -167,19 +167,19 @@ impl XskRing {
     /// Puts a frame of several buffers together; its offset in the arena and how much of it is there, or `None` where there
     /// is no room now.
     fn gather(&mut self, parts: u32, bytes: usize) -> Option<(usize, usize)> {
-        let captured = bytes.min(self.marks.snap_bytes as usize).min(self.side.frame_bytes_max());
-        let at = self.side.take(captured)?;
+        let captured = bytes.min(self.marks.snap_bytes as usize).min(self.linearize.frame_bytes_max());
+        let at = self.linearize.take(captured)?;
         let mut done = 0;
         for index in 0..parts {
             let Some(part) = self.rx.peek(index) else { break };
             let length = (part.bytes as usize).min(captured - done);
-            if !self.side.put((&self.memory, part.at as usize), at + done, length) {
+            if !self.linearize.put((&self.memory, part.at as usize), at + done, length) {
                 break;
             }
             done += length;
         }
-        self.side.show(at, done);
-        Some((self.side.in_arena(at), done))
+        self.linearize.show(at, done);
+        Some((self.linearize.in_arena(at), done))
     }
 
     /// Puts buffers back into the fill ring; where another worker is about to do the same, later, unless there are many.
@@ -294,7 +294,7 @@ impl Ring for XskRing {
             return Ok(());
         }
         if self.state.gone {
-            return if self.come_back()? { Ok(()) } else { Err(self.gone()) };
+            return if self.reattach()? { Ok(()) } else { Err(self.gone()) };
         }
         if self.state.empty >= EMPTY_MAX {
             self.state.empty = 0;
@@ -318,7 +318,7 @@ impl Ring for XskRing {
                 several = true;
             }
             if several {
-                self.side.give_back();
+                self.linearize.give_back();
             }
         }
         // The buffers first: with every entry of its ring used, no socket then holds more than its share of them.

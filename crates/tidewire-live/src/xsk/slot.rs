@@ -5,9 +5,9 @@ use std::{
 
 use crate::{
     ClassicInstruction, Error,
+    filter_spec::FilterSpec,
     kernel::{Jump, Kernel},
     sys::bpf,
-    wanted::Wanted,
 };
 use tidewire_filter::FilterHook;
 
@@ -24,7 +24,7 @@ pub(super) struct FilterSlot {
 
 impl FilterSlot {
     /// Puts the first filter there.
-    pub fn new(kernel: &Arc<Kernel>, wanted: &Wanted) -> Result<Self, Error> {
+    pub fn new(kernel: &Arc<Kernel>, wanted: &FilterSpec) -> Result<Self, Error> {
         put(kernel, wanted)?;
         Ok(Self { kernel: Arc::clone(kernel), current: Mutex::new(None) })
     }
@@ -35,7 +35,7 @@ impl FilterSlot {
         if current.as_ref().is_some_and(|current| current.as_deref() == program) {
             return Ok(());
         }
-        let wanted = program.map_or(Wanted::Everything, |program| Wanted::Program(program.to_vec()));
+        let wanted = program.map_or(FilterSpec::Everything, |program| FilterSpec::Program(program.to_vec()));
         put(&self.kernel, &wanted)?;
         bpf::runs_ended();
         *current = Some(program.map(<[_]>::to_vec));
@@ -43,6 +43,6 @@ impl FilterSlot {
     }
 }
 
-fn put(kernel: &Kernel, wanted: &Wanted) -> Result<(), Error> {
+fn put(kernel: &Kernel, wanted: &FilterSpec) -> Result<(), Error> {
     kernel.set_jump(Jump::Filter, wanted.load(FilterHook::Xdp, kernel.filter_ending(DROP))?.as_fd())
 }

@@ -10,8 +10,8 @@ use std::{
 
 use super::{
     XskPlan,
+    linearize_buffer::LinearizeBuffer,
     ring::{Marks, State, XskRing},
-    side::Side,
 };
 use crate::{
     Error,
@@ -86,8 +86,8 @@ impl XskPlan {
     ) -> Result<XskRing, Error> {
         let at = |what: &'static str| move |source| self.failed(what, source);
         let socket = XskSocket::open().map_err(|source| self.no_socket(source))?;
-        let (memory, side) = place.split(self.memory_bytes()).map_err(at("dividing the ring's memory"))?;
-        side.allocate().map_err(at("allocating the ring"))?;
+        let (memory, linearize) = place.split(self.memory_bytes()).map_err(at("dividing the ring's memory"))?;
+        linearize.allocate().map_err(at("allocating the ring"))?;
         let first = match shared {
             Some(first) => first,
             None => shared.insert(self.shared(&socket, &memory)?),
@@ -113,10 +113,10 @@ impl XskPlan {
             rx,
             fill: Arc::clone(&first.fill),
             memory,
-            side: Side::new(side),
+            linearize: LinearizeBuffer::new(linearize),
             sockets: Arc::clone(sockets),
             slot: None,
-            home: None,
+            attachment: None,
             marks,
             returned: Vec::new(),
             state: State::on(self.interface.index),

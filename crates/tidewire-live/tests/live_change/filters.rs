@@ -35,7 +35,7 @@ fn a_filter_is_replaced_and_what_was_queued_under_the_old_one_does_not_come() {
             rig.send(&frames);
             let got = rig.take(30);
             assert_eq!((kinds(&got), got.len()), (vec![0x88b6], 30), "{engine:?}");
-            assert_eq!(rig.live.workers[0].counts().unwrap().sifted, 30, "{engine:?}");
+            assert_eq!(rig.live.workers[0].counts().unwrap().stale, 30, "{engine:?}");
             rig.live.workers[0].set_filter(None).unwrap();
             rig.send(&frames);
             assert_eq!(rig.take(90), frames, "{engine:?}");

@@ -7,8 +7,8 @@ use tidewire_files::{Reader, Source};
 
 use super::{
     history::rereadable,
-    reading::{OnProgress, Reading},
-    run::{Alone, together},
+    input_loop::{InputLoop, OnProgress},
+    run::{SingleRun, run_threads},
     streams::Streams,
 };
 use crate::{
@@ -84,13 +84,13 @@ impl<'a> Capture<Files<'a>> {
     pub fn streams(mut self) -> Result<Streams<'a>, Error> {
         let kept_bytes_max = self.setup.gather()?;
         let classifier = self.setup.classifier()?;
-        let (reading, config) = self.input.open(self.setup)?;
-        Ok(Streams::new(reading, config, kept_bytes_max, classifier))
+        let (input, config) = self.input.open(self.setup)?;
+        Ok(Streams::new(input, config, kept_bytes_max, classifier))
     }
 }
 
 impl<'a> Files<'a> {
-    fn open(self, setup: Setup) -> Result<(Reading<'a>, tidewire_core::Config), Error> {
+    fn open(self, setup: Setup) -> Result<(InputLoop<'a>, tidewire_core::Config), Error> {
         let filter = setup.filter.as_deref().map(Filter::new).transpose()?;
         let mut again = None;
         let source: Box<dyn Source> = match self.from {
@@ -101,20 +101,20 @@ impl<'a> Files<'a> {
             From::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
             From::Source(source) => source,
         };
-        Ok((Reading::new(source, filter, self.progress, setup.stop, again), setup.config))
+        Ok((InputLoop::new(source, filter, self.progress, setup.stop, again), setup.config))
     }
 }
 
 impl Run for Files<'_> {
-    fn alone<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
-        let (reading, config) = self.open(setup)?;
-        let mut alone = Alone::new(reading, config, worker);
+    fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+        let (input, config) = self.open(setup)?;
+        let mut alone = SingleRun::new(input, config, worker);
         while alone.step() {}
         Ok(alone.outcome())
     }
 
-    fn together<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
-        let (reading, config) = self.open(setup)?;
-        together(reading, &config, workers)
+    fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+        let (input, config) = self.open(setup)?;
+        run_threads(input, &config, workers)
     }
 }

@@ -3,7 +3,7 @@
 mod builder;
 mod filtered;
 mod history;
-mod reading;
+mod input_loop;
 mod run;
 mod streams;
 

@@ -14,7 +14,7 @@ use tidewire_files::Block;
 
 use super::{
     history::FileHistory,
-    reading::{Next, Reading},
+    input_loop::{InputLoop, Next},
 };
 use crate::{
     Error, Outcome,
@@ -50,23 +50,23 @@ fn silent_until_ns(report_ns: u64, silence: Duration, clock_ns: u64) -> u64 {
 }
 
 /// One worker on the calling thread, a step at a time.
-pub(super) struct Alone<'a, H: Deliver> {
-    reading: Reading<'a>,
+pub(super) struct SingleRun<'a, H: Deliver> {
+    input: InputLoop<'a>,
     engine: Engine<H>,
     block: Block,
     report_ns: u64,
 }
 
-impl<'a, H: Deliver> Alone<'a, H> {
-    pub(super) fn new(reading: Reading<'a>, config: Config, worker: Worker<H>) -> Self {
+impl<'a, H: Deliver> SingleRun<'a, H> {
+    pub(super) fn new(input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
         let report_ns = config.report_closed_ns();
-        let engine = engine(config, Share::ALL, worker, reading.again());
-        Self { reading, engine, block: Block::new(), report_ns }
+        let engine = engine(config, Share::ALL, worker, input.again());
+        Self { input, engine, block: Block::new(), report_ns }
     }
 
     /// Takes in what comes next. `false`: nothing does, and every stream has been told to its end.
     pub(super) fn step(&mut self) -> bool {
-        match self.reading.next(&mut self.block) {
+        match self.input.next(&mut self.block) {
             Next::Frames => self.engine.process(&self.block.batch()),
             Next::Silence(silence, clock_ns) => {
                 self.engine.report_silent_closes(silent_until_ns(self.report_ns, silence, clock_ns));
@@ -91,20 +91,20 @@ impl<'a, H: Deliver> Alone<'a, H> {
     /// What the run came to, once it has ended.
     pub(super) fn outcome(self) -> Outcome<H> {
         let (handler, ledger) = self.engine.into_parts();
-        self.reading.outcome(vec![handler], ledger)
+        self.input.outcome(vec![handler], ledger)
     }
 }
 
 /// Several workers, each on a thread of its own, given every block; the calling thread reads.
-pub(super) fn together<H: Deliver + Send>(
-    mut reading: Reading<'_>,
+pub(super) fn run_threads<H: Deliver + Send>(
+    mut input: InputLoop<'_>,
     config: &Config,
     workers: Vec<Worker<H>>,
 ) -> Result<Outcome<H>, Error> {
     let count = workers.len();
     // Blocks come back here from whichever worker is the last to let go of one.
     let (give_back, spare) = bounded(BLOCKS_QUEUED + 2);
-    let again = reading.again().map(Path::to_path_buf);
+    let again = input.again().map(Path::to_path_buf);
     let results = thread::scope(|scope| {
         let mut queues = Vec::with_capacity(count);
         let mut threads = Vec::with_capacity(count);
@@ -119,7 +119,7 @@ pub(super) fn together<H: Deliver + Send>(
                 catch_unwind(work).map_err(|panic| message(panic.as_ref()))
             }));
         }
-        distribute(&mut reading, &queues, &spare, config.report_closed_ns());
+        distribute(&mut input, &queues, &spare, config.report_closed_ns());
         drop(queues);
         let join = |thread: thread::ScopedJoinHandle<'_, Result<_, String>>| {
             thread.join().unwrap_or_else(|panic| Err(message(panic.as_ref())))
@@ -133,7 +133,7 @@ pub(super) fn together<H: Deliver + Send>(
         handlers.push(handler);
         ledger.add(&share);
     }
-    Ok(reading.outcome(handlers, ledger))
+    Ok(input.outcome(handlers, ledger))
 }
 
 /// What every worker is handed.
@@ -145,13 +145,13 @@ enum Handed {
 }
 
 /// Reads block after block and hands each to every worker, until the input ends or a worker is gone.
-fn distribute(reading: &mut Reading<'_>, queues: &[Sender<Handed>], spare: &Receiver<Block>, report_ns: u64) {
+fn distribute(input: &mut InputLoop<'_>, queues: &[Sender<Handed>], spare: &Receiver<Block>, report_ns: u64) {
     let mut unused = None;
     loop {
         // Never waits for a spare one: what is under way is bounded by the queues, and a worker that panics may
         // keep blocks for itself.
         let mut block = unused.take().or_else(|| spare.try_recv().ok()).unwrap_or_default();
-        let handed = match reading.next(&mut block) {
+        let handed = match input.next(&mut block) {
             Next::Frames => Handed::Frames(Arc::new(block)),
             Next::Silence(silence, clock_ns) => {
                 unused = Some(block);

@@ -4,26 +4,26 @@ use std::fmt;
 
 use tidewire_core::{Classify, Config};
 
-use super::{reading::Reading, run::Alone};
+use super::{input_loop::InputLoop, run::SingleRun};
 use crate::{FinishedStream, Outcome, finished::Gathering};
 
 type Take = fn(FinishedStream) -> Option<FinishedStream>;
 
 /// The iterator of [`Capture::streams`](crate::Capture::streams): ends when the input has ended and the last stream was given.
 pub struct Streams<'a> {
-    run: Alone<'a, Gathering<Take>>,
+    run: SingleRun<'a, Gathering<Take>>,
     has_ended: bool,
 }
 
 impl<'a> Streams<'a> {
     pub(super) fn new(
-        reading: Reading<'a>,
+        input: InputLoop<'a>,
         config: Config,
         kept_bytes_max: u64,
         classifier: Option<Box<dyn Classify>>,
     ) -> Self {
         let handler = Gathering::new(kept_bytes_max, Some as Take);
-        Self { run: Alone::new(reading, config, (handler, classifier)), has_ended: false }
+        Self { run: SingleRun::new(input, config, (handler, classifier)), has_ended: false }
     }
 
     /// What the run came to: where every packet went, and what was wrong with the input. Streams that were not asked for are

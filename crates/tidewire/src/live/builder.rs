@@ -7,7 +7,7 @@ use tidewire_live::{
     self as live, Error as LiveError, InKernel, InterfaceEvent, InterfaceReport, LiveSettings, kernel::Shed,
 };
 
-use super::{Beside, LiveReport};
+use super::{Hooks, LiveReport};
 use crate::{
     Capture, Error, Outcome, StreamClass,
     setup::{Run, Setup, nanoseconds},
@@ -17,14 +17,14 @@ use crate::{
 /// The input of a [`Capture`] from interfaces.
 pub struct Interfaces<'a> {
     settings: Box<LiveSettings>,
-    beside: Beside<'a>,
+    hooks: Hooks<'a>,
 }
 
 /// Silence after which a stream ends.
 pub const LIVE_INACTIVITY: Duration = Duration::from_secs(600);
 
 /// How long a hole is waited for that the receiver has acknowledged.
-pub const LIVE_HOLE: Duration = Duration::from_secs(5);
+pub const LIVE_HOLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a connection that is over is kept, in a live capture, for packets that come late: they open no other stream.
 pub const LIVE_CLOSED: Duration = Duration::from_secs(10);
@@ -36,13 +36,13 @@ pub const LIVE_REPORT: Duration = Duration::from_secs(1);
 impl<'a> Capture<Interfaces<'a>> {
     /// Captures from interfaces, until [`Stop`](crate::Stop) is raised or after a [`duration`](Self::duration) or a number of
     /// [`packets`](Self::packets). [`workers`](Self::workers) and [`filter`](Self::filter) are taken from here, not from
-    /// `settings`. Timeouts that files do not have are set: silence of [`LIVE_INACTIVITY`], holes of [`LIVE_HOLE`],
+    /// `settings`. Timeouts that files do not have are set: silence of [`LIVE_INACTIVITY`], holes of [`LIVE_HOLE_TIMEOUT`],
     /// and connections that are over are reported after [`LIVE_REPORT`] and forgotten after [`LIVE_CLOSED`].
     pub fn live(settings: LiveSettings) -> Self {
-        let mut capture = Self::new(Interfaces { settings: Box::new(settings), beside: Beside::default() });
+        let mut capture = Self::new(Interfaces { settings: Box::new(settings), hooks: Hooks::default() });
         let config = &mut capture.setup.config;
         config.set_inactivity_timeout_ns(nanoseconds(LIVE_INACTIVITY));
-        config.set_hole_timeout_ns(nanoseconds(LIVE_HOLE));
+        config.set_hole_timeout_ns(nanoseconds(LIVE_HOLE_TIMEOUT));
         config.set_closed_timeout_ns(nanoseconds(LIVE_CLOSED));
         config.set_report_closed_ns(nanoseconds(LIVE_REPORT));
         capture
@@ -50,39 +50,39 @@ impl<'a> Capture<Interfaces<'a>> {
 
     /// Ends it after this long.
     pub fn duration(mut self, most: Duration) -> Self {
-        self.input.beside.duration = Some(most);
+        self.input.hooks.duration = Some(most);
         self
     }
 
     /// Ends it after so many packets.
     pub fn packets(mut self, most: u64) -> Self {
-        self.input.beside.most = Some(most);
+        self.input.hooks.most = Some(most);
         self
     }
 
     /// Called when every ring is open, before a worker begins: with the interfaces, and how their frames
     /// are got. An error ends the run there. The place to give up privileges.
     pub fn before_start(mut self, call: impl FnOnce(&[InterfaceReport]) -> Result<(), LiveError> + 'a) -> Self {
-        self.input.beside.before_start = Some(Box::new(call));
+        self.input.hooks.before_start = Some(Box::new(call));
         self
     }
 
     /// Called about five times a second with where the packets are; last when it has ended.
     pub fn on_report(mut self, call: impl FnMut(&LiveReport) + 'a) -> Self {
-        self.input.beside.on_report = Some(Box::new(call));
+        self.input.hooks.on_report = Some(Box::new(call));
         self
     }
 
     /// Called when an interface goes down, comes up, goes, comes back or is renamed: none of these ends
     /// the capture.
     pub fn on_event(mut self, call: impl FnMut(&InterfaceEvent) + 'a) -> Self {
-        self.input.beside.on_event = Some(Box::new(call));
+        self.input.hooks.on_event = Some(Box::new(call));
         self
     }
 
     /// Called with what goes wrong with an interface without ending a live capture: it is down, or gone.
     pub fn on_trouble(mut self, call: impl FnMut(&LiveError) + 'a) -> Self {
-        self.input.beside.on_trouble = Some(Box::new(call));
+        self.input.hooks.on_trouble = Some(Box::new(call));
         self
     }
 
@@ -95,8 +95,8 @@ impl<'a> Capture<Interfaces<'a>> {
         self.setup.check()?;
         let settings = self.input.settings(&self.setup);
         let opened = live::open(&settings)?;
-        let beside = Beside { stop: self.setup.stop, pin: settings.pin, ..self.input.beside };
-        crate::live::count(opened, busy, beside)
+        let hooks = Hooks { stop: self.setup.stop, pin: settings.pin, ..self.input.hooks };
+        crate::live::count(opened, busy, hooks)
     }
 }
 
@@ -109,23 +109,23 @@ impl Interfaces<'_> {
 }
 
 impl Run for Interfaces<'_> {
-    fn alone<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
+    fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
         let settings = setup.in_kernel(self.settings(&setup), &worker.0);
         let opened = live::open(&LiveSettings { workers: 1, ..settings })?;
         // The caller's thread is not ours to bind.
-        let beside = Beside { stop: setup.stop, pin: false, ..self.beside };
-        super::alone(opened, setup.config, worker, beside)
+        let hooks = Hooks { stop: setup.stop, pin: false, ..self.hooks };
+        super::run_single(opened, setup.config, worker, hooks)
     }
 
-    fn together<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
+    fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error> {
         let settings = self.settings(&setup);
         let settings = match workers.first() {
             Some((handler, _)) => setup.in_kernel(settings, handler),
             None => settings,
         };
         let opened = live::open(&settings)?;
-        let beside = Beside { stop: setup.stop, pin: settings.pin, ..self.beside };
-        super::together(opened, &setup.config, workers, beside)
+        let hooks = Hooks { stop: setup.stop, pin: settings.pin, ..self.hooks };
+        super::run_threads(opened, &setup.config, workers, hooks)
     }
 }
 

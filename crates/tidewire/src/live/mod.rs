@@ -6,9 +6,9 @@ mod report;
 mod run;
 mod work;
 
-pub use builder::{Interfaces, LIVE_CLOSED, LIVE_HOLE, LIVE_INACTIVITY, LIVE_REPORT};
+pub use builder::{Interfaces, LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use report::{LiveReport, WorkerReport};
-pub(crate) use run::{Beside, alone, count, together};
+pub(crate) use run::{Hooks, count, run_single, run_threads};
 
 pub use tidewire_live::Error as LiveError;
 pub use tidewire_live::{

@@ -39,7 +39,7 @@ pub(crate) type BeforeStart<'a> = Option<Box<dyn FnOnce(&[InterfaceReport]) -> R
 
 /// What goes on beside the workers: reports, troubles, the wish to stop.
 #[derive(Default)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct Hooks<'a> {
     pub stop: Stop,
     pub duration: Option<Duration>,
     /// Frames after which it ends.
@@ -53,7 +53,7 @@ pub(crate) struct Beside<'a> {
 
 /// The part of it that a run keeps.
 struct Watch<'a> {
-    beside: Beside<'a>,
+    hooks: Hooks<'a>,
     monitor: Monitor,
     shared: Arc<Shared>,
     begun: Instant,
@@ -64,8 +64,8 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Looks at clocks and at what workers told; true: it is time to end.
     fn look(&mut self) -> bool {
-        self.interrupted |= self.beside.stop.is_raised();
-        let over = self.interrupted || self.beside.duration.is_some_and(|most| self.begun.elapsed() >= most);
+        self.interrupted |= self.hooks.stop.is_stopped();
+        let over = self.interrupted || self.hooks.duration.is_some_and(|most| self.begun.elapsed() >= most);
         if self.reported.elapsed() >= REPORT {
             self.report();
         }
@@ -91,13 +91,13 @@ impl Watch<'_> {
             troubles.push(error);
             Vec::new()
         });
-        if let Some(call) = &mut self.beside.on_event {
+        if let Some(call) = &mut self.hooks.on_event {
             events.iter().for_each(call);
         }
-        if let Some(call) = &mut self.beside.on_trouble {
+        if let Some(call) = &mut self.hooks.on_trouble {
             troubles.iter().for_each(call);
         }
-        if let Some(call) = &mut self.beside.on_report {
+        if let Some(call) = &mut self.hooks.on_report {
             call(&report);
         }
         report
@@ -108,7 +108,7 @@ impl Watch<'_> {
         Outcome {
             handlers,
             ledger,
-            damages: Vec::new(),
+            input_errors: Vec::new(),
             elapsed: self.begun.elapsed(),
             interrupted: self.interrupted,
             live: Some(report),
@@ -117,13 +117,13 @@ impl Watch<'_> {
 }
 
 /// Everything is open: tells whoever wanted to know before it begins.
-fn watch(mut beside: Beside<'_>, mut monitor: Monitor, workers: usize) -> Result<Watch<'_>, Error> {
-    if let Some(call) = beside.before_start.take() {
+fn watch(mut hooks: Hooks<'_>, mut monitor: Monitor, workers: usize) -> Result<Watch<'_>, Error> {
+    if let Some(call) = hooks.before_start.take() {
         call(&monitor.report()?)?;
     }
-    let shared = Shared::new(workers, beside.most);
+    let shared = Shared::new(workers, hooks.most);
     let now = Instant::now();
-    Ok(Watch { beside, monitor, shared, begun: now, reported: now, interrupted: false })
+    Ok(Watch { hooks, monitor, shared, begun: now, reported: now, interrupted: false })
 }
 
 /// An engine over these rings.
@@ -139,15 +139,15 @@ fn engine<H: Deliver>(rings: &mut Rings, config: Config, (handler, classifier): 
 }
 
 /// One worker on the calling thread, which also looks after the rest.
-pub(crate) fn alone<H: Deliver>(
+pub(crate) fn run_single<H: Deliver>(
     live: Live,
     config: Config,
     worker: Worker<H>,
-    beside: Beside<'_>,
+    hooks: Hooks<'_>,
 ) -> Result<Outcome<H>, Error> {
     let memory_bytes = config.memory_bytes();
     let Live { workers, monitor } = live;
-    let mut watch = watch(beside, monitor, 1)?;
+    let mut watch = watch(hooks, monitor, 1)?;
     let shared = Arc::clone(&watch.shared);
     // The caller's thread is not ours to bind.
     let Some(mut rings) = workers.into_iter().next() else { return Ok(watch.outcome(Vec::new(), Ledger::default())) };
@@ -162,18 +162,18 @@ pub(crate) fn alone<H: Deliver>(
 }
 
 /// Several workers, each on a thread of its own.
-pub(crate) fn together<H: Deliver + Send>(
+pub(crate) fn run_threads<H: Deliver + Send>(
     live: Live,
     config: &Config,
     workers: Vec<Worker<H>>,
-    beside: Beside<'_>,
+    hooks: Hooks<'_>,
 ) -> Result<Outcome<H>, Error> {
     let memory_bytes = config.memory_bytes();
     let builders = workers.into_iter().map(|worker| {
         let build = move |rings: &mut Rings| engine(rings, config.clone(), worker);
         (build, memory_bytes)
     });
-    let (watch, results) = threads(live, builders.collect(), Engine::into_parts, beside)?;
+    let (watch, results) = threads(live, builders.collect(), Engine::into_parts, hooks)?;
     let mut handlers = Vec::with_capacity(results.len());
     let mut ledger = Ledger::default();
     for (handler, share) in results {
@@ -184,9 +184,9 @@ pub(crate) fn together<H: Deliver + Send>(
 }
 
 /// Counts what arrives, and spends `busy` on each frame: what a capture costs without any engine.
-pub(crate) fn count(live: Live, busy: Duration, beside: Beside<'_>) -> Result<Outcome<()>, Error> {
+pub(crate) fn count(live: Live, busy: Duration, hooks: Hooks<'_>) -> Result<Outcome<()>, Error> {
     let builders = live.workers.iter().map(|_| (move |_: &mut Rings| Counter::new(busy), 0)).collect();
-    let (watch, results) = threads(live, builders, Counter::into_ledger, beside)?;
+    let (watch, results) = threads(live, builders, Counter::into_ledger, hooks)?;
     let mut ledger = Ledger::default();
     results.iter().for_each(|share| ledger.add(share));
     Ok(watch.outcome(vec![(); results.len()], ledger))
@@ -198,11 +198,11 @@ fn threads<'a, C: Consume, T: Send>(
     live: Live,
     builders: Vec<(impl FnOnce(&mut Rings) -> C + Send, u64)>,
     take_apart: impl Fn(C) -> T + Sync,
-    beside: Beside<'a>,
+    hooks: Hooks<'a>,
 ) -> Result<(Watch<'a>, Vec<T>), Error> {
-    let pin = beside.pin;
+    let pin = hooks.pin;
     let Live { workers, monitor } = live;
-    let mut watch = watch(beside, monitor, builders.len())?;
+    let mut watch = watch(hooks, monitor, builders.len())?;
     let shared = Arc::clone(&watch.shared);
     let results = thread::scope(|scope| {
         let mut threads = Vec::with_capacity(builders.len());

@@ -32,7 +32,7 @@ impl Map {
         Self::make(kind, [key_bytes, value_bytes, entries], 0)
     }
 
-    /// Makes an array that can be [mapped](crate::sys::mapped::Mapped), with keys of 4 bytes.
+    /// Makes an array that can be [mapped](crate::sys::mmap_array::MmapArray), with keys of 4 bytes.
     ///
     /// # Errors
     /// What the kernel says: privileges are needed, and Linux 5.5.

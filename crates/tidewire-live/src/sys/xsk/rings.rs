@@ -30,7 +30,7 @@ impl Descriptor {
 
 /// A mapped ring of `T`s.
 #[derive(Debug)]
-struct Mapped<T> {
+struct MmapRing<T> {
     base: NonNull<u8>,
     bytes: usize,
     producer: usize,
@@ -42,9 +42,9 @@ struct Mapped<T> {
 }
 
 // SAFETY: the mapping belongs to this value; what the kernel shares of it is atomic or handed over by atomics.
-unsafe impl<T> Send for Mapped<T> {}
+unsafe impl<T> Send for MmapRing<T> {}
 
-impl<T: Copy> Mapped<T> {
+impl<T: Copy> MmapRing<T> {
     fn map(
         socket: BorrowedFd<'_>,
         offsets: &libc::xdp_ring_offset,
@@ -95,7 +95,7 @@ impl<T: Copy> Mapped<T> {
     }
 }
 
-impl<T> Drop for Mapped<T> {
+impl<T> Drop for MmapRing<T> {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and nothing borrows it any more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
@@ -105,13 +105,13 @@ impl<T> Drop for Mapped<T> {
 /// The ring by which buffers are given to the kernel. It has room for all buffers that there are.
 #[derive(Debug)]
 pub(crate) struct FillRing {
-    ring: Mapped<u64>,
+    ring: MmapRing<u64>,
     cursor: Producer,
 }
 
 impl FillRing {
     pub(super) fn map(socket: BorrowedFd<'_>, offsets: &libc::xdp_ring_offset, entries: u32) -> io::Result<Self> {
-        let ring = Mapped::map(socket, offsets, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, entries)?;
+        let ring = MmapRing::map(socket, offsets, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, entries)?;
         let cursor = Producer::new(entries, ring.producer());
         Ok(Self { ring, cursor })
     }
@@ -136,13 +136,13 @@ impl FillRing {
 /// The ring in which the kernel tells of frames. What was read stays in it until it is released.
 #[derive(Debug)]
 pub(crate) struct RxRing {
-    ring: Mapped<Descriptor>,
+    ring: MmapRing<Descriptor>,
     cursor: Consumer,
 }
 
 impl RxRing {
     pub(super) fn map(socket: BorrowedFd<'_>, offsets: &libc::xdp_ring_offset, entries: u32) -> io::Result<Self> {
-        let ring: Mapped<Descriptor> = Mapped::map(socket, offsets, libc::XDP_PGOFF_RX_RING, entries)?;
+        let ring: MmapRing<Descriptor> = MmapRing::map(socket, offsets, libc::XDP_PGOFF_RX_RING, entries)?;
         let cursor = Consumer::new(entries, ring.consumer());
         Ok(Self { ring, cursor })
     }

@@ -13,7 +13,7 @@ use crate::{Error, Ring};
 pub(super) const RETRY: Duration = Duration::from_millis(200);
 
 /// A ring and what of it is not yet handed over.
-pub(super) struct Line {
+pub(super) struct RingCursor {
     pub ring: Box<dyn Ring>,
     /// Noted, in the order of arrival.
     pub waiting: VecDeque<Frame>,
@@ -24,12 +24,12 @@ pub(super) struct Line {
     /// It was in error: tried again from then on.
     pub retry: Option<Instant>,
     /// Frames at the front of `waiting`, and behind it if there are more, that came before the filter was replaced.
-    pub old: usize,
+    pub stale: usize,
 }
 
-impl Line {
+impl RingCursor {
     pub fn new(ring: Box<dyn Ring>) -> Self {
-        Self { ring, waiting: VecDeque::new(), taken: 0, cut: VecDeque::new(), retry: None, old: 0 }
+        Self { ring, waiting: VecDeque::new(), taken: 0, cut: VecDeque::new(), retry: None, stale: 0 }
     }
 
     /// Notes about `most` frames that arrived, at the end of `frames`.

@@ -14,17 +14,17 @@ use super::arena::page_bytes;
 
 /// An array of eBPF, mapped.
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MmapArray {
     base: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone; the kernel's side of it is its own business.
-unsafe impl Send for Mapped {}
+unsafe impl Send for MmapArray {}
 // SAFETY: as above; it is only reached by atomic operations.
-unsafe impl Sync for Mapped {}
+unsafe impl Sync for MmapArray {}
 
-impl Mapped {
+impl MmapArray {
     /// Maps the first `bytes` of an array.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl Drop for MmapArray {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new`, is unmapped once, and no borrow of it outlives `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };

@@ -18,7 +18,7 @@ use tidewire_steer::{
 };
 
 use super::{
-    recipe::{Join, Number, Steering},
+    socket_setup::{Join, Number, Steering},
     steering::{Tally, check_modes, kind, load_code, load_kept},
 };
 use crate::{ClassicInstruction, Error, Fanout, Membership, Sharing};

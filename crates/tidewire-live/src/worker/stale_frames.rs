@@ -4,20 +4,20 @@ use tidewire_wire::{Frame, Parts as _};
 use crate::sys::arena::View;
 
 /// What becomes of frames that arrived before the filter was replaced.
-pub(super) enum Old {
-    Wanted,
-    Unwanted,
+pub(super) enum StaleVerdict {
+    Keep,
+    Drop,
     /// What the new one says.
-    Asked(Program),
+    Ask(Program),
 }
 
-impl Old {
+impl StaleVerdict {
     #[cold]
     pub(super) fn takes(&self, view: &View, frame: &Frame) -> bool {
         match self {
-            Self::Wanted => true,
-            Self::Unwanted => false,
-            Self::Asked(program) => {
+            Self::Keep => true,
+            Self::Drop => false,
+            Self::Ask(program) => {
                 let bytes = view.part(frame.at as usize, frame.captured_bytes as usize);
                 bytes.is_some_and(|bytes| matches(program, bytes, frame.wire_bytes))
             }

@@ -2,17 +2,17 @@
 
 use crate::{FanoutMode, Interface, sys::netlink::LinkSocket};
 
-use super::neighbours::{Neighbour, neighbours};
+use super::sock_diag::{PacketSocketInfo, packet_sockets};
 
 /// What is wrong with a socket of this kind for the group of this number, as far as can be found out: after `; `.
-pub(super) fn refusal(group: u16, kind: u16, index: u32) -> String {
+pub(super) fn join_refused(group: u16, kind: u16, index: u32) -> String {
     let advice = "use the same settings, or another number";
     let interfaces = Interface::all().unwrap_or_default();
     if interfaces.iter().any(|interface| interface.index == index && !interface.up) {
         return "; the interface is down: switch it on".into();
     }
-    let found = LinkSocket::sockets().and_then(|socket| neighbours(&socket));
-    let members: Vec<Neighbour> =
+    let found = LinkSocket::sockets().and_then(|socket| packet_sockets(&socket));
+    let members: Vec<PacketSocketInfo> =
         found.unwrap_or_default().into_iter().filter(|member| member.group == Some(group)).collect();
     let Some(member) = members.first() else {
         return format!(

@@ -6,7 +6,7 @@ use tidewire_filter::{Filter, FilterEnding, FilterHook};
 
 /// The user's filter, however it was given.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Wanted {
+pub(super) enum FilterSpec {
     /// None.
     #[default]
     Everything,
@@ -16,7 +16,7 @@ pub(super) enum Wanted {
     Program(Vec<ClassicInstruction>),
 }
 
-impl Wanted {
+impl FilterSpec {
     /// What the settings say.
     pub fn of(settings: &LiveSettings) -> Result<Self, Error> {
         match (&settings.filter, &settings.program) {

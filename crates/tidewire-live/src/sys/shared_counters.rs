@@ -17,7 +17,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::mapped::Mapped;
+use super::mmap_array::MmapArray;
 use tidewire_wire::legible::is_hidden;
 
 /// Slots of a board, at most: as many processes as a fan-out group has members (`PACKET_FANOUT_MAX`).
@@ -59,8 +59,8 @@ pub enum Count {
 
 /// A board, mapped.
 #[derive(Debug)]
-pub struct Board {
-    memory: Mapped,
+pub struct SharedCounters {
+    memory: MmapArray,
     slots: usize,
     /// The file, where it goes with this value.
     owned: Option<PathBuf>,
@@ -72,7 +72,7 @@ pub struct Slot<'a> {
     words: &'a [AtomicU64],
 }
 
-impl Board {
+impl SharedCounters {
     /// Makes a file with so many slots, all zero, which only this user can open. It goes away with the board.
     ///
     /// # Errors
@@ -95,14 +95,14 @@ impl Board {
     fn fill(file: &File, slots: usize) -> io::Result<Self> {
         let bytes = file_bytes(slots);
         file.set_len(bytes as u64)?;
-        let memory = Mapped::new(file.as_fd(), bytes)?;
+        let memory = MmapArray::new(file.as_fd(), bytes)?;
         memory.store(8, slots as u64);
         // Last: whoever sees it finds the rest.
         memory.store(0, MAGIC);
         Ok(Self { memory, slots, owned: None })
     }
 
-    /// Opens a file that [`Board::create`] made.
+    /// Opens a file that [`SharedCounters::create`] made.
     ///
     /// # Errors
     /// What the system says; `InvalidData` where it is no such file, is too short, or belongs to somebody else.
@@ -120,7 +120,7 @@ impl Board {
         if metadata.len() < file_bytes(1) as u64 {
             return wrong("too short");
         }
-        let header = Mapped::new(file.as_fd(), HEADER_WORDS * 8)?;
+        let header = MmapArray::new(file.as_fd(), HEADER_WORDS * 8)?;
         let slots = usize::try_from(header.load(8)).unwrap_or(usize::MAX);
         if header.load(0) != MAGIC || !(1..=SLOTS_MAX).contains(&slots) {
             return wrong("not a board of this version");
@@ -129,7 +129,7 @@ impl Board {
         if metadata.len() < bytes as u64 {
             return wrong("too short");
         }
-        Ok(Self { memory: Mapped::new(file.as_fd(), bytes)?, slots, owned: None })
+        Ok(Self { memory: MmapArray::new(file.as_fd(), bytes)?, slots, owned: None })
     }
 
     /// How many slots it has.
@@ -147,7 +147,7 @@ impl Board {
     }
 }
 
-impl Drop for Board {
+impl Drop for SharedCounters {
     fn drop(&mut self) {
         if let Some(path) = &self.owned {
             // Somebody else may have taken it away.
@@ -220,9 +220,9 @@ mod tests {
     fn two_processes_see_the_same() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("board");
-        let made = Board::create(&path, 3).unwrap();
+        let made = SharedCounters::create(&path, 3).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let other = Board::open(&path).unwrap();
+        let other = SharedCounters::open(&path).unwrap();
         assert_eq!((other.slots(), other.slot(3).is_none()), (3, true));
         for slot in 0..3 {
             other.slot(slot).unwrap().add(Count::Received, 5 + slot as u64);
@@ -232,21 +232,21 @@ mod tests {
         assert_eq!((mine.load(Count::Received), mine.load(Count::Dropped)), (7, 0));
         assert_eq!(made.slot(0).unwrap().text(), None);
         assert_eq!(mine.text().unwrap(), "é".repeat(TEXT_BYTES_MAX / 2));
-        assert_eq!(Board::create(&path, 3).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(SharedCounters::create(&path, 3).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         drop(other);
         assert!(path.exists());
         drop(made);
         assert!(!path.exists());
-        assert_eq!(Board::open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(SharedCounters::open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
     fn files_that_are_none_are_refused() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("board");
-        assert!(Board::create(&path, 0).is_err() && Board::create(&path, SLOTS_MAX + 1).is_err());
+        assert!(SharedCounters::create(&path, 0).is_err() && SharedCounters::create(&path, SLOTS_MAX + 1).is_err());
         let good = {
-            let _board = Board::create(&path, 2).unwrap();
+            let _board = SharedCounters::create(&path, 2).unwrap();
             fs::read(&path).unwrap()
         };
         let slots = |count: u64| [&good[..8], &count.to_le_bytes(), &good[16..]].concat();
@@ -260,19 +260,24 @@ mod tests {
             slots(u64::MAX),
         ] {
             fs::write(&path, &bytes).unwrap();
-            assert_eq!(Board::open(&path).unwrap_err().kind(), io::ErrorKind::InvalidData, "{} bytes", bytes.len());
+            assert_eq!(
+                SharedCounters::open(&path).unwrap_err().kind(),
+                io::ErrorKind::InvalidData,
+                "{} bytes",
+                bytes.len()
+            );
         }
         fs::write(&path, &good).unwrap();
         let link = place.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(Board::open(&path).is_ok() && Board::open(&link).is_err());
-        assert!(Board::open(place.path()).is_err() && Board::open(Path::new("/dev/null")).is_err());
+        assert!(SharedCounters::open(&path).is_ok() && SharedCounters::open(&link).is_err());
+        assert!(SharedCounters::open(place.path()).is_err() && SharedCounters::open(Path::new("/dev/null")).is_err());
     }
 
     #[test]
     fn hostile_words_are_only_shown() {
         let place = tempfile::tempdir().unwrap();
-        let board = Board::create(&place.path().join("board"), 1).unwrap();
+        let board = SharedCounters::create(&place.path().join("board"), 1).unwrap();
         let slot = board.slot(0).unwrap();
         slot.set_text("a\u{1b}[2Jb");
         assert_eq!(slot.text().unwrap(), "a?[2Jb");

@@ -25,7 +25,7 @@ const FANOUT: u16 = 4;
 
 /// A packet socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Neighbour {
+pub(super) struct PacketSocketInfo {
     /// The interface that it is bound to; 0: none.
     pub interface: u32,
     /// Its group, where it is in one.
@@ -38,7 +38,7 @@ pub(super) struct Neighbour {
 ///
 /// # Errors
 /// What the kernel says: it may be built without (`CONFIG_PACKET_DIAG`).
-pub(super) fn neighbours(socket: &LinkSocket) -> io::Result<Vec<Neighbour>> {
+pub(super) fn packet_sockets(socket: &LinkSocket) -> io::Result<Vec<PacketSocketInfo>> {
     socket.send(&request())?;
     let (mut found, mut room) = (Vec::new(), vec![0; ROOM_BYTES]);
     loop {
@@ -71,18 +71,18 @@ fn request() -> Vec<u8> {
     request
 }
 
-fn parsed(message: &[u8]) -> Option<Neighbour> {
+fn parsed(message: &[u8]) -> Option<PacketSocketInfo> {
     let list = message.get(HEADER_BYTES + MESSAGE_BYTES..)?;
-    let mut neighbour = Neighbour { interface: 0, group: None, mode: 0 };
+    let mut found = PacketSocketInfo { interface: 0, group: None, mode: 0 };
     for (kind, value) in attributes(list) {
         match kind {
-            INFO => neighbour.interface = u32_at(value, 0)?,
+            INFO => found.interface = u32_at(value, 0)?,
             FANOUT => {
                 let [a, b, mode, _] = u32_at(value, 0)?.to_le_bytes();
-                (neighbour.group, neighbour.mode) = (Some(u16::from_le_bytes([a, b])), mode);
+                (found.group, found.mode) = (Some(u16::from_le_bytes([a, b])), mode);
             }
             _ => {}
         }
     }
-    Some(neighbour)
+    Some(found)
 }

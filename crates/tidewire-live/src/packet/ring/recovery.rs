@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{PacketRing, Trouble};
+use super::{Outage, PacketRing};
 use crate::Error;
 
 /// Between two looks at an interface that is down or gone.
@@ -18,56 +18,56 @@ impl PacketRing {
             Ok(Some(error)) if error.raw_os_error() == Some(libc::ENETDOWN) => {
                 self.counts.calls += 1;
                 let gone = matches!(self.socket.bound(), Ok(None));
-                self.trouble = Some((if gone { Trouble::Gone } else { Trouble::Down }, Instant::now()));
-                Err(self.in_trouble())
+                self.outage = Some((if gone { Outage::Gone } else { Outage::Down }, Instant::now()));
+                Err(self.outage_error())
             }
             Ok(Some(error)) | Err(error) => Err(self.kernel("receiving", error)),
         }
     }
 
-    pub(super) fn in_trouble(&self) -> Error {
-        let what = match self.trouble {
-            Some((Trouble::Gone, _)) => "the interface is gone; capture continues when one of this name appears",
+    pub(super) fn outage_error(&self) -> Error {
+        let what = match self.outage {
+            Some((Outage::Gone, _)) => "the interface is gone; capture continues when one of this name appears",
             _ => "the interface is down; capture continues when it is up again",
         };
         Error::Interface { interface: self.marks.name.clone(), what: what.into() }
     }
 
     /// Tries to go on.
-    pub(super) fn recover(&mut self, trouble: Trouble, since: Instant) -> Result<(), Error> {
+    pub(super) fn recover(&mut self, outage: Outage, since: Instant) -> Result<(), Error> {
         let waited = since.elapsed();
         if waited < RETRY {
-            return Err(self.in_trouble());
+            return Err(self.outage_error());
         }
         self.counts.calls += 1;
-        let found = match trouble {
-            Trouble::Down => match self.socket.bound() {
+        let found = match outage {
+            Outage::Down => match self.socket.bound() {
                 Ok(Some(index)) => self.members.is_up(index).map(|up| up.then_some(())),
                 Ok(None) => None,
                 Err(error) => return Err(self.kernel("asking for the interface", error)),
             },
-            Trouble::Gone => Some(None),
+            Outage::Gone => Some(None),
         };
         match found {
             Some(Some(())) => {
-                self.trouble = None;
+                self.outage = None;
                 // What it said when it went down may not have been read yet, and must not be read as news.
                 let _ = self.socket.take_error();
                 Ok(())
             }
-            Some(None) if trouble == Trouble::Down => {
-                self.trouble = Some((Trouble::Down, Instant::now()));
-                Err(self.in_trouble())
+            Some(None) if outage == Outage::Down => {
+                self.outage = Some((Outage::Down, Instant::now()));
+                Err(self.outage_error())
             }
             _ => {
                 let again = if self.stopped { Ok(false) } else { self.reopen() };
-                self.trouble = match again {
+                self.outage = match again {
                     Ok(true) => None,
-                    _ => Some((Trouble::Gone, Instant::now())),
+                    _ => Some((Outage::Gone, Instant::now())),
                 };
                 match again {
                     Ok(true) => Ok(()),
-                    Ok(false) => Err(self.in_trouble()),
+                    Ok(false) => Err(self.outage_error()),
                     Err(error) => Err(error),
                 }
             }

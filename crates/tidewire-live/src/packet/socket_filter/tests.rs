@@ -49,7 +49,7 @@ fn whatever_is_given_as_a_program_is_refused_or_translated() {
         let _ = checked.asks() && checked.knows_tags();
         let _ = tidewire_filter::matches(&checked.answered(&Default::default()), &[7; 60], 60);
         for direction in [TrafficDirection::Both, TrafficDirection::In, TrafficDirection::Out] {
-            let sieve = Sieve {
+            let frame_filter = FrameFilter {
                 name: "tw0".into(),
                 link: LinkType::ETHERNET,
                 is_loopback: round % 3 == 0,
@@ -60,7 +60,7 @@ fn whatever_is_given_as_a_program_is_refused_or_translated() {
                 last: None,
                 is_fixed: false,
             };
-            let _ = (sieve.classic(), sieve.unmoved());
+            let _ = (frame_filter.classic(), frame_filter.unmoved());
         }
     }
     assert!(taken > 1000, "{taken}");
@@ -79,7 +79,7 @@ fn what_the_kernel_is_given_it_takes_or_refuses() {
         if check(&program).is_err() {
             continue;
         }
-        let sieve = Sieve {
+        let frame_filter = FrameFilter {
             name: "tw0".into(),
             link: LinkType::ETHERNET,
             is_loopback: false,
@@ -90,7 +90,7 @@ fn what_the_kernel_is_given_it_takes_or_refuses() {
             last: None,
             is_fixed: false,
         };
-        results[usize::from(sieve.attach(&socket).is_ok())] += 1;
+        results[usize::from(frame_filter.attach(&socket).is_ok())] += 1;
     }
     println!("{results:?} refused and taken");
     assert!(results.iter().all(|count| *count > 20), "{results:?}");

@@ -6,24 +6,24 @@ use crate::{Error, Interface};
 impl XskRing {
     /// Goes on with the interface that has the name now, where there is one and nothing of the old one is held any more.
     /// False where that is not so. Only rings that are alone on their receive queue can.
-    pub(super) fn come_back(&mut self) -> Result<bool, Error> {
-        let Some(home) = self.home.clone() else { return Ok(false) };
+    pub(super) fn reattach(&mut self) -> Result<bool, Error> {
+        let Some(attachment) = self.attachment.clone() else { return Ok(false) };
         if self.state.stopped || self.rx.held_count() > 0 || self.rx.available() > 0 {
             return Ok(false);
         }
         let Ok(interface) = Interface::find(&self.marks.interface) else { return Ok(false) };
         let index = interface.index;
-        if !interface.up || (index == self.state.index && home.is_on(index)) {
+        if !interface.up || (index == self.state.index && attachment.is_on(index)) {
             return Ok(false);
         }
         if index != self.state.index {
             let before = self.counted()?;
-            let mut plan = home.plan.clone();
+            let mut plan = attachment.plan.clone();
             plan.interface = interface;
-            plan.open_again(self, home.mode)?;
+            plan.open_again(self, attachment.mode)?;
             (self.state.before, self.state.index) = (before, index);
         }
-        home.settle(index)?;
+        attachment.settle(index)?;
         (self.state.gone, self.state.empty) = (false, 0);
         Ok(true)
     }

@@ -34,7 +34,7 @@ const PIECE_BYTES: [u32; 4] = [1 << 20, 512 << 10, 256 << 10, 128 << 10];
 
 /// Blocks of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct RingGeometry {
     pub blocks: u32,
     pub block_bytes: u32,
     /// Blocks are divided into slots of so many bytes, each for a frame that is handed over at once.
@@ -47,8 +47,8 @@ fn frame_bytes(mtu: u32, joins_segments: bool, snap_bytes: u32) -> u32 {
     longest.min(snap_bytes.saturating_add(4))
 }
 
-impl Shape {
-    /// The shape of a ring of slots for frames of this length, of at most `bytes`.
+impl RingGeometry {
+    /// The geometry of a ring of slots for frames of this length, of at most `bytes`.
     ///
     /// # Errors
     /// [`Error::Setting`] where that is too little, or more than a ring can have.
@@ -69,7 +69,7 @@ impl Shape {
         }
     }
 
-    /// The shape of a ring of blocks, of at most `bytes`, for frames of which so much is captured.
+    /// The geometry of a ring of blocks, of at most `bytes`, for frames of which so much is captured.
     ///
     /// # Errors
     /// [`Error::Setting`] where that is too little, or more than a ring can have.
@@ -99,7 +99,7 @@ impl Shape {
 }
 
 /// Slots for the longest frames of all interfaces.
-pub(super) fn slots(settings: &LiveSettings) -> Result<Shape, Error> {
+pub(super) fn slots(settings: &LiveSettings) -> Result<RingGeometry, Error> {
     let device = DeviceSocket::open().ok();
     let mut longest = 0;
     for name in &settings.interfaces {
@@ -107,7 +107,7 @@ pub(super) fn slots(settings: &LiveSettings) -> Result<Shape, Error> {
         let joins = device.as_ref().and_then(|device| device.joins_segments(name)).unwrap_or(true);
         longest = longest.max(frame_bytes(interface.mtu, joins, settings.snap_bytes));
     }
-    Shape::slots(settings.ring_bytes, longest)
+    RingGeometry::slots(settings.ring_bytes, longest)
 }
 
 /// The age at which blocks are handed over.
@@ -138,12 +138,12 @@ mod tests {
             (2 << 20, SNAP_SHORT, 64, 32),
             (2 << 20, SNAP_SHORT + 1, 16, 128),
         ] {
-            let shape = Shape::of(bytes, snap).unwrap();
-            assert_eq!(shape, Shape { blocks, block_bytes: block_kib << 10, slot_bytes: None });
-            assert!(shape.bytes() <= bytes);
+            let geometry = RingGeometry::of(bytes, snap).unwrap();
+            assert_eq!(geometry, RingGeometry { blocks, block_bytes: block_kib << 10, slot_bytes: None });
+            assert!(geometry.bytes() <= bytes);
         }
         for bytes in [0, 255 << 10, 4 << 30, usize::MAX] {
-            assert!(Shape::of(bytes, WHOLE).is_err(), "{bytes}");
+            assert!(RingGeometry::of(bytes, WHOLE).is_err(), "{bytes}");
         }
     }
 
@@ -156,16 +156,19 @@ mod tests {
         for (bytes, frame) in
             [(64 << 20, 65_557), (2 << 20, 65_557), (2 << 20, 1522), (1 << 20, 100), (300 << 10, 65_557)]
         {
-            let shape = Shape::slots(bytes, frame).unwrap();
-            let slot = shape.slot_bytes.unwrap();
+            let geometry = RingGeometry::slots(bytes, frame).unwrap();
+            let slot = geometry.slot_bytes.unwrap();
             assert!(
-                shape.bytes() <= bytes && slot >= frame + 100 && slot.is_multiple_of(16) && slot <= shape.block_bytes
+                geometry.bytes() <= bytes
+                    && slot >= frame + 100
+                    && slot.is_multiple_of(16)
+                    && slot <= geometry.block_bytes
             );
-            let count = (shape.block_bytes / slot * shape.blocks) as usize;
+            let count = (geometry.block_bytes / slot * geometry.blocks) as usize;
             assert!(count * frame as usize * 2 > bytes / 2, "{bytes} {frame}: {count}");
         }
         for bytes in [0, 100 << 10, 5 << 30, usize::MAX] {
-            assert!(Shape::slots(bytes, 1522).is_err(), "{bytes}");
+            assert!(RingGeometry::slots(bytes, 1522).is_err(), "{bytes}");
         }
     }
 }

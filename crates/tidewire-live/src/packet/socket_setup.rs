@@ -2,7 +2,7 @@
 
 use std::{io, os::fd::AsFd as _, sync::Arc};
 
-use super::{refusal::refusal, shape::Shape};
+use super::{error_hints::join_refused, ring_geometry::RingGeometry};
 use crate::{
     ClassicInstruction, Error,
     sys::{
@@ -65,10 +65,10 @@ impl Join {
 
 /// How an interface's sockets are opened.
 #[derive(Debug)]
-pub(super) struct Recipe {
+pub(super) struct SocketSetup {
     pub name: String,
     pub workers: usize,
-    pub shape: Shape,
+    pub geometry: RingGeometry,
     pub promiscuous: bool,
     pub incoming: bool,
     /// Kind of interface: frames of another kind would be taken for what they are not.
@@ -87,7 +87,7 @@ pub(super) struct Opened {
     pub out: Vec<Option<Arc<RingSocket>>>,
 }
 
-impl Recipe {
+impl SocketSetup {
     pub fn failed(&self, doing: &str, source: io::Error) -> Error {
         self.failed_hint(doing, source, String::new())
     }
@@ -129,7 +129,7 @@ impl Recipe {
         mut joined: impl FnMut(usize, &RingSocket) -> Result<(), Error>,
     ) -> Result<Option<u16>, Error> {
         for socket in &opened.sockets {
-            let Shape { blocks, block_bytes, slot_bytes } = self.shape;
+            let RingGeometry { blocks, block_bytes, slot_bytes } = self.geometry;
             let made = match slot_bytes {
                 None => socket.ring(blocks, block_bytes, self.retire_ms),
                 Some(slot_bytes) => socket.ring_of_slots(blocks, block_bytes, slot_bytes),
@@ -186,7 +186,7 @@ impl Recipe {
         };
         socket.join(number.unwrap_or(0), kind).map_err(|source| {
             let hint = match source.raw_os_error() {
-                Some(libc::EINVAL) if number.is_some() => refusal(number.unwrap_or(0), kind, index),
+                Some(libc::EINVAL) if number.is_some() => join_refused(number.unwrap_or(0), kind, index),
                 Some(libc::ENOSPC) => "; the group is full: use fewer workers, or another number".into(),
                 Some(libc::EALREADY) => "; it is a member of a group already, which it cannot leave".into(),
                 Some(libc::EINVAL) if self.incoming => {
@@ -228,6 +228,6 @@ impl Recipe {
             }
             _ => "",
         };
-        self.failed_hint(&format!("a ring of {} MiB", self.shape.bytes() >> 20), source, hint.into())
+        self.failed_hint(&format!("a ring of {} MiB", self.geometry.bytes() >> 20), source, hint.into())
     }
 }

@@ -15,14 +15,14 @@ pub(super) const VLAN_TPID: u16 = 0x8100;
 
 /// What is asked of frames that may have been taken by the filter before. Asking twice does no harm.
 #[derive(Debug, Default)]
-pub(super) struct Sift {
+pub(super) struct StaleFrames {
     program: Option<Program>,
     direction: TrafficDirection,
     /// Blocks that may still hold such frames.
     blocks: u32,
 }
 
-impl Sift {
+impl StaleFrames {
     /// The filter was replaced, in a ring of so many blocks.
     pub fn set_filter(&mut self, program: Option<&[Instruction]>, blocks: u32) -> Result<(), Error> {
         self.program = program.map(tidewire_filter::check).transpose()?;

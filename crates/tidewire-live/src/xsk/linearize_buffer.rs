@@ -4,12 +4,12 @@ use crate::sys::{arena::Place, xsk};
 
 /// Where frames that came in several buffers are put together, so that a batch stays one memory.
 #[derive(Debug)]
-pub(super) struct Side {
+pub(super) struct LinearizeBuffer {
     place: Place,
     room: Room,
 }
 
-impl Side {
+impl LinearizeBuffer {
     pub(super) fn new(place: Place) -> Self {
         let room = Room { bytes: place.len(), taken: VecDeque::new() };
         Self { place, room }

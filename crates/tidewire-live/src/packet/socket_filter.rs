@@ -7,7 +7,7 @@ use std::{
 
 use tidewire_wire::LinkType;
 
-use super::{filters::SocketFilter, tagged::restored};
+use super::{filters::SocketFilter, vlan_filter::restored};
 use crate::{
     ClassicInstruction, Error, TrafficDirection,
     filter::load_program,
@@ -34,7 +34,7 @@ const OUTGOING: u32 = 4;
 
 /// What one socket takes.
 #[derive(Clone, Debug)]
-pub(super) struct Sieve {
+pub(super) struct FrameFilter {
     /// The interface's name.
     pub name: String,
     pub link: LinkType,
@@ -53,9 +53,9 @@ pub(super) struct Sieve {
 
 /// What a socket's filter needs beside itself: the kernel empties an array of programs when its last descriptor goes away.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Option<Arc<Map>>);
+pub(super) struct AttachedMaps(Option<Arc<Map>>);
 
-impl Kept {
+impl AttachedMaps {
     /// The other one is needed from now on, and this one as long as packets are on their way through the old filter.
     pub fn replace(&mut self, other: Self) {
         if self.0.is_some() {
@@ -80,8 +80,8 @@ pub(super) enum Ready {
 }
 
 impl Ready {
-    /// Attaches it to a socket, in place of what was attached before. `sieve`: what it was made of.
-    pub fn attach(&self, socket: &RingSocket, sieve: &Sieve) -> Result<Kept, Error> {
+    /// Attaches it to a socket, in place of what was attached before. `frame_filter`: what it was made of.
+    pub fn attach(&self, socket: &RingSocket, frame_filter: &FrameFilter) -> Result<AttachedMaps, Error> {
         let (attach, kept) = match self {
             Self::Nothing => (Attach::Nothing, None),
             Self::Everything => (Attach::Everything, None),
@@ -91,12 +91,14 @@ impl Ready {
             Self::Last(last) => match socket.filter(Attach::Program(last.as_fd())) {
                 // Larger than a socket's filter may be, which is not asked of what it calls.
                 Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
-                    return sieve.before(&[step(RETURN_CONSTANT, u32::MAX)], last)?.attach(socket, sieve);
+                    return frame_filter.before(&[step(RETURN_CONSTANT, u32::MAX)], last)?.attach(socket, frame_filter);
                 }
-                result => return result.map(|()| Kept::default()).map_err(|source| sieve.failed(source)),
+                result => {
+                    return result.map(|()| AttachedMaps::default()).map_err(|source| frame_filter.failed(source));
+                }
             },
         };
-        socket.filter(attach).map(|()| Kept(kept)).map_err(|source| sieve.failed(source))
+        socket.filter(attach).map(|()| AttachedMaps(kept)).map_err(|source| frame_filter.failed(source))
     }
 }
 
@@ -104,7 +106,7 @@ fn step(code: u16, k: u32) -> ClassicInstruction {
     ClassicInstruction { code, jump_true: 0, jump_false: 0, k }
 }
 
-impl Sieve {
+impl FrameFilter {
     /// Puts the filter where it belongs.
     pub fn set_filter(&mut self, filter: Option<&SocketFilter>) {
         match filter {
@@ -115,7 +117,7 @@ impl Sieve {
     }
 
     /// Attaches it all, in place of what was attached before.
-    pub fn attach(&self, socket: &RingSocket) -> Result<Kept, Error> {
+    pub fn attach(&self, socket: &RingSocket) -> Result<AttachedMaps, Error> {
         self.ready()?.attach(socket, self)
     }
 

@@ -15,14 +15,14 @@ use crate::{Error, Outcome, Progress, Stop, filter::Filter};
 pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + 'a>>;
 
 /// Where blocks come from.
-pub(crate) struct Reading<'a> {
+pub(crate) struct InputLoop<'a> {
     source: From,
     /// The file whose bytes can be read again.
     again: Option<PathBuf>,
     progress: OnProgress<'a>,
     stop: Stop,
     packets: u64,
-    damages: Vec<Error>,
+    input_errors: Vec<Error>,
     interrupted: bool,
     begun: Instant,
     /// When the last frames came, and their clock.
@@ -65,9 +65,9 @@ impl From {
 }
 
 /// Problems noted one by one; a source that reports more than this is not read on.
-const DAMAGES_MAX: usize = 10_000;
+const INPUT_ERRORS_MAX: usize = 10_000;
 
-impl<'a> Reading<'a> {
+impl<'a> InputLoop<'a> {
     pub(crate) fn new(
         source: Box<dyn Source>,
         filter: Option<Filter>,
@@ -85,7 +85,7 @@ impl<'a> Reading<'a> {
             progress,
             stop,
             packets: 0,
-            damages: Vec::new(),
+            input_errors: Vec::new(),
             interrupted: false,
             begun: Instant::now(),
             heard: Instant::now(),
@@ -101,7 +101,7 @@ impl<'a> Reading<'a> {
     /// Fills `block` with the next frames.
     pub(crate) fn next(&mut self, block: &mut Block) -> Next {
         loop {
-            if self.stop.is_raised() {
+            if self.stop.is_stopped() {
                 self.interrupted = true;
                 return Next::End;
             }
@@ -123,9 +123,9 @@ impl<'a> Reading<'a> {
                     return Next::Frames;
                 }
                 Ok(false) => return Next::End,
-                Err(damage) => self.damages.push(damage),
+                Err(damage) => self.input_errors.push(damage),
             }
-            if self.damages.len() >= DAMAGES_MAX {
+            if self.input_errors.len() >= INPUT_ERRORS_MAX {
                 return Next::End;
             }
         }
@@ -160,7 +160,7 @@ impl<'a> Reading<'a> {
         Outcome {
             handlers,
             ledger,
-            damages: self.damages,
+            input_errors: self.input_errors,
             elapsed,
             interrupted: self.interrupted,
             #[cfg(feature = "live")]

@@ -28,11 +28,11 @@ struct Attached {
 
 /// An attached program. When this is dropped, or the process ends, however it ends, it is taken off.
 #[derive(Debug)]
-pub struct XdpAttachment(Arc<Home>);
+pub struct XdpAttachment(Arc<AttachedProgram>);
 
 impl XdpAttachment {
     /// What its rings need to go on elsewhere.
-    pub(super) fn home(&self) -> &Arc<Home> {
+    pub(super) fn attachment(&self) -> &Arc<AttachedProgram> {
         &self.0
     }
 }
@@ -46,7 +46,7 @@ impl Drop for XdpAttachment {
 
 /// An interface with its program, by name.
 #[derive(Debug)]
-pub(super) struct Home {
+pub(super) struct AttachedProgram {
     pub(super) plan: XskPlan,
     pub(super) mode: XdpMode,
     kernel: KernelXdp,
@@ -54,7 +54,7 @@ pub(super) struct Home {
     attached: Mutex<Attached>,
 }
 
-impl Home {
+impl AttachedProgram {
     /// Attaches the program, whose sockets are in their places.
     pub fn attach(
         plan: &XskPlan,
@@ -64,9 +64,9 @@ impl Home {
     ) -> Result<XdpAttachment, Error> {
         let attached = Attached { index: 0, link: None, promiscuous: None, has_ended: false };
         let (plan, kernel) = (plan.clone(), kernel.clone());
-        let home = Self { plan, mode, kernel, is_promiscuous, attached: Mutex::new(attached) };
-        home.settle(home.plan.interface.index)?;
-        Ok(XdpAttachment(Arc::new(home)))
+        let attachment = Self { plan, mode, kernel, is_promiscuous, attached: Mutex::new(attached) };
+        attachment.settle(attachment.plan.interface.index)?;
+        Ok(XdpAttachment(Arc::new(attachment)))
     }
 
     fn attached(&self) -> MutexGuard<'_, Attached> {

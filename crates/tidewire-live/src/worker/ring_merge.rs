@@ -1,6 +1,6 @@
 //! From rings to the batch: noting frames, and putting those of several rings in order of time.
 
-use super::{Worker, line::Line};
+use super::{Worker, ring_cursor::RingCursor};
 use crate::sys::wait;
 
 /// Frames of one ring that wait for others with earlier timestamps. Beyond this, order is given up rather than frames.
@@ -10,13 +10,13 @@ impl Worker {
     /// Adds to the batch what may go, at most `most`; each ring gets the same share of a round, whatever the others have.
     pub(super) fn take_in(&mut self, each: usize, most: usize) {
         let before = self.batch.len();
-        if let [line] = &mut self.lines[..]
-            && line.old == 0
-            && line.waiting.is_empty()
+        if let [cursor] = &mut self.cursors[..]
+            && cursor.stale == 0
+            && cursor.waiting.is_empty()
         {
             // Nothing to be put in order, or asked.
-            line.collect(&mut self.batch, each, &mut self.troubles);
-            line.taken += self.batch.len() - before;
+            cursor.collect(&mut self.batch, each, &mut self.troubles);
+            cursor.taken += self.batch.len() - before;
         } else {
             self.collect(each);
             self.merge(wait::now_ns(), most);
@@ -32,11 +32,11 @@ impl Worker {
     }
 
     fn collect(&mut self, each: usize) {
-        let room = if self.lines.len() > 1 { WAITING_FRAMES_MAX } else { each };
-        for line in &mut self.lines {
-            let most = each.min(room.saturating_sub(line.waiting.len()));
-            line.collect(&mut self.fresh, most, &mut self.troubles);
-            line.waiting.extend(self.fresh.drain(..));
+        let room = if self.cursors.len() > 1 { WAITING_FRAMES_MAX } else { each };
+        for cursor in &mut self.cursors {
+            let most = each.min(room.saturating_sub(cursor.waiting.len()));
+            cursor.collect(&mut self.fresh, most, &mut self.troubles);
+            cursor.waiting.extend(self.fresh.drain(..));
         }
     }
 
@@ -44,22 +44,22 @@ impl Worker {
     /// are known.
     fn merge(&mut self, now_ns: u64, most: usize) {
         let before = self.batch.len();
-        let horizon = if self.lines.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
+        let horizon = if self.cursors.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
         while self.batch.len() - before < most {
-            let heads = self.lines.iter_mut().filter(|line| !line.waiting.is_empty());
-            let earliest = heads.min_by_key(|line| line.waiting.front().map(|frame| frame.timestamp_ns));
-            let Some(line) = earliest else { break };
-            let is_full = line.waiting.len() >= WAITING_FRAMES_MAX;
-            let Some(frame) = line.waiting.front() else { break };
+            let heads = self.cursors.iter_mut().filter(|cursor| !cursor.waiting.is_empty());
+            let earliest = heads.min_by_key(|cursor| cursor.waiting.front().map(|frame| frame.timestamp_ns));
+            let Some(cursor) = earliest else { break };
+            let is_full = cursor.waiting.len() >= WAITING_FRAMES_MAX;
+            let Some(frame) = cursor.waiting.front() else { break };
             if frame.timestamp_ns > horizon && !is_full {
                 break;
             }
-            let is_wanted = line.old == 0 || self.old.takes(&self.view, frame);
-            let frame = line.waiting.pop_front().filter(|_| is_wanted);
+            let is_wanted = cursor.stale == 0 || self.stale_verdict.takes(&self.view, frame);
+            let frame = cursor.waiting.pop_front().filter(|_| is_wanted);
             self.batch.extend(frame);
-            line.old = line.old.saturating_sub(1);
-            line.taken += 1;
-            self.sifted += u64::from(!is_wanted);
+            cursor.stale = cursor.stale.saturating_sub(1);
+            cursor.taken += 1;
+            self.stale += u64::from(!is_wanted);
         }
     }
 
@@ -69,10 +69,10 @@ impl Worker {
         if self.draining {
             return u64::MAX;
         }
-        let known = |line: &Line| match line.waiting.back() {
+        let known = |cursor: &RingCursor| match cursor.waiting.back() {
             Some(last) => last.timestamp_ns,
-            None => now_ns.saturating_sub(line.ring.delay_ns().min(self.window_ns)),
+            None => now_ns.saturating_sub(cursor.ring.delay_ns().min(self.window_ns)),
         };
-        self.lines.iter().map(known).min().unwrap_or(u64::MAX)
+        self.cursors.iter().map(known).min().unwrap_or(u64::MAX)
     }
 }
