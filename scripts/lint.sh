@@ -10,5 +10,7 @@ cargo clippy --locked -p tidewire-cli --no-default-features --profile quick -- -
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --profile quick
 cargo test --locked --profile quick -p tidewire-lab --test house
 scripts/package.sh
+scripts/semver.sh --if-possible
+scripts/minimum-rust.sh --if-possible
 scripts/deny.sh
 echo "lint: passed"

@@ -24,7 +24,8 @@ packages_for() {
 version_of() {
   case "$1" in
     cargo-deny) echo 0.20.2 ;;
-    *) echo "setup.sh: unknown tool '$1' (cargo-deny)" >&2; return 2 ;;
+    cargo-semver-checks) echo 0.51.0 ;;
+    *) echo "setup.sh: unknown tool '$1' (cargo-deny, cargo-semver-checks)" >&2; return 2 ;;
   esac
 }
 
