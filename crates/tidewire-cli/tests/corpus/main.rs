@@ -5,6 +5,8 @@
 //! tests that need it say so and pass. The project's own captures in `tests/corpus/` are always run.
 //! See `docs/corpus.md`.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod conversations;
 mod corpus;
 mod damage;
@@ -18,3 +20,4 @@ mod oracle;
 mod own;
 mod record;
 mod robustness;
+mod wrap;

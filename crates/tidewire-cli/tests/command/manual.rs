@@ -32,8 +32,11 @@ fn the_pages_are_fresh() {
     }
     let kept = pages(&kept);
     let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&kept), names(&fresh), "TIDEWIRE_BLESS=1 cargo test -p tidewire-cli --test manual");
+    assert_eq!(names(&kept), names(&fresh), "TIDEWIRE_BLESS=1 cargo test -p tidewire-cli --test command manual");
     for (name, page) in &fresh {
-        assert!(kept[name] == *page, "{name} is not fresh: TIDEWIRE_BLESS=1 cargo test -p tidewire-cli --test manual");
+        assert!(
+            kept[name] == *page,
+            "{name} is not fresh: TIDEWIRE_BLESS=1 cargo test -p tidewire-cli --test command manual"
+        );
     }
 }

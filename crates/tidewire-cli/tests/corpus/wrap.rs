@@ -1,14 +1,12 @@
 //! A stream beyond 4 GiB, whose sequence numbers wrap twice: made while it is read, stored nowhere.
 
-mod common;
-
 use std::{
     io::{self, Read, Write as _},
     net::Ipv4Addr,
     process::Stdio,
 };
 
-use common::*;
+use crate::common::*;
 use tidewire::{AnomalyKind, Capture, Chunk, Conflict, Direction, EndReason, Gap, GapCause, Handler, Mode, Stream};
 use tidewire_testing::Ends as _;
 

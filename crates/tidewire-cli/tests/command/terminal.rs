@@ -1,8 +1,5 @@
 //! What stands on a terminal: no escape sequences where `TERM` says that it has none, and nothing left over of a progress bar.
 //! script(1) makes the terminal.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::{
     fs,
@@ -19,7 +16,7 @@ use std::{
 
 use tidewire_testing::{Ends as _, InTime as _};
 
-use common::*;
+use crate::common::*;
 
 fn has_script() -> bool {
     let reason = tidewire_testing::missing_terminal(&[]);

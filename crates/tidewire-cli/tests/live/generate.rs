@@ -1,13 +1,11 @@
 //! `tidewire gen` and `tidewire lab net` as a user meets them: what they say, their exit codes, what is left behind.
 
-mod common;
-
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use common::run;
+use crate::common::run;
 use serde_json::Value;
 use tidewire_testing::{Ends as _, InTime as _, Lines, wait_until};
 

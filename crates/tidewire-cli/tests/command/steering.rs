@@ -1,5 +1,4 @@
 //! `tidewire check-steering` on captures made here.
-#![forbid(unsafe_code)]
 
 use std::{
     fs,

@@ -1,9 +1,6 @@
 //! What pcap(3PCAP) and the pages that it names promise for live handles, by C programs (`tests/c`) that are linked with
 //! `-lpcap` and run over the system's library and over ours, in every way in which ours can stand behind a handle. What they
 //! expect is the same everywhere; what they print must be the same, too.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +15,7 @@ use std::{
 
 use tidewire_testing::InTime as _;
 
-use common::{Over, Running, missing, on_a_link};
+use crate::common::{Over, Running, missing, on_a_link};
 
 /// Cases that run at once: most of them wait most of the time.
 const AT_ONCE: usize = 4;

@@ -1,10 +1,8 @@
 //! Options from a TOML file: the same as on the command line, mistakes at their place.
 
-mod common;
-
 use tidewire_testing::InTime as _;
 
-use common::*;
+use crate::common::*;
 
 #[test]
 fn configuration_file() {

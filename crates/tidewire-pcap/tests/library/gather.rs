@@ -1,8 +1,6 @@
 //! Live handles with locality, gathered by the thread that reads and by one of its own: a C program reads in every way what
 //! another one sends over a cable in a namespace of the test's own.
 
-mod common;
-
 use std::{
     collections::HashSet,
     env,
@@ -12,7 +10,7 @@ use std::{
     thread,
 };
 
-use common::library;
+use crate::common::library;
 use tidewire_live::sys::net::own_namespace;
 use tidewire_testing::{Ends as _, InTime as _, Lines, missing};
 

@@ -1,13 +1,11 @@
 //! Files with locality: a C program reads them in every way over the system's library, and over ours in each order; what
 //! the calls return and the packets must be the same, and the order what was asked for.
 
-mod common;
-
 use std::{collections::HashMap, env, fs, path::Path, process::Command, sync::OnceLock};
 
 use tidewire_testing::InTime as _;
 
-use common::library;
+use crate::common::library;
 
 /// Packets of the file; several batches of the smallest that are used here.
 const PACKETS: u32 = 1500;

@@ -1,8 +1,6 @@
 //! The output that programs read: every name, every type, every order. A change here breaks somebody's program.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// serde_json sorts names, so that only their set is compared.

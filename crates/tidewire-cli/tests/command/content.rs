@@ -1,10 +1,8 @@
 //! What is found, followed and written: bytes across borders, holes, limits.
 
-mod common;
-
 use std::net::Ipv4Addr;
 
-use common::*;
+use crate::common::*;
 
 /// One stream whose bytes arrive in pieces of the given sizes.
 fn pieces(bytes: &[u8], sizes: &[usize]) -> Pcap {

@@ -1,10 +1,8 @@
 //! The defragmenter's bounds (N3), set from the command line and from a configuration file.
 
-mod common;
-
 use std::net::Ipv4Addr;
 
-use common::*;
+use crate::common::*;
 
 /// A datagram of 48 bytes in three fragments of 16, of which the last comes `late_us` after the others.
 fn capture(bench: &Bench, late_us: u64) -> String {

@@ -1,13 +1,11 @@
 //! Names and files that others made: what is quoted never commands a terminal, and nothing is written through a link.
 
-mod common;
-
 use std::{
     fs,
     os::unix::{ffi::OsStrExt as _, fs::symlink},
 };
 
-use common::*;
+use crate::common::*;
 use tidewire::legible::is_hidden;
 use tidewire_testing::InTime as _;
 

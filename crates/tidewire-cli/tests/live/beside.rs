@@ -1,7 +1,4 @@
 //! Beside a capture from interfaces: privileges that are given up, figures that are shown.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::{
     fs,
@@ -14,7 +11,7 @@ use std::{
 
 use tidewire_testing::{Ends as _, Lines, PATIENCE, Signal, signal};
 
-use common::alone;
+use crate::common::alone;
 
 /// A capture that says on standard error what it does.
 struct Running {

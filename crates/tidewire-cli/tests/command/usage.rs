@@ -1,7 +1,5 @@
 //! What a user meets: exit codes, messages, standard input, damage, tables, workers.
 
-mod common;
-
 use std::{
     fs,
     io::Write as _,
@@ -11,7 +9,7 @@ use std::{
 
 use tidewire_testing::{Ends as _, InTime as _, Lines, Signal, signal, wait_until};
 
-use common::*;
+use crate::common::*;
 
 #[test]
 fn exit_codes() {

@@ -1,7 +1,4 @@
 //! `tidewire top` on a terminal: script(1) makes one.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::{
     fs,
@@ -15,7 +12,7 @@ use std::{
 use rustix::process::{Pid, kill_process};
 use tidewire_testing::{Ends as _, InTime as _, Signal, missing_terminal};
 
-use common::alone;
+use crate::common::alone;
 
 /// As [`alone`], where script(1) can make a terminal.
 fn on_terminal(test: fn()) {

@@ -1,8 +1,5 @@
 //! A program that runs with other rights than its caller's (set-user-ID), linked with the drop-in library: the caller's
 //! environment and files decide nothing.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::{
     fs,
@@ -38,7 +35,7 @@ fn a_set_uid_program_listens_to_nobody() {
     let place = folder.path();
     may(place, 0o755);
     let library = place.join("libpcap.so.0.8");
-    fs::copy(common::library(), &library).expect("a copy of the library");
+    fs::copy(crate::common::library(), &library).expect("a copy of the library");
     may(&library, 0o755);
     let (program, evil) = (place.join("program"), place.join("evil.so"));
     let (search, rpath) = (format!("-L{}", place.display()), format!("-Wl,-rpath,{}", place.display()));
@@ -58,7 +55,7 @@ fn a_set_uid_program_listens_to_nobody() {
     ];
     let run = |variable: &str, value: &str, user: u32| {
         let mut command = Command::new(&program);
-        common::Over::System.put_under(&mut command);
+        crate::common::Over::System.put_under(&mut command);
         let output = command.env("HOME", "/").env(variable, value).uid(user).gid(user).run_in_time().expect("it runs");
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
     };

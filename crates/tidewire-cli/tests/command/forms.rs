@@ -1,11 +1,8 @@
 //! How output looks to a person: which columns, which times, who speaks, and what may be left out of a command line.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use tidewire_testing::InTime as _;
 
-use common::*;
+use crate::common::*;
 
 /// Standard output, standard error and exit code in 80 columns and a time zone.
 fn seen(zone: &str, arguments: &[&str]) -> (String, String, i32) {

@@ -1,8 +1,5 @@
 //! What the library exports, and what it needs: all of the system's symbols and one more, and no libpcap that the dynamic
 //! linker would load beside it.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::{
     collections::BTreeMap,
@@ -59,7 +56,7 @@ fn both() -> Option<[BTreeMap<String, String>; 2]> {
         println!("skipped: ldconfig finds no libpcap");
         return None;
     };
-    let (theirs, ours) = (exported(&system)?, exported(common::library())?);
+    let (theirs, ours) = (exported(&system)?, exported(crate::common::library())?);
     assert!(theirs.len() > 80 && theirs.contains_key("pcap_activate"), "{}: {theirs:?}", system.display());
     Some([theirs, ours])
 }
@@ -89,7 +86,7 @@ fn nothing_else_is_exported() {
 
 #[test]
 fn no_libpcap_is_needed() {
-    let Some(text) = readelf("-d", common::library()) else { return };
+    let Some(text) = readelf("-d", crate::common::library()) else { return };
     let needed: Vec<&str> = text.lines().filter(|line| line.contains("(NEEDED)")).collect();
     assert!(!needed.is_empty(), "no library is needed at all? {text}");
     assert!(!needed.iter().any(|line| line.contains("pcap")), "{needed:?}");

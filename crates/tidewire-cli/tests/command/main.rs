@@ -1,0 +1,16 @@
+//! The command as a user meets it: options, output, exit codes, messages, documents. Nothing here needs privileges.
+#![forbid(unsafe_code)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod config;
+mod content;
+mod contract;
+mod documents;
+mod forms;
+mod fragments;
+mod hostile;
+mod manual;
+mod steering;
+mod terminal;
+mod usage;
