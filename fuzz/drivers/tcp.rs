@@ -23,7 +23,7 @@ pub fn run(input: &[u8]) {
 struct Driver {
     policy: TcpPolicy,
     queue: Queue,
-    /// Everything that was put in; `weak` segments too.
+    /// Everything that was put in; `unconfirmed` segments too.
     sent: Sent,
     expected: u64,
 }
@@ -54,11 +54,11 @@ impl Driver {
     }
 
     fn insert(&mut self, kind: u8, start: u64, length: u64, value: u8) {
-        let weak = kind & 0x40 != 0;
+        let unconfirmed = kind & 0x40 != 0;
         let bytes: Vec<u8> = (0..length).map(|at| value.wrapping_add((at / 7) as u8)).collect();
         // Some are only counted, some snapped.
         let captured = if kind & 0x80 == 0 { &bytes[..] } else { &bytes[..bytes.len() / 2] };
-        let incoming = Incoming { start, bytes: captured, length, weak, is_wrong: false };
+        let incoming = Incoming { start, bytes: captured, length, unconfirmed, is_wrong: false };
         let mut conflicts = Vec::new();
         let done =
             self.queue.insert(self.policy, self.expected, &incoming, &mut |at, count| conflicts.push((at, count)));
@@ -69,12 +69,12 @@ impl Driver {
         self.sent.add(start, captured);
     }
 
-    fn take(&mut self, limit: u64, limit_weak: u64) {
-        while let Some(piece) = self.queue.take(self.expected, limit, limit_weak) {
+    fn take(&mut self, limit: u64, unconfirmed_limit: u64) {
+        while let Some(piece) = self.queue.take(self.expected, limit, unconfirmed_limit) {
             assert_eq!(piece.start, self.expected);
             assert!(piece.length > 0 && piece.length >= piece.bytes().len() as u64);
             self.expected += piece.length;
-            assert!(self.expected <= limit && (!piece.weak || self.expected <= limit_weak));
+            assert!(self.expected <= limit && (!piece.unconfirmed || self.expected <= unconfirmed_limit));
             assert!(self.sent.has_all(piece.start, piece.bytes()), "a byte that nobody sent");
         }
     }

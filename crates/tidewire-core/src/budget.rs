@@ -182,7 +182,7 @@ impl Budget {
     }
 
     /// Whether relief has gone on for long enough: a little more than was needed, so that it is not needed at every packet.
-    pub(crate) fn is_relieved(&self) -> bool {
+    pub(crate) fn is_reclaimed(&self) -> bool {
         self.used <= self.threshold - self.threshold / 64
     }
 

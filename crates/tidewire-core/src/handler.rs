@@ -1,4 +1,4 @@
-use crate::{Chunk, Datagram, EndReason, Frame, Gap, Join, Outlet, Stream, StreamPacket};
+use crate::{Chunk, Datagram, EndReason, Frame, Gap, Join, Stream, StreamPacket, Subscription};
 
 /// What an application does with streams. Every method has an empty default.
 ///
@@ -58,8 +58,8 @@ pub trait Deliver: sealed::Sealed {
     /// See [`Handler::DATAGRAMS`].
     const DATAGRAMS: bool;
     /// Whether the handler stands for several applications, each told of its streams in its own way: see
-    /// [`outlets`](Self::outlets).
-    const OUTLETS: bool = false;
+    /// [`subscribers`](Self::subscribers).
+    const SUBSCRIBERS: bool = false;
 
     /// See [`Handler::open`].
     fn open(&mut self, stream: &mut Stream<'_, Self::Data>);
@@ -79,27 +79,27 @@ pub trait Deliver: sealed::Sealed {
     /// See [`Handler::datagram`].
     fn datagram(&mut self, datagram: &Datagram<'_>);
 
-    /// With [`OUTLETS`](Self::OUTLETS): how each of the applications wants its streams delivered. Asked once, by the
+    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): how each of the applications wants its streams delivered. Asked once, by the
     /// engine that is made with the handler; what it says stands for the same fields of the engine's settings.
-    fn outlets(&self) -> Vec<Outlet> {
+    fn subscribers(&self) -> Vec<Subscription> {
         Vec::new()
     }
 
-    /// With [`OUTLETS`](Self::OUTLETS): what there is to say of the stream that `bytes` opens (a whole frame, or a
+    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): what there is to say of the stream that `bytes` opens (a whole frame, or a
     /// rebuilt IP packet with link type RAW), given back to [`join`](Self::join) when the stream is told of.
     fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
         let _ = (frame, bytes);
         0
     }
 
-    /// With [`OUTLETS`](Self::OUTLETS): adds to `joins` whichever applications a stream with these marks belongs to.
+    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): adds to `joins` whichever applications a stream with these marks belongs to.
     fn join(&mut self, marks: u64, joins: &mut Vec<Join>) {
         let _ = (marks, joins);
     }
 
-    /// With [`OUTLETS`](Self::OUTLETS): the calls that follow are for `joined`, an index into `outlets`, which was the
+    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): the calls that follow are for `joined`, an index into `subscribers`, which was the
     /// stream's join number `place`.
-    fn turn_to(&mut self, joined: usize, place: usize) {
+    fn select(&mut self, joined: usize, place: usize) {
         let _ = (joined, place);
     }
 }

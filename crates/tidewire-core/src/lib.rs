@@ -15,7 +15,6 @@ mod handler;
 pub mod hash;
 mod ledger;
 mod memory;
-mod outlet;
 mod packet;
 mod path;
 mod policy;
@@ -23,6 +22,7 @@ mod prefetch;
 mod shunt;
 mod stats;
 mod stream;
+mod subscriber;
 pub mod tcp;
 
 pub use class::{Class, Classify};
@@ -35,11 +35,11 @@ pub use event::{Chunk, Datagram, Gap, GapCause, StreamPacket};
 pub use handler::{Deliver, Handler, sealed};
 pub use ledger::{Fate, Ledger};
 pub use memory::{MEMORY_BYTES_DEFAULT, MemoryError, WORKER_MEMORY_BYTES_MIN};
-pub use outlet::{Join, Outlet};
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};
 pub use shunt::{Counted, Shunt};
 pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, TcpState};
 pub use stream::Stream;
+pub use subscriber::{Join, Subscription};
 pub use tcp::delivery_log::History;
 pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, Parts};
 

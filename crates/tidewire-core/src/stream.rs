@@ -67,18 +67,18 @@ impl<D> Stream<'_, D> {
             tcp_flags: half.tcp_flags,
             ..DirectionStats::default()
         };
-        if let Some(extra) = &flow.extra {
-            stats.frames += extra.more_frames[at];
-            stats.retransmitted_bytes = extra.retransmitted_bytes[at];
-            stats.out_of_order_packets = extra.out_of_order_packets[at];
-            stats.missing_bytes = extra.missing_bytes[at];
-            stats.shed_packets = extra.shed_packets[at];
-            stats.shed_bytes = extra.shed_bytes[at];
+        if let Some(slow_state) = &flow.slow_state {
+            stats.frames += slow_state.more_frames[at];
+            stats.retransmitted_bytes = slow_state.retransmitted_bytes[at];
+            stats.out_of_order_packets = slow_state.out_of_order_packets[at];
+            stats.missing_bytes = slow_state.missing_bytes[at];
+            stats.shed_packets = slow_state.shed_packets[at];
+            stats.shed_bytes = slow_state.shed_bytes[at];
         }
         let reached = if half.has(half::KNOWN) { half.next.saturating_sub(flow.bias(direction)) } else { 0 };
         stats.reassembled_bytes = reached.saturating_sub(stats.missing_bytes);
         stats.cutoff_bytes = stats.reassembled_bytes.saturating_sub(stats.delivered_bytes);
-        let elsewhere = flow.extra.as_ref().map_or(0, |extra| extra.elsewhere_bytes(at));
+        let elsewhere = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.elsewhere_bytes(at));
         let placed = stats.reassembled_bytes + stats.retransmitted_bytes + elsewhere;
         stats.ignored_bytes = stats.payload_wire_bytes.saturating_sub(placed);
         stats
@@ -87,19 +87,19 @@ impl<D> Stream<'_, D> {
     /// The gaps reported so far, both directions, in the order they were found; at most `Config::list_max`.
     #[must_use]
     pub fn gaps(&self) -> &[Gap] {
-        self.flow.extra.as_ref().map_or(&[], |extra| &extra.gaps)
+        self.flow.slow_state.as_ref().map_or(&[], |slow_state| &slow_state.gaps)
     }
 
     /// Bytes of one direction that arrived in two versions; at most `Config::list_max`.
     #[must_use]
     pub fn conflicts(&self, direction: Direction) -> &[Conflict] {
-        self.flow.extra.as_ref().map_or(&[], |extra| &extra.conflicts[direction as usize])
+        self.flow.slow_state.as_ref().map_or(&[], |slow_state| &slow_state.conflicts[direction as usize])
     }
 
     /// What was odd, in the order of packets; at most `Config::list_max`.
     #[must_use]
     pub fn anomalies(&self) -> &[Anomaly] {
-        self.flow.extra.as_ref().map_or(&[], |extra| &extra.anomalies)
+        self.flow.slow_state.as_ref().map_or(&[], |slow_state| &slow_state.anomalies)
     }
 
     /// The application's own state for this stream.
@@ -132,12 +132,12 @@ impl<D> Stream<'_, D> {
             true => half.next.saturating_sub(self.flow.bias(direction)),
             false => 0,
         };
-        let now = match &self.flow.extra {
-            Some(extra) if half.has(half::OWN_CUTOFF) => extra.cutoff[at],
+        let now = match &self.flow.slow_state {
+            Some(slow_state) if half.has(half::OWN_CUTOFF) => slow_state.cutoff[at],
             _ => self.config.cutoff.0[at],
         };
         self.flow.halves[at].flags |= half::OWN_CUTOFF;
-        self.flow.extra().cutoff[at] = if reached > now { now } else { bytes.max(reached) };
+        self.flow.slow_state().cutoff[at] = if reached > now { now } else { bytes.max(reached) };
     }
 
     /// Delivers nothing more of this stream; statistics go on.
@@ -154,6 +154,6 @@ impl<D> Stream<'_, D> {
     /// behind the gap are never in one chunk), at the end of the stream, when memory runs short, and when it would exceed
     /// 16 MiB.
     pub fn keep_chunk(&mut self) {
-        self.flow.extra().keep = true;
+        self.flow.slow_state().keep = true;
     }
 }

@@ -81,7 +81,7 @@ impl Defragmenter {
         };
         let hash = self.table.hash(&key);
         let mut at = self.table.find(hash, &key);
-        if let Some(Some(rejection)) = self.table.get(at).map(|found| found.rejected.filter(|_| found.is_entombed)) {
+        if let Some(Some(rejection)) = self.table.get(at).map(|found| found.rejected.filter(|_| found.is_tombstone)) {
             return Outcome::Rejected(rejection);
         }
         if at == NIL {
@@ -95,10 +95,10 @@ impl Defragmenter {
         }
         let effect = match verdict {
             Verdict::Sound => datagram.take(bytes, decoded),
-            Verdict::Doomed(rejection) => {
+            Verdict::Rejected(rejection) => {
                 if datagram.rejected.is_none() {
                     on_end(&datagram.ended(rejection));
-                    datagram.doom(rejection);
+                    datagram.reject(rejection);
                 }
                 datagram.take(bytes, decoded)
             }
@@ -110,11 +110,11 @@ impl Defragmenter {
     /// What follows from a fragment's effect on its datagram.
     fn conclude(&mut self, at: u32, effect: Effect, on_end: &mut dyn FnMut(&Ended)) -> Outcome<'_> {
         let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };
-        let doomed = datagram.rejected;
+        let rejected_before = datagram.rejected;
         match effect {
             Effect::Complete => {
                 let Some(datagram) = self.table.remove(at) else { return Outcome::Held };
-                if let Some(rejection) = doomed {
+                if let Some(rejection) = rejected_before {
                     return Outcome::Rejected(rejection);
                 }
                 if datagram.mixes_ecn() {
@@ -135,21 +135,21 @@ impl Defragmenter {
                 Outcome::Rejected(rejection)
             }
             Effect::Killed(rejection) => {
-                let removed = self.table.remove(at).filter(|_| doomed.is_none());
+                let removed = self.table.remove(at).filter(|_| rejected_before.is_none());
                 removed.iter().for_each(|datagram| on_end(&datagram.ended(rejection)));
                 Outcome::Rejected(rejection)
             }
             Effect::Poisoned(rejection) => {
-                if doomed.is_none() {
+                if rejected_before.is_none() {
                     on_end(&datagram.ended(rejection));
                 }
-                datagram.entomb(rejection);
+                datagram.make_tombstone(rejection);
                 self.table.recharge(at);
                 self.evict(on_end);
                 Outcome::Rejected(rejection)
             }
             Effect::Held => {
-                if let Some(rejection) = doomed {
+                if let Some(rejection) = rejected_before {
                     self.table.recharge(at);
                     self.evict(on_end);
                     return Outcome::Rejected(rejection);

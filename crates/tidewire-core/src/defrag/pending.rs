@@ -34,7 +34,7 @@ pub(super) struct Datagram {
     pub rejected: Option<Rejection>,
     /// Nothing more is looked at. (Otherwise a rejected datagram is still followed, so as to know when a host would have
     /// begun a new one.)
-    pub is_entombed: bool,
+    pub is_tombstone: bool,
     /// The headers of its first fragment; empty until that came.
     pub header: Box<[u8]>,
     /// IPv6: where in `header` the fragment header is named.
@@ -77,7 +77,7 @@ impl Datagram {
             policy,
             assembly: Assembly::default(),
             rejected: None,
-            is_entombed: false,
+            is_tombstone: false,
             header: Box::default(),
             next_header_at: 0,
             proto: decoded.fragment.proto,
@@ -138,14 +138,14 @@ impl Datagram {
             return poisoned(Rejection::HeaderIncomplete);
         }
         let headers = if is_ipv6 { 0 } else { fragment.unfragmentable_bytes };
-        let doom = if end > bounds.datagram_bytes_max || end.saturating_add(headers) > IP_LENGTH_MAX {
+        let reject = if end > bounds.datagram_bytes_max || end.saturating_add(headers) > IP_LENGTH_MAX {
             Rejection::Oversized
         } else if data_of(bytes, decoded).len() < length as usize {
             Rejection::Snapped
         } else {
             return Verdict::Sound;
         };
-        if self.policy == DefragPolicy::Linux { Verdict::Doomed(doom) } else { poisoned(doom) }
+        if self.policy == DefragPolicy::Linux { Verdict::Rejected(reject) } else { poisoned(reject) }
     }
 
     /// Takes a fragment in.
@@ -181,15 +181,15 @@ impl Datagram {
     }
 
     /// It will not be rebuilt, but where its fragments lie still matters.
-    pub fn doom(&mut self, rejection: Rejection) {
+    pub fn reject(&mut self, rejection: Rejection) {
         self.rejected = Some(rejection);
         self.unsettled = 0;
         self.assembly.store.forget_bytes();
     }
 
     /// It will not be rebuilt, and nothing more is looked at.
-    pub fn entomb(&mut self, rejection: Rejection) {
-        (self.rejected, self.is_entombed) = (Some(rejection), true);
+    pub fn make_tombstone(&mut self, rejection: Rejection) {
+        (self.rejected, self.is_tombstone) = (Some(rejection), true);
         self.unsettled = 0;
         (self.assembly, self.header) = (Assembly::default(), Box::default());
     }
@@ -238,7 +238,7 @@ pub(super) enum Verdict {
     /// Nothing is wrong with it alone.
     Sound,
     /// Its datagram will not be rebuilt, but a host would go on with it (Linux).
-    Doomed(Rejection),
+    Rejected(Rejection),
     /// It is not taken in.
     Final(Effect),
 }

@@ -48,14 +48,14 @@ impl<H: Deliver> Engine<H> {
         place: u64,
         frame_bytes: u64,
     ) -> Fate {
-        let found = wire::decode_subframe(bytes, subframe, &self.core.config.wire);
+        let found = wire::decode_subframe(bytes, subframe, &self.context.config.wire);
         if found.kind as u8 > Kind::Fragment as u8 {
             let counts = self.share.index == 0;
             return match found.kind {
                 Kind::Arp => Fate::Arp,
                 Kind::Malformed => {
                     if let (true, Some(why)) = (counts, found.malformed) {
-                        self.core.ledger.malformations[why as usize & 63] += 1;
+                        self.context.ledger.malformations[why as usize & 63] += 1;
                     }
                     Fate::Malformed
                 }
@@ -65,7 +65,7 @@ impl<H: Deliver> Engine<H> {
         let end = bytes.len().min(subframe.end as usize);
         let packet = bytes.get(found.outer_ip_at as usize..end).unwrap_or_default();
         let wire_bytes = subframe.end - found.outer_ip_at;
-        let mut decoded = wire::decode(LinkType::RAW, packet, wire_bytes, &self.core.config.wire);
+        let mut decoded = wire::decode(LinkType::RAW, packet, wire_bytes, &self.context.config.wire);
         // What the frame was in counts as it does for a frame with one packet.
         decoded.vlan = vlans(outer.vlan, found.vlan);
         if decoded.tunnel.kind == TunnelKind::None {
@@ -83,9 +83,11 @@ impl<H: Deliver> Engine<H> {
             self.fragment_of_aggregate(&inner, packet, &decoded);
             return Fate::Aggregate;
         }
-        let Some((key, from_a)) = Key::of(packet, &decoded, self.core.config.hash_key) else { return Fate::Malformed };
-        let hash = key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1);
-        if self.is_mine(hash) {
+        let Some((key, from_a)) = Key::of(packet, &decoded, self.context.config.hash_key) else {
+            return Fate::Malformed;
+        };
+        let hash = key.hash(self.context.config.hash_key, KeyMask::of(self.context.config.key_ids)).max(1);
+        if self.is_own_flow(hash) {
             let ip_bytes = decoded.ip_bytes.into();
             let packet = Packet {
                 frame: &inner,
@@ -95,7 +97,7 @@ impl<H: Deliver> Engine<H> {
                 frame_bytes,
                 ip_bytes,
                 is_rebuilt: true,
-                path: self.core.path_of(frame, bytes, outer).with(decoded.doubts),
+                path: self.context.path_of(frame, bytes, outer).with(decoded.doubts),
             };
             self.transport(&Keyed { packet: &packet, key: &key, from_a, hash }, NO_SLOT);
         }

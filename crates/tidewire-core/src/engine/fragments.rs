@@ -34,24 +34,24 @@ impl<H: Deliver> Engine<H> {
     fn fragment_at(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32) {
         let tells = self.share.index == 0;
         let counts = tells && nesting == 0;
-        let config = &self.core.config;
+        let config = &self.context.config;
         if config.checksum != crate::ChecksumMode::Ignore
             && decoded.ip_version == 4
             && wire::checksum::ipv4_header_checksum(bytes, decoded) == wire::checksum::Checksum::Bad
         {
             if counts {
-                self.core.ledger.settle(Fate::BadChecksum);
+                self.context.ledger.settle(Fate::BadChecksum);
             }
             return;
         }
         let policy = self.defrag_policy(bytes, decoded);
         let level = usize::from(nesting > 0);
         let mut defragmenter =
-            self.defragmenters[level].take().unwrap_or_else(|| Box::new(Defragmenter::new(&self.core.config)));
-        let (ledger, handler) = (&mut self.core.ledger, &mut self.core.handler);
+            self.defragmenters[level].take().unwrap_or_else(|| Box::new(Defragmenter::new(&self.context.config)));
+        let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
         let outcome = defragmenter.insert(policy, frame, bytes, decoded, &mut |ended| {
             if tells {
-                tell(ended, ledger, handler, nesting == 0);
+                report_datagram(ended, ledger, handler, nesting == 0);
             }
         });
         match outcome {
@@ -78,7 +78,7 @@ impl<H: Deliver> Engine<H> {
     fn whole(&mut self, frame: &Frame, rebuilt: &Rebuilt<'_>, nesting: u32) {
         let bytes = rebuilt.packet;
         let length = bytes.len() as u32;
-        let mut decoded = wire::decode(LinkType::RAW, bytes, length, &self.core.config.wire);
+        let mut decoded = wire::decode(LinkType::RAW, bytes, length, &self.context.config.wire);
         if decoded.tunnel.kind == wire::TunnelKind::None {
             decoded.tunnel = rebuilt.tunnel;
         }
@@ -108,13 +108,13 @@ impl<H: Deliver> Engine<H> {
         }
         if decoded.kind as u8 > Kind::OtherIp as u8 {
             if let (true, Some(why)) = (self.share.index == 0, decoded.malformed) {
-                self.core.ledger.malformations[why as usize & 63] += 1;
+                self.context.ledger.malformations[why as usize & 63] += 1;
             }
             return;
         }
-        let Some((key, from_a)) = Key::of(bytes, &decoded, self.core.config.hash_key) else { return };
-        let hash = key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1);
-        if !self.is_mine(hash) {
+        let Some((key, from_a)) = Key::of(bytes, &decoded, self.context.config.hash_key) else { return };
+        let hash = key.hash(self.context.config.hash_key, KeyMask::of(self.context.config.key_ids)).max(1);
+        if !self.is_own_flow(hash) {
             return;
         }
         // The tags inside of a tunnel were not seen with the fragments.
@@ -134,7 +134,7 @@ impl<H: Deliver> Engine<H> {
 
     /// The policy of the host that a fragment is for.
     fn defrag_policy(&self, bytes: &[u8], decoded: &Decoded) -> DefragPolicy {
-        let config = &self.core.config;
+        let config = &self.context.config;
         let general = if decoded.ip_version == 6 { config.defrag_policy_v6 } else { config.defrag_policy };
         if config.targets.is_empty() {
             return general;
@@ -147,18 +147,18 @@ impl<H: Deliver> Engine<H> {
     pub(crate) fn finish_fragments(&mut self) {
         let counts = self.share.index == 0;
         for (level, defragmenter) in self.defragmenters.iter_mut().enumerate() {
-            let (ledger, handler) = (&mut self.core.ledger, &mut self.core.handler);
+            let (ledger, handler) = (&mut self.context.ledger, &mut self.context.handler);
             let Some(mut defragmenter) = defragmenter.take() else { continue };
             defragmenter.finish(&mut |ended| {
                 if counts {
-                    tell(ended, ledger, handler, level == 0);
+                    report_datagram(ended, ledger, handler, level == 0);
                 }
             });
         }
     }
 }
 
-fn tell<H: Deliver>(ended: &Ended, ledger: &mut Ledger, handler: &mut H, settles: bool) {
+fn report_datagram<H: Deliver>(ended: &Ended, ledger: &mut Ledger, handler: &mut H, settles: bool) {
     let fate = if ended.rejection.is_unfinished() { Fate::FragmentUnfinished } else { Fate::FragmentRejected };
     if settles {
         ledger.settle_many(fate, u64::from(ended.unsettled));

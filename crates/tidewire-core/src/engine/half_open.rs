@@ -1,6 +1,6 @@
 //! Connections of which only a SYN was seen: they are no flows until a packet answers or continues it.
 
-use super::{Engine, core::Core};
+use super::{Engine, context::FlowContext};
 use crate::{
     AnomalyKind, ChecksumMode, Deliver, EndReason, TcpState,
     flow::{Flow, HalfOpen, bits, checks, half},
@@ -42,10 +42,10 @@ impl HalfOpen {
 impl<H: Deliver> Engine<H> {
     pub(super) fn half_open(&mut self, keyed: &Keyed<'_>, segment: &Segment) {
         let Keyed { packet, key, from_a, hash } = *keyed;
-        if self.table.half_open.live() >= self.core.config.half_open_max
+        if self.table.half_open.live() >= self.context.config.half_open_max
             && let Some(oldest) = self.table.oldest_half_open()
         {
-            self.core.ledger.evicted_half_open += 1;
+            self.context.ledger.evicted_half_open += 1;
             self.end_half_open(oldest, EndReason::Evicted);
         }
         let class = self.classify(packet);
@@ -56,7 +56,7 @@ impl<H: Deliver> Engine<H> {
             id: packet.frame.number,
             first_ns: packet.frame.timestamp_ns,
             last_ns: packet.frame.timestamp_ns,
-            seen_clock_ns: self.core.now.clock_ns,
+            seen_clock_ns: self.context.now.clock_ns,
             ip_bytes: packet.ip_bytes,
             frame_bytes: packet.frame_bytes,
             packets: 1,
@@ -66,7 +66,7 @@ impl<H: Deliver> Engine<H> {
             client_is_a: from_a,
             scale: segment.scale.unwrap_or(0),
             tcp_flags: segment.flags,
-            good_checksum: self.core.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
+            good_checksum: self.context.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
             signed: segment.signed,
             large_frames: segment.large_frames,
             ..HalfOpen::default()
@@ -75,8 +75,8 @@ impl<H: Deliver> Engine<H> {
     }
 
     /// A SYN came again.
-    pub(super) fn again(&mut self, slot: u32, packet: &Packet<'_>) {
-        let clock_ns = self.core.now.clock_ns;
+    pub(super) fn count_syn_retry(&mut self, slot: u32, packet: &Packet<'_>) {
+        let clock_ns = self.context.now.clock_ns;
         let entry = self.table.half_open.get_mut(slot);
         entry.packets += 1;
         entry.last_ns = packet.frame.timestamp_ns;
@@ -94,12 +94,12 @@ impl<H: Deliver> Engine<H> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         entry.begin(flow);
         // Its own timeout was looked at; that of flows begins with the packet that made it one.
-        flow.seen_clock_ns = self.core.now.clock_ns;
-        self.core.apply(flow, entry.class);
-        self.core.now.slot = slot;
-        self.core.open(flow, data);
+        flow.seen_clock_ns = self.context.now.clock_ns;
+        self.context.apply(flow, entry.class);
+        self.context.now.slot = slot;
+        self.context.open(flow, data);
         if entry.payload_bytes > 0 {
-            self.core.odd_at_beginning(flow, AnomalyKind::SynData);
+            self.context.note_anomaly_at_start(flow, AnomalyKind::SynData);
         }
         slot
     }
@@ -110,16 +110,16 @@ impl<H: Deliver> Engine<H> {
         let entry = self.table.remove_half_open(slot);
         let (mut flow, mut data) = (Flow { key: entry.key, ..Flow::default() }, H::Data::default());
         entry.begin(&mut flow);
-        self.core.apply(&mut flow, entry.class);
-        self.core.open(&mut flow, &mut data);
+        self.context.apply(&mut flow, entry.class);
+        self.context.open(&mut flow, &mut data);
         if entry.payload_bytes > 0 {
-            self.core.odd_at_beginning(&mut flow, AnomalyKind::SynData);
+            self.context.note_anomaly_at_start(&mut flow, AnomalyKind::SynData);
         }
-        self.core.close(&mut flow, &mut data, reason);
+        self.context.close(&mut flow, &mut data, reason);
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Whether the timeout of a connection passed of which only a SYN was seen.
     pub(crate) fn is_half_open_expired(&self, entry: &HalfOpen) -> bool {
         self.now.clock_ns > entry.seen_clock_ns.saturating_add(self.config.half_open_timeout_ns)

@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use super::{Engine, core::Core, holdings::Holdings};
+use super::{Engine, accounting::Accounting, context::FlowContext};
 use crate::{
     Deliver, EndReason, GapCause, TcpState,
-    flow::{Flow, HalfOpen, KeyMask, PendingSyn, bits, closing, half},
+    flow::{Flow, HalfOpen, HeldSyn, KeyMask, bits, closing, half},
     packet::frame_number,
     prefetch::{prefetch, prefetch_all},
 };
@@ -15,9 +15,9 @@ const SWEEP_NS: u64 = 4_000_000_000;
 /// Flows that one step of the sweep looks at, at most: twice as many as may begin from one step to the next.
 const SWEEP_STEP_MAX: u64 = 64;
 /// Holders that are looked at together to find those that give memory back.
-const RELIEF_SAMPLE: usize = 64;
+const RECLAIM_SAMPLE: usize = 64;
 /// Of these, how many give up what they hold at most: those that weigh at least half as much as the heaviest.
-const RELIEF_ROUND: usize = 16;
+const RECLAIM_ROUND: usize = 16;
 /// Places in a list of slots that are not worth tidying up.
 const LIST_KEPT: usize = 4096;
 
@@ -26,7 +26,7 @@ const LIST_KEPT: usize = 4096;
 enum Entry {
     Flow,
     HalfOpen,
-    Lone,
+    FirstPacket,
 }
 
 impl Flow {
@@ -41,7 +41,7 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Whether the flow's timeout passed before the packet that is worked on.
     #[inline(always)]
     pub(crate) fn is_expired(&self, flow: &Flow) -> bool {
@@ -74,7 +74,7 @@ impl<H: Deliver> Core<H> {
 /// another one, and not an attack on the old. It stands for itself.
 fn is_last_word(flow: &Flow) -> bool {
     let last_ns = flow.last_ns[0].max(flow.last_ns[1]);
-    let pending = flow.extra.as_ref().and_then(|extra| extra.pending_syn.as_ref());
+    let pending = flow.slow_state.as_ref().and_then(|slow_state| slow_state.held_syn.as_ref());
     pending.is_some_and(|pending| pending.timestamp_ns > last_ns)
 }
 
@@ -84,7 +84,7 @@ impl<H: Deliver> Engine<H> {
         let flow = self.table.flows.get(slot);
         let reason = flow.reason_over().unwrap_or(EndReason::Timeout);
         // A SYN that waits in it needs the entry's place.
-        if !flow.is_over() || flow.is_reported() || self.core.is_forgotten(flow) || is_last_word(flow) {
+        if !flow.is_over() || flow.is_reported() || self.context.is_forgotten(flow) || is_last_word(flow) {
             return self.end(slot, reason);
         }
         self.conclude(slot, reason);
@@ -101,9 +101,9 @@ impl<H: Deliver> Engine<H> {
     #[inline]
     pub(crate) fn list_closed(&mut self, slot: u32) {
         let flow = self.table.flows.get_mut(slot);
-        if self.core.config.report_closed_ns != 0 && flow.is_over() && flow.closing == 0 {
+        if self.context.config.report_closed_ns != 0 && flow.is_over() && flow.closing == 0 {
             flow.closing = closing::LISTED;
-            let due_ns = flow.seen_clock_ns.saturating_add(self.core.over_timeout_ns(flow));
+            let due_ns = flow.seen_clock_ns.saturating_add(self.context.over_timeout_ns(flow));
             self.closing.push(Reverse((due_ns, slot, flow.id)));
         }
     }
@@ -124,7 +124,7 @@ impl<H: Deliver> Engine<H> {
             if !flow.is_over() {
                 continue;
             }
-            if self.core.is_expired(flow) {
+            if self.context.is_expired(flow) {
                 self.expire(slot);
             } else {
                 // Heard since.
@@ -143,116 +143,120 @@ impl<H: Deliver> Engine<H> {
         let alone = self.conclude(slot, reason);
         self.table.remove(slot);
         if let Some(pending) = alone {
-            self.add_pending(&pending, client_is_a, seen_clock_ns);
+            self.add_held_syn(&pending, client_is_a, seen_clock_ns);
         }
     }
 
     /// Everything that a flow owes its handler, then its close. The SYN that waited in it and stands for itself.
-    pub(super) fn conclude(&mut self, slot: u32, reason: EndReason) -> Option<Box<PendingSyn>> {
+    pub(super) fn conclude(&mut self, slot: u32, reason: EndReason) -> Option<Box<HeldSyn>> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        let before = self.core.now;
-        self.core.now.slot = slot;
-        if self.core.shunt.is_some() {
-            self.core.retire(flow, data);
+        let before = self.context.now;
+        self.context.now.slot = slot;
+        if self.context.shunt.is_some() {
+            self.context.retire(flow, data);
         }
         // What is noted now belongs to no packet, least of all to the one by which time passed for this worker.
-        let last_odd = flow.extra.as_ref().and_then(|extra| extra.anomalies.last()).map_or(0, |odd| odd.packet);
-        self.core.now.number = last_odd.max(frame_number(flow.id));
+        let last_odd = flow
+            .slow_state
+            .as_ref()
+            .and_then(|slow_state| slow_state.anomalies.last())
+            .map_or(0, |note_anomaly| note_anomaly.packet);
+        self.context.now.number = last_odd.max(frame_number(flow.id));
         let alone = is_last_word(flow);
-        let pending = self.core.take_pending(flow);
+        let pending = self.context.take_held_syn(flow);
         if let Some(pending) = pending.as_ref().filter(|_| !alone) {
-            self.core.absorb(flow, data, pending);
+            self.context.absorb(flow, data, pending);
         }
-        self.core.complete(flow, data);
+        self.context.complete(flow, data);
         // What was doubtful until the end may have closed it.
         let reason = match (reason, flow.reason_over()) {
             (EndReason::EndOfInput | EndReason::Timeout, Some(over)) => over,
             _ => reason,
         };
-        self.core.close(flow, data, reason);
-        self.core.holdings.release(&self.core.now, flow);
-        self.core.now = before;
+        self.context.close(flow, data, reason);
+        self.context.accounting.release(&self.context.now, flow);
+        self.context.now = before;
         pending.filter(|_| alone)
     }
 
     /// Adds the half-open connection that was pending in a flow of this key.
-    fn add_pending(&mut self, pending: &PendingSyn, client_is_a: bool, seen_clock_ns: u64) {
+    fn add_held_syn(&mut self, pending: &HeldSyn, client_is_a: bool, seen_clock_ns: u64) {
         let entry = HalfOpen { seen_clock_ns, ..pending.half_open(client_is_a == pending.from_client) };
-        if self.table.half_open.live() >= self.core.config.half_open_max
+        if self.table.half_open.live() >= self.context.config.half_open_max
             && let Some(oldest) = self.table.oldest_half_open()
         {
-            self.core.ledger.evicted_half_open += 1;
+            self.context.ledger.evicted_half_open += 1;
             self.end_half_open(oldest, EndReason::Evicted);
         }
-        let hash = entry.key.hash(self.core.config.hash_key, KeyMask::of(self.core.config.key_ids)).max(1) as u32;
+        let hash = entry.key.hash(self.context.config.hash_key, KeyMask::of(self.context.config.key_ids)).max(1) as u32;
         let half_open = self.table.add_half_open(HalfOpen { hash, ..entry });
         if H::PACKETS {
-            let before = self.core.now.slot;
-            let slot = self.promote_pending(half_open, pending);
+            let before = self.context.now.slot;
+            let slot = self.promote_held_syn(half_open, pending);
             self.table.flows.get_mut(slot).seen_clock_ns = seen_clock_ns;
-            self.core.now.slot = before;
+            self.context.now.slot = before;
         }
     }
 
     /// Lets time pass: flushes chunks, ends half-open connections and flows whose timeouts are over.
     #[inline(always)]
     pub(crate) fn pass_time(&mut self, clock_ns: u64) {
-        self.core.now.clock_ns = clock_ns;
+        self.context.now.clock_ns = clock_ns;
         if clock_ns >= self.sweep.paid_until_ns {
             self.sweep(clock_ns);
         }
-        if !self.core.flushes.is_empty() {
+        if !self.context.flushes.is_empty() {
             self.flush_chunks(clock_ns);
         }
         if !self.closing.is_empty() {
             self.report_closed(clock_ns);
         }
-        if H::OUTLETS {
-            self.flush_outlets(clock_ns);
+        if H::SUBSCRIBERS {
+            self.flush_subscribers(clock_ns);
         }
     }
 
     #[cold]
     fn sweep(&mut self, clock_ns: u64) {
         self.tidy_shunt(clock_ns);
-        let timeout = self.core.config.half_open_timeout_ns;
+        let timeout = self.context.config.half_open_timeout_ns;
         while let Some(slot) = self.table.oldest_half_open() {
             if clock_ns <= self.table.half_open.get(slot).seen_clock_ns.saturating_add(timeout) {
                 break;
             }
             self.end_half_open(slot, EndReason::Timeout);
         }
-        self.expire_lones();
+        self.expire_first_packets();
         let used = u64::from(self.table.flows.used());
         let elapsed = clock_ns.saturating_sub(self.sweep.paid_until_ns).clamp(SWEEP_NS / 64, SWEEP_NS);
         let steps = (used * elapsed / SWEEP_NS).clamp(1, SWEEP_STEP_MAX).min(used);
         // Each step pays for as much time as its share of the table stands for.
         self.sweep.paid_until_ns =
             clock_ns.saturating_add((steps * SWEEP_NS).checked_div(used).unwrap_or(SWEEP_NS / 64));
-        let is_crowded = self.core.shunt.as_ref().is_some_and(|shunt| shunt.is_crowded());
+        let is_crowded = self.context.shunt.as_ref().is_some_and(|shunt| shunt.is_crowded());
         for _ in 0..steps {
             let slot = self.sweep.hand % self.table.flows.used();
             self.sweep.hand = slot + 1;
             let flow = self.table.flows.get_mut(slot);
             if is_crowded && flow.has(bits::LIVE) {
-                self.core.make_way(flow);
+                self.context.make_way(flow);
             }
-            if flow.has(bits::LIVE) && self.core.is_expired(flow) && !self.core.was_heard_meanwhile(flow) {
+            if flow.has(bits::LIVE) && self.context.is_expired(flow) && !self.context.was_heard_meanwhile(flow) {
                 self.expire(slot);
             }
         }
     }
 
     fn flush_chunks(&mut self, clock_ns: u64) {
-        while let Some(&(due, slot, id)) = self.core.flushes.front() {
+        while let Some(&(due, slot, id)) = self.context.flushes.front() {
             if due > clock_ns {
                 break;
             }
-            self.core.flushes.pop_front();
+            self.context.flushes.pop_front();
             let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
             if flow.has(bits::LIVE) && flow.id == id {
-                self.core.now.slot = slot;
-                self.core.flush_due(flow, data);
+                self.context.now.slot = slot;
+                self.context.flush_due(flow, data);
             }
         }
     }
@@ -260,14 +264,14 @@ impl<H: Deliver> Engine<H> {
     /// Makes room for one more flow. `false`: there is none.
     pub(crate) fn make_room(&mut self) -> bool {
         // One that ends may leave another behind: a SYN that was pending, for a handler that wants packets.
-        while self.table.flows.live() >= self.core.config.flows_max {
-            let budget = &self.core.holdings.budget;
-            let Some(victim) = self.table.victim(self.core.now.clock_ns, |slot| budget.forced(slot)) else {
+        while self.table.flows.live() >= self.context.config.flows_max {
+            let budget = &self.context.accounting.budget;
+            let Some(victim) = self.table.victim(self.context.now.clock_ns, |slot| budget.forced(slot)) else {
                 return false;
             };
             let flow = self.table.flows.get(victim);
             self.table.prefetch_index(flow.hash.into());
-            self.core.ledger.evicted += u64::from(!flow.is_reported());
+            self.context.ledger.evicted += u64::from(!flow.is_reported());
             let reason = flow.reason_over().unwrap_or(EndReason::Evicted);
             self.end(victim, reason);
         }
@@ -276,16 +280,16 @@ impl<H: Deliver> Engine<H> {
 
     /// Memory is over its bound: of those who hold some, the ones that deserve it least give it up.
     #[cold]
-    pub(crate) fn relieve(&mut self) {
-        let mut sample: Vec<(f32, u32)> = Vec::with_capacity(RELIEF_SAMPLE);
-        while !self.core.holdings.budget.is_relieved() && !self.core.holdings.holders.is_empty() {
+    pub(crate) fn reclaim_memory(&mut self) {
+        let mut sample: Vec<(f32, u32)> = Vec::with_capacity(RECLAIM_SAMPLE);
+        while !self.context.accounting.budget.is_reclaimed() && !self.context.accounting.holders.is_empty() {
             sample.clear();
-            for _ in 0..RELIEF_SAMPLE.min(self.core.holdings.holders.len()) {
-                let at = self.random(self.core.holdings.holders.len());
+            for _ in 0..RECLAIM_SAMPLE.min(self.context.accounting.holders.len()) {
+                let at = self.random(self.context.accounting.holders.len());
                 // Taken out for the round: nobody is in it twice.
-                let slot = self.core.holdings.holders.swap_remove(at);
+                let slot = self.context.accounting.holders.swap_remove(at);
                 prefetch_all(self.table.flows.get(slot));
-                prefetch(self.core.holdings.budget.holder(slot));
+                prefetch(self.context.accounting.budget.holder(slot));
                 sample.push((0.0, slot));
             }
             for one in &mut sample {
@@ -293,16 +297,16 @@ impl<H: Deliver> Engine<H> {
             }
             sample.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
             let least = sample[0].0 / 2.0;
-            let worst = sample.iter().take(RELIEF_ROUND).take_while(|one| one.0 >= least).count();
-            self.core.holdings.holders.extend(sample[worst..].iter().map(|one| one.1));
+            let worst = sample.iter().take(RECLAIM_ROUND).take_while(|one| one.0 >= least).count();
+            self.context.accounting.holders.extend(sample[worst..].iter().map(|one| one.1));
             for &(_, slot) in &sample[..worst] {
-                self.table.prefetch_extra(slot);
+                self.table.prefetch_slow_state(slot);
             }
             for &(_, slot) in &sample[..worst] {
-                if self.core.holdings.budget.is_relieved() {
-                    self.core.holdings.holders.push(slot);
+                if self.context.accounting.budget.is_reclaimed() {
+                    self.context.accounting.holders.push(slot);
                 } else {
-                    self.reclaim(slot);
+                    self.reclaim_from(slot);
                 }
             }
         }
@@ -310,19 +314,19 @@ impl<H: Deliver> Engine<H> {
 
     /// See `Budget::weight`. What the flow did since it was charged last counts.
     fn weigh(&mut self, slot: u32) -> f32 {
-        let (flow, number) = (self.table.flows.get(slot), self.core.now.number);
-        let holder = self.core.holdings.budget.holder(slot);
+        let (flow, number) = (self.table.flows.get(slot), self.context.now.number);
+        let holder = self.context.accounting.budget.holder(slot);
         if holder.bytes > 0 {
-            Holdings::look_at_holder(holder, flow, number);
+            Accounting::look_at_holder(holder, flow, number);
         }
-        self.core.holdings.budget.weight(slot, number)
+        self.context.accounting.budget.weight(slot, number)
     }
 
     /// A number below `bound` that nobody foresees who does not know the key of the hashes.
     fn random(&mut self, bound: usize) -> usize {
         let state = &mut self.sweep.random;
         if *state == 0 {
-            *state = self.core.config.hash_key[0] | 1;
+            *state = self.context.config.hash_key[0] | 1;
         }
         *state ^= *state << 13;
         *state ^= *state >> 7;
@@ -332,46 +336,46 @@ impl<H: Deliver> Engine<H> {
 
     /// A flow, no longer in the list of holders, gives up its holes and its chunk; one that holds little else than its
     /// bookkeeping ends.
-    fn reclaim(&mut self, slot: u32) {
+    fn reclaim_from(&mut self, slot: u32) {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.flags &= !bits::HOLDER;
-        let held = self.core.holdings.budget.held_by(slot);
+        let held = self.context.accounting.budget.held_by(slot);
         if held == 0 || !flow.has(bits::LIVE) {
             return;
         }
-        let before = std::mem::replace(&mut self.core.now.slot, slot);
+        let before = std::mem::replace(&mut self.context.now.slot, slot);
         let delivered = flow.delivered[0] + flow.delivered[1];
         if !flow.is_over() {
-            self.core.odd_once(flow, crate::AnomalyKind::BufferLimit);
+            self.context.note_anomaly_once(flow, crate::AnomalyKind::BufferLimit);
         }
         for direction in [crate::Direction::ClientToServer, crate::Direction::ServerToClient] {
-            self.core.empty(flow, data, direction, GapCause::Memory);
-            self.core.forget_doubted(flow, direction);
-            self.core.flush(flow, data, direction);
-            self.core.drop_gathered(flow, direction);
+            self.context.empty(flow, data, direction, GapCause::Memory);
+            self.context.forget_doubted(flow, direction);
+            self.context.flush(flow, data, direction);
+            self.context.drop_chunk(flow, direction);
         }
         if H::PACKETS
-            && let Some(pending) = self.core.take_pending(flow)
+            && let Some(pending) = self.context.take_held_syn(flow)
         {
-            self.core.absorb(flow, data, &pending);
+            self.context.absorb(flow, data, &pending);
         }
-        self.core.holdings.settle_extra(&self.core.now, flow);
-        self.core.holdings.budget.force(slot, flow.delivered[0] + flow.delivered[1] - delivered);
-        let left = self.core.holdings.budget.held_by(slot);
+        self.context.accounting.settle_slow_state(&self.context.now, flow);
+        self.context.accounting.budget.force(slot, flow.delivered[0] + flow.delivered[1] - delivered);
+        let left = self.context.accounting.budget.held_by(slot);
         if left > held - held / 4 {
             let reason = flow.reason_over();
-            self.core.ledger.evicted += u64::from(reason.is_none());
+            self.context.ledger.evicted += u64::from(reason.is_none());
             self.end(slot, reason.unwrap_or(EndReason::Evicted));
         } else if left > 0 {
-            self.core.holdings.list_holder(&self.core.now, flow);
+            self.context.accounting.list_holder(&self.context.now, flow);
         }
-        self.core.now.slot = before;
+        self.context.now.slot = before;
     }
 
     /// Entries of the shunt that no flow asks for go when every flow that may have them has timed out.
     fn tidy_shunt(&mut self, clock_ns: u64) {
-        let config = &self.core.config;
-        if let Some(shunt) = &mut self.core.shunt
+        let config = &self.context.config;
+        if let Some(shunt) = &mut self.context.shunt
             && clock_ns >= self.sweep.tidied_ns.saturating_add(SWEEP_NS)
         {
             self.sweep.tidied_ns = clock_ns;
@@ -387,7 +391,7 @@ impl<H: Deliver> Engine<H> {
     #[inline]
     pub(crate) fn tidy_lists(&mut self) {
         let most = LIST_KEPT + 2 * self.table.flows.live() as usize;
-        if self.core.holdings.holders.len().max(self.core.flushes.len()).max(self.closing.len()) > most {
+        if self.context.accounting.holders.len().max(self.context.flushes.len()).max(self.closing.len()) > most {
             self.tidy_long_lists(most);
         }
     }
@@ -396,13 +400,13 @@ impl<H: Deliver> Engine<H> {
     fn tidy_long_lists(&mut self, most: usize) {
         let flows = &self.table.flows;
         let is_of = |slot: u32, id: u64| flows.get(slot).has(bits::LIVE) && flows.get(slot).id == id;
-        if self.core.holdings.holders.len() > most {
-            self.core.holdings.holders.clear();
-            self.core.holdings.holders.extend((0..flows.used()).filter(|slot| flows.get(*slot).has(bits::HOLDER)));
+        if self.context.accounting.holders.len() > most {
+            self.context.accounting.holders.clear();
+            self.context.accounting.holders.extend((0..flows.used()).filter(|slot| flows.get(*slot).has(bits::HOLDER)));
         }
-        if self.core.flushes.len() > most {
+        if self.context.flushes.len() > most {
             // Of a flow the first is enough: it flushes what was begun before.
-            self.core.flushes.retain(|&(_, slot, id)| is_of(slot, id));
+            self.context.flushes.retain(|&(_, slot, id)| is_of(slot, id));
         }
         if self.closing.len() > most {
             self.closing.retain(|&Reverse((_, slot, id))| is_of(slot, id));
@@ -413,13 +417,13 @@ impl<H: Deliver> Engine<H> {
     pub fn finish(&mut self) {
         for slot in 0..self.table.flows.used() {
             let flow = self.table.flows.get_mut(slot);
-            self.core.now.slot = slot;
+            self.context.now.slot = slot;
             if flow.has(bits::LIVE)
                 && is_last_word(flow)
-                && let Some(pending) = self.core.take_pending(flow)
+                && let Some(pending) = self.context.take_held_syn(flow)
             {
                 let (client_is_a, seen_clock_ns) = (flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);
-                self.add_pending(&pending, client_is_a, seen_clock_ns);
+                self.add_held_syn(&pending, client_is_a, seen_clock_ns);
             }
         }
         let flows = &self.table.flows;
@@ -429,9 +433,9 @@ impl<H: Deliver> Engine<H> {
         let of_half_open = (0..half_open.used()).map(|slot| (half_open.get(slot), slot));
         let of_half_open =
             of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, Entry::HalfOpen, slot));
-        let lones = &self.table.lones;
-        let of_lone = (0..lones.used()).filter(|slot| lones.get(*slot).live);
-        let of_lone = of_lone.map(|slot| (lones.get(slot).frame.number, Entry::Lone, slot));
+        let first_packets = &self.table.first_packets;
+        let of_lone = (0..first_packets.used()).filter(|slot| first_packets.get(*slot).live);
+        let of_lone = of_lone.map(|slot| (first_packets.get(slot).frame.number, Entry::FirstPacket, slot));
         let mut open: Vec<(u64, Entry, u32)> = of_flow.chain(of_half_open).chain(of_lone).collect();
         // An id stands for one stream.
         open.sort_unstable_by_key(|one| one.0);
@@ -441,17 +445,17 @@ impl<H: Deliver> Engine<H> {
             match kind {
                 Entry::Flow => {
                     let flow = self.table.flows.get(slot);
-                    let reason = flow.reason_over().unwrap_or(reason(self.core.is_expired(flow)));
+                    let reason = flow.reason_over().unwrap_or(reason(self.context.is_expired(flow)));
                     self.end(slot, reason);
                 }
                 Entry::HalfOpen => {
-                    let reason = reason(self.core.is_half_open_expired(self.table.half_open.get(slot)));
+                    let reason = reason(self.context.is_half_open_expired(self.table.half_open.get(slot)));
                     self.end_half_open(slot, reason);
                 }
-                Entry::Lone => self.end_lone(slot, reason(self.is_lone_expired(slot))),
+                Entry::FirstPacket => self.end_first_packet(slot, reason(self.is_first_packet_expired(slot))),
             }
         }
         self.finish_fragments();
-        self.core.ledger.buffered_bytes_max = self.core.holdings.budget.used_max;
+        self.context.ledger.buffered_bytes_max = self.context.accounting.budget.used_max;
     }
 }

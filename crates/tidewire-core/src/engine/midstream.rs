@@ -1,9 +1,9 @@
-//! Connections joined midway: the first packet waits for a second one (see `flow/midstream.rs`).
+//! Connections joined midway: the first packet waits for a second one (see `flow/first_packets.rs`).
 
-use super::{Engine, core::Core};
+use super::{Engine, context::FlowContext};
 use crate::{
     ChecksumMode, Deliver, EndReason, Fate, Frame,
-    flow::{Flow, Lone, MIDSTREAM_START, half},
+    flow::{FirstPacket, Flow, MIDSTREAM_START, half},
     packet::{Keyed, Now, Packet},
     tcp::{Segment, flag},
     wire::{self, Kind},
@@ -18,105 +18,113 @@ impl<H: Deliver> Engine<H> {
         !H::PACKETS
             && segment.flags & (ENDS | flag::ACK) == flag::ACK
             && !packet.is_rebuilt
-            && self.core.shunt.is_none()
-            && Lone::charge(packet.bytes.len()) <= self.core.config.midstream_bytes
+            && self.context.shunt.is_none()
+            && FirstPacket::charge(packet.bytes.len()) <= self.context.config.midstream_bytes
     }
 
     /// Keeps a packet. Its fate is decided when it is taken in.
-    pub(crate) fn keep_lone(&mut self, keyed: &Keyed<'_>) -> Fate {
+    pub(crate) fn keep_first_packet(&mut self, keyed: &Keyed<'_>) -> Fate {
         let Keyed { packet, key, from_a, hash } = *keyed;
-        let lone = Lone {
+        let first_packet = FirstPacket {
             key: *key,
             hash,
             frame: *packet.frame,
-            input_bytes: self.core.now.input_bytes,
+            input_bytes: self.context.now.input_bytes,
             bytes: packet.bytes.into(),
             from_a,
-            ..Lone::default()
+            ..FirstPacket::default()
         };
-        self.table.add_lone(lone);
-        while self.table.lones.charged_bytes() > self.core.config.midstream_bytes
-            && let Some(oldest) = self.table.lones.oldest()
+        self.table.add_first_packet(first_packet);
+        while self.table.first_packets.charged_bytes() > self.context.config.midstream_bytes
+            && let Some(oldest) = self.table.first_packets.oldest()
         {
-            self.core.ledger.evicted += 1;
-            self.end_lone(oldest, EndReason::Evicted);
+            self.context.ledger.evicted += 1;
+            self.end_first_packet(oldest, EndReason::Evicted);
         }
-        self.core.now.slot = crate::flow::NO_SLOT;
-        self.core.undecided += 1;
+        self.context.now.slot = crate::flow::NO_SLOT;
+        self.context.undecided += 1;
         Fate::Tracked
     }
 
     /// Whether the timeout of a connection passed of which one packet was seen.
-    pub(crate) fn is_lone_expired(&self, slot: u32) -> bool {
-        let timeout = self.core.config.inactivity_timeout_ns;
-        timeout != 0 && self.core.now.clock_ns > self.table.lones.get(slot).frame.clock_ns.saturating_add(timeout)
+    pub(crate) fn is_first_packet_expired(&self, slot: u32) -> bool {
+        let timeout = self.context.config.inactivity_timeout_ns;
+        timeout != 0
+            && self.context.now.clock_ns > self.table.first_packets.get(slot).frame.clock_ns.saturating_add(timeout)
     }
 
     /// Ends those whose timeout passed.
-    pub(crate) fn expire_lones(&mut self) {
-        while let Some(oldest) = self.table.lones.oldest()
-            && self.is_lone_expired(oldest)
+    pub(crate) fn expire_first_packets(&mut self) {
+        while let Some(oldest) = self.table.first_packets.oldest()
+            && self.is_first_packet_expired(oldest)
         {
-            self.end_lone(oldest, EndReason::Timeout);
+            self.end_first_packet(oldest, EndReason::Timeout);
         }
     }
 
     /// A second packet: the first one becomes a flow, as if it had just come. The flow's slot.
-    pub(crate) fn promote_lone(&mut self, slot: u32) -> Result<u32, Fate> {
-        let lone = self.table.remove_lone(slot);
+    pub(crate) fn promote_first_packet(&mut self, slot: u32) -> Result<u32, Fate> {
+        let first_packet = self.table.remove_first_packet(slot);
         self.make_room();
-        let slot = self.table.add(lone.hash as u32, lone.key);
-        self.take_in(&lone, slot, false);
+        let slot = self.table.add(first_packet.hash as u32, first_packet.key);
+        self.take_in(&first_packet, slot, false);
         self.list_closed(slot);
         // It was heard when this packet came, and so not silent for long.
         Ok(slot)
     }
 
     /// No second packet came.
-    pub(crate) fn end_lone(&mut self, slot: u32, reason: EndReason) {
-        let lone = self.table.remove_lone(slot);
-        let slot = self.table.add_apart(lone.key);
-        self.take_in(&lone, slot, true);
+    pub(crate) fn end_first_packet(&mut self, slot: u32, reason: EndReason) {
+        let first_packet = self.table.remove_first_packet(slot);
+        let slot = self.table.add_apart(first_packet.key);
+        self.take_in(&first_packet, slot, true);
         self.conclude(slot, reason);
         self.table.remove_apart(slot);
     }
 
     /// Takes in a packet that waited as the first of the flow at `slot`. `is_all`: nothing more will come.
-    fn take_in(&mut self, lone: &Lone, slot: u32, is_all: bool) {
-        let core = &mut self.core;
-        let Frame { number, clock_ns, .. } = lone.frame;
-        let before = std::mem::replace(&mut core.now, Now { number, clock_ns, input_bytes: lone.input_bytes, slot });
-        let decoded = wire::decode(lone.frame.link, &lone.bytes, lone.frame.wire_bytes, &core.config.wire);
-        let path = core.path_of(&lone.frame, &lone.bytes, &decoded);
-        let packet = Packet::of(&lone.frame, &lone.bytes, &decoded, path);
-        let segment = Segment::of(&lone.bytes, &decoded);
+    fn take_in(&mut self, first_packet: &FirstPacket, slot: u32, is_all: bool) {
+        let context = &mut self.context;
+        let Frame { number, clock_ns, .. } = first_packet.frame;
+        let before =
+            std::mem::replace(&mut context.now, Now { number, clock_ns, input_bytes: first_packet.input_bytes, slot });
+        let decoded = wire::decode(
+            first_packet.frame.link,
+            &first_packet.bytes,
+            first_packet.frame.wire_bytes,
+            &context.config.wire,
+        );
+        let path = context.path_of(&first_packet.frame, &first_packet.bytes, &decoded);
+        let packet = Packet::of(&first_packet.frame, &first_packet.bytes, &decoded, path);
+        let segment = Segment::of(&first_packet.bytes, &decoded);
         let class = self.classify(&packet);
-        let keyed = Keyed { packet: &packet, key: &lone.key, from_a: lone.from_a, hash: lone.hash };
+        let keyed =
+            Keyed { packet: &packet, key: &first_packet.key, from_a: first_packet.from_a, hash: first_packet.hash };
         self.begin_flow(slot, &keyed, segment.as_ref(), class);
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        self.core.note_ids(flow, &lone.key);
+        self.context.note_ids(flow, &first_packet.key);
         let at_once = match &segment {
-            Some(segment) if is_all && self.has_short_way => {
-                self.core.deliver_lone(flow, data, &packet, lone.from_a, segment)
+            Some(segment) if is_all && self.has_fast_path => {
+                self.context.deliver_first_packet(flow, data, &packet, first_packet.from_a, segment)
             }
             _ => None,
         };
         let fate = at_once.unwrap_or_else(|| {
-            let fate = self.core.packet(flow, data, &packet, lone.from_a, segment.as_ref());
-            self.core.holdings.settle_extra(&self.core.now, flow);
+            let fate = self.context.packet(flow, data, &packet, first_packet.from_a, segment.as_ref());
+            self.context.accounting.settle_slow_state(&self.context.now, flow);
             fate
         });
-        let core = &mut self.core;
-        core.ledger.settle(fate);
-        core.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut core.undecided);
-        core.now = before;
+        let context = &mut self.context;
+        context.ledger.settle(fate);
+        context.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut context.undecided);
+        context.now = before;
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Counts and delivers the only segment of a connection, if nothing is remarkable about it; `None`: nothing was done. What
     /// comes of it is what waiting for the beginning of its stream would come to in the end.
-    fn deliver_lone(
+    fn deliver_first_packet(
         &mut self,
         flow: &mut Flow,
         data: &mut H::Data,
@@ -134,8 +142,8 @@ impl<H: Deliver> Core<H> {
             && packet.decoded.kind == Kind::Tcp
             && self.config.chunk_bytes == 0
             && self.is_uncut(direction)
-            && flow.extra.is_none()
-            && !H::OUTLETS;
+            && flow.slow_state.is_none()
+            && !H::SUBSCRIBERS;
         if !is_plain || self.config.checksum != ChecksumMode::Ignore && !self.is_plain_checksum(flow, direction, packet)
         {
             return None;

@@ -1,21 +1,21 @@
 //! One worker's engine: batches of frames in, handler calls out.
 
+mod accounting;
 mod aggregate;
-mod begin;
-pub(crate) mod core;
+mod chunks;
+pub(crate) mod context;
 mod fragments;
-mod gather;
 mod half_open;
-mod holdings;
+mod held_syn;
 mod lifetime;
 mod midstream;
-mod outlets;
+mod new_flow;
 mod path;
-mod pending;
 mod receive;
 mod reopen;
 mod shed;
 mod shunted;
+mod subscribers;
 mod transport;
 
 use std::{
@@ -23,15 +23,15 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 
-use self::{core::Core, holdings::Holdings};
+use self::{accounting::Accounting, context::FlowContext};
 use crate::{
     Batch, ChecksumMode, Classify, Config, Deliver, Fate, Frame, History, Ledger, Mode, Share, Shunt,
     budget::Budget,
     defrag::Defragmenter,
-    flow::{Key, KeyMask, NO_SLOT, Near, OneWay, Table},
-    outlet::Outlets,
+    flow::{DirectedKey, Key, KeyMask, LookupCache, NO_SLOT, Table},
     packet::Now,
     path::Path,
+    subscriber::Subscribers,
     tcp::delivery_log::DeliveryLog,
     wire::{self, Decoded, Kind},
 };
@@ -48,7 +48,7 @@ pub(crate) struct Prepared {
     key: Key,
     /// 0: not a packet of a flow.
     hash: u64,
-    /// Where the table seems to have it, or [`NOT_MINE`].
+    /// Where the table seems to have it, or [`OTHER_WORKER`].
     slot: u32,
     from_a: bool,
     /// Its direction's place in the cache of those that spoke last.
@@ -60,7 +60,7 @@ impl Prepared {
 }
 
 /// In the place of a slot: the flow is another worker's.
-const NOT_MINE: u32 = NO_SLOT - 1;
+const OTHER_WORKER: u32 = NO_SLOT - 1;
 
 /// Where the sweep is.
 #[derive(Default)]
@@ -76,15 +76,15 @@ struct Sweep {
 /// One worker: decodes, defragments, tracks, reassembles, and calls its handler.
 pub struct Engine<H: Deliver> {
     table: Table<H::Data>,
-    core: Core<H>,
+    context: FlowContext<H>,
     share: Share,
-    /// See `Core::has_short_way`.
-    has_short_way: bool,
+    /// See `FlowContext::has_fast_path`.
+    has_fast_path: bool,
     classifier: Option<Box<dyn Classify>>,
     /// Made when the first fragment comes: for received frames, and for fragments within rebuilt datagrams.
     defragmenters: [Option<Box<Defragmenter>>; 2],
     /// Directions that spoke last.
-    near: Box<Near>,
+    lookup_cache: Box<LookupCache>,
     /// Scratch of `process`, kept so that it is not cleared for every batch.
     prepared: Option<Box<[Prepared; GROUP]>>,
     /// Next flow that the sweep for ended ones looks at, and the clock up to which sweeps are paid for.
@@ -104,49 +104,49 @@ impl<H: Deliver> Engine<H> {
         let mut config = config;
         config.flows_max = config.flows_max.min(SLOTS_MAX);
         config.wire.verify_outer = config.checksum != ChecksumMode::Ignore;
-        let outlets = match H::OUTLETS {
-            true => Outlets::new(handler.outlets(), &mut config),
-            false => Outlets::default(),
+        let subscribers = match H::SUBSCRIBERS {
+            true => Subscribers::new(handler.subscribers(), &mut config),
+            false => Subscribers::default(),
         };
         config.fragment_memory_bytes = config.fragment_memory_bytes.min(config.memory_bytes / 2) / 2;
         let streams_bytes = config.memory_bytes - 2 * config.fragment_memory_bytes;
-        let core = Core {
-            holdings: Holdings::new(Budget::new(streams_bytes, config.source_buffer_bytes, config.hash_key)),
-            long_way: config.shed || config.urgent_inline != Config::default().urgent_inline,
+        let context = FlowContext {
+            accounting: Accounting::new(Budget::new(streams_bytes, config.source_buffer_bytes, config.hash_key)),
+            slow_path: config.shed || config.urgent_inline != Config::default().urgent_inline,
             handler,
             ledger: Ledger::default(),
             history: None,
             shunt: None,
             level_permille: 0,
-            past: DeliveryLog::new(runs, config.history_copy_bytes),
+            delivery_log: DeliveryLog::new(runs, config.history_copy_bytes),
             now: Now::default(),
             flushes: VecDeque::new(),
             path_key: Path::key(&config),
             undecided: 0,
             scratch: Vec::new(),
-            outlets,
+            subscribers,
             config,
         };
         let mut engine = Self {
-            table: Table::new(KeyMask::of(core.config.key_ids)),
-            core,
+            table: Table::new(KeyMask::of(context.config.key_ids)),
+            context,
             share,
-            has_short_way: false,
+            has_fast_path: false,
             classifier: None,
             defragmenters: [None, None],
-            near: Box::new(Near::new()),
+            lookup_cache: Box::new(LookupCache::new()),
             prepared: None,
             sweep: Sweep::default(),
             closing: BinaryHeap::new(),
         };
-        engine.core.long_way |= engine.holds_somewhere();
-        engine.has_short_way = engine.core.has_short_way();
+        engine.context.slow_path |= engine.holds_somewhere();
+        engine.has_fast_path = engine.context.has_fast_path();
         engine
     }
 
     /// Whether any policy keeps bytes until they are acknowledged.
     fn holds_somewhere(&self) -> bool {
-        let config = &self.core.config;
+        let config = &self.context.config;
         config.tcp_policy.holds_until_acknowledged() || config.targets.any(|tcp| tcp.holds_until_acknowledged())
     }
 
@@ -157,18 +157,18 @@ impl<H: Deliver> Engine<H> {
 
     /// Sets where delivered bytes can be read again (see `Config::history_segments`).
     pub fn set_history(&mut self, history: Box<dyn History>) {
-        self.core.history = Some(history);
+        self.context.history = Some(history);
     }
 
     /// Sets what keeps packets of directions that are cut off from coming here.
     pub fn set_shunt(&mut self, shunt: Box<dyn Shunt>) {
-        self.core.shunt = Some(shunt);
+        self.context.shunt = Some(shunt);
     }
 
     /// Lets time pass where no packet comes: chunks are flushed and streams end as they would at the next packet of this
     /// clock. Packets must not come with an earlier one afterwards.
     pub fn tick(&mut self, clock_ns: u64) {
-        if clock_ns > self.core.now.clock_ns {
+        if clock_ns > self.context.now.clock_ns {
             self.pass_time(clock_ns);
         }
     }
@@ -177,11 +177,11 @@ impl<H: Deliver> Engine<H> {
     /// stays, nothing times out, no chunk is flushed. For silence of an input whose packets may come late: they may have an
     /// earlier clock afterwards.
     pub fn report_silent_closes(&mut self, clock_ns: u64) {
-        let before_ns = self.core.now.clock_ns;
+        let before_ns = self.context.now.clock_ns;
         if clock_ns > before_ns && !self.closing.is_empty() {
-            self.core.now.clock_ns = clock_ns;
+            self.context.now.clock_ns = clock_ns;
             self.report_closed(clock_ns);
-            self.core.now.clock_ns = before_ns;
+            self.context.now.clock_ns = before_ns;
         }
     }
 
@@ -193,12 +193,12 @@ impl<H: Deliver> Engine<H> {
                 self.pass_time(first.clock_ns);
             }
             self.process_group(batch, group, &mut prepared);
-            if self.core.holdings.budget.is_over() {
-                self.relieve();
+            if self.context.accounting.budget.is_over() {
+                self.reclaim_memory();
             }
             self.tidy_lists();
             let fragments = self.defragmenters.iter().flatten().map(|level| level.charged_bytes()).sum();
-            self.core.holdings.budget.note(fragments);
+            self.context.accounting.budget.note(fragments);
         }
         self.prepared = Some(prepared);
     }
@@ -208,58 +208,58 @@ impl<H: Deliver> Engine<H> {
         while unknown != 0 {
             let one = &mut prepared[unknown.trailing_zeros() as usize % GROUP];
             one.slot = self.table.prefetch_entry(one.hash);
-            self.near.found(one.place, one.hash, one.slot);
+            self.lookup_cache.found(one.place, one.hash, one.slot);
             unknown &= unknown - 1;
         }
-        if self.core.holdings.budget.holes != 0 || self.core.config.chunk_bytes != 0 {
+        if self.context.accounting.budget.holes != 0 || self.context.config.chunk_bytes != 0 {
             self.prefetch_untidy(&prepared[..group.len()]);
         }
         let (mut received, mut received_bytes) = (0, 0);
         for (frame, one) in group.iter().zip(prepared.iter()) {
             let bytes = batch.bytes(frame);
-            self.core.now.number = frame.number;
-            self.core.now.clock_ns = frame.clock_ns;
-            self.core.now.input_bytes += u64::from(frame.captured_bytes);
+            self.context.now.number = frame.number;
+            self.context.now.clock_ns = frame.clock_ns;
+            self.context.now.input_bytes += u64::from(frame.captured_bytes);
             if one.hash == 0 {
                 self.other(frame, bytes, &one.decoded);
-            } else if one.slot != NOT_MINE {
+            } else if one.slot != OTHER_WORKER {
                 received += 1;
                 received_bytes += u64::from(frame.captured_bytes);
                 let fate = self.prepared_transport(frame, bytes, one);
-                self.core.ledger.settle(fate);
+                self.context.ledger.settle(fate);
             }
         }
         // They get their fate when it is decided.
-        self.core.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut self.core.undecided);
-        self.core.ledger.received += received;
-        self.core.ledger.received_bytes += received_bytes;
+        self.context.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut self.context.undecided);
+        self.context.ledger.received += received;
+        self.context.ledger.received_bytes += received_bytes;
     }
 
     /// Decodes and hashes a group. Bit i of the answer: it is not known where frame i's flow is.
     #[inline(always)]
     fn prepare(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) -> u32 {
-        let (hash_key, mask) = (self.core.config.hash_key, KeyMask::of(self.core.config.key_ids));
+        let (hash_key, mask) = (self.context.config.hash_key, KeyMask::of(self.context.config.key_ids));
         let mut unknown = 0;
         for (at, (frame, one)) in group.iter().zip(prepared.iter_mut()).enumerate() {
             let bytes = batch.bytes(frame);
-            let settings = &self.core.config.wire;
+            let settings = &self.context.config.wire;
             let brief = wire::decode_into(frame.link, bytes, frame.wire_bytes, settings, &mut one.decoded);
             one.hash = 0;
             if brief.kind as u8 > Kind::OtherIp as u8 {
                 continue;
             }
-            let Some(words) = OneWay::of(bytes, brief, &one.decoded) else { continue };
-            one.place = Near::place(&words);
-            if let Some(known) = self.near.get(one.place, &words) {
+            let Some(words) = DirectedKey::of(bytes, brief, &one.decoded) else { continue };
+            one.place = LookupCache::place(&words);
+            if let Some(known) = self.lookup_cache.get(one.place, &words) {
                 (one.hash, one.key, one.from_a, one.slot) = (known.hash, known.key, known.from_a, known.slot);
             } else {
                 let (key, from_a) = words.key(hash_key);
                 // 0 stands for no flow: one hash in 2^64 moves by one.
                 let hash = key.hash(hash_key, mask).max(1);
-                let slot = if self.is_mine(hash) { NO_SLOT } else { NOT_MINE };
+                let slot = if self.is_own_flow(hash) { NO_SLOT } else { OTHER_WORKER };
                 self.table.prefetch_index(hash);
                 (one.hash, one.key, one.from_a, one.slot) = (hash, key, from_a, slot);
-                self.near.put(one.place, words, one.key, hash, from_a, slot);
+                self.lookup_cache.put(one.place, words, one.key, hash, from_a, slot);
             }
             unknown |= u32::from(one.slot == NO_SLOT) << at;
         }
@@ -271,7 +271,7 @@ impl<H: Deliver> Engine<H> {
     fn prefetch_untidy(&self, group: &[Prepared]) {
         let mut untidy = 0_u32;
         for one in group.iter().filter(|one| one.hash != 0) {
-            untidy += u32::from(self.table.prefetch_extra(one.slot));
+            untidy += u32::from(self.table.prefetch_slow_state(one.slot));
         }
         if untidy != 0 {
             for one in group.iter().filter(|one| one.hash != 0) {
@@ -281,14 +281,14 @@ impl<H: Deliver> Engine<H> {
     }
 
     #[inline(always)]
-    fn is_mine(&self, hash: u64) -> bool {
+    fn is_own_flow(&self, hash: u64) -> bool {
         self.share.count == 1 || ((hash >> 32) * u64::from(self.share.count)) >> 32 == u64::from(self.share.index)
     }
 
     #[inline(always)]
     fn receive(&mut self, frame: &Frame) {
-        self.core.ledger.received += 1;
-        self.core.ledger.received_bytes += u64::from(frame.captured_bytes);
+        self.context.ledger.received += 1;
+        self.context.ledger.received_bytes += u64::from(frame.captured_bytes);
     }
 
     /// What is not a packet of a flow. The first worker counts it; fragments are put together by every worker.
@@ -304,7 +304,7 @@ impl<H: Deliver> Engine<H> {
             Kind::Arp => Fate::Arp,
             Kind::OtherLink => {
                 if let (true, Some(protocol)) = (counts, decoded.other_link) {
-                    self.core.ledger.other_links[protocol as usize] += 1;
+                    self.context.ledger.other_links[protocol as usize] += 1;
                 }
                 Fate::OtherLink
             }
@@ -314,53 +314,53 @@ impl<H: Deliver> Engine<H> {
         if counts {
             match decoded.malformed {
                 // Of an aggregate the reasons are counted by packet.
-                Some(why) if fate == Fate::Malformed => self.core.ledger.malformed(why),
-                _ => self.core.ledger.settle(fate),
+                Some(why) if fate == Fate::Malformed => self.context.ledger.malformed(why),
+                _ => self.context.ledger.settle(fate),
             }
         }
     }
 
     /// Counts frames that were received and that something before the engine did not want.
     pub fn count_filtered(&mut self, frames: u64, bytes: u64) {
-        self.core.ledger.received += frames;
-        self.core.ledger.received_bytes += bytes;
-        self.core.ledger.settle_many(Fate::Filtered, frames);
+        self.context.ledger.received += frames;
+        self.context.ledger.received_bytes += bytes;
+        self.context.ledger.settle_many(Fate::Filtered, frames);
     }
 
     /// Where the packets went.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
-        &self.core.ledger
+        &self.context.ledger
     }
 
     /// Bytes buffered now: out of order and in chunks, with their bookkeeping. 0 after [`Self::finish`].
     #[must_use]
     pub fn buffered_bytes(&self) -> u64 {
-        self.core.holdings.budget.used
+        self.context.accounting.budget.used
     }
 
     /// Memory of everything that grows with the traffic, as it is charged: tables with their indexes and lists, what flows hold
     /// ([`Self::buffered_bytes`]), fragments, history. The handler's own is not among it.
     #[must_use]
     pub fn charged_bytes(&self) -> u64 {
-        let core = &self.core;
-        let lists = core.holdings.holders.capacity() * size_of::<u32>()
-            + core.flushes.capacity() * size_of::<(u64, u32, u64)>()
+        let context = &self.context;
+        let lists = context.accounting.holders.capacity() * size_of::<u32>()
+            + context.flushes.capacity() * size_of::<(u64, u32, u64)>()
             + self.closing.capacity() * size_of::<Reverse<(u64, u32, u64)>>()
-            + core.scratch.capacity();
+            + context.scratch.capacity();
         let fragments: u64 = self.defragmenters.iter().flatten().map(|level| level.bytes()).sum();
-        let tables = self.table.bytes() + core.holdings.budget.bytes() + lists as u64;
-        core.holdings.budget.used + tables + fragments + core.past.bytes()
+        let tables = self.table.bytes() + context.accounting.budget.bytes() + lists as u64;
+        context.accounting.budget.used + tables + fragments + context.delivery_log.bytes()
     }
 
     /// The handler.
     pub fn handler(&mut self) -> &mut H {
-        &mut self.core.handler
+        &mut self.context.handler
     }
 
     /// The handler and the final ledger.
     #[must_use]
     pub fn into_parts(self) -> (H, Ledger) {
-        (self.core.handler, self.core.ledger)
+        (self.context.handler, self.context.ledger)
     }
 }

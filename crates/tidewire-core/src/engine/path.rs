@@ -1,6 +1,6 @@
 //! How each packet came, compared with how its direction's first one did.
 
-use super::core::Core;
+use super::context::FlowContext;
 use crate::{
     AnomalyKind, Deliver, Direction, Frame,
     flow::Flow,
@@ -17,7 +17,7 @@ impl Flow {
     /// What is known after a packet that came by another way.
     #[inline]
     fn other_path(&mut self, at: usize, path: Path, known: Path) -> Path {
-        let (other, count) = &mut self.extra().other_path[at];
+        let (other, count) = &mut self.slow_state().other_path[at];
         *count = if *other == path.digest() { count.saturating_add(1) } else { 1 };
         *other = path.digest();
         if *count < OTHERS_MAX {
@@ -28,7 +28,7 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// How a packet of a frame came.
     #[inline(always)]
     pub(crate) fn path_of(&self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Path {
@@ -56,11 +56,11 @@ impl<H: Deliver> Core<H> {
             (Doubts::OUTER_CHECKSUM, AnomalyKind::OuterChecksum),
         ];
         for (_, kind) in kinds.into_iter().filter(|(doubts, _)| path.0 & u32::from(doubts.reasons()) != 0) {
-            self.odd_once(flow, kind);
+            self.note_anomaly_once(flow, kind);
         }
         // Other VLAN or tunnel ids have an anomaly of their own.
         if is_other && !flow.key.has_other_ids() {
-            self.odd_once(flow, AnomalyKind::LinkMismatch);
+            self.note_anomaly_once(flow, AnomalyKind::LinkMismatch);
         }
         let known = if known == Path::NONE { path } else { known.and(path) };
         let known = if is_other { flow.other_path(at, path, known) } else { known };

@@ -1,6 +1,6 @@
 //! What a packet does to its flow: it is counted and shown, and its payload goes to its protocol.
 
-use super::core::Core;
+use super::context::FlowContext;
 use crate::{
     AnomalyKind, ChecksumMode, Deliver, Direction, Fate, GapCause, Stream, StreamPacket,
     flow::{Flow, bits, half},
@@ -9,7 +9,7 @@ use crate::{
     wire::Kind,
 };
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Counts a packet of the direction `at`.
     #[inline(always)]
     pub(crate) fn count(&mut self, flow: &mut Flow, at: usize, packet: &Packet<'_>, tcp_flags: u8) {
@@ -44,12 +44,12 @@ impl<H: Deliver> Core<H> {
         let direction = flow.direction(from_a);
         self.count(flow, direction as usize, packet, segment.map_or(0, |segment| segment.flags));
         if packet.frames > 1 {
-            flow.extra().more_frames[direction as usize] += u64::from(packet.frames - 1);
+            flow.slow_state().more_frames[direction as usize] += u64::from(packet.frames - 1);
         }
         if H::PACKETS {
             self.show(flow, data, packet.shown(direction));
         }
-        if self.config.flush_timeout_ns != 0 && flow.extra.is_some() {
+        if self.config.flush_timeout_ns != 0 && flow.slow_state.is_some() {
             self.flush_due(flow, data);
         }
         if packet.decoded.kind == Kind::HeaderCut {
@@ -67,7 +67,7 @@ impl<H: Deliver> Core<H> {
             }
         }
         if self.config.ttl_min > packet.decoded.ttl {
-            self.odd(flow, AnomalyKind::LowTtl);
+            self.note_anomaly(flow, AnomalyKind::LowTtl);
             return Fate::Ignored;
         }
         let is_refused = self.note_path(flow, direction, packet);
@@ -163,7 +163,7 @@ impl<H: Deliver> Core<H> {
 
     /// Shows a packet to those who want packets.
     pub(crate) fn show(&mut self, flow: &mut Flow, data: &mut H::Data, shown: StreamPacket<'_>) {
-        if H::OUTLETS {
+        if H::SUBSCRIBERS {
             return self.show_each(flow, data, shown);
         }
         self.handler.packet(&mut Stream { flow, data, config: &self.config }, shown);

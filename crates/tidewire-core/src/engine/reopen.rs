@@ -32,7 +32,7 @@ impl Flow {
     /// The SYN that was refused comes again with its number, as Windows sends it three times: the same attempt, unless
     /// the other side had said anything before it refused, or its sender more than the SYN.
     #[inline]
-    fn tries_again(&mut self, direction: Direction, segment: &Segment) -> bool {
+    fn is_retry(&mut self, direction: Direction, segment: &Segment) -> bool {
         let me = &self.halves[direction as usize];
         let has_begun = me.next > self.bias(direction) || me.has(half::FIN_SEEN);
         let peer = &mut self.halves[direction.opposite() as usize];
@@ -60,13 +60,13 @@ impl Flow {
 impl<H: Deliver> Engine<H> {
     /// A SYN, or a packet that follows a pending one, on a flow that exists: whether a new connection begins.
     #[cold]
-    pub(super) fn begins_again(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {
+    pub(super) fn reopen(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {
         let Keyed { packet, from_a, .. } = *keyed;
         let flow = self.table.flows.get(slot);
         let direction = flow.direction(from_a);
         let me = &flow.halves[direction as usize];
         let is_syn = segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN;
-        if !segment.has(flag::SYN) || self.core.refuses_syn(packet) {
+        if !segment.has(flag::SYN) || self.context.refuses_syn(packet) {
             return None;
         }
         if segment.has(flag::ACK) {
@@ -76,7 +76,7 @@ impl<H: Deliver> Engine<H> {
             return None;
         }
         let is_same = me.has(half::SYN) && me.base_seq == segment.seq.wrapping_add(1);
-        if is_same && !flow.is_reported() && self.table.flows.get_mut(slot).tries_again(direction, segment) {
+        if is_same && !flow.is_reported() && self.table.flows.get_mut(slot).is_retry(direction, segment) {
             return None;
         }
         let flow = self.table.flows.get(slot);
@@ -88,7 +88,7 @@ impl<H: Deliver> Engine<H> {
         };
         let unanswered = flow.state == TcpState::SynSent && flow.halves[direction.opposite() as usize].packets() == 0;
         let deviates = !flow.is_over() && packet.path.deviates(me.path());
-        let has_doubtful_checksum = self.core.doubts_syn(packet, me.checked(checks::GOOD_SYN));
+        let has_doubtful_checksum = self.context.doubts_syn(packet, me.checked(checks::GOOD_SYN));
         let is_doubtful = has_doubtful_checksum || deviates;
         let ended = unanswered || flow.is_over() && flow.answers_syn(direction, segment);
         // After both ends it may be the old one's, come late; after a refusal it is another attempt.
@@ -103,12 +103,12 @@ impl<H: Deliver> Engine<H> {
             return None;
         }
         if deviates {
-            self.core.note_path(self.table.flows.get_mut(slot), direction, packet);
+            self.context.note_path(self.table.flows.get_mut(slot), direction, packet);
         }
         if has_doubtful_checksum {
-            self.core.odd_once(self.table.flows.get_mut(slot), AnomalyKind::BadChecksum);
+            self.context.note_anomaly_once(self.table.flows.get_mut(slot), AnomalyKind::BadChecksum);
         }
-        self.pend(keyed, slot, direction, segment);
+        self.hold_syn(keyed, slot, direction, segment);
         Some(Fate::Tracked)
     }
 }

@@ -1,12 +1,12 @@
 //! Prioritized packet loss (Scap; S5): which payload is not buffered while memory runs short.
 
-use super::core::Core;
+use super::context::FlowContext;
 use crate::{
     Deliver, Direction,
     flow::{Flow, half},
 };
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// The watermark rule: above its priority's watermark a packet is shed; in the region just below it, a packet that
     /// lies beyond the overload cutoff of its stream is.
     pub(crate) fn is_shed(&self, flow: &Flow, direction: Direction) -> bool {
@@ -18,10 +18,10 @@ impl<H: Deliver> Core<H> {
         let priority = u64::from(flow.priority).min(priorities - 1);
         // The upper end of a priority's region, in thousandths of the memory, times the number of priorities.
         let watermark = |i: u64| base * priorities + (1000 - base) * i;
-        if !self.holdings.budget.is_above(watermark(priority), 1000 * priorities) {
+        if !self.accounting.budget.is_above(watermark(priority), 1000 * priorities) {
             return false;
         }
-        if self.holdings.budget.is_above(watermark(priority + 1), 1000 * priorities) {
+        if self.accounting.budget.is_above(watermark(priority + 1), 1000 * priorities) {
             return true;
         }
         let me = &flow.halves[direction as usize];
@@ -32,8 +32,8 @@ impl<H: Deliver> Core<H> {
     /// Counts a shed packet.
     pub(crate) fn count_shed(&mut self, flow: &mut Flow, direction: Direction, bytes: u64) {
         self.ledger.shed_by_priority[usize::from(flow.priority & 7)] += 1;
-        let extra = flow.extra();
-        extra.shed_packets[direction as usize] += 1;
-        extra.shed_bytes[direction as usize] += bytes;
+        let slow_state = flow.slow_state();
+        slow_state.shed_packets[direction as usize] += 1;
+        slow_state.shed_bytes[direction as usize] += bytes;
     }
 }

@@ -1,7 +1,7 @@
 //! Directions whose packets are counted and dropped before the engine (S3, S4): when that is asked for, and how what was
 //! counted comes into the figures.
 
-use super::{Engine, core::Core};
+use super::{Engine, context::FlowContext};
 use crate::{
     Counted, Deliver, Direction, FlowKey, KeyIds,
     flow::{Flow, bits, half},
@@ -48,17 +48,17 @@ impl<H: Deliver> Engine<H> {
     /// Tells the shunt how much of the memory is in use: of the engine's buffers, or of what is before it, `permille`
     /// (thousandths); the larger counts.
     pub fn publish_level(&mut self, permille: u32) {
-        let level = permille.max(self.core.holdings.budget.level_permille());
-        if let Some(shunt) = &mut self.core.shunt
-            && level != self.core.level_permille
+        let level = permille.max(self.context.accounting.budget.level_permille());
+        if let Some(shunt) = &mut self.context.shunt
+            && level != self.context.level_permille
         {
             shunt.level(level);
-            self.core.level_permille = level;
+            self.context.level_permille = level;
         }
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// A stream begins: tells its priority, and notes what the shunt does by itself.
     #[cold]
     pub(crate) fn begin_shunted(&mut self, flow: &mut Flow) {
@@ -92,8 +92,8 @@ impl<H: Deliver> Core<H> {
             if is_settled || me.has(WAITS) || !me.has(half::KNOWN) || H::PACKETS {
                 continue;
             }
-            let limit = match &flow.extra {
-                Some(extra) if me.has(half::OWN_CUTOFF) => extra.cutoff[direction as usize],
+            let limit = match &flow.slow_state {
+                Some(slow_state) if me.has(half::OWN_CUTOFF) => slow_state.cutoff[direction as usize],
                 _ => self.config.cutoff.0[direction as usize],
             };
             if limit != u64::MAX && me.next.saturating_sub(flow.bias(direction)) >= limit && !flow.is_over() {
@@ -224,6 +224,6 @@ impl<H: Deliver> Core<H> {
         flow.move_next(direction, counted);
         // The rest was repeated, or lies beyond the end.
         let moved = flow.halves[direction as usize].next - before;
-        flow.extra().shunted_repeats[direction as usize] += counted.payload_bytes.saturating_sub(moved);
+        flow.slow_state().shunted_repeats[direction as usize] += counted.payload_bytes.saturating_sub(moved);
     }
 }

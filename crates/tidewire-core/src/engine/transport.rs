@@ -13,21 +13,23 @@ impl<H: Deliver> Engine<H> {
     /// Takes in a transport packet of a frame.
     #[inline(always)]
     pub(crate) fn prepared_transport(&mut self, frame: &Frame, bytes: &[u8], one: &Prepared) -> Fate {
-        let path = self.core.path_of(frame, bytes, &one.decoded);
-        if self.has_short_way
-            && let Some((flow, data)) = self.table.get_near(one.slot, &one.key)
+        let path = self.context.path_of(frame, bytes, &one.decoded);
+        if self.has_fast_path
+            && let Some((flow, data)) = self.table.get_cached(one.slot, &one.key)
             && flow.key.has_ids_of(&one.key)
         {
-            self.core.now.slot = one.slot;
-            if let Some(fate) = self.core.plain(flow, data, Packet::of(frame, bytes, &one.decoded, path), one.from_a) {
+            self.context.now.slot = one.slot;
+            if let Some(fate) =
+                self.context.fast_path(flow, data, Packet::of(frame, bytes, &one.decoded, path), one.from_a)
+            {
                 return fate;
             }
         }
         let packet = Packet::of(frame, bytes, &one.decoded, path);
         let keyed = Keyed { packet: &packet, key: &one.key, from_a: one.from_a, hash: one.hash };
         let fate = self.transport(&keyed, one.slot);
-        if self.core.now.slot != one.slot {
-            self.near.found(one.place, one.hash, self.core.now.slot);
+        if self.context.now.slot != one.slot {
+            self.lookup_cache.found(one.place, one.hash, self.context.now.slot);
         }
         fate
     }
@@ -36,32 +38,32 @@ impl<H: Deliver> Engine<H> {
     #[inline(never)]
     pub(crate) fn transport(&mut self, keyed: &Keyed<'_>, guess: u32) -> Fate {
         let Keyed { packet, key, from_a, hash } = *keyed;
-        let slot = match self.table.find_near(guess, hash, key) {
+        let slot = match self.table.find_cached(guess, hash, key) {
             Found::Flow(slot) => slot,
             _ => match self.flow_for(keyed) {
                 Ok(slot) => slot,
                 Err(fate) => return fate,
             },
         };
-        self.core.now.slot = slot;
+        self.context.now.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        if self.has_short_way
+        if self.has_fast_path
             && slot != guess
             && !packet.is_rebuilt
             && flow.key.has_ids_of(key)
-            && let Some(fate) = self.core.plain(flow, data, *packet, from_a)
+            && let Some(fate) = self.context.fast_path(flow, data, *packet, from_a)
         {
             return fate;
         }
-        self.long_way(keyed, slot)
+        self.slow_path(keyed, slot)
     }
 
     /// A packet of a flow with something remarkable about it, or of another protocol than TCP.
     #[inline(always)]
-    fn long_way(&mut self, keyed: &Keyed<'_>, slot: u32) -> Fate {
+    fn slow_path(&mut self, keyed: &Keyed<'_>, slot: u32) -> Fate {
         let Keyed { packet, key, from_a, .. } = *keyed;
         let flow = self.table.flows.get_mut(slot);
-        if self.core.is_expired(flow) && !self.core.was_heard_meanwhile(flow) {
+        if self.context.is_expired(flow) && !self.context.was_heard_meanwhile(flow) {
             // It timed out before this packet.
             self.expire(slot);
             if !self.table.flows.get(slot).is_reported() {
@@ -74,24 +76,24 @@ impl<H: Deliver> Engine<H> {
         };
         if let Some(segment) = &segment
             && segment.flags & (flag::SYN | flag::ACK) != flag::ACK
-            && let Some(fate) = self.begins_again(keyed, slot, segment)
+            && let Some(fate) = self.reopen(keyed, slot, segment)
         {
             return fate;
         }
-        self.core.now.slot = slot;
+        self.context.now.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         if flow.is_reported() {
             return Fate::AfterClose;
         }
-        self.core.note_ids(flow, key);
-        let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
-        if self.core.shunt.is_some() {
-            self.core.offer(flow);
+        self.context.note_ids(flow, key);
+        let fate = self.context.packet(flow, data, packet, from_a, segment.as_ref());
+        if self.context.shunt.is_some() {
+            self.context.offer(flow);
         }
-        self.core.holdings.settle_extra(&self.core.now, self.table.flows.get_mut(slot));
+        self.context.accounting.settle_slow_state(&self.context.now, self.table.flows.get_mut(slot));
         self.list_closed(slot);
-        if self.core.holdings.budget.is_over() {
-            self.relieve();
+        if self.context.accounting.budget.is_over() {
+            self.reclaim_memory();
         }
         fate
     }
@@ -103,7 +105,7 @@ impl<H: Deliver> Engine<H> {
         if H::PACKETS
             && let Found::Flow(slot) = self.table.find(hash, key)
         {
-            return self.long_way(keyed, slot);
+            return self.slow_path(keyed, slot);
         }
         match self.flow_for(keyed) {
             Err(fate) => fate,
@@ -112,11 +114,11 @@ impl<H: Deliver> Engine<H> {
                     Kind::Tcp => Segment::of(packet.bytes, packet.decoded),
                     _ => None,
                 };
-                self.core.now.slot = slot;
+                self.context.now.slot = slot;
                 let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-                self.core.note_ids(flow, key);
-                let fate = self.core.packet(flow, data, packet, from_a, segment.as_ref());
-                self.core.holdings.settle_extra(&self.core.now, flow);
+                self.context.note_ids(flow, key);
+                let fate = self.context.packet(flow, data, packet, from_a, segment.as_ref());
+                self.context.accounting.settle_slow_state(&self.context.now, flow);
                 self.list_closed(slot);
                 fate
             }
@@ -127,22 +129,22 @@ impl<H: Deliver> Engine<H> {
     #[inline(never)]
     fn flow_for(&mut self, keyed: &Keyed<'_>) -> Result<u32, Fate> {
         let Keyed { packet, key, from_a, hash } = *keyed;
-        self.core.now.slot = NO_SLOT;
+        self.context.now.slot = NO_SLOT;
         let segment = match packet.decoded.kind {
             Kind::Tcp => Some(Segment::of(packet.bytes, packet.decoded).ok_or(Fate::Malformed)?),
             _ => None,
         };
         let found = self.table.find(hash, key);
-        if let Found::Lone(slot) = found {
-            if !self.is_lone_expired(slot) {
-                return self.promote_lone(slot);
+        if let Found::FirstPacket(slot) = found {
+            if !self.is_first_packet_expired(slot) {
+                return self.promote_first_packet(slot);
             }
-            self.end_lone(slot, EndReason::Timeout);
+            self.end_first_packet(slot, EndReason::Timeout);
         }
         if let Found::HalfOpen(slot) = found {
             let entry = *self.table.half_open.get(slot);
-            let expired =
-                self.core.now.clock_ns > entry.seen_clock_ns.saturating_add(self.core.config.half_open_timeout_ns);
+            let expired = self.context.now.clock_ns
+                > entry.seen_clock_ns.saturating_add(self.context.config.half_open_timeout_ns);
             let Some(segment) = segment.as_ref() else {
                 // A header that was cut: what it would answer or continue is not known.
                 if expired {
@@ -163,12 +165,12 @@ impl<H: Deliver> Engine<H> {
                 // Which of the two ways is the receiver's is not known: that is told.
                 && !packet.path.deviates(entry.path)
             {
-                self.again(slot, packet);
+                self.count_syn_retry(slot, packet);
                 return Err(Fate::Tracked);
             } else if from_client
                 && is_syn
                 && segment.seq != entry.isn
-                && !self.core.doubts_syn(packet, entry.good_checksum)
+                && !self.context.doubts_syn(packet, entry.good_checksum)
                 && !packet.path.deviates(entry.path)
             {
                 self.end_half_open(slot, EndReason::Reused);
@@ -181,7 +183,7 @@ impl<H: Deliver> Engine<H> {
             && segment.length == 0
             // Whoever wants the packets wants this one, too: the half-open table does not keep it.
             && !H::PACKETS
-            && !self.core.refuses_syn(packet)
+            && !self.context.refuses_syn(packet)
         {
             self.half_open(keyed, segment);
             return Err(Fate::Tracked);
@@ -189,7 +191,7 @@ impl<H: Deliver> Engine<H> {
         if let Some(segment) = &segment
             && self.may_wait(packet, segment)
         {
-            return Err(self.keep_lone(keyed));
+            return Err(self.keep_first_packet(keyed));
         }
         self.new_flow(keyed, segment.as_ref())
     }

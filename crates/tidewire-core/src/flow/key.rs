@@ -17,7 +17,7 @@ pub(crate) struct Key([u64; 6]);
 
 /// What a key is made of as the packet has it: source in the place of `a`, destination in that of `b`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OneWay([u64; 6]);
+pub(crate) struct DirectedKey([u64; 6]);
 
 /// Which bits of a key's last two words tell flows apart.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl KeyMask {
     }
 }
 
-impl PartialEq for OneWay {
+impl PartialEq for DirectedKey {
     /// Most comparisons are of equals: all words at once, with one branch.
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
@@ -60,7 +60,7 @@ const BOTH_KNOWN: u64 = 1 << 61;
 /// Packets with other ids came: what was noted once is not looked for again.
 const CHANGED: u64 = 1 << 62;
 
-impl OneWay {
+impl DirectedKey {
     pub(crate) const NONE: Self = Self([0; 6]);
 
     /// The words of a decoded packet.
@@ -124,7 +124,7 @@ impl Key {
 
     /// The key of a decoded packet, and whether its sender is `a`.
     pub(crate) fn of(frame: &[u8], decoded: &Decoded, hash_key: [u64; 2]) -> Option<(Self, bool)> {
-        OneWay::of(frame, decoded.brief(), decoded).map(|words| words.key(hash_key))
+        DirectedKey::of(frame, decoded.brief(), decoded).map(|words| words.key(hash_key))
     }
 
     /// The key of a flow that a packet of this key opens: nothing is known of the other direction's ids.

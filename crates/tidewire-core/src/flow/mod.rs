@@ -1,26 +1,26 @@
 //! Flows: their keys, the table, and what is remembered of each.
 
-mod branch;
-mod extra;
+mod first_packets;
 mod half_open;
+mod held_syn;
 mod index;
 mod key;
 mod list;
-mod midstream;
-mod near;
-mod pending_syn;
+mod lookup_cache;
 mod slab;
+mod slow_state;
+mod subscriber;
 mod table;
 
-pub(crate) use branch::{Branch, Gathering};
-pub(crate) use extra::Extra;
+pub(crate) use first_packets::FirstPacket;
 pub(crate) use half_open::HalfOpen;
+pub(crate) use held_syn::{HeldSyn, KeptPacket};
 pub(crate) use index::NO_SLOT;
-pub(crate) use key::{Key, KeyMask, OneWay};
+pub(crate) use key::{DirectedKey, Key, KeyMask};
 pub(crate) use list::List;
-pub(crate) use midstream::Lone;
-pub(crate) use near::Near;
-pub(crate) use pending_syn::{KeptPacket, PendingSyn};
+pub(crate) use lookup_cache::LookupCache;
+pub(crate) use slow_state::SlowState;
+pub(crate) use subscriber::{PendingChunk, SubscriberState};
 pub(crate) use table::{Found, Table, table_entry_bytes};
 
 use crate::{
@@ -52,7 +52,7 @@ pub(crate) struct Half {
     /// Bytes of frames outside of their IP packets, modulo 2^32: see [`Flow::frame_bytes`].
     pub link_bytes: u32,
     /// The last of this direction's records in the history; 0: none.
-    pub past: u32,
+    pub delivery_log: u32,
     pub flags: u16,
     pub tcp_flags: u8,
     /// Shift count of this side's windows in the lower four bits, [`checks`] in the others.
@@ -82,7 +82,7 @@ pub(crate) mod half {
     pub const HELD: u16 = 64;
     /// The cutoff was reached, or the application wants no more.
     pub const CUT: u16 = 128;
-    /// `Extra::cutoff` overrides the general cutoff.
+    /// `SlowState::cutoff` overrides the general cutoff.
     pub const OWN_CUTOFF: u16 = 256;
     /// The last window offered was zero.
     pub const ZERO_WINDOW: u16 = 512;
@@ -92,7 +92,7 @@ pub(crate) mod half {
     pub const GOOD_CHECKSUM: u16 = 2048;
     /// The SYN carried a signature: see `Segment::signed`.
     pub const SIGNED: u16 = 4096;
-    /// `Extra::fin_doubtful` is set.
+    /// `SlowState::fin_doubtful` is set.
     pub const DOUBTFUL_FIN: u16 = 8192;
     /// Packets are counted and dropped before the engine: see [`crate::Shunt`].
     pub const SHUNTED: u16 = 16_384;
@@ -119,7 +119,7 @@ impl Half {
         ts_recent: 0,
         chunks: 0,
         link_bytes: 0,
-        past: 0,
+        delivery_log: 0,
         flags: 0,
         tcp_flags: 0,
         scale_and_checks: SCALE_UNKNOWN,
@@ -200,7 +200,7 @@ pub(crate) mod checks {
     pub const GOOD_SYN: u8 = 1;
     /// A packet without payload had a right one, SYNs aside.
     pub const GOOD_BARE: u8 = 2;
-    /// Wrong ones are the capture's doing: see `Core::is_trusted`.
+    /// Wrong ones are the capture's doing: see `FlowContext::is_trusted`.
     pub const STALE: u8 = 4;
     /// (No checksum.) This side takes segments that fit into no frame of usual size: it said so (RFC 9293 section
     /// 3.7.1), or one came with a right checksum.
@@ -235,12 +235,12 @@ pub(crate) mod closing {
     pub const REPORTED: u8 = 2;
 }
 
-/// A flow: four cache lines, so that ten million of them are 2.4 GiB. What few flows need is in `extra`.
+/// A flow: four cache lines, so that ten million of them are 2.4 GiB. What few flows need is in `slow_state`.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
     pub key: Key,
-    pub extra: Option<Box<Extra>>,
+    pub slow_state: Option<Box<SlowState>>,
     pub hash: u32,
     pub state: TcpState,
     pub flags: u8,
@@ -262,7 +262,7 @@ impl Default for Flow {
     fn default() -> Self {
         Self {
             key: Key::NONE,
-            extra: None,
+            slow_state: None,
             hash: 0,
             state: TcpState::Stateless,
             flags: 0,
@@ -300,8 +300,8 @@ impl Flow {
     #[inline(always)]
     pub(crate) fn bias(&self, direction: Direction) -> u64 {
         let half = &self.halves[direction as usize];
-        match &self.extra {
-            Some(extra) if extra.bias[direction as usize] != u64::MAX => extra.bias[direction as usize],
+        match &self.slow_state {
+            Some(slow_state) if slow_state.bias[direction as usize] != u64::MAX => slow_state.bias[direction as usize],
             _ if half.has(half::SYN) || self.state == TcpState::Stateless => 0,
             _ => MIDSTREAM_START,
         }
@@ -315,7 +315,7 @@ impl Flow {
         if !me.has(half::HELD) {
             return offset == self.bias(direction) as i64;
         }
-        let queued = self.extra.as_ref().and_then(|extra| extra.first_known(direction as usize));
+        let queued = self.slow_state.as_ref().and_then(|slow_state| slow_state.first_known(direction as usize));
         let first = queued.map_or(me.next as i64, |first| first as i64);
         (0..=first).contains(&offset) && first - offset <= SYN_BEFORE_MAX
     }
@@ -328,7 +328,7 @@ impl Flow {
         let (sum, over) = half.link_bytes.overflowing_add(frame_bytes.saturating_sub(ip_bytes) as u32);
         half.link_bytes = sum;
         if over {
-            self.extra().link_wraps[at] += 1;
+            self.slow_state().link_wraps[at] += 1;
         }
     }
 
@@ -336,20 +336,20 @@ impl Flow {
     pub(crate) fn count_many(&mut self, at: usize, frame_bytes: u64, ip_bytes: u64) {
         let link_bytes = frame_bytes.saturating_sub(ip_bytes);
         if link_bytes >> 32 != 0 {
-            self.extra().link_wraps[at] += (link_bytes >> 32) as u32;
+            self.slow_state().link_wraps[at] += (link_bytes >> 32) as u32;
         }
         self.count_frames(at, ip_bytes + (link_bytes & 0xffff_ffff), ip_bytes);
     }
 
     /// Bytes on the wire of a direction's frames.
     pub(crate) fn frame_bytes(&self, at: usize) -> u64 {
-        let wraps = self.extra.as_ref().map_or(0, |extra| u64::from(extra.link_wraps[at]));
+        let wraps = self.slow_state.as_ref().map_or(0, |slow_state| u64::from(slow_state.link_wraps[at]));
         self.halves[at].ip_bytes + u64::from(self.halves[at].link_bytes) + (wraps << 32)
     }
 
     /// The rarely needed part, made when it is.
-    pub(crate) fn extra(&mut self) -> &mut Extra {
-        self.extra.get_or_insert_default()
+    pub(crate) fn slow_state(&mut self) -> &mut SlowState {
+        self.slow_state.get_or_insert_default()
     }
 
     /// Timestamp of the flow's last packet.

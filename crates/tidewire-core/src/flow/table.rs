@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
 
 use super::{
-    Flow, HalfOpen, Key, KeyMask, NO_SLOT, bits, half,
+    Flow, HalfOpen, Key, KeyMask, NO_SLOT, bits,
+    first_packets::{FirstPacket, FirstPackets},
+    half,
     index::Index,
-    midstream::{Lone, Lones},
     slab::Slab,
 };
 use crate::{TcpState, budget::Holder, prefetch::prefetch_all};
@@ -11,7 +12,7 @@ use crate::{TcpState, budget::Holder, prefetch::prefetch_all};
 /// Marks slots of the half-open table in the index.
 const HALF_OPEN: u32 = 1 << 31;
 /// Marks slots of packets that wait for a second one in the index. (Below it are the flows'.)
-const LONE: u32 = 1 << 30;
+const FIRST_PACKET: u32 = 1 << 30;
 /// How many flows are looked at to find one that may be pushed out of a full table.
 const EVICTION_SAMPLE: u32 = 32;
 /// How many are enough where one of them is not much missed.
@@ -39,7 +40,7 @@ pub(crate) fn table_entry_bytes(data_bytes: usize) -> (u64, u64) {
 pub(crate) enum Found {
     Flow(u32),
     HalfOpen(u32),
-    Lone(u32),
+    FirstPacket(u32),
     None,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Table<D> {
     index: Index,
     pub flows: Slab<Flow>,
     pub half_open: Slab<HalfOpen>,
-    pub lones: Lones,
+    pub first_packets: FirstPackets,
     pub data: Slab<D>,
     /// Half-open slots with their generation, oldest first.
     oldest: VecDeque<(u32, u32)>,
@@ -63,7 +64,7 @@ impl<D: Default> Table<D> {
             index: Index::new(),
             flows: Slab::new(),
             half_open: Slab::new(),
-            lones: Lones::new(),
+            first_packets: FirstPackets::new(),
             data: Slab::new(),
             oldest: VecDeque::new(),
             hand: 0,
@@ -75,7 +76,7 @@ impl<D: Default> Table<D> {
     pub(crate) fn bytes(&self) -> u64 {
         let oldest = (self.oldest.capacity() * size_of::<(u32, u32)>()) as u64;
         let slabs = self.flows.bytes() + self.half_open.bytes() + self.data.bytes();
-        self.index.bytes() + slabs + self.lones.bytes() + oldest
+        self.index.bytes() + slabs + self.first_packets.bytes() + oldest
     }
 
     #[inline(always)]
@@ -87,13 +88,13 @@ impl<D: Default> Table<D> {
     #[inline(always)]
     pub(crate) fn prefetch_entry(&self, hash: u64) -> u32 {
         let slot = self.index.guess(hash as u32);
-        if slot < LONE {
+        if slot < FIRST_PACKET {
             prefetch_all(self.flows.get(slot));
             if size_of::<D>() != 0 {
                 crate::prefetch::prefetch(self.data.get(slot));
             }
         } else if slot & HALF_OPEN == 0 {
-            prefetch_all(self.lones.get(slot & !LONE));
+            prefetch_all(self.first_packets.get(slot & !FIRST_PACKET));
         } else if slot != NO_SLOT {
             prefetch_all(self.half_open.get(slot & !HALF_OPEN));
         }
@@ -102,35 +103,35 @@ impl<D: Default> Table<D> {
 
     /// Asks for the rarely needed part of a guessed slot's flow, if it has one.
     #[inline(always)]
-    pub(crate) fn prefetch_extra(&self, guess: u32) -> bool {
-        if guess >= LONE {
+    pub(crate) fn prefetch_slow_state(&self, guess: u32) -> bool {
+        if guess >= FIRST_PACKET {
             return false;
         }
-        let extra = self.flows.get(guess).extra.as_deref();
-        if let Some(extra) = extra {
-            extra.prefetch();
+        let slow_state = self.flows.get(guess).slow_state.as_deref();
+        if let Some(slow_state) = slow_state {
+            slow_state.prefetch();
         }
-        extra.is_some()
+        slow_state.is_some()
     }
 
     /// Asks for where the queue of a guessed slot's flow is looked at first.
     #[inline(always)]
     pub(crate) fn prefetch_queue(&self, guess: u32, from_a: bool) {
-        if guess < LONE {
+        if guess < FIRST_PACKET {
             let flow = self.flows.get(guess);
             let direction = flow.direction(from_a) as usize;
             if flow.halves[direction].has(half::QUEUED)
-                && let Some(extra) = &flow.extra
+                && let Some(slow_state) = &flow.slow_state
             {
-                extra.queue[direction].prefetch();
+                slow_state.queue[direction].prefetch();
             }
         }
     }
 
     /// The flow at a guessed slot, with the application's state, if it is this one.
     #[inline(always)]
-    pub(crate) fn get_near(&mut self, guess: u32, key: &Key) -> Option<(&mut Flow, &mut D)> {
-        if guess >= LONE {
+    pub(crate) fn get_cached(&mut self, guess: u32, key: &Key) -> Option<(&mut Flow, &mut D)> {
+        if guess >= FIRST_PACKET {
             return None;
         }
         let flow = self.flows.get_mut(guess);
@@ -142,8 +143,8 @@ impl<D: Default> Table<D> {
 
     /// As [`Self::find`], looking at the guessed slot first.
     #[inline(always)]
-    pub(crate) fn find_near(&self, guess: u32, hash: u64, key: &Key) -> Found {
-        if guess < LONE && self.flows.get(guess).key.is_same(key, self.mask) {
+    pub(crate) fn find_cached(&self, guess: u32, hash: u64, key: &Key) -> Found {
+        if guess < FIRST_PACKET && self.flows.get(guess).key.is_same(key, self.mask) {
             return Found::Flow(guess);
         }
         self.find(hash, key)
@@ -152,18 +153,18 @@ impl<D: Default> Table<D> {
     #[inline(never)]
     pub(crate) fn find(&self, hash: u64, key: &Key) -> Found {
         let found = self.index.find(hash as u32, |slot| {
-            if slot < LONE {
+            if slot < FIRST_PACKET {
                 self.flows.get(slot).key.is_same(key, self.mask)
             } else if slot & HALF_OPEN == 0 {
-                self.lones.get(slot & !LONE).key.is_same(key, self.mask)
+                self.first_packets.get(slot & !FIRST_PACKET).key.is_same(key, self.mask)
             } else {
                 self.half_open.get(slot & !HALF_OPEN).key.is_same(key, self.mask)
             }
         });
         match found {
             None => Found::None,
-            Some(slot) if slot < LONE => Found::Flow(slot),
-            Some(slot) if slot & HALF_OPEN == 0 => Found::Lone(slot & !LONE),
+            Some(slot) if slot < FIRST_PACKET => Found::Flow(slot),
+            Some(slot) if slot & HALF_OPEN == 0 => Found::FirstPacket(slot & !FIRST_PACKET),
             Some(slot) => Found::HalfOpen(slot & !HALF_OPEN),
         }
     }
@@ -172,7 +173,7 @@ impl<D: Default> Table<D> {
     pub(crate) fn add(&mut self, hash: u32, key: Key) -> u32 {
         let slot = self.add_apart(key);
         self.flows.get_mut(slot).hash = hash;
-        let others = (&self.flows, &self.half_open, &self.lones);
+        let others = (&self.flows, &self.half_open, &self.first_packets);
         self.index.insert(hash, slot, |slot| hash_of(others, slot));
         slot
     }
@@ -188,7 +189,7 @@ impl<D: Default> Table<D> {
         let flow = self.flows.get_mut(slot);
         flow.flags = 0;
         flow.closing = 0;
-        flow.extra = None;
+        flow.slow_state = None;
         flow.key = Key::NONE;
         *self.data.get_mut(slot) = D::default();
         self.flows.give(slot);
@@ -211,17 +212,17 @@ impl<D: Default> Table<D> {
     }
 
     /// Keeps a packet that waits for a second one.
-    pub(crate) fn add_lone(&mut self, lone: Lone) {
-        let hash = lone.hash as u32;
-        let slot = self.lones.add(lone);
-        let others = (&self.flows, &self.half_open, &self.lones);
-        self.index.insert(hash, slot | LONE, |slot| hash_of(others, slot));
+    pub(crate) fn add_first_packet(&mut self, first_packet: FirstPacket) {
+        let hash = first_packet.hash as u32;
+        let slot = self.first_packets.add(first_packet);
+        let others = (&self.flows, &self.half_open, &self.first_packets);
+        self.index.insert(hash, slot | FIRST_PACKET, |slot| hash_of(others, slot));
     }
 
-    pub(crate) fn remove_lone(&mut self, slot: u32) -> Lone {
-        let lone = self.lones.remove(slot);
-        self.index.remove(lone.hash as u32, slot | LONE);
-        lone
+    pub(crate) fn remove_first_packet(&mut self, slot: u32) -> FirstPacket {
+        let first_packet = self.first_packets.remove(slot);
+        self.index.remove(first_packet.hash as u32, slot | FIRST_PACKET);
+        first_packet
     }
 
     pub(crate) fn add_half_open(&mut self, entry: HalfOpen) -> u32 {
@@ -229,7 +230,7 @@ impl<D: Default> Table<D> {
         let slot = self.half_open.take();
         let generation = self.half_open.get(slot).generation.wrapping_add(1);
         *self.half_open.get_mut(slot) = HalfOpen { key: entry.key.opened(), generation, live: true, ..entry };
-        let others = (&self.flows, &self.half_open, &self.lones);
+        let others = (&self.flows, &self.half_open, &self.first_packets);
         self.index.insert(hash, slot | HALF_OPEN, |slot| hash_of(others, slot));
         self.oldest.push_back((slot, generation));
         slot
@@ -309,11 +310,11 @@ impl<D: Default> Table<D> {
     }
 }
 
-fn hash_of((flows, half_open, lones): (&Slab<Flow>, &Slab<HalfOpen>, &Lones), slot: u32) -> u32 {
-    if slot < LONE {
+fn hash_of((flows, half_open, first_packets): (&Slab<Flow>, &Slab<HalfOpen>, &FirstPackets), slot: u32) -> u32 {
+    if slot < FIRST_PACKET {
         flows.get(slot).hash
     } else if slot & HALF_OPEN == 0 {
-        lones.get(slot & !LONE).hash as u32
+        first_packets.get(slot & !FIRST_PACKET).hash as u32
     } else {
         half_open.get(slot & !HALF_OPEN).hash
     }

@@ -4,8 +4,8 @@
 use super::{Payload, Segment, flag, segment::after};
 use crate::{
     AnomalyKind, Deliver, Direction, Fate, TcpState,
-    engine::core::Core,
-    flow::{Extra, Flow, SCALE_UNKNOWN, half},
+    engine::context::FlowContext,
+    flow::{Flow, SCALE_UNKNOWN, SlowState, half},
 };
 
 /// What a segment's acknowledgment says.
@@ -38,10 +38,10 @@ pub(crate) const UNHEARD_SEGMENTS: u32 = 32;
 const UNHEARD_NS: u64 = 1_000_000_000;
 /// A host is silent about what it drops for so long after it has challenged something (Linux: `tcp_invalid_ratelimit`).
 const CHALLENGE_NS: u64 = 500_000_000;
-/// What a host challenges, as bits of `Extra::anomaly_kinds`.
+/// What a host challenges, as bits of `SlowState::anomaly_kinds`.
 const CHALLENGED: u32 =
     1 << AnomalyKind::BlindReset as u32 | 1 << AnomalyKind::BlindSyn as u32 | 1 << AnomalyKind::InvalidAck as u32;
-/// The value of `Extra::unheard` once that is decided.
+/// The value of `SlowState::unheard` once that is decided.
 pub(crate) const UNHEARD: u32 = u32::MAX;
 
 /// Linux discards segments whose timestamp is older than the last by more than this (TCP_PAWS_WINDOW).
@@ -63,7 +63,7 @@ impl Flow {
         // (Behind a FIN, which takes a number, nothing was lost.)
         let sent = me.next as i64 + i64::from(me.has(half::FIN));
         if offset > sent && offset <= me.offset_of(peer.edge) {
-            let claimed = &mut self.extra().claimed[direction as usize];
+            let claimed = &mut self.slow_state().claimed[direction as usize];
             *claimed = offset.max(*claimed as i64) as u64;
         }
     }
@@ -90,13 +90,13 @@ impl Flow {
         let me = &self.halves[at];
         // A FIN takes a number, too, which the side's next empty segment counts in.
         let mut seen = me.next as i64 + i64::from(me.has(half::FIN));
-        if let Some(extra) = &self.extra {
+        if let Some(slow_state) = &self.slow_state {
             if me.has(half::QUEUED) {
-                seen = seen.max(extra.queue[at].end() as i64);
+                seen = seen.max(slow_state.queue[at].end() as i64);
             }
-            seen = seen.max(extra.claimed[at] as i64);
-            seen = seen.max(extra.lost[at].end().unwrap_or(0) as i64);
-            for fin in [extra.fin_at[at], extra.fin_doubtful[at]].into_iter().filter(|fin| *fin != u64::MAX) {
+            seen = seen.max(slow_state.claimed[at] as i64);
+            seen = seen.max(slow_state.lost_ranges[at].end().unwrap_or(0) as i64);
+            for fin in [slow_state.fin_at[at], slow_state.fin_doubtful[at]].into_iter().filter(|fin| *fin != u64::MAX) {
                 seen = seen.max(fin as i64 + 1);
             }
         }
@@ -136,8 +136,8 @@ impl Flow {
             return;
         }
         let value = me.ts_recent;
-        let (first, last) = self.extra().answer_stamps.unwrap_or((value, value));
-        self.extra().answer_stamps = Some((first, again.unwrap_or(last)));
+        let (first, last) = self.slow_state().answer_stamps.unwrap_or((value, value));
+        self.slow_state().answer_stamps = Some((first, again.unwrap_or(last)));
     }
 
     /// Whether the SYNs did not agree on timestamps (RFC 7323 section 3.2): then hosts do not look at them.
@@ -217,7 +217,7 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Takes in the acknowledgment and the window of a segment.
     pub(crate) fn acknowledge(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
         if !segment.has(flag::ACK) {
@@ -255,23 +255,23 @@ impl<H: Deliver> Core<H> {
     /// What an empty segment answers: a host that drops a segment sends one; what it sends of its own with payload may be older.
     /// `is_repeated`: it acknowledges nothing new, so that it may be a challenge.
     #[inline(always)]
-    pub(super) fn hear_empty(extra: &mut Extra, other: usize, is_repeated: bool, clock_ns: u64) {
-        let is_answer = extra.unanswered[other].take().is_some();
-        if is_repeated && (is_answer || extra.anomaly_kinds & CHALLENGED != 0) {
-            extra.challenged_ns[other] = clock_ns;
+    pub(super) fn hear_empty(slow_state: &mut SlowState, other: usize, is_repeated: bool, clock_ns: u64) {
+        let is_answer = slow_state.unanswered[other].take().is_some();
+        if is_repeated && (is_answer || slow_state.anomaly_kinds & CHALLENGED != 0) {
+            slow_state.challenged_ns[other] = clock_ns;
         }
     }
 
     /// What is over when a side is heard.
     fn hear(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
         let (at, other) = (direction as usize, direction.opposite() as usize);
-        if let Some(extra) = &mut flow.extra {
-            extra.unheard[other] = 0;
+        if let Some(slow_state) = &mut flow.slow_state {
+            slow_state.unheard[other] = 0;
             if segment.length == 0 {
                 let is_repeated = flow.halves[at].has(half::ACKED) && segment.ack == flow.halves[at].ack;
-                Self::hear_empty(extra, other, is_repeated, self.now.clock_ns);
+                Self::hear_empty(slow_state, other, is_repeated, self.now.clock_ns);
             }
-            extra.skip[at].1 = 0;
+            slow_state.skip[at].1 = 0;
         }
         flow.deny_doubted(direction.opposite(), segment.ack);
         flow.note_claim(direction, segment);
@@ -282,8 +282,8 @@ impl<H: Deliver> Core<H> {
             && !me.has(half::QUEUED | half::FIN_SEEN | half::HELD)
             && segment.seq == me.next_seq()
         {
-            if let Some(extra) = &mut flow.extra {
-                extra.skip[other].1 = 0;
+            if let Some(slow_state) = &mut flow.slow_state {
+                slow_state.skip[other].1 = 0;
             }
             let peer = &mut flow.halves[other];
             if peer.has(half::ACKED) && after(peer.ack, segment.seq) {
@@ -295,14 +295,14 @@ impl<H: Deliver> Core<H> {
     /// Several acknowledgments that are too new and go on from each other: the capture lost what they acknowledge (N6).
     /// One that somebody made up stands alone among the true ones, or the other side's own number gives it the lie.
     fn is_skip(&mut self, flow: &mut Flow, direction: Direction, ack: u32) -> bool {
-        let extra = flow.extra();
-        let (last, count) = &mut extra.skip[direction as usize];
+        let slow_state = flow.slow_state();
+        let (last, count) = &mut slow_state.skip[direction as usize];
         let goes_on = *count > 0 && ack.wrapping_sub(*last) < SKIP_STEP_MAX;
         *count = if goes_on { count.saturating_add(1) } else { 1 };
         *last = ack;
         let is_skip = *count >= SKIP_ACKS;
         if is_skip {
-            self.odd_once(flow, AnomalyKind::AckedUnseen);
+            self.note_anomaly_once(flow, AnomalyKind::AckedUnseen);
         }
         is_skip
     }
@@ -348,7 +348,7 @@ impl<H: Deliver> Core<H> {
         }
         // One more may be a FIN that was not captured.
         if offset > seen + 1 {
-            self.odd_once(flow, AnomalyKind::AckedUnseen);
+            self.note_anomaly_once(flow, AnomalyKind::AckedUnseen);
         }
         Ack::Unseen
     }
@@ -364,7 +364,7 @@ impl<H: Deliver> Core<H> {
         ack: Ack,
     ) -> Fate {
         if ack == Ack::Absent && flow.state != TcpState::SynSent {
-            self.odd(flow, AnomalyKind::NoAck);
+            self.note_anomaly(flow, AnomalyKind::NoAck);
             if !flow.never_acknowledges(direction) {
                 return Fate::Ignored;
             }
@@ -395,11 +395,11 @@ impl<H: Deliver> Core<H> {
             }
             None | Some(AnomalyKind::AfterReset | AnomalyKind::UnexpectedSignature) => {}
             Some(AnomalyKind::AckedUnseen) => {
-                self.odd_once(flow, AnomalyKind::AckedUnseen);
+                self.note_anomaly_once(flow, AnomalyKind::AckedUnseen);
                 self.note_unanswered(flow, direction, segment, true);
             }
             Some(AnomalyKind::BadChecksum) => self.note_unanswered(flow, direction, segment, false),
-            Some(kind) => self.odd(flow, kind),
+            Some(kind) => self.note_anomaly(flow, kind),
         }
         let me = &flow.halves[direction as usize];
         let offset = me.offset_of(segment.seq);
@@ -416,21 +416,21 @@ impl<H: Deliver> Core<H> {
     fn receiver_is_unheard(&self, flow: &mut Flow, direction: Direction, segment: &Segment, answers: bool) -> bool {
         let at = direction as usize;
         let (next, start) = (flow.halves[at].next, flow.halves[at].offset_of(segment.seq));
-        let extra = flow.extra();
-        if start > next.max(extra.queue[at].end()) as i64 {
+        let slow_state = flow.slow_state();
+        if start > next.max(slow_state.queue[at].end()) as i64 {
             return false;
         }
-        if extra.unheard[at] == 0 {
-            extra.unheard_since_ns[at] = self.now.clock_ns;
+        if slow_state.unheard[at] == 0 {
+            slow_state.unheard_since_ns[at] = self.now.clock_ns;
         }
-        extra.unheard[at] = extra.unheard[at].saturating_add(1);
-        let is_long = answers && self.now.clock_ns.saturating_sub(extra.unheard_since_ns[at]) >= UNHEARD_NS;
+        slow_state.unheard[at] = slow_state.unheard[at].saturating_add(1);
+        let is_long = answers && self.now.clock_ns.saturating_sub(slow_state.unheard_since_ns[at]) >= UNHEARD_NS;
         // What cannot wait any longer has to be decided now.
-        let is_much = extra.queue[at].charged_bytes() >= self.config.stream_buffer_bytes / 2;
-        if extra.unheard[at] > UNHEARD_SEGMENTS && (is_long || is_much) {
-            extra.unheard[at] = UNHEARD;
+        let is_much = slow_state.queue[at].charged_bytes() >= self.config.stream_buffer_bytes / 2;
+        if slow_state.unheard[at] > UNHEARD_SEGMENTS && (is_long || is_much) {
+            slow_state.unheard[at] = UNHEARD;
         }
-        extra.unheard[at] == UNHEARD
+        slow_state.unheard[at] == UNHEARD
     }
 
     /// Whether a segment is doubtful for its checksum. Right ones behind a hole with such bytes in it, which the receiver
@@ -443,7 +443,7 @@ impl<H: Deliver> Core<H> {
         payload: &Payload<'_>,
     ) -> Option<AnomalyKind> {
         let at = direction as usize;
-        let has_doubted = flow.extra.as_ref().is_some_and(|extra| !extra.doubted[at].is_empty());
+        let has_doubted = flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[at].is_empty());
         let is_ahead = flow.halves[at].offset_of(segment.seq) > flow.halves[at].next as i64;
         if payload.is_unconfirmed {
             // A host that is there is silent about what it drops for its checksum, and goes on with what it took.
@@ -466,12 +466,12 @@ impl<H: Deliver> Core<H> {
         let start = flow.halves[at].offset_of(segment.seq).max(0) as u64;
         let end = start + u64::from(segment.length);
         // A host challenges no more than twice a second, and is silent between.
-        let challenged_ns = if is_challenged { flow.extra().challenged_ns[at] } else { 0 };
+        let challenged_ns = if is_challenged { flow.slow_state().challenged_ns[at] } else { 0 };
         let is_limited = challenged_ns != 0 && self.now.clock_ns.saturating_sub(challenged_ns) < CHALLENGE_NS;
         if end < flow.halves[at].next || is_limited {
             return;
         }
-        match &mut flow.extra().unanswered[at] {
+        match &mut flow.slow_state().unanswered[at] {
             // What comes in another order than it was sent belongs together as well: a FIN before its data.
             Some((first, last)) if start <= *last && end >= *first => {
                 (*first, *last) = (start.min(*first), end.max(*last));
@@ -495,12 +495,12 @@ impl<H: Deliver> Core<H> {
         let is_open = peer.has(half::ACKED) && after(peer.ack, me.seq_of(flow.bias(direction)));
         let is_client = direction == Direction::ClientToServer && peer.flags & STAMPED == STAMPED;
         let echoes_nothing = is_client && !is_open && segment.echo != 0 && {
-            let sent = flow.extra.as_ref().and_then(|extra| extra.answer_stamps);
+            let sent = flow.slow_state.as_ref().and_then(|slow_state| slow_state.answer_stamps);
             let (first, last) = sent.unwrap_or((peer.ts_recent, peer.ts_recent));
             segment.echo.wrapping_sub(first) > last.wrapping_sub(first)
         };
         if is_old || echoes_nothing {
-            self.odd(flow, AnomalyKind::OldTimestamp);
+            self.note_anomaly(flow, AnomalyKind::OldTimestamp);
         }
         is_old || echoes_nothing
     }

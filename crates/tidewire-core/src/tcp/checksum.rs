@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     AnomalyKind, ChecksumMode, ChecksumStatus, Deliver, Direction, Fate, GapCause, Mode,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, checks, half},
     packet::Packet,
     wire::{
@@ -92,8 +92,9 @@ impl Flow {
     fn judge_segment(&self, direction: Direction, packet: &Packet<'_>, segment: &Segment, found: Checksum) -> Verdict {
         let me = &self.halves[direction as usize];
         // Once the receiver confirmed a wrong one, right ones tell nothing of the others.
-        let is_telling = self.extra.as_ref().is_none_or(|extra| extra.confirmed[direction as usize] == 0)
-            && !me.checked(checks::STALE);
+        let is_telling =
+            self.slow_state.as_ref().is_none_or(|slow_state| slow_state.confirmed[direction as usize] == 0)
+                && !me.checked(checks::STALE);
         if segment.has(flag::SYN) {
             // A second beginning, of a sender whose SYN was right.
             let begins = me.base_seq.wrapping_add(self.bias(direction) as u32).wrapping_sub(1);
@@ -142,14 +143,14 @@ impl Flow {
     #[inline]
     pub(crate) fn believed_last(&self, direction: Direction) -> u64 {
         let at = direction as usize;
-        let Some(extra) = &self.extra else { return 0 };
-        if extra.confirmed[at] == 0 && is_denied(self, direction) {
+        let Some(slow_state) = &self.slow_state else { return 0 };
+        if slow_state.confirmed[at] == 0 && is_denied(self, direction) {
             return 0;
         }
         if self.halves[at].has(half::GOOD_CHECKSUM) {
-            return extra.merged_end[at];
+            return slow_state.merged_end[at];
         }
-        extra.doubted[at].last().map_or(0, |one| one.end).max(extra.merged_end[at])
+        slow_state.doubted[at].last().map_or(0, |one| one.end).max(slow_state.merged_end[at])
     }
 
     /// The receiver acknowledges `ack`, and unconfirmed bytes beyond that were sent before: it has dropped them. Not where
@@ -163,15 +164,17 @@ impl Flow {
             return;
         }
         let (fin, has_right) = (me.has(half::DOUBTFUL_FIN), me.has(half::GOOD_CHECKSUM));
-        let Some(extra) = self.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
-        if extra.confirmed[at] > 0 && !has_right {
+        let Some(slow_state) = self.slow_state.as_mut().filter(|slow_state| !slow_state.doubted[at].is_empty()) else {
+            return;
+        };
+        if slow_state.confirmed[at] > 0 && !has_right {
             return;
         }
-        let fin = if fin { extra.fin_doubtful[at].saturating_add(1) } else { 0 };
-        let end = extra.queue[at].end().max(fin);
+        let fin = if fin { slow_state.fin_doubtful[at].saturating_add(1) } else { 0 };
+        let end = slow_state.queue[at].end().max(fin);
         if end > reached {
-            extra.denied[at] = extra.denied[at].max(end);
-            extra.unanswered[at] = None;
+            slow_state.denied[at] = slow_state.denied[at].max(end);
+            slow_state.unanswered[at] = None;
         }
     }
 
@@ -185,7 +188,7 @@ impl Flow {
         }
         let (acked, edge) = (me.offset_of(peer.ack), me.offset_of(peer.edge));
         let start = me.offset_of(segment.seq);
-        let queued = self.extra.as_ref().map_or(0, |extra| extra.queue[direction as usize].end() as i64);
+        let queued = self.slow_state.as_ref().map_or(0, |slow_state| slow_state.queue[direction as usize].end() as i64);
         let jump = JUMP_BYTES_MAX as i64;
         start > edge.max(queued).max(acked + jump) || start + i64::from(segment.length) < acked - REPEAT_BYTES_MAX
     }
@@ -197,9 +200,9 @@ impl Flow {
         if self.decides_itself(direction) {
             return u64::MAX;
         }
-        let Some(extra) = &self.extra else { return u64::MAX };
+        let Some(slow_state) = &self.slow_state else { return u64::MAX };
         let reached = self.acknowledged(direction).max(self.halves[direction as usize].next);
-        let unconfirmed = extra.doubted[direction as usize].iter().filter(|one| one.end > reached);
+        let unconfirmed = slow_state.doubted[direction as usize].iter().filter(|one| one.end > reached);
         unconfirmed.map(|one| one.start).min().unwrap_or(u64::MAX)
     }
 
@@ -237,9 +240,11 @@ impl Flow {
         if !self.decides_itself(direction) {
             return;
         }
-        let Some(extra) = self.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
-        if extra.hole_segments[at] >= segments_min {
-            extra.believed[at] = extra.believed[at].max(extra.queue[at].end());
+        let Some(slow_state) = self.slow_state.as_mut().filter(|slow_state| !slow_state.doubted[at].is_empty()) else {
+            return;
+        };
+        if slow_state.hole_segments[at] >= segments_min {
+            slow_state.believed[at] = slow_state.believed[at].max(slow_state.queue[at].end());
             if !self.halves[at].has(half::GOOD_CHECKSUM) {
                 self.halves[direction as usize].note_check(checks::STALE);
             }
@@ -249,8 +254,9 @@ impl Flow {
     /// The ranges with wrong checksums of a direction, in order and without overlaps.
     #[inline]
     pub(crate) fn doubted_ranges(&self, direction: Direction) -> Believed {
-        let Some(extra) = &self.extra else { return Vec::new() };
-        let mut ranges: Believed = extra.doubted[direction as usize].iter().map(|one| (one.start, one.end)).collect();
+        let Some(slow_state) = &self.slow_state else { return Vec::new() };
+        let mut ranges: Believed =
+            slow_state.doubted[direction as usize].iter().map(|one| (one.start, one.end)).collect();
         ranges.retain(|range| range.0 < range.1);
         ranges.sort_unstable();
         ranges.dedup_by(|next, last| {
@@ -264,7 +270,7 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Whether a plain segment's checksum needs no decision: what the fast path asks.
     #[inline(always)]
     pub(crate) fn is_plain_checksum(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
@@ -297,8 +303,8 @@ impl<H: Deliver> Core<H> {
             None => flow.judge_datagram(direction, packet),
         };
         match verdict {
-            Verdict::LeftOut => self.odd(flow, AnomalyKind::BadChecksum),
-            Verdict::Taken | Verdict::Unconfirmed => self.odd_once(flow, AnomalyKind::BadChecksum),
+            Verdict::LeftOut => self.note_anomaly(flow, AnomalyKind::BadChecksum),
+            Verdict::Taken | Verdict::Unconfirmed => self.note_anomaly_once(flow, AnomalyKind::BadChecksum),
         }
         verdict
     }
@@ -313,11 +319,11 @@ impl<H: Deliver> Core<H> {
         may_wait: bool,
     ) -> bool {
         let at = direction as usize;
-        let list = &flow.extra().doubted[at];
+        let list = &flow.slow_state().doubted[at];
         if list.len() == list.capacity() {
             self.settle_doubted(flow, direction, &[]);
         }
-        let list = &mut flow.extra().doubted[at];
+        let list = &mut flow.slow_state().doubted[at];
         let before = charge_of(list);
         let has_room = note(list, start, end, u32::from(may_wait));
         self.undecided += u64::from(may_wait && has_room);
@@ -327,10 +333,10 @@ impl<H: Deliver> Core<H> {
 
     /// Tells the budget what became of a list.
     fn recharge_doubted(&mut self, flow: &mut Flow, direction: Direction, before: u64) {
-        let after = flow.extra.as_ref().map_or(0, |extra| charge_of(&extra.doubted[direction as usize]));
-        self.holdings.recharge(&self.now, flow, direction, before, after);
+        let after = flow.slow_state.as_ref().map_or(0, |slow_state| charge_of(&slow_state.doubted[direction as usize]));
+        self.accounting.recharge(&self.now, flow, direction, before, after);
         if after > before {
-            self.holdings.list_holder(&self.now, flow);
+            self.accounting.list_holder(&self.now, flow);
         }
     }
 
@@ -355,8 +361,10 @@ impl<H: Deliver> Core<H> {
         let at = direction as usize;
         let next = flow.halves[at].next;
         let acknowledged = flow.acknowledged(direction);
-        let Some(extra) = flow.extra.as_mut().filter(|extra| !extra.doubted[at].is_empty()) else { return };
-        let list = &mut extra.doubted[at];
+        let Some(slow_state) = flow.slow_state.as_mut().filter(|slow_state| !slow_state.doubted[at].is_empty()) else {
+            return;
+        };
+        let list = &mut slow_state.doubted[at];
         let before = charge_of(list);
         let mut is_confirmed = false;
         let passed = list.partition_point(|one| one.is_past(next));
@@ -375,8 +383,8 @@ impl<H: Deliver> Core<H> {
             *list = Vec::new();
         }
         if is_confirmed {
-            extra.confirmed[at] = extra.confirmed[at].saturating_add(1);
-            if extra.confirmed[at] >= CONFIRMED_MIN {
+            slow_state.confirmed[at] = slow_state.confirmed[at].saturating_add(1);
+            if slow_state.confirmed[at] >= CONFIRMED_MIN {
                 flow.halves[direction as usize].note_check(checks::STALE);
             }
         }
@@ -385,16 +393,16 @@ impl<H: Deliver> Core<H> {
 
     /// A FIN with a wrong checksum is believed.
     pub(crate) fn settle_doubted_fin(&mut self, flow: &mut Flow, direction: Direction, fin: u64) {
-        let Some(extra) = &mut flow.extra else { return };
-        for one in extra.doubted[direction as usize].iter_mut().filter(|one| (one.start, one.end) == (fin, fin)) {
+        let Some(slow_state) = &mut flow.slow_state else { return };
+        for one in slow_state.doubted[direction as usize].iter_mut().filter(|one| (one.start, one.end) == (fin, fin)) {
             self.ledger.settle_many(Fate::Tracked, std::mem::take(&mut one.pending).into());
         }
     }
 
     /// Nothing more will be decided: what was not believed is left out.
     pub(crate) fn forget_doubted(&mut self, flow: &mut Flow, direction: Direction) {
-        let Some(extra) = &mut flow.extra else { return };
-        let list = std::mem::take(&mut extra.doubted[direction as usize]);
+        let Some(slow_state) = &mut flow.slow_state else { return };
+        let list = std::mem::take(&mut slow_state.doubted[direction as usize]);
         let pending = list.iter().map(|one| u64::from(one.pending)).sum();
         self.ledger.settle_many(Fate::BadChecksum, pending);
         self.recharge_doubted(flow, direction, charge_of(&list));
@@ -408,11 +416,11 @@ impl<H: Deliver> Core<H> {
             return false;
         }
         let next = flow.halves[at].next;
-        let Some(extra) = &mut flow.extra else { return false };
-        let is_any = extra.doubted[at].iter().any(|one| one.start < first && one.end > next);
-        let is_new = is_any && extra.believed[at] < first;
+        let Some(slow_state) = &mut flow.slow_state else { return false };
+        let is_any = slow_state.doubted[at].iter().any(|one| one.start < first && one.end > next);
+        let is_new = is_any && slow_state.believed[at] < first;
         if is_new {
-            extra.believed[at] = first;
+            slow_state.believed[at] = first;
         }
         is_new
     }
@@ -441,7 +449,7 @@ fn is_denied(flow: &Flow, direction: Direction) -> bool {
     let at = direction as usize;
     let (me, peer) = (&flow.halves[at], &flow.halves[direction.opposite() as usize]);
     let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack).max(0) as u64 } else { 0 };
-    flow.extra.as_ref().is_some_and(|extra| extra.denied[at] > acknowledged.max(me.next))
+    flow.slow_state.as_ref().is_some_and(|slow_state| slow_state.denied[at] > acknowledged.max(me.next))
 }
 
 /// Whether a segment is larger than any that its receiver takes from the wire.

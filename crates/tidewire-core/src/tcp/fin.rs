@@ -2,7 +2,7 @@
 
 use crate::{
     AnomalyKind, Deliver, Direction, TcpState,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, half},
 };
 
@@ -14,8 +14,8 @@ impl Flow {
         if me.has(half::FIN) {
             return Some(me.next as i64);
         }
-        let extra = self.extra.as_ref()?;
-        let at = extra.fin_at[direction as usize];
+        let slow_state = self.slow_state.as_ref()?;
+        let at = slow_state.fin_at[direction as usize];
         (at != u64::MAX).then_some(at as i64)
     }
 
@@ -24,10 +24,10 @@ impl Flow {
         let at = direction as usize;
         let is_queued = self.halves[at].has(half::QUEUED);
         self.halves[at].flags &= !half::DOUBTFUL_FIN;
-        let extra = self.extra();
-        extra.fin_doubtful[at] = u64::MAX;
+        let slow_state = self.slow_state();
+        slow_state.fin_doubtful[at] = u64::MAX;
         if !is_queued {
-            extra.unanswered[at] = None;
+            slow_state.unanswered[at] = None;
         }
     }
 
@@ -42,11 +42,14 @@ impl Flow {
         }
         fin < me.next as i64
             || me.has(half::QUEUED)
-                && self.extra.as_ref().is_some_and(|extra| extra.queue[at].holds(start.max(0) as u64, fin as u64 + 1))
+                && self
+                    .slow_state
+                    .as_ref()
+                    .is_some_and(|slow_state| slow_state.queue[at].holds(start.max(0) as u64, fin as u64 + 1))
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Notes a FIN whose segment began at internal offset `start`. Of several that wait, the one that is reached first
     /// counts, and there were two readings.
     pub(super) fn note_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, fin: i64) {
@@ -57,14 +60,14 @@ impl<H: Deliver> Core<H> {
         if flow.halves[at].has(half::FIN) {
             // A host that had no room for what came before this one (Linux: `tcp_prune_ofo_queue`) ends here.
             if fin != flow.halves[at].next as i64 {
-                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+                self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
             }
             return;
         }
         if flow.halves[at].has(half::FIN_SEEN) {
             let known = flow.fin_of(direction).unwrap_or(flow.halves[at].next as i64);
             if known != fin {
-                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+                self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
             }
             if known <= fin {
                 return;
@@ -74,9 +77,9 @@ impl<H: Deliver> Core<H> {
         me.flags |= half::FIN_SEEN;
         // Where bytes wait, they may lie beyond it.
         let is_simple = fin as u64 == me.next && !me.has(half::HELD | half::QUEUED);
-        if !is_simple || flow.extra.as_ref().is_some_and(|extra| extra.fin_at[at] != u64::MAX) {
-            let extra = flow.extra();
-            (extra.fin_at[at], extra.fin_from[at]) = (fin as u64, start.max(0) as u64);
+        if !is_simple || flow.slow_state.as_ref().is_some_and(|slow_state| slow_state.fin_at[at] != u64::MAX) {
+            let slow_state = flow.slow_state();
+            (slow_state.fin_at[at], slow_state.fin_from[at]) = (fin as u64, start.max(0) as u64);
         }
     }
 
@@ -87,9 +90,9 @@ impl<H: Deliver> Core<H> {
         if fin >= me.next as i64 && !me.has(half::FIN_SEEN) {
             let is_second = me.has(half::DOUBTFUL_FIN);
             me.flags |= half::DOUBTFUL_FIN;
-            let known = std::mem::replace(&mut flow.extra().fin_doubtful[at], fin as u64);
+            let known = std::mem::replace(&mut flow.slow_state().fin_doubtful[at], fin as u64);
             if is_second && known != fin as u64 {
-                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+                self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
             }
         }
     }
@@ -97,7 +100,7 @@ impl<H: Deliver> Core<H> {
     /// Believes a doubtful FIN when the receiver acknowledges just it, and no byte was taken in its place.
     pub(super) fn settle_fin(&mut self, flow: &mut Flow, direction: Direction) {
         let at = direction as usize;
-        let Some(fin) = flow.extra.as_ref().map(|extra| extra.fin_doubtful[at]) else { return };
+        let Some(fin) = flow.slow_state.as_ref().map(|slow_state| slow_state.fin_doubtful[at]) else { return };
         let (me, peer) = (flow.halves[at], &flow.halves[direction.opposite() as usize]);
         if me.next > fin || me.has(half::FIN_SEEN) {
             flow.forget_doubtful_fin(direction);
@@ -109,11 +112,13 @@ impl<H: Deliver> Core<H> {
     }
 
     /// Believes a doubtful FIN at the end, where all before it was believed because nothing more was heard of the receiver.
-    /// `unanswered`: those bytes (see `Extra::unanswered`).
+    /// `unanswered`: those bytes (see `SlowState::unanswered`).
     pub(super) fn believe_last_fin(&mut self, flow: &mut Flow, direction: Direction, unanswered: Option<(u64, u64)>) {
         let at = direction as usize;
-        let Some(extra) = flow.extra.as_ref().filter(|_| flow.halves[at].has(half::DOUBTFUL_FIN)) else { return };
-        let (fin, next) = (extra.fin_doubtful[at], flow.halves[at].next);
+        let Some(slow_state) = flow.slow_state.as_ref().filter(|_| flow.halves[at].has(half::DOUBTFUL_FIN)) else {
+            return;
+        };
+        let (fin, next) = (slow_state.fin_doubtful[at], flow.halves[at].next);
         if fin == next && unanswered.is_some_and(|(first, last)| (first..=last).contains(&fin)) {
             self.settle_doubted_fin(flow, direction, fin);
             self.note_fin(flow, direction, fin as i64, fin as i64);
@@ -129,12 +134,12 @@ impl<H: Deliver> Core<H> {
         if flow.halves[at].flags & (half::FIN_SEEN | half::FIN | half::HELD) != half::FIN_SEEN {
             return;
         }
-        let Some(extra) = &mut flow.extra else { return };
-        let is_pending = extra.fin_at[at] != u64::MAX && extra.fin_at[at] > flow.halves[at].next;
-        if is_pending && end > extra.fin_at[at] as i64 && start <= extra.fin_from[at] as i64 {
-            (extra.fin_at[at], extra.fin_from[at]) = (u64::MAX, u64::MAX);
+        let Some(slow_state) = &mut flow.slow_state else { return };
+        let is_pending = slow_state.fin_at[at] != u64::MAX && slow_state.fin_at[at] > flow.halves[at].next;
+        if is_pending && end > slow_state.fin_at[at] as i64 && start <= slow_state.fin_from[at] as i64 {
+            (slow_state.fin_at[at], slow_state.fin_from[at]) = (u64::MAX, u64::MAX);
             flow.halves[at].flags &= !half::FIN_SEEN;
-            self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
         }
     }
 
@@ -145,17 +150,21 @@ impl<H: Deliver> Core<H> {
         if me.flags & (half::FIN_SEEN | half::FIN | half::HELD) != half::FIN_SEEN {
             return;
         }
-        if flow.extra.as_ref().is_some_and(|extra| extra.fin_at[at] != u64::MAX && extra.fin_at[at] > me.next) {
+        if flow
+            .slow_state
+            .as_ref()
+            .is_some_and(|slow_state| slow_state.fin_at[at] != u64::MAX && slow_state.fin_at[at] > me.next)
+        {
             return;
         }
         flow.halves[at].flags |= half::FIN;
         if flow.halves[at].has(half::QUEUED) {
             // A host throws away what waits beyond it (Linux: `tcp_fin`).
             let before = flow.queue_charge(direction);
-            if flow.extra().queue[at].end() > flow.halves[at].next {
-                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            if flow.slow_state().queue[at].end() > flow.halves[at].next {
+                self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
             }
-            flow.extra().queue[at].clear();
+            flow.slow_state().queue[at].clear();
             self.settle_queue(flow, direction, before);
         }
         if flow.state != TcpState::Reset {

@@ -3,7 +3,7 @@
 use super::{Payload, Segment, flag};
 use crate::{
     AnomalyKind, Deliver, Direction, Fate, TcpState,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, MIDSTREAM_START, bits, checks, half},
 };
 
@@ -22,7 +22,7 @@ impl Flow {
     /// A server that forgot the SYN it answered answers it again with another number: as long as the client has not
     /// acknowledged the first and nothing followed it, the last one holds.
     #[inline]
-    fn begins_anew(&mut self, direction: Direction, segment: &Segment) -> bool {
+    fn reopens(&mut self, direction: Direction, segment: &Segment) -> bool {
         let me = &self.halves[direction as usize];
         let peer = &self.halves[direction.opposite() as usize];
         if !segment.has(flag::ACK)
@@ -38,8 +38,8 @@ impl Flow {
         if let Some(value) = segment.timestamp.filter(|_| me.has(half::TIMESTAMP)) {
             me.ts_recent = value;
         }
-        if let Some(extra) = &mut self.extra {
-            extra.answer_stamps = None;
+        if let Some(slow_state) = &mut self.slow_state {
+            slow_state.answer_stamps = None;
         }
         true
     }
@@ -57,7 +57,7 @@ impl Flow {
         // Packets came before their SYN: it has to lie at or before what waits.
         let offset = me.offset_of(first_byte);
         if !me.has(half::HELD) && self.may_begin_at(direction, first_byte) {
-            self.extra().bias[at] = offset as u64;
+            self.slow_state().bias[at] = offset as u64;
             self.halves[at].flags |= half::SYN;
             return true;
         }
@@ -65,24 +65,24 @@ impl Flow {
         if !me.has(half::HELD) || offset < 0 {
             return false;
         }
-        let first = self.extra.as_ref().and_then(|extra| extra.first_known(at));
+        let first = self.slow_state.as_ref().and_then(|slow_state| slow_state.first_known(at));
         if first.is_some_and(|first| first < offset as u64) {
             return false;
         }
         me.next = offset as u64;
         me.flags = me.flags & !half::HELD | half::SYN;
-        let extra = self.extra();
-        extra.bias[at] = offset as u64;
-        if extra.fin_at[at] < offset as u64 {
+        let slow_state = self.slow_state();
+        slow_state.bias[at] = offset as u64;
+        if slow_state.fin_at[at] < offset as u64 {
             // A FIN from before the beginning was none of this connection's.
-            extra.fin_at[at] = u64::MAX;
+            slow_state.fin_at[at] = u64::MAX;
             self.halves[at].flags &= !half::FIN_SEEN;
         }
         true
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Takes in a segment with SYN. Whether it begins a new connection under the same key was decided before.
     pub(crate) fn synchronize(
         &mut self,
@@ -103,19 +103,19 @@ impl<H: Deliver> Core<H> {
                 flow.note_answer_stamps(direction, Some(value));
             }
             if first != first_byte {
-                self.odd(flow, AnomalyKind::ChangedIsn);
-                if !flow.begins_anew(direction, segment) {
+                self.note_anomaly(flow, AnomalyKind::ChangedIsn);
+                if !flow.reopens(direction, segment) {
                     return Fate::Ignored;
                 }
             }
             return self.payload_of_syn(flow, data, direction, segment, payload);
         }
         if segment.has(flag::ACK) && flow.answers_nothing(direction, segment) {
-            self.odd(flow, AnomalyKind::InvalidAck);
+            self.note_anomaly(flow, AnomalyKind::InvalidAck);
             return Fate::Ignored;
         }
         if !flow.begin_at(direction, first_byte) {
-            self.odd(flow, AnomalyKind::BlindSyn);
+            self.note_anomaly(flow, AnomalyKind::BlindSyn);
             return Fate::Ignored;
         }
         let me = &mut flow.halves[at];
@@ -159,7 +159,7 @@ impl<H: Deliver> Core<H> {
         flow.state = match flow.state {
             TcpState::SynSent | TcpState::Midstream if segment.has(flag::ACK) || both => {
                 if !segment.has(flag::ACK) && direction == Direction::ServerToClient {
-                    self.odd(flow, AnomalyKind::SimultaneousOpen);
+                    self.note_anomaly(flow, AnomalyKind::SimultaneousOpen);
                 }
                 let peer_acked = flow.halves[direction.opposite() as usize].has(half::ACKED);
                 if both && peer_acked { TcpState::Established } else { TcpState::SynReceived }
@@ -181,7 +181,7 @@ impl<H: Deliver> Core<H> {
             self.advance(flow, data, direction, payload.timestamp_ns);
             return Fate::Tracked;
         }
-        self.odd(flow, AnomalyKind::SynData);
+        self.note_anomaly(flow, AnomalyKind::SynData);
         let moved = Segment { seq: segment.seq.wrapping_add(1), flags: segment.flags & !flag::SYN, ..*segment };
         // A host takes it only where both sides agreed on that before (RFC 7413): the acknowledgment will tell.
         self.place(flow, data, direction, &moved, payload, true)

@@ -1,29 +1,29 @@
 //! Retransmissions compared with what was delivered: see [`delivery_log`](super::delivery_log).
 
 use super::{delivery_log::Run, payload::Payload};
-use crate::{Deliver, Direction, engine::core::Core, flow::Flow};
+use crate::{Deliver, Direction, engine::context::FlowContext, flow::Flow};
 
 /// How many runs back a retransmission is looked for: what a sender can have under way, in segments of usual size.
 const STEPS_MAX: u32 = 128;
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Notes bytes that are handed over.
     #[inline(always)]
     pub(crate) fn remember(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: &[u8], origin: u64) {
-        if !self.past.is_kept() || bytes.is_empty() {
+        if !self.delivery_log.is_kept() || bytes.is_empty() {
             return;
         }
-        let origin = if origin == 0 || self.history.is_none() { self.past.copy(bytes) } else { origin };
+        let origin = if origin == 0 || self.history.is_none() { self.delivery_log.copy(bytes) } else { origin };
         let half = &mut flow.halves[direction as usize];
         let run = Run {
             origin,
             start: start as u32,
             bytes: bytes.len() as u32,
-            before: half.past,
+            before: half.delivery_log,
             packet: self.now.number as u32,
             input_at: self.now.input_bytes,
         };
-        half.past = self.past.note(run);
+        half.delivery_log = self.delivery_log.note(run);
     }
 
     /// Compares a retransmission with what was handed over, as far back as that is known.
@@ -35,14 +35,14 @@ impl<H: Deliver> Core<H> {
         end: i64,
         payload: &Payload<'_>,
     ) {
-        if !self.past.is_kept() {
+        if !self.delivery_log.is_kept() {
             return;
         }
         let next = flow.halves[direction as usize].next as i64;
-        let mut number = flow.halves[direction as usize].past;
+        let mut number = flow.halves[direction as usize].delivery_log;
         let mut earliest = end.min(next);
         for _ in 0..STEPS_MAX {
-            let Some(run) = self.past.get(number, self.now.number) else { return };
+            let Some(run) = self.delivery_log.get(number, self.now.number) else { return };
             number = run.before;
             // The run lies before `next` by less than 2^32.
             let run_start = next - i64::from((next as u32).wrapping_sub(run.start));
@@ -52,14 +52,14 @@ impl<H: Deliver> Core<H> {
             }
             earliest = earliest.min(run_start);
             let (from, until) = (start.max(run_start), end.min(run_end));
-            if !self.past.is_readable(&run, self.now.input_bytes) || from >= until {
+            if !self.delivery_log.is_readable(&run, self.now.input_bytes) || from >= until {
                 continue;
             }
             let new = payload.bytes.get((from - start) as usize..).unwrap_or_default();
             let new = &new[..new.len().min((until - from) as usize)];
             self.compare_run(flow, direction, from, new, run.origin + (from - run_start) as u64);
         }
-        if self.past.get(number, self.now.number).is_some() {
+        if self.delivery_log.get(number, self.now.number).is_some() {
             self.ledger.uncompared_bytes += (earliest - start.max(0)).max(0) as u64;
         }
     }
@@ -67,7 +67,7 @@ impl<H: Deliver> Core<H> {
     fn compare_run(&mut self, flow: &mut Flow, direction: Direction, from: i64, new: &[u8], origin: u64) {
         let mut old = std::mem::take(&mut self.scratch);
         old.resize(new.len(), 0);
-        if self.past.read(origin, &mut old, &mut self.history) && old != new {
+        if self.delivery_log.read(origin, &mut old, &mut self.history) && old != new {
             let bias = flow.bias(direction);
             let mut differing = old.iter().zip(new).enumerate().filter(|(_, (old, new))| old != new).map(|(at, _)| at);
             if let Some(first) = differing.next() {

@@ -1,9 +1,9 @@
 //! Holes: how long they are waited for, their bounds, and what is reported when they are given up.
 
-use super::lost::Range;
+use super::lost_ranges::Range;
 use crate::{
     AnomalyKind, Conflict, Deliver, Direction, Gap, GapCause, Mode, TcpState,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, bits, half},
 };
 
@@ -30,8 +30,8 @@ pub(crate) enum HoleEnd {
 impl Flow {
     #[inline]
     pub(crate) fn queue_charge(&self, direction: Direction) -> QueueCharge {
-        let Some(extra) = &self.extra else { return QueueCharge::default() };
-        let queue = &extra.queue[direction as usize];
+        let Some(slow_state) = &self.slow_state else { return QueueCharge::default() };
+        let queue = &slow_state.queue[direction as usize];
         if queue.is_empty() {
             return QueueCharge::default();
         }
@@ -42,11 +42,11 @@ impl Flow {
     #[inline]
     pub(crate) fn next_queued(&self, direction: Direction) -> Option<u64> {
         let me = &self.halves[direction as usize];
-        let extra = self.extra.as_ref()?;
+        let slow_state = self.slow_state.as_ref()?;
         if me.has(half::HELD) {
-            return extra.first_known(direction as usize);
+            return slow_state.first_known(direction as usize);
         }
-        let first = extra.queue[direction as usize].first_start()?;
+        let first = slow_state.queue[direction as usize].first_start()?;
         // What waits beyond the FIN is never next.
         let fin = self.fin_of(direction).unwrap_or(i64::MAX);
         (first > me.next && (first as i64) < fin).then_some(first)
@@ -72,39 +72,39 @@ impl Flow {
             return true;
         }
         let acknowledged = me.offset_of(peer.ack).max(0) as u64;
-        let first = self.extra.as_ref().and_then(|extra| extra.queue[direction as usize].first_start());
+        let first = self.slow_state.as_ref().and_then(|slow_state| slow_state.queue[direction as usize].first_start());
         first.is_some_and(|first| acknowledged >= first)
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Whether a flow has delivered more than a direction's queue holds: it is bounded with all others, not with its source.
     fn is_deserving(&self, flow: &Flow, charged: u64) -> bool {
-        flow.delivered[0] + flow.delivered[1] > charged + u64::from(self.holdings.budget.forced(self.now.slot))
+        flow.delivered[0] + flow.delivered[1] > charged + u64::from(self.accounting.budget.forced(self.now.slot))
     }
 
     /// Tells the budget what became of a queue, and lists the flow among those that hold bytes.
     pub(crate) fn settle_queue(&mut self, flow: &mut Flow, direction: Direction, before: QueueCharge) {
         let at = direction as usize;
         let now = flow.queue_charge(direction);
-        self.holdings.budget.holes = (self.holdings.budget.holes + now.holes).saturating_sub(before.holes);
-        self.holdings.recharge(&self.now, flow, direction, before.bytes, now.bytes);
+        self.accounting.budget.holes = (self.accounting.budget.holes + now.holes).saturating_sub(before.holes);
+        self.accounting.recharge(&self.now, flow, direction, before.bytes, now.bytes);
         let is_held = flow.halves[at].has(half::HELD);
-        let is_empty = flow.extra.as_ref().is_none_or(|extra| extra.has_nothing(at, is_held));
+        let is_empty = flow.slow_state.as_ref().is_none_or(|slow_state| slow_state.has_nothing(at, is_held));
         if is_empty {
             flow.halves[at].flags &= !half::QUEUED;
-            if let Some(extra) = &mut flow.extra {
-                (extra.hole_segments[at], extra.waiting_bytes[at]) = (0, 0);
-                extra.unanswered[at] = None;
+            if let Some(slow_state) = &mut flow.slow_state {
+                (slow_state.hole_segments[at], slow_state.waiting_bytes[at]) = (0, 0);
+                slow_state.unanswered[at] = None;
             }
         } else {
-            self.holdings.list_holder(&self.now, flow);
+            self.accounting.list_holder(&self.now, flow);
         }
     }
 
     /// Whether the hole before the queue's first bytes has been waited for long enough, or may not be waited for.
     pub(crate) fn hole_is_over(&mut self, flow: &mut Flow, direction: Direction) -> HoleEnd {
-        if flow.extra.is_none() {
+        if flow.slow_state.is_none() {
             HoleEnd::NotYet
         } else if self.hole_is_too_much(flow, direction) {
             HoleEnd::Bound
@@ -119,26 +119,26 @@ impl<H: Deliver> Core<H> {
     fn hole_is_too_much(&mut self, flow: &mut Flow, direction: Direction) -> bool {
         let at = direction as usize;
         let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
-        let groups = self.holdings.groups(flow, from_a);
-        let extra = flow.extra();
-        let queue = &extra.queue[at];
+        let groups = self.accounting.groups(flow, from_a);
+        let slow_state = flow.slow_state();
+        let queue = &slow_state.queue[at];
         let (charged, holes) = (queue.charged_bytes(), queue.holes());
-        let is_greedy = self.holdings.budget.source_is_over(groups) && !self.is_deserving(flow, charged);
+        let is_greedy = self.accounting.budget.source_is_over(groups) && !self.is_deserving(flow, charged);
         if charged > self.config.stream_buffer_bytes || is_greedy {
-            self.odd_once(flow, AnomalyKind::BufferLimit);
+            self.note_anomaly_once(flow, AnomalyKind::BufferLimit);
             return true;
         }
-        if flow.extra().lost[at].is_full() {
+        if flow.slow_state().lost_ranges[at].is_full() {
             // Of a stream joined midway it is no hole that is given up.
             if !flow.halves[at].has(half::HELD) {
-                self.odd_once(flow, AnomalyKind::HoleLimit);
+                self.note_anomaly_once(flow, AnomalyKind::HoleLimit);
             }
             return true;
         }
-        if holes > self.holes_max(flow.extra().waiting_bytes[at])
-            || self.holdings.budget.holes > u64::from(self.config.holes_max)
+        if holes > self.holes_max(flow.slow_state().waiting_bytes[at])
+            || self.accounting.budget.holes > u64::from(self.config.holes_max)
         {
-            self.odd_once(flow, AnomalyKind::HoleLimit);
+            self.note_anomaly_once(flow, AnomalyKind::HoleLimit);
             return true;
         }
         false
@@ -147,7 +147,7 @@ impl<H: Deliver> Core<H> {
     /// Whether a direction has waited for long enough.
     fn hole_is_old(&mut self, flow: &mut Flow, direction: Direction) -> bool {
         let at = direction as usize;
-        let segments = flow.extra().hole_segments[at];
+        let segments = flow.slow_state().hole_segments[at];
         if self.config.mode == Mode::Fast && segments >= self.config.hole_segments_fast {
             return true;
         }
@@ -157,13 +157,13 @@ impl<H: Deliver> Core<H> {
         if flow.is_begun(direction) {
             return true;
         }
-        let extra = flow.extra();
-        let waited = self.now.clock_ns.saturating_sub(extra.hole_since_ns[at]);
+        let slow_state = flow.slow_state();
+        let waited = self.now.clock_ns.saturating_sub(slow_state.hole_since_ns[at]);
         if self.config.hole_timeout_ns != 0 && waited >= self.config.hole_timeout_ns {
             return true;
         }
         // Not what is kept of them: a cutoff behind a hole must not decide when that is given up.
-        let waiting = extra.waiting_bytes[at] + u64::from(segments) * WAITING_OVERHEAD_BYTES;
+        let waiting = slow_state.waiting_bytes[at] + u64::from(segments) * WAITING_OVERHEAD_BYTES;
         // In track mode packets stand for what would have been.
         let enough = self.config.mode == Mode::Track || waiting >= self.config.hole_bytes_strict;
         segments >= self.config.hole_segments_strict && enough
@@ -182,13 +182,13 @@ impl<H: Deliver> Core<H> {
     /// Up to where the bytes that are next are known to be missing, and why.
     fn known_lost(&self, flow: &Flow, direction: Direction) -> Option<(u64, GapCause)> {
         let at = direction as usize;
-        let extra = flow.extra.as_ref().filter(|extra| !extra.lost[at].is_empty())?;
+        let slow_state = flow.slow_state.as_ref().filter(|slow_state| !slow_state.lost_ranges[at].is_empty())?;
         let next = flow.halves[at].next;
         if flow.halves[at].has(half::HELD) {
             return None;
         }
-        let Range { end, cause, .. } = extra.lost[at].beyond(next).filter(|range| range.start <= next)?;
-        let queued = extra.queue[at].first_start().filter(|first| *first > next).unwrap_or(u64::MAX);
+        let Range { end, cause, .. } = slow_state.lost_ranges[at].beyond(next).filter(|range| range.start <= next)?;
+        let queued = slow_state.queue[at].first_start().filter(|first| *first > next).unwrap_or(u64::MAX);
         let until = end.min(queued).min(self.limits(flow, direction).0);
         (until > next).then_some((until, cause))
     }
@@ -214,17 +214,17 @@ impl<H: Deliver> Core<H> {
             // Not a hole: this is where the stream begins, as far as anyone can tell.
             flow.halves[at].flags &= !half::HELD;
             flow.halves[at].next = first;
-            flow.extra().bias[at] = first;
+            flow.slow_state().bias[at] = first;
             return;
         }
-        let lost = std::mem::take(&mut flow.extra().lost[at]);
+        let lost_ranges = std::mem::take(&mut flow.slow_state().lost_ranges[at]);
         let doubted = flow.doubted_ranges(direction);
         let mut doubted = doubted.as_slice();
         let bias = flow.bias(direction);
         let mut from = flow.halves[at].next;
         flow.halves[at].next = first;
         while from < first {
-            let (until, why) = match lost.beyond(from) {
+            let (until, why) = match lost_ranges.beyond(from) {
                 Some(range) if range.start <= from => (first.min(range.end), range.cause),
                 next => (first.min(next.map_or(first, |range| range.start)), cause),
             };
@@ -232,10 +232,10 @@ impl<H: Deliver> Core<H> {
             self.gap(flow, data, direction, from - bias, until - from, why);
             from = until;
         }
-        let extra = flow.extra();
-        extra.lost[at] = lost;
-        extra.lost[at].forget_before(first);
-        (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.now.clock_ns);
+        let slow_state = flow.slow_state();
+        slow_state.lost_ranges[at] = lost_ranges;
+        slow_state.lost_ranges[at].forget_before(first);
+        (slow_state.hole_segments[at], slow_state.hole_since_ns[at]) = (0, self.now.clock_ns);
     }
 
     /// Empties a direction's queue, giving up its holes: memory is needed, or the stream ends.
@@ -252,15 +252,15 @@ impl<H: Deliver> Core<H> {
             self.give_up(flow, data, direction, first, cause);
         }
         // What is left was never acknowledged and would not have been taken by a host, or lies beyond the FIN.
-        let end = flow.extra.as_ref().map_or(0, |extra| extra.queue[at].end());
+        let end = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.queue[at].end());
         if flow.fin_of(direction).is_some_and(|fin| (end as i64) > fin) {
-            self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
         }
         if end > flow.halves[at].next && flow.halves[at].has(half::SIGNED) {
-            self.odd_once(flow, AnomalyKind::UnexpectedSignature);
+            self.note_anomaly_once(flow, AnomalyKind::UnexpectedSignature);
         }
-        if let Some(extra) = &mut flow.extra {
-            extra.queue[at].clear();
+        if let Some(slow_state) = &mut flow.slow_state {
+            slow_state.queue[at].clear();
         }
         self.settle_queue(flow, direction, before);
     }
@@ -268,7 +268,7 @@ impl<H: Deliver> Core<H> {
     /// Everything that a stream still owes its handler before it closes.
     pub(crate) fn complete(&mut self, flow: &mut Flow, data: &mut H::Data) {
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
-            let unanswered = flow.extra.as_ref().and_then(|extra| extra.unanswered[direction as usize]);
+            let unanswered = flow.slow_state.as_ref().and_then(|slow_state| slow_state.unanswered[direction as usize]);
             self.empty(flow, data, direction, GapCause::NotCaptured);
             self.believe_last_fin(flow, direction, unanswered);
             self.tail(flow, data, direction);
@@ -276,7 +276,7 @@ impl<H: Deliver> Core<H> {
             self.forget_doubted(flow, direction);
             self.report_cutoff(flow, data, direction);
             self.flush(flow, data, direction);
-            self.drop_gathered(flow, direction);
+            self.drop_chunk(flow, direction);
         }
     }
 
@@ -298,10 +298,10 @@ impl<H: Deliver> Core<H> {
         // What is missing was not delivered.
         let bias = flow.bias(direction);
         let (from, until) = ((acknowledged as u64).saturating_sub(bias), me.next.saturating_sub(bias));
-        let gaps = flow.extra.as_ref().map_or(&[][..], |extra| &extra.gaps);
+        let gaps = flow.slow_state.as_ref().map_or(&[][..], |slow_state| &slow_state.gaps);
         let covers = |gap: &Gap| gap.direction == direction && gap.offset <= from && gap.offset + gap.bytes >= until;
         if from < until && !gaps.iter().any(covers) {
-            self.odd_once(flow, AnomalyKind::Unacknowledged);
+            self.note_anomaly_once(flow, AnomalyKind::Unacknowledged);
         }
     }
 
@@ -313,12 +313,12 @@ impl<H: Deliver> Core<H> {
             return;
         }
         let mut end = me.next;
-        if let Some(extra) = &flow.extra {
-            let fin = extra.fin_at[at];
+        if let Some(slow_state) = &flow.slow_state {
+            let fin = slow_state.fin_at[at];
             if fin != u64::MAX {
                 end = end.max(fin);
             }
-            end = end.max(extra.lost[at].end().unwrap_or(0));
+            end = end.max(slow_state.lost_ranges[at].end().unwrap_or(0));
         }
         if peer.has(half::ACKED) && !me.has(half::FIN) {
             let acknowledged = me.offset_of(peer.ack) - i64::from(me.has(half::FIN_SEEN));
@@ -341,14 +341,14 @@ impl<H: Deliver> Core<H> {
 
     /// Reports bytes that came in two versions; `offset` is the stream's own.
     pub(crate) fn conflict(&mut self, flow: &mut Flow, direction: Direction, offset: u64, bytes: u64) {
-        self.odd(flow, AnomalyKind::OverlapConflict);
+        self.note_anomaly(flow, AnomalyKind::OverlapConflict);
         let limit = self.config.list_max as usize;
-        let extra = flow.extra();
-        let list = &mut extra.conflicts[direction as usize];
+        let slow_state = flow.slow_state();
+        let list = &mut slow_state.conflicts[direction as usize];
         if list.len() < limit {
-            list.push(Conflict { offset, bytes }, &mut extra.bytes);
+            list.push(Conflict { offset, bytes }, &mut slow_state.bytes);
         } else {
-            self.odd_once(flow, AnomalyKind::ListFull);
+            self.note_anomaly_once(flow, AnomalyKind::ListFull);
         }
     }
 }

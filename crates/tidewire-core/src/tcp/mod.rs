@@ -4,15 +4,15 @@ mod accept;
 mod checksum;
 pub(crate) mod delivery_log;
 mod doubted;
+mod fast_path;
 mod fin;
 mod handshake;
 mod history;
 mod holes;
-pub(crate) mod lost;
-mod order;
+pub(crate) mod lost_ranges;
 mod payload;
-mod plain;
 pub mod queue;
+mod reassemble;
 mod reset;
 mod segment;
 mod urgent;
@@ -27,7 +27,7 @@ use accept::Ack;
 
 use crate::{
     AnomalyKind, Deliver, Direction, Fate, Mode, TcpState,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, bits, half},
 };
 
@@ -94,7 +94,7 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// The fate of a packet of a cut-off direction whose payload began at stream offset `start`.
     #[cold]
     pub(crate) fn fate_of_cut(&self, flow: &Flow, direction: Direction, start: u64) -> Fate {
@@ -121,7 +121,7 @@ impl<H: Deliver> Core<H> {
         const SYN_RST: u8 = flag::SYN | flag::RST;
         let bare = segment.flags & (flag::SYN | flag::FIN | flag::RST | flag::ACK) == 0;
         if segment.flags & SYN_FIN == SYN_FIN || segment.flags & SYN_RST == SYN_RST || bare {
-            self.odd(flow, AnomalyKind::InvalidFlags);
+            self.note_anomaly(flow, AnomalyKind::InvalidFlags);
             let is_heard = if bare {
                 flow.never_acknowledges(direction)
             } else {
@@ -135,12 +135,12 @@ impl<H: Deliver> Core<H> {
             }
         }
         if !segment.signed && flow.expects_signatures() {
-            self.odd(flow, AnomalyKind::UnexpectedSignature);
+            self.note_anomaly(flow, AnomalyKind::UnexpectedSignature);
             return Fate::Ignored;
         }
         let is_signed = segment.unreadable || segment.signed && flow.expects_no_signature();
         if is_signed {
-            self.odd(flow, AnomalyKind::UnexpectedSignature);
+            self.note_anomaly(flow, AnomalyKind::UnexpectedSignature);
         }
         let is_refused = is_signed || payload.is_refused;
         if is_refused && (segment.has(flag::RST | flag::SYN) || segment.length == 0 && !segment.has(flag::FIN)) {
@@ -156,7 +156,7 @@ impl<H: Deliver> Core<H> {
             return self.synchronize(flow, data, direction, segment, payload);
         }
         if flow.state == TcpState::Reset {
-            self.odd_once(flow, AnomalyKind::AfterReset);
+            self.note_anomaly_once(flow, AnomalyKind::AfterReset);
         }
         let ends_no_handshake = self.ends_no_handshake(flow, direction, segment);
         if !ends_no_handshake {
@@ -166,7 +166,8 @@ impl<H: Deliver> Core<H> {
         let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
         // Bytes that this acknowledgment confirms came before what comes with it.
         let other = direction.opposite();
-        let confirms = flow.extra.as_ref().is_some_and(|extra| !extra.doubted[other as usize].is_empty());
+        let confirms =
+            flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[other as usize].is_empty());
         if confirms {
             if flow.halves[other as usize].has(half::DOUBTFUL_FIN) {
                 self.settle_fin(flow, other);
@@ -204,9 +205,9 @@ impl<H: Deliver> Core<H> {
             return;
         }
         if peer.has(half::ZERO_WINDOW) {
-            self.odd(flow, AnomalyKind::ZeroWindowProbe);
+            self.note_anomaly(flow, AnomalyKind::ZeroWindowProbe);
         } else {
-            self.odd_once(flow, AnomalyKind::KeepAlive);
+            self.note_anomaly_once(flow, AnomalyKind::KeepAlive);
         }
     }
 }

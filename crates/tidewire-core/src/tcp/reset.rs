@@ -3,7 +3,7 @@
 use super::{Segment, flag};
 use crate::{
     AnomalyKind, Deliver, Direction, Fate, TcpState,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, half},
 };
 
@@ -35,7 +35,10 @@ impl Flow {
         if me.has(half::FIN | half::FIN_SEEN) && segment.seq == me.next_seq().wrapping_add(1) {
             return None;
         }
-        let end = self.extra.as_ref().map_or(me.next, |extra| extra.queue[direction as usize].end().max(me.next));
+        let end = self
+            .slow_state
+            .as_ref()
+            .map_or(me.next, |slow_state| slow_state.queue[direction as usize].end().max(me.next));
         if segment.seq == me.seq_of(end) {
             return None;
         }
@@ -46,7 +49,7 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Takes in a segment with RST.
     pub(crate) fn reset(
         &mut self,
@@ -56,7 +59,7 @@ impl<H: Deliver> Core<H> {
         segment: &Segment,
     ) -> Fate {
         if segment.length > 0 {
-            self.odd_once(flow, AnomalyKind::ResetData);
+            self.note_anomaly_once(flow, AnomalyKind::ResetData);
         }
         if flow.is_over() {
             return Fate::Tracked;
@@ -71,7 +74,7 @@ impl<H: Deliver> Core<H> {
                 Fate::Tracked
             }
             Some(kind) => {
-                self.odd(flow, kind);
+                self.note_anomaly(flow, kind);
                 Fate::Ignored
             }
         }

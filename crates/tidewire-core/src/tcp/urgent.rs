@@ -3,11 +3,11 @@
 use super::{Segment, accept::Ack, flag};
 use crate::{
     AnomalyKind, Deliver, Direction,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, half},
 };
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// An urgent pointer of a segment without payload.
     #[cold]
     pub(super) fn point_at_urgent(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, ack: Ack) {
@@ -27,14 +27,14 @@ impl<H: Deliver> Core<H> {
         let at = direction as usize;
         if self.config.urgent_inline {
             if segment.urgent != 0 && segment.length != 0 {
-                self.odd_once(flow, AnomalyKind::Urgent);
+                self.note_anomaly_once(flow, AnomalyKind::Urgent);
             }
             return;
         }
-        self.odd_once(flow, AnomalyKind::Urgent);
+        self.note_anomaly_once(flow, AnomalyKind::Urgent);
         let me = flow.halves[at];
         let byte = me.offset_of(segment.seq) + i64::from(segment.urgent.max(1)) - 1;
-        let (next, last) = (me.next, flow.extra().urgent[at]);
+        let (next, last) = (me.next, flow.slow_state().urgent[at]);
         // A host drops a segment that ends before the last number that it acknowledged, and that may lie behind what it
         // has received.
         let end = me.offset_of(segment.seq) + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
@@ -44,17 +44,17 @@ impl<H: Deliver> Core<H> {
         }
         if is_doubtful || me.has(half::HELD) || end < next as i64 {
             // Whether the host looks at it is not known, nor which byte the first one is.
-            self.odd(flow, AnomalyKind::Urgent);
+            self.note_anomaly(flow, AnomalyKind::Urgent);
         }
         if is_doubtful || byte < next as i64 {
             return;
         }
         let byte = byte as u64;
         if last != u64::MAX && last < next {
-            self.odd(flow, AnomalyKind::Urgent);
+            self.note_anomaly(flow, AnomalyKind::Urgent);
         } else if last != u64::MAX && byte <= last {
             return;
         }
-        flow.extra().urgent[at] = byte;
+        flow.slow_state().urgent[at] = byte;
     }
 }

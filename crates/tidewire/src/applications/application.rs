@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use tidewire_core::{Direction, DirectionCutoff, Outlet};
+use tidewire_core::{Direction, DirectionCutoff, Subscription};
 
 use crate::{CHUNK_BYTES_MAX, SettingError, StreamClass, setup::nanoseconds};
 
@@ -13,7 +13,7 @@ pub struct Application<A> {
     pub(super) filter: Option<String>,
     pub(super) classes: Vec<StreamClass>,
     pub(super) priority: u8,
-    pub(super) outlet: Outlet,
+    pub(super) subscription: Subscription,
 }
 
 /// What was delivered to an application.
@@ -34,7 +34,7 @@ pub struct Delivered {
 impl<A> Application<A> {
     /// An application that wants all streams, all of their bytes, as they arrive.
     pub fn new(handler: A) -> Self {
-        let outlet = Outlet {
+        let subscription = Subscription {
             cutoff: DirectionCutoff::UNLIMITED,
             chunk_bytes: 0,
             overlap_bytes: 0,
@@ -42,7 +42,7 @@ impl<A> Application<A> {
             priorities: 1,
             exceptions: false,
         };
-        Self { handler, name: String::new(), filter: None, classes: Vec::new(), priority: 0, outlet }
+        Self { handler, name: String::new(), filter: None, classes: Vec::new(), priority: 0, subscription }
     }
 
     /// What it is called in figures. Default: nothing.
@@ -63,14 +63,14 @@ impl<A> Application<A> {
     /// Wants at most `bytes` of each direction. 0: statistics only.
     #[must_use]
     pub fn cutoff(mut self, bytes: u64) -> Self {
-        self.outlet.cutoff = DirectionCutoff::both(bytes);
+        self.subscription.cutoff = DirectionCutoff::both(bytes);
         self
     }
 
     /// Wants at most `bytes` of one direction.
     #[must_use]
     pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
-        self.outlet.cutoff = self.outlet.cutoff.with(direction, bytes);
+        self.subscription.cutoff = self.subscription.cutoff.with(direction, bytes);
         self
     }
 
@@ -92,28 +92,28 @@ impl<A> Application<A> {
     /// How many priorities there are for it, 1 to 8. Default: as many as its priority and classes name.
     #[must_use]
     pub fn priorities(mut self, count: u8) -> Self {
-        self.outlet.priorities = count;
+        self.subscription.priorities = count;
         self
     }
 
     /// Gathers chunks of `bytes`, the last `overlap_bytes` of each repeated before the next. 0: no gathering.
     #[must_use]
     pub fn chunks(mut self, bytes: u32, overlap_bytes: u32) -> Self {
-        self.outlet.chunk_bytes = bytes;
-        self.outlet.overlap_bytes = overlap_bytes;
+        self.subscription.chunk_bytes = bytes;
+        self.subscription.overlap_bytes = overlap_bytes;
         self
     }
 
     /// Wants a chunk that was begun after this much packet time, full or not. Zero: only when it is full.
     #[must_use]
     pub fn flush_timeout(mut self, after: Duration) -> Self {
-        self.outlet.flush_timeout_ns = nanoseconds(after);
+        self.subscription.flush_timeout_ns = nanoseconds(after);
         self
     }
 
     /// Checks the settings, and completes them.
     pub(super) fn settle(&mut self) -> Result<(), SettingError> {
-        let Outlet { chunk_bytes, overlap_bytes, .. } = self.outlet;
+        let Subscription { chunk_bytes, overlap_bytes, .. } = self.subscription;
         let named = self.classes.iter().filter_map(|class| class.priority).max().unwrap_or(0).max(self.priority);
         if chunk_bytes > CHUNK_BYTES_MAX {
             return Err(SettingError::ChunkBytes { given: chunk_bytes });
@@ -124,11 +124,11 @@ impl<A> Application<A> {
         if named >= 8 {
             return Err(SettingError::Priority { of: format!("priority {named}") });
         }
-        if !(1..=8).contains(&self.outlet.priorities) {
-            return Err(SettingError::Priorities { given: self.outlet.priorities });
+        if !(1..=8).contains(&self.subscription.priorities) {
+            return Err(SettingError::Priorities { given: self.subscription.priorities });
         }
-        self.outlet.priorities = self.outlet.priorities.max(named + 1);
-        self.outlet.exceptions = self.filter.is_some() || self.classes.iter().any(|class| class.cutoff.is_some());
+        self.subscription.priorities = self.subscription.priorities.max(named + 1);
+        self.subscription.exceptions = self.filter.is_some() || self.classes.iter().any(|class| class.cutoff.is_some());
         Ok(())
     }
 }

@@ -2,7 +2,9 @@
 
 use std::any::Any;
 
-use tidewire_core::{Chunk, Class, Datagram, DirectionCutoff, EndReason, Gap, Handler, Outlet, Stream, StreamPacket};
+use tidewire_core::{
+    Chunk, Class, Datagram, DirectionCutoff, EndReason, Gap, Handler, Stream, StreamPacket, Subscription,
+};
 
 use super::{Application, Delivered, expressions::Expressions};
 use crate::Error;
@@ -16,7 +18,7 @@ pub(super) trait Hosted: Send {
     fn as_any_mut(&mut self) -> &mut dyn Any;
     fn name(&self) -> &str;
     fn delivered(&self) -> Delivered;
-    fn outlet(&self) -> Outlet;
+    fn subscription(&self) -> Subscription;
     /// What it wants of a stream with these marks; `None`: the stream is none of its.
     fn class(&self, marks: u64) -> Option<Class>;
     /// A new stream's state.
@@ -44,21 +46,21 @@ pub(super) struct Occupant<A> {
     wanted: Option<u64>,
     classes: Vec<Marked>,
     priority: u8,
-    outlet: Outlet,
+    subscription: Subscription,
     delivered: Delivered,
 }
 
 impl<A> Occupant<A> {
     pub(super) fn new(mut application: Application<A>, expressions: &mut Expressions) -> Result<Self, Error> {
         application.settle()?;
-        let Application { handler, name, filter, classes, priority, outlet } = application;
+        let Application { handler, name, filter, classes, priority, subscription } = application;
         let wanted = filter.map(|filter| expressions.mark(&filter)).transpose()?;
         let classes = classes.iter().map(|rule| {
             let mark = expressions.mark(&rule.expression)?;
             Ok(Marked { mark, priority: rule.priority, cutoff: rule.cutoff })
         });
         let classes = classes.collect::<Result<_, Error>>()?;
-        Ok(Self { handler, name, wanted, classes, priority, outlet, delivered: Delivered::default() })
+        Ok(Self { handler, name, wanted, classes, priority, subscription, delivered: Delivered::default() })
     }
 }
 
@@ -85,8 +87,8 @@ impl<A: Handler<Data: 'static> + Send + 'static> Hosted for Occupant<A> {
         self.delivered
     }
 
-    fn outlet(&self) -> Outlet {
-        self.outlet
+    fn subscription(&self) -> Subscription {
+        self.subscription
     }
 
     fn class(&self, marks: u64) -> Option<Class> {

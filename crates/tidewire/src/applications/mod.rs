@@ -7,7 +7,7 @@ mod hosted;
 use std::marker::PhantomData;
 
 use tidewire_core::{
-    Chunk, Datagram, Deliver, EndReason, Frame, Gap, Handler, Join, Outlet, Stream, StreamPacket, sealed,
+    Chunk, Datagram, Deliver, EndReason, Frame, Gap, Handler, Join, Stream, StreamPacket, Subscription, sealed,
 };
 
 use crate::{Error, SettingError};
@@ -213,10 +213,10 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
     type Data = States;
     const PACKETS: bool = PACKETS;
     const DATAGRAMS: bool = true;
-    const OUTLETS: bool = true;
+    const SUBSCRIBERS: bool = true;
 
-    fn outlets(&self) -> Vec<Outlet> {
-        self.members.iter().map(|member| member.outlet()).collect()
+    fn subscribers(&self) -> Vec<Subscription> {
+        self.members.iter().map(|member| member.subscription()).collect()
     }
 
     fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
@@ -225,10 +225,10 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
 
     fn join(&mut self, marks: u64, joins: &mut Vec<Join>) {
         let members = self.members.iter().enumerate();
-        joins.extend(members.filter_map(|(outlet, member)| Some(Join { outlet, class: member.class(marks)? })));
+        joins.extend(members.filter_map(|(subscriber, member)| Some(Join { subscriber, class: member.class(marks)? })));
     }
 
-    fn turn_to(&mut self, joined: usize, place: usize) {
+    fn select(&mut self, joined: usize, place: usize) {
         (self.current, self.place) = (joined, place);
     }
 

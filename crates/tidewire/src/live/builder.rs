@@ -134,7 +134,7 @@ impl Setup {
     /// programs in the kernel.
     fn in_kernel<H: Deliver>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
         let (config, needs) = (&self.config, &mut settings.kernel);
-        let outlets = if H::OUTLETS { handler.outlets() } else { Vec::new() };
+        let subscribers = if H::SUBSCRIBERS { handler.subscribers() } else { Vec::new() };
         if H::PACKETS {
             // Packets beyond a cutoff are wanted, too.
             needs.use_it = InKernel::Never;
@@ -142,19 +142,23 @@ impl Setup {
         let is_cut = |rule: &StreamClass| rule.cutoff.is_some();
         needs.cuts = config.cutoff() != DirectionCutoff::UNLIMITED || self.classes.iter().any(is_cut);
         needs.cuts_all = config.cutoff() == DirectionCutoff::both(0) && !self.classes.iter().any(is_cut);
-        if H::OUTLETS {
-            needs.cuts = outlets.iter().any(|outlet| outlet.cutoff != DirectionCutoff::UNLIMITED || outlet.exceptions);
-            needs.cuts_all =
-                outlets.iter().all(|outlet| outlet.cutoff == DirectionCutoff::both(0) && !outlet.exceptions);
+        if H::SUBSCRIBERS {
+            needs.cuts = subscribers
+                .iter()
+                .any(|subscription| subscription.cutoff != DirectionCutoff::UNLIMITED || subscription.exceptions);
+            needs.cuts_all = subscribers
+                .iter()
+                .all(|subscription| subscription.cutoff == DirectionCutoff::both(0) && !subscription.exceptions);
         }
-        let priorities = outlets.iter().map(|outlet| outlet.priorities).fold(config.priorities(), u8::max);
+        let priorities =
+            subscribers.iter().map(|subscription| subscription.priorities).fold(config.priorities(), u8::max);
         (needs.key_vlan, needs.wire) = (config.key_ids().vlan, config.wire().clone());
         needs.shed = config.shed().then(|| Shed {
             base_threshold_permille: config.base_threshold_permille(),
             priorities,
             overload_cutoff_bytes: config.overload_cutoff_bytes(),
             priority: 0,
-            ports: self.classes.iter().filter(|_| !H::OUTLETS).filter_map(StreamClass::port_priority).collect(),
+            ports: self.classes.iter().filter(|_| !H::SUBSCRIBERS).filter_map(StreamClass::port_priority).collect(),
         });
         settings
     }

@@ -16,7 +16,7 @@ struct Naive {
     end: Option<usize>,
     /// Linux: the farthest end, or the last fragment's.
     reach: usize,
-    entombed: bool,
+    is_tombstone: bool,
 }
 
 impl Naive {
@@ -143,8 +143,8 @@ struct Op {
 fn op() -> impl Strategy<Value = Op> {
     let data = (1_usize..5, prop::bool::weighted(0.05), any::<u8>());
     (0_u32..2, any::<bool>(), 0_u32..8, prop::bool::weighted(0.8), data).prop_map(
-        |(id, is_ipv6, unit, more, (units, odd, byte))| {
-            let length = units * 8 - if odd { usize::from(byte) % 8 } else { 0 };
+        |(id, is_ipv6, unit, more, (units, note_anomaly, byte))| {
+            let length = units * 8 - if note_anomaly { usize::from(byte) % 8 } else { 0 };
             let data = (0..length).map(|at| byte.wrapping_add((at / 5) as u8)).collect();
             Op { id, is_ipv6, piece: Piece { offset: unit * 8, more, data } }
         },
@@ -170,7 +170,7 @@ fn run(policy: DefragPolicy, ops: &[Op]) {
         let found = bench.piece(policy, op.is_ipv6, op.id, &op.piece);
         let key = (op.is_ipv6, op.id);
         let (naive, fragments) = model.entry(key).or_default();
-        if naive.entombed {
+        if naive.is_tombstone {
             assert!(matches!(found, Result::Rejected(_)));
             continue;
         }
@@ -186,7 +186,7 @@ fn run(policy: DefragPolicy, ops: &[Op]) {
         assert_eq!(found, wanted);
         match effect {
             Effect::Complete | Effect::Killed(_) => drop(model.remove(&key)),
-            Effect::Poisoned(_) => naive.entombed = true,
+            Effect::Poisoned(_) => naive.is_tombstone = true,
             Effect::Dropped(_) => *fragments -= 1,
             _ => {}
         }

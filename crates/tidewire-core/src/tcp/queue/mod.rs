@@ -27,7 +27,7 @@ pub struct Incoming<'a> {
     /// Bytes of the stream that the segment covers: below 2^32.
     pub length: u64,
     /// A host would probably have dropped it. It loses against everything else and is not delivered unless acknowledged.
-    pub weak: bool,
+    pub unconfirmed: bool,
     /// Its checksum is wrong: it loses against other weak ones, too. Only of weak ones.
     pub is_wrong: bool,
 }
@@ -50,8 +50,8 @@ pub struct Piece {
     pub start: u64,
     /// Bytes of the stream that it covers.
     pub length: u64,
-    /// See [`Incoming::weak`].
-    pub weak: bool,
+    /// See [`Incoming::unconfirmed`].
+    pub unconfirmed: bool,
     /// See [`Incoming::is_wrong`].
     pub is_wrong: bool,
     /// The bytes: `length` of them, or fewer when they were snapped or only counted.
@@ -66,7 +66,7 @@ impl Piece {
     }
 
     /// Takes a segment's bytes from `expected` on, or a copy of them where the segment goes on beyond `end`.
-    fn of(mut segment: Segment, expected: u64, weak: bool) -> Self {
+    fn of(mut segment: Segment, expected: u64, unconfirmed: bool) -> Self {
         let skipped = ((expected - segment.start) as usize).min(segment.bytes().len()) + segment.head();
         // Rarely anything: only where pieces overlap.
         if skipped > 0 {
@@ -75,17 +75,17 @@ impl Piece {
         Self {
             start: expected,
             length: segment.end() - expected,
-            weak,
+            unconfirmed,
             is_wrong: segment.is_wrong(),
             data: segment.data,
         }
     }
 
-    fn copy_of(segment: &Segment, expected: u64, end: u64, weak: bool) -> Self {
+    fn copy_of(segment: &Segment, expected: u64, end: u64, unconfirmed: bool) -> Self {
         Self {
             start: expected,
             length: end - expected,
-            weak,
+            unconfirmed,
             is_wrong: segment.is_wrong(),
             data: Waiting::from_slice(slice_of(segment.bytes(), segment.start, expected, end)),
         }
@@ -98,13 +98,13 @@ impl Piece {
 /// for each old piece that it replaces or is compared with.
 #[derive(Debug, Default)]
 pub struct Queue {
-    strong: Store,
-    weak: Option<Box<Store>>,
+    confirmed: Store,
+    unconfirmed: Option<Box<Store>>,
     /// A segment whose turn had come when it arrived (Linux: it never enters the tree).
     due: Option<Box<Segment>>,
     expected: u64,
     /// Up to where weak pieces were to be had when they were last asked for.
-    limit_weak: u64,
+    unconfirmed_limit: u64,
     summary: Summary,
 }
 
@@ -147,18 +147,18 @@ impl Queue {
             start,
             end,
             bytes: slice_of(incoming.bytes, incoming.start, start, end),
-            is_wrong: incoming.weak && incoming.is_wrong,
+            is_wrong: incoming.unconfirmed && incoming.is_wrong,
         };
         let (fresh_bytes, survey) = self.compare_with(&arrival, on_conflict);
-        let stored = if incoming.weak {
-            let weak = self.weak.get_or_insert_default();
-            let survey = weak.survey(start, end, |_, _| (), |_, _| ());
-            weak.insert(TcpPolicy::First, &arrival, survey)
+        let stored = if incoming.unconfirmed {
+            let unconfirmed = self.unconfirmed.get_or_insert_default();
+            let survey = unconfirmed.survey(start, end, |_, _| (), |_, _| ());
+            unconfirmed.insert(TcpPolicy::First, &arrival, survey)
         } else if policy == TcpPolicy::Linux && start == expected && self.due.is_none() {
             self.due = Some(Box::new(Segment::new(start, end, arrival.bytes, false)));
             true
         } else {
-            self.strong.insert(policy, &arrival, survey)
+            self.confirmed.insert(policy, &arrival, survey)
         };
         self.settle();
         Inserted { fresh_bytes, repeated_bytes: incoming.length - fresh_bytes, dropped: !stored }
@@ -175,11 +175,11 @@ impl Queue {
     /// Counts the bytes that are not stored, and reports those that are stored otherwise.
     fn compare_with(&self, arrival: &Arrival<'_>, on_conflict: &mut dyn FnMut(u64, u64)) -> (u64, Survey) {
         let (start, end) = (arrival.start, arrival.end);
-        if self.weak.is_none() && self.due.is_none() {
+        if self.unconfirmed.is_none() && self.due.is_none() {
             let mut fresh = 0;
             let mut runs = Runs::new(on_conflict);
             let count = |from, to| fresh += to - from;
-            let survey = self.strong.survey(start, end, count, |at, old| runs.compare(arrival, at, old));
+            let survey = self.confirmed.survey(start, end, count, |at, old| runs.compare(arrival, at, old));
             runs.finish();
             return (fresh, survey);
         }
@@ -191,9 +191,9 @@ impl Queue {
         }
         let mut fresh = 0;
         let count = |from: u64, to: u64| self.gaps_beside(from.max(due_end), to, &mut |from, to| fresh += to - from);
-        let survey = self.strong.survey(start, end, count, |at, old| runs.compare(arrival, at, old));
-        if let Some(weak) = &self.weak {
-            weak.winners(start, end, |at, old| runs.compare(arrival, at, old));
+        let survey = self.confirmed.survey(start, end, count, |at, old| runs.compare(arrival, at, old));
+        if let Some(unconfirmed) = &self.unconfirmed {
+            unconfirmed.winners(start, end, |at, old| runs.compare(arrival, at, old));
         }
         runs.finish();
         (fresh, survey)
@@ -202,36 +202,36 @@ impl Queue {
     /// Calls `each` with the parts of `[start, end)` that are not stored.
     pub fn gaps(&self, start: u64, end: u64, each: &mut dyn FnMut(u64, u64)) {
         let due_end = self.due.as_ref().map_or(start, |due| due.end());
-        self.strong.gaps(start, end, |from, to| self.gaps_beside(from.max(due_end), to, each));
+        self.confirmed.gaps(start, end, |from, to| self.gaps_beside(from.max(due_end), to, each));
     }
 
     /// Those parts of `[start, end)` that are not among the weak pieces.
     fn gaps_beside(&self, start: u64, end: u64, each: &mut dyn FnMut(u64, u64)) {
-        match &self.weak {
+        match &self.unconfirmed {
             _ if start >= end => {}
-            Some(weak) => weak.gaps(start, end, each),
+            Some(unconfirmed) => unconfirmed.gaps(start, end, each),
             None => each(start, end),
         }
     }
 
     /// The next piece, if there is one that continues at `expected`. Pieces never overlap: each is decided.
     ///
-    /// Nothing at or beyond `limit` is taken, and of weak pieces nothing at or beyond `limit_weak`: what the receiver
+    /// Nothing at or beyond `limit` is taken, and of weak pieces nothing at or beyond `unconfirmed_limit`: what the receiver
     /// has acknowledged.
-    pub fn take(&mut self, expected: u64, limit: u64, limit_weak: u64) -> Option<Piece> {
+    pub fn take(&mut self, expected: u64, limit: u64, unconfirmed_limit: u64) -> Option<Piece> {
         self.expected = self.expected.max(expected);
-        self.limit_weak = self.limit_weak.max(limit_weak);
-        if self.summary.first > expected && self.weak.is_none() {
+        self.unconfirmed_limit = self.unconfirmed_limit.max(unconfirmed_limit);
+        if self.summary.first > expected && self.unconfirmed.is_none() {
             return None;
         }
-        let piece = self.take_stored(expected, limit, limit_weak);
+        let piece = self.take_stored(expected, limit, unconfirmed_limit);
         self.settle();
         piece
     }
 
-    fn take_stored(&mut self, expected: u64, limit: u64, limit_weak: u64) -> Option<Piece> {
-        if self.weak.as_mut().is_some_and(|weak| weak.front(expected).is_none()) {
-            self.weak = None;
+    fn take_stored(&mut self, expected: u64, limit: u64, unconfirmed_limit: u64) -> Option<Piece> {
+        if self.unconfirmed.as_mut().is_some_and(|unconfirmed| unconfirmed.front(expected).is_none()) {
+            self.unconfirmed = None;
         }
         if let Some(due) = self.due.take_if(|due| due.start <= expected) {
             if due.end() > expected && expected < limit {
@@ -246,67 +246,67 @@ impl Queue {
                 return None;
             }
         }
-        let mut weak_limit = limit.min(limit_weak);
-        if let Some(front) = self.strong.front(expected) {
-            let start = self.strong.tree.segment(front).start;
+        let mut unconfirmed_limit = limit.min(unconfirmed_limit);
+        if let Some(front) = self.confirmed.front(expected) {
+            let start = self.confirmed.tree.segment(front).start;
             if start <= expected {
-                return Self::take_front(&mut self.strong, front, expected, limit, false);
+                return Self::take_front(&mut self.confirmed, front, expected, limit, false);
             }
-            weak_limit = weak_limit.min(start);
+            unconfirmed_limit = unconfirmed_limit.min(start);
         }
-        let weak = self.weak.as_mut()?;
-        let front = weak.front(expected)?;
-        if weak.tree.segment(front).start > expected {
+        let unconfirmed = self.unconfirmed.as_mut()?;
+        let front = unconfirmed.front(expected)?;
+        if unconfirmed.tree.segment(front).start > expected {
             return None;
         }
-        Self::take_front(weak, front, expected, weak_limit, true)
+        Self::take_front(unconfirmed, front, expected, unconfirmed_limit, true)
     }
 
-    fn take_front(store: &mut Store, front: u32, expected: u64, limit: u64, weak: bool) -> Option<Piece> {
+    fn take_front(store: &mut Store, front: u32, expected: u64, limit: u64, unconfirmed: bool) -> Option<Piece> {
         if expected >= limit {
             return None;
         }
         if store.tree.segment(front).end() <= limit {
-            return Some(Piece::of(store.remove_front(front), expected, weak));
+            return Some(Piece::of(store.remove_front(front), expected, unconfirmed));
         }
         // The rest of it stays, as it is: a later segment is compared with all of it.
-        Some(Piece::copy_of(store.tree.segment(front), expected, limit, weak))
+        Some(Piece::copy_of(store.tree.segment(front), expected, limit, unconfirmed))
     }
 
     /// Brings the summary up to date.
     fn settle(&mut self) {
-        self.weak.take_if(|weak| weak.is_empty());
-        let weak = self.weak.as_deref();
+        self.unconfirmed.take_if(|unconfirmed| unconfirmed.is_empty());
+        let unconfirmed = self.unconfirmed.as_deref();
         let due = self.due.as_deref();
-        let first = self.strong.first_start().into_iter().chain(due.map(|due| due.start)).min();
-        let end = self.strong.tree.reach().max(due.map_or(0, Segment::end));
+        let first = self.confirmed.first_start().into_iter().chain(due.map(|due| due.start)).min();
+        let end = self.confirmed.tree.reach().max(due.map_or(0, Segment::end));
         let holes = |store: &Store| {
             let at_front = store.first_start().is_some_and(|start| start <= self.expected);
             store.runs.saturating_sub(u32::from(at_front))
         };
         self.summary = Summary {
             first: first.unwrap_or(u64::MAX),
-            end: end.max(weak.map_or(0, |weak| weak.tree.reach())),
-            charged_bytes: self.strong.charge()
-                + weak.map_or(0, |weak| weak.charge() + size_of::<Store>() as u64 + 16)
+            end: end.max(unconfirmed.map_or(0, |unconfirmed| unconfirmed.tree.reach())),
+            charged_bytes: self.confirmed.charge()
+                + unconfirmed.map_or(0, |unconfirmed| unconfirmed.charge() + size_of::<Store>() as u64 + 16)
                 + due.map_or(0, |due| due.data_charge() + size_of::<Segment>() as u64 + 16),
-            holes: holes(&self.strong) + weak.map_or(0, holes),
+            holes: holes(&self.confirmed) + unconfirmed.map_or(0, holes),
         };
     }
 
     /// Notes up to where weak pieces may be had, where nothing is taken yet.
-    pub fn believe(&mut self, limit_weak: u64) {
-        self.limit_weak = self.limit_weak.max(limit_weak);
+    pub fn believe(&mut self, unconfirmed_limit: u64) {
+        self.unconfirmed_limit = self.unconfirmed_limit.max(unconfirmed_limit);
     }
 
     /// Offset of the first stored byte, for whoever gives up the hole before it. Weak pieces count where they start
-    /// below the `limit_weak` of the last `take`.
+    /// below the `unconfirmed_limit` of the last `take`.
     #[must_use]
     #[inline]
     pub fn first_start(&self) -> Option<u64> {
         let mut first = self.summary.first;
-        if let Some(weak) = &self.weak {
-            let start = weak.first_start().filter(|&start| start < self.limit_weak);
+        if let Some(unconfirmed) = &self.unconfirmed {
+            let start = unconfirmed.first_start().filter(|&start| start < self.unconfirmed_limit);
             first = first.min(start.unwrap_or(u64::MAX));
         }
         (first < u64::MAX).then(|| first.max(self.expected))
@@ -324,28 +324,28 @@ impl Queue {
     pub fn holds(&self, start: u64, end: u64) -> bool {
         let due = self.due.as_ref().map_or(start..start, |due| due.start..due.end());
         let mut missing = false;
-        self.strong.gaps(start, end, |from, to| missing |= from < due.start || to > due.end);
+        self.confirmed.gaps(start, end, |from, to| missing |= from < due.start || to > due.end);
         !missing
     }
 
     /// Asks for the nodes that are looked at first.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        self.strong.tree.prefetch();
+        self.confirmed.tree.prefetch();
     }
 
     /// Whether nothing is stored.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.summary.first == u64::MAX && self.weak.is_none()
+        self.summary.first == u64::MAX && self.unconfirmed.is_none()
     }
 
     /// How many pieces are stored.
     #[must_use]
     pub fn pieces(&self) -> u32 {
-        let weak = self.weak.as_ref().map_or(0, |weak| weak.tree.count());
-        self.strong.tree.count() + weak + u32::from(self.due.is_some())
+        let unconfirmed = self.unconfirmed.as_ref().map_or(0, |unconfirmed| unconfirmed.tree.count());
+        self.confirmed.tree.count() + unconfirmed + u32::from(self.due.is_some())
     }
 
     /// Runs of stored bytes that have a hole before them.
@@ -365,20 +365,20 @@ impl Queue {
     /// Forgets everything. Returns the memory freed.
     pub fn clear(&mut self) -> u64 {
         let freed = self.charged_bytes();
-        let (expected, limit_weak) = (self.expected, self.limit_weak);
-        *self = Self { expected, limit_weak, ..Self::default() };
+        let (expected, unconfirmed_limit) = (self.expected, self.unconfirmed_limit);
+        *self = Self { expected, unconfirmed_limit, ..Self::default() };
         freed
     }
 
     /// Gives up the piece that starts last; weak ones first. Whether there was one.
     pub fn drop_last(&mut self) -> bool {
         let was_empty = self.is_empty();
-        if let Some(weak) = &mut self.weak {
-            weak.drop_last();
-        } else if self.strong.is_empty() {
+        if let Some(unconfirmed) = &mut self.unconfirmed {
+            unconfirmed.drop_last();
+        } else if self.confirmed.is_empty() {
             self.due = None;
         } else {
-            self.strong.drop_last();
+            self.confirmed.drop_last();
         }
         self.settle();
         !was_empty

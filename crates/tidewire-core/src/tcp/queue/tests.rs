@@ -53,8 +53,8 @@ fn tree_keeps_its_order_and_colours() {
 
 #[derive(Clone, Debug)]
 enum Op {
-    Insert { start: u64, length: u64, byte: u8, weak: bool },
-    Take { limit: u64, limit_weak: u64 },
+    Insert { start: u64, length: u64, byte: u8, unconfirmed: bool },
+    Take { limit: u64, unconfirmed_limit: u64 },
     Jump,
     DropLast,
 }
@@ -62,9 +62,9 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (0_u64..40, 1_u64..16, any::<u8>(), prop::bool::weighted(0.1))
-            .prop_map(|(start, length, byte, weak)| Op::Insert { start, length, byte, weak }),
-        2 => (0_u64..60, 0_u64..30).prop_map(|(limit, limit_weak)| Op::Take { limit, limit_weak }),
-        1 => Just(Op::Take { limit: 100, limit_weak: 0 }),
+            .prop_map(|(start, length, byte, unconfirmed)| Op::Insert { start, length, byte, unconfirmed }),
+        2 => (0_u64..60, 0_u64..30).prop_map(|(limit, unconfirmed_limit)| Op::Take { limit, unconfirmed_limit }),
+        1 => Just(Op::Take { limit: 100, unconfirmed_limit: 0 }),
         1 => Just(Op::Jump),
         1 => Just(Op::DropLast),
     ]
@@ -84,30 +84,30 @@ fn run(policy: TcpPolicy, ops: &[Op]) {
     let mut expected = 0;
     for op in ops {
         match *op {
-            Op::Insert { start, length, byte, weak } => {
+            Op::Insert { start, length, byte, unconfirmed } => {
                 // Offsets are relative to what was delivered; some lie before it.
                 let start = (start + expected).saturating_sub(6);
-                if start <= expected && policy == TcpPolicy::Linux && start + length > expected && !weak {
+                if start <= expected && policy == TcpPolicy::Linux && start + length > expected && !unconfirmed {
                     // The engine takes what is due at once.
                     take_all(&mut queue, &mut model, &mut expected, u64::MAX, 0);
                 }
                 let bytes: Vec<u8> = (0..length).map(|i| byte.wrapping_add((i / 3) as u8)).collect();
-                let incoming = Incoming { start, bytes: &bytes, length, weak, is_wrong: false };
+                let incoming = Incoming { start, bytes: &bytes, length, unconfirmed, is_wrong: false };
                 let mut conflicts = Vec::new();
                 let inserted = queue.insert(policy, expected, &incoming, &mut |at, count| conflicts.push((at, count)));
-                let wanted = model.insert(expected, start, &bytes, weak);
+                let wanted = model.insert(expected, start, &bytes, unconfirmed);
                 assert_eq!(inserted.fresh_bytes, wanted.fresh, "fresh bytes of {start}+{length}");
                 assert_eq!(inserted.repeated_bytes, length - wanted.fresh);
                 let reported = conflicts.iter().flat_map(|&(at, count)| at..at + count);
                 let reported: std::collections::BTreeSet<u64> = reported.collect();
                 assert_eq!(reported, wanted.conflicts);
-                if start <= expected && !weak {
+                if start <= expected && !unconfirmed {
                     take_all(&mut queue, &mut model, &mut expected, u64::MAX, 0);
                 }
             }
-            Op::Take { limit, limit_weak } => {
-                let (limit, limit_weak) = (limit.saturating_add(expected), limit_weak + expected);
-                take_all(&mut queue, &mut model, &mut expected, limit, limit_weak);
+            Op::Take { limit, unconfirmed_limit } => {
+                let (limit, unconfirmed_limit) = (limit.saturating_add(expected), unconfirmed_limit + expected);
+                take_all(&mut queue, &mut model, &mut expected, limit, unconfirmed_limit);
             }
             Op::Jump => {
                 if let Some(start) = queue.first_start() {
@@ -124,7 +124,7 @@ fn run(policy: TcpPolicy, ops: &[Op]) {
                 }
             }
         }
-        queue.strong.tree.check();
+        queue.confirmed.tree.check();
         assert_eq!(queue.holes(), model.holes(expected), "holes at {expected}");
         assert_eq!(queue.is_empty() && model.is_empty(expected), queue.is_empty());
     }
@@ -132,18 +132,18 @@ fn run(policy: TcpPolicy, ops: &[Op]) {
     assert!(queue.is_empty() && queue.charged_bytes() == 0);
 }
 
-fn take_all(queue: &mut Queue, model: &mut model::Model, expected: &mut u64, limit: u64, limit_weak: u64) {
-    while let Some(piece) = queue.take(*expected, limit, limit_weak) {
+fn take_all(queue: &mut Queue, model: &mut model::Model, expected: &mut u64, limit: u64, unconfirmed_limit: u64) {
+    while let Some(piece) = queue.take(*expected, limit, unconfirmed_limit) {
         assert_eq!((piece.start, piece.length), (*expected, piece.bytes().len() as u64));
         assert!(piece.length > 0 && piece.start + piece.length <= limit);
         for (offset, byte) in (piece.start..).zip(piece.bytes()) {
-            assert_eq!(model.deliver(offset), Some((*byte, piece.weak)), "byte at {offset}");
-            assert!(!piece.weak || offset < limit_weak);
+            assert_eq!(model.deliver(offset), Some((*byte, piece.unconfirmed)), "byte at {offset}");
+            assert!(!piece.unconfirmed || offset < unconfirmed_limit);
         }
         *expected += piece.length;
     }
     model.settle(*expected);
-    let more = model.deliverable(*expected, limit, limit_weak);
+    let more = model.deliverable(*expected, limit, unconfirmed_limit);
     assert!(!more, "the model has more at {expected}");
 }
 

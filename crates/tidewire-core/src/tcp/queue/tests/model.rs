@@ -17,8 +17,8 @@ type Cell = Option<(u8, u32)>;
 
 pub struct Model {
     policy: TcpPolicy,
-    strong: Vec<Cell>,
-    weak: Vec<Cell>,
+    confirmed: Vec<Cell>,
+    unconfirmed: Vec<Cell>,
     count: u32,
     /// Linux: the queued pieces, by their own starts and ends, in a tree of the same shape as the kernel's.
     linux: super::super::tests::model::linux::Pieces,
@@ -26,7 +26,13 @@ pub struct Model {
 
 impl Model {
     pub fn new(policy: TcpPolicy) -> Self {
-        Self { policy, strong: vec![None; SIZE], weak: vec![None; SIZE], count: 0, linux: linux::Pieces::default() }
+        Self {
+            policy,
+            confirmed: vec![None; SIZE],
+            unconfirmed: vec![None; SIZE],
+            count: 0,
+            linux: linux::Pieces::default(),
+        }
     }
 
     /// The run of bytes with the same owner around `at`.
@@ -42,28 +48,29 @@ impl Model {
         (start, end)
     }
 
-    pub fn insert(&mut self, expected: u64, start: u64, bytes: &[u8], weak: bool) -> Wanted {
+    pub fn insert(&mut self, expected: u64, start: u64, bytes: &[u8], unconfirmed: bool) -> Wanted {
         self.count += 1;
         let end = start as usize + bytes.len();
         let from = start.max(expected) as usize;
         let mut wanted = Wanted { fresh: 0, conflicts: BTreeSet::new() };
         let byte = |at: usize| bytes[at - start as usize];
         for at in from..end {
-            let (strong, other) = (self.strong[at], self.weak[at]);
-            wanted.fresh += u64::from(strong.is_none() && other.is_none());
-            if [strong, other].into_iter().flatten().any(|cell| cell.0 != byte(at)) {
+            let (confirmed, other) = (self.confirmed[at], self.unconfirmed[at]);
+            wanted.fresh += u64::from(confirmed.is_none() && other.is_none());
+            if [confirmed, other].into_iter().flatten().any(|cell| cell.0 != byte(at)) {
                 wanted.conflicts.insert(at as u64);
             }
         }
         if from >= end {
             return wanted;
         }
-        if self.policy == TcpPolicy::Linux && !weak {
+        if self.policy == TcpPolicy::Linux && !unconfirmed {
             self.linux.insert(expected as usize, from, &bytes[from - start as usize..]);
-            self.linux.resolve(&mut self.strong, expected as usize);
+            self.linux.resolve(&mut self.confirmed, expected as usize);
             return wanted;
         }
-        let (policy, cells) = if weak { (TcpPolicy::First, &mut self.weak) } else { (self.policy, &mut self.strong) };
+        let (policy, cells) =
+            if unconfirmed { (TcpPolicy::First, &mut self.unconfirmed) } else { (self.policy, &mut self.confirmed) };
         let before = cells.clone();
         for at in from..end {
             let new_wins = before[at].is_none() || {
@@ -80,33 +87,34 @@ impl Model {
 
     pub fn deliver(&mut self, offset: u64) -> Option<(u8, bool)> {
         let at = offset as usize;
-        let strong = self.strong[at].map(|cell| (cell.0, false));
-        strong.or(self.weak[at].map(|cell| (cell.0, true)))
+        let confirmed = self.confirmed[at].map(|cell| (cell.0, false));
+        confirmed.or(self.unconfirmed[at].map(|cell| (cell.0, true)))
     }
 
     /// Everything before `expected` is gone, except what belongs to a piece that goes on.
     pub fn settle(&mut self, expected: u64) {
         let at = expected as usize;
-        for cells in [&mut self.strong, &mut self.weak] {
+        for cells in [&mut self.confirmed, &mut self.unconfirmed] {
             let start = if cells[at].is_some() { Self::piece(cells, at).0 } else { at };
             cells[..start].fill(None);
         }
         self.linux.settle(at);
         if self.policy == TcpPolicy::Linux {
-            self.linux.resolve(&mut self.strong, at);
+            self.linux.resolve(&mut self.confirmed, at);
         }
     }
 
-    pub fn deliverable(&self, expected: u64, limit: u64, limit_weak: u64) -> bool {
+    pub fn deliverable(&self, expected: u64, limit: u64, unconfirmed_limit: u64) -> bool {
         let at = expected as usize;
-        let strong = self.strong[at].is_some() && expected < limit;
-        let weak = self.strong[at].is_none() && self.weak[at].is_some() && expected < limit.min(limit_weak);
-        strong || weak
+        let confirmed = self.confirmed[at].is_some() && expected < limit;
+        let unconfirmed =
+            self.confirmed[at].is_none() && self.unconfirmed[at].is_some() && expected < limit.min(unconfirmed_limit);
+        confirmed || unconfirmed
     }
 
     pub fn is_empty(&self, expected: u64) -> bool {
         let gone = |cells: &[Cell]| cells[expected as usize..].iter().all(Option::is_none);
-        gone(&self.strong) && gone(&self.weak)
+        gone(&self.confirmed) && gone(&self.unconfirmed)
     }
 
     pub fn holes(&self, expected: u64) -> u32 {
@@ -114,12 +122,12 @@ impl Model {
             let begins = |at: usize| cells[at].is_some() && cells[at - 1].is_none();
             (expected as usize + 1..SIZE).filter(|&at| begins(at)).count() as u32
         };
-        of(&self.strong) + of(&self.weak)
+        of(&self.confirmed) + of(&self.unconfirmed)
     }
 
     /// Removes the piece that starts last; weak ones first.
     pub fn drop_last(&mut self, expected: u64) -> bool {
-        for cells in [&mut self.weak, &mut self.strong] {
+        for cells in [&mut self.unconfirmed, &mut self.confirmed] {
             if let Some(last) = cells.iter().rposition(Option::is_some).filter(|&last| last >= expected as usize) {
                 let (start, end) = Self::piece(cells, last);
                 cells[start..end].fill(None);

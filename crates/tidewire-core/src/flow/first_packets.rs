@@ -12,11 +12,11 @@ use crate::{Frame, wire::LinkType};
 
 /// A packet that waits for a second one.
 #[derive(Debug)]
-pub(crate) struct Lone {
+pub(crate) struct FirstPacket {
     pub key: Key,
     pub hash: u64,
     pub frame: Frame,
-    /// See `Core::input_bytes`.
+    /// See `FlowContext::input_bytes`.
     pub input_bytes: u64,
     pub bytes: Box<[u8]>,
     pub from_a: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Lone {
     pub live: bool,
 }
 
-impl Default for Lone {
+impl Default for FirstPacket {
     fn default() -> Self {
         let frame = Frame {
             at: 0,
@@ -52,24 +52,24 @@ impl Default for Lone {
     }
 }
 
-impl Lone {
+impl FirstPacket {
     /// What the entry of a packet takes: bytes, with what an allocator adds; its places in the queue by age, in the list of
     /// unused slots, in the index and in the list at the end.
     pub(crate) fn charge(packet_bytes: usize) -> u64 {
-        const ENTRY: usize = size_of::<Lone>() + 16 + 3 * size_of::<(u32, u32)>() + 8 + 24 + 16;
+        const ENTRY: usize = size_of::<FirstPacket>() + 16 + 3 * size_of::<(u32, u32)>() + 8 + 24 + 16;
         (packet_bytes + ENTRY) as u64
     }
 }
 
 /// See the module.
-pub(crate) struct Lones {
-    slots: Slab<Lone>,
+pub(crate) struct FirstPackets {
+    slots: Slab<FirstPacket>,
     /// Slots with their generation, oldest first.
     oldest: VecDeque<(u32, u32)>,
     charged_bytes: u64,
 }
 
-impl Lones {
+impl FirstPackets {
     pub(crate) fn new() -> Self {
         Self { slots: Slab::new(), oldest: VecDeque::new(), charged_bytes: 0 }
     }
@@ -80,12 +80,12 @@ impl Lones {
 
     /// Memory that is taken.
     pub(crate) fn bytes(&self) -> u64 {
-        let entries = self.slots.live() as u64 * Lone::charge(0);
+        let entries = self.slots.live() as u64 * FirstPacket::charge(0);
         // (An entry of a packet has the packet's bytes; what else is charged for it is counted here as it is.)
         self.slots.bytes() + (self.oldest.capacity() * size_of::<(u32, u32)>()) as u64 + self.charged_bytes - entries
     }
 
-    pub(crate) fn get(&self, slot: u32) -> &Lone {
+    pub(crate) fn get(&self, slot: u32) -> &FirstPacket {
         self.slots.get(slot)
     }
 
@@ -94,28 +94,28 @@ impl Lones {
         self.slots.used()
     }
 
-    pub(crate) fn add(&mut self, lone: Lone) -> u32 {
+    pub(crate) fn add(&mut self, first_packet: FirstPacket) -> u32 {
         let slot = self.slots.take();
         let entry = self.slots.get_mut(slot);
         let generation = entry.generation.wrapping_add(1);
-        self.charged_bytes += Lone::charge(lone.bytes.len());
-        *entry = Lone { generation, live: true, ..lone };
+        self.charged_bytes += FirstPacket::charge(first_packet.bytes.len());
+        *entry = FirstPacket { generation, live: true, ..first_packet };
         self.oldest.push_back((slot, generation));
         slot
     }
 
-    pub(crate) fn remove(&mut self, slot: u32) -> Lone {
+    pub(crate) fn remove(&mut self, slot: u32) -> FirstPacket {
         let entry = self.slots.get_mut(slot);
         let generation = entry.generation;
-        let lone = std::mem::replace(entry, Lone { generation, ..Lone::default() });
-        self.charged_bytes -= Lone::charge(lone.bytes.len());
+        let first_packet = std::mem::replace(entry, FirstPacket { generation, ..FirstPacket::default() });
+        self.charged_bytes -= FirstPacket::charge(first_packet.bytes.len());
         self.slots.give(slot);
         self.oldest();
         if self.oldest.len() > 64 + self.slots.live() as usize * 3 / 2 {
             let slots = &self.slots;
             self.oldest.retain(|&(slot, generation)| slots.get(slot).live && slots.get(slot).generation == generation);
         }
-        lone
+        first_packet
     }
 
     /// The packet that came first.

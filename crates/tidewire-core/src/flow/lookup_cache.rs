@@ -3,7 +3,7 @@
 
 use super::{
     NO_SLOT,
-    key::{Key, OneWay},
+    key::{DirectedKey, Key},
 };
 
 /// Directions remembered: as many as fit well in the first-level cache.
@@ -12,7 +12,7 @@ const ENTRIES: usize = 64;
 /// What is known of a direction: where its flow probably is in the table, which has to be compared.
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
-    words: OneWay,
+    words: DirectedKey,
     pub key: Key,
     /// The key's hash, never 0.
     pub hash: u64,
@@ -21,32 +21,32 @@ pub(crate) struct Known {
 }
 
 /// A direct-mapped cache by an unkeyed hash: who chooses its flows to collide here only makes it useless.
-pub(crate) struct Near {
+pub(crate) struct LookupCache {
     entries: [Known; ENTRIES],
 }
 
-impl Near {
+impl LookupCache {
     pub(crate) fn new() -> Self {
-        let none = Known { words: OneWay::NONE, key: Key::NONE, hash: 0, slot: NO_SLOT, from_a: false };
+        let none = Known { words: DirectedKey::NONE, key: Key::NONE, hash: 0, slot: NO_SLOT, from_a: false };
         Self { entries: [none; ENTRIES] }
     }
 
     /// Where a direction is, if it is here.
     #[inline(always)]
-    pub(crate) fn place(words: &OneWay) -> u8 {
+    pub(crate) fn place(words: &DirectedKey) -> u8 {
         (words.mixed() >> (u64::BITS - ENTRIES.ilog2())) as u8
     }
 
     /// The entry at `place`, if it is of this direction.
     #[inline(always)]
-    pub(crate) fn get(&self, place: u8, words: &OneWay) -> Option<&Known> {
+    pub(crate) fn get(&self, place: u8, words: &DirectedKey) -> Option<&Known> {
         let known = &self.entries[place as usize % ENTRIES];
         (known.words == *words && known.hash != 0).then_some(known)
     }
 
     /// Puts a direction in the place of another.
     #[inline(always)]
-    pub(crate) fn put(&mut self, place: u8, words: OneWay, key: Key, hash: u64, from_a: bool, slot: u32) {
+    pub(crate) fn put(&mut self, place: u8, words: DirectedKey, key: Key, hash: u64, from_a: bool, slot: u32) {
         self.entries[place as usize % ENTRIES] = Known { words, key, hash, slot, from_a };
     }
 

@@ -1,31 +1,31 @@
 use std::collections::VecDeque;
 
-use super::holdings::Holdings;
+use super::accounting::Accounting;
 use crate::{
     Anomaly, AnomalyKind, Chunk, Config, Deliver, Direction, EndReason, Gap, GapCause, History, Ledger, Mode, Shunt,
     Stream, TcpPolicy,
     flow::{Flow, Key, bits, half},
-    outlet::Outlets,
     packet::Now,
+    subscriber::Subscribers,
     tcp::delivery_log::DeliveryLog,
 };
 
 /// Everything but the flow table: what is needed while one flow is worked on.
-pub(crate) struct Core<H: Deliver> {
+pub(crate) struct FlowContext<H: Deliver> {
     pub config: Config,
     pub handler: H,
     pub ledger: Ledger,
     /// What flows hold of the memory.
-    pub holdings: Holdings,
+    pub accounting: Accounting,
     pub history: Option<Box<dyn History>>,
     /// What keeps packets of directions that are cut off from coming here.
     pub shunt: Option<Box<dyn Shunt>>,
     /// The memory's level that the shunt was told last.
     pub level_permille: u32,
     /// Whether settings ask for more than the short way of a segment does.
-    pub long_way: bool,
+    pub slow_path: bool,
     /// What was delivered before, for comparison.
-    pub past: DeliveryLog,
+    pub delivery_log: DeliveryLog,
     pub now: Now,
     /// Chunks under way with the clock at which they are to be flushed, earliest first: (clock, slot, flow id).
     pub flushes: VecDeque<(u64, u32, u64)>,
@@ -36,38 +36,38 @@ pub(crate) struct Core<H: Deliver> {
     /// Where retransmitted bytes are compared.
     pub scratch: Vec<u8>,
     /// Several applications behind the handler, if there are.
-    pub outlets: Outlets,
+    pub subscribers: Subscribers,
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Notes something odd at the packet that is worked on.
     #[cold]
-    pub(crate) fn odd(&mut self, flow: &mut Flow, kind: AnomalyKind) {
+    pub(crate) fn note_anomaly(&mut self, flow: &mut Flow, kind: AnomalyKind) {
         self.ledger.anomalies[kind as usize] += 1;
         let (limit, packet) = (self.config.list_max as usize, self.now.number);
-        let extra = flow.extra();
-        let listed = extra.anomalies.len();
+        let slow_state = flow.slow_state();
+        let listed = slow_state.anomalies.len();
         if listed + 1 < limit {
-            extra.list_anomaly(Anomaly { kind, packet });
+            slow_state.list_anomaly(Anomaly { kind, packet });
         } else if listed < limit {
-            extra.list_anomaly(Anomaly { kind: AnomalyKind::ListFull, packet });
+            slow_state.list_anomaly(Anomaly { kind: AnomalyKind::ListFull, packet });
             self.ledger.anomalies[AnomalyKind::ListFull as usize] += u64::from(kind != AnomalyKind::ListFull);
         }
     }
 
     /// Notes an odd thing once for each stream.
     #[cold]
-    pub(crate) fn odd_once(&mut self, flow: &mut Flow, kind: AnomalyKind) {
-        if !flow.extra.as_ref().is_some_and(|extra| extra.has_anomaly(kind)) {
-            self.odd(flow, kind);
+    pub(crate) fn note_anomaly_once(&mut self, flow: &mut Flow, kind: AnomalyKind) {
+        if !flow.slow_state.as_ref().is_some_and(|slow_state| slow_state.has_anomaly(kind)) {
+            self.note_anomaly(flow, kind);
         }
     }
 
     /// Notes an odd thing of the stream's first packet, which was not yet a stream then.
     #[cold]
-    pub(crate) fn odd_at_beginning(&mut self, flow: &mut Flow, kind: AnomalyKind) {
+    pub(crate) fn note_anomaly_at_start(&mut self, flow: &mut Flow, kind: AnomalyKind) {
         let number = std::mem::replace(&mut self.now.number, flow.id);
-        self.odd_once(flow, kind);
+        self.note_anomaly_once(flow, kind);
         self.now.number = number;
     }
 
@@ -75,7 +75,7 @@ impl<H: Deliver> Core<H> {
     #[inline(always)]
     pub(crate) fn note_ids(&mut self, flow: &mut Flow, packet: &Key) {
         if !flow.key.has_ids_of(packet) && flow.key.note_ids_of(packet) {
-            self.odd(flow, AnomalyKind::EncapsulationChange);
+            self.note_anomaly(flow, AnomalyKind::EncapsulationChange);
         }
     }
 
@@ -85,13 +85,13 @@ impl<H: Deliver> Core<H> {
         self.ledger.streams_opened += 1;
         let open = self.ledger.streams_opened - self.ledger.streams_closed;
         self.ledger.streams_open_max = self.ledger.streams_open_max.max(open);
-        if H::OUTLETS {
+        if H::SUBSCRIBERS {
             self.join(flow);
         }
         if self.shunt.is_some() {
             self.begin_shunted(flow);
         }
-        if H::OUTLETS {
+        if H::SUBSCRIBERS {
             return self.open_each(flow, data);
         }
         self.handler.open(&mut Stream { flow, data, config: &self.config });
@@ -100,7 +100,7 @@ impl<H: Deliver> Core<H> {
     /// Tells the handler that a stream ended.
     pub(crate) fn close(&mut self, flow: &mut Flow, data: &mut H::Data, reason: EndReason) {
         self.ledger.streams_closed += 1;
-        if H::OUTLETS {
+        if H::SUBSCRIBERS {
             return self.close_each(flow, data, reason);
         }
         self.handler.close(&mut Stream { flow, data, config: &self.config }, reason);
@@ -123,8 +123,8 @@ impl<H: Deliver> Core<H> {
         if self.config.mode == Mode::Track {
             return 0;
         }
-        match &flow.extra {
-            Some(extra) if flow.halves[at].has(half::OWN_CUTOFF) => extra.cutoff[at],
+        match &flow.slow_state {
+            Some(slow_state) if flow.halves[at].has(half::OWN_CUTOFF) => slow_state.cutoff[at],
             _ => self.config.cutoff.0[at],
         }
     }
@@ -154,7 +154,7 @@ impl<H: Deliver> Core<H> {
             return;
         }
         self.ledger.delivered_bytes += bytes.len() as u64;
-        if H::OUTLETS {
+        if H::SUBSCRIBERS {
             return self.deliver_each(flow, data, direction, start, bytes, timestamp_ns);
         }
         self.pass_on(flow, data, direction, start, bytes, timestamp_ns);
@@ -179,7 +179,7 @@ impl<H: Deliver> Core<H> {
             *chunks = chunks.saturating_add(1);
             self.handler.data(&mut Stream { flow, data, config: &self.config }, chunk);
         } else {
-            self.gather(flow, data, direction, start, bytes, timestamp_ns);
+            self.append_to_chunk(flow, data, direction, start, bytes, timestamp_ns);
         }
     }
 
@@ -209,10 +209,10 @@ impl<H: Deliver> Core<H> {
         if bytes == 0 {
             return;
         }
-        let extra = flow.extra();
-        extra.missing_bytes[direction as usize] += bytes;
+        let slow_state = flow.slow_state();
+        slow_state.missing_bytes[direction as usize] += bytes;
         if cause.is_of_packets() {
-            extra.stated_missing_bytes[direction as usize] += bytes;
+            slow_state.stated_missing_bytes[direction as usize] += bytes;
         }
         self.gap_within(flow, data, Gap { direction, offset, bytes, cause });
     }
@@ -235,16 +235,16 @@ impl<H: Deliver> Core<H> {
         if gap.bytes == 0 {
             return;
         }
-        self.ledger.gap_bytes += self.outlets.once(gap.bytes);
-        if H::OUTLETS && !self.outlets.turned {
-            return self.each(flow, data, |core, flow, data| core.gap_within(flow, data, gap));
+        self.ledger.gap_bytes += self.subscribers.once(gap.bytes);
+        if H::SUBSCRIBERS && !self.subscribers.is_selected {
+            return self.each(flow, data, |context, flow, data| context.gap_within(flow, data, gap));
         }
         self.flush(flow, data, gap.direction);
         // What would be repeated does not continue beyond the gap.
-        self.drop_gathered(flow, gap.direction);
+        self.drop_chunk(flow, gap.direction);
         let limit = self.config.list_max as usize;
-        let extra = flow.extra();
-        let gaps = &mut extra.gaps;
+        let slow_state = flow.slow_state();
+        let gaps = &mut slow_state.gaps;
         let continues = |last: &Gap| {
             last.direction == gap.direction && last.cause == gap.cause && last.offset + last.bytes == gap.offset
         };
@@ -253,9 +253,9 @@ impl<H: Deliver> Core<H> {
                 last.bytes += gap.bytes;
             }
         } else if gaps.len() < limit {
-            gaps.push(gap, &mut extra.bytes);
+            gaps.push(gap, &mut slow_state.bytes);
         } else {
-            self.odd_once(flow, AnomalyKind::ListFull);
+            self.note_anomaly_once(flow, AnomalyKind::ListFull);
         }
         if self.config.mode != Mode::Track {
             self.handler.gap(&mut Stream { flow, data, config: &self.config }, gap);
@@ -265,15 +265,15 @@ impl<H: Deliver> Core<H> {
     /// Reports what a cutoff kept back, when the stream ends.
     pub(crate) fn report_cutoff(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
         const CUT: u16 = half::CUT | half::OWN_CUTOFF | half::SHUNTED;
-        let is_cut = flow.halves[direction as usize].has(CUT) || self.outlets.turned;
+        let is_cut = flow.halves[direction as usize].has(CUT) || self.subscribers.is_selected;
         if self.config.mode == Mode::Track || !is_cut {
             return;
         }
         let limit = self.cutoff(flow, direction);
         let reached = flow.halves[direction as usize].next.saturating_sub(flow.bias(direction));
-        if H::OUTLETS && !self.outlets.turned {
+        if H::SUBSCRIBERS && !self.subscribers.is_selected {
             self.ledger.gap_bytes += reached.saturating_sub(limit);
-            return self.each(flow, data, |core, flow, data| core.report_cutoff(flow, data, direction));
+            return self.each(flow, data, |context, flow, data| context.report_cutoff(flow, data, direction));
         }
         if reached > limit {
             self.report_gap(

@@ -4,7 +4,7 @@
 use super::flag;
 use crate::{
     ChecksumMode, Deliver, Fate, TcpState,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, half},
     packet::Packet,
     wire::Kind,
@@ -13,15 +13,15 @@ use crate::{
 /// NOP NOP timestamps of 10 bytes: how nearly every stack lays them out (RFC 7323 appendix A).
 const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Whether settings allow the short way at all.
-    pub(crate) fn has_short_way(&self) -> bool {
-        !H::PACKETS && !self.long_way && self.config.flush_timeout_ns == 0 && self.config.ttl_min == 0
+    pub(crate) fn has_fast_path(&self) -> bool {
+        !H::PACKETS && !self.slow_path && self.config.flush_timeout_ns == 0 && self.config.ttl_min == 0
     }
 
     /// Counts and takes in a segment, if it is plain; `None`: nothing was done.
     #[inline(always)]
-    pub(crate) fn plain(
+    pub(crate) fn fast_path(
         &mut self,
         flow: &mut Flow,
         data: &mut H::Data,
@@ -111,16 +111,16 @@ impl<H: Deliver> Core<H> {
         me.add_packets(1);
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
-        if let Some(extra) = &mut flow.extra {
-            extra.unheard[at ^ 1] = 0;
-            extra.skip[at].1 = 0;
+        if let Some(slow_state) = &mut flow.slow_state {
+            slow_state.unheard[at ^ 1] = 0;
+            slow_state.skip[at].1 = 0;
             // As on the long way (`hear`).
             if length == 0 {
-                Self::hear_empty(extra, at ^ 1, ack == flow.halves[at].ack, self.now.clock_ns);
+                Self::hear_empty(slow_state, at ^ 1, ack == flow.halves[at].ack, self.now.clock_ns);
             }
             // Its own number gives the lie to acknowledgments of what it never sent.
             if length == 0 && flow.halves[at].flags & WAITS == 0 {
-                extra.skip[at ^ 1].1 = 0;
+                slow_state.skip[at ^ 1].1 = 0;
             }
         }
         let me = &mut flow.halves[at];

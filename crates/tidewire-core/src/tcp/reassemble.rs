@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     AnomalyKind, Deliver, Direction, Fate, Gap, GapCause, Mode,
-    engine::core::Core,
+    engine::context::FlowContext,
     flow::{Flow, half},
 };
 
@@ -21,19 +21,22 @@ impl Flow {
     #[inline]
     fn count_lost_again(&mut self, direction: Direction, from: u64, run: Run<'_>) {
         let at = direction as usize;
-        let Some(extra) = self.extra.as_mut().filter(|extra| !extra.lost[at].is_empty()) else { return };
+        let Some(slow_state) = self.slow_state.as_mut().filter(|slow_state| !slow_state.lost_ranges[at].is_empty())
+        else {
+            return;
+        };
         let (start, end) = (from.max(run.start.max(0) as u64), run.end.max(0) as u64);
         // Bytes that wait as well, because they came later and unconfirmed, are counted by the queue.
-        let (lost, mut repeated) = (&extra.lost[at], 0);
-        extra.queue[at].gaps(start, end, &mut |from, to| repeated += lost.bytes_in(from, to));
-        extra.retransmitted_bytes[at] += repeated;
-        if run.weak {
+        let (lost_ranges, mut repeated) = (&slow_state.lost_ranges[at], 0);
+        slow_state.queue[at].gaps(start, end, &mut |from, to| repeated += lost_ranges.bytes_in(from, to));
+        slow_state.retransmitted_bytes[at] += repeated;
+        if run.unconfirmed {
             // Whether it is captured now is not clear.
             return;
         }
         let captured = (run.start + run.bytes.len() as i64).max(0) as u64;
         if captured > start {
-            extra.lost[at].forget(start, captured, &mut extra.bytes);
+            slow_state.lost_ranges[at].forget(start, captured, &mut slow_state.bytes);
         }
     }
 
@@ -41,13 +44,13 @@ impl Flow {
     #[inline]
     fn last_limit(&self, direction: Direction) -> u64 {
         let at = direction as usize;
-        let Some(extra) = &self.extra else { return 0 };
+        let Some(slow_state) = &self.slow_state else { return 0 };
         // Where the receiver was never heard, or not since, there is nothing to wait for.
         let is_unheard =
-            self.halves[direction.opposite() as usize].packets() == 0 || extra.unheard[at] > UNHEARD_SEGMENTS;
+            self.halves[direction.opposite() as usize].packets() == 0 || slow_state.unheard[at] > UNHEARD_SEGMENTS;
         let silence = if is_unheard { self.silence_limit(direction) } else { 0 };
         let believed = self.believed_last(direction).max(silence);
-        let believed = match extra.unanswered[at] {
+        let believed = match slow_state.unanswered[at] {
             Some((first, last)) if first <= self.halves[at].next => believed.max(last),
             _ => believed,
         };
@@ -62,7 +65,7 @@ impl Flow {
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Puts a segment's payload at its place in the stream.
     pub(crate) fn place(
         &mut self,
@@ -71,37 +74,37 @@ impl<H: Deliver> Core<H> {
         direction: Direction,
         segment: &Segment,
         payload: Payload<'_>,
-        weak: bool,
+        unconfirmed: bool,
     ) -> Fate {
         let at = direction as usize;
         let start = flow.halves[at].offset_of(segment.seq);
         let mut end = start + i64::from(segment.length);
         let mut fin = segment.has(flag::FIN).then_some(end);
-        if fin.is_some() && weak {
+        if fin.is_some() && unconfirmed {
             self.doubt_fin(flow, direction, end);
             fin = None;
         }
-        if !weak && segment.length > 0 {
+        if !unconfirmed && segment.length > 0 {
             self.drop_covered_fin(flow, direction, start, end);
         }
         if let Some(last) = flow.fin_of(direction)
             && end > last
         {
             if segment.length > 0 {
-                self.odd_once(flow, AnomalyKind::DataBeyondFin);
+                self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
             }
             end = last.max(start);
         }
         if fin.is_some_and(|fin| flow.is_covered(direction, start, fin)) {
-            self.odd_once(flow, AnomalyKind::DataBeyondFin);
+            self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
             fin = None;
         }
         if segment.has(flag::URG) {
-            self.note_urgent(flow, direction, segment, weak);
+            self.note_urgent(flow, direction, segment, unconfirmed);
         }
         let began = start.max(0) as u64;
         let conflicts = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize];
-        let (mut contradicts_waiting, mut contradicts_past) = (false, false);
+        let (mut contradicts_waiting, mut contradicts_delivered) = (false, false);
         let (next, held) = (flow.halves[at].next as i64, flow.halves[at].has(half::HELD));
         // What lies before offset 0 (a keep-alive of an untouched stream) is no byte of the stream.
         if !held && start.max(0) < end.min(next) {
@@ -109,7 +112,7 @@ impl<H: Deliver> Core<H> {
             let origin = if payload.origin == 0 { 0 } else { payload.origin + before as u64 };
             let known = Payload { bytes: payload.bytes.get(before..).unwrap_or_default(), origin, ..payload };
             self.repeat(flow, direction, start.max(0), end.min(next), &known);
-            contradicts_past = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize] > conflicts;
+            contradicts_delivered = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize] > conflicts;
         }
         if !held && start < 0 && segment.length > 0 {
             self.before_beginning(flow, direction, segment.length, end);
@@ -117,22 +120,22 @@ impl<H: Deliver> Core<H> {
         let mut fate = Fate::Tracked;
         if end > start && (held || end > next) && end > 0 {
             // What continues unconfirmed bytes is in order, whether they are kept or beyond a cutoff.
-            let waiting = flow.extra.as_ref().map_or(0, |extra| extra.unconfirmed_end[at]) as i64;
+            let waiting = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.unconfirmed_end[at]) as i64;
             if !held && start > next.max(waiting) {
-                flow.extra().out_of_order_packets[at] += 1;
-            } else if weak && payload.is_unconfirmed || waiting > next {
-                flow.extra().unconfirmed_end[at] = waiting.max(end) as u64;
+                flow.slow_state().out_of_order_packets[at] += 1;
+            } else if unconfirmed && payload.is_unconfirmed || waiting > next {
+                flow.slow_state().unconfirmed_end[at] = waiting.max(end) as u64;
             }
             let captured = payload.bytes.len().min((end - start) as usize);
-            let run = Run { start, end, bytes: &payload.bytes[..captured], weak };
+            let run = Run { start, end, bytes: &payload.bytes[..captured], unconfirmed };
             contradicts_waiting = self.insert(flow, data, direction, run, &payload);
             if flow.halves[at].has(half::CUT) {
                 fate = self.fate_of_cut(flow, direction, began.saturating_sub(flow.bias(direction)));
             }
         }
-        if weak && payload.is_unconfirmed {
+        if unconfirmed && payload.is_unconfirmed {
             // The stream's end must not depend on how much of it is wanted.
-            let contradicts = (contradicts_past, contradicts_waiting);
+            let contradicts = (contradicts_delivered, contradicts_waiting);
             let known = Payload { has_fate: payload.has_fate && fate == Fate::Tracked, ..payload };
             let doubted = self.doubt_place(flow, direction, (start, end), segment.has(flag::FIN), contradicts, &known);
             fate = if fate == Fate::Tracked { doubted } else { fate };
@@ -170,7 +173,7 @@ impl<H: Deliver> Core<H> {
             return if contradicts.0 { Fate::BadChecksum } else { Fate::Tracked };
         }
         if payload.is_merged {
-            let merged_end = &mut flow.extra().merged_end[at];
+            let merged_end = &mut flow.slow_state().merged_end[at];
             *merged_end = (*merged_end).max(end as u64);
         }
         let may_wait = payload.has_fate && !contradicts.1;
@@ -184,9 +187,9 @@ impl<H: Deliver> Core<H> {
     #[cold]
     fn before_beginning(&mut self, flow: &mut Flow, direction: Direction, length: u32, end: i64) {
         if length == 1 && end == flow.halves[direction as usize].next as i64 {
-            self.odd_once(flow, AnomalyKind::KeepAlive);
+            self.note_anomaly_once(flow, AnomalyKind::KeepAlive);
         } else {
-            self.odd_once(flow, AnomalyKind::OutOfWindow);
+            self.note_anomaly_once(flow, AnomalyKind::OutOfWindow);
         }
     }
 
@@ -196,11 +199,11 @@ impl<H: Deliver> Core<H> {
         let me = &flow.halves[direction as usize];
         if end - start == 1 && end == me.next as i64 && payload.bytes.len() <= 1 {
             // Its byte is garbage, if there is one (RFC 9293 section 3.8.4), and no second version of anything.
-            self.odd_once(flow, AnomalyKind::KeepAlive);
-            flow.extra().retransmitted_bytes[direction as usize] += 1;
+            self.note_anomaly_once(flow, AnomalyKind::KeepAlive);
+            flow.slow_state().retransmitted_bytes[direction as usize] += 1;
             return;
         }
-        flow.extra().retransmitted_bytes[direction as usize] += (end - start) as u64;
+        flow.slow_state().retransmitted_bytes[direction as usize] += (end - start) as u64;
         self.compare(flow, direction, start, end, payload);
     }
 
@@ -215,8 +218,8 @@ impl<H: Deliver> Core<H> {
     ) -> bool {
         let at = direction as usize;
         let me = &flow.halves[at];
-        let first = match &flow.extra {
-            Some(extra) if me.has(half::QUEUED) => extra.queue[at].first_start().unwrap_or(u64::MAX),
+        let first = match &flow.slow_state {
+            Some(slow_state) if me.has(half::QUEUED) => slow_state.queue[at].first_start().unwrap_or(u64::MAX),
             _ => u64::MAX,
         };
         let policy = self.tcp_policy(flow, direction);
@@ -224,7 +227,7 @@ impl<H: Deliver> Core<H> {
         flow.count_lost_again(direction, from, run);
         let me = &flow.halves[at];
         let is_next = run.start <= me.next as i64 && (run.end as u64) <= first;
-        if is_next && !me.has(half::HELD) && !run.weak && !policy.holds_until_acknowledged() {
+        if is_next && !me.has(half::HELD) && !run.unconfirmed && !policy.holds_until_acknowledged() {
             let skip = (me.next as i64 - run.start) as usize;
             let is_contradicted = me.has(half::QUEUED)
                 && self.supersede(flow, direction, me.next, run.end as u64, run.bytes.get(skip..).unwrap_or_default());
@@ -248,9 +251,9 @@ impl<H: Deliver> Core<H> {
         let at = direction as usize;
         let incoming = Incoming { start, bytes, length: end.saturating_sub(start), ..Incoming::default() };
         let (bias, mut conflicts) = (flow.bias(direction), Conflicts::new());
-        let extra = flow.extra();
-        let fresh = extra.queue[at].compare(&incoming, &mut |offset, bytes| conflicts.push((offset, bytes)));
-        extra.retransmitted_bytes[at] += incoming.length.saturating_sub(fresh);
+        let slow_state = flow.slow_state();
+        let fresh = slow_state.queue[at].compare(&incoming, &mut |offset, bytes| conflicts.push((offset, bytes)));
+        slow_state.retransmitted_bytes[at] += incoming.length.saturating_sub(fresh);
         let is_contradicted = !conflicts.is_empty();
         for (offset, bytes) in conflicts {
             self.conflict(flow, direction, offset.saturating_sub(bias), bytes);
@@ -282,22 +285,22 @@ impl<H: Deliver> Core<H> {
         let length = if self.config.mode == Mode::Track { wanted } else { captured.len() as u64 };
         let before = flow.queue_charge(direction);
         let mut conflicts = Conflicts::new();
-        let extra = flow.extra();
+        let slow_state = flow.slow_state();
         if length > 0 {
             let incoming = Incoming {
                 start,
                 bytes: if tracked { &[] } else { captured },
                 length,
-                weak: run.weak,
-                is_wrong: run.weak && payload.is_unconfirmed,
+                unconfirmed: run.unconfirmed,
+                is_wrong: run.unconfirmed && payload.is_unconfirmed,
             };
-            let inserted = extra.queue[at].insert(policy, expected, &incoming, &mut |offset, bytes| {
+            let inserted = slow_state.queue[at].insert(policy, expected, &incoming, &mut |offset, bytes| {
                 conflicts.push((offset, bytes));
             });
             // What lies before the next byte was counted already.
             let before_next = expected.saturating_sub(start).min(length);
-            extra.retransmitted_bytes[at] += inserted.repeated_bytes.saturating_sub(before_next);
-            extra.waiting_bytes[at] += length.saturating_sub(inserted.repeated_bytes.max(before_next));
+            slow_state.retransmitted_bytes[at] += inserted.repeated_bytes.saturating_sub(before_next);
+            slow_state.waiting_bytes[at] += length.saturating_sub(inserted.repeated_bytes.max(before_next));
         }
         let mut has_room = true;
         // What is not captured may wait already, from a packet before. (Before the next byte it was counted.)
@@ -305,22 +308,22 @@ impl<H: Deliver> Core<H> {
         let end = run.end as u64;
         if uncaptured < end {
             let rest = Incoming { start: uncaptured, length: end - uncaptured, ..Incoming::default() };
-            let fresh = extra.queue[at].compare(&rest, &mut |_, _| {});
-            extra.retransmitted_bytes[at] += rest.length - fresh;
-            if !run.weak && fresh > 0 {
-                has_room = extra.lost[at].note(rest.start, end, payload.cause, &mut extra.bytes);
+            let fresh = slow_state.queue[at].compare(&rest, &mut |_, _| {});
+            slow_state.retransmitted_bytes[at] += rest.length - fresh;
+            if !run.unconfirmed && fresh > 0 {
+                has_room = slow_state.lost_ranges[at].note(rest.start, end, payload.cause, &mut slow_state.bytes);
             }
         }
-        if extra.hole_segments[at] == 0 {
-            extra.hole_since_ns[at] = self.now.clock_ns;
+        if slow_state.hole_segments[at] == 0 {
+            slow_state.hole_since_ns[at] = self.now.clock_ns;
         }
-        extra.hole_segments[at] = extra.hole_segments[at].saturating_add(1);
-        if !extra.has_nothing(at, held) {
+        slow_state.hole_segments[at] = slow_state.hole_segments[at].saturating_add(1);
+        if !slow_state.has_nothing(at, held) {
             flow.halves[at].flags |= half::QUEUED;
         }
         self.settle_queue(flow, direction, before);
         if !has_room {
-            self.odd_once(flow, AnomalyKind::HoleLimit);
+            self.note_anomaly_once(flow, AnomalyKind::HoleLimit);
         }
         let is_contradicted = !conflicts.is_empty();
         for (offset, bytes) in conflicts {
@@ -344,7 +347,11 @@ impl<H: Deliver> Core<H> {
         while !bytes.is_empty() {
             let start = flow.halves[at].next;
             let end = start + bytes.len() as u64;
-            let urgent = flow.extra.as_ref().map(|extra| extra.urgent[at]).filter(|byte| (start..end).contains(byte));
+            let urgent = flow
+                .slow_state
+                .as_ref()
+                .map(|slow_state| slow_state.urgent[at])
+                .filter(|byte| (start..end).contains(byte));
             let length = urgent.map_or(bytes.len(), |byte| (byte - start) as usize);
             let offset = start - flow.bias(direction);
             flow.halves[at].next += length as u64;
@@ -385,7 +392,7 @@ impl<H: Deliver> Core<H> {
             }
             self.bound_doubtful(flow, direction);
             if let Some(unforced) = unforced {
-                self.holdings.budget.force(self.now.slot, flow.delivered[0] + flow.delivered[1] - unforced);
+                self.accounting.budget.force(self.now.slot, flow.delivered[0] + flow.delivered[1] - unforced);
             }
             self.settle_queue(flow, direction, before);
         }
@@ -399,14 +406,14 @@ impl<H: Deliver> Core<H> {
     /// Bytes that nobody acknowledges may not pile up: no hole's end frees them.
     fn bound_doubtful(&mut self, flow: &mut Flow, direction: Direction) {
         let limit = self.config.stream_buffer_bytes;
-        let Some(extra) = &mut flow.extra else { return };
-        if extra.queue[direction as usize].charged_bytes() > limit {
-            while extra.queue[direction as usize].charged_bytes() > limit / 2 {
-                if !extra.queue[direction as usize].drop_last() {
+        let Some(slow_state) = &mut flow.slow_state else { return };
+        if slow_state.queue[direction as usize].charged_bytes() > limit {
+            while slow_state.queue[direction as usize].charged_bytes() > limit / 2 {
+                if !slow_state.queue[direction as usize].drop_last() {
                     break;
                 }
             }
-            self.odd_once(flow, AnomalyKind::BufferLimit);
+            self.note_anomaly_once(flow, AnomalyKind::BufferLimit);
         }
     }
 
@@ -420,15 +427,15 @@ impl<H: Deliver> Core<H> {
         last: bool,
     ) -> bool {
         let at = direction as usize;
-        let (mut limit, mut weak_limit) = self.limits(flow, direction);
+        let (mut limit, mut unconfirmed_limit) = self.limits(flow, direction);
         if last {
             limit = flow.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
-            weak_limit = weak_limit.max(flow.last_limit(direction).min(limit));
+            unconfirmed_limit = unconfirmed_limit.max(flow.last_limit(direction).min(limit));
         }
         if flow.halves[at].has(half::HELD) {
             // Where the stream begins is decided by what is believed, too.
-            if let Some(extra) = &mut flow.extra {
-                extra.queue[at].believe(weak_limit);
+            if let Some(slow_state) = &mut flow.slow_state {
+                slow_state.queue[at].believe(unconfirmed_limit);
             }
             return true;
         }
@@ -436,13 +443,13 @@ impl<H: Deliver> Core<H> {
         let mut believed = Believed::new();
         loop {
             let next = flow.halves[at].next;
-            let Some(extra) = flow.extra.as_mut() else { return false };
-            let Some(piece) = extra.queue[at].take(next, limit, weak_limit) else {
+            let Some(slow_state) = flow.slow_state.as_mut() else { return false };
+            let Some(piece) = slow_state.queue[at].take(next, limit, unconfirmed_limit) else {
                 let further = if last { flow.last_limit(direction).min(limit) } else { 0 };
-                if further <= weak_limit {
+                if further <= unconfirmed_limit {
                     break;
                 }
-                weak_limit = further;
+                unconfirmed_limit = further;
                 continue;
             };
             moved = true;
@@ -452,7 +459,7 @@ impl<H: Deliver> Core<H> {
                     _ => believed.push((next, next + piece.length)),
                 }
             }
-            extra.waiting_bytes[at] = extra.waiting_bytes[at].saturating_sub(piece.length);
+            slow_state.waiting_bytes[at] = slow_state.waiting_bytes[at].saturating_sub(piece.length);
             self.hand(flow, data, direction, piece.bytes(), timestamp_ns, 0);
             let end = next + piece.length;
             let reached = flow.halves[at].next;
@@ -463,14 +470,14 @@ impl<H: Deliver> Core<H> {
         }
         if moved {
             // A new hole has a new time to wait.
-            let extra = flow.extra();
-            (extra.hole_segments[at], extra.hole_since_ns[at]) = (0, self.now.clock_ns);
+            let slow_state = flow.slow_state();
+            (slow_state.hole_segments[at], slow_state.hole_since_ns[at]) = (0, self.now.clock_ns);
         }
-        if flow.extra.as_ref().is_some_and(|extra| !extra.doubted[at].is_empty()) {
+        if flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[at].is_empty()) {
             self.settle_doubted(flow, direction, &believed);
         }
         let next = flow.halves[at].next;
-        flow.extra().queue[at].first_start().is_some_and(|first| first > next)
+        flow.slow_state().queue[at].first_start().is_some_and(|first| first > next)
     }
 
     /// Bytes passed without being handed over: track mode, or beyond the cutoff. Where the cutoff was raised after they
@@ -491,11 +498,12 @@ impl<H: Deliver> Core<H> {
     /// Up to where the queue may be emptied, and up to where doubtful bytes are believed: what was acknowledged.
     pub(crate) fn limits(&self, flow: &Flow, direction: Direction) -> (u64, u64) {
         let acknowledged = flow.acknowledged(direction);
-        let unheard = flow.extra.as_ref().is_some_and(|extra| extra.unheard[direction as usize] == UNHEARD);
+        let unheard =
+            flow.slow_state.as_ref().is_some_and(|slow_state| slow_state.unheard[direction as usize] == UNHEARD);
         let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
         // The FIN takes a number of its own: what is acknowledged beyond it is not a byte in its place.
         let fin = flow.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
-        let believed = flow.extra.as_ref().map_or(0, |extra| extra.believed[direction as usize]);
+        let believed = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.believed[direction as usize]);
         let believed = if unheard { flow.silence_limit(direction) } else { 0 }.max(acknowledged).max(believed);
         (if holds { acknowledged } else { u64::MAX }.min(fin), believed.min(fin))
     }
@@ -510,5 +518,5 @@ struct Run<'a> {
     start: i64,
     end: i64,
     bytes: &'a [u8],
-    weak: bool,
+    unconfirmed: bool,
 }

@@ -8,13 +8,13 @@ use crate::{
 };
 
 /// The budget of an engine, and the flows that have taken of it.
-pub(crate) struct Holdings {
+pub(crate) struct Accounting {
     pub budget: Budget,
     /// Slots of flows that hold memory beyond their entry of the table. Some may have ended since.
     pub holders: Vec<u32>,
 }
 
-impl Holdings {
+impl Accounting {
     pub(crate) fn new(budget: Budget) -> Self {
         Self { budget, holders: Vec::new() }
     }
@@ -24,7 +24,7 @@ impl Holdings {
     pub(crate) fn groups(&self, flow: &mut Flow, from_a: bool) -> Groups {
         let (key, group_key) = (flow.key, self.budget.group_key());
         // By endpoint: who the client is may turn out later.
-        *flow.extra().groups[usize::from(!from_a)].get_or_insert_with(|| {
+        *flow.slow_state().groups[usize::from(!from_a)].get_or_insert_with(|| {
             let source = key.address_hash(from_a, group_key);
             Groups::of(source, key.network_hash(from_a, group_key), key.address_hash(!from_a, group_key))
         })
@@ -69,13 +69,13 @@ impl Holdings {
 
     /// Tells the budget what the flow's rarely needed part and its lists take now.
     #[inline]
-    pub(crate) fn settle_extra(&mut self, now: &Now, flow: &mut Flow) {
-        if let Some(extra) = &mut flow.extra
-            && extra.bytes != extra.charged
+    pub(crate) fn settle_slow_state(&mut self, now: &Now, flow: &mut Flow) {
+        if let Some(slow_state) = &mut flow.slow_state
+            && slow_state.bytes != slow_state.charged
         {
-            let (before, after) = (extra.charged, extra.bytes);
-            extra.charged = after;
-            let owner_is_a = *extra.owner_is_a.get_or_insert(flow.flags & bits::CLIENT_IS_A != 0);
+            let (before, after) = (slow_state.charged, slow_state.bytes);
+            slow_state.charged = after;
+            let owner_is_a = *slow_state.owner_is_a.get_or_insert(flow.flags & bits::CLIENT_IS_A != 0);
             self.recharge_endpoint(now, flow, owner_is_a, before, after);
             self.list_holder(now, flow);
         }
@@ -93,11 +93,13 @@ impl Holdings {
     /// Forgets the rarely needed part of a flow whose end was reported, and gives its memory back.
     #[inline]
     pub(crate) fn release(&mut self, now: &Now, flow: &mut Flow) {
-        if let Some((charged, owner_is_a)) = flow.extra.as_ref().map(|extra| (extra.charged, extra.owner_is_a)) {
+        if let Some((charged, owner_is_a)) =
+            flow.slow_state.as_ref().map(|slow_state| (slow_state.charged, slow_state.owner_is_a))
+        {
             self.recharge_endpoint(now, flow, owner_is_a.unwrap_or_default(), charged, 0);
             // The next flow in this place begins anew.
             *self.budget.holder(now.slot) = Holder::default();
-            flow.extra = None;
+            flow.slow_state = None;
         }
     }
 }

@@ -3,7 +3,7 @@ use crate::{Class, Direction, StreamPacket, path::Path, wire::flag};
 
 /// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
 #[derive(Clone, Debug)]
-pub(crate) struct PendingSyn {
+pub(crate) struct HeldSyn {
     /// As the SYN has it.
     pub key: Key,
     pub class: Class,
@@ -30,7 +30,7 @@ pub(crate) struct PendingSyn {
     pub kept: Vec<KeptPacket>,
 }
 
-impl PendingSyn {
+impl HeldSyn {
     /// The half-open connection that it is when it stands for itself.
     pub(crate) fn half_open(&self, client_is_a: bool) -> HalfOpen {
         HalfOpen {

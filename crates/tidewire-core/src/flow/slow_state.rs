@@ -1,7 +1,7 @@
-use super::{Branch, Gathering, List, PendingSyn};
+use super::{HeldSyn, List, PendingChunk, SubscriberState};
 use crate::{
-    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted, tcp::lost::Lost,
-    tcp::queue::Queue,
+    Anomaly, AnomalyKind, Conflict, Gap, budget::Groups, prefetch::prefetch_first, tcp::Doubted,
+    tcp::lost_ranges::LostRanges, tcp::queue::Queue,
 };
 
 /// What only untidy flows, or flows whose application asks for it, need.
@@ -9,9 +9,9 @@ use crate::{
 /// What every segment behind a hole looks at comes first, so that it shares few cache lines.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Extra {
+pub(crate) struct SlowState {
     pub queue: [Queue; 2],
-    /// Digest of another path than the direction's, and packets of it: see `Core::other_path`.
+    /// Digest of another path than the direction's, and packets of it: see `FlowContext::other_path`.
     pub other_path: [(u32, u8); 2],
     /// See `Flow::bias`; `u64::MAX`: not decided.
     pub bias: [u64; 2],
@@ -24,7 +24,7 @@ pub(crate) struct Extra {
     /// Internal offset before which unconfirmed bytes are believed without an acknowledgment.
     pub believed: [u64; 2],
     /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
-    pub lost: [Lost; 2],
+    pub lost_ranges: [LostRanges; 2],
     /// What came with wrong checksums and was neither delivered nor passed, in the order of the ends.
     pub doubted: [Vec<Doubted>; 2],
     /// Clock at which the hole before the queue's first byte was first waited for.
@@ -66,8 +66,8 @@ pub(crate) struct Extra {
     /// How often `Half::link_bytes` wrapped.
     pub link_wraps: [u32; 2],
     pub gaps: List<Gap>,
-    pub gathering: [Option<Box<Gathering>>; 2],
-    pub pending_syn: Option<Box<PendingSyn>>,
+    pub pending_chunk: [Option<Box<PendingChunk>>; 2],
+    pub held_syn: Option<Box<HeldSyn>>,
     /// Offset of the last urgent byte, which is taken out of the stream; `u64::MAX`: none.
     pub urgent: [u64; 2],
     /// Internal offset of the first byte of the segment with the FIN.
@@ -90,10 +90,10 @@ pub(crate) struct Extra {
     /// `keep_chunk` was called.
     pub keep: bool,
     /// What each of several applications has of the flow.
-    pub branches: Vec<Branch>,
+    pub subscriber_states: Vec<SubscriberState>,
 }
 
-impl Extra {
+impl SlowState {
     /// Asks for the lines that a segment behind a hole looks at.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
@@ -107,13 +107,13 @@ impl Extra {
 
     /// Internal offset of the first byte that waits, captured or not.
     pub(crate) fn first_known(&self, at: usize) -> Option<u64> {
-        let lost = self.lost[at].first_start();
-        self.queue[at].first_start().into_iter().chain(lost).min()
+        let lost_ranges = self.lost_ranges[at].first_start();
+        self.queue[at].first_start().into_iter().chain(lost_ranges).min()
     }
 
     /// Whether nothing waits: no bytes, and where a stream's beginning is not known no bytes that are known to be lost.
     pub(crate) fn has_nothing(&self, at: usize, is_held: bool) -> bool {
-        self.queue[at].is_empty() && (!is_held || self.lost[at].is_empty())
+        self.queue[at].is_empty() && (!is_held || self.lost_ranges[at].is_empty())
     }
 
     /// Whether an anomaly of this kind is listed.
@@ -128,7 +128,7 @@ impl Extra {
     }
 }
 
-impl Default for Extra {
+impl Default for SlowState {
     fn default() -> Self {
         Self {
             queue: Default::default(),
@@ -166,9 +166,9 @@ impl Default for Extra {
             gaps: List::default(),
             conflicts: Default::default(),
             anomalies: List::default(),
-            gathering: Default::default(),
-            pending_syn: None,
-            lost: Default::default(),
+            pending_chunk: Default::default(),
+            held_syn: None,
+            lost_ranges: Default::default(),
             urgent: [u64::MAX; 2],
             doubted: Default::default(),
             confirmed: [0; 2],
@@ -177,7 +177,7 @@ impl Default for Extra {
             denied: [0; 2],
             answer_stamps: None,
             keep: false,
-            branches: Vec::new(),
+            subscriber_states: Vec::new(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A SYN with a new number in an open connection (RFC 5961 section 4): whose it is, the other side's answer tells. Until
 //! then it is counted in neither stream, and its packets are kept for a handler that wants packets.
 
-use super::{Engine, core::Core};
+use super::{Engine, context::FlowContext};
 use crate::{
     AnomalyKind, ChecksumMode, Deliver, Direction, EndReason, Fate, TcpState,
-    flow::{Flow, HalfOpen, KeptPacket, PendingSyn},
+    flow::{Flow, HalfOpen, HeldSyn, KeptPacket},
     packet::Keyed,
     tcp::{Segment, has_right_checksum},
 };
@@ -15,11 +15,11 @@ const COPIES_MAX: u32 = 16;
 
 impl<H: Deliver> Engine<H> {
     /// A SYN with a new number in an open connection: the other side's answer will tell.
-    pub(crate) fn pend(&mut self, keyed: &Keyed<'_>, slot: u32, direction: Direction, segment: &Segment) {
+    pub(crate) fn hold_syn(&mut self, keyed: &Keyed<'_>, slot: u32, direction: Direction, segment: &Segment) {
         let Keyed { packet, key, .. } = *keyed;
         // The first packet of the connection that it may be.
         let class = self.classify(packet);
-        let fresh = PendingSyn {
+        let fresh = HeldSyn {
             key: *key,
             class,
             number: packet.frame.number,
@@ -28,7 +28,7 @@ impl<H: Deliver> Engine<H> {
             scale: segment.scale.unwrap_or(0),
             timestamp: segment.timestamp,
             large_frames: segment.large_frames,
-            good_checksum: self.core.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
+            good_checksum: self.context.config.checksum != ChecksumMode::Ignore && has_right_checksum(packet),
             signed: segment.signed,
             from_client: direction == Direction::ClientToServer,
             path: packet.path,
@@ -38,17 +38,17 @@ impl<H: Deliver> Engine<H> {
             frame_bytes: 0,
             kept: Vec::new(),
         };
-        self.core.now.slot = slot;
+        self.context.now.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         // Behind both FINs it is what is to be expected, unless it begins nothing.
         if flow.state != TcpState::Closed {
-            self.core.odd(flow, AnomalyKind::BlindSyn);
+            self.context.note_anomaly(flow, AnomalyKind::BlindSyn);
         }
-        flow.seen_clock_ns = self.core.now.clock_ns;
-        let mut pending = match self.core.take_pending(flow) {
+        flow.seen_clock_ns = self.context.now.clock_ns;
+        let mut pending = match self.context.take_held_syn(flow) {
             Some(pending) if pending.isn == segment.seq && pending.from_client == fresh.from_client => pending,
             Some(other) => {
-                self.core.absorb(flow, data, &other);
+                self.context.absorb(flow, data, &other);
                 Box::new(fresh)
             }
             None => Box::new(fresh),
@@ -58,7 +58,7 @@ impl<H: Deliver> Engine<H> {
             flow.halves[direction as usize].payload_wire_bytes += u64::from(segment.length);
             flow.count_frames(direction as usize, packet.frame_bytes, packet.ip_bytes);
             if H::PACKETS {
-                self.core.show(flow, data, packet.shown(direction));
+                self.context.show(flow, data, packet.shown(direction));
             }
         } else {
             pending.packets += 1;
@@ -69,10 +69,10 @@ impl<H: Deliver> Engine<H> {
                 pending.kept.push(KeptPacket::of(packet.shown(direction)));
             }
         }
-        self.core.hold_pending(flow, pending);
-        self.core.holdings.settle_extra(&self.core.now, flow);
-        if self.core.holdings.budget.is_over() {
-            self.relieve();
+        self.context.charge_held_syn(flow, pending);
+        self.context.accounting.settle_slow_state(&self.context.now, flow);
+        if self.context.accounting.budget.is_over() {
+            self.reclaim_memory();
         }
     }
 
@@ -80,58 +80,58 @@ impl<H: Deliver> Engine<H> {
     pub(crate) fn answered(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {
         let flow = self.table.flows.get_mut(slot);
         let from_client = flow.direction(keyed.from_a) == Direction::ClientToServer;
-        let pending = flow.extra.as_ref()?.pending_syn.as_ref()?;
+        let pending = flow.slow_state.as_ref()?.held_syn.as_ref()?;
         if pending.from_client == from_client || segment.ack != pending.isn.wrapping_add(1) {
             return None;
         }
-        self.core.now.slot = slot;
-        let pending = self.core.take_pending(flow)?;
+        self.context.now.slot = slot;
+        let pending = self.context.take_held_syn(flow)?;
         let reason = self.table.flows.get(slot).reason_over().unwrap_or(EndReason::Reused);
         self.end(slot, reason);
         let entry = HalfOpen {
             hash: keyed.hash as u32,
-            seen_clock_ns: self.core.now.clock_ns,
+            seen_clock_ns: self.context.now.clock_ns,
             ..pending.half_open(!keyed.from_a)
         };
         let half_open = self.table.add_half_open(entry);
         if H::PACKETS {
-            let slot = self.promote_pending(half_open, &pending);
+            let slot = self.promote_held_syn(half_open, &pending);
             return Some(self.transport(keyed, slot));
         }
         Some(self.transport_new(keyed))
     }
 
     /// For a handler that wants packets: opens the connection that a pending SYN began, and shows it the SYN.
-    pub(crate) fn promote_pending(&mut self, half_open: u32, pending: &PendingSyn) -> u32 {
+    pub(crate) fn promote_held_syn(&mut self, half_open: u32, pending: &HeldSyn) -> u32 {
         let slot = self.promote(half_open);
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         for kept in &pending.kept {
-            self.core.show(flow, data, kept.shown(Direction::ClientToServer));
+            self.context.show(flow, data, kept.shown(Direction::ClientToServer));
         }
         slot
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// The SYN that waits in a flow, whose packets the memory is no longer charged for.
-    pub(crate) fn take_pending(&mut self, flow: &mut Flow) -> Option<Box<PendingSyn>> {
-        let pending = flow.extra.as_mut()?.pending_syn.take()?;
-        self.holdings.recharge(&self.now, flow, pending.direction(), pending.charge(), 0);
+    pub(crate) fn take_held_syn(&mut self, flow: &mut Flow) -> Option<Box<HeldSyn>> {
+        let pending = flow.slow_state.as_mut()?.held_syn.take()?;
+        self.accounting.recharge(&self.now, flow, pending.direction(), pending.charge(), 0);
         Some(pending)
     }
 
-    fn hold_pending(&mut self, flow: &mut Flow, pending: Box<PendingSyn>) {
-        self.holdings.recharge(&self.now, flow, pending.direction(), 0, pending.charge());
-        self.holdings.list_holder(&self.now, flow);
-        flow.extra().pending_syn = Some(pending);
+    fn charge_held_syn(&mut self, flow: &mut Flow, pending: Box<HeldSyn>) {
+        self.accounting.recharge(&self.now, flow, pending.direction(), 0, pending.charge());
+        self.accounting.list_holder(&self.now, flow);
+        flow.slow_state().held_syn = Some(pending);
     }
 
     /// Counts the packets of a SYN that began nothing, and shows them.
-    pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &PendingSyn) {
+    pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &HeldSyn) {
         let direction = pending.direction();
         if flow.state == TcpState::Closed {
             let number = std::mem::replace(&mut self.now.number, pending.number);
-            self.odd(flow, AnomalyKind::BlindSyn);
+            self.note_anomaly(flow, AnomalyKind::BlindSyn);
             self.now.number = number;
         }
         flow.halves[direction as usize].add_packets(pending.packets.into());

@@ -1,6 +1,6 @@
 //! A new stream: what its first packet says of it.
 
-use super::{Engine, core::Core};
+use super::{Engine, context::FlowContext};
 use crate::{
     Class, Deliver, Fate, TcpState,
     flow::{Flow, bits, half},
@@ -15,8 +15,8 @@ impl<H: Deliver> Engine<H> {
             Some(classifier) => classifier.classify(packet.frame, packet.bytes),
             None => Class::NONE,
         };
-        if H::OUTLETS {
-            class.marks = self.core.handler.marks(packet.frame, packet.bytes);
+        if H::SUBSCRIBERS {
+            class.marks = self.context.handler.marks(packet.frame, packet.bytes);
         }
         class
     }
@@ -36,7 +36,7 @@ impl<H: Deliver> Engine<H> {
         let Keyed { packet, key, from_a, .. } = *keyed;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.id = packet.frame.number;
-        flow.seen_clock_ns = self.core.now.clock_ns;
+        flow.seen_clock_ns = self.context.now.clock_ns;
         // Both: it is not counted yet, and whoever is told of the stream's opening may ask for its times.
         (flow.first_ns, flow.last_ns) = ([packet.frame.timestamp_ns; 2], [packet.frame.timestamp_ns; 2]);
         let mut client_sends = true;
@@ -67,24 +67,24 @@ impl<H: Deliver> Engine<H> {
         if client_sends == from_a {
             flow.flags |= bits::CLIENT_IS_A;
         }
-        self.core.apply(flow, class);
-        self.core.now.slot = slot;
-        self.core.open(flow, data);
+        self.context.apply(flow, class);
+        self.context.now.slot = slot;
+        self.context.open(flow, data);
     }
 }
 
-impl<H: Deliver> Core<H> {
+impl<H: Deliver> FlowContext<H> {
     /// Applies what an expression said of a new stream.
     pub(crate) fn apply(&mut self, flow: &mut Flow, class: Class) {
-        if H::OUTLETS {
-            self.outlets.marks = class.marks;
+        if H::SUBSCRIBERS {
+            self.subscribers.marks = class.marks;
             return;
         }
         if let Some(priority) = class.priority {
             flow.priority = priority.min(self.config.priorities.saturating_sub(1));
         }
         if let Some(cutoff) = class.cutoff {
-            flow.extra().cutoff = cutoff.0;
+            flow.slow_state().cutoff = cutoff.0;
             for half in &mut flow.halves {
                 half.flags |= half::OWN_CUTOFF;
             }

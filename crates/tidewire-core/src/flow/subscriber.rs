@@ -5,7 +5,7 @@ use crate::Gap;
 
 /// A chunk being gathered.
 #[derive(Debug, Default)]
-pub(crate) struct Gathering {
+pub(crate) struct PendingChunk {
     /// Stream offset of `bytes[0]`.
     pub start: u64,
     pub bytes: Vec<u8>,
@@ -21,8 +21,8 @@ pub(crate) struct Gathering {
 
 /// What is the flow's for a single handler, and each application's own where there are several.
 #[derive(Debug)]
-pub(crate) struct Branch {
-    pub outlet: u32,
+pub(crate) struct SubscriberState {
+    pub subscriber: u32,
     pub priority: u8,
     /// Of the bits of `Flow::flags`: `DISCARDED`.
     pub discarded: u8,
@@ -33,5 +33,5 @@ pub(crate) struct Branch {
     pub delivered: [u64; 2],
     pub cutoff: [u64; 2],
     pub gaps: List<Gap>,
-    pub gathering: [Option<Box<Gathering>>; 2],
+    pub pending_chunk: [Option<Box<PendingChunk>>; 2],
 }

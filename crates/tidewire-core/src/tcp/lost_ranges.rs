@@ -15,9 +15,9 @@ pub(crate) struct Range {
 
 /// Ranges in order, without overlaps.
 #[derive(Debug, Default)]
-pub(crate) struct Lost(List<Range>);
+pub(crate) struct LostRanges(List<Range>);
 
-impl Lost {
+impl LostRanges {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -127,36 +127,36 @@ mod tests {
         fn ranges_are_those_of_single_bytes(
             steps in proptest::collection::vec((0..200_u64, 0..30_u64, 0..2_usize, 0..4_u8), 1..60),
         ) {
-            let (mut lost, mut bytes) = (Lost::default(), 0);
+            let (mut lost_ranges, mut bytes) = (LostRanges::default(), 0);
             let mut model = [None; 240];
             for (start, length, cause, kind) in steps {
                 let (end, cause) = (start + length, CAUSES[cause]);
                 match kind {
                     0 | 1 => {
-                        prop_assert!(lost.note(start, end, cause, &mut bytes));
+                        prop_assert!(lost_ranges.note(start, end, cause, &mut bytes));
                         model[start as usize..end as usize].iter_mut().for_each(|byte| *byte = byte.or(Some(cause)));
                     }
                     2 => {
-                        lost.forget(start, end, &mut bytes);
+                        lost_ranges.forget(start, end, &mut bytes);
                         model[start as usize..end as usize].fill(None);
                     }
                     _ => {
-                        lost.forget_before(start);
+                        lost_ranges.forget_before(start);
                         // A range that reaches beyond it stays whole.
-                        let keeps = lost.first_start().unwrap_or(u64::MAX).min(start) as usize;
+                        let keeps = lost_ranges.first_start().unwrap_or(u64::MAX).min(start) as usize;
                         model[..keeps].fill(None);
                     }
                 }
                 let mut found = [None; 240];
                 let mut last = 0;
-                for range in lost.0.iter() {
+                for range in lost_ranges.0.iter() {
                     prop_assert!(range.start < range.end && range.start >= last);
                     last = range.end;
                     found[range.start as usize..range.end as usize].fill(Some(range.cause));
                 }
                 prop_assert_eq!(found, model);
                 let counted = model[start as usize..end as usize].iter().flatten().count() as u64;
-                prop_assert_eq!(lost.bytes_in(start, end), counted);
+                prop_assert_eq!(lost_ranges.bytes_in(start, end), counted);
             }
         }
     }
@@ -164,15 +164,15 @@ mod tests {
     /// A packet in 2^8 forms of ranges costs a search, not a walk for each range.
     #[test]
     fn a_full_list_takes_no_more() {
-        let (mut lost, mut bytes) = (Lost::default(), 0);
+        let (mut lost_ranges, mut bytes) = (LostRanges::default(), 0);
         for range in 0..LOST_MAX as u64 {
-            assert!(lost.note(range * 10, range * 10 + 5, GapCause::Snapped, &mut bytes));
+            assert!(lost_ranges.note(range * 10, range * 10 + 5, GapCause::Snapped, &mut bytes));
         }
-        assert!(lost.is_full() && !lost.note(5, 10, GapCause::Shed, &mut bytes));
-        assert!(lost.note(5, 6, GapCause::Snapped, &mut bytes), "a neighbour grows");
+        assert!(lost_ranges.is_full() && !lost_ranges.note(5, 10, GapCause::Shed, &mut bytes));
+        assert!(lost_ranges.note(5, 6, GapCause::Snapped, &mut bytes), "a neighbour grows");
         assert!((bytes as usize) < 2 * LOST_MAX * size_of::<Range>());
-        lost.forget(12, 13, &mut bytes);
-        assert!(lost.is_full());
-        assert_eq!(lost.bytes_in(10, 15), 2, "the part behind found no room");
+        lost_ranges.forget(12, 13, &mut bytes);
+        assert!(lost_ranges.is_full());
+        assert_eq!(lost_ranges.bytes_in(10, 15), 2, "the part behind found no room");
     }
 }
