@@ -35,7 +35,7 @@ for part in "${parts[@]}"; do
       echo "sanitize: Miri: memory of rings, headers, prefetches (no sockets, no programs in the kernel, no C libraries)"
       export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-permissive-provenance"
       cargo +nightly miri test --locked --target-dir target/miri -p tidewire-live --lib -- sys::packet::blocks sys::arena
-      cargo +nightly miri test --locked --target-dir target/miri -p tidewire-core --test frames -- a_datagram an_aggregate cut_headers
+      cargo +nightly miri test --locked --target-dir target/miri -p tidewire-core --test engine -- frames::a_datagram frames::an_aggregate frames::cut_headers
       ;;
     tsan)
       # Threads that share tables, counters and blocks; as root also rings of AF_XDP and maps of programs, of whose other side, in

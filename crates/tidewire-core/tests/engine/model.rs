@@ -1,8 +1,6 @@
 //! The engine against a naive model: an array of bytes, written as segments arrive.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use tidewire_core::{DirectionCutoff, Mode, TcpPolicy};
 

@@ -1,11 +1,8 @@
 //! Packets of streams: each that is counted is shown, and times are known from the first call on.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::{ACK, FIN, Feed, PSH, SYN, Seg, config, handshake, udp};
+use crate::common::{ACK, FIN, Feed, PSH, SYN, Seg, config, handshake, udp};
 use tidewire_core::{Config, Direction, EndReason, Handler, Stream, StreamPacket};
 
 /// What was shown of each stream, by its number.

@@ -1,14 +1,11 @@
 //! With directions counted and dropped before the engine, streams have the same figures, bytes and ends as without.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use tidewire_core::{Config, Counted, Direction, DirectionCutoff, FlowKey, Ledger, Shunt};
 

@@ -1,11 +1,8 @@
 //! Packets that come into a flow from another VLAN or tunnel: the handler is told.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::collections::BTreeMap;
 
-use common::*;
+use crate::common::*;
 use tidewire_core::{Config, KeyIds, LinkAddresses, Share, wire::LinkType};
 
 const CHANGE: &str = "encapsulation_change";

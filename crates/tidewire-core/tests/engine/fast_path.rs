@@ -1,9 +1,6 @@
 //! The short way of a segment is the long one without its detours: both tell the same.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use tidewire_core::{Config, DirectionCutoff};
 

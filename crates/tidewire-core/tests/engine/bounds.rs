@@ -1,9 +1,6 @@
 //! Each bound by itself: what is reached, what happens then, and what is counted.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidewire_core::{AnomalyKind, Chunk, Config, Direction, EndReason, Fate, Gap, Handler, Ledger, Stream};
 
 const C: u32 = 1000;

@@ -1,8 +1,6 @@
 //! What a frame's source knows of its checksum: what a host would accept is no anomaly and is delivered, in every mode.
 
-mod common;
-
-use common::{ACK, Feed, Seg, Told, Witness, config, fate, handshake, udp};
+use crate::common::{ACK, Feed, Seg, Told, Witness, config, fate, handshake, udp};
 use tidewire_core::{ChecksumMode, ChecksumStatus, Config, Fate, Ledger, wire::LinkType};
 
 const MODES: [ChecksumMode; 2] = [ChecksumMode::Auto, ChecksumMode::Verify];

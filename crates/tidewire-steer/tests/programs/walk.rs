@@ -1,12 +1,8 @@
 //! What the walk finds is what the decoder finds, and both directions of a conversation go to one worker.
-#![forbid(unsafe_code)]
 
-mod common;
-#[path = "common/decode.rs"]
-mod decode;
-
-use common::packets::{address6, sound};
-use common::{Random, packets};
+use crate::common::packets::{address6, sound};
+use crate::common::{Random, packets};
+use crate::decode;
 use tidewire_steer::{Compiled, Packet, Program, Settings, State, TUNNELS_MAX, Target};
 use tidewire_wire::LinkType;
 
@@ -149,7 +145,7 @@ fn fragments_of_a_datagram_stay_together() {
 
 #[test]
 fn every_name_is_in_the_manual() {
-    let manual = include_str!("../../../docs/steering.md");
+    let manual = include_str!("../../../../docs/steering.md");
     for builtin in tidewire_steer::language::BUILTINS {
         assert!(
             manual.contains(&format!("`{}", builtin.name)) || manual.contains(&format!(" {} ", builtin.name)),

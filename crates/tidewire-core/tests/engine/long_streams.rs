@@ -1,9 +1,6 @@
 //! Streams longer than the sequence numbers: offsets go on beyond 2^32.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidewire_core::{AnomalyKind, Chunk, Direction, EndReason, Gap, Handler, Mode, Stream, wire::LinkType};
 
 const C: u32 = 4_000_000_000;

@@ -1,8 +1,6 @@
 //! Connections, segment by segment: what the handler is told.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidewire_core::{Config, DirectionCutoff, Fate, Mode, TcpPolicy};
 
 const C: u32 = 1000;

@@ -1,10 +1,7 @@
 //! Segments that a host drops, and captures that lost what would make them right: which of the two it was is for the
 //! receiver's acknowledgments to say.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidewire_core::Mode;
 
 const C: u32 = 1000;

@@ -1,5 +1,4 @@
 //! Packets and a handler that checks what it is told.
-#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 
@@ -8,8 +7,6 @@ use tidewire_core::{
     Handler, Ledger, Share, Stream, wire::LinkType,
 };
 
-// Not every test uses all of them.
-#[allow(unused_imports)]
 pub use tidewire_core::wire::flag::{ACK, FIN, PSH, RST, SYN, URG};
 
 /// A TCP segment between 10.0.0.1:1000 (client) and 10.0.0.2:80.
@@ -164,7 +161,6 @@ impl Told {
 #[derive(Default)]
 pub struct Witness {
     pub streams: BTreeMap<u64, Told>,
-    pub repeats: bool,
 }
 
 impl Handler for Witness {

@@ -1,9 +1,6 @@
 //! When the end of a connection is reported, and what becomes of packets that come after that.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::{ACK, FIN, Feed, RST, SYN, Seg, Told, Witness, config, fate, handshake, run_shared};
+use crate::common::{ACK, FIN, Feed, RST, SYN, Seg, Told, Witness, config, fate, handshake, run_shared};
 use tidewire_core::{Config, Fate, Mode};
 
 /// Reported after a second of silence, forgotten after ten.

@@ -1,10 +1,7 @@
 //! Lists and indexes beside the tables: they stay as long as what is open, however many connections came and went, and though
 //! the input lets no time pass.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::{ACK, FIN, Feed, Seg, config, handshake};
+use crate::common::{ACK, FIN, Feed, Seg, config, handshake};
 use tidewire_core::Handler;
 
 struct Silent;

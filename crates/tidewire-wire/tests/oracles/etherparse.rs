@@ -1,7 +1,7 @@
 //! Packets that `etherparse` builds are read as it reads them; and where bytes are then changed and both still find a
 //! transport, both find the same.
 
-use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TcpOptionElement, TransportSlice};
+use ::etherparse::{NetSlice, PacketBuilder, SlicedPacket, TcpOptionElement, TransportSlice};
 use proptest::prelude::*;
 use tidewire_wire::{
     Checksum, Decoded, Kind, LinkType, Settings, TcpHeader, addresses, decode, ipv4_header_checksum, ports,

@@ -1,9 +1,6 @@
 //! Segments that a Linux host drops, found by sending random ones to it (`make differential`): each here by itself.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidewire_core::Config;
 
 const C: u32 = 1000;

@@ -1,12 +1,9 @@
 //! The evaluator and the compiled programs agree, packet by packet.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::machine::{Machine, TIME};
-use common::packets::{Made, frame};
-use common::programs::{Allowed, applied, program};
-use common::{Random, packets};
+use crate::common::machine::{Machine, TIME};
+use crate::common::packets::{Made, frame};
+use crate::common::programs::{Allowed, applied, program};
+use crate::common::{Random, packets};
 use tidewire_steer::bpf::{Copy, Ending, Hook, Output};
 use tidewire_steer::language::{BUILTINS, Kind};
 use tidewire_steer::{Compiled, Fragments, Packet, Program, Settings, State, Target, Unsteered, Verdict};

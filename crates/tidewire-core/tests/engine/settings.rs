@@ -1,11 +1,8 @@
 //! What makes a flow another one, and who decides about overlaps: VLANs, tunnels, receivers.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use common::*;
+use crate::common::*;
 use tidewire_core::{
     Config, Datagram, DefragPolicy, Handler, KeyIds, Share, Stream, TargetPolicies, TcpPolicy,
     wire::{LinkType, TunnelKind},

@@ -1,9 +1,6 @@
 //! What the fuzz target `engine` found, as the smallest case of each.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidewire_core::{
     Batch, ChecksumStatus, Chunk, Config, Direction, DirectionCutoff, Engine, Frame, Gap, GapCause, Handler, Share,
     Stream, wire::LinkType,

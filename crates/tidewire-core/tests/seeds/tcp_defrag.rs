@@ -1,11 +1,10 @@
 //! The seeds of the fuzz targets `tcp` and `defrag`, and whatever those have found, replayed; and many inputs at random.
-#![forbid(unsafe_code)]
 
-#[path = "../../../fuzz/drivers/defrag.rs"]
+#[path = "../../../../fuzz/drivers/defrag.rs"]
 mod defrag;
-#[path = "../../../fuzz/drivers/sent.rs"]
+#[path = "../../../../fuzz/drivers/sent.rs"]
 mod sent;
-#[path = "../../../fuzz/drivers/tcp.rs"]
+#[path = "../../../../fuzz/drivers/tcp.rs"]
 mod tcp;
 
 use std::path::{Path, PathBuf};

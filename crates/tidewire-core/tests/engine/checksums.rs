@@ -1,10 +1,7 @@
 //! Wrong checksums: the receiver's acknowledgments tell packets that it dropped from those whose checksum is the
 //! capture's doing.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use proptest::prelude::*;
 use tidewire_core::{ChecksumMode, Config, Fate, Ledger, Mode};
 

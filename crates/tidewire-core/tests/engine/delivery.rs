@@ -1,9 +1,6 @@
 //! How bytes are delivered: chunks that are kept or flushed, streams that are discarded, preferred or shed.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use tidewire_core::{Chunk, Config, Direction, EndReason, Fate, Gap, GapCause, Handler, Stream};
 
 const MILLISECOND: u64 = 1_000_000;

@@ -1,9 +1,6 @@
 //! Frames that are not one whole packet: transport headers cut by the snap length, and 802.11 aggregates of several packets.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use std::collections::BTreeMap;
 use tidewire_core::{
     Batch, ChecksumStatus, Engine, Fate, Frame, Handler, Ledger, Share, Stream, StreamPacket,

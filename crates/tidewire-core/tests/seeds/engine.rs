@@ -1,7 +1,6 @@
 //! The seeds of the fuzz target `engine`, and whatever it has found, replayed; and inputs at random.
-#![forbid(unsafe_code)]
 
-#[path = "../../../fuzz/drivers/engine/mod.rs"]
+#[path = "../../../../fuzz/drivers/engine/mod.rs"]
 mod engine;
 
 use std::path::{Path, PathBuf};

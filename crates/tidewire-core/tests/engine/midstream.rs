@@ -1,9 +1,6 @@
 //! Connections that were under way when the capture began, and what comes after them on the same ports.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 
 const C: u32 = 3_280_741_055;
 const S: u32 = 1_427_657_521;

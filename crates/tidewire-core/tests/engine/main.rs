@@ -1,0 +1,24 @@
+//! The engine by its events: packets in, calls of the handler out. One file for each subject.
+#![forbid(unsafe_code)]
+
+mod bounds;
+mod checksum_status;
+mod checksums;
+mod closing;
+mod common;
+mod delivery;
+mod encapsulation;
+mod fast_path;
+mod frames;
+mod fuzz_findings;
+mod linux_host;
+mod list_bounds;
+mod long_streams;
+mod midstream;
+mod model;
+mod packets;
+mod settings;
+mod shunt;
+mod tcp;
+mod unconfirmed;
+mod vectors;
