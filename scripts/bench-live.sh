@@ -16,11 +16,11 @@ if [ "$(nproc)" -lt 2 ]; then
 fi
 target=${CARGO_TARGET_DIR:-target}
 cargo build --locked --release -p tidewire-cli
-cargo build --locked --release -p tidewire-lab --features nids
+cargo build --locked --release -p tidewire-bench --features nids
 
 options=(--output "$target/bench-live" --programs "$target/release")
 [ "${QUICK:-0}" = 0 ] || options+=(--quick)
 [ "${THREADED:-0}" = 0 ] || options+=(--threaded)
 read -ra rows <<<"${ROWS:-}"
-"$target/release/tidewire-lab" bench-live "${options[@]}" "${rows[@]}"
+"$target/release/tidewire-bench" live "${options[@]}" "${rows[@]}"
 echo "written: $target/bench-live/bench-live.md, bench-live.json and plots"

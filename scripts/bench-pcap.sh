@@ -16,17 +16,17 @@ if [ "$(nproc)" -lt 2 ]; then
 fi
 target=${CARGO_TARGET_DIR:-target}
 cargo build --locked --release -p tidewire-pcap
-cargo build --locked --release -p tidewire-lab
+cargo build --locked --release -p tidewire-bench
 mkdir -p "$target/bench-pcap"
-gcc -O2 -Wall -o "$target/bench-pcap/ndpi-loop" crates/tidewire-lab/peers/ndpi.c -lndpi -lpcap
+gcc -O2 -Wall -o "$target/bench-pcap/ndpi-loop" crates/tidewire-bench/peers/ndpi.c -lndpi -lpcap
 
 options=(--output "$target/bench-pcap" --programs "$target/release" --ndpi "$target/bench-pcap/ndpi-loop")
 [ "${QUICK:-0}" = 0 ] || options+=(--quick)
 captures=../shared/corpus/captures
 [ ! -d "$captures" ] || options+=(--captures "$captures")
 read -ra rows <<<"${ROWS:-}"
-"$target/release/tidewire-lab" bench-pcap "${options[@]}" "${rows[@]}"
+"$target/release/tidewire-bench" pcap "${options[@]}" "${rows[@]}"
 options=(--output "$target/bench-pcap")
 [ "${QUICK:-0}" = 0 ] || options+=(--quick)
-taskset -c 1 "$target/release/tidewire-lab" bench-locality "${options[@]}" "${rows[@]}"
+taskset -c 1 "$target/release/tidewire-bench" locality "${options[@]}" "${rows[@]}"
 echo "written: $target/bench-pcap/bench-pcap.md, locality.md and plots"

@@ -17,16 +17,16 @@ folder=${TIDEWIRE_BENCH_DIR:-$default}
 target=${CARGO_TARGET_DIR:-target}
 
 cargo build --locked --release -p tidewire-cli
-cargo build --locked --release -p tidewire-lab --features nids
+cargo build --locked --release -p tidewire-bench --features nids
 mkdir -p "$target/bench"
-gcc -O2 -Wall -o "$target/bench/floor" crates/tidewire-lab/peers/floor.c
+gcc -O2 -Wall -o "$target/bench/floor" crates/tidewire-bench/peers/floor.c
 
 [ "${KEEP:-0}" != 0 ] || trap 'rm -rf "$folder"' EXIT
 options=(--folder "$folder" --record scripts/record.sh)
 [ "$quick" = 0 ] || options+=(--quick)
-"$target/release/tidewire-lab" traces "${options[@]}"
+"$target/release/tidewire-bench" traces "${options[@]}"
 options+=(--output "$target/bench" --programs "$target/release" --floor "$target/bench/floor")
 options+=(--runs "${RUNS:-3}")
 read -ra rows <<<"${ROWS:-}"
-"$target/release/tidewire-lab" bench "${options[@]}" "${rows[@]}"
+"$target/release/tidewire-bench" files "${options[@]}" "${rows[@]}"
 echo "written: $target/bench/bench.md, $target/bench/bench.json"

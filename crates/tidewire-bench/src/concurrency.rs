@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use tidewire_core::{
     Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Engine, Frame, Handler, Share, Stream, wire::LinkType,
 };
-
-use crate::{
+use tidewire_lab::{
     craft::{ACK, FIN, PSH, SYN},
     random::{Random, mix},
     sys::thread_cpu_ns,

@@ -1,31 +1,31 @@
-//! What programs say of what they received.
+//! What programs report about the packets they received.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Whose words they are.
+/// The format in which a program reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Speech {
+pub enum Format {
     /// `pcap-loop`, `nids-loop` and `stream-loop`: one JSON object.
     Loop,
-    /// tcpdump's lines on standard error.
+    /// tcpdump's closing lines on standard error.
     Tcpdump,
-    /// `softflowctl statistics`, asked before the end; the control socket's path.
+    /// The output of `softflowctl statistics`, run before the end; the path of the control socket.
     Softflowd(String),
     /// A `tidewire` command's ledger: the last line on standard output; flows before it, if any, as CSV.
     Tidewire,
 }
 
-/// What was understood.
+/// A program's report; `None` where it does not mention a figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Said {
-    /// Packets that the program got, or knows of.
+pub struct PeerOutput {
+    /// Packets that the program received, those counted in the kernel included.
     pub packets: Option<u64>,
-    /// Packets for which its ring had no room.
+    /// Packets dropped because its ring was full.
     pub ring_lost: Option<u64>,
-    /// Packets that its ring had taken and that it never looked at, because it ended.
+    /// Packets in its ring that it had not read when it ended.
     pub left_unread: Option<u64>,
-    /// Of `packets`, those that it threw away itself, overloaded.
+    /// Of `packets`, those that it shed under overload.
     pub shed: Option<u64>,
     /// Flows, or connections.
     pub flows: Option<u64>,
@@ -35,22 +35,22 @@ pub struct Said {
     pub flow_bytes: Option<u64>,
     /// System calls of the capture.
     pub calls: Option<u64>,
-    /// Connections that were followed from their SYN to their FINs.
+    /// Connections followed from their SYN to their FINs.
     pub closed: Option<u64>,
-    /// Packets of the class that must not lose any.
+    /// Packets of the high-priority class.
     pub high_packets: Option<u64>,
     /// Bytes of streams that were delivered.
     pub delivered_bytes: Option<u64>,
     /// Matches of patterns.
     pub matches: Option<u64>,
-    /// All of it.
+    /// The report as it was printed.
     pub all: Value,
 }
 
-impl Speech {
-    /// Understands what a program printed.
+impl Format {
+    /// Parses what a program printed.
     #[must_use]
-    pub fn read(&self, output: &str, errors: &str) -> Said {
+    pub fn read(&self, output: &str, errors: &str) -> PeerOutput {
         match self {
             Self::Loop => of_loop(output),
             Self::Tcpdump => of_tcpdump(errors),
@@ -65,13 +65,13 @@ fn last_json(output: &str) -> Value {
     line.and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default()
 }
 
-fn of_loop(output: &str) -> Said {
+fn of_loop(output: &str) -> PeerOutput {
     let all = last_json(output);
     let number = |name: &str| all.get(name).and_then(Value::as_u64);
     let dropped = number("dropped");
     // libpcap counts what it dropped among what it received; packet(7), PACKET_STATISTICS.
     let received = number("received").map(|all| all.saturating_sub(dropped.unwrap_or(0)));
-    Said {
+    PeerOutput {
         packets: number("packets").or(received),
         ring_lost: dropped,
         left_unread: left(received, number("packets")),
@@ -88,26 +88,26 @@ fn of_loop(output: &str) -> Said {
     }
 }
 
-/// What was received and never read.
+/// Packets received and not read.
 fn left(received: Option<u64>, read: Option<u64>) -> Option<u64> {
     received.zip(read).map(|(received, read)| received.saturating_sub(read))
 }
 
-/// The number at the beginning of the line that ends so.
+/// The number at the beginning of the line that ends with `end`.
 fn before(text: &str, end: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.trim_end().ends_with(end))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-fn of_tcpdump(errors: &str) -> Said {
+fn of_tcpdump(errors: &str) -> PeerOutput {
     let (packets, ring_lost) = (before(errors, "captured"), before(errors, "dropped by kernel"));
     let received = before(errors, "received by filter").map(|all| all.saturating_sub(ring_lost.unwrap_or(0)));
-    Said {
+    PeerOutput {
         packets,
         ring_lost,
         left_unread: left(received, packets),
         all: Value::String(errors.trim().into()),
-        ..Said::default()
+        ..PeerOutput::default()
     }
 }
 
@@ -117,36 +117,36 @@ fn behind(text: &str, label: &str) -> Option<u64> {
     rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty())?.parse().ok()
 }
 
-fn of_softflowd(output: &str) -> Said {
+fn of_softflowd(output: &str) -> PeerOutput {
     let (packets, ring_lost) = (behind(output, "Packets processed:"), behind(output, "Packets dropped by libpcap:"));
     let received = behind(output, "Packets received by libpcap:").map(|all| all.saturating_sub(ring_lost.unwrap_or(0)));
-    Said {
+    PeerOutput {
         packets,
         ring_lost,
         left_unread: left(received, packets),
         flows: behind(output, "Number of active flows:"),
         all: Value::String(output.trim().into()),
-        ..Said::default()
+        ..PeerOutput::default()
     }
 }
 
-fn of_tidewire(output: &str) -> Said {
+fn of_tidewire(output: &str) -> PeerOutput {
     let all = last_json(output);
-    let mut said = Said { all: all.clone(), ..Said::default() };
+    let mut parsed = PeerOutput { all: all.clone(), ..PeerOutput::default() };
     let at = |path: &str| all.pointer(path).and_then(Value::as_u64);
-    // What was counted in the kernel never came this far. Not all of it is some flow's: whose first packets found no room is
-    // not known.
+    // Packets counted in the kernel never reached the program. Not all of them belong to a known flow: a flow is unknown if
+    // its first packets were lost.
     let shunted = at("/detail/live/shunted_packets").unwrap_or(0);
     let received = at("/received").map(|received| received + shunted.max(counted_in_kernel(&all)));
-    // `count` has no ledger, and says it at the top.
-    said.packets = received.or(at("/packets"));
-    said.ring_lost = at("/detail/live/rings/no_room").or(at("/live/rings/no_room"));
-    said.left_unread = at("/detail/live/left_unread").or(at("/live/left_unread"));
-    said.calls = at("/detail/live/rings/calls").or(at("/live/rings/calls"));
-    said.shed = at("/shed");
-    said.delivered_bytes = at("/detail/delivered_bytes");
-    sum_flows(output, &mut said);
-    said
+    // `count` prints no ledger; its count is at the top level.
+    parsed.packets = received.or(at("/packets"));
+    parsed.ring_lost = at("/detail/live/rings/no_room").or(at("/live/rings/no_room"));
+    parsed.left_unread = at("/detail/live/left_unread").or(at("/live/left_unread"));
+    parsed.calls = at("/detail/live/rings/calls").or(at("/live/rings/calls"));
+    parsed.shed = at("/shed");
+    parsed.delivered_bytes = at("/detail/delivered_bytes");
+    sum_flows(output, &mut parsed);
+    parsed
 }
 
 /// Packets that programs in the kernel counted and dropped, because of a cutoff or overload.
@@ -162,7 +162,7 @@ fn counted_in_kernel(all: &Value) -> u64 {
 }
 
 /// Sums flows printed as CSV: the columns' names are on the first line.
-fn sum_flows(output: &str, said: &mut Said) {
+fn sum_flows(output: &str, parsed: &mut PeerOutput) {
     let mut lines = output.lines();
     let Some(names) = lines.next().filter(|line| line.contains("frame_bytes_c2s")) else { return };
     let column = |wanted: &str| names.split(',').position(|name| name == wanted);
@@ -180,9 +180,9 @@ fn sum_flows(output: &str, said: &mut Said) {
             }
         }
     }
-    said.flows = Some(flows);
-    said.flow_packets = Some(packets);
-    said.flow_bytes = Some(bytes);
+    parsed.flows = Some(flows);
+    parsed.flow_packets = Some(packets);
+    parsed.flow_bytes = Some(bytes);
 }
 
 #[cfg(test)]
@@ -190,44 +190,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn peers_are_understood() {
+    fn output_of_peers_is_parsed() {
         let text = "{\"packets\":7,\"bytes\":420,\"received\":10,\"dropped\":3,\"if_dropped\":0}\n";
-        let said = Speech::Loop.read(text, "");
-        assert_eq!((said.packets, said.ring_lost), (Some(7), Some(3)));
+        let parsed = Format::Loop.read(text, "");
+        assert_eq!((parsed.packets, parsed.ring_lost), (Some(7), Some(3)));
         let text = "{\"connections\":2,\"delivered_bytes\":5,\"matches\":0,\"received\":10,\"dropped\":3}";
-        assert_eq!(Speech::Loop.read(text, "").packets, Some(7));
+        assert_eq!(Format::Loop.read(text, "").packets, Some(7));
         let text = "tcpdump: listening on x\n12 packets captured\n15 packets received by filter\n3 packets dropped by kernel\n";
-        let said = Speech::Tcpdump.read("", text);
-        assert_eq!((said.packets, said.ring_lost), (Some(12), Some(3)));
-        assert_eq!(Speech::Tcpdump.read("", "").packets, None);
+        let parsed = Format::Tcpdump.read("", text);
+        assert_eq!((parsed.packets, parsed.ring_lost), (Some(12), Some(3)));
+        assert_eq!(Format::Tcpdump.read("", "").packets, None);
     }
 
     #[test]
-    fn what_is_left_in_a_ring_has_its_place() {
+    fn packets_left_unread_are_counted() {
         let text = "{\"packets\":7,\"bytes\":420,\"received\":15,\"dropped\":3,\"if_dropped\":0}\n";
-        assert_eq!(Speech::Loop.read(text, "").left_unread, Some(5));
+        assert_eq!(Format::Loop.read(text, "").left_unread, Some(5));
         let text = "12 packets captured\n20 packets received by filter\n3 packets dropped by kernel\n";
-        assert_eq!(Speech::Tcpdump.read("", text).left_unread, Some(5));
+        assert_eq!(Format::Tcpdump.read("", text).left_unread, Some(5));
         let text = "Packets processed: 144816\nFragments: 0\nPackets received by libpcap: 145374\nPackets dropped by libpcap: 0\n";
-        assert_eq!(Speech::Softflowd(String::new()).read(text, "").left_unread, Some(558));
+        assert_eq!(Format::Softflowd(String::new()).read(text, "").left_unread, Some(558));
         let text = "{\"packets\":4,\"live\":{\"left_unread\":2,\"rings\":{\"received\":6,\"no_room\":0}}}\n";
-        assert_eq!(Speech::Tidewire.read(text, "").left_unread, Some(2));
+        assert_eq!(Format::Tidewire.read(text, "").left_unread, Some(2));
     }
 
-    /// As a run under overload had it: all packets of some flows were shed before the first one came to the engine.
+    /// From a run under overload, in which all packets of some flows were shed before the first one reached the engine.
     #[test]
-    fn what_the_kernel_dropped_counts_whether_it_is_a_flows_or_not() {
+    fn packets_dropped_in_the_kernel_count_with_and_without_a_flow() {
         let text = "{\"received\":22497,\"detail\":{\"live\":{\"shunted_packets\":202720,\"interfaces\":[{\"kernel\":{\"cut\":4,\
             \"shed\":[202900,2,0,0,0,0,0,0]}},{\"kernel\":null}],\"rings\":{\"no_room\":0,\"calls\":1}}}}\n";
-        assert_eq!(Speech::Tidewire.read(text, "").packets, Some(22_497 + 202_906));
+        assert_eq!(Format::Tidewire.read(text, "").packets, Some(22_497 + 202_906));
     }
 
     #[test]
     fn flows_are_summed() {
         let text = "proto,frames_c2s,frames_s2c,frame_bytes_c2s,frame_bytes_s2c\nudp,3,1,180,60\nudp,2,0,120,0\n\
             {\"received\":4,\"detail\":{\"live\":{\"shunted_packets\":2,\"rings\":{\"no_room\":9,\"calls\":1}}}}\n";
-        let said = Speech::Tidewire.read(text, "");
-        assert_eq!((said.flows, said.flow_packets, said.flow_bytes), (Some(2), Some(6), Some(360)));
-        assert_eq!((said.packets, said.ring_lost, said.calls), (Some(6), Some(9), Some(1)));
+        let parsed = Format::Tidewire.read(text, "");
+        assert_eq!((parsed.flows, parsed.flow_packets, parsed.flow_bytes), (Some(2), Some(6), Some(360)));
+        assert_eq!((parsed.packets, parsed.ring_lost, parsed.calls), (Some(6), Some(9), Some(1)));
     }
 }

@@ -1,26 +1,38 @@
-//! What a run showed: Markdown to read, JSON to compare, plots.
+//! The report of a benchmark: Markdown to read, JSON to compare, plots.
 
 use std::{fmt::Write, fs, path::Path};
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::{plot::Plot, point::Point};
+use crate::{machine, plot::Plot};
 
-/// What is wanted, and what there was.
-#[derive(Clone, Debug, Serialize)]
+/// A goal, and the figure that was measured.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Goal {
-    /// What is wanted.
+    /// Of a comparison: what was done, and the program that Tidewire is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<[String; 2]>,
+    /// The goal.
     pub wanted: String,
-    /// What there was.
+    /// The figure.
     pub figure: String,
-    /// Whether it was reached; `None`: there is no figure.
+    /// Whether the goal was reached; `None`: there is no figure.
     pub met: Option<bool>,
+}
+
+impl Goal {
+    /// The verdict in one word.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        self.met.map_or("no figure", |met| if met { "met" } else { "MISSED" })
+    }
 }
 
 /// A table.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Table {
-    /// What it shows.
+    /// Its caption; may be empty.
     pub title: String,
     /// The columns' names.
     pub columns: Vec<String>,
@@ -37,23 +49,23 @@ impl Table {
     }
 }
 
-/// One row of the benchmark.
+/// One row of a benchmark.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Section {
     /// The row's name.
     pub id: String,
     /// What is measured.
     pub title: String,
-    /// How.
+    /// How it is measured.
     pub text: String,
     /// Commands, by the programs' names.
     pub commands: Vec<(String, String)>,
-    /// What is wanted.
+    /// Goals.
     pub goals: Vec<Goal>,
     /// Tables.
     pub tables: Vec<Table>,
     /// All measurements.
-    pub points: Vec<Point>,
+    pub points: Vec<Value>,
     /// What was not measured, and why.
     pub skipped: Vec<String>,
     /// Diagrams.
@@ -61,86 +73,139 @@ pub struct Section {
     pub plots: Vec<Plot>,
 }
 
-/// All of a run.
+/// The page that results are written to.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The name of the files, without ending: `NAME.md`, `NAME.json`. It begins each line of progress, too.
+    pub name: &'static str,
+    /// The heading.
+    pub title: &'static str,
+    /// Sentences behind machine and date.
+    pub remarks: String,
+    /// How all rows are measured.
+    pub method: String,
+}
+
+/// All results of a benchmark.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Results {
-    /// The machine.
+    /// The machine: processor, cores, memory, kernel.
     pub machine: String,
-    /// When.
+    /// The date, UTC.
     pub date: String,
-    /// Whether few and short measurements were made.
+    /// Whether the measurements were few and short.
     pub quick: bool,
-    /// Whether frames were received in a thread on the programs' core.
-    pub threaded: bool,
+    /// Settings and figures that only this benchmark has.
+    #[serde(flatten)]
+    pub details: Map<String, Value>,
     /// The rows.
     pub sections: Vec<Section>,
+    /// What is absent from every row, and why.
+    pub notes: Vec<String>,
+    #[serde(skip)]
+    page: Page,
 }
 
-/// Writes `bench-live.md`, `bench-live.json` and the plots.
-///
-/// # Errors
-/// What the file system says.
-pub fn write(results: &Results, folder: &Path) -> Result<(), String> {
-    let words = |error: std::io::Error| error.to_string();
-    fs::create_dir_all(folder).map_err(words)?;
-    let json = serde_json::to_string_pretty(results).map_err(|error| error.to_string())?;
-    fs::write(folder.join("bench-live.json"), json).map_err(words)?;
-    for plot in results.sections.iter().flat_map(|section| &section.plots) {
-        plot.draw(folder)?;
+impl Results {
+    /// Empty results of this machine, now.
+    #[must_use]
+    pub fn new(page: Page, quick: bool) -> Self {
+        Self { machine: machine::describe(), date: machine::date(), quick, page, ..Self::default() }
     }
-    fs::write(folder.join("bench-live.md"), markdown(results)).map_err(words)
+
+    /// Adds a setting or figure that only this benchmark has.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON.
+    pub fn set(&mut self, name: &str, value: impl Serialize) -> Result<(), String> {
+        let value = serde_json::to_value(value).map_err(|error| error.to_string())?;
+        self.details.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    /// Measures a row and adds its section. A row that fails is noted.
+    pub fn measure(&mut self, id: &str, row: impl FnOnce() -> Result<Section, String>) {
+        eprintln!("{}: {id}", self.page.name);
+        let section = row().unwrap_or_else(|why| {
+            eprintln!("{}:   FAILED: {why}", self.page.name);
+            Section { title: id.to_owned(), skipped: vec![format!("failed: {why}")], ..Section::default() }
+        });
+        self.sections.push(Section { id: id.to_owned(), ..section });
+    }
+
+    /// Writes page, JSON and plots into a folder.
+    ///
+    /// # Errors
+    /// The error of the file system, or of the plotting backend.
+    pub fn write(&self, folder: &Path) -> Result<(), String> {
+        let words = |error: std::io::Error| error.to_string();
+        fs::create_dir_all(folder).map_err(words)?;
+        let json = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
+        fs::write(folder.join(format!("{}.json", self.page.name)), json).map_err(words)?;
+        for plot in self.sections.iter().flat_map(|section| &section.plots) {
+            plot.draw(folder)?;
+        }
+        fs::write(folder.join(format!("{}.md", self.page.name)), self.markdown()).map_err(words)
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let Page { title, remarks, method, .. } = &self.page;
+        let mut text = format!("# {title}\n\n");
+        let quick = if self.quick { " QUICK: few and short measurements, not for quoting." } else { "" };
+        let _ = writeln!(text, "{}. {}.{remarks}{quick}\n\n{method}", self.machine, self.date);
+        self.push_goals(&mut text);
+        for section in &self.sections {
+            push_section(&mut text, section);
+        }
+        if !self.notes.is_empty() {
+            text.push_str("\n## Absent\n\n");
+            for note in &self.notes {
+                let _ = writeln!(text, "- {note}");
+            }
+        }
+        text
+    }
+
+    /// The goals of all rows: comparisons with what was compared, others with the figure alone.
+    fn push_goals(&self, text: &mut String) {
+        let goals: Vec<&Goal> = self.sections.iter().flat_map(|section| &section.goals).collect();
+        let Some(first) = goals.first() else { return };
+        let is_comparison = first.work.is_some();
+        text.push_str(match is_comparison {
+            true => "| work | against | ratio | goal | |\n|---|---|---|---|---|\n",
+            false => "| goal | figure | |\n|---|---|---|\n",
+        });
+        for goal in goals {
+            let Goal { work, wanted, figure, .. } = goal;
+            let _ = match (is_comparison, work) {
+                (true, work) => {
+                    let [work, against] = work.clone().unwrap_or_default();
+                    writeln!(text, "| {work} | {against} | {figure} | {wanted} | {} |", goal.verdict())
+                }
+                (false, _) => writeln!(text, "| {wanted} | {figure} | {} |", goal.verdict()),
+            };
+        }
+    }
 }
 
-/// How it was measured.
-const METHOD: &str = "Two network namespaces joined by a veth pair, frames out of the kernel (`tidewire gen`: XDP live frames). \
-The program under test has core 1 to itself; where two workers are named, the second is on core 0. Everything runs at \
-nice -20. What was offered is the generator's account; what was received, the programs' own. `lost` is the share of offered \
-packets that the program did not get. CPU is in percent of a core while packets were offered, user and system. A rate is held \
-when nothing at all is lost and nothing is left in the ring for longer than a tenth of the time; a rate that did not hold is \
-tried again once. Rings are of 64 MiB unless said otherwise.\n";
-
-/// Where frames are received.
-const ON_SENDER: &str = "Core 0 generates and receives: the receiving end's soft interrupts run there, between the generator's \
-bursts, which wait for them. So nothing is lost before a program's ring, and the greatest rate is what one core can send *and* \
-receive. `softirq` is what receiving took of core 0, by the kernel's ticks.\n";
-/// See `ON_SENDER`.
-const IN_THREAD: &str = "Core 0 generates; the receiving end's NAPI is a thread on core 1, at a real-time priority, so that it \
-interrupts the program as soft interrupts do. Frames that find the interface's ring (256 in a veth) full are lost there. \
-`softirq` is the CPU time of that thread.\n";
-
-/// The tables as Markdown.
+/// Whether a row is to be measured: its name contains one of `only`, or `only` is empty.
 #[must_use]
-pub fn markdown(results: &Results) -> String {
-    let mut text = String::from("# Benchmark: live\n\n");
-    let size = if results.quick { " QUICK: few and short measurements, not for quoting." } else { "" };
-    let _ = writeln!(
-        text,
-        "{}. {}.{size}\n\n{METHOD}\n{}",
-        results.machine,
-        results.date,
-        if results.threaded { IN_THREAD } else { ON_SENDER }
-    );
-    let goals: Vec<_> = results.sections.iter().flat_map(|section| &section.goals).collect();
-    if !goals.is_empty() {
-        text.push_str("| goal | figure | |\n|---|---|---|\n");
-    }
-    for Goal { wanted, figure, met } in goals {
-        let verdict = met.map_or("no figure", |met| if met { "met" } else { "MISSED" });
-        let _ = writeln!(text, "| {wanted} | {figure} | {verdict} |");
-    }
-    for section in &results.sections {
-        push_section(&mut text, section);
-    }
-    text
+pub fn is_wanted(id: &str, only: &[String]) -> bool {
+    only.is_empty() || only.iter().any(|only| id.contains(only.as_str()))
 }
 
-pub(crate) fn push_section(text: &mut String, section: &Section) {
+fn push_section(text: &mut String, section: &Section) {
     let _ = writeln!(text, "\n## {}\n\n{}\n", section.title, section.text);
     for (name, command) in &section.commands {
         let _ = writeln!(text, "- {name}: `{command}`");
     }
     for table in section.tables.iter().filter(|table| !table.lines.is_empty()) {
-        let _ = writeln!(text, "\n{}\n\n| {} |", table.title, table.columns.join(" | "));
+        if !table.title.is_empty() {
+            let _ = writeln!(text, "\n{}", table.title);
+        }
+        let _ = writeln!(text, "\n| {} |", table.columns.join(" | "));
         let _ = writeln!(text, "|{}", "---|".repeat(table.columns.len()));
         for line in &table.lines {
             let _ = writeln!(text, "| {} |", line.join(" | "));
@@ -192,11 +257,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_said() {
+    fn a_report_says_what_was_not_measured() {
         let section = Section { title: "A row".into(), skipped: vec!["no such program".into()], ..Section::default() };
-        let goal = Goal { wanted: "much".into(), figure: "little".into(), met: Some(false) };
-        let section = Section { goals: vec![goal], ..section };
-        let text = markdown(&Results { sections: vec![section], ..Results::default() });
+        let goal = Goal { wanted: "much".into(), figure: "little".into(), met: Some(false), ..Goal::default() };
+        let mut results = Results { sections: vec![Section { goals: vec![goal], ..section }], ..Results::default() };
+        let text = results.markdown();
         assert!(text.contains("| much | little | MISSED |") && text.contains("- no such program"));
+        let work = Some(["counting".to_owned(), "libnids".to_owned()]);
+        let goal = Goal { work, wanted: "at least 2 ×".into(), figure: "3 ×".into(), met: Some(true) };
+        results.sections = vec![Section { goals: vec![goal], ..Section::default() }];
+        assert!(results.markdown().contains("| counting | libnids | 3 × | at least 2 × | met |"));
     }
 }

@@ -1,18 +1,13 @@
-//! Traffic, adversaries, oracles, peers and figures: what shows that Tidewire is right and fast.
+//! Correctness: adversaries, the kernel as an oracle, random scripts against it, and captures made to order.
 //!
-//! Nothing here is part of the product; the `tidewire-lab` command and the workspace's tests use it.
+//! Nothing here is part of the product; the command `tidewire-lab` and the workspace's tests use it. Figures are made by
+//! `tidewire-bench`.
 
 pub mod attack;
-pub mod bench;
-pub mod concurrency;
-pub mod count;
 pub mod differential;
 pub mod evasion;
 pub mod generate;
-pub mod live;
-pub mod locality;
 pub mod oracle;
-pub mod pcap;
 pub mod pcapfile;
 pub mod sys;
 

@@ -8,11 +8,9 @@ use std::{path::PathBuf, process::ExitCode, time::Instant};
 
 use clap::Parser;
 use pcap::{Activated, Capture, Error};
+use tidewire_bench::locality::apps::{Application, Kinds};
 use tidewire_core::{ChecksumStatus, Frame, wire::LinkType};
-use tidewire_lab::{
-    locality::apps::{Application, Kinds},
-    sys::thread_cpu_ns,
-};
+use tidewire_lab::sys::thread_cpu_ns;
 
 /// An application with large tables over libpcap
 #[derive(Parser)]

@@ -8,7 +8,7 @@ use std::{cell::Cell, collections::HashMap, path::PathBuf, process::ExitCode, rc
 
 use clap::Parser;
 use pcap::Capture;
-use tidewire_lab::sys::nids::{self, Endpoints, Input, Sink};
+use tidewire_bench::sys::nids::{self, Endpoints, Input, Sink};
 use tidewire_patterns::{Border, Patterns};
 
 /// libnids, its bytes counted or searched
@@ -140,7 +140,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         ("match", Some(file)) => {
             let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
             let lines = text.lines().filter(|line| !line.is_empty());
-            let list: Vec<_> = lines.map(|line| patterns::Pattern { name: line.into(), bytes: line.into() }).collect();
+            let list: Vec<_> =
+                lines.map(|line| tidewire_patterns::Pattern { name: line.into(), bytes: line.into() }).collect();
             let patterns = Patterns::new(&list, false)?;
             Box::new(Searcher { totals: Rc::clone(&totals), patterns, borders: Vec::new(), free: Vec::new() })
         }

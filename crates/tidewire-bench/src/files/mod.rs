@@ -1,207 +1,162 @@
-//! `make bench`: peers and Tidewire in turn in one run, on the same core and the same traces.
+//! `make bench`: peers and Tidewire in turn over capture files, on the same core and the same traces.
 
-mod measure;
-mod report;
+mod comparison;
 mod rows;
+mod run;
 mod traces;
 
 use std::{
     collections::HashMap,
-    env, fs,
+    fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use serde::Serialize;
+use tidewire_lab::random::Random;
 
-use crate::{concurrency::Figures, random::Random};
-use measure::{Cost, in_turn};
-use rows::{Figure, Goal, Row, Tools, rows};
+use crate::{
+    concurrency::Figures,
+    machine::output_of,
+    report::{Goal, Page, Results, Section, Table, is_wanted},
+};
+use comparison::{Comparison, Size, compare};
+use rows::{Row, Tools, rows};
+use run::in_turn;
 use traces::Scale;
 
-pub use report::markdown;
-pub use traces::corpus;
-
-/// How the bench is run.
+/// How the benchmark is run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where traces are made and kept.
+    /// Folder in which traces are made and kept.
     pub folder: PathBuf,
-    /// Where the tables are written: `bench.md` and `bench.json`.
+    /// Folder for the report: `bench.md` and `bench.json`.
     pub output: PathBuf,
     /// Small traces, fewer runs.
     pub quick: bool,
     /// Measured runs of each program.
     pub runs: usize,
-    /// Only rows whose id holds one of these; none: all.
+    /// Only rows whose names contain one of these; none: all.
     pub only: Vec<String>,
-    /// Folder of the release build (`tidewire`, `tidewire-lab`, `nids-loop`).
+    /// Folder of the release build (`tidewire`, `tidewire-bench`, `nids-loop`).
     pub programs: PathBuf,
-    /// The built reading floor.
+    /// The compiled reading floor.
     pub floor: PathBuf,
     /// scripts/record.sh.
     pub record: PathBuf,
 }
 
-/// One comparison of the table.
-#[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
-    /// The row's id.
-    pub row: String,
-    /// What is done.
-    pub title: String,
-    /// What is compared: `cpu`, `wall` or `cpu per packet`.
-    pub figure: &'static str,
-    /// Tidewire's cost.
-    pub ours: Cost,
-    /// Packets and bytes of Tidewire's trace.
-    pub trace: Size,
-    /// The other's cost, and its trace.
-    pub other: Cost,
-    /// Packets and bytes of the other's trace.
-    pub other_trace: Size,
-    /// Tidewire's figure over the other's where at most so much is wanted, the other's over Tidewire's where at least.
-    pub ratio: f64,
-    /// What is wanted, in words.
-    pub goal: String,
-    /// Whether it is reached; `None` where nothing is wanted or there is no figure.
-    pub met: Option<bool>,
-}
+/// How all rows are measured.
+const METHOD: &str = "CPU seconds are user + system of the whole process, one core each (rows about wall time: all cores); \
+Mpps and Gbit/s are packets and captured bits per CPU second; memory is the greatest resident set.\n";
 
-/// A trace's size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Size {
-    /// Packets.
-    pub packets: u64,
-    /// Captured bytes.
-    pub bytes: u64,
-}
-
-/// All that a run showed.
-#[derive(Clone, Debug, Serialize)]
-pub struct Results {
-    /// The machine: processor, cores, memory, kernel.
-    pub machine: String,
-    /// When, as `date -u` says.
-    pub date: String,
-    /// Whether small traces were used.
-    pub quick: bool,
-    /// Measured runs of each program.
-    pub runs: usize,
-    /// The table.
-    pub comparisons: Vec<Comparison>,
-    /// Cost by the number of connections.
-    pub concurrency: Vec<Figures>,
-    /// Peak memory of the row `lossy`: goal and figure.
-    pub memory: Vec<(String, u64, u64)>,
-    /// What is absent, and why.
-    pub notes: Vec<String>,
-}
-
-/// Makes the traces that are not there yet. In a process of its own: what a process holds when it starts another counts
-/// as the other's peak memory.
+/// Makes the traces that are absent. Call it in a separate process: the kernel counts what a process holds when it starts
+/// another in the other's peak memory.
 ///
 /// # Errors
-/// A trace that cannot be made.
+/// A trace cannot be made.
 pub fn prepare(folder: &Path, quick: bool, record: &Path) -> Result<(), String> {
     let scale = if quick { Scale::QUICK } else { Scale::FULL };
     check_room(folder, scale)?;
     traces::make(folder, scale, record, &|text| eprintln!("bench: {text}")).map(drop)
 }
 
-/// Runs everything and writes the tables.
+/// The measurements behind the tables, for the JSON.
+#[derive(Default)]
+struct Measured {
+    comparisons: Vec<Comparison>,
+    /// Cost by the number of connections.
+    concurrency: Vec<Figures>,
+    /// Peak memory: the row, the goal and the figure, bytes.
+    memory: Vec<(String, u64, u64)>,
+    sizes: HashMap<PathBuf, Size>,
+}
+
+impl Measured {
+    fn write(&self, results: &mut Results, folder: &Path) -> Result<(), String> {
+        results.set("comparisons", &self.comparisons)?;
+        results.set("concurrency", &self.concurrency)?;
+        results.set("memory", &self.memory)?;
+        results.write(folder)
+    }
+}
+
+/// Measures all wanted rows, writes the report after each, and returns it.
 ///
 /// # Errors
-/// A trace that cannot be made, or a Tidewire run that fails.
-pub fn run(options: &Options) -> Result<Results, String> {
+/// A trace cannot be made, or the report cannot be written. A row that fails is noted.
+pub fn run(options: &Options) -> Result<String, String> {
     let scale = if options.quick { Scale::QUICK } else { Scale::FULL };
-    let log = |text: &str| eprintln!("bench: {text}");
-    let traces = traces::make(&options.folder, scale, &options.record, &log)?;
+    let traces = traces::make(&options.folder, scale, &options.record, &|text| eprintln!("bench: {text}"))?;
     let tools = tools(options)?;
-    let mut results = Results {
-        machine: machine(),
-        date: said("date", &["-u", "+%Y-%m-%d %H:%M UTC"]),
-        quick: options.quick,
-        runs: options.runs,
-        comparisons: Vec::new(),
-        concurrency: Vec::new(),
-        memory: Vec::new(),
-        notes: traces.notes.clone(),
-    };
+    let remarks = format!(" Median of {} runs after a warm-up.", options.runs);
+    let page = Page { name: "bench", title: "Benchmark", remarks, method: METHOD.into() };
+    let mut results = Results::new(page, options.quick);
+    results.notes.clone_from(&traces.notes);
+    results.set("runs", options.runs)?;
     if tools.nids.is_none() {
         results.notes.push("libnids is absent: `nids-loop` was not built".into());
     }
-    let wanted = |id: &str| options.only.is_empty() || options.only.iter().any(|only| id.contains(only.as_str()));
-    let mut sizes = HashMap::new();
-    for row in rows(&tools, &traces).into_iter().filter(|row| wanted(&row.id)) {
-        log(&row.title);
-        if let Err(why) = compare(&row, options, &tools, &mut sizes, &mut results) {
-            results.notes.push(format!("row `{}` failed: {why}", row.id));
-            log(&format!("FAILED: {why}"));
-        }
-        report::write(&results, &options.output)?;
+    let mut measured = Measured::default();
+    for row in rows(&tools, &traces).iter().filter(|row| is_wanted(&row.id, &options.only)) {
+        results.measure(&row.id, || section(row, options, &tools, &mut measured));
+        measured.write(&mut results, &options.output)?;
     }
-    if wanted("concurrency") {
-        concurrency(options, &tools, &mut results)?;
+    if is_wanted("concurrency", &options.only) {
+        results.measure("concurrency", || concurrency(options, &tools, &mut measured));
     }
-    report::write(&results, &options.output)?;
-    Ok(results)
+    measured.write(&mut results, &options.output)?;
+    Ok(results.markdown())
 }
 
-fn compare(
-    row: &Row,
-    options: &Options,
-    tools: &Tools,
-    sizes: &mut HashMap<PathBuf, Size>,
-    results: &mut Results,
-) -> Result<(), String> {
+/// Packets and captured bytes of a trace, as the reading floor counts them.
+fn size_of(trace: &Path, tools: &Tools, sizes: &mut HashMap<PathBuf, Size>) -> Result<Size, String> {
+    if let Some(size) = sizes.get(trace) {
+        return Ok(*size);
+    }
+    let counts: serde_json::Value =
+        serde_json::from_str(&output_of(&tools.floor, &[&trace.display().to_string()])).map_err(|e| e.to_string())?;
+    let size = Size { packets: counts["packets"].as_u64().unwrap_or(0), bytes: counts["bytes"].as_u64().unwrap_or(0) };
+    sizes.insert(trace.to_owned(), size);
+    Ok(size)
+}
+
+/// Measures a row.
+fn section(row: &Row, options: &Options, tools: &Tools, measured: &mut Measured) -> Result<Section, String> {
     let programs: Vec<_> = [&row.ours].into_iter().chain(row.others.iter().map(|other| &other.0)).cloned().collect();
     let mut costs = in_turn(&programs, options.runs)?.into_iter();
     let ours = costs.next().ok_or("no cost")?;
-    let mut size = |trace: &Path| -> Result<Size, String> {
-        if let Some(size) = sizes.get(trace) {
-            return Ok(*size);
-        }
-        let said: serde_json::Value =
-            serde_json::from_str(&said(&tools.floor, &[&trace.display().to_string()])).map_err(|e| e.to_string())?;
-        let size = Size { packets: said["packets"].as_u64().unwrap_or(0), bytes: said["bytes"].as_u64().unwrap_or(0) };
-        sizes.insert(trace.to_owned(), size);
-        Ok(size)
+    let trace = size_of(&row.trace, tools, &mut measured.sizes)?;
+    let (packets, megabytes) = (trace.packets as f64 / 1e6, trace.bytes as f64 / 1e6);
+    let mut section = Section {
+        title: row.title.clone(),
+        text: format!("{packets:.2} M packets, {megabytes:.0} MB."),
+        ..Section::default()
     };
-    let trace = size(&row.trace)?;
+    let columns = ["program", "CPU s", "wall s", "Mpps", "Gbit/s", "memory MB", "delivered", "compared"];
+    let mut table = Table::new("", &columns);
+    table.lines.push(comparison::cells(&ours, trace, String::new()));
     for (other, (_, on, goal)) in costs.zip(&row.others) {
-        let other_trace = size(on.as_deref().unwrap_or(&row.trace))?;
-        let [mine, theirs] = match row.figure {
-            Figure::Cpu => [ours.cpu_s, other.cpu_s],
-            Figure::Wall => [ours.wall_s, other.wall_s],
-            Figure::CpuPerPacket => {
-                [ours.cpu_s / trace.packets.max(1) as f64, other.cpu_s / other_trace.packets.max(1) as f64]
-            }
-        };
-        let (ratio, goal, met) = match *goal {
-            Goal::AtMost(most) => (mine / theirs, format!("at most {most} ×"), Some(mine / theirs <= most)),
-            Goal::AtLeast(least) => (theirs / mine, format!("at least {least} × faster"), Some(theirs / mine >= least)),
-            Goal::None => (theirs / mine, String::new(), None),
-        };
-        let met = if ratio.is_finite() { met } else { None };
-        let figure = match row.figure {
-            Figure::Cpu => "cpu",
-            Figure::Wall => "wall",
-            Figure::CpuPerPacket => "cpu per packet",
-        };
-        let (row, title) = (row.id.clone(), row.title.clone());
-        let ours = ours.clone();
-        let comparison = Comparison { row, title, figure, ours, trace, other, other_trace, ratio, goal, met };
-        eprintln!("bench:   {}", report::line(&comparison));
-        results.comparisons.push(comparison);
+        let other_trace = size_of(on.as_deref().unwrap_or(&row.trace), tools, &mut measured.sizes)?;
+        let compared = compare(row, *goal, (&ours, trace), (&other, other_trace));
+        eprintln!("bench:   {}", compared.line());
+        table.lines.push(comparison::cells(&other, other_trace, compared.cell()));
+        section.goals.extend(compared.as_goal());
+        measured.comparisons.push(compared);
     }
-    if let Some(goal) = row.memory_goal_bytes {
-        results.memory.push((row.id.clone(), goal, ours.peak_bytes));
+    section.tables.push(table);
+    if let Some(most) = row.memory_goal_bytes {
+        measured.memory.push((row.id.clone(), most, ours.peak_bytes));
+        section.goals.push(Goal {
+            work: Some([format!("{}: peak memory", row.id), String::new()]),
+            wanted: format!("at most {:.0} MB", most as f64 / 1e6),
+            figure: format!("{:.0} MB", ours.peak_bytes as f64 / 1e6),
+            met: Some(ours.peak_bytes <= most),
+        });
     }
-    Ok(())
+    Ok(section)
 }
 
-fn concurrency(options: &Options, tools: &Tools, results: &mut Results) -> Result<(), String> {
+/// Cost by the number of concurrent connections.
+fn concurrency(options: &Options, tools: &Tools, measured: &mut Measured) -> Result<Section, String> {
     let most = if options.quick { 6 } else { 7 };
     for power in 3..=most {
         let connections = 10_u64.pow(power).to_string();
@@ -210,16 +165,54 @@ fn concurrency(options: &Options, tools: &Tools, results: &mut Results) -> Resul
         let runs = if power == 7 { 1 } else { options.runs };
         let mut all = Vec::with_capacity(runs);
         for _ in 0..runs {
-            let line = said("taskset", &["-c", "1", &tools.lab, "engine", &connections]);
+            let line = output_of("taskset", &["-c", "1", &tools.bench, "engine", &connections]);
             all.push(serde_json::from_str::<Figures>(&line).map_err(|error| format!("{error}: {line}"))?);
         }
         all.sort_by(|a, b| a.ns_per_packet.total_cmp(&b.ns_per_packet));
         let figures = all.swap_remove(all.len() / 2);
         let (ns, bytes) = (figures.ns_per_packet, figures.bytes_per_connection);
         eprintln!("bench:   {ns:.1} ns a packet, {bytes:.0} bytes a connection");
-        results.concurrency.push(figures);
+        measured.concurrency.push(figures);
     }
-    Ok(())
+    let mut section = Section {
+        title: "Connections at once (batches made in memory, the engine's cycles only)".into(),
+        ..Section::default()
+    };
+    let columns = ["connections", "packets", "ns a packet", "ns a packet of data", "bytes a connection"];
+    let mut table = Table::new("", &columns);
+    for figures in &measured.concurrency {
+        table.lines.push(vec![
+            figures.connections.to_string(),
+            figures.packets.to_string(),
+            format!("{:.1}", figures.ns_per_packet),
+            format!("{:.1}", figures.ns_per_data_packet),
+            format!("{:.0}", figures.bytes_per_connection),
+        ]);
+    }
+    section.tables.push(table);
+    section.goals = concurrency_goals(&measured.concurrency);
+    Ok(section)
+}
+
+fn concurrency_goals(all: &[Figures]) -> Vec<Goal> {
+    let (Some(few), Some(many)) = (all.first(), all.last()) else { return Vec::new() };
+    let ratio = many.ns_per_packet / few.ns_per_packet;
+    let title = format!("{} connections at once", many.connections);
+    let bytes = many.bytes_per_connection;
+    vec![
+        Goal {
+            work: Some([format!("{title}: cost per packet"), format!("{} at once", few.connections)]),
+            wanted: "at most 3 ×".into(),
+            figure: format!("{ratio:.2} ×"),
+            met: Some(ratio <= 3.0),
+        },
+        Goal {
+            work: Some([format!("{title}: memory a connection"), String::new()]),
+            wanted: "at most 300 bytes".into(),
+            figure: format!("{bytes:.0} bytes"),
+            met: Some(bytes <= 300.0),
+        },
+    ]
 }
 
 fn tools(options: &Options) -> Result<Tools, String> {
@@ -230,7 +223,7 @@ fn tools(options: &Options) -> Result<Tools, String> {
     fs::write(&patterns, pattern_list()).map_err(|error| error.to_string())?;
     Ok(Tools {
         tidewire: program("tidewire").display().to_string(),
-        lab: program("tidewire-lab").display().to_string(),
+        bench: program("tidewire-bench").display().to_string(),
         floor: options.floor.display().to_string(),
         nids: program("nids-loop").exists().then(|| program("nids-loop").display().to_string()),
         scratch,
@@ -277,25 +270,4 @@ fn check_room(folder: &Path, scale: Scale) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-fn said(program: &str, words: &[&str]) -> String {
-    let output = Command::new(program).args(words).output();
-    output.map_or_else(|error| error.to_string(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-pub(crate) fn machine() -> String {
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("unknown processor");
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = memory.split_ascii_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0);
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    format!(
-        "{model}, {cores} cores, {} GiB, Linux {}, {} (load before: {})",
-        kib >> 20,
-        said("uname", &["-r"]),
-        env::consts::ARCH,
-        load.split(' ').next().unwrap_or_default()
-    )
 }

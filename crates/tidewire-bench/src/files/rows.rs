@@ -1,17 +1,18 @@
-//! The rows of the table: what is run against what, and what is wanted.
+//! The rows of the table: which programs are compared, and the goals.
 
 use std::path::{Path, PathBuf};
 
-use super::{measure::Program, traces::Traces};
+use super::traces::Traces;
+use crate::program::Program;
 
-/// What is wanted of a ratio.
+/// The goal of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Goal {
+pub enum Bound {
     /// Tidewire takes at most this many times the other's time.
     AtMost(f64),
     /// The other takes at least this many times Tidewire's time.
     AtLeast(f64),
-    /// The other is shown beside it, nothing is wanted.
+    /// No goal: the other is shown for comparison.
     None,
 }
 
@@ -29,7 +30,7 @@ pub enum Figure {
 /// Tidewire against others on one trace.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// A short name, for choosing rows.
+    /// A short name, by which rows are selected.
     pub id: String,
     /// What is done.
     pub title: String,
@@ -37,8 +38,8 @@ pub struct Row {
     pub trace: PathBuf,
     /// Tidewire.
     pub ours: Program,
-    /// The others, the trace they run on where it is another, and what is wanted.
-    pub others: Vec<(Program, Option<PathBuf>, Goal)>,
+    /// The other programs, the trace each runs on where that is a different one, and the goal.
+    pub others: Vec<(Program, Option<PathBuf>, Bound)>,
     /// What is compared.
     pub figure: Figure,
     /// A bound on Tidewire's own memory.
@@ -50,8 +51,8 @@ pub struct Row {
 pub struct Tools {
     /// The `tidewire` command.
     pub tidewire: String,
-    /// The `tidewire-lab` command.
-    pub lab: String,
+    /// The `tidewire-bench` command.
+    pub bench: String,
     /// The reading floor.
     pub floor: String,
     /// libnids and its handlers; `None` where it could not be built.
@@ -69,7 +70,7 @@ fn text(path: &Path) -> String {
 impl Tools {
     fn count(&self, name: &str, trace: &Path, more: &[&str]) -> Program {
         let trace = text(trace);
-        Program::new(name, &[&[self.lab.as_str(), "count", &trace], more].concat())
+        Program::new(name, &[&[self.bench.as_str(), "count", &trace], more].concat())
     }
 
     fn floor(&self, trace: &Path) -> Program {
@@ -115,18 +116,18 @@ fn row(id: &str, title: &str, trace: &Path, ours: Program) -> Row {
 }
 
 impl Row {
-    fn against(mut self, program: impl Into<Option<Program>>, goal: Goal) -> Self {
+    fn against(mut self, program: impl Into<Option<Program>>, goal: Bound) -> Self {
         self.others.extend(program.into().map(|program| (program, None, goal)));
         self
     }
 
-    fn against_on(mut self, program: Program, trace: &Path, goal: Goal) -> Self {
+    fn against_on(mut self, program: Program, trace: &Path, goal: Bound) -> Self {
         self.others.push((program, Some(trace.into()), goal));
         self
     }
 }
 
-/// Every row that the traces allow, in the issue's order.
+/// All rows that the traces allow.
 #[must_use]
 pub fn rows(tools: &Tools, traces: &Traces) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -137,15 +138,15 @@ pub fn rows(tools: &Tools, traces: &Traces) -> Vec<Row> {
     let [softflowd, _, _] = tools.flow_exporters(many);
     rows.push(
         row("100k", "100k: counted, checksums ignored", many, tools.count("tidewire", many, &[]))
-            .against(tools.floor(many), Goal::AtMost(2.5))
-            .against(tools.nids("libnids", many, &["count", "--no-checksums"]), Goal::AtLeast(5.0))
-            .against(softflowd, Goal::AtLeast(7.0)),
+            .against(tools.floor(many), Bound::AtMost(2.5))
+            .against(tools.nids("libnids", many, &["count", "--no-checksums"]), Bound::AtLeast(5.0))
+            .against(softflowd, Bound::AtLeast(7.0)),
     );
     if let Some(real) = &traces.real {
         rows.push(
             row("real", "real: counted, checksums ignored", real, tools.count("tidewire", real, &[]))
-                .against(tools.floor(real), Goal::AtMost(1.7))
-                .against(tools.nids("libnids", real, &["count", "--no-checksums"]), Goal::AtLeast(2.8)),
+                .against(tools.floor(real), Bound::AtMost(1.7))
+                .against(tools.nids("libnids", real, &["count", "--no-checksums"]), Bound::AtLeast(2.8)),
         );
     }
     if let Some(big) = &traces.big {
@@ -157,7 +158,7 @@ pub fn rows(tools: &Tools, traces: &Traces) -> Vec<Row> {
         let title = format!("worst case: {}, per packet", kind.name());
         let reference = tools.count("tidewire, benign", benign, &["--verify"]);
         let ours = tools.count("tidewire", trace, &["--verify"]);
-        let row = row(kind.name(), &title, trace, ours).against_on(reference, benign, Goal::AtMost(4.0));
+        let row = row(kind.name(), &title, trace, ours).against_on(reference, benign, Bound::AtMost(4.0));
         rows.push(Row { figure: Figure::CpuPerPacket, ..row });
     }
     rows
@@ -167,18 +168,18 @@ fn streams(tools: &Tools, big: &Path, lossy: &Path, rows: &mut Vec<Row>) {
     let command = ["streams", &text(big), "--limit", "0", "--checksum", "ignore"];
     rows.push(
         row("big", "big: counted, checksums ignored", big, tools.count("tidewire", big, &[]))
-            .against(tools.floor(big), Goal::AtMost(1.3))
-            .against(tools.nids("libnids", big, &["count", "--no-checksums"]), Goal::AtLeast(2.1))
-            .against(tools.command("tidewire streams --limit 0", &command), Goal::None),
+            .against(tools.floor(big), Bound::AtMost(1.3))
+            .against(tools.nids("libnids", big, &["count", "--no-checksums"]), Bound::AtLeast(2.1))
+            .against(tools.command("tidewire streams --limit 0", &command), Bound::None),
     );
     rows.push(
         row("verified", "big: counted, checksums verified", big, tools.count("tidewire", big, &["--verify"]))
-            .against(tools.floor(big), Goal::AtMost(1.6))
-            .against(tools.nids("libnids", big, &["count"]), Goal::AtLeast(2.6)),
+            .against(tools.floor(big), Bound::AtMost(1.6))
+            .against(tools.nids("libnids", big, &["count"]), Bound::AtLeast(2.6)),
     );
     let row = row("lossy", "lossy: counted, checksums ignored", lossy, tools.count("tidewire", lossy, &[]))
-        .against_on(tools.count("tidewire, big", big, &[]), big, Goal::AtMost(1.15))
-        .against(tools.nids("libnids", lossy, &["count", "--no-checksums"]), Goal::None);
+        .against_on(tools.count("tidewire, big", big, &[]), big, Bound::AtMost(1.15))
+        .against(tools.nids("libnids", lossy, &["count", "--no-checksums"]), Bound::None);
     rows.push(Row { memory_goal_bytes: Some(64 << 20), ..row });
 }
 
@@ -190,26 +191,26 @@ fn workers(tools: &Tools, big: &Path, rows: &mut Vec<Row>) {
         tools.command(name, &words).unpinned()
     };
     let row_match = row("match-j2", "match, 2,000 patterns, -j 2: wall", big, program("tidewire -j 2", "2"))
-        .against(program("tidewire -j 1", "1"), Goal::AtLeast(1.7));
+        .against(program("tidewire -j 1", "1"), Bound::AtLeast(1.7));
     rows.push(Row { figure: Figure::Wall, ..row_match });
     let counting = |name: &str, jobs: &str| tools.count(name, big, &["--jobs", jobs]).unpinned();
     let row_count = row("count-j2", "counting, -j 2: wall", big, counting("tidewire -j 2", "2"))
-        .against(counting("tidewire -j 1", "1"), Goal::AtLeast(1.0));
+        .against(counting("tidewire -j 1", "1"), Bound::AtLeast(1.0));
     rows.push(Row { figure: Figure::Wall, ..row_count });
 }
 
 fn commands(tools: &Tools, big: &Path, rows: &mut Vec<Row>) {
     let trace = text(big);
-    // The peers verify no checksums; what it costs to do so is told beside.
+    // The peers verify no checksums; a second program shows the cost of doing so.
     let ignoring = tools.command("tidewire flows --json", &["flows", &trace, "--json", "--checksum", "ignore"]);
     let verifying = tools.command("tidewire flows, checksums verified", &["flows", &trace, "--json"]);
     let [softflowd, nfpcapd, argus] = tools.flow_exporters(big);
     rows.push(
         row("flows", "flow records (as JSON), checksums ignored", big, ignoring)
-            .against(softflowd, Goal::AtLeast(2.5))
-            .against(nfpcapd, Goal::AtLeast(2.5))
-            .against(argus, Goal::AtLeast(2.5))
-            .against(verifying, Goal::None),
+            .against(softflowd, Bound::AtLeast(2.5))
+            .against(nfpcapd, Bound::AtLeast(2.5))
+            .against(argus, Bound::AtLeast(2.5))
+            .against(verifying, Bound::None),
     );
     let (ours, theirs) = (tools.scratch.join("extract"), tools.scratch.join("tcpflow"));
     let words = ["extract", &trace, "-o", &text(&ours), "-F", "tcp"];
@@ -218,13 +219,13 @@ fn commands(tools: &Tools, big: &Path, rows: &mut Vec<Row>) {
     let tcpflow =
         || Program::new("tcpflow", &["tcpflow", "-q", "-r", &trace, "-o", &text(&theirs)]).scratch(&theirs).peer();
     let title = "extract every stream to files on tmpfs, with SHA-256";
-    rows.push(row("extract", title, big, digests.scratch(&ours)).against(tcpflow(), Goal::AtLeast(2.0)));
+    rows.push(row("extract", title, big, digests.scratch(&ours)).against(tcpflow(), Bound::AtLeast(2.0)));
     let title = "extract every stream to files on tmpfs, no digests";
-    rows.push(row("extract-plain", title, big, plain.scratch(&ours)).against(tcpflow(), Goal::AtLeast(2.0)));
+    rows.push(row("extract-plain", title, big, plain.scratch(&ours)).against(tcpflow(), Bound::AtLeast(2.0)));
     let words = ["match", &trace, "-f", &tools.patterns, "--json"];
     let nids = || tools.nids("libnids, same matcher", big, &["match", "--patterns", &tools.patterns]);
     let all = tools.command("tidewire match --json", &words);
-    rows.push(row("match", "match, 2,000 patterns (libnids sees IPv4 only)", big, all).against(nids(), Goal::None));
+    rows.push(row("match", "match, 2,000 patterns (libnids sees IPv4 only)", big, all).against(nids(), Bound::None));
     let same = tools.command("tidewire match --json -F ip", &[&words[..], &["-F", "ip"]].concat());
-    rows.push(row("match-v4", "match, 2,000 patterns, IPv4", big, same).against(nids(), Goal::AtLeast(1.5)));
+    rows.push(row("match-v4", "match, 2,000 patterns, IPv4", big, same).against(nids(), Bound::AtLeast(1.5)));
 }

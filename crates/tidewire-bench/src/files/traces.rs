@@ -8,8 +8,7 @@ use std::{
 
 use tidewire::LinkType;
 use tidewire_files::{Block, Reader, Source};
-
-use crate::{
+use tidewire_lab::{
     generate::{Worst, concurrent, impair, worst},
     pcapfile::Writer,
     random::Random,

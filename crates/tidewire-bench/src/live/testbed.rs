@@ -1,4 +1,4 @@
-//! Where it is measured: a cable between two namespaces, the generator on one core, programs on another.
+//! The testbed: a veth pair between two network namespaces, the generator on one core, programs on another.
 
 use std::{
     process::{Child, Command},
@@ -11,24 +11,23 @@ use tidewire_gen::net::{Layout, Network};
 use tidewire_live::{Error, Interface, InterfaceCounts, sys::namespace::Sysfs};
 
 use super::cpu::kernel_threads;
+use crate::program::CORE;
 
-/// The generator's core.
+/// The generator's core. The program under test has [`CORE`].
 pub const SENDING_CORE: usize = 0;
-/// The core of the program under test.
-pub const RECEIVING_CORE: usize = 1;
 
-/// The NAPI thread's priority: it interrupts programs, as a soft interrupt would.
+/// The NAPI thread's real-time priority: it preempts programs, as a soft interrupt would.
 const NAPI_PRIORITY: &str = "50";
 
-/// The cable, as the generator's end sees it. Namespaces belong to threads, and what runs in them dies with those: nothing
-/// stays, whatever happens.
-pub struct Stage<'n> {
+/// A veth pair, seen from the sending end. Its namespaces belong to threads and end with them, together with the processes
+/// inside: nothing is left behind.
+pub struct Testbed<'n> {
     network: &'n Network,
     /// The sending end.
     pub sender: String,
     /// The receiving end.
     pub receiver: String,
-    /// Threads of the receiving end's NAPI, where it has some.
+    /// NAPI threads of the receiving end, if it has any.
     pub napi: Vec<u32>,
 }
 
@@ -36,7 +35,7 @@ fn words(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Runs a command; what it says is the error.
+/// Runs a command; its standard error is the error.
 fn command(line: &str) -> Result<(), String> {
     let mut parts = line.split(' ');
     let mut command = Command::new(parts.next().unwrap_or_default());
@@ -45,23 +44,23 @@ fn command(line: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(format!("{line}: {}", said.trim())) }
 }
 
-/// An interface's name that is used once: its kernel threads are found by it, and those of the last stage need not have
-/// ended yet.
-fn own_name() -> String {
+/// An interface name that no other testbed has: kernel threads are found by it, and those of the previous testbed may still
+/// run.
+fn unique_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("tb{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Where frames are received, before programs get them.
+/// Where the kernel receives frames, before it hands them to programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiving {
-    /// In soft interrupts on the generator's core, which then waits: frames are only lost by the program.
+    /// In soft interrupts on the generator's core, while the generator waits: only the program loses frames.
     Sender,
-    /// In a thread of the kernel on the program's core, ahead of the program: the interface's ring (256 frames) can overflow.
+    /// In a kernel thread on the program's core, with higher priority: the interface's ring (256 frames) can overflow.
     Thread,
 }
 
-/// What is done at the receiving end before measuring.
+/// Prepares the receiving end.
 fn prepare(name: &str, receiving: Receiving) -> Result<(), String> {
     for step in
         ["link set rx0 down", &format!("link set rx0 name {name}"), &format!("link set {name} up"), "link set lo up"]
@@ -75,36 +74,36 @@ fn prepare(name: &str, receiving: Receiving) -> Result<(), String> {
     Ok(())
 }
 
-impl Stage<'_> {
-    /// Builds one and runs `work` on it, in the sending namespace.
+impl Testbed<'_> {
+    /// Builds a testbed and runs `work` in its sending namespace.
     ///
     /// # Errors
-    /// What keeps it from coming up, and what `work` returns.
+    /// The testbed cannot be built; the error of `work`.
     pub fn inside<T: Send>(
         receiving: Receiving,
-        work: impl FnOnce(&Stage<'_>) -> Result<T, String> + Send,
+        work: impl FnOnce(&Testbed<'_>) -> Result<T, String> + Send,
     ) -> Result<T, String> {
         let layout = Layout::default();
         let inside = |network: &Network| {
-            let name = own_name();
+            let name = unique_name();
             let given = name.clone();
             network.on_receiver(move || prepare(&given, receiving)).map_err(words)?.map_err(Failed)?;
             let napi = if receiving == Receiving::Thread { napi_threads(&name)? } else { Vec::new() };
             for thread in &napi {
-                command(&format!("taskset -pc {RECEIVING_CORE} {thread}"))?;
+                command(&format!("taskset -pc {CORE} {thread}"))?;
                 command(&format!("chrt -f -p {NAPI_PRIORITY} {thread}"))?;
             }
             let sender = network.cables.first().map(|cable| cable.tx.clone()).unwrap_or_default();
-            let _ahead = Ahead::of_others();
-            work(&Stage { network, sender, receiver: name, napi }).map_err(Failed)
+            let _priority = HighPriority::raise();
+            work(&Testbed { network, sender, receiver: name, napi }).map_err(Failed)
         };
         Network::apart(&layout, inside).map_err(|Failed(text)| text)
     }
 
-    /// Runs something in the receiving namespace.
+    /// Runs a function in the receiving namespace.
     ///
     /// # Errors
-    /// What `job` returns.
+    /// The error of `job`.
     pub fn on_receiver<T: Send + 'static>(
         &self,
         job: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -112,7 +111,7 @@ impl Stage<'_> {
         self.network.on_receiver(job).map_err(words)?
     }
 
-    /// Starts a program in the receiving namespace. It dies with the stage.
+    /// Starts a program in the receiving namespace. It is killed when the testbed ends.
     ///
     /// # Errors
     /// It cannot be started.
@@ -120,10 +119,10 @@ impl Stage<'_> {
         self.on_receiver(move || command.spawn().map_err(|error| format!("{command:?}: {error}")))
     }
 
-    /// What the receiving end counted so far.
+    /// The counters of the receiving interface.
     ///
     /// # Errors
-    /// It is gone.
+    /// The interface is gone.
     pub fn received(&self) -> Result<InterfaceCounts, String> {
         let name = self.receiver.clone();
         self.on_receiver(move || Interface::find(&name).map(|interface| interface.counts).map_err(words))
@@ -132,7 +131,7 @@ impl Stage<'_> {
     /// Whether a packet socket is open in the receiving namespace, or an XDP program attached.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not answer.
     pub fn is_listened_to(&self) -> Result<bool, String> {
         let name = self.receiver.clone();
         self.on_receiver(move || {
@@ -143,10 +142,10 @@ impl Stage<'_> {
         })
     }
 
-    /// Waits until somebody listens, or the time is over.
+    /// Waits until a program listens, for `most` at most; whether one does.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not answer.
     pub fn wait_for_listener(&self, most: Duration) -> Result<bool, String> {
         let begun = Instant::now();
         while begun.elapsed() < most {
@@ -159,27 +158,27 @@ impl Stage<'_> {
     }
 }
 
-/// Where others work on this machine, they wait: this thread, and its session among all (see sched(7), autogroup).
-struct Ahead;
+/// High scheduling priority for this thread, and for its session among all (sched(7), autogroup), as long as it lives.
+struct HighPriority;
 
-impl Ahead {
+impl HighPriority {
     const SESSION: &str = "/proc/self/autogroup";
 
-    fn of_others() -> Self {
-        // Neither is needed for anything else than undisturbed figures.
+    fn raise() -> Self {
+        // Errors are ignored: without it figures are noisier, not wrong.
         let _ = rustix::process::nice(-20);
         let _ = std::fs::write(Self::SESSION, "-20");
         Self
     }
 }
 
-impl Drop for Ahead {
+impl Drop for HighPriority {
     fn drop(&mut self) {
         let _ = std::fs::write(Self::SESSION, "0");
     }
 }
 
-/// An error inside of a network.
+/// An error inside the network.
 struct Failed(String);
 
 impl From<Error> for Failed {
@@ -203,5 +202,5 @@ fn napi_threads(name: &str) -> Result<Vec<u32>, String> {
         }
         thread::sleep(Duration::from_millis(10));
     }
-    Err(format!("{name}: no thread of its NAPI appeared"))
+    Err(format!("{name}: no NAPI thread appeared"))
 }

@@ -1,13 +1,13 @@
-//! The programs that are compared, and whether they are there.
+//! The programs that are compared, and whether they are present.
 
 use std::{path::Path, process::Command};
 
-use super::{program::Program, said::Speech};
+use crate::{peer_output::Format, program::Program};
 
 /// Memory of every program's ring, bytes: the same for all.
 pub const RING_BYTES: u64 = 64 << 20;
 
-/// Where programs are.
+/// Paths of the programs.
 #[derive(Clone, Debug)]
 pub struct Tools {
     tidewire: String,
@@ -16,11 +16,11 @@ pub struct Tools {
     stream_loop: String,
 }
 
-/// A program, or why there is none.
+/// A program, or why it is absent.
 pub type Maybe = Result<Program, String>;
 
 impl Tools {
-    /// Those of a build.
+    /// The programs of a build.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         let path = |name: &str| folder.join(name).display().to_string();
@@ -35,7 +35,7 @@ impl Tools {
     /// A `tidewire` command, if this build has it and its options.
     ///
     /// # Errors
-    /// It lacks something.
+    /// The build lacks the command or an option.
     pub fn tidewire(&self, name: &str, command: &str, options: &[&str]) -> Maybe {
         let help = Command::new(&self.tidewire).args([command, "--help"]).output();
         let help = help.map_err(|error| format!("{name}: {}: {error}", self.tidewire))?;
@@ -49,7 +49,7 @@ impl Tools {
         }
         let words: Vec<&str> =
             [self.tidewire.as_str(), command, "-i", "IFACE"].iter().chain(options).copied().collect();
-        Ok(Program::new(name, &words, Speech::Tidewire))
+        Ok(Program::new(name, &words).format(Format::Tidewire))
     }
 
     /// A loop over libpcap.
@@ -59,10 +59,10 @@ impl Tools {
     pub fn pcap_loop(&self, name: &str, work_ns: u64, ring_bytes: u64) -> Maybe {
         built(&self.pcap_loop)?;
         let (work, ring) = (work_ns.to_string(), ring_bytes.to_string());
-        Ok(Program::new(name, &[&self.pcap_loop, "IFACE", "--work-ns", &work, "--buffer", &ring], Speech::Loop))
+        Ok(Program::new(name, &[&self.pcap_loop, "IFACE", "--work-ns", &work, "--buffer", &ring]).format(Format::Loop))
     }
 
-    /// The library at some work: `count` or `match`.
+    /// The library counting (`count`) or matching (`match`).
     ///
     /// # Errors
     /// It was not built.
@@ -70,10 +70,10 @@ impl Tools {
         built(&self.stream_loop)?;
         let mut words = vec![self.stream_loop.as_str(), "IFACE", work];
         words.extend(more);
-        Ok(Program::new(name, &words, Speech::Loop))
+        Ok(Program::new(name, &words).format(Format::Loop))
     }
 
-    /// libnids at some work: `flows`, `count` or `match`.
+    /// libnids with flows (`flows`), counting (`count`) or matching (`match`).
     ///
     /// # Errors
     /// It was not built.
@@ -81,11 +81,11 @@ impl Tools {
         built(&self.nids_loop)?;
         let mut words = vec![self.nids_loop.as_str(), "--interface", "IFACE", work, "--no-checksums"];
         words.extend(more);
-        Ok(Program::new(name, &words, Speech::Loop))
+        Ok(Program::new(name, &words).format(Format::Loop))
     }
 }
 
-/// tcpdump, which writes what it gets to nowhere.
+/// tcpdump, which writes packets to `/dev/null`.
 ///
 /// # Errors
 /// It is not installed.
@@ -93,7 +93,7 @@ pub fn tcpdump() -> Maybe {
     installed("tcpdump")?;
     let kilobytes = (RING_BYTES >> 10).to_string();
     let words = ["tcpdump", "-i", "IFACE", "-n", "-w", "/dev/null", "-B", &kilobytes];
-    Ok(Program::new("tcpdump -w /dev/null", &words, Speech::Tcpdump))
+    Ok(Program::new("tcpdump -w /dev/null", &words).format(Format::Tcpdump))
 }
 
 /// softflowd, which exports flows over the loopback interface.
@@ -123,7 +123,7 @@ pub fn softflowd() -> Maybe {
         "-p",
         &pid,
     ];
-    Ok(Program::new("softflowd", &words, Speech::Softflowd(socket.clone())))
+    Ok(Program::new("softflowd", &words).format(Format::Softflowd(socket.clone())))
 }
 
 fn built(path: &str) -> Result<(), String> {

@@ -7,13 +7,11 @@ use std::{
 
 use serde::Serialize;
 use tidewire_core::{Batch, Frame};
+use tidewire_lab::sys::thread_cpu_ns;
 use tidewire_locality::{Key, Sorter};
 
 use super::{apps::Application, traffic::Trace};
-use crate::sys::{
-    perf::{Callgrind, Counters, callgrind, reference_cycles},
-    thread_cpu_ns,
-};
+use crate::sys::perf::{Callgrind, Counters, callgrind, reference_cycles};
 
 /// Memory that packets arrive in, used again and again as a ring is; bytes. More than any core's second-level cache.
 const RING_BYTES: usize = 64 << 20;

@@ -7,10 +7,10 @@ use std::{
 
 use tidewire_core::Frame;
 use tidewire_files::{Block, Source};
+use tidewire_lab::random::Random;
 use tidewire_wire::LinkType;
 
 use super::traffic::Trace;
-use crate::random::Random;
 
 /// In which time captures begin, nanoseconds.
 const BEGIN_NS: u64 = 20_000_000_000;

@@ -9,7 +9,7 @@ use super::{
     measure::{Cost, Way, measure},
     traffic::Traffic,
 };
-use crate::live::{
+use crate::{
     plot::{Curve, Plot},
     report::{Section, Table},
 };
@@ -285,7 +285,7 @@ fn simulate(
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--cache-sim=yes", "--instr-atstart=no", "--callgrind-out-file=/dev/null"]);
     command.args(["--I1=32768,8,64", "--D1=49152,12,64"]).arg(format!("--LL={bytes},{ways},64"));
-    command.arg(program).args(["locality", kind.name(), &size.to_string()]);
+    command.arg(program).args(["application", kind.name(), &size.to_string()]);
     command.args(["--flows", &flows.to_string(), "--packets", &packets.to_string()]);
     if let Some(key) = way.key {
         command.args(["--key", key.name(), "--batch", &way.batch_frames.to_string()]);

@@ -4,12 +4,11 @@ use std::{io, path::Path};
 
 use tidewire_core::{ChecksumStatus, Frame};
 use tidewire_files::{Block, Error, Source};
-use tidewire_wire::LinkType;
-
-use crate::{
+use tidewire_lab::{
     pcapfile::Writer,
     random::{Random, mix},
 };
+use tidewire_wire::LinkType;
 
 /// Services there are.
 pub const SERVICES: u64 = 100;

@@ -1,29 +1,22 @@
 //! Locality through libpcap: programs that know nothing of it, over a file and over an interface.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use tidewire_gen::traffic::{Replay, ReplaySettings};
 
-use super::{
-    Options,
-    group::measure_of,
-    rows::Way,
-    tools::{Traces, command, middle},
-};
+use super::{options::Options, traces::Traces, way::Way};
 use crate::{
     live::{
         Load,
-        plot::Plot,
-        report::{Section, Table, percent, rate},
-        said::Speech,
-        stage::{RECEIVING_CORE, Receiving, Stage},
+        measurement::measure_traffic,
+        testbed::{Receiving, Testbed},
     },
     locality::{apps::Kinds, mixture::mix, traffic::Traffic},
-    sys,
+    median::median,
+    peer_output::Format,
+    plot::Plot,
+    program::Program,
+    report::{Section, Table, percent, rate},
 };
 
 /// The ring of the paper, bytes.
@@ -70,19 +63,17 @@ fn capture(traces: &Traces, traffic: &Traffic) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// `locality-loop` over a file, pinned: nanoseconds a packet, and what it found.
+/// Runs `locality-loop` over a file: nanoseconds per packet, and what it found.
 fn over_file(options: &Options, way: &Way, kind: Kinds, path: &Path) -> Result<(f64, u64), String> {
     let program = options.programs.join("locality-loop").display().to_string();
-    let (core, file, size) = (RECEIVING_CORE.to_string(), path.display().to_string(), of(kind).1.to_string());
-    let mut words = way.command(&[&program, kind.name(), &size, "--file", &file]);
+    let (file, size) = (path.display().to_string(), of(kind).1.to_string());
+    let program = way.program(&[&program, kind.name(), &size, "--file", &file]);
     // A thread that reads and sorts has the other core.
-    if !way.name.ends_with("thread") {
-        words.splice(0..0, ["taskset".to_owned(), "-c".to_owned(), core]);
-    }
-    let output = command(&words).stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
-    let said: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|_| format!("{}: {}", way.name, String::from_utf8_lossy(&output.stderr).trim()))?;
-    let number = |name: &str| said.get(name).ok_or_else(|| format!("{}: no {name}", way.name));
+    let program = if way.name.ends_with("thread") { program.unpinned() } else { program };
+    let finished = program.run()?;
+    let report = finished.json();
+    let number =
+        |name: &str| report.get(name).ok_or_else(|| format!("{}: no {name}: {}", way.name, finished.errors.trim()));
     Ok((number("ns_per_packet")?.as_f64().unwrap_or(f64::NAN), number("found")?.as_u64().unwrap_or(0)))
 }
 
@@ -113,7 +104,7 @@ pub(super) fn files(options: &Options) -> Result<Section, String> {
                 }
             }
         }
-        let all: Vec<f64> = all.iter().map(|times| middle(times)).collect();
+        let all: Vec<f64> = all.iter().map(|times| median(times)).collect();
         let off = all.first().copied().unwrap_or(f64::NAN);
         for (way, ns) in ways.iter().zip(all) {
             eprintln!("bench-pcap:   {}, {}: {ns:.0} ns", kind.name(), way.name);
@@ -138,7 +129,7 @@ pub(super) fn loss(options: &Options) -> Result<Section, String> {
     let program = options.programs.join("locality-loop").display().to_string();
     let words = |_| {
         let words = [&program, "rules", "300", "--interface", "IFACE", "--buffer", RING_BYTES];
-        (words.map(str::to_owned).to_vec(), Speech::Loop)
+        (words.map(str::to_owned).to_vec(), Format::Loop)
     };
     let ways = [
         Way::stock(),
@@ -157,7 +148,7 @@ pub(super) fn loss(options: &Options) -> Result<Section, String> {
         y_max: Some(100.0),
         ..Plot::default()
     };
-    Stage::inside(Receiving::Sender, |stage| {
+    Testbed::inside(Receiving::Sender, |testbed| {
         for way in &ways {
             let mut curve = Vec::new();
             for &wanted in rates {
@@ -168,33 +159,33 @@ pub(super) fn loss(options: &Options) -> Result<Section, String> {
                 let mut programs = way.programs(&words);
                 // The thread has a core of its own, which it shares with the generator.
                 if way.name.ends_with("thread") {
-                    programs = programs.into_iter().map(crate::live::program::Program::on_both_cores).collect();
+                    programs = programs.into_iter().map(Program::unpinned).collect();
                 }
-                let group = match measure_of(stage, &programs, &mut traffic, &load) {
-                    Ok(group) => group,
+                let measured = match measure_traffic(testbed, &programs, &mut traffic, &load)?.succeeded() {
+                    Ok(measured) => measured,
                     Err(why) => {
                         section.skipped.push(format!("{}: {why}", way.name));
                         break;
                     }
                 };
-                let lost = 1.0 - group.received() as f64 / group.offered.max(1) as f64;
+                let lost = 1.0 - measured.received() as f64 / measured.offered.max(1) as f64;
                 eprintln!(
                     "bench-pcap:   {}: {}: lost {} %, {:.0} ns, unexplained {}",
                     way.name,
-                    rate(group.offered_pps),
+                    rate(measured.offered_pps),
                     percent(lost),
-                    group.ns_per_packet(),
-                    group.unexplained()
+                    measured.program_ns_per_packet(),
+                    measured.not_read()
                 );
-                curve.push((group.offered_pps, lost * 100.0));
+                curve.push((measured.offered_pps, lost * 100.0));
                 table.lines.push(vec![
-                    rate(group.offered_pps),
+                    rate(measured.offered_pps),
                     way.name.clone(),
-                    format!("{:.0}", group.ns_per_packet()),
+                    format!("{:.0}", measured.program_ns_per_packet()),
                     percent(lost),
-                    percent(1.0 - group.link_received()),
-                    percent(group.cpu),
-                    group.unexplained().to_string(),
+                    percent(1.0 - measured.link_received()),
+                    percent(measured.cpu),
+                    measured.not_read().to_string(),
                 ]);
             }
             plot.curves.push((way.name.clone(), curve));
@@ -259,22 +250,19 @@ pub(super) fn programs(options: &Options) -> Result<Section, String> {
         let mut all = vec![Vec::new(); ways.len()];
         for _ in 0..if options.quick { 1 } else { 5 } {
             for (way, times) in ways.iter().zip(&mut all) {
-                let words =
-                    [vec!["taskset".into(), "-c".into(), RECEIVING_CORE.to_string()], way.command(&words)].concat();
-                let child = command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-                let usage = child.and_then(|child| sys::wait(&child)).map_err(|error| error.to_string())?;
+                let usage = way.program(&words).quiet().run()?.usage;
                 if usage.status != 0 {
                     section.skipped.push(format!("{program}, {}: exit status {}", way.name, usage.status));
                 }
-                times.push(usage.user_s + usage.system_s);
+                times.push(usage.cpu_s());
             }
         }
         let spread = |times: &[f64]| {
             times.iter().fold(f64::MIN, |a, b| a.max(*b)) - times.iter().fold(f64::MAX, |a, b| a.min(*b))
         };
-        let off = all.first().map_or(f64::NAN, |times| middle(times));
+        let off = all.first().map_or(f64::NAN, |times| median(times));
         for (way, times) in ways.iter().zip(all) {
-            let (spread, seconds) = (spread(&times), middle(&times));
+            let (spread, seconds) = (spread(&times), median(&times));
             eprintln!("bench-pcap:   {program}, {}: {seconds:.2} s", way.name);
             table.lines.push(vec![
                 program.into(),

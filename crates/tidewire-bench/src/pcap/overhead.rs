@@ -1,53 +1,48 @@
 //! What the library costs where nothing is asked of it: the same program over the system's library and over ours, in turn.
 
-use std::{
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::path::Path;
 
 use tidewire_gen::{
     Sizes,
     traffic::{Flows, Traffic as _},
 };
+use tidewire_lab::pcapfile::Writer;
 
-use super::{
-    Options,
-    group::measure,
-    rows::Way,
-    tools::{Traces, command, middle},
-};
+use super::{options::Options, traces::Traces, way::Way};
 use crate::{
     live::{
         Load,
-        report::{Goal, Section, Table},
-        said::Speech,
-        stage::{Receiving, Stage},
+        measurement::measure,
+        testbed::{Receiving, Testbed},
         tools::RING_BYTES,
     },
-    pcapfile::Writer,
-    sys,
+    median::median,
+    peer_output::Format,
+    program::Program,
+    report::{Goal, Section, Table},
 };
 
 /// What differs by less than what the same thing differs from itself is not measurable.
 fn verdict(what: &str, with: &[f64], without: &[f64], unit: &str) -> (Goal, Vec<String>) {
     let differences: Vec<f64> = with.iter().zip(without).map(|(a, b)| a - b).collect();
-    let difference = middle(&differences);
-    let spread = middle(&without.iter().map(|value| (value - middle(without)).abs()).collect::<Vec<_>>());
+    let difference = median(&differences);
+    let spread = median(&without.iter().map(|value| (value - median(without)).abs()).collect::<Vec<_>>());
     let line = vec![
         what.to_owned(),
-        format!("{:.4} {unit}", middle(without)),
-        format!("{:.4} {unit}", middle(with)),
+        format!("{:.4} {unit}", median(without)),
+        format!("{:.4} {unit}", median(with)),
         format!("{difference:+.4}"),
         format!("{spread:.4}"),
         with.len().to_string(),
     ];
     let goal = Goal {
+        work: None,
         wanted: format!("{what}: the library costs nothing measurable"),
         figure: format!(
             "{difference:+.4} {unit}, median of {} pairs; the same differs from itself by {spread:.4}",
             with.len()
         ),
-        met: Some(difference <= spread.max(middle(without) * 0.01)),
+        met: Some(difference <= spread.max(median(without) * 0.01)),
     };
     (goal, line)
 }
@@ -67,23 +62,18 @@ fn capture_file(path: &Path, packets: u64) -> Result<(), String> {
     writer.finish().map(drop).map_err(words)
 }
 
-/// tcpdump over a file.
-fn tcpdump(options: &Options, ours: bool, before: &[&str], path: &Path) -> Command {
+/// tcpdump over a file; `before`: a command that runs it.
+fn tcpdump(options: &Options, ours: bool, before: &[&str], path: &Path) -> Program {
     let way = if ours { Way::ours(options, "", &[], 1) } else { Way::stock() };
     let name = path.display().to_string();
-    let words = [before, &["tcpdump", "-Z", "root", "-r", &name, "-w", "/dev/null"]].concat();
-    let all = way.command(&words);
-    let mut command = command(&all);
-    command.stdout(Stdio::null());
-    command
+    way.program(&[before, &["tcpdump", "-Z", "root", "-r", &name, "-w", "/dev/null"]].concat()).unpinned()
 }
 
 /// Instructions of a run, counted by callgrind.
 fn instructions(options: &Options, ours: bool, path: &Path) -> Result<f64, String> {
     let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
-    let output = tcpdump(options, ours, &valgrind, path).output().map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let line = text.lines().find(|line| line.contains("Collected :")).ok_or("callgrind counted nothing")?;
+    let finished = tcpdump(options, ours, &valgrind, path).run()?;
+    let line = finished.errors.lines().find(|line| line.contains("Collected :")).ok_or("callgrind counted nothing")?;
     line.rsplit(' ').next().and_then(|word| word.parse().ok()).ok_or_else(|| format!("not a number: {line}"))
 }
 
@@ -109,11 +99,9 @@ pub(super) fn files(options: &Options) -> Result<Section, String> {
     let mut seconds = [Vec::new(), Vec::new()];
     for _ in 0..pairs {
         for (index, ours) in [false, true].into_iter().enumerate() {
-            let child =
-                tcpdump(options, ours, &[], &large).stderr(Stdio::null()).spawn().map_err(|error| error.to_string())?;
-            let usage = sys::wait(&child).map_err(|error| error.to_string())?;
+            let usage = tcpdump(options, ours, &[], &large).quiet().run()?.usage;
             if let Some(seconds) = seconds.get_mut(index) {
-                seconds.push((usage.user_s + usage.system_s) * 1e3);
+                seconds.push(usage.cpu_s() * 1e3);
             }
         }
     }
@@ -152,17 +140,17 @@ pub(super) fn live(options: &Options) -> Result<Section, String> {
     let path = options.programs.join("pcap-loop").display().to_string();
     let words = |_| {
         let words = [path.as_str(), "IFACE", "--buffer", &RING_BYTES.to_string()].map(str::to_owned);
-        (words.to_vec(), Speech::Loop)
+        (words.to_vec(), Format::Loop)
     };
     let pairs = if options.quick { 3 } else { 9 };
     let load = Load::udp(1000, 64, 300e3, 1.0);
     let mut costs = [Vec::new(), Vec::new()];
-    Stage::inside(Receiving::Sender, |stage| {
+    Testbed::inside(Receiving::Sender, |testbed| {
         for _ in 0..pairs {
             for (index, way) in [Way::stock(), Way::ours(options, "ours", &[], 1)].iter().enumerate() {
-                let group = measure(stage, &way.programs(&words), &load)?;
+                let measured = measure(testbed, &way.programs(&words), &load)?.succeeded()?;
                 if let Some(costs) = costs.get_mut(index) {
-                    costs.push(group.ns_per_packet());
+                    costs.push(measured.program_ns_per_packet());
                 }
             }
         }

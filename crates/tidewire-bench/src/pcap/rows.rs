@@ -1,67 +1,25 @@
 //! Capture by mode and engine, and applications by instances: as figures 5 to 11 of the fan-out paper.
 
-use super::{Group, Options, group::measure};
-use crate::live::{
-    Kind, Load,
+use super::{
+    options::Options,
+    way::{Way, Words},
+};
+use crate::{
+    live::{
+        Kind, Load, Measurement,
+        measurement::measure,
+        testbed::{Receiving, Testbed},
+        tools::RING_BYTES,
+    },
+    peer_output::Format,
     plot::Plot,
-    program::Program,
     report::{Section, Table, percent, rate},
-    said::Speech,
-    stage::{Receiving, Stage},
-    tools::RING_BYTES,
 };
 
 /// The rings' memory where overload is measured: a large one would hide the loss of a short run.
 const SMALL_RING_BYTES: u64 = 4 << 20;
 
-/// How instances get their packets.
-#[derive(Clone, Debug)]
-pub(super) struct Way {
-    pub name: String,
-    /// Environment, as `NAME=value`; none: the system's library.
-    pub variables: Vec<String>,
-    pub instances: usize,
-}
-
-impl Way {
-    pub fn stock() -> Self {
-        Self { name: "system's libpcap".into(), variables: Vec::new(), instances: 1 }
-    }
-
-    /// Over ours.
-    pub fn ours(options: &Options, name: &str, variables: &[&str], instances: usize) -> Self {
-        let preload = format!("LD_PRELOAD={}", options.programs.join("libtidewire_pcap.so").display());
-        let variables = std::iter::once(preload).chain(variables.iter().map(|text| (*text).to_owned()));
-        Self { name: name.into(), variables: variables.collect(), instances }
-    }
-
-    fn group(options: &Options, mode: &str, instances: usize) -> Self {
-        let named = format!("{instances} × {mode}");
-        Self::ours(options, &named, &[&format!("PCAP_FANOUT={mode}"), "PCAP_GROUP=5"], instances)
-    }
-
-    /// The command of one instance.
-    pub fn command(&self, words: &[&str]) -> Vec<String> {
-        let before =
-            if self.variables.is_empty() { Vec::new() } else { [vec!["env".into()], self.variables.clone()].concat() };
-        before.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect()
-    }
-
-    /// The instances: alone on the receiving core, several on both.
-    pub fn programs(&self, words: &(dyn Fn(usize) -> (Vec<String>, Speech) + Sync)) -> Vec<Program> {
-        let one = |index| {
-            let (words, speech) = words(index);
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let command = self.command(&words);
-            let command: Vec<&str> = command.iter().map(String::as_str).collect();
-            let program = Program::new(&self.name, &command, speech);
-            if self.instances > 1 { program.on_both_cores() } else { program }
-        };
-        (0..self.instances).map(one).collect()
-    }
-}
-
-/// What a command looks like without the folders of this build.
+/// A command without the folders of this build.
 fn short(words: &[String]) -> String {
     let name = |word: &String| match word.rsplit_once('/') {
         Some((before, last)) if word.starts_with("LD_PRELOAD=") || before.starts_with('/') => {
@@ -72,24 +30,24 @@ fn short(words: &[String]) -> String {
     words.iter().map(name).collect::<Vec<_>>().join(" ")
 }
 
-fn tell(name: &str, group: &Group) {
+fn print(name: &str, measured: &Measurement) {
     eprintln!(
         "bench-pcap:   {name}: {}: link {} %, application {} %, dropped {} %, unexplained {}, CPU {} %, each {:?}",
-        rate(group.offered_pps),
-        percent(group.link_received()),
-        percent(group.application_received()),
-        percent(group.application_dropped()),
-        group.unexplained(),
-        percent(group.cpu),
-        group.each
+        rate(measured.offered_pps),
+        percent(measured.link_received()),
+        percent(measured.application_received()),
+        percent(measured.application_dropped()),
+        measured.not_read(),
+        percent(measured.cpu),
+        measured.each
     );
 }
 
-fn pcap_loop(options: &Options, work_ns: u64, ring_bytes: u64) -> impl Fn(usize) -> (Vec<String>, Speech) + use<> {
+fn pcap_loop(options: &Options, work_ns: u64, ring_bytes: u64) -> impl Fn(usize) -> (Vec<String>, Format) + use<> {
     let path = options.programs.join("pcap-loop").display().to_string();
     move |_| {
         let words = [&path, "IFACE", "--work-ns", &work_ns.to_string(), "--buffer", &ring_bytes.to_string()];
-        (words.iter().map(|word| (*word).to_owned()).collect(), Speech::Loop)
+        (words.iter().map(|word| (*word).to_owned()).collect(), Format::Loop)
     }
 }
 
@@ -112,24 +70,24 @@ pub(super) fn capture(options: &Options) -> Result<Section, String> {
     let mut table = Table::new("", &columns);
     let words = pcap_loop(options, 0, RING_BYTES);
     section.commands = commands(&ways, &words);
-    Stage::inside(Receiving::Sender, |stage| {
+    Testbed::inside(Receiving::Sender, |testbed| {
         for &size in sizes {
             for way in &ways {
                 let load = Load::udp(1000, size, f64::INFINITY, if options.quick { 0.7 } else { 1.5 });
-                match measure(stage, &way.programs(&words), &load) {
+                match measure(testbed, &way.programs(&words), &load)?.succeeded() {
                     Err(why) => section.skipped.push(format!("{}, {size} bytes: {why}", way.name)),
-                    Ok(group) => {
-                        tell(&way.name, &group);
+                    Ok(measured) => {
+                        print(&way.name, &measured);
                         table.lines.push(vec![
                             size.to_string(),
                             way.name.clone(),
-                            rate(group.offered_pps),
-                            percent(group.link_received()),
-                            rate(group.received() as f64 / group.seconds),
-                            percent(1.0 - group.received() as f64 / group.offered.max(1) as f64),
-                            percent(group.cpu),
-                            format!("{:.0}", group.ns_per_packet()),
-                            group.unexplained().to_string(),
+                            rate(measured.offered_pps),
+                            percent(measured.link_received()),
+                            rate(measured.received() as f64 / measured.seconds),
+                            percent(1.0 - measured.received() as f64 / measured.offered.max(1) as f64),
+                            percent(measured.cpu),
+                            format!("{:.0}", measured.program_ns_per_packet()),
+                            measured.not_read().to_string(),
                         ]);
                     }
                 }
@@ -141,7 +99,7 @@ pub(super) fn capture(options: &Options) -> Result<Section, String> {
     Ok(section)
 }
 
-fn commands(ways: &[Way], words: &(dyn Fn(usize) -> (Vec<String>, Speech) + Sync)) -> Vec<(String, String)> {
+fn commands(ways: &[Way], words: Words<'_>) -> Vec<(String, String)> {
     let command = |way: &Way| way.programs(words).first().map(|program| short(&program.words)).unwrap_or_default();
     ways.iter().map(|way| (way.name.clone(), command(way))).collect()
 }
@@ -156,7 +114,7 @@ struct Application<'w> {
     tcp: bool,
     size: u32,
     rates: &'static [f64],
-    words: &'w (dyn Fn(usize) -> (Vec<String>, Speech) + Sync),
+    words: Words<'w>,
 }
 
 impl Application<'_> {
@@ -204,33 +162,33 @@ fn by_instances(options: &Options, application: &Application<'_>) -> Result<Sect
     };
     let (mut lost, mut cpu) = (plot("loss", "lost, %"), plot("cpu", "CPU of all instances, %"));
     lost.y_max = Some(100.0);
-    Stage::inside(Receiving::Sender, |stage| {
+    Testbed::inside(Receiving::Sender, |testbed| {
         for way in &ways {
             let (mut loss_curve, mut cpu_curve) = (Vec::new(), Vec::new());
             for &wanted in &rates {
                 let load = application.load(wanted, if options.quick { 1.0 } else { 2.0 });
-                let group = match measure(stage, &way.programs(application.words), &load) {
-                    Ok(group) => group,
+                let measured = match measure(testbed, &way.programs(application.words), &load)?.succeeded() {
+                    Ok(measured) => measured,
                     Err(why) => {
                         section.skipped.push(format!("{}: {why}", way.name));
                         break;
                     }
                 };
-                tell(&way.name, &group);
-                let gone = 1.0 - group.received() as f64 / group.offered.max(1) as f64;
-                loss_curve.push((group.offered_pps, gone * 100.0));
-                cpu_curve.push((group.offered_pps, group.cpu * 100.0));
+                print(&way.name, &measured);
+                let gone = 1.0 - measured.received() as f64 / measured.offered.max(1) as f64;
+                loss_curve.push((measured.offered_pps, gone * 100.0));
+                cpu_curve.push((measured.offered_pps, measured.cpu * 100.0));
                 table.lines.push(vec![
-                    rate(group.offered_pps),
+                    rate(measured.offered_pps),
                     way.name.clone(),
-                    percent(group.link_received()),
-                    percent(1.0 - group.link_received()),
-                    percent(group.application_received()),
-                    percent(group.application_dropped()),
-                    rate(group.received() as f64 / group.seconds),
-                    percent(group.cpu),
-                    percent(group.softirq),
-                    group.unexplained().to_string(),
+                    percent(measured.link_received()),
+                    percent(1.0 - measured.link_received()),
+                    percent(measured.application_received()),
+                    percent(measured.application_dropped()),
+                    rate(measured.received() as f64 / measured.seconds),
+                    percent(measured.cpu),
+                    percent(measured.softirq),
+                    measured.not_read().to_string(),
                 ]);
             }
             lost.curves.push((way.name.clone(), loss_curve));
@@ -270,7 +228,7 @@ pub(super) fn softflowd(options: &Options) -> Result<Section, String> {
         let words =
             ["softflowd", "-i", "IFACE", "-d", "-n", "127.0.0.1:9995", "-v", "10", "-m", "2000000", "-B", &ring];
         let words = words.iter().chain(&["-c", &socket, "-p", &pid]).map(|word| (*word).to_owned()).collect();
-        (words, Speech::Softflowd(socket.clone()))
+        (words, Format::Softflowd(socket.clone()))
     };
     by_instances(
         options,
@@ -292,7 +250,7 @@ pub(super) fn softflowd(options: &Options) -> Result<Section, String> {
 /// A classifier over nDPI.
 pub(super) fn ndpi(options: &Options) -> Result<Section, String> {
     let path = options.ndpi.display().to_string();
-    let words = move |_| (vec![path.clone(), "IFACE".to_owned()], Speech::Loop);
+    let words = move |_| (vec![path.clone(), "IFACE".to_owned()], Format::Loop);
     by_instances(
         options,
         &Application {

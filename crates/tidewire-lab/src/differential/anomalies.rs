@@ -1,7 +1,7 @@
 //! The odd things that may come in a connection.
 
 use super::{
-    generate::{Agreed, Generator},
+    generator::{Agreed, Generator},
     network,
     script::{Listener, Opt, Segment, Step, Sum},
 };

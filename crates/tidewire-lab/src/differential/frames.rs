@@ -4,10 +4,12 @@ use std::net::IpAddr;
 
 use super::{
     md5::md5,
-    player::KEY,
     script::{Opt, Segment, Sum, Wrap, byte},
 };
 use crate::craft::{ETHERNET_BYTES, Ip, SYN, Tcp, fold, packet, pseudo_sum, sum, tcp_segment};
+
+/// The key of TCP MD5 signatures (RFC 2385).
+pub const KEY: &[u8] = b"tidewire";
 
 const TCP: u8 = 6;
 /// The host's MAC.

@@ -1,53 +1,14 @@
 //! Random scripts: a plain connection with a few odd things in it, or nothing but odd things.
 
 use super::{
-    network, odd,
+    anomalies,
+    generator::{Agreed, Generator},
+    network,
     script::{Listener, Opt, Script, Segment, Step},
 };
-use crate::{
-    craft::{ACK, FIN, PSH, SYN},
-    random::Random,
-};
-
-/// A generator of scripts.
-#[derive(Clone, Debug)]
-pub struct Generator {
-    pub(super) random: Random,
-    /// Whether IP and link layers are varied too.
-    pub network: bool,
-}
-
-/// What a script has agreed on so far.
-#[derive(Clone, Debug, Default)]
-pub struct Agreed {
-    /// The client's timestamp value of the next segment, where timestamps are in use.
-    pub stamp: Option<u32>,
-    /// Bytes that the client's plain stream has so far.
-    pub next: i64,
-    /// Bytes that it will have.
-    pub end: i64,
-}
+use crate::craft::{ACK, FIN, PSH, SYN};
 
 impl Generator {
-    /// The scripts of a seed.
-    #[must_use]
-    pub fn new(seed: u64, network: bool) -> Self {
-        Self { random: Random::new(seed), network }
-    }
-
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.random.below(bound)
-    }
-
-    /// True once in `times`.
-    pub(super) fn once_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-
-    pub(super) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize].clone()
-    }
-
     /// The next script.
     pub fn script(&mut self) -> Script {
         let listener = match self.below(10) {
@@ -137,7 +98,7 @@ impl Generator {
 
     fn oddities(&mut self, script: &mut Script, agreed: &mut Agreed, places: &[usize], at: usize) {
         for _ in places.iter().filter(|place| **place == at) {
-            let steps = odd::steps(self, agreed, script.listener);
+            let steps = anomalies::steps(self, agreed, script.listener);
             script.steps.extend(steps);
         }
     }
@@ -154,21 +115,6 @@ impl Generator {
                 let at = first + self.below((count - first - 1) as u64) as usize;
                 script.steps.swap(at, at + 1);
             }
-        }
-    }
-
-    /// A segment of the plain stream.
-    pub(super) fn plain(&mut self, agreed: &Agreed, flags: u8, length: u16) -> Segment {
-        let mut segment = Segment::new(agreed.next, flags, length);
-        segment.options = self.stamped(agreed);
-        segment
-    }
-
-    /// Options of a segment that is not a SYN.
-    pub(super) fn stamped(&mut self, agreed: &Agreed) -> Vec<Opt> {
-        match agreed.stamp {
-            Some(value) => vec![Opt::Nop, Opt::Nop, Opt::Stamp(value, None)],
-            None => Vec::new(),
         }
     }
 
@@ -207,21 +153,6 @@ impl Generator {
         script.steps.extend([Step::Send(syn), Step::Answer, Step::Send(last)]);
     }
 
-    pub(super) fn syn_options(&mut self, stamp: Option<u32>) -> Vec<Opt> {
-        let mut options = Vec::new();
-        if self.once_in(2) {
-            options.push(Opt::Mss(self.pick(&[1460, 536, 88, 1, 9000])));
-        }
-        if self.once_in(2) {
-            options.push(Opt::SackOk);
-        }
-        if self.once_in(2) {
-            options.push(Opt::Scale(self.pick(&[0, 2, 7, 14, 15])));
-        }
-        options.extend(stamp.map(|value| Opt::Stamp(value, Some(0))));
-        options
-    }
-
     /// Nothing but odd things.
     fn raw(&mut self, script: &mut Script) {
         let mut agreed = Agreed { end: 20, ..Agreed::default() };
@@ -233,7 +164,7 @@ impl Generator {
         }
         for _ in 0..2 + self.below(9) {
             match self.below(6) {
-                0 => script.steps.extend(odd::steps(self, &mut agreed, script.listener)),
+                0 => script.steps.extend(anomalies::steps(self, &mut agreed, script.listener)),
                 1 => script.steps.push(self.pick(&[
                     Step::Write(5),
                     Step::Shutdown,
@@ -243,7 +174,7 @@ impl Generator {
                     Step::Answer,
                 ])),
                 _ => {
-                    let segment = odd::any(self, &agreed);
+                    let segment = anomalies::any(self, &agreed);
                     script.steps.push(Step::Send(segment));
                 }
             }

@@ -5,13 +5,14 @@
 //! otherwise. A sample of the told ones is made smaller as long as the readings differ: what was told of something else
 //! in the script goes away, and a silent difference behind it shows.
 
+mod anomalies;
 pub mod frames;
 pub mod generate;
+pub mod generator;
 pub mod judge;
 mod md5;
 pub mod minimize;
 mod network;
-mod odd;
 pub mod player;
 pub mod report;
 pub mod script;
@@ -24,7 +25,7 @@ use std::{
 };
 
 use crate::oracle::network::Network;
-use generate::Generator;
+use generator::Generator;
 use judge::{Outcome, judge};
 use minimize::{Small, minimize};
 use player::Player;

@@ -1,7 +1,7 @@
 //! The odd things of IP and link layers.
 
 use super::{
-    generate::{Agreed, Generator},
+    generator::{Agreed, Generator},
     script::{Segment, Step, Wrap},
 };
 use crate::craft::{ACK, FIN, PSH};

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    frames::{Connection, hear},
+    frames::{Connection, KEY, hear},
     script::{Listener, Script, Step},
 };
 use crate::{
@@ -25,8 +25,6 @@ const CLIENTS: u64 = 1 << 22;
 /// The first client's address, and how many of its bits are those of every client.
 const FIRST: [(IpAddr, u8); 2] =
     [(IpAddr::V4(Ipv4Addr::new(10, 128, 0, 0)), 9), (IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 0)), 32)];
-/// What segments are signed with.
-pub const KEY: &[u8] = b"tidewire";
 /// Client ports.
 const PORTS: u64 = 50_000;
 const FIRST_PORT: u64 = 10_000;

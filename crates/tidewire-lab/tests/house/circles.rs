@@ -22,38 +22,7 @@ use std::{
 use super::modules::{Imports, Modules};
 
 /// Circles that are there, each as its files relative to `crates/`, in order.
-const KNOWN: &[&[&str]] = &[
-    &["tidewire-lab/src/bench/mod.rs", "tidewire-lab/src/bench/report.rs"],
-    &["tidewire-lab/src/differential/frames.rs", "tidewire-lab/src/differential/player.rs"],
-    &[
-        "tidewire-lab/src/differential/generate.rs",
-        "tidewire-lab/src/differential/network.rs",
-        "tidewire-lab/src/differential/odd.rs",
-    ],
-    &[
-        "tidewire-lab/src/live/mod.rs",
-        "tidewire-lab/src/live/rows/calls.rs",
-        "tidewire-lab/src/live/rows/cutoff.rs",
-        "tidewire-lab/src/live/rows/engines.rs",
-        "tidewire-lab/src/live/rows/mod.rs",
-        "tidewire-lab/src/live/rows/overload.rs",
-        "tidewire-lab/src/live/rows/streams.rs",
-        "tidewire-lab/src/live/rows/work.rs",
-    ],
-    &[
-        "tidewire-lab/src/locality/apps/flows.rs",
-        "tidewire-lab/src/locality/apps/mod.rs",
-        "tidewire-lab/src/locality/apps/ngrams.rs",
-        "tidewire-lab/src/locality/apps/rules.rs",
-    ],
-    &[
-        "tidewire-lab/src/pcap/locality.rs",
-        "tidewire-lab/src/pcap/mod.rs",
-        "tidewire-lab/src/pcap/rows.rs",
-        "tidewire-lab/src/pcap/shim.rs",
-        "tidewire-lab/src/pcap/tools.rs",
-    ],
-];
+const KNOWN: &[&[&str]] = &[];
 
 /// Sets of files that import each other.
 fn circles<'a>(imports: &Imports<'a>) -> BTreeSet<Vec<&'a Path>> {

@@ -37,6 +37,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-python", 4),
     ("tidewire-sensor", 4),
     ("tidewire-lab", 4),
+    ("tidewire-bench", 5),
 ];
 
 /// Crates that read no clock, no file, no environment and start no thread.
@@ -47,6 +48,7 @@ const UNSAFE: &[&str] = &[
     "tidewire-live/src/sys",
     "tidewire-core/src/prefetch.rs",
     "tidewire-lab/src/sys",
+    "tidewire-bench/src/sys",
     "tidewire-locality/src/prefetch.rs",
     "tidewire-pcap/src",
     "tidewire-c/src",

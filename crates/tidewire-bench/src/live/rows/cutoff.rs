@@ -1,13 +1,16 @@
 //! Cutoff 0 in the kernel against the same job in user space, as Scap's figure 3.
 
-use super::{Bench, Load, Section, Series, held, limit, series, those};
-use crate::live::{
+use super::series::{available, held, limit, series};
+use crate::{
+    live::{
+        measurement::{Load, Measurement},
+        settings::Settings,
+        sweep::{Plan, Series, Verdict},
+        testbed::Testbed,
+        tools::{Maybe, softflowd, tcpdump},
+    },
     plot::Plot,
-    point::Point,
-    report::{Goal, Table, percent, rate},
-    stage::Stage,
-    sweep::{Plan, Verdict},
-    tools::{Maybe, softflowd, tcpdump},
+    report::{Goal, Section, Table, percent, rate},
 };
 
 /// 10 Gbit/s of the smallest frames, packets a second.
@@ -22,24 +25,24 @@ const GREETING: f64 = 200e3;
 const KERNEL: &str = "tidewire, cutoff 0 in the kernel";
 const NOBODY: &str = "nobody";
 
-fn kernel(bench: &Bench) -> Maybe {
+fn kernel(settings: &Settings) -> Maybe {
     let options =
         ["--tap", "--engine", "xdp", "--cutoff", "0", "--kernel-flows", "2097152", "--csv", "--stats", "json"];
-    bench.tools.tidewire(KERNEL, "flows", &options)
+    settings.tools.tidewire(KERNEL, "flows", &options)
 }
 
-fn programs(bench: &Bench) -> Vec<Maybe> {
+fn programs(settings: &Settings) -> Vec<Maybe> {
     let user = ["--engine", "packet", "--cutoff", "0", "--kernel-flows", "0", "--csv", "--stats", "json"];
     vec![
-        kernel(bench),
-        bench.tools.tidewire("tidewire, in user space", "flows", &user),
-        bench.tools.libnids("libnids, flows", "flows", &[]),
+        kernel(settings),
+        settings.tools.tidewire("tidewire, in user space", "flows", &user),
+        settings.tools.libnids("libnids, flows", "flows", &[]),
         softflowd(),
         tcpdump(),
     ]
 }
 
-pub(super) fn run(bench: &Bench) -> Result<Section, String> {
+pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "Flow statistics with cutoff 0: in the kernel, and in user space".into(),
         text: "64-byte frames of 1,000 active flows in random order. After a flow's first packet the XDP program counts and \
@@ -47,22 +50,23 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
             .into(),
         ..Section::default()
     };
-    let programs = those(programs(bench), &mut section);
+    let programs = available(programs(settings), &mut section);
     let mut rates = RATES.to_vec();
-    if bench.quick {
+    if settings.quick {
         rates = vec![500e3, 1.5e6, 4.5e6, LINE_RATE];
     }
-    let plan = Plan { rates, halvings: if bench.quick { 1 } else { 2 }, again: 1, beyond: usize::from(!bench.quick) };
-    let load = Load::udp(1000, 64, 0.0, bench.seconds());
+    let plan =
+        Plan { rates, halvings: if settings.quick { 1 } else { 2 }, again: 1, beyond: usize::from(!settings.quick) };
+    let load = Load::udp(1000, 64, 0.0, settings.seconds());
     let mut found = Vec::new();
-    Stage::inside(bench.receiving, |stage| {
+    Testbed::inside(settings.receiving, |testbed| {
         for program in &programs {
-            found.push((program.name.clone(), series(stage, Some(program), &load, &plan, &mut section)?));
+            found.push((program.name.clone(), series(testbed, Some(program), &load, &plan, &mut section)?));
         }
         // What the kernel does when nobody listens: the same rates that somebody was measured at.
         let rates = plan.rates.iter().copied().filter(|rate| *rate <= 3.3e6).collect();
         let idle = Plan { rates, halvings: 0, again: 0, beyond: usize::MAX };
-        found.push((NOBODY.into(), series(stage, None, &load, &idle, &mut section)?));
+        found.push((NOBODY.into(), series(testbed, None, &load, &idle, &mut section)?));
         Ok(())
     })?;
     section.tables.push(table(&found));
@@ -71,7 +75,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
     Ok(section)
 }
 
-type Found = (String, Series<Point>);
+type Found = (String, Series<Measurement>);
 
 fn table(found: &[Found]) -> Table {
     let columns = [
@@ -114,7 +118,7 @@ fn table(found: &[Found]) -> Table {
 }
 
 fn plots(found: &[Found]) -> Vec<Plot> {
-    let plot = |file: &str, title: &str, y: &str, of: &dyn Fn(&Point) -> f64, all: bool| Plot {
+    let plot = |file: &str, title: &str, y: &str, of: &dyn Fn(&Measurement) -> f64, all: bool| Plot {
         file: file.into(),
         title: title.into(),
         axes: ["million packets a second".into(), y.into()],
@@ -149,6 +153,7 @@ fn goals(found: &[Found]) -> Vec<Goal> {
     let most = held(ours);
     let exact = ours.points.iter().filter(|(_, point)| point.loss == 0.0).all(|(_, point)| point.exact == Some(true));
     let mut goals = vec![Goal {
+        work: None,
         wanted: "no loss at 14.88 Mpps (10 Gbit/s of 64-byte frames), 1,000 active flows, exact sums".into(),
         figure: format!("holds {}, sums {}", limit(ours), if exact { "exact" } else { "WRONG" }),
         met: Some(most >= LINE_RATE * 0.995 && exact),
@@ -162,6 +167,7 @@ fn goals(found: &[Found]) -> Vec<Goal> {
         let ratio = ours.cpu / theirs.cpu.max(1e-9);
         let both = (ours.cpu + ours.softirq) / (theirs.cpu + theirs.softirq).max(1e-9);
         goals.push(Goal {
+            work: None,
             wanted: format!("less than a tenth of the CPU of {name}, at a rate that it still holds"),
             figure: format!(
                 "{} % against {} % at {}: {ratio:.3} × (process and softirq together: {both:.2} ×)",
@@ -176,7 +182,7 @@ fn goals(found: &[Found]) -> Vec<Goal> {
 }
 
 /// How the rate that is held depends on the number of flows.
-pub(super) fn by_flows(bench: &Bench) -> Result<Section, String> {
+pub(super) fn by_flows(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "Cutoff 0 in the kernel: active flows".into(),
         text: "The same by the number of active flows, each packet of any of them. Flows are introduced before, with a packet \
@@ -185,21 +191,21 @@ pub(super) fn by_flows(bench: &Bench) -> Result<Section, String> {
             .into(),
         ..Section::default()
     };
-    let Some(program) = those(vec![kernel(bench)], &mut section).pop() else { return Ok(section) };
-    let powers: Vec<u32> = if bench.quick { vec![3, 5] } else { (2..=6).collect() };
+    let Some(program) = available(vec![kernel(settings)], &mut section).pop() else { return Ok(section) };
+    let powers: Vec<u32> = if settings.quick { vec![3, 5] } else { (2..=6).collect() };
     let mut table =
         Table::new("Rate held without loss", &["flows", "rate", "CPU %", "softirq %", "ns a packet, softirq", "sums"]);
     let mut curve = Vec::new();
-    let rates = if bench.quick { vec![1e6, 4e6, LINE_RATE] } else { vec![1e6, 2e6, 4e6, 7e6, 10e6, LINE_RATE] };
-    let plan = Plan { rates, halvings: if bench.quick { 1 } else { 2 }, again: 1, beyond: 0 };
-    Stage::inside(bench.receiving, |stage| {
+    let rates = if settings.quick { vec![1e6, 4e6, LINE_RATE] } else { vec![1e6, 2e6, 4e6, 7e6, 10e6, LINE_RATE] };
+    let plan = Plan { rates, halvings: if settings.quick { 1 } else { 2 }, again: 1, beyond: 0 };
+    Testbed::inside(settings.receiving, |testbed| {
         for power in powers {
             let flows = 10_u64.pow(power);
-            let seconds = bench.seconds();
-            let load = Load { greeting: GREETING, ..Load::udp(flows, 64, 0.0, seconds) };
-            let found = series(stage, Some(&program), &load, &plan, &mut section)?;
+            let seconds = settings.seconds();
+            let load = Load { warm_up_pps: GREETING, ..Load::udp(flows, 64, 0.0, seconds) };
+            let found = series(testbed, Some(&program), &load, &plan, &mut section)?;
             let best = found.points.iter().rev().find(|(_, point)| point.holds()).map(|(_, point)| point);
-            let cell = |of: &dyn Fn(&Point) -> String| best.map_or("–".into(), of);
+            let cell = |of: &dyn Fn(&Measurement) -> String| best.map_or("–".into(), of);
             table.lines.push(vec![
                 flows.to_string(),
                 limit(&found),

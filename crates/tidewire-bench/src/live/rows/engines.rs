@@ -1,14 +1,17 @@
 //! Packet sockets and AF_XDP at the same offered rates, as figures 5 and 6 of the fan-out paper.
 
-use super::{Bench, Load, Section, Series, held, limit, series, those};
-use crate::live::{
+use super::series::{available, held, limit, series};
+use crate::{
+    live::{
+        measurement::{Load, Measurement},
+        settings::Settings,
+        sweep::{Plan, Series},
+        testbed::Testbed,
+        tools::{Maybe, RING_BYTES},
+    },
     plot::Plot,
-    point::Point,
     program::Program,
-    report::{Table, percent, rate},
-    stage::Stage,
-    sweep::Plan,
-    tools::{Maybe, RING_BYTES},
+    report::{Section, Table, percent, rate},
 };
 
 /// Frames on the cable, bytes.
@@ -16,9 +19,9 @@ const SIZES: [u32; 6] = [64, 128, 256, 512, 1024, 1500];
 /// Packets a second.
 const RATES: [f64; 4] = [500e3, 1e6, 1.5e6, 2.2e6];
 
-fn programs(bench: &Bench) -> Vec<Maybe> {
-    let tools = &bench.tools;
-    let both = |program: Maybe| program.map(Program::on_both_cores);
+fn programs(settings: &Settings) -> Vec<Maybe> {
+    let tools = &settings.tools;
+    let both = |program: Maybe| program.map(Program::unpinned);
     let fanout = ["--fanout", "any", "hash", "-w", "2"];
     let packet = ["--engine", "packet", "--json"];
     let xdp = ["--engine", "xdp", "--tap", "--json"];
@@ -31,7 +34,7 @@ fn programs(bench: &Bench) -> Vec<Maybe> {
     ]
 }
 
-pub(super) fn run(bench: &Bench) -> Result<Section, String> {
+pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "Packet sockets and AF_XDP at the same rates".into(),
         text: "A program that only counts (`tidewire count`), 1,000 flows, frames of six sizes. With two workers the second is \
@@ -39,17 +42,17 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
             .into(),
         ..Section::default()
     };
-    let programs = those(programs(bench), &mut section);
-    let sizes: Vec<u32> = if bench.quick { vec![64, 1500] } else { SIZES.to_vec() };
-    let rates = if bench.quick { RATES[..].iter().copied().step_by(2).collect() } else { RATES.to_vec() };
-    let plan = Plan { rates, halvings: u32::from(!bench.quick), again: 1, beyond: 0 };
-    let mut found: Vec<Vec<Series<Point>>> = Vec::new();
-    Stage::inside(bench.receiving, |stage| {
+    let programs = available(programs(settings), &mut section);
+    let sizes: Vec<u32> = if settings.quick { vec![64, 1500] } else { SIZES.to_vec() };
+    let rates = if settings.quick { RATES[..].iter().copied().step_by(2).collect() } else { RATES.to_vec() };
+    let plan = Plan { rates, halvings: u32::from(!settings.quick), again: 1, beyond: 0 };
+    let mut found: Vec<Vec<Series<Measurement>>> = Vec::new();
+    Testbed::inside(settings.receiving, |testbed| {
         for program in &programs {
             let mut row = Vec::new();
             for &size in &sizes {
                 let load = Load::udp(1000, size, 0.0, 1.0);
-                row.push(series(stage, Some(program), &load, &plan, &mut section)?);
+                row.push(series(testbed, Some(program), &load, &plan, &mut section)?);
             }
             found.push(row);
         }
@@ -71,7 +74,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
     Ok(section)
 }
 
-fn limits(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Point>>]) -> Table {
+fn limits(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Measurement>>]) -> Table {
     let mut table = Table::new("Rate held without loss", &["program"]);
     table.columns.extend(sizes.iter().map(|size| format!("{size} bytes")));
     for (program, row) in programs.iter().zip(found) {
@@ -83,7 +86,7 @@ fn limits(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Point>>]) -> 
 }
 
 /// CPU and loss at the rates of the plan.
-fn costs(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Point>>]) -> Table {
+fn costs(programs: &[Program], sizes: &[u32], found: &[Vec<Series<Measurement>>]) -> Table {
     let columns = ["bytes", "rate", "program", "lost %", "CPU %", "softirq %", "Gbit/s", "ns a packet, both"];
     let mut table = Table::new("CPU and loss at the same rates", &columns);
     for (index, size) in sizes.iter().enumerate() {

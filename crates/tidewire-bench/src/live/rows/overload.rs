@@ -1,11 +1,14 @@
 //! Overload: more packets than the worker can deal with, and what the high-priority class loses.
 
-use super::{Bench, Load, Section, single, those};
-use crate::live::{
-    point::Point,
-    report::{Goal, Table, percent, rate},
-    stage::Stage,
-    tools::Maybe,
+use super::series::{available, single};
+use crate::{
+    live::{
+        measurement::{Load, Measurement},
+        settings::Settings,
+        testbed::Testbed,
+        tools::Maybe,
+    },
+    report::{Goal, Section, Table, percent, rate},
 };
 use tidewire_gen::traffic::Class;
 
@@ -19,20 +22,20 @@ const LOW: Class = Class { port: 80, dscp: 0, share: 112 };
 /// A ring that is full soon.
 const RING_BYTES: u64 = 16 << 20;
 
-fn programs(bench: &Bench) -> Vec<Maybe> {
+fn programs(settings: &Settings) -> Vec<Maybe> {
     let work = WORK_NS.to_string();
     let port = HIGH.port.to_string();
     let ring = RING_BYTES.to_string();
     let slow = ["--work-ns", work.as_str(), "--ring", ring.as_str()];
     let classed = [&slow[..], &["--high-port", &port]].concat();
     vec![
-        bench.tools.streams("packet socket, classes", "count", &classed),
-        bench.tools.streams("AF_XDP, classes", "count", &[&classed[..], &["--xdp"]].concat()),
-        bench.tools.pcap_loop("libpcap loop (no classes)", WORK_NS, RING_BYTES),
+        settings.tools.streams("packet socket, classes", "count", &classed),
+        settings.tools.streams("AF_XDP, classes", "count", &[&classed[..], &["--xdp"]].concat()),
+        settings.tools.pcap_loop("libpcap loop (no classes)", WORK_NS, RING_BYTES),
     ]
 }
 
-pub(super) fn run(bench: &Bench) -> Result<Section, String> {
+pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "Overload: what the high-priority class loses".into(),
         text: format!(
@@ -44,7 +47,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
         ),
         ..Section::default()
     };
-    let programs = those(programs(bench), &mut section);
+    let programs = available(programs(settings), &mut section);
     let columns = [
         "overload",
         "program",
@@ -59,14 +62,14 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
     ];
     let mut table = Table::new("", &columns);
     // Long enough for a ring to fill, which is when shedding begins.
-    let seconds = if bench.quick { 3.0 } else { 6.0 };
-    Stage::inside(bench.receiving, |stage| {
+    let seconds = if settings.quick { 3.0 } else { 6.0 };
+    Testbed::inside(settings.receiving, |testbed| {
         for factor in [2.0, 5.0] {
             for program in &programs {
                 let load = Load { classes: vec![HIGH, LOW], ..Load::udp(1000, 128, CAPACITY * factor, seconds) };
-                let Some(point) = single(stage, program, &load, &mut section)? else { continue };
+                let Some(point) = single(testbed, program, &load, &mut section)? else { continue };
                 let offered = high_offered(&load, point.offered)?;
-                let got = point.said.high_packets.map(|got| got.saturating_sub(high_shed(&point)));
+                let got = point.output.high_packets.map(|got| got.saturating_sub(high_shed(&point)));
                 let lost = got.map(|got| offered.saturating_sub(got));
                 let count = |count: Option<u64>| count.map_or("–".into(), |count| count.to_string());
                 let share = |lost: u64| percent(lost as f64 / offered.max(1) as f64);
@@ -85,6 +88,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
                 ]);
                 if program.name.contains(", classes") {
                     section.goals.push(Goal {
+                        work: None,
                         wanted: format!("{factor:.0} × overload, {}: the high class loses nothing", program.name),
                         figure: format!("{} of {offered} packets lost", count(lost)),
                         met: lost.map(|lost| lost == 0),
@@ -99,17 +103,17 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
 }
 
 /// Packets that were shed, by the engine or before it.
-fn shed(point: &Point) -> u64 {
+fn shed(point: &Measurement) -> u64 {
     levels(point, "shed_by_priority").iter().chain(&levels(point, "kernel_shed")).sum()
 }
 
 /// Packets of the high class that were shed, by the engine or before it, though they may have been counted.
-fn high_shed(point: &Point) -> u64 {
+fn high_shed(point: &Measurement) -> u64 {
     ["shed_by_priority", "kernel_shed"].iter().filter_map(|name| levels(point, name).last().copied()).sum()
 }
 
-fn levels(point: &Point, name: &str) -> Vec<u64> {
-    let all = point.said.all.get(name).and_then(|levels| levels.as_array());
+fn levels(point: &Measurement, name: &str) -> Vec<u64> {
+    let all = point.output.all.get(name).and_then(|levels| levels.as_array());
     all.map_or_else(Vec::new, |levels| levels.iter().filter_map(serde_json::Value::as_u64).collect())
 }
 

@@ -1,80 +1,56 @@
-//! The rows, and what they have in common.
+//! Measurements that rows have in common: a rate swept, a single rate, and how they are reported.
 
-mod calls;
-mod cutoff;
-mod engines;
-mod overload;
-mod streams;
-mod work;
-
-use super::{
-    Bench,
-    point::{Load, Point, measure},
+use crate::{
+    live::{
+        measurement::{Load, Measurement, measure},
+        sweep::{Plan, Series, Verdict, sweep},
+        testbed::Testbed,
+    },
     program::Program,
     report::{Section, percent, rate},
-    stage::Stage,
-    sweep::{Plan, Series, Verdict, sweep},
 };
 
-/// Measures a row.
-type Row = fn(&Bench) -> Result<Section, String>;
-
-/// All rows by name.
-pub const ROWS: &[(&str, Row)] = &[
-    ("calls", calls::run),
-    ("cutoff", cutoff::run),
-    ("flows", cutoff::by_flows),
-    ("delivery", streams::by_rate),
-    ("streams", streams::by_streams),
-    ("engines", engines::run),
-    ("overload", overload::run),
-    ("work", work::run),
-    (TEN_MILLION, streams::ten_million),
-];
-
-/// A row of ten minutes, which is measured only where it is named.
-pub const TEN_MILLION: &str = "ten-million";
-
-/// Loads with a rate.
-fn at(load: &Load, rate: f64) -> Load {
+/// A load at a rate.
+pub(super) fn at(load: &Load, rate: f64) -> Load {
     Load { rate, ..load.clone() }
 }
 
-/// Sweeps the rate of a load for a program (or nobody).
-fn series(
-    stage: &Stage<'_>,
+/// Sweeps the rate of a load for a program (or for no listener).
+pub(super) fn series(
+    testbed: &Testbed<'_>,
     program: Option<&Program>,
     load: &Load,
     plan: &Plan,
     section: &mut Section,
-) -> Result<Series<Point>, String> {
-    series_of(stage, program, &|rate| at(load, rate), plan, section)
+) -> Result<Series<Measurement>, String> {
+    series_of(testbed, program, &|rate| at(load, rate), plan, section)
 }
 
-/// Sweeps a rate for a program (or nobody). Points go to the section; a program that fails ends its series.
-fn series_of(
-    stage: &Stage<'_>,
+/// Sweeps a rate for a program (or for no listener). Measurements are added to the section; a program that fails ends its
+/// series.
+pub(super) fn series_of(
+    testbed: &Testbed<'_>,
     program: Option<&Program>,
     load: &dyn Fn(f64) -> Load,
     plan: &Plan,
     section: &mut Section,
-) -> Result<Series<Point>, String> {
+) -> Result<Series<Measurement>, String> {
     let name = program.map_or("nobody", |program| &program.name);
+    let programs: Vec<Program> = program.into_iter().cloned().collect();
     let result = sweep(
         plan,
         |rate| {
-            let point = measure(stage, program, &load(rate))?;
-            eprintln!("bench-live:   {}", line(&point));
-            match &point.failed {
-                Some(why) => Err(format!("{name}: {why}")),
-                None => Ok(point),
-            }
+            let measured = measure(testbed, &programs, &load(rate))?;
+            eprintln!("bench-live:   {}", line(&measured));
+            measured.succeeded().map_err(|why| format!("{name}: {why}"))
         },
-        Point::verdict,
+        Measurement::verdict,
     );
     match result {
         Ok(series) => {
-            section.points.extend(series.points.iter().map(|(_, point)| point.clone()));
+            for (_, measured) in &series.points {
+                push(section, measured)?;
+            }
             Ok(series)
         }
         Err(why) => {
@@ -85,58 +61,69 @@ fn series_of(
     }
 }
 
-/// Measures one point and notes it.
-fn single(stage: &Stage<'_>, program: &Program, load: &Load, section: &mut Section) -> Result<Option<Point>, String> {
-    let point = measure(stage, Some(program), load)?;
-    eprintln!("bench-live:   {}", line(&point));
-    if let Some(why) = &point.failed {
+/// Measures once and adds the measurement to the section.
+pub(super) fn single(
+    testbed: &Testbed<'_>,
+    program: &Program,
+    load: &Load,
+    section: &mut Section,
+) -> Result<Option<Measurement>, String> {
+    let measured = measure(testbed, std::slice::from_ref(program), load)?;
+    eprintln!("bench-live:   {}", line(&measured));
+    if let Some(why) = &measured.failed {
         section.skipped.push(format!("{}: {why}", program.name));
         return Ok(None);
     }
-    section.points.push(point.clone());
-    Ok(Some(point))
+    push(section, &measured)?;
+    Ok(Some(measured))
 }
 
-/// The programs that are there; why others are not goes to the section.
-fn those(programs: Vec<Result<Program, String>>, section: &mut Section) -> Vec<Program> {
-    let mut there = Vec::new();
+fn push(section: &mut Section, measured: &Measurement) -> Result<(), String> {
+    section.points.push(serde_json::to_value(measured).map_err(|error| error.to_string())?);
+    Ok(())
+}
+
+/// The programs that are present; the section says why others are absent.
+pub(super) fn available(programs: Vec<Result<Program, String>>, section: &mut Section) -> Vec<Program> {
+    let mut present = Vec::new();
     for program in programs {
         match program {
             Ok(program) => {
                 section.commands.push((program.name.clone(), short(&program.command())));
-                there.push(program);
+                present.push(program);
             }
             Err(why) => section.skipped.push(why),
         }
     }
-    there
+    present
 }
 
-/// A command without the folders of its program.
+/// A command without the folder of its program.
 fn short(command: &str) -> String {
     let (program, rest) = command.split_once(' ').unwrap_or((command, ""));
     format!("{} {rest}", program.rsplit('/').next().unwrap_or(program))
 }
 
-fn line(point: &Point) -> String {
-    let Point { program, offered_pps, loss, cpu, softirq, .. } = point;
-    if let Some(why) = &point.failed {
+/// A measurement in one line.
+fn line(measured: &Measurement) -> String {
+    let Measurement { program, offered_pps, loss, cpu, softirq, .. } = measured;
+    if let Some(why) = &measured.failed {
         return format!("{program}: {why}");
     }
     format!(
         "{program}: {} of {} bytes, {} flows: lost {} % (interface {}, ring {}, left unread {}, unexplained {}), CPU {} + {} %, backlog {:.2} s{}",
         rate(*offered_pps),
-        point.size,
-        point.flows,
+        measured.size,
+        measured.flows,
         percent(*loss),
-        point.lost_interface,
-        point.lost_ring,
-        point.left_unread,
-        point.unexplained,
+        measured.lost_interface,
+        measured.lost_ring,
+        measured.left_unread,
+        measured.unexplained,
         percent(*cpu),
         percent(*softirq),
-        point.backlog_s,
-        match point.exact {
+        measured.backlog_s,
+        match measured.exact {
             Some(true) => ", sums exact",
             Some(false) => ", SUMS WRONG",
             None => "",
@@ -144,13 +131,13 @@ fn line(point: &Point) -> String {
     )
 }
 
-/// A limit in words.
-fn limit(series: &Series<Point>) -> String {
-    let last = series.points.last().map(|(_, point)| point);
+/// The limit of a series, in words.
+pub(super) fn limit(series: &Series<Measurement>) -> String {
+    let last = series.points.last().map(|(_, measured)| measured);
     match series.limit {
         None if series.points.is_empty() => "–".into(),
         None => format!("below {}", rate(series.points[0].1.offered_pps)),
-        Some(_) if series.unbounded && last.is_some_and(|point| point.verdict() == Verdict::HeldLess) => {
+        Some(_) if series.unbounded && last.is_some_and(|last| last.verdict() == Verdict::HeldLess) => {
             format!("{} (all that could be offered)", rate(held(series)))
         }
         Some(_) if series.unbounded => format!("{} and more", rate(held(series))),
@@ -158,8 +145,8 @@ fn limit(series: &Series<Point>) -> String {
     }
 }
 
-/// The rate that a series held, as it was offered.
-fn held(series: &Series<Point>) -> f64 {
+/// The greatest rate without loss, as it was offered.
+pub(super) fn held(series: &Series<Measurement>) -> f64 {
     let offered = |limit: f64| series.points.iter().find(|(rate, _)| *rate == limit).map_or(limit, |p| p.1.offered_pps);
     series.limit.map_or(0.0, offered)
 }

@@ -3,15 +3,18 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
-use super::{Bench, Load, Section, Series, limit, single, those};
-use crate::live::{
+use super::series::{available, limit, single};
+use crate::{
+    live::{
+        measurement::{Kind, Load, Measurement},
+        settings::Settings,
+        sweep::{Plan, Series},
+        testbed::Testbed,
+        tools::Maybe,
+    },
     plot::Plot,
-    point::{Kind, Point},
     program::Program,
-    report::{Goal, Table, percent, rate},
-    stage::Stage,
-    sweep::Plan,
-    tools::Maybe,
+    report::{Goal, Section, Table, percent, rate},
 };
 
 /// Packets a second: all that a generator of whole connections makes.
@@ -57,23 +60,23 @@ fn packets_each(segments: u32) -> f64 {
     f64::from(7 + segments + segments / 2)
 }
 
-fn programs(bench: &Bench, patterns: &PatternFile) -> Vec<Maybe> {
+fn programs(settings: &Settings, patterns: &PatternFile) -> Vec<Maybe> {
     let file = patterns.0.display().to_string();
     let with = ["--patterns", file.as_str()];
     vec![
-        bench.tools.streams("tidewire, delivery", "count", &[]),
-        bench.tools.libnids("libnids, delivery", "count", &[]),
-        bench.tools.streams("tidewire, matching", "match", &with),
-        bench.tools.libnids("libnids, matching", "match", &with),
+        settings.tools.streams("tidewire, delivery", "count", &[]),
+        settings.tools.libnids("libnids, delivery", "count", &[]),
+        settings.tools.streams("tidewire, matching", "match", &with),
+        settings.tools.libnids("libnids, matching", "match", &with),
     ]
 }
 
 /// Streams of a point that were not followed to their end.
-fn lost_streams(point: &Point) -> u64 {
-    point.connections.unwrap_or(0).saturating_sub(point.said.closed.unwrap_or(0))
+fn lost_streams(point: &Measurement) -> u64 {
+    point.connections.unwrap_or(0).saturating_sub(point.output.closed.unwrap_or(0))
 }
 
-pub(super) fn by_rate(bench: &Bench) -> Result<Section, String> {
+pub(super) fn by_rate(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "Stream delivery and pattern matching by rate".into(),
         text: format!(
@@ -84,26 +87,27 @@ pub(super) fn by_rate(bench: &Bench) -> Result<Section, String> {
         ..Section::default()
     };
     let patterns = PatternFile::write()?;
-    let programs = those(programs(bench, &patterns), &mut section);
-    let rates = if bench.quick { vec![200e3, 650e3] } else { RATES.to_vec() };
-    let plan = Plan { rates, halvings: if bench.quick { 0 } else { 1 }, again: 1, beyond: usize::from(!bench.quick) };
-    let seconds = bench.seconds();
+    let programs = available(programs(settings, &patterns), &mut section);
+    let rates = if settings.quick { vec![200e3, 650e3] } else { RATES.to_vec() };
+    let plan =
+        Plan { rates, halvings: if settings.quick { 0 } else { 1 }, again: 1, beyond: usize::from(!settings.quick) };
+    let seconds = settings.seconds();
     let mut found = Vec::new();
-    Stage::inside(bench.receiving, |stage| {
+    Testbed::inside(settings.receiving, |testbed| {
         for program in &programs {
             // As many connections as make up the time at each rate.
             let load = move |rate: f64| tcp(1000, (rate * seconds / packets_each(10)) as u64, 10, rate);
-            found.push(super::series_of(stage, Some(program), &load, &plan, &mut section)?);
+            found.push(super::series::series_of(testbed, Some(program), &load, &plan, &mut section)?);
         }
         Ok(())
     })?;
     section.tables.push(rates_table(&programs, &found));
     for (file, title, of) in [
-        ("delivery-loss", "Streams by rate: packets lost", (|point| point.loss * 100.0) as fn(&Point) -> f64),
+        ("delivery-loss", "Streams by rate: packets lost", (|point| point.loss * 100.0) as fn(&Measurement) -> f64),
         ("delivery-cpu", "Streams by rate: CPU of the process", |point| point.cpu * 100.0),
         ("delivery-softirq", "Streams by rate: soft interrupt load", |point| point.softirq * 100.0),
     ] {
-        let curve = |(program, series): (&Program, &Series<Point>)| {
+        let curve = |(program, series): (&Program, &Series<Measurement>)| {
             let points = series.points.iter().map(|(_, point)| (point.offered_bps / 1e9, of(point))).collect();
             (program.name.clone(), points)
         };
@@ -119,7 +123,7 @@ pub(super) fn by_rate(bench: &Bench) -> Result<Section, String> {
     Ok(section)
 }
 
-fn rates_table(programs: &[Program], found: &[Series<Point>]) -> Table {
+fn rates_table(programs: &[Program], found: &[Series<Measurement>]) -> Table {
     let columns =
         ["program", "offered", "Gbit/s", "lost %", "streams lost", "CPU %", "softirq %", "delivered of offered %"];
     let mut table = Table::new("Loss and CPU by rate", &columns);
@@ -143,8 +147,8 @@ fn rates_table(programs: &[Program], found: &[Series<Point>]) -> Table {
     table
 }
 
-fn delivered(point: &Point) -> String {
-    let shares = point.said.delivered_bytes.zip(point.payload_bytes);
+fn delivered(point: &Measurement) -> String {
+    let shares = point.output.delivered_bytes.zip(point.payload_bytes);
     shares.map_or("–".into(), |(got, sent)| format!("{:.2}", 100.0 * got as f64 / sent.max(1) as f64))
 }
 
@@ -153,17 +157,17 @@ const PACED: f64 = 300e3;
 /// Packets of a measurement, at least.
 const PACKETS_LEAST: u64 = 500_000;
 
-pub(super) fn by_streams(bench: &Bench) -> Result<Section, String> {
-    let powers = if bench.quick { vec![2, 5] } else { (1..=6).collect() };
-    at_once(bench, powers)
+pub(super) fn by_streams(settings: &Settings) -> Result<Section, String> {
+    let powers = if settings.quick { vec![2, 5] } else { (1..=6).collect() };
+    at_once(settings, powers)
 }
 
 /// As the last step of `by_streams`, which would double the time that everything takes.
-pub(super) fn ten_million(bench: &Bench) -> Result<Section, String> {
-    at_once(bench, vec![7])
+pub(super) fn ten_million(settings: &Settings) -> Result<Section, String> {
+    at_once(settings, vec![7])
 }
 
-fn at_once(bench: &Bench, powers: Vec<u32>) -> Result<Section, String> {
+fn at_once(settings: &Settings, powers: Vec<u32>) -> Result<Section, String> {
     let mut section = Section {
         title: "Streams at once".into(),
         text: format!(
@@ -179,12 +183,12 @@ fn at_once(bench: &Bench, powers: Vec<u32>) -> Result<Section, String> {
     let file = patterns.0.display().to_string();
     let matching = ["--patterns", file.as_str(), "--streams", "1048576"];
     let programs = vec![
-        bench.tools.streams("tidewire, delivery", "count", &[]),
-        bench.tools.libnids("libnids, delivery", "count", &table_size),
-        bench.tools.streams("tidewire, matching", "match", &matching[..2]),
-        bench.tools.libnids("libnids, matching", "match", &matching),
+        settings.tools.streams("tidewire, delivery", "count", &[]),
+        settings.tools.libnids("libnids, delivery", "count", &table_size),
+        settings.tools.streams("tidewire, matching", "match", &matching[..2]),
+        settings.tools.libnids("libnids, matching", "match", &matching),
     ];
-    let programs = those(programs, &mut section);
+    let programs = available(programs, &mut section);
     let columns = [
         "streams at once",
         "program",
@@ -197,7 +201,7 @@ fn at_once(bench: &Bench, powers: Vec<u32>) -> Result<Section, String> {
     ];
     let mut table = Table::new("", &columns);
     let mut curves: Vec<(String, Vec<(f64, f64)>)> = programs.iter().map(|p| (p.name.clone(), Vec::new())).collect();
-    Stage::inside(bench.receiving, |stage| {
+    Testbed::inside(settings.receiving, |testbed| {
         for power in powers {
             let streams = 10_u64.pow(power);
             let connections = streams.max(PACKETS_LEAST / packets_each(2) as u64);
@@ -206,7 +210,7 @@ fn at_once(bench: &Bench, powers: Vec<u32>) -> Result<Section, String> {
                 if power >= 6 && program.name.contains("matching") {
                     continue;
                 }
-                let Some(point) = single(stage, program, &tcp(streams, connections, 2, PACED), &mut section)? else {
+                let Some(point) = single(testbed, program, &tcp(streams, connections, 2, PACED), &mut section)? else {
                     continue;
                 };
                 let share = lost_streams(&point) as f64 / connections as f64;
@@ -223,6 +227,7 @@ fn at_once(bench: &Bench, powers: Vec<u32>) -> Result<Section, String> {
                 ]);
                 if program.name == "tidewire, delivery" {
                     section.goals.push(Goal {
+                        work: None,
                         wanted: format!("{streams} streams at once: none lost"),
                         figure: format!("{} of {connections} lost", lost_streams(&point)),
                         met: Some(lost_streams(&point) == 0),

@@ -1,10 +1,10 @@
 //! Loss against rate with some microseconds of work a packet, as in NCAP's appendix.
 
-use super::{Bench, Load, Section, single, those};
-use crate::live::{
+use super::series::{available, single};
+use crate::{
+    live::{measurement::Load, settings::Settings, testbed::Testbed},
     plot::Plot,
-    report::{Goal, Table, percent},
-    stage::Stage,
+    report::{Goal, Section, Table, percent},
 };
 
 /// Work of a packet, nanoseconds.
@@ -14,7 +14,7 @@ const RATES: [f64; 9] = [50e3, 80e3, 95e3, 110e3, 140e3, 180e3, 220e3, 280e3, 35
 /// The ring's memory: libpcap's default. A large one would hide the loss of a short run.
 const RING_BYTES: u64 = 2 << 20;
 
-pub(super) fn run(bench: &Bench) -> Result<Section, String> {
+pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "Loss against rate with 10, 5 and 3 µs of work a packet".into(),
         text: "As the table of NCAP's appendix: each packet costs the program some busy time. 512-byte frames of 1,000 flows; \
@@ -27,18 +27,18 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
         let microseconds = work_ns / 1000;
         let (work, ring) = (format!("{work_ns}ns"), RING_BYTES.to_string());
         let options = ["--engine", "packet", "--ring", &ring, "--json", "--work", &work];
-        programs.push(bench.tools.tidewire(&format!("tidewire, {microseconds} µs"), "count", &options));
-        programs.push(bench.tools.pcap_loop(&format!("libpcap, {microseconds} µs"), work_ns, RING_BYTES));
+        programs.push(settings.tools.tidewire(&format!("tidewire, {microseconds} µs"), "count", &options));
+        programs.push(settings.tools.pcap_loop(&format!("libpcap, {microseconds} µs"), work_ns, RING_BYTES));
     }
-    let programs = those(programs, &mut section);
-    let rates: Vec<f64> = RATES.iter().copied().step_by(if bench.quick { 4 } else { 1 }).collect();
-    let load = Load::udp(1000, 512, 0.0, bench.seconds());
+    let programs = available(programs, &mut section);
+    let rates: Vec<f64> = RATES.iter().copied().step_by(if settings.quick { 4 } else { 1 }).collect();
+    let load = Load::udp(1000, 512, 0.0, settings.seconds());
     let mut losses: Vec<Vec<Option<f64>>> = Vec::new();
-    Stage::inside(bench.receiving, |stage| {
+    Testbed::inside(settings.receiving, |testbed| {
         for program in &programs {
             let mut row = Vec::new();
             for &rate in &rates {
-                let point = single(stage, program, &super::at(&load, rate), &mut section)?;
+                let point = single(testbed, program, &super::series::at(&load, rate), &mut section)?;
                 row.push(point.map(|point| point.loss));
             }
             losses.push(row);
@@ -72,7 +72,7 @@ pub(super) fn run(bench: &Bench) -> Result<Section, String> {
 }
 
 /// Tidewire loses no more than libpcap, summed over the rates.
-fn goals(programs: &[crate::live::program::Program], losses: &[Vec<Option<f64>>]) -> Vec<Goal> {
+fn goals(programs: &[crate::program::Program], losses: &[Vec<Option<f64>>]) -> Vec<Goal> {
     let sum = |name: String| {
         let index = programs.iter().position(|program| program.name == name)?;
         losses.get(index)?.iter().copied().sum::<Option<f64>>()
@@ -83,6 +83,7 @@ fn goals(programs: &[crate::live::program::Program], losses: &[Vec<Option<f64>>]
         let theirs = sum(format!("libpcap, {microseconds} µs"))?;
         let count = losses.first().map_or(1, Vec::len).max(1) as f64;
         Some(Goal {
+            work: None,
             wanted: format!("{microseconds} µs a packet: loses no more than libpcap"),
             figure: format!("{} % against {} %, mean over the rates", percent(ours / count), percent(theirs / count)),
             // Two measurements of the same thing differ by a percent.

@@ -1,8 +1,9 @@
 use tidewire_core::Frame;
+use tidewire_lab::random::mix;
 use tidewire_wire::ports;
 
-use super::{Application, decoded, is_transport};
-use crate::{locality::traffic::Flow, random::mix};
+use super::application::{Application, decoded, is_transport};
+use crate::locality::traffic::Flow;
 
 /// Cache lines of a record.
 const LINES: usize = 6;

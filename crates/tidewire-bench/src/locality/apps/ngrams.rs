@@ -1,7 +1,8 @@
 use tidewire_core::Frame;
+use tidewire_lab::random::Random;
 
-use super::{Application, Groups, decoded, is_transport, payload};
-use crate::{locality::traffic, random::Random};
+use super::application::{Application, Groups, decoded, is_transport, payload};
+use crate::locality::traffic;
 
 /// Bytes of a piece of content.
 const GRAM_BYTES: usize = 5;

@@ -1,8 +1,9 @@
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use tidewire_core::Frame;
+use tidewire_lab::random::Random;
 
-use super::{Application, Groups, decoded, is_transport, payload};
-use crate::{locality::traffic, random::Random};
+use super::application::{Application, Groups, decoded, is_transport, payload};
+use crate::locality::traffic;
 
 /// A search for patterns, a set of them (a deterministic automaton) for each service.
 pub struct Rules {
