@@ -1,32 +1,32 @@
-//! Memory of flows: charged when it is taken, freed when it is given back, never above the bound; and who gives up what he
-//! holds when it runs short.
+//! The memory account of flows: charged when memory is taken, credited when it is released, never above the bound; and
+//! which flow gives up its buffers when memory runs short.
 //!
-//! A holder is judged by what it holds against what it has delivered, how long it has held it without a byte of progress,
-//! whether both ends are known to have begun the connection, and what its source, the network of its source and its
-//! destination hold in all (docs/attacks.md, "Who gives up memory").
+//! A flow is weighed by what it holds against what it has delivered, how long it has held it without a byte of
+//! progress, whether both ends are known to have opened the connection, and what its source, its source's network and
+//! its destination hold in total (docs/attacks.md, "Who gives up memory").
 
 use crate::hash::siphash13_words;
 
-/// Counters of held bytes by hash of an address or network: a fixed array, so that counting costs no memory that an
-/// attacker could grow. Those that share a counter share what it says.
+/// Counters of held bytes by hash of an address or network. A fixed array: an attacker cannot make it grow. Addresses
+/// with the same hash share a counter.
 const GROUPS: usize = 1 << 12;
 
-/// What one packet can add: its payload, and what an allocation rounds up to.
+/// Bytes that one packet can add: its payload, and the rounding of allocations.
 const PACKET_BYTES: u64 = 160 << 10;
 
-/// Bytes that every flow is taken to have delivered. Few: who has delivered nothing at all weighs most.
+/// Bytes that every flow is taken to have delivered. Few, so that flows that delivered nothing weigh most.
 const DELIVERED_MIN: f32 = 16.0;
-/// Packets of the input without progress after which what a flow holds weighs twice as much.
+/// Packets of the input without progress after which a flow's weight doubles.
 const PATIENCE_PACKETS: f32 = 16_384.0;
-/// Most that waiting makes of it: after that, time speaks no more.
+/// Greatest factor by waiting.
 const PATIENCE_MAX: f32 = 64.0;
-/// What a flow weighs whose beginning was not seen from both sides.
+/// Factor of a flow whose handshake was not seen from both sides.
 const UNPROVEN: f32 = 4.0;
-/// What a flow weighs that gave up bytes before: its stream has gaps already, and another one would be harmed in its place.
+/// Factor of a flow that gave up bytes before: its stream already has gaps, and a spared one has none.
 const HARMED: f32 = 16.0;
-/// What a connection weighs that is over: nothing more is expected of it.
+/// Factor of a closed connection: nothing more is expected of it.
 const OVER: f32 = 1024.0;
-/// How much more the holdings weigh of who holds all the memory.
+/// Greatest additional factor by the share of a source, network or destination in the memory.
 const CROWD: f32 = 8.0;
 
 /// The counters that a flow's direction belongs to.
@@ -38,34 +38,36 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// By the hashes of the source's address, its network and the destination's address.
+    /// The counters for the hashes of the source's address, its network and the destination's address.
     pub(crate) fn of(source: u64, network: u64, destination: u64) -> Self {
         let place = |hash: u64| (hash >> (u64::BITS - GROUPS.ilog2())) as u16;
         Self { source: place(source), network: place(network), destination: place(destination) }
     }
 }
 
-/// What the flow of a slot holds, and what speaks for it: a copy beside the table, so that choosing touches no flow.
+/// What the flow of a slot holds, and what it is weighed by: a copy outside the table, so that choosing touches no
+/// flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holder {
     pub bytes: u32,
-    /// Bytes delivered when it was looked at last.
+    /// Bytes delivered when last examined.
     pub delivered: u32,
-    /// Of these, bytes behind holes that were given up because memory was short, or for a bound: they speak for nobody.
+    /// Of these, bytes behind holes that were given up for lack of memory or for a bound. They do not count as
+    /// delivered.
     pub forced: u32,
-    /// Number of the packet (modulo 2^32) at which it began to hold without delivering.
+    /// Number of the packet (modulo 2^32) at which the flow began to hold bytes without delivering.
     pub since: u32,
     pub groups: Groups,
     pub is_proven: bool,
     pub is_over: bool,
 }
 
-/// What is held, in all and by group.
+/// Bytes held, in total and by group.
 pub(crate) struct Budget {
     pub used: u64,
     pub used_max: u64,
     limit: u64,
-    /// Relief begins here: a packet's worth below the limit.
+    /// Reclaiming begins here: one packet below the limit.
     threshold: u64,
     source_limit: u64,
     sources: Vec<u64>,
@@ -79,7 +81,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(limit: u64, source_limit: u64, hash_key: [u64; 2]) -> Self {
-        /// For these uses of the hash key alone.
+        /// Separates these uses of the hash key from others.
         const USES: [u64; 2] = [0x6772_6f75_7073_6869, 0x6772_6f75_7073_6c6f];
         let group_key = USES.map(|purpose| siphash13_words(hash_key, [purpose]) | 1);
         let source_limit = if source_limit == 0 { limit / 4 } else { source_limit };
@@ -99,12 +101,12 @@ impl Budget {
         }
     }
 
-    /// What addresses are hashed with for [`Groups::of`].
+    /// The hash key of addresses for [`Groups::of`].
     pub(crate) fn group_key(&self) -> [u64; 2] {
         self.group_key
     }
 
-    /// Notes that what a flow's direction has charged changed from `before` to `after`.
+    /// Records that the charge of a flow's direction changed from `before` to `after`.
     pub(crate) fn change(&mut self, groups: Groups, before: u64, after: u64) {
         self.used = (self.used + after).saturating_sub(before);
         let counters = [
@@ -118,11 +120,11 @@ impl Budget {
         }
     }
 
-    /// The holder of a slot, made when it is needed.
+    /// The entry of a slot, created on demand.
     pub(crate) fn holder(&mut self, slot: u32) -> &mut Holder {
         let at = slot as usize;
         if self.holders.len() <= at {
-            // Slots are given out one after the other: as far as the table has come, in steps.
+            // Slots are allocated in order: as many entries as the table has, in steps.
             if self.holders.capacity() <= at {
                 self.holders.reserve_exact((at + 1 - self.holders.len()).max(self.holders.len() / 4 + 64));
             }
@@ -141,7 +143,7 @@ impl Budget {
         self.holders.get(slot as usize).map_or(0, |holder| holder.bytes)
     }
 
-    /// Counts bytes that a slot's flow delivered only because it had to give up a hole.
+    /// Counts bytes that a slot's flow delivered only because a hole was given up.
     pub(crate) fn force(&mut self, slot: u32, bytes: u64) {
         let holder = self.holder(slot);
         holder.forced = holder.forced.saturating_add(bytes.min(u64::from(u32::MAX)) as u32);
@@ -152,7 +154,7 @@ impl Budget {
         self.holders.get(slot as usize).map_or(0, |holder| holder.forced)
     }
 
-    /// How much the memory would gain by a slot's flow giving up what it holds: the highest goes first.
+    /// What reclaiming from a slot's flow is worth: the highest goes first.
     pub(crate) fn weight(&self, slot: u32, packet: u64) -> f32 {
         let Some(holder) = self.holders.get(slot as usize).filter(|holder| holder.bytes > 0) else { return f32::MAX };
         let waited = (packet as u32).wrapping_sub(holder.since) as f32;
@@ -175,28 +177,28 @@ impl Budget {
         greed * patience * crowd * standing * harm
     }
 
-    /// Whether the next packet could bring all buffers together over the bound.
+    /// Whether the next packet could bring the buffers above the bound.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
         self.used > self.threshold
     }
 
-    /// Whether relief has gone on for long enough: a little more than was needed, so that it is not needed at every packet.
+    /// Whether enough was reclaimed: a little more than needed, so that not every packet reclaims.
     pub(crate) fn is_reclaimed(&self) -> bool {
         self.used <= self.threshold - self.threshold / 64
     }
 
-    /// Notes how much is used, `besides` included, between packets.
+    /// Records the peak of memory in use, `besides` included, between packets.
     pub(crate) fn note(&mut self, besides: u64) {
         self.used_max = self.used_max.max(self.used + besides);
     }
 
-    /// Whether one source has more than its part.
+    /// Whether a source holds more than its share.
     pub(crate) fn source_is_over(&self, groups: Groups) -> bool {
         self.sources[groups.source as usize % GROUPS] > self.source_limit
     }
 
-    /// Whether more than `parts` of `whole` parts of the memory are used.
+    /// Whether more than `parts` of `whole` parts of the memory are in use.
     pub(crate) fn is_above(&self, parts: u64, whole: u64) -> bool {
         u128::from(self.used) * u128::from(whole) > u128::from(self.limit) * u128::from(parts)
     }

@@ -1,4 +1,4 @@
-//! What a handler is told: bytes, gaps, packets, datagrams.
+//! Events that a handler receives: bytes, gaps, packets, datagrams.
 
 use std::net::IpAddr;
 
@@ -9,24 +9,24 @@ use crate::{DefragPolicy, Direction};
 #[repr(u8)]
 #[non_exhaustive]
 pub enum GapCause {
-    /// Never captured: lost before us (or acknowledged and never seen).
+    /// Not captured: lost before the capture (also bytes that were acknowledged and never seen).
     NotCaptured,
-    /// The frame was captured, but cut by the snap length.
+    /// The frame was captured, but truncated by the snap length.
     Snapped,
     /// Beyond the stream's cutoff.
     Cutoff,
-    /// Given up because a memory bound was reached.
+    /// Discarded because a memory bound was reached.
     Memory,
     /// Shed by the watermark rule.
     Shed,
-    /// An urgent byte, taken out of the stream by setting.
+    /// An urgent byte, removed from the stream ([`Config::urgent_inline`](crate::Config::urgent_inline)).
     Urgent,
-    /// The frame was captured, and left out because its checksum is wrong: see [`crate::ChecksumMode`].
+    /// The frame was captured, but left out because of its wrong checksum: see [`ChecksumMode`](crate::ChecksumMode).
     BadChecksum,
 }
 
 impl GapCause {
-    /// Whether the bytes were in a packet that was seen: its headers count them.
+    /// Whether the missing bytes were in a captured packet, whose headers count them.
     #[must_use]
     pub fn is_of_packets(self) -> bool {
         matches!(self, Self::Snapped | Self::Shed | Self::Urgent | Self::BadChecksum)
@@ -55,9 +55,9 @@ pub struct Gap {
     pub direction: Direction,
     /// Offset of the first missing byte.
     pub offset: u64,
-    /// How many.
+    /// Number of missing bytes.
     pub bytes: u64,
-    /// Why.
+    /// Why they are missing.
     pub cause: GapCause,
 }
 
@@ -77,19 +77,19 @@ pub struct Chunk<'a> {
     pub direction: Direction,
     /// Offset of `bytes[0]` in the direction's stream.
     pub offset: u64,
-    /// The bytes, without a hole. The first `repeated_bytes` of them were delivered before: overlap, or a chunk that was
+    /// The bytes, contiguous. The first `repeated_bytes` of them were delivered before: overlap, or a chunk that was
     /// kept. Neither reaches across a gap.
     pub bytes: &'a [u8],
-    /// See `bytes`.
+    /// Number of bytes at the beginning of `bytes` that were delivered before.
     pub repeated_bytes: usize,
-    /// Timestamp of the packet that completed the chunk, nanoseconds.
+    /// Timestamp of the packet that completed the chunk, nanoseconds since the epoch.
     pub timestamp_ns: u64,
-    /// For datagram protocols: this chunk is one datagram's payload, whole.
+    /// Whether this is the whole payload of one datagram (UDP and other protocols without a byte stream).
     pub is_datagram: bool,
 }
 
 impl<'a> Chunk<'a> {
-    /// A chunk of a stream at `offset`, no byte of it repeated, at time 0: to call a handler in its own tests.
+    /// A chunk at `offset`, without repeated bytes, at time 0: for tests of handlers.
     #[must_use]
     pub const fn new(direction: Direction, offset: u64, bytes: &'a [u8]) -> Self {
         Self { direction, offset, bytes, repeated_bytes: 0, timestamp_ns: 0, is_datagram: false }
@@ -102,7 +102,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// A packet of a stream, as captured and in the order of capture (S8).
+/// A packet of a stream, as captured and in capture order.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct StreamPacket<'a> {
@@ -110,23 +110,23 @@ pub struct StreamPacket<'a> {
     pub direction: Direction,
     /// The packet's number in the input, from 1.
     pub number: u64,
-    /// When it was captured, nanoseconds.
+    /// Capture timestamp, nanoseconds since the epoch.
     pub timestamp_ns: u64,
-    /// The frame as captured; for a rebuilt datagram the rebuilt IP packet.
+    /// The captured frame; for a rebuilt datagram the rebuilt IP packet.
     pub bytes: &'a [u8],
-    /// Its length on the wire.
+    /// Bytes on the wire.
     pub wire_bytes: u32,
-    /// Where the transport's payload lies in `bytes`.
+    /// Offset of the transport payload in `bytes`.
     pub payload_at: u32,
-    /// Captured payload.
+    /// Bytes of transport payload that were captured.
     pub payload_captured_bytes: u32,
 }
 
-/// A datagram that arrived in fragments.
+/// A fragmented datagram: rebuilt, or rejected.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Datagram<'a> {
-    /// Number of the fragment that ended it (rebuilt or rejected), from 1.
+    /// Number of the fragment that completed it or made it rejected, from 1.
     pub packet: u64,
     /// Sender.
     pub source: IpAddr,
@@ -134,16 +134,16 @@ pub struct Datagram<'a> {
     pub destination: IpAddr,
     /// IP identification.
     pub ip_id: u32,
-    /// The protocol carried.
+    /// IP protocol number of the payload.
     pub proto: u8,
-    /// Fragments that belong to it so far.
+    /// Number of fragments so far.
     pub fragments: u32,
     /// The rebuilt IP payload; empty when rejected.
     pub payload: &'a [u8],
-    /// The policy that decided overlaps.
+    /// The policy that resolved overlaps.
     pub policy: DefragPolicy,
-    /// How many fragments overlapped earlier ones.
+    /// Number of fragments that overlapped earlier ones.
     pub overlaps: u32,
-    /// Why it was not rebuilt: `None` when it was.
+    /// Why it was rejected; `None`: it was rebuilt.
     pub rejected: Option<crate::defrag::Rejection>,
 }

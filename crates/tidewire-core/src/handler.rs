@@ -1,16 +1,16 @@
 use crate::{Chunk, Datagram, EndReason, Frame, Gap, Join, Stream, StreamPacket, Subscription};
 
-/// What an application does with streams. Every method has an empty default.
+/// An application: receives the events of streams. Every method has an empty default.
 ///
 /// Within a direction, `data` and `gap` together cover the stream in order, without holes. All calls come from the
-/// engine's own thread; what a call borrows is valid until it returns.
+/// thread of the engine; what a call borrows is valid until it returns.
 pub trait Handler {
-    /// The application's own state for each stream.
+    /// The application's state for each stream.
     type Data: Default;
 
-    /// Whether `packet` is to be called.
+    /// Whether [`packet`](Self::packet) is called.
     const PACKETS: bool = false;
-    /// Whether `datagram` is to be called.
+    /// Whether [`datagram`](Self::datagram) is called.
     const DATAGRAMS: bool = false;
 
     /// A stream was opened.
@@ -18,25 +18,27 @@ pub trait Handler {
         let _ = stream;
     }
 
-    /// Bytes, in order.
+    /// Bytes of a stream, in order.
     fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>) {
         let _ = (stream, chunk);
     }
 
-    /// Bytes that will not come.
+    /// Bytes that are missing and will not be delivered.
     fn gap(&mut self, stream: &mut Stream<'_, Self::Data>, gap: Gap) {
         let _ = (stream, gap);
     }
 
-    /// A packet of the stream, before what it changes: each that its statistics count, once, in the order of capture.
+    /// A packet of the stream, before its effects: each packet that the statistics count, once, in capture order.
     ///
-    /// One exception: a SYN with a new number in an open connection, or behind both FINs with a number that a host may
-    /// refuse (anomaly `blind_syn` where it begins nothing), comes when it is clear whose it is. The stream that it opens sees it first; the stream that it attacked sees it later than the packets behind it.
+    /// One exception: a SYN with a new sequence number in an open connection, or one behind both FINs whose number a
+    /// host may refuse (anomaly `blind_syn` if it opens nothing), is reported when it is clear which connection it
+    /// belongs to. The stream that it opens gets it first; the stream that it attacked gets it later than the packets
+    /// behind it.
     fn packet(&mut self, stream: &mut Stream<'_, Self::Data>, packet: StreamPacket<'_>) {
         let _ = (stream, packet);
     }
 
-    /// The stream ended; its figures are final. A flow that only ever was a SYN is opened and closed at once, here.
+    /// The stream ended; its figures are final. A connection of which only a SYN was seen is opened and closed here.
     fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason) {
         let _ = (stream, reason);
     }
@@ -47,8 +49,8 @@ pub trait Handler {
     }
 }
 
-/// What an engine tells of streams: a [`Handler`], which this is implemented for, or several applications (`Applications` of the
-/// crate `tidewire`). Nobody else implements it.
+/// The receiver of an engine's events: a [`Handler`] (every handler implements this trait), or several applications
+/// (`Applications` of the crate `tidewire`). Sealed: other crates cannot implement it.
 pub trait Deliver: sealed::Sealed {
     /// See [`Handler::Data`].
     type Data: Default;
@@ -57,7 +59,7 @@ pub trait Deliver: sealed::Sealed {
     const PACKETS: bool;
     /// See [`Handler::DATAGRAMS`].
     const DATAGRAMS: bool;
-    /// Whether the handler stands for several applications, each told of its streams in its own way: see
+    /// Whether the handler stands for several applications, each with a [`Subscription`]: see
     /// [`subscribers`](Self::subscribers).
     const SUBSCRIBERS: bool = false;
 
@@ -79,35 +81,35 @@ pub trait Deliver: sealed::Sealed {
     /// See [`Handler::datagram`].
     fn datagram(&mut self, datagram: &Datagram<'_>);
 
-    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): how each of the applications wants its streams delivered. Asked once, by the
-    /// engine that is made with the handler; what it says stands for the same fields of the engine's settings.
+    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): how each application wants its streams delivered. Called once, by
+    /// [`Engine::new`](crate::Engine::new); replaces the same fields of the engine's settings.
     fn subscribers(&self) -> Vec<Subscription> {
         Vec::new()
     }
 
-    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): what there is to say of the stream that `bytes` opens (a whole frame, or a
-    /// rebuilt IP packet with link type RAW), given back to [`join`](Self::join) when the stream is told of.
+    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): marks of the stream that `bytes` opens (a whole frame, or a rebuilt IP
+    /// packet with link type RAW). They are passed to [`join`](Self::join) when the stream is opened.
     fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
         let _ = (frame, bytes);
         0
     }
 
-    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): adds to `joins` whichever applications a stream with these marks belongs to.
+    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): adds the applications that a stream with these marks belongs to.
     fn join(&mut self, marks: u64, joins: &mut Vec<Join>) {
         let _ = (marks, joins);
     }
 
-    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): the calls that follow are for `joined`, an index into `subscribers`, which was the
-    /// stream's join number `place`.
+    /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): selects the application that the following calls are for. `joined` is
+    /// an index into `subscribers`, `place` the position of its [`Join`] of the stream.
     fn select(&mut self, joined: usize, place: usize) {
         let _ = (joined, place);
     }
 }
 
-/// What keeps [`Deliver`] to this workspace.
+/// Seals [`Deliver`].
 #[doc(hidden)]
 pub mod sealed {
-    /// See above.
+    /// Implemented for every [`Handler`](super::Handler).
     pub trait Sealed {}
 
     impl<H: super::Handler> Sealed for H {}

@@ -5,7 +5,7 @@ use crate::{
 
 macro_rules! fates {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal),+ $(,)?) => {
-        /// What became of a packet. Every packet has exactly one.
+        /// The fate of a packet. Every packet has exactly one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[non_exhaustive]
@@ -25,7 +25,7 @@ macro_rules! fates {
 }
 
 fates! {
-    /// Belongs to a stream and was taken into account there in full.
+    /// Belongs to a stream and is fully accounted for there.
     Tracked => "tracked",
     /// Belongs to a stream; all of its payload lies beyond the cutoff. Counted, not delivered.
     BeyondCutoff => "beyond_cutoff",
@@ -33,35 +33,35 @@ fates! {
     Discarded => "discarded",
     /// Shed by the watermark rule. Counted by priority, payload not delivered.
     Shed => "shed",
-    /// Belongs to a stream, but a receiving host would have ignored it (see the anomalies).
+    /// Belongs to a stream, but a receiving host would have ignored it: see the anomalies.
     Ignored => "ignored",
-    /// TCP, UDP, SCTP, ICMP or IP header checksum wrong, and checksums are verified.
+    /// Wrong TCP, UDP, SCTP, ICMP or IP header checksum, and checksums are verified.
     BadChecksum => "bad_checksum",
-    /// The user's filter did not want it.
+    /// Rejected by the user's filter.
     Filtered => "filtered",
-    /// Belongs to a stream, but its transport header was cut by the snap length: counted there, and of a datagram the
-    /// payload is a gap. Where a segment's payload belongs is not known.
+    /// Belongs to a stream, but its transport header is truncated by the snap length. Counted in the stream; a
+    /// datagram's payload is a gap, the position of a segment's payload is unknown.
     HeaderCut => "header_cut",
     /// A frame of several packets (an 802.11 A-MSDU), at least one of which belongs to a stream.
     Aggregate => "aggregate",
     /// A fragment whose datagram was rebuilt.
     FragmentRebuilt => "fragment_rebuilt",
-    /// A fragment that was not acceptable, or whose datagram had been rejected.
+    /// A fragment that was not acceptable, or whose datagram was rejected.
     FragmentRejected => "fragment_rejected",
-    /// A fragment of a datagram that was never finished (timeout, memory, end of input).
+    /// A fragment of a datagram that was never completed (timeout, memory, end of input).
     FragmentUnfinished => "fragment_unfinished",
     /// ARP or RARP.
     Arp => "arp",
     /// Another link-layer protocol.
     OtherLink => "other_link",
-    /// A link type that is not known.
+    /// A frame of an unknown link type.
     UnsupportedLink => "unsupported_link",
-    /// Contradicts its protocol, or cut before the headers a flow needs.
+    /// Contradicts its protocol, or is truncated before the headers that identify a flow.
     Malformed => "malformed",
-    /// Belongs to a connection whose end was reported already ([`Config::report_closed_ns`](crate::Config)); in no
-    /// stream's figures.
+    /// Belongs to a connection whose end was already reported
+    /// ([`Config::report_closed_ns`](crate::Config::report_closed_ns)). No stream counts it.
     AfterClose => "after_close",
-    /// The flow table was full of flows that must not be pushed out.
+    /// The flow table was full of flows that must not be evicted.
     NoRoom => "no_room",
 }
 
@@ -79,28 +79,28 @@ pub struct Ledger {
     pub(crate) anomalies: [u64; AnomalyKind::ALL.len()],
     /// Shed packets by priority, 0 the lowest.
     pub shed_by_priority: [u64; 8],
-    /// Streams opened and closed, and the greatest number open at once (summed over workers).
+    /// Streams opened.
     pub streams_opened: u64,
-    /// See `streams_opened`.
+    /// Streams closed.
     pub streams_closed: u64,
-    /// See `streams_opened`.
+    /// Greatest number of open streams at a time, summed over workers.
     pub streams_open_max: u64,
-    /// Flows pushed out of a full table, and half-open ones of theirs.
+    /// Flows evicted from a full table.
     pub evicted: u64,
-    /// See `evicted`.
+    /// Half-open connections evicted from their full table.
     pub evicted_half_open: u64,
-    /// Payload bytes handed to the handler, and bytes reported as gaps.
+    /// Payload bytes delivered to the handler.
     pub delivered_bytes: u64,
-    /// See `delivered_bytes`.
+    /// Bytes reported as gaps.
     pub gap_bytes: u64,
     /// Retransmitted bytes that were not compared with their first version, because too many segments were delivered
-    /// since: another version in them was not noticed.
+    /// since. A different version in them was not noticed.
     pub uncompared_bytes: u64,
-    /// Greatest number of bytes buffered out of order, in chunks and in fragments at once.
+    /// Greatest number of bytes buffered at a time, out of order, in chunks and in fragments.
     pub buffered_bytes_max: u64,
-    /// Packets that never came to the engine and are in their streams' figures all the same: see [`crate::Shunt`].
+    /// Packets that did not reach the engine and are counted in their streams' figures: see [`Shunt`](crate::Shunt).
     pub shunted_packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes of `shunted_packets` on the wire.
     pub shunted_bytes: u64,
     /// Datagrams rebuilt from fragments.
     pub datagrams_rebuilt: u64,

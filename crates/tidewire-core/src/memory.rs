@@ -9,9 +9,9 @@ pub const WORKER_MEMORY_BYTES_MIN: u64 = 2 << 20;
 /// Memory of a process by default, bytes.
 pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 
-/// Bytes of a noted run (see `tcp/delivery_log.rs`).
+/// Bytes of an entry of the delivery log (see `tcp/delivery_log.rs`).
 const RUN_BYTES: u64 = 32;
-/// Bytes of the index for each entry: at most 16 after it has doubled, and half of that again while it does.
+/// Bytes of the index for each entry: at most 16 after it has doubled, and half of that more while it does.
 const INDEX_BYTES: u64 = 24;
 
 /// Why [`Config::share_out`] found no room.
@@ -74,9 +74,9 @@ struct Parts {
 }
 
 impl Parts {
-    /// An eighth stays free for what an allocator loses between blocks. Of the rest streams get three eighths at most, a
-    /// sixth of it for fragments; each of the two histories and the first packets of connections joined midway a sixteenth
-    /// at most; the tables get what is left.
+    /// An eighth stays free for allocator overhead. Of the rest, streams get at most three eighths, a sixth of that for
+    /// fragments; each of the two histories and the first packets of connections joined midway at most a sixteenth; the
+    /// tables get the remainder.
     fn of(worker_bytes: u64) -> Self {
         let usable = worker_bytes - worker_bytes / 8;
         let (sixteenth, streams) = (usable / 16, usable / 8 * 3);

@@ -9,9 +9,9 @@ use crate::{
 
 /// TCP's IP protocol number.
 const PROTO_TCP: u8 = 6;
-/// Where a packet's place in its frame stands in the number it goes by inside: above every number of a frame. A stream's id
-/// is the number of its first packet, and two packets of one frame may each begin a stream. What is left of 53 bits, which
-/// is what JSON's readers can be relied on to tell apart, are the places: `wire::SUBFRAMES_MAX`.
+/// Position of a packet's place within its frame in the packet's number: above every frame number. A stream's id is the
+/// number of its first packet, and two packets of one frame may each open a stream. Numbers stay within 53 bits, the
+/// integers that JSON readers represent exactly; the bits that are left for the place bound `wire::SUBFRAMES_MAX`.
 pub(crate) const PLACE_SHIFT: u32 = 44;
 const _: () = assert!(wire::SUBFRAMES_MAX <= 1 << (53 - PLACE_SHIFT));
 
@@ -27,7 +27,7 @@ pub(crate) struct Packet<'a> {
     pub frame_bytes: u64,
     /// Their bytes from the network layer up.
     pub ip_bytes: u64,
-    /// A datagram that was rebuilt from fragments, or a packet of an aggregate: its frames have their fates.
+    /// Whether it was rebuilt from fragments or is part of an aggregate: its frames have their own fates.
     pub is_rebuilt: bool,
     pub path: Path,
 }
@@ -46,12 +46,12 @@ impl<'a> Packet<'a> {
         self.bytes.get(at..at + self.decoded.payload_captured_bytes as usize).unwrap_or_default()
     }
 
-    /// Whether it is a TCP segment whose header was cut by the snap length.
+    /// Whether it is a TCP segment whose header was truncated by the snap length.
     pub(crate) fn is_cut_segment(&self) -> bool {
         self.decoded.kind == Kind::HeaderCut && self.decoded.proto == PROTO_TCP
     }
 
-    /// As a handler sees it.
+    /// The packet as a handler sees it.
     pub(crate) fn shown(&self, direction: Direction) -> StreamPacket<'a> {
         StreamPacket {
             direction,
@@ -71,7 +71,7 @@ pub(crate) fn frame_number(number: u64) -> u64 {
     number & ((1 << PLACE_SHIFT) - 1)
 }
 
-/// A packet with what finds its flow.
+/// A packet with its key, side and hash, for the look-up of its flow.
 #[derive(Clone, Copy)]
 pub(crate) struct Keyed<'a> {
     pub packet: &'a Packet<'a>,
@@ -82,7 +82,7 @@ pub(crate) struct Keyed<'a> {
     pub hash: u64,
 }
 
-/// What is worked on.
+/// The packet and flow that the engine is processing.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Now {
     /// Slot of the flow.

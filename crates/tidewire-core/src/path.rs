@@ -1,9 +1,9 @@
-//! How a direction's packets come, and which of them the receiver may not take: frames to another link address, in
-//! another encapsulation, and packets with IP headers that hosts drop (`wire::Doubts`).
+//! How packets of a direction travel, and which of them the receiver may drop: frames to a different link address, in a
+//! different encapsulation, and packets with IP headers that hosts drop (`wire::Doubts`).
 //!
-//! A capture sees frames for many hosts, and does not know their link addresses: what a direction's first packet had is what
-//! is expected of the others. One that differs, or that has a doubt which an earlier one had not, is noted as an anomaly, and
-//! if it is TCP's the receiver's acknowledgment decides about its bytes.
+//! A capture shows frames for many hosts and does not know their link addresses: those of a direction's first packet
+//! are expected of the others. A packet that differs, or has a doubt that an earlier one did not have, is noted as an
+//! anomaly; if it is TCP, the receiver's acknowledgment decides about its bytes.
 
 use crate::{
     Config, Frame, LinkAddresses,
@@ -11,16 +11,16 @@ use crate::{
     wire::{Decoded, Doubts, LinkType},
 };
 
-/// Bits of the reasons; above them the digest.
+/// Bits of the doubts; the digest is above them.
 const REASONS_BITS: u32 = 4;
 pub(crate) const REASONS: u32 = (1 << REASONS_BITS) - 1;
-/// The digest of packets without link addresses, or where these are not compared: that packets came before is known.
+/// The digest where link addresses do not exist or are not compared. It shows that an earlier packet exists.
 const UNCOMPARED: u32 = 1;
 /// Bits of a path.
 pub(crate) const PATH_BITS: u32 = 19;
 
-/// How a packet came: the reasons of its doubts in the lower bits, a keyed digest of the link address that it was sent to
-/// and of what it was carried in above them. A digest of 0: nothing is known of that; of [`UNCOMPARED`]: it is not compared.
+/// How a packet travelled: its doubts in the lower bits, above them a keyed digest of the destination link address and
+/// of the encapsulation. A digest of 0 means unknown, [`UNCOMPARED`] means not compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path(pub u32);
 
@@ -28,9 +28,9 @@ impl Path {
     /// Nothing is known.
     pub(crate) const NONE: Self = Self(0);
 
-    /// What digests are made with: two odd numbers, or 0 where link addresses are not compared.
+    /// The key of digests: two odd numbers, or 0 where link addresses are not compared.
     pub(crate) fn key(config: &Config) -> [u64; 2] {
-        /// For these uses of the hash key alone.
+        /// Separates these uses of the hash key from others.
         const USES: [u64; 2] = [0x6c69_6e6b_7061_7468, 0x7461_6773_7061_7468];
         match config.link_addresses {
             LinkAddresses::Compare => USES.map(|purpose| siphash13_words(config.hash_key, [purpose]) | 1),
@@ -46,8 +46,8 @@ impl Path {
             return Self(UNCOMPARED << REASONS_BITS | reasons);
         }
         let Some(first) = bytes.first_chunk::<8>() else { return Self(UNCOMPARED << REASONS_BITS | reasons) };
-        // Six bytes of address, and what was between Ethernet and IP. Multiplying by odd numbers that nobody knows makes two
-        // of them equal with a chance of 2^-13.
+        // Six bytes of address, and what lies between Ethernet and IP. Multiplication by secret odd numbers makes two
+        // of them equal with a probability of 2^-13.
         let link = u64::from_le_bytes(*first) << 16 | u64::from(decoded.doubts.framing());
         let [outer, inner] = decoded.vlan;
         let tags = u64::from(outer) << 16 | u64::from(inner);
@@ -57,17 +57,17 @@ impl Path {
         Self(digest | reasons)
     }
 
-    /// The same digest with more reasons.
+    /// The same digest with further doubts.
     pub(crate) fn with(self, doubts: Doubts) -> Self {
         Self(self.0 | u32::from(doubts.reasons()))
     }
 
-    /// The same without a digest: what carried it is not that of a packet in one frame.
+    /// The same doubts without a digest: the packet did not travel in one frame.
     pub(crate) fn without_digest(self) -> Self {
         Self(UNCOMPARED << REASONS_BITS | self.0 & REASONS)
     }
 
-    /// Whether a host may drop the packet, however others came.
+    /// Whether hosts may drop the packet, independent of other packets.
     pub(crate) fn is_doubtful(self) -> bool {
         self.0 & REASONS != 0
     }
@@ -76,21 +76,21 @@ impl Path {
         self.0 >> REASONS_BITS
     }
 
-    /// Whether a packet that came so came by another way than was known, and whether it has a doubt that others had not.
+    /// Whether a packet travelled another way than known, and whether it has a doubt that others did not have.
     pub(crate) fn differs(self, known: Self) -> (bool, bool) {
         let is_compared = self.digest() > UNCOMPARED && known.digest() > UNCOMPARED;
         let is_other = is_compared && self.digest() != known.digest();
         (is_other, self.0 & REASONS & !known.0 != 0)
     }
 
-    /// Whether a packet deviates from what was known.
+    /// Whether a packet deviates from what is known.
     pub(crate) fn deviates(self, known: Self) -> bool {
         let (is_other, is_doubtful) = self.differs(known);
         known != Self::NONE && (is_other || is_doubtful)
     }
 
-    /// What is known after one more packet: a doubt counts until a packet came without it, and the first digest that can be
-    /// compared.
+    /// What is known after one more packet. A doubt is expected until a packet comes without it; the first comparable
+    /// digest stays.
     pub(crate) fn and(self, packet: Self) -> Self {
         let digest = if self.digest() > UNCOMPARED { self.0 } else { packet.0 };
         Self(digest & !REASONS | self.0 & packet.0 & REASONS)

@@ -3,22 +3,23 @@ pub(crate) mod published;
 
 use std::{fmt, str::FromStr};
 
-/// Whose bytes win where TCP segments overlap.
+/// Which bytes win where TCP segments overlap.
 ///
 /// The policies beside `First` and `Last` are named after the host whose behaviour they describe. `Linux` is compared
-/// with a running kernel by the project's own tests. All others are unverified: they follow what Novak and Sturges published
-/// ("Target-Based TCP Stream Reassembly", 2007), as Snort 3 and Suricata have it, and no such host was asked.
+/// with a running kernel by the project's tests. All others are unverified: they follow Novak and Sturges
+/// ("Target-Based TCP Stream Reassembly", 2007), as implemented by Snort 3 and Suricata, and were not compared with
+/// such a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum TcpPolicy {
-    /// What came first stays.
+    /// Earlier bytes stay.
     First,
-    /// What comes later replaces it.
+    /// Later bytes replace earlier ones.
     Last,
     /// BSD after Novak and Sturges: the old byte stays unless the new segment begins before the old one.
     Bsd,
-    /// Linux as it is now (checked against a running kernel: its out-of-order queue, coalescing included).
+    /// Current Linux (compared with a running kernel: its out-of-order queue, including coalescing).
     #[default]
     Linux,
     /// Linux 2.4 and 2.6 after Novak and Sturges ("linux" of Snort and Suricata): as BSD, and a longer segment with
@@ -29,42 +30,42 @@ pub enum TcpPolicy {
     Linux22,
     /// Windows up to 2003 after Novak and Sturges: as BSD.
     Windows,
-    /// Windows Vista and later after Novak and Sturges: what came first stays.
+    /// Windows Vista and later after Novak and Sturges: earlier bytes stay.
     Vista,
-    /// Solaris after Novak and Sturges: the segment that ends later wins; of two with the same end the new one,
-    /// unless it begins later. It may replace bytes that are not yet acknowledged. (Snort lets the old one stay where
-    /// behind a hole the same segment comes again.)
+    /// Solaris after Novak and Sturges: the segment that ends later wins; of two with the same end the new one, unless
+    /// it begins later. It may replace bytes that are not yet acknowledged. (In Snort the old one stays where the same
+    /// segment is repeated behind a hole.)
     Solaris,
-    /// HP-UX 10: as BSD. Suricata says this, Snort says as Linux 2.6.
+    /// HP-UX 10: as BSD according to Suricata, as Linux 2.6 according to Snort.
     Hpux10,
     /// HP-UX 11: as Solaris, and with the same exception in Snort.
     Hpux11,
-    /// IRIX: as BSD. Suricata says this, Snort says as Linux 2.6.
+    /// IRIX: as BSD according to Suricata, as Linux 2.6 according to Snort.
     Irix,
     /// Mac OS X: as BSD.
     Macos,
 }
 
-/// Whose bytes win where IP fragments overlap.
+/// Which bytes win where IP fragments overlap.
 ///
-/// `Linux` is compared with a running kernel by the project's own tests. `Rfc5722` is what its standard asks for. The others
-/// are unverified: they follow what Shankar and Paxson ("Active Mapping", 2003) and Novak ("Target-Based Fragmentation
-/// Reassembly", 2005) published, as Snort 3 and Suricata have it, and no such host was asked.
+/// `Linux` is compared with a running kernel by the project's tests. `Rfc5722` follows its standard. The others are
+/// unverified: they follow Shankar and Paxson ("Active Mapping", 2003) and Novak ("Target-Based Fragmentation
+/// Reassembly", 2005), as implemented by Snort 3 and Suricata, and were not compared with such a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum DefragPolicy {
-    /// What came first stays.
+    /// Earlier bytes stay.
     First,
-    /// What comes later replaces it.
+    /// Later bytes replace earlier ones.
     Last,
     /// BSD (Shankar and Paxson): the old byte stays unless the new fragment begins before the old one.
     Bsd,
     /// BSD-right (Shankar and Paxson): the new byte wins unless the new fragment begins before the old one. (In Snort it wins
     /// where the new fragment ends later, or with the old one and begins no later; Suricata has no such policy.)
     BsdRight,
-    /// Linux as it is now (checked against a running kernel): what lies inside of fragments that came in a row is
-    /// ignored, any other overlap ends the datagram, and a later fragment begins a new one.
+    /// Current Linux (compared with a running kernel): a fragment inside bytes that arrived in sequence is ignored, any
+    /// other overlap ends the datagram, and a later fragment begins a new one.
     #[default]
     Linux,
     /// Linux 2.4 and 2.6 (Shankar and Paxson; "linux" of Snort and Suricata): the old byte stays unless the new fragment
@@ -74,7 +75,7 @@ pub enum DefragPolicy {
     Windows,
     /// Solaris (Novak): the old byte stays unless the new fragment begins before the old one and does not end before it.
     Solaris,
-    /// RFC 5722 (erratum 3089): exact repetitions are ignored, a datagram with any other overlap is dropped whole.
+    /// RFC 5722 (erratum 3089): exact repetitions are ignored, a datagram with any other overlap is dropped.
     Rfc5722,
 }
 
@@ -93,7 +94,7 @@ impl TcpPolicy {
             Self::First | Self::Vista => false,
             Self::Last => true,
             Self::Bsd | Self::Hpux10 | Self::Irix | Self::Windows | Self::Macos => new.0 < old.0,
-            // (The kernel's queue has its own code; this is the nearest of the published models.)
+            // (The kernel's queue is implemented separately; this is the closest published model.)
             Self::Linux | Self::Linux26 => new.0 < old.0 || new.0 == old.0 && new.1 > old.1,
             Self::Linux22 => new.0 < old.0 || new.0 == old.0 && new.1 >= old.1,
             Self::Solaris | Self::Hpux11 => new.1 > old.1 || new.1 == old.1 && new.0 <= old.0,
@@ -105,7 +106,7 @@ impl DefragPolicy {
     /// Whether a new fragment `[start, end)` wins against an old piece where both overlap.
     pub(crate) fn new_wins(self, new: (u64, u64), old: (u64, u64)) -> bool {
         match self {
-            // (The last two do not take such datagrams.)
+            // (The last two policies reject such datagrams.)
             Self::First | Self::Linux | Self::Rfc5722 => false,
             Self::Last => true,
             Self::Bsd => new.0 < old.0,
@@ -117,19 +118,19 @@ impl DefragPolicy {
     }
 }
 
-/// A policy's name that is none.
+/// An unknown policy name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnknownPolicy {
-    /// What was given.
+    /// The name.
     pub given: String,
-    /// What would have been understood.
+    /// The known names.
     pub known: &'static [&'static str],
 }
 
 impl fmt::Display for UnknownPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no policy is called '{}'; there are: {}", self.given, self.known.join(", "))
+        write!(f, "unknown policy '{}': expected one of {}", self.given, self.known.join(", "))
     }
 }
 

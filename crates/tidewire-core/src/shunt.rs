@@ -1,29 +1,29 @@
-//! How an engine keeps packets from reaching it at all (S3, S4).
+//! Counting and dropping packets before they reach the engine.
 
 use crate::{Direction, FlowKey};
 
-/// What was counted of one direction without the engine seeing it.
+/// Figures of one direction that were counted before the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counted {
     /// Packets.
     pub packets: u64,
-    /// Bytes of their frames, on the wire.
+    /// Bytes of their frames on the wire.
     pub wire_bytes: u64,
-    /// Bytes of their packets from the network layer up, by the IP header's own length.
+    /// Bytes from the network layer up, by the length in the IP header.
     pub ip_bytes: u64,
     /// Bytes of transport payload.
     pub payload_bytes: u64,
-    /// When the last one came: nanoseconds since the epoch, as frames' timestamps; 0: none came.
+    /// Timestamp of the last packet, nanoseconds since the epoch; 0: no packet came.
     pub last_ns: u64,
-    /// TCP: every flag that was set in one of them.
+    /// TCP: union of the flags.
     pub tcp_flags: u8,
-    /// TCP: the highest sequence number beyond the payload, where one is known.
+    /// TCP: the highest sequence number beyond the payload, if known.
     pub end: Option<u32>,
 }
 
 impl Counted {
-    /// Both together.
+    /// Sums two figures.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         let end = match (self.end, other.end) {
@@ -42,48 +42,48 @@ impl Counted {
     }
 }
 
-/// Something before the engine that can count and drop packets of a direction: a program in the kernel, a network card.
+/// Counts and drops packets of a direction before they reach the engine: a program in the kernel, or a network card.
 ///
-/// What must reach the engine all the same: packets with SYN, FIN or RST. Only flows outside of tunnels are offered, and
-/// only whole packets belong to them, not fragments.
+/// Packets with SYN, FIN or RST must reach the engine nevertheless. The engine offers only flows outside tunnels;
+/// fragments do not belong to them, only whole packets.
 pub trait Shunt: Send {
-    /// From now on the direction's packets may be counted and dropped before the engine. Packets under way still come.
-    /// False: it cannot be done (no room, or no such key); the engine goes on by itself, and does not ask again for this
-    /// direction.
+    /// Starts counting and dropping the direction's packets. Packets in flight may still reach the engine. Returns
+    /// false if that is not possible (no room, or no such key): the engine continues alone and does not ask again for
+    /// this direction.
     fn cut(&mut self, key: &FlowKey, direction: Direction) -> bool;
 
-    /// What was counted of this direction since the last call of this or [`retire`](Self::retire), or `None` where the
-    /// direction is not cut. Also of directions that the shunt cut by itself (see [`cuts_by_itself`](Self::cuts_by_itself)).
+    /// Figures of this direction since the last call of `counted` or [`retire`](Self::retire); `None`: the direction is
+    /// not cut. Includes directions that the shunt cut unasked (see [`cuts_by_itself`](Self::cuts_by_itself)).
     fn counted(&mut self, key: &FlowKey, direction: Direction) -> Option<Counted>;
 
-    /// Ends it, and gives what was counted since the last call. Packets of this direction reach the engine again.
+    /// Stops counting and returns the figures since the last call. Packets of this direction reach the engine again.
     fn retire(&mut self, key: &FlowKey, direction: Direction) -> Option<Counted>;
 
-    /// Whether directions are cut without being asked: after the first packet of each that is no SYN. Every flow of TCP,
-    /// UDP and SCTP then has to be asked for when it ends.
+    /// Whether the shunt cuts directions unasked, after the first packet of each that is not a SYN. The engine then
+    /// asks for every flow of TCP, UDP and SCTP when the flow ends.
     fn cuts_by_itself(&self) -> bool {
         false
     }
 
-    /// Whether packets are counted without being asked, because directions are cut, or packets shed: every flow of TCP, UDP
-    /// and SCTP then has to be asked for when it ends.
+    /// Whether the shunt counts packets unasked, because it cuts directions or sheds packets. The engine then asks for
+    /// every flow of TCP, UDP and SCTP when the flow ends.
     fn counts_by_itself(&self) -> bool {
         self.cuts_by_itself()
     }
 
-    /// Called every few seconds of packet time: entries that were silent for longer than `idle_ns` are no flow's any more
-    /// (of directions that were cut by themselves, and whose first packet the engine never saw), and may go.
+    /// Called every few seconds of packet time: the shunt may remove entries that were silent for longer than
+    /// `idle_ns`. They belong to directions that were cut unasked and whose first packet the engine never saw.
     fn tidy(&mut self, idle_ns: u64) {
         let _ = idle_ns;
     }
 
-    /// Whether there is little room left: then entries of silent directions are retired early, before there is none.
+    /// Whether room is running short. Entries of silent directions are then retired early.
     fn is_crowded(&self) -> bool {
         false
     }
 
-    /// Tells which priority the direction has, 0 the lowest: under overload the shunt sheds by it. Only for priorities
-    /// above 0.
+    /// Sets the direction's priority, 0 the lowest, by which the shunt sheds packets under overload. Called only for
+    /// priorities above 0.
     fn prioritize(&mut self, key: &FlowKey, direction: Direction, priority: u8) {
         let _ = (key, direction, priority);
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Direction {
-    /// From the client (who sent the SYN, or is taken to have) to the server.
+    /// From the client (the sender of the SYN, or inferred) to the server.
     ClientToServer = 0,
     /// From the server to the client.
     ServerToClient = 1,
@@ -44,21 +44,21 @@ impl Endpoint {
     pub const UNSPECIFIED: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), port: 0 };
 }
 
-/// What a flow is known by, client first.
+/// Identifies a flow, client first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct FlowKey {
-    /// Who opened it, or is taken to have.
+    /// The endpoint that opened the flow, or is inferred to have opened it.
     pub client: Endpoint,
-    /// The other side.
+    /// The other endpoint.
     pub server: Endpoint,
     /// IP protocol number.
     pub proto: u8,
-    /// VLAN ids of the first packet from the outside in, without priority tags (id 0); 0xffff: none.
+    /// VLAN ids of the first packet, outermost first, without priority tags (id 0); 0xffff: no tag.
     pub vlan: [u16; 2],
     /// The innermost tunnel of the first packet.
     pub tunnel: tidewire_wire::Tunnel,
-    /// ICMP and ICMPv6: type and code of the first packet; 0 elsewhere.
+    /// Type and code of the first ICMP or ICMPv6 packet; 0 for other protocols.
     pub icmp: [u8; 2],
 }
 
@@ -71,18 +71,18 @@ impl FlowKey {
     }
 }
 
-/// How far a TCP connection got. Flows of other protocols are `Stateless`.
+/// The state that a TCP connection reached. Flows of other protocols are `Stateless`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum TcpState {
     /// Not TCP.
     Stateless,
-    /// A SYN was seen, nothing more.
+    /// Only a SYN was seen.
     SynSent,
     /// SYN and SYN-ACK were seen.
     SynReceived,
-    /// Three-way handshake seen, or data flows.
+    /// The three-way handshake was seen, or data flows.
     Established,
     /// Joined after its beginning: no SYN was seen.
     Midstream,
@@ -116,15 +116,15 @@ impl TcpState {
 #[repr(u8)]
 #[non_exhaustive]
 pub enum EndReason {
-    /// Both FINs.
+    /// Both sides sent a FIN, and both FINs were accepted.
     Fin,
     /// An acceptable RST.
     Rst,
-    /// Idle for longer than its timeout.
+    /// Silent for longer than its timeout.
     Timeout,
     /// A new connection took its addresses and ports.
     Reused,
-    /// Pushed out of a full table.
+    /// Evicted from a full table.
     Evicted,
     /// The input ended.
     EndOfInput,
@@ -145,7 +145,8 @@ impl EndReason {
     }
 }
 
-/// One direction's figures. Bytes of payload are transport payload; packets are transport packets (a rebuilt datagram is one).
+/// Figures of one direction. Payload is that of the transport protocol; packets are transport packets (a rebuilt
+/// datagram is one).
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DirectionStats {
@@ -153,42 +154,42 @@ pub struct DirectionStats {
     pub packets: u64,
     /// Frames seen: as `packets`, but each fragment of a datagram counts.
     pub frames: u64,
-    /// Bytes on the wire of these frames, link layer included, padding included as captured lengths state.
+    /// Bytes of these frames on the wire, including link layer and padding.
     pub frame_bytes: u64,
-    /// Bytes from the network layer up, as sent: padding excluded.
+    /// Bytes from the network layer up, as sent, without padding.
     pub ip_bytes: u64,
     /// Transport payload as sent, retransmissions included.
     pub payload_wire_bytes: u64,
-    /// Delivered to the handler, or (track mode, beyond a cutoff) what would have been.
+    /// Bytes delivered to the handler, and bytes that [`Mode::Track`](crate::Mode::Track) or a cutoff kept from it.
     pub reassembled_bytes: u64,
-    /// Handed to the handler.
+    /// Bytes delivered to the handler.
     pub delivered_bytes: u64,
-    /// Payload that had been sent before.
+    /// Payload that repeats earlier payload.
     pub retransmitted_bytes: u64,
-    /// Packets with payload that began beyond the next expected byte.
+    /// Packets with payload that begins beyond the next expected byte.
     pub out_of_order_packets: u64,
-    /// Bytes missing: the sum of the gaps.
+    /// Missing bytes: the sum of the gaps.
     pub missing_bytes: u64,
-    /// Payload that no gap stands for and that was neither delivered nor had been sent before: the receiver did not take it,
-    /// as far as can be told, and the anomalies say why (data after a reset or a FIN, outside of the window, never
-    /// acknowledged though that had to decide). Final when the stream ends.
+    /// Payload that was neither delivered nor sent before, and that is in no gap: as far as the capture shows, the
+    /// receiver ignored it. The anomalies say why (data after a reset or a FIN, outside the window, never acknowledged
+    /// where the acknowledgment decides). Final when the stream ends.
     ///
-    /// `payload_wire_bytes` = `reassembled_bytes` + `retransmitted_bytes` + `ignored_bytes` + the gaps whose bytes were in
-    /// packets (snapped, shed, urgent, wrong checksum).
+    /// `payload_wire_bytes` = `reassembled_bytes` + `retransmitted_bytes` + `ignored_bytes` + the bytes of gaps whose
+    /// [cause](crate::GapCause::is_of_packets) is in a packet (snapped, shed, urgent, bad checksum).
     pub ignored_bytes: u64,
-    /// Payload not delivered because it lies beyond the cutoff or was discarded by the application.
+    /// Payload not delivered because it lies beyond the cutoff or the application discarded the stream.
     pub cutoff_bytes: u64,
-    /// Packets whose payload was shed by the watermark rule, and their payload.
+    /// Packets whose payload was shed by the watermark rule.
     pub shed_packets: u64,
     /// Payload bytes shed.
     pub shed_bytes: u64,
-    /// Chunks handed over.
+    /// Chunks delivered.
     pub chunks: u64,
-    /// First and last timestamp, nanoseconds; 0 where no packet was seen.
+    /// Timestamp of the first packet, nanoseconds since the epoch; 0: no packet was seen.
     pub start_ns: u64,
-    /// See `start_ns`.
+    /// Timestamp of the last packet, nanoseconds since the epoch; 0: no packet was seen.
     pub end_ns: u64,
-    /// Every TCP flag seen, or-ed (the low byte of the flags field).
+    /// Union of all TCP flags seen (the low byte of the flags field).
     pub tcp_flags: u8,
 }
 
@@ -198,15 +199,15 @@ pub struct DirectionStats {
 pub struct Conflict {
     /// Offset in the direction's stream.
     pub offset: u64,
-    /// How many bytes differ in the run reported.
+    /// Number of differing bytes in this run.
     pub bytes: u64,
 }
 
-/// Something odd about a stream, at a packet.
+/// An anomaly of a stream, at a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Anomaly {
-    /// What.
+    /// The kind.
     pub kind: AnomalyKind,
     /// The packet's number in the input, from 1.
     pub packet: u64,
@@ -214,7 +215,7 @@ pub struct Anomaly {
 
 macro_rules! anomalies {
     ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal),+ $(,)?) => {
-        /// What can be odd about a stream. The name in JSON is the counter's name.
+        /// Kinds of anomalies. [`name`](Self::name) is the name in JSON and of the counter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[non_exhaustive]
@@ -234,48 +235,49 @@ macro_rules! anomalies {
 }
 
 anomalies! {
-    /// Two versions of the same bytes.
+    /// Two versions of the same bytes arrived.
     OverlapConflict => "overlap_conflict",
     /// Payload beyond the receiver's window.
     OutOfWindow => "out_of_window",
-    /// A timestamp older than PAWS allows (RFC 7323 section 5), or (handshake) an echo of none that the other side sent.
+    /// A timestamp older than PAWS allows (RFC 7323 section 5), or, in the handshake, an echo of a timestamp that the
+    /// other side did not send.
     OldTimestamp => "old_timestamp",
-    /// A reset inside the window but not at the next byte (RFC 5961 section 3): a host ignores it.
+    /// A reset inside the window but not at the next byte (RFC 5961 section 3). Hosts ignore it.
     BlindReset => "blind_reset",
-    /// A reset outside of the window, or (handshake) that acknowledges nothing.
+    /// A reset outside the window, or, in the handshake, a reset that acknowledges nothing.
     InvalidReset => "invalid_reset",
     /// A SYN inside an open connection (RFC 5961 section 4).
     BlindSyn => "blind_syn",
-    /// An acknowledgement of what was never sent, or too old (RFC 5961 section 5).
+    /// An acknowledgment of data that was never sent, or one too old (RFC 5961 section 5).
     InvalidAck => "invalid_ack",
-    /// Payload without the ACK flag in an open connection: a host drops it.
+    /// Payload without the ACK flag in an open connection. Hosts drop it.
     NoAck => "no_ack",
-    /// A retransmitted SYN or SYN-ACK with another sequence number.
+    /// A retransmitted SYN or SYN-ACK with a different sequence number.
     ChangedIsn => "changed_isn",
-    /// Payload beyond the FIN, or a FIN inside of payload.
+    /// Payload beyond the FIN, or a FIN inside payload.
     DataBeyondFin => "data_beyond_fin",
     /// Packets after an accepted reset.
     AfterReset => "after_reset",
-    /// A TCP MD5 or TCP-AO signature (RFC 2385, RFC 5925) in a connection whose SYNs had none, or none where they had: a host
-    /// drops the segment.
-    /// Or, at the end, one that the receiver did not take.
+    /// A TCP MD5 or TCP-AO signature (RFC 2385, RFC 5925) in a connection whose SYNs had none, or none where they had
+    /// one: hosts drop the segment. At the end of the stream: a signed segment that the receiver did not accept.
     UnexpectedSignature => "unexpected_signature",
-    /// A reset that carries payload, which is no part of the stream (RFC 9293 section 3.5.3: diagnostic text).
+    /// A reset with payload, which is not part of the stream (RFC 9293 section 3.5.3: diagnostic text).
     ResetData => "reset_data",
-    /// A SYN that carries payload.
+    /// A SYN with payload.
     SynData => "syn_data",
     /// Both sides sent a SYN.
     SimultaneousOpen => "simultaneous_open",
-    /// Bytes were acknowledged that were never captured, or one more than that by a segment with payload.
+    /// Bytes were acknowledged that were never captured, or (by a segment with payload) one byte more than those.
     AckedUnseen => "acked_unseen",
-    /// Bytes were delivered that the receiver never acknowledged, though it was heard last, or had ended its own side, or drops
-    /// segments in silence whose signature is wrong: noted at the stream's end. They were on their way, or it dropped them.
+    /// Delivered bytes that the receiver never acknowledged, although it sent last, or had closed its side, or silently
+    /// drops segments with wrong signatures. Noted at the end of the stream. The bytes were in flight, or the receiver
+    /// dropped them.
     Unacknowledged => "unacknowledged",
     /// The stream was joined after its beginning.
     Midstream => "midstream",
-    /// The checksum was wrong.
+    /// Wrong checksum.
     BadChecksum => "bad_checksum",
-    /// Flags that no host sends together (SYN and FIN, SYN and RST, none).
+    /// A combination of flags that no host sends (SYN and FIN, SYN and RST, none).
     InvalidFlags => "invalid_flags",
     /// Urgent data.
     Urgent => "urgent",
@@ -283,10 +285,11 @@ anomalies! {
     LowTtl => "low_ttl",
     /// A packet whose VLAN or tunnel ids are not those of its direction's first packet.
     EncapsulationChange => "encapsulation_change",
-    /// IPv4 options or IPv6 extension headers for which a host drops the packet, or which it takes only where it is configured to.
+    /// IPv4 options or IPv6 extension headers for which hosts drop the packet, or which they accept only if configured
+    /// to.
     DoubtfulHeader => "doubtful_header",
-    /// A frame to another link address or in another encapsulation than its direction's first packet, or one from which no
-    /// host takes IP.
+    /// A frame to a different link address or in a different encapsulation than its direction's first packet, or one in
+    /// which no host accepts IP.
     LinkMismatch => "link_mismatch",
     /// A wrong checksum in the headers that carry a tunnel.
     OuterChecksum => "outer_checksum",
@@ -294,10 +297,10 @@ anomalies! {
     KeepAlive => "keep_alive",
     /// A probe of a closed window (RFC 9293 section 3.8.6.1).
     ZeroWindowProbe => "zero_window_probe",
-    /// Buffered bytes were given up because a bound was reached.
+    /// Buffered bytes were discarded because a bound was reached.
     BufferLimit => "buffer_limit",
     /// More holes than allowed.
     HoleLimit => "hole_limit",
-    /// A stream's list of anomalies, gaps or conflicts is full; the counters go on.
+    /// A stream's list of anomalies, gaps or conflicts is full. Counters continue.
     ListFull => "list_full",
 }

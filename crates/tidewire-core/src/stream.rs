@@ -3,7 +3,7 @@ use crate::{
     flow::{Flow, bits, half},
 };
 
-/// A stream, as its handler sees it during a call.
+/// A stream, as a handler sees it during a call.
 pub struct Stream<'a, D> {
     pub(crate) flow: &'a mut Flow,
     pub(crate) data: &'a mut D,
@@ -11,7 +11,7 @@ pub struct Stream<'a, D> {
 }
 
 impl<D> Stream<'_, D> {
-    /// Ordinal of the stream's first packet in the input, from 1: the same for any number of workers.
+    /// Number of the stream's first packet in the input, from 1: the same for any number of workers.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.flow.id
@@ -25,31 +25,31 @@ impl<D> Stream<'_, D> {
         self.flow.key.describe(self.flow.has(bits::CLIENT_IS_A), icmp)
     }
 
-    /// Whether the client is known (its SYN or the server's SYN-ACK was seen) rather than inferred.
+    /// Whether the client is known (its SYN or the server's SYN-ACK was seen) and not inferred.
     #[must_use]
     pub fn client_known(&self) -> bool {
         self.flow.has(bits::CLIENT_KNOWN)
     }
 
-    /// How far the connection got.
+    /// The state that the connection reached.
     #[must_use]
     pub fn state(&self) -> TcpState {
         self.flow.state
     }
 
-    /// Timestamp of the first packet, nanoseconds.
+    /// Timestamp of the first packet, nanoseconds since the epoch.
     #[must_use]
     pub fn start_ns(&self) -> u64 {
         self.flow.start_ns()
     }
 
-    /// Timestamp of the last packet, nanoseconds.
+    /// Timestamp of the last packet, nanoseconds since the epoch.
     #[must_use]
     pub fn end_ns(&self) -> u64 {
         self.flow.end_ns()
     }
 
-    /// One direction's figures.
+    /// Figures of one direction.
     #[must_use]
     pub fn stats(&self, direction: Direction) -> DirectionStats {
         let (at, flow) = (direction as usize, &*self.flow);
@@ -84,30 +84,30 @@ impl<D> Stream<'_, D> {
         stats
     }
 
-    /// The gaps reported so far, both directions, in the order they were found; at most `Config::list_max`.
+    /// The gaps reported so far, of both directions, in the order they were found; at most [`Config::list_max`].
     #[must_use]
     pub fn gaps(&self) -> &[Gap] {
         self.flow.slow_state.as_ref().map_or(&[], |slow_state| &slow_state.gaps)
     }
 
-    /// Bytes of one direction that arrived in two versions; at most `Config::list_max`.
+    /// Bytes that arrived in two versions, of one direction; at most [`Config::list_max`].
     #[must_use]
     pub fn conflicts(&self, direction: Direction) -> &[Conflict] {
         self.flow.slow_state.as_ref().map_or(&[], |slow_state| &slow_state.conflicts[direction as usize])
     }
 
-    /// What was odd, in the order of packets; at most `Config::list_max`.
+    /// Anomalies in the order of packets; at most [`Config::list_max`].
     #[must_use]
     pub fn anomalies(&self) -> &[Anomaly] {
         self.flow.slow_state.as_ref().map_or(&[], |slow_state| &slow_state.anomalies)
     }
 
-    /// The application's own state for this stream.
+    /// The handler's state for this stream.
     pub fn data(&mut self) -> &mut D {
         self.data
     }
 
-    /// The same stream with a part of its state, or another: for handlers that stand for others.
+    /// The same stream with a part of its state, or other state: for handlers that stand for several others.
     pub fn lend<'b, E>(&'b mut self, part: impl FnOnce(&'b mut D) -> Option<&'b mut E>) -> Option<Stream<'b, E>> {
         Some(Stream { flow: self.flow, data: part(self.data)?, config: self.config })
     }
@@ -118,13 +118,13 @@ impl<D> Stream<'_, D> {
         self.flow.priority
     }
 
-    /// Sets the priority, 0 the lowest; above `Config::priorities - 1` means that.
+    /// Sets the priority, 0 the lowest. Values above [`Config::priorities`] - 1 are lowered to that.
     pub fn set_priority(&mut self, priority: u8) {
         self.flow.priority = priority.min(self.config.priorities.saturating_sub(1));
     }
 
-    /// Delivers at most `bytes` of a direction; statistics go on. Less than what was delivered already: nothing more comes.
-    /// A direction that went beyond its cutoff stays cut off there: what it skipped cannot be delivered any more.
+    /// Delivers at most `bytes` of a direction; statistics continue. If more was delivered already, nothing more is. A
+    /// direction that passed its cutoff stays cut: bytes that were skipped cannot be delivered later.
     pub fn set_cutoff(&mut self, direction: Direction, bytes: u64) {
         let at = direction as usize;
         let half = &self.flow.halves[at];
@@ -140,18 +140,18 @@ impl<D> Stream<'_, D> {
         self.flow.slow_state().cutoff[at] = if reached > now { now } else { bytes.max(reached) };
     }
 
-    /// Delivers nothing more of this stream; statistics go on.
+    /// Stops delivery of this stream; statistics continue.
     pub fn discard(&mut self) {
         self.flow.flags |= bits::DISCARDED;
         self.set_cutoff(Direction::ClientToServer, 0);
         self.set_cutoff(Direction::ServerToClient, 0);
     }
 
-    /// Within `data`: the chunk is delivered once more together with the bytes that follow it (S7). Only where chunks are
-    /// gathered.
+    /// Within `data`: delivers this chunk once more, together with the bytes that follow it. Has an effect only where
+    /// chunks are gathered ([`Config::chunk_bytes`]).
     ///
-    /// A kept chunk is dropped without another call where nothing follows it directly: at a gap (its bytes and those
-    /// behind the gap are never in one chunk), at the end of the stream, when memory runs short, and when it would exceed
+    /// A kept chunk is discarded without another call if nothing follows it directly: at a gap (bytes before and behind
+    /// a gap are never in one chunk), at the end of the stream, when memory runs short, and when the chunk would exceed
     /// 16 MiB.
     pub fn keep_chunk(&mut self) {
         self.flow.slow_state().keep = true;

@@ -1,4 +1,4 @@
-//! What flows hold of the memory: charged to the budget, and who is asked when it runs short.
+//! Memory accounting of flows: charges to the budget, and the list of flows that hold memory.
 
 use crate::{
     Direction,
@@ -7,7 +7,7 @@ use crate::{
     packet::Now,
 };
 
-/// The budget of an engine, and the flows that have taken of it.
+/// The budget of an engine, and the flows that hold memory of it.
 pub(crate) struct Accounting {
     pub budget: Budget,
     /// Slots of flows that hold memory beyond their entry of the table. Some may have ended since.
@@ -23,21 +23,21 @@ impl Accounting {
     #[inline]
     pub(crate) fn groups(&self, flow: &mut Flow, from_a: bool) -> Groups {
         let (key, group_key) = (flow.key, self.budget.group_key());
-        // By endpoint: who the client is may turn out later.
+        // By endpoint: which of them is the client may turn out later.
         *flow.slow_state().groups[usize::from(!from_a)].get_or_insert_with(|| {
             let source = key.address_hash(from_a, group_key);
             Groups::of(source, key.network_hash(from_a, group_key), key.address_hash(!from_a, group_key))
         })
     }
 
-    /// Notes that what a direction has charged changed from `before` to `after`.
+    /// Records that the charge of a direction changed from `before` to `after`.
     #[inline]
     pub(crate) fn recharge(&mut self, now: &Now, flow: &mut Flow, direction: Direction, before: u64, after: u64) {
         let from_a = flow.has(bits::CLIENT_IS_A) == (direction == Direction::ClientToServer);
         self.recharge_endpoint(now, flow, from_a, before, after);
     }
 
-    /// The same for what an endpoint has charged.
+    /// Records that the charge of an endpoint changed from `before` to `after`.
     #[inline]
     fn recharge_endpoint(&mut self, now: &Now, flow: &mut Flow, from_a: bool, before: u64, after: u64) {
         if before == after {
@@ -55,7 +55,7 @@ impl Accounting {
         Self::look_at_holder(holder, flow, number);
     }
 
-    /// Brings up to date what speaks for a flow that holds memory.
+    /// Updates what a flow that holds memory is weighed by.
     #[inline]
     pub(crate) fn look_at_holder(holder: &mut Holder, flow: &Flow, number: u64) {
         let delivered = (flow.delivered[0] + flow.delivered[1]).min(u64::from(u32::MAX)) as u32;
@@ -67,7 +67,7 @@ impl Accounting {
         holder.is_over = flow.is_over();
     }
 
-    /// Tells the budget what the flow's rarely needed part and its lists take now.
+    /// Charges the flow's slow state and its lists with their current size.
     #[inline]
     pub(crate) fn settle_slow_state(&mut self, now: &Now, flow: &mut Flow) {
         if let Some(slow_state) = &mut flow.slow_state
@@ -81,7 +81,7 @@ impl Accounting {
         }
     }
 
-    /// Lists the flow among those that hold memory.
+    /// Adds the flow to the list of those that hold memory.
     #[inline]
     pub(crate) fn list_holder(&mut self, now: &Now, flow: &mut Flow) {
         if !flow.has(bits::HOLDER) {
@@ -90,14 +90,14 @@ impl Accounting {
         }
     }
 
-    /// Forgets the rarely needed part of a flow whose end was reported, and gives its memory back.
+    /// Frees the slow state of a flow whose end was reported, and releases its charge.
     #[inline]
     pub(crate) fn release(&mut self, now: &Now, flow: &mut Flow) {
         if let Some((charged, owner_is_a)) =
             flow.slow_state.as_ref().map(|slow_state| (slow_state.charged, slow_state.owner_is_a))
         {
             self.recharge_endpoint(now, flow, owner_is_a.unwrap_or_default(), charged, 0);
-            // The next flow in this place begins anew.
+            // The next flow in this slot starts from zero.
             *self.budget.holder(now.slot) = Holder::default();
             flow.slow_state = None;
         }

@@ -1,8 +1,8 @@
 //! Frames of several packets: 802.11 aggregates (A-MSDU).
 //!
-//! Such a frame is one frame in the ledger, with a fate of its own ([`Fate::Aggregate`]) where any of its packets belongs
-//! to a flow, as fragments have one: its packets may belong to flows of several workers, and the first worker counts it.
-//! Each packet goes to its flow as the IP packet that it is, by whichever worker owns that.
+//! Such a frame is one frame in the ledger, with the fate [`Fate::Aggregate`] if any of its packets belongs to a flow:
+//! its packets may belong to flows of several workers, and the first worker counts it. Each packet goes to its flow as
+//! an IP packet, in the worker that owns the flow.
 
 use super::Engine;
 use crate::{
@@ -12,21 +12,21 @@ use crate::{
     wire::{self, Decoded, Kind, LinkType, Subframe, TunnelKind},
 };
 
-/// The first two VLAN ids of a packet that was taken out of another.
+/// The first two VLAN ids of a packet inside another.
 pub(crate) fn vlans(outer: [u16; 2], inner: [u16; 2]) -> [u16; 2] {
     let mut ids = outer.into_iter().chain(inner).filter(|&id| id != 0xffff);
     std::array::from_fn(|_| ids.next().unwrap_or(0xffff))
 }
 
 impl<H: Deliver> Engine<H> {
-    /// Takes in a frame of several packets. Its fate: that of its first packet, if none belongs to a flow.
+    /// Processes a frame of several packets. Its fate is that of its first packet, if none belongs to a flow.
     #[cold]
     pub(crate) fn aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Fate {
         let mut fate = None;
         let mut from = 0;
         let mut subframes = wire::subframes(bytes, decoded).enumerate().peekable();
         while let Some((place, subframe)) = subframes.next() {
-            // What stands before the first counts with it, and padding with the subframe before it.
+            // Bytes before the first subframe count with it, and padding with the subframe before it.
             let to = subframes.peek().map_or(frame.wire_bytes, |(_, next)| next.at);
             let found =
                 self.subframe(frame, bytes, decoded, &subframe, place as u64, u64::from(to.saturating_sub(from)));
@@ -38,7 +38,7 @@ impl<H: Deliver> Engine<H> {
         fate.unwrap_or(Fate::OtherLink)
     }
 
-    /// One of its packets, which `frame_bytes` of the frame are counted for.
+    /// Processes one packet of the frame; `frame_bytes` of the frame are counted for it.
     fn subframe(
         &mut self,
         frame: &Frame,
@@ -66,7 +66,7 @@ impl<H: Deliver> Engine<H> {
         let packet = bytes.get(found.outer_ip_at as usize..end).unwrap_or_default();
         let wire_bytes = subframe.end - found.outer_ip_at;
         let mut decoded = wire::decode(LinkType::RAW, packet, wire_bytes, &self.context.config.wire);
-        // What the frame was in counts as it does for a frame with one packet.
+        // The encapsulation of the frame counts as for a frame with one packet.
         decoded.vlan = vlans(outer.vlan, found.vlan);
         if decoded.tunnel.kind == TunnelKind::None {
             decoded.tunnel = outer.tunnel;

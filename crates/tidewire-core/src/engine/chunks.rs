@@ -1,4 +1,4 @@
-//! Chunks: bytes gathered up to a size, with overlap, a flush timeout and chunks that are kept (S7).
+//! Chunks: bytes gathered up to a size, with overlap, a flush timeout and chunks that are kept.
 
 use super::context::FlowContext;
 use crate::{
@@ -6,11 +6,11 @@ use crate::{
     flow::{Flow, PendingChunk},
 };
 
-/// A chunk that is kept again and again grows up to this size, then it is let go.
+/// Greatest size of a chunk that is kept repeatedly; beyond it the chunk is discarded.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
 impl<H: Deliver> FlowContext<H> {
-    /// Adds bytes to the direction's chunk and hands over every chunk that becomes full.
+    /// Appends bytes to the direction's chunk, and delivers every chunk that becomes full.
     pub(crate) fn append_to_chunk(
         &mut self,
         flow: &mut Flow,
@@ -30,7 +30,7 @@ impl<H: Deliver> FlowContext<H> {
                 pending_chunk.since_ns = self.now.clock_ns;
                 self.schedule_flush(flow);
             }
-            // A kept chunk is followed by a whole new one; overlap is part of the chunk's own size.
+            // A kept chunk is followed by a whole new one; overlap is part of the chunk's size.
             let kept = if pending_chunk.is_kept { pending_chunk.repeated } else { 0 };
             let full = kept + self.config.chunk_bytes as usize;
             let room = full.saturating_sub(pending_chunk.bytes.len()).max(1).min(bytes.len());
@@ -66,7 +66,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Hands over what was gathered, if anything of it is new.
+    /// Delivers the pending chunk, if anything in it is new.
     pub(crate) fn flush(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
         if H::SUBSCRIBERS && !self.subscribers.is_selected {
             return self.each(flow, data, |context, flow, data| context.flush(flow, data, direction));
@@ -79,7 +79,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Flushes the chunks of a flow that were begun too long ago.
+    /// Delivers the pending chunks of a flow whose flush timeout is over.
     pub(crate) fn flush_due(&mut self, flow: &mut Flow, data: &mut H::Data) {
         if H::SUBSCRIBERS && !self.subscribers.is_selected {
             return self.flush_due_each(flow, data);
@@ -121,7 +121,7 @@ impl<H: Deliver> FlowContext<H> {
         flow.slow_state().pending_chunk[at] = Some(pending_chunk);
     }
 
-    /// Forgets what was gathered (after it was flushed) and gives its memory back.
+    /// Discards the pending chunk and releases its charge.
     pub(crate) fn drop_chunk(&mut self, flow: &mut Flow, direction: Direction) {
         if H::SUBSCRIBERS && !self.subscribers.is_selected {
             return self.drop_each(flow, direction);

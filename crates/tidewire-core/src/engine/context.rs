@@ -10,37 +10,37 @@ use crate::{
     tcp::delivery_log::DeliveryLog,
 };
 
-/// Everything but the flow table: what is needed while one flow is worked on.
+/// Everything but the flow table: what processing of one flow needs.
 pub(crate) struct FlowContext<H: Deliver> {
     pub config: Config,
     pub handler: H,
     pub ledger: Ledger,
-    /// What flows hold of the memory.
+    /// The memory account of flows.
     pub accounting: Accounting,
     pub history: Option<Box<dyn History>>,
-    /// What keeps packets of directions that are cut off from coming here.
+    /// Keeps packets of cut directions from the engine.
     pub shunt: Option<Box<dyn Shunt>>,
-    /// The memory's level that the shunt was told last.
+    /// The memory level last published to the shunt.
     pub level_permille: u32,
-    /// Whether settings ask for more than the short way of a segment does.
+    /// Whether the settings rule out the fast path.
     pub slow_path: bool,
-    /// What was delivered before, for comparison.
+    /// Delivered segments, for comparison with retransmissions.
     pub delivery_log: DeliveryLog,
     pub now: Now,
-    /// Chunks under way with the clock at which they are to be flushed, earliest first: (clock, slot, flow id).
+    /// Pending chunks with the clock at which they are flushed, earliest first: (clock, slot, flow id).
     pub flushes: VecDeque<(u64, u32, u64)>,
     /// See [`crate::path::Path::of`].
     pub path_key: [u64; 2],
     /// Packets that were counted as tracked and whose fate is not decided: see `crate::tcp::Doubted`.
     pub undecided: u64,
-    /// Where retransmitted bytes are compared.
+    /// Scratch for the comparison of retransmitted bytes.
     pub scratch: Vec<u8>,
-    /// Several applications behind the handler, if there are.
+    /// The applications behind the handler, if there are several.
     pub subscribers: Subscribers,
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Notes something odd at the packet that is worked on.
+    /// Notes an anomaly at the current packet.
     #[cold]
     pub(crate) fn note_anomaly(&mut self, flow: &mut Flow, kind: AnomalyKind) {
         self.ledger.anomalies[kind as usize] += 1;
@@ -55,7 +55,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Notes an odd thing once for each stream.
+    /// Notes an anomaly once for each stream.
     #[cold]
     pub(crate) fn note_anomaly_once(&mut self, flow: &mut Flow, kind: AnomalyKind) {
         if !flow.slow_state.as_ref().is_some_and(|slow_state| slow_state.has_anomaly(kind)) {
@@ -63,7 +63,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Notes an odd thing of the stream's first packet, which was not yet a stream then.
+    /// Notes an anomaly of the stream's first packet, when the packet was not yet part of a stream.
     #[cold]
     pub(crate) fn note_anomaly_at_start(&mut self, flow: &mut Flow, kind: AnomalyKind) {
         let number = std::mem::replace(&mut self.now.number, flow.id);
@@ -79,7 +79,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Tells the handler of a new stream.
+    /// Reports a new stream to the handler.
     pub(crate) fn open(&mut self, flow: &mut Flow, data: &mut H::Data) {
         flow.flags |= bits::OPENED;
         self.ledger.streams_opened += 1;
@@ -97,7 +97,7 @@ impl<H: Deliver> FlowContext<H> {
         self.handler.open(&mut Stream { flow, data, config: &self.config });
     }
 
-    /// Tells the handler that a stream ended.
+    /// Reports the end of a stream to the handler.
     pub(crate) fn close(&mut self, flow: &mut Flow, data: &mut H::Data, reason: EndReason) {
         self.ledger.streams_closed += 1;
         if H::SUBSCRIBERS {
@@ -106,7 +106,7 @@ impl<H: Deliver> FlowContext<H> {
         self.handler.close(&mut Stream { flow, data, config: &self.config }, reason);
     }
 
-    /// The overlap policy of a direction: its receiver's.
+    /// The overlap policy of a direction, by its receiver.
     pub(crate) fn tcp_policy(&self, flow: &Flow, direction: Direction) -> TcpPolicy {
         if self.config.targets.is_empty() {
             return self.config.tcp_policy;
@@ -116,7 +116,7 @@ impl<H: Deliver> FlowContext<H> {
         self.config.targets.find(receiver).map_or(self.config.tcp_policy, |found| found.0)
     }
 
-    /// How many bytes of a direction are delivered.
+    /// The cutoff of a direction, in bytes.
     #[inline]
     pub(crate) fn cutoff(&self, flow: &Flow, direction: Direction) -> u64 {
         let at = direction as usize;
@@ -129,13 +129,13 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Whether any direction's bytes may be cut off at all.
+    /// Whether no cutoff can apply to a direction.
     #[inline(always)]
     pub(crate) fn is_uncut(&self, direction: Direction) -> bool {
         self.config.cutoff.0[direction as usize] == u64::MAX && self.config.mode != Mode::Track
     }
 
-    /// Hands over bytes that continue the direction at stream offset `start`, as far as the cutoff allows.
+    /// Delivers bytes that continue the direction at stream offset `start`, up to the cutoff.
     #[inline(always)]
     pub(crate) fn deliver(
         &mut self,
@@ -160,7 +160,7 @@ impl<H: Deliver> FlowContext<H> {
         self.pass_on(flow, data, direction, start, bytes, timestamp_ns);
     }
 
-    /// Hands over, or adds to the chunk, what the cutoff leaves.
+    /// Delivers bytes within the cutoff, or adds them to the chunk.
     #[inline(always)]
     pub(crate) fn pass_on(
         &mut self,
@@ -196,7 +196,7 @@ impl<H: Deliver> FlowContext<H> {
         &bytes[..room.min(bytes.len() as u64) as usize]
     }
 
-    /// Reports bytes that will not come. What lies beyond the cutoff is counted, and reported with the cutoff at the end.
+    /// Reports missing bytes. Those beyond the cutoff are counted, and reported with the cutoff when the stream ends.
     pub(crate) fn gap(
         &mut self,
         flow: &mut Flow,
@@ -217,7 +217,7 @@ impl<H: Deliver> FlowContext<H> {
         self.gap_within(flow, data, Gap { direction, offset, bytes, cause });
     }
 
-    /// Reports what of a gap lies before the cutoff.
+    /// Reports the part of a gap that lies before the cutoff.
     pub(crate) fn gap_within(&mut self, flow: &mut Flow, data: &mut H::Data, gap: Gap) {
         let Gap { direction, offset, mut bytes, cause } = gap;
         if self.config.mode != Mode::Track {
@@ -230,7 +230,7 @@ impl<H: Deliver> FlowContext<H> {
         self.report_gap(flow, data, Gap { direction, offset, bytes, cause });
     }
 
-    /// Tells of a gap; one of no bytes is none.
+    /// Reports a gap; ignores empty ones.
     pub(crate) fn report_gap(&mut self, flow: &mut Flow, data: &mut H::Data, gap: Gap) {
         if gap.bytes == 0 {
             return;
@@ -240,7 +240,7 @@ impl<H: Deliver> FlowContext<H> {
             return self.each(flow, data, |context, flow, data| context.gap_within(flow, data, gap));
         }
         self.flush(flow, data, gap.direction);
-        // What would be repeated does not continue beyond the gap.
+        // The overlap to be repeated ends at the gap.
         self.drop_chunk(flow, gap.direction);
         let limit = self.config.list_max as usize;
         let slow_state = flow.slow_state();
@@ -262,7 +262,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Reports what a cutoff kept back, when the stream ends.
+    /// Reports what a cutoff withheld, when the stream ends.
     pub(crate) fn report_cutoff(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
         const CUT: u16 = half::CUT | half::OWN_CUTOFF | half::SHUNTED;
         let is_cut = flow.halves[direction as usize].has(CUT) || self.subscribers.is_selected;

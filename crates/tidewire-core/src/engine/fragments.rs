@@ -1,7 +1,7 @@
-//! Fragments to datagrams, and these to their flows.
+//! Fragments become datagrams, and these go to their flows.
 //!
-//! Every worker puts all fragments together, because only the whole datagram says whose flow it is; the first worker
-//! counts them and tells of them, the owner of the flow takes the datagram.
+//! Every worker reassembles all fragments, because only the whole datagram shows which flow it belongs to. The first
+//! worker counts and reports them; the owner of the flow processes the datagram.
 
 use super::Engine;
 use crate::{
@@ -12,25 +12,25 @@ use crate::{
     wire::{self, Decoded, Doubts, Kind, LinkType},
 };
 
-/// Datagrams within datagrams: a rebuilt one may hold a fragment again (of a tunnel), this many times.
+/// Nesting of datagrams: a rebuilt one may contain a fragment again (in a tunnel), this many times.
 const NESTING_MAX: u32 = 4;
 /// IPv6's next header of hop-by-hop options.
 const HOP_BY_HOP: u8 = 0;
 
 impl<H: Deliver> Engine<H> {
-    /// Takes in a fragment.
+    /// Processes a fragment.
     #[cold]
     pub(crate) fn fragment(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
         self.fragment_at(frame, bytes, decoded, 0);
     }
 
-    /// A fragment that came in a frame of several packets, which has its fate already. It is put together with others of
-    /// that kind only: their fates are not counted.
+    /// A fragment in a frame of several packets, which has its fate already. It is only put together with others of
+    /// that kind: their fates are not counted.
     pub(crate) fn fragment_of_aggregate(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
         self.fragment_at(frame, bytes, decoded, 1);
     }
 
-    /// `nesting`: how many datagrams it was found in; from 1 on the frames it came in have their fate already.
+    /// `nesting`: number of datagrams around the fragment; from 1 on its frames have their fates already.
     fn fragment_at(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded, nesting: u32) {
         let tells = self.share.index == 0;
         let counts = tells && nesting == 0;
@@ -74,7 +74,7 @@ impl<H: Deliver> Engine<H> {
         self.defragmenters[level].get_or_insert(defragmenter);
     }
 
-    /// A rebuilt datagram: to its flow, if that is this worker's.
+    /// A rebuilt datagram: processed if its flow belongs to this worker.
     fn whole(&mut self, frame: &Frame, rebuilt: &Rebuilt<'_>, nesting: u32) {
         let bytes = rebuilt.packet;
         let length = bytes.len() as u32;
@@ -91,15 +91,15 @@ impl<H: Deliver> Engine<H> {
             checksum: rebuilt.checksum,
             ..*frame
         };
-        // What was rebuilt has no fragment header of its own left: another one is one too many (Linux: `ipv6_frag_rcv`). Nor
-        // may hop-by-hop options come behind it, where they stand first now (RFC 8200 section 4.1).
+        // A rebuilt packet has no fragment header: another one makes it invalid (Linux: `ipv6_frag_rcv`). Hop-by-hop
+        // options must not come after it, and they would now be first (RFC 8200 section 4.1).
         let is_outermost = decoded.ip_at == decoded.outer_ip_at;
         let is_second = decoded.doubts.has(Doubts::ATOMIC) || decoded.kind == Kind::Fragment;
         if is_outermost && decoded.ip_version == 6 && (is_second || rebuilt.proto == HOP_BY_HOP) {
             decoded.doubts |= Doubts::HEADER;
         }
         if decoded.kind == Kind::Fragment {
-            // The outer fragments have their fate; the inner datagram is told of when it is whole.
+            // The outer fragments have their fate; the inner datagram is reported when it is complete.
             if nesting < NESTING_MAX {
                 let packet = bytes.to_vec();
                 self.fragment_at(&inner, &packet, &decoded, nesting + 1);
@@ -117,7 +117,7 @@ impl<H: Deliver> Engine<H> {
         if !self.is_own_flow(hash) {
             return;
         }
-        // The tags inside of a tunnel were not seen with the fragments.
+        // Tags inside a tunnel were not seen with the fragments.
         let path = if is_outermost { rebuilt.path } else { rebuilt.path.without_digest() };
         let packet = Packet {
             frame: &inner,
@@ -132,7 +132,7 @@ impl<H: Deliver> Engine<H> {
         self.transport(&Keyed { packet: &packet, key: &key, from_a, hash }, crate::flow::NO_SLOT);
     }
 
-    /// The policy of the host that a fragment is for.
+    /// The policy of the receiver of a fragment.
     fn defrag_policy(&self, bytes: &[u8], decoded: &Decoded) -> DefragPolicy {
         let config = &self.context.config;
         let general = if decoded.ip_version == 6 { config.defrag_policy_v6 } else { config.defrag_policy };
@@ -143,7 +143,7 @@ impl<H: Deliver> Engine<H> {
         config.targets.find(receiver).map_or(general, |found| found.1)
     }
 
-    /// Settles the fragments that still wait.
+    /// Settles the fragments of incomplete datagrams.
     pub(crate) fn finish_fragments(&mut self) {
         let counts = self.share.index == 0;
         for (level, defragmenter) in self.defragmenters.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Connections of which only a SYN was seen: they are no flows until a packet answers or continues it.
+//! Connections of which only a SYN was seen. They become flows when a packet answers or continues them.
 
 use super::{Engine, context::FlowContext};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl HalfOpen {
-    /// Gives a fresh flow what was noted of its SYN.
+    /// Initialises a new flow from its SYN.
     pub(crate) fn begin(&self, flow: &mut Flow) {
         flow.flags |= bits::CLIENT_KNOWN | if self.client_is_a { bits::CLIENT_IS_A } else { 0 };
         flow.state = TcpState::SynSent;
@@ -24,7 +24,7 @@ impl HalfOpen {
         client.flags = half::KNOWN | half::SYN;
         client.flags |= if self.signed { half::SIGNED } else { 0 };
         client.set_scale(self.scale);
-        // A right checksum of a SYN says nothing about payload.
+        // A SYN's correct checksum says nothing about payload.
         for (is_so, bit) in [(self.good_checksum, checks::GOOD_SYN), (self.large_frames, checks::LARGE_FRAMES)] {
             if is_so {
                 client.note_check(bit);
@@ -74,7 +74,7 @@ impl<H: Deliver> Engine<H> {
         self.table.add_half_open(entry);
     }
 
-    /// A SYN came again.
+    /// Counts a retransmitted SYN.
     pub(super) fn count_syn_retry(&mut self, slot: u32, packet: &Packet<'_>) {
         let clock_ns = self.context.now.clock_ns;
         let entry = self.table.half_open.get_mut(slot);
@@ -86,14 +86,14 @@ impl<H: Deliver> Engine<H> {
         entry.frame_bytes += packet.frame_bytes;
     }
 
-    /// A half-open connection becomes a flow, as if its SYN had just come.
+    /// Turns a half-open connection into a flow, as if its SYN had just arrived.
     pub(crate) fn promote(&mut self, slot: u32) -> u32 {
         let entry = self.table.remove_half_open(slot);
         self.make_room();
         let slot = self.table.add(entry.hash, entry.key);
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         entry.begin(flow);
-        // Its own timeout was looked at; that of flows begins with the packet that made it one.
+        // Its half-open timeout was checked; the timeout of flows begins with the packet that promotes it.
         flow.seen_clock_ns = self.context.now.clock_ns;
         self.context.apply(flow, entry.class);
         self.context.now.slot = slot;
@@ -104,9 +104,9 @@ impl<H: Deliver> Engine<H> {
         slot
     }
 
-    /// Ends a half-open connection: opened and closed at once.
+    /// Ends a half-open connection: opens and closes it.
     pub(crate) fn end_half_open(&mut self, slot: u32, reason: EndReason) {
-        // Never a flow of the table: a flood of SYNs costs no more of it than its few lines here.
+        // The connection never enters the flow table: a flood of SYNs costs only these lines.
         let entry = self.table.remove_half_open(slot);
         let (mut flow, mut data) = (Flow { key: entry.key, ..Flow::default() }, H::Data::default());
         entry.begin(&mut flow);
@@ -120,18 +120,18 @@ impl<H: Deliver> Engine<H> {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Whether the timeout of a connection passed of which only a SYN was seen.
+    /// Whether the timeout of a connection with only a SYN is over.
     pub(crate) fn is_half_open_expired(&self, entry: &HalfOpen) -> bool {
         self.now.clock_ns > entry.seen_clock_ns.saturating_add(self.config.half_open_timeout_ns)
     }
 
-    /// Whether a SYN begins nothing for its checksum.
+    /// Whether a SYN's checksum prevents it from opening a connection.
     pub(super) fn refuses_syn(&self, packet: &Packet<'_>) -> bool {
         self.config.checksum == ChecksumMode::Verify && has_wrong_checksum(packet)
     }
 
-    /// Whether a SYN takes no other's place until it is answered: it has a wrong checksum. `is_right`: the other's was
-    /// right.
+    /// Whether a SYN must be answered before it replaces another, because its checksum is wrong. `is_right`: the
+    /// other's checksum was right.
     pub(super) fn doubts_syn(&self, packet: &Packet<'_>, is_right: bool) -> bool {
         is_right && self.config.checksum == ChecksumMode::Auto && has_wrong_checksum(packet)
     }

@@ -1,5 +1,6 @@
-//! A SYN with a new number in an open connection (RFC 5961 section 4): whose it is, the other side's answer tells. Until
-//! then it is counted in neither stream, and its packets are kept for a handler that wants packets.
+//! A SYN with a new sequence number in an open connection (RFC 5961 section 4). The other side's answer decides which
+//! connection it belongs to. Until then neither stream counts it, and its packets are kept if the handler wants
+//! packets.
 
 use super::{Engine, context::FlowContext};
 use crate::{
@@ -9,15 +10,15 @@ use crate::{
     tcp::{Segment, has_right_checksum},
 };
 
-/// Copies of one SYN that wait, at most: hosts send it about seven times (`tcp_syn_retries`). What comes beyond them is
-/// taken for the old connection's.
+/// Copies of one SYN that are held, at most: hosts send about seven (`tcp_syn_retries`). Further copies count in the
+/// old connection.
 const COPIES_MAX: u32 = 16;
 
 impl<H: Deliver> Engine<H> {
-    /// A SYN with a new number in an open connection: the other side's answer will tell.
+    /// Holds a SYN with a new number in an open connection until the other side answers.
     pub(crate) fn hold_syn(&mut self, keyed: &Keyed<'_>, slot: u32, direction: Direction, segment: &Segment) {
         let Keyed { packet, key, .. } = *keyed;
-        // The first packet of the connection that it may be.
+        // Classifies the connection that the SYN may open, by its first packet.
         let class = self.classify(packet);
         let fresh = HeldSyn {
             key: *key,
@@ -40,7 +41,7 @@ impl<H: Deliver> Engine<H> {
         };
         self.context.now.slot = slot;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
-        // Behind both FINs it is what is to be expected, unless it begins nothing.
+        // Behind both FINs it is expected, unless it opens nothing.
         if flow.state != TcpState::Closed {
             self.context.note_anomaly(flow, AnomalyKind::BlindSyn);
         }
@@ -76,7 +77,7 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// A SYN-ACK that answers a pending SYN: the old connection is over, the new one began with that SYN.
+    /// A SYN-ACK that answers a held SYN: the old connection is over, the new one began with that SYN.
     pub(crate) fn answered(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {
         let flow = self.table.flows.get_mut(slot);
         let from_client = flow.direction(keyed.from_a) == Direction::ClientToServer;
@@ -101,7 +102,7 @@ impl<H: Deliver> Engine<H> {
         Some(self.transport_new(keyed))
     }
 
-    /// For a handler that wants packets: opens the connection that a pending SYN began, and shows it the SYN.
+    /// For a handler that wants packets: opens the connection that a held SYN began, and reports the SYN.
     pub(crate) fn promote_held_syn(&mut self, half_open: u32, pending: &HeldSyn) -> u32 {
         let slot = self.promote(half_open);
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
@@ -113,7 +114,7 @@ impl<H: Deliver> Engine<H> {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// The SYN that waits in a flow, whose packets the memory is no longer charged for.
+    /// Removes the held SYN from a flow, and releases its memory.
     pub(crate) fn take_held_syn(&mut self, flow: &mut Flow) -> Option<Box<HeldSyn>> {
         let pending = flow.slow_state.as_mut()?.held_syn.take()?;
         self.accounting.recharge(&self.now, flow, pending.direction(), pending.charge(), 0);
@@ -126,7 +127,7 @@ impl<H: Deliver> FlowContext<H> {
         flow.slow_state().held_syn = Some(pending);
     }
 
-    /// Counts the packets of a SYN that began nothing, and shows them.
+    /// Counts and reports the packets of a held SYN that opened nothing.
     pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &HeldSyn) {
         let direction = pending.direction();
         if flow.state == TcpState::Closed {

@@ -1,4 +1,4 @@
-//! How flows end: by their timeouts, by a full table, by memory, and with the input.
+//! How flows end: by timeouts, by a full table, for lack of memory, and with the input.
 
 use std::cmp::Reverse;
 
@@ -10,18 +10,18 @@ use crate::{
     prefetch::{prefetch, prefetch_all},
 };
 
-/// A sweep looks at every flow once within this much packet time, so that ended ones free their memory.
+/// Packet time in which a sweep visits every flow once, so that ended ones free their memory.
 const SWEEP_NS: u64 = 4_000_000_000;
-/// Flows that one step of the sweep looks at, at most: twice as many as may begin from one step to the next.
+/// Flows that one step of the sweep visits, at most: twice as many as may open between two steps.
 const SWEEP_STEP_MAX: u64 = 64;
-/// Holders that are looked at together to find those that give memory back.
+/// Flows sampled together to find those that release memory.
 const RECLAIM_SAMPLE: usize = 64;
-/// Of these, how many give up what they hold at most: those that weigh at least half as much as the heaviest.
+/// Of these, how many release memory, at most: those that weigh at least half as much as the heaviest.
 const RECLAIM_ROUND: usize = 16;
-/// Places in a list of slots that are not worth tidying up.
+/// Entries of a list of slots below which it is not tidied.
 const LIST_KEPT: usize = 4096;
 
-/// What is still open when the input ends.
+/// An entry that is still open when the input ends.
 #[derive(Clone, Copy)]
 enum Entry {
     Flow,
@@ -30,7 +30,7 @@ enum Entry {
 }
 
 impl Flow {
-    /// Why a connection that is over ended.
+    /// The reason for the end of a connection that is over; `None`: it is not over.
     #[inline]
     pub(crate) fn reason_over(&self) -> Option<EndReason> {
         match self.state {
@@ -42,7 +42,7 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Whether the flow's timeout passed before the packet that is worked on.
+    /// Whether the flow's timeout was over before the current packet.
     #[inline(always)]
     pub(crate) fn is_expired(&self, flow: &Flow) -> bool {
         let timeout = if flow.is_over() {
@@ -55,7 +55,7 @@ impl<H: Deliver> FlowContext<H> {
         self.now.clock_ns > flow.seen_clock_ns.saturating_add(timeout)
     }
 
-    /// How long a connection that is over is kept: until its end is reported, and then until it is forgotten.
+    /// How long a closed connection is kept: until its end is reported, and then until it is removed.
     #[inline]
     fn over_timeout_ns(&self, flow: &Flow) -> u64 {
         match self.config.report_closed_ns {
@@ -64,14 +64,14 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Whether a connection that is over is not remembered any more.
+    /// Whether a closed connection is due for removal.
     fn is_forgotten(&self, flow: &Flow) -> bool {
         self.now.clock_ns > flow.seen_clock_ns.saturating_add(self.config.closed_timeout_ns)
     }
 }
 
-/// A SYN in an open connection that nobody answered, when nothing of that connection came after it: an attempt at
-/// another one, and not an attack on the old. It stands for itself.
+/// Whether the held SYN of an open connection was unanswered, and nothing of that connection came after it: an attempt
+/// at another connection, not an attack on the old one. It becomes a stream by itself.
 fn is_last_word(flow: &Flow) -> bool {
     let last_ns = flow.last_ns[0].max(flow.last_ns[1]);
     let pending = flow.slow_state.as_ref().and_then(|slow_state| slow_state.held_syn.as_ref());
@@ -79,11 +79,11 @@ fn is_last_word(flow: &Flow) -> bool {
 }
 
 impl<H: Deliver> Engine<H> {
-    /// A flow's time is over: it ends, or its end is reported and the entry stays for packets that come late.
+    /// Handles a flow whose timeout is over: it ends, or its end is reported and the entry stays for late packets.
     pub(crate) fn expire(&mut self, slot: u32) {
         let flow = self.table.flows.get(slot);
         let reason = flow.reason_over().unwrap_or(EndReason::Timeout);
-        // A SYN that waits in it needs the entry's place.
+        // A held SYN needs the entry's slot.
         if !flow.is_over() || flow.is_reported() || self.context.is_forgotten(flow) || is_last_word(flow) {
             return self.end(slot, reason);
         }
@@ -91,13 +91,13 @@ impl<H: Deliver> Engine<H> {
         let flow = self.table.flows.get_mut(slot);
         flow.closing |= closing::REPORTED;
         for half in &mut flow.halves {
-            // Closed windows keep packets from the fast path; nothing is counted before the engine any more.
+            // Closed windows keep packets from the fast path; nothing is counted before the engine from now on.
             half.flags = half.flags & !(half::SHUNTED | half::QUEUED | half::DOUBTFUL_FIN) | half::ZERO_WINDOW;
         }
         *self.table.data.get_mut(slot) = H::Data::default();
     }
 
-    /// Notes that a flow is over, so that its end is reported in time.
+    /// Schedules the report of a closed flow's end.
     #[inline]
     pub(crate) fn list_closed(&mut self, slot: u32) {
         let flow = self.table.flows.get_mut(slot);
@@ -108,7 +108,7 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// Reports the ends of connections that have been over and silent for long enough.
+    /// Reports the ends of connections that have been closed and silent for long enough.
     pub(super) fn report_closed(&mut self, clock_ns: u64) {
         while let Some(&Reverse((due_ns, slot, id))) = self.closing.peek() {
             if due_ns >= clock_ns {
@@ -127,13 +127,13 @@ impl<H: Deliver> Engine<H> {
             if self.context.is_expired(flow) {
                 self.expire(slot);
             } else {
-                // Heard since.
+                // A packet arrived since.
                 self.list_closed(slot);
             }
         }
     }
 
-    /// Ends a flow: everything it owes its handler, then its close.
+    /// Ends a flow: delivers what is left for its handler, then reports the end.
     pub(crate) fn end(&mut self, slot: u32, reason: EndReason) {
         if self.table.flows.get(slot).is_reported() {
             return self.table.remove(slot);
@@ -147,7 +147,8 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// Everything that a flow owes its handler, then its close. The SYN that waited in it and stands for itself.
+    /// Delivers what is left for a flow's handler, then reports the end. Returns the held SYN if it becomes a stream by
+    /// itself.
     pub(super) fn conclude(&mut self, slot: u32, reason: EndReason) -> Option<Box<HeldSyn>> {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         let before = self.context.now;
@@ -155,7 +156,7 @@ impl<H: Deliver> Engine<H> {
         if self.context.shunt.is_some() {
             self.context.retire(flow, data);
         }
-        // What is noted now belongs to no packet, least of all to the one by which time passed for this worker.
+        // Anomalies noted now belong to no packet, in particular not to the one that advanced the clock of this worker.
         let last_odd = flow
             .slow_state
             .as_ref()
@@ -168,7 +169,7 @@ impl<H: Deliver> Engine<H> {
             self.context.absorb(flow, data, pending);
         }
         self.context.complete(flow, data);
-        // What was doubtful until the end may have closed it.
+        // Segments that were doubtful until the end may have closed it.
         let reason = match (reason, flow.reason_over()) {
             (EndReason::EndOfInput | EndReason::Timeout, Some(over)) => over,
             _ => reason,
@@ -179,7 +180,7 @@ impl<H: Deliver> Engine<H> {
         pending.filter(|_| alone)
     }
 
-    /// Adds the half-open connection that was pending in a flow of this key.
+    /// Adds the half-open connection of a SYN that was held in a flow with this key.
     fn add_held_syn(&mut self, pending: &HeldSyn, client_is_a: bool, seen_clock_ns: u64) {
         let entry = HalfOpen { seen_clock_ns, ..pending.half_open(client_is_a == pending.from_client) };
         if self.table.half_open.live() >= self.context.config.half_open_max
@@ -198,7 +199,7 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// Lets time pass: flushes chunks, ends half-open connections and flows whose timeouts are over.
+    /// Advances the clock: flushes chunks, ends half-open connections and flows whose timeouts are over.
     #[inline(always)]
     pub(crate) fn pass_time(&mut self, clock_ns: u64) {
         self.context.now.clock_ns = clock_ns;
@@ -230,7 +231,7 @@ impl<H: Deliver> Engine<H> {
         let used = u64::from(self.table.flows.used());
         let elapsed = clock_ns.saturating_sub(self.sweep.paid_until_ns).clamp(SWEEP_NS / 64, SWEEP_NS);
         let steps = (used * elapsed / SWEEP_NS).clamp(1, SWEEP_STEP_MAX).min(used);
-        // Each step pays for as much time as its share of the table stands for.
+        // Each step pays for the time that its share of the table stands for.
         self.sweep.paid_until_ns =
             clock_ns.saturating_add((steps * SWEEP_NS).checked_div(used).unwrap_or(SWEEP_NS / 64));
         let is_crowded = self.context.shunt.as_ref().is_some_and(|shunt| shunt.is_crowded());
@@ -261,9 +262,9 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// Makes room for one more flow. `false`: there is none.
+    /// Makes room for one more flow. Returns false if there is none.
     pub(crate) fn make_room(&mut self) -> bool {
-        // One that ends may leave another behind: a SYN that was pending, for a handler that wants packets.
+        // A flow that ends may leave another behind: a held SYN, for a handler that wants packets.
         while self.table.flows.live() >= self.context.config.flows_max {
             let budget = &self.context.accounting.budget;
             let Some(victim) = self.table.victim(self.context.now.clock_ns, |slot| budget.forced(slot)) else {
@@ -278,7 +279,7 @@ impl<H: Deliver> Engine<H> {
         true
     }
 
-    /// Memory is over its bound: of those who hold some, the ones that deserve it least give it up.
+    /// Reclaims memory beyond the bound: of the flows that hold some, those that deserve it least release theirs.
     #[cold]
     pub(crate) fn reclaim_memory(&mut self) {
         let mut sample: Vec<(f32, u32)> = Vec::with_capacity(RECLAIM_SAMPLE);
@@ -286,7 +287,7 @@ impl<H: Deliver> Engine<H> {
             sample.clear();
             for _ in 0..RECLAIM_SAMPLE.min(self.context.accounting.holders.len()) {
                 let at = self.random(self.context.accounting.holders.len());
-                // Taken out for the round: nobody is in it twice.
+                // Removed for this round, so that no slot is sampled twice.
                 let slot = self.context.accounting.holders.swap_remove(at);
                 prefetch_all(self.table.flows.get(slot));
                 prefetch(self.context.accounting.budget.holder(slot));
@@ -312,7 +313,7 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// See `Budget::weight`. What the flow did since it was charged last counts.
+    /// See `Budget::weight`. Counts what the flow did since its last charge.
     fn weigh(&mut self, slot: u32) -> f32 {
         let (flow, number) = (self.table.flows.get(slot), self.context.now.number);
         let holder = self.context.accounting.budget.holder(slot);
@@ -322,7 +323,7 @@ impl<H: Deliver> Engine<H> {
         self.context.accounting.budget.weight(slot, number)
     }
 
-    /// A number below `bound` that nobody foresees who does not know the key of the hashes.
+    /// A number below `bound`, unpredictable without the key of the hashes.
     fn random(&mut self, bound: usize) -> usize {
         let state = &mut self.sweep.random;
         if *state == 0 {
@@ -334,8 +335,8 @@ impl<H: Deliver> Engine<H> {
         ((u128::from(*state) * bound as u128) >> 64) as usize
     }
 
-    /// A flow, no longer in the list of holders, gives up its holes and its chunk; one that holds little else than its
-    /// bookkeeping ends.
+    /// Reclaims the holes and chunks of a flow that was removed from the list of holders. A flow that holds little else
+    /// than bookkeeping ends.
     fn reclaim_from(&mut self, slot: u32) {
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.flags &= !bits::HOLDER;
@@ -372,7 +373,7 @@ impl<H: Deliver> Engine<H> {
         self.context.now.slot = before;
     }
 
-    /// Entries of the shunt that no flow asks for go when every flow that may have them has timed out.
+    /// Removes entries of the shunt that no flow asks for, when every flow that may have them has timed out.
     fn tidy_shunt(&mut self, clock_ns: u64) {
         let config = &self.context.config;
         if let Some(shunt) = &mut self.context.shunt
@@ -386,8 +387,8 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// Flows that ended leave their places in lists of slots: these are made anew when such places are most of them. (Not by
-    /// time, which an input may let stand still.)
+    /// Flows that ended leave entries in lists of slots. The lists are rebuilt when most of their entries are such.
+    /// (Not by time, which may stand still in an input.)
     #[inline]
     pub(crate) fn tidy_lists(&mut self) {
         let most = LIST_KEPT + 2 * self.table.flows.live() as usize;
@@ -405,7 +406,7 @@ impl<H: Deliver> Engine<H> {
             self.context.accounting.holders.extend((0..flows.used()).filter(|slot| flows.get(*slot).has(bits::HOLDER)));
         }
         if self.context.flushes.len() > most {
-            // Of a flow the first is enough: it flushes what was begun before.
+            // The first entry of a flow is enough: it flushes what began earlier.
             self.context.flushes.retain(|&(_, slot, id)| is_of(slot, id));
         }
         if self.closing.len() > most {
@@ -413,7 +414,7 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// Ends every stream that is still open, in the order of ids, and settles every packet that was still held.
+    /// Ends every open stream, in the order of ids, and settles every packet that is still held.
     pub fn finish(&mut self) {
         for slot in 0..self.table.flows.used() {
             let flow = self.table.flows.get_mut(slot);
@@ -440,7 +441,8 @@ impl<H: Deliver> Engine<H> {
         // An id stands for one stream.
         open.sort_unstable_by_key(|one| one.0);
         for (_, kind, slot) in open {
-            // Whether the sweep had come by before depends on how many flows there were: on the number of workers.
+            // Whether the sweep visited the flow before depends on the number of flows, and so on the number of
+            // workers.
             let reason = |timed_out| if timed_out { EndReason::Timeout } else { EndReason::EndOfInput };
             match kind {
                 Entry::Flow => {

@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl<H: Deliver> Engine<H> {
-    /// Whether a packet without a flow is kept until another one of its connection comes. Not for who wants the packets
-    /// themselves, nor where packets may be counted before the engine: both need the flow.
+    /// Whether a packet without a flow is held until a second packet of its connection arrives. Not for a handler that
+    /// wants packets, nor where packets may be counted before the engine: both need the flow.
     #[inline]
     pub(crate) fn may_wait(&self, packet: &Packet<'_>, segment: &Segment) -> bool {
         const ENDS: u8 = flag::SYN | flag::FIN | flag::RST;
@@ -22,7 +22,7 @@ impl<H: Deliver> Engine<H> {
             && FirstPacket::charge(packet.bytes.len()) <= self.context.config.midstream_bytes
     }
 
-    /// Keeps a packet. Its fate is decided when it is taken in.
+    /// Holds a packet. Its fate is decided when it is processed.
     pub(crate) fn keep_first_packet(&mut self, keyed: &Keyed<'_>) -> Fate {
         let Keyed { packet, key, from_a, hash } = *keyed;
         let first_packet = FirstPacket {
@@ -46,14 +46,14 @@ impl<H: Deliver> Engine<H> {
         Fate::Tracked
     }
 
-    /// Whether the timeout of a connection passed of which one packet was seen.
+    /// Whether the timeout of a connection with only one packet is over.
     pub(crate) fn is_first_packet_expired(&self, slot: u32) -> bool {
         let timeout = self.context.config.inactivity_timeout_ns;
         timeout != 0
             && self.context.now.clock_ns > self.table.first_packets.get(slot).frame.clock_ns.saturating_add(timeout)
     }
 
-    /// Ends those whose timeout passed.
+    /// Ends connections with only one packet whose timeout is over.
     pub(crate) fn expire_first_packets(&mut self) {
         while let Some(oldest) = self.table.first_packets.oldest()
             && self.is_first_packet_expired(oldest)
@@ -62,18 +62,19 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// A second packet: the first one becomes a flow, as if it had just come. The flow's slot.
+    /// Makes a flow of a first packet, as if it had just arrived, because a second packet arrived. Returns the flow's
+    /// slot.
     pub(crate) fn promote_first_packet(&mut self, slot: u32) -> Result<u32, Fate> {
         let first_packet = self.table.remove_first_packet(slot);
         self.make_room();
         let slot = self.table.add(first_packet.hash as u32, first_packet.key);
         self.take_in(&first_packet, slot, false);
         self.list_closed(slot);
-        // It was heard when this packet came, and so not silent for long.
+        // The connection sent a packet just now, so it was not silent for long.
         Ok(slot)
     }
 
-    /// No second packet came.
+    /// Ends a connection of which no second packet arrived.
     pub(crate) fn end_first_packet(&mut self, slot: u32, reason: EndReason) {
         let first_packet = self.table.remove_first_packet(slot);
         let slot = self.table.add_apart(first_packet.key);
@@ -82,7 +83,7 @@ impl<H: Deliver> Engine<H> {
         self.table.remove_apart(slot);
     }
 
-    /// Takes in a packet that waited as the first of the flow at `slot`. `is_all`: nothing more will come.
+    /// Processes a held packet as the first of the flow at `slot`. `is_all`: no further packet follows.
     fn take_in(&mut self, first_packet: &FirstPacket, slot: u32, is_all: bool) {
         let context = &mut self.context;
         let Frame { number, clock_ns, .. } = first_packet.frame;
@@ -122,8 +123,8 @@ impl<H: Deliver> Engine<H> {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Counts and delivers the only segment of a connection, if nothing is remarkable about it; `None`: nothing was done. What
-    /// comes of it is what waiting for the beginning of its stream would come to in the end.
+    /// Counts and delivers the only segment of a connection, if it is unremarkable; `None`: nothing was done. The
+    /// result is the one that waiting for the beginning of its stream would have in the end.
     fn deliver_first_packet(
         &mut self,
         flow: &mut Flow,

@@ -1,4 +1,4 @@
-//! One worker's engine: batches of frames in, handler calls out.
+//! The engine of one worker: batches of frames in, handler calls out.
 
 mod accounting;
 mod aggregate;
@@ -36,22 +36,22 @@ use crate::{
     wire::{self, Decoded, Kind},
 };
 
-/// Slots of the table that a number can name.
+/// Slots of the flow table that a slot number can address.
 const SLOTS_MAX: u32 = 1 << 28;
-/// Frames decoded and hashed together before the table is touched, so that its cache misses overlap.
+/// Frames that are decoded and hashed together before the table is touched, so that cache misses overlap.
 const GROUP: usize = 32;
 
-/// A frame, decoded and hashed.
+/// A decoded and hashed frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Prepared {
     decoded: Decoded,
     key: Key,
-    /// 0: not a packet of a flow.
+    /// The hash of the key; 0: not a packet of a flow.
     hash: u64,
-    /// Where the table seems to have it, or [`OTHER_WORKER`].
+    /// The likely slot of the flow, or [`OTHER_WORKER`].
     slot: u32,
     from_a: bool,
-    /// Its direction's place in the cache of those that spoke last.
+    /// The place of its direction in the lookup cache.
     place: u8,
 }
 
@@ -59,17 +59,17 @@ impl Prepared {
     const NONE: Self = Self { decoded: Decoded::EMPTY, key: Key::NONE, hash: 0, slot: 0, from_a: false, place: 0 };
 }
 
-/// In the place of a slot: the flow is another worker's.
+/// Sentinel in place of a slot: the flow belongs to another worker.
 const OTHER_WORKER: u32 = NO_SLOT - 1;
 
-/// Where the sweep is.
+/// State of the sweep for flows that timed out.
 #[derive(Default)]
 struct Sweep {
     hand: u32,
     paid_until_ns: u64,
-    /// State of the random numbers by which holders are looked at.
+    /// State of the random numbers that sample flows to reclaim memory from.
     random: u64,
-    /// When the shunt was tidied up last.
+    /// Clock at which the shunt was last tidied.
     tidied_ns: u64,
 }
 
@@ -81,25 +81,25 @@ pub struct Engine<H: Deliver> {
     /// See `FlowContext::has_fast_path`.
     has_fast_path: bool,
     classifier: Option<Box<dyn Classify>>,
-    /// Made when the first fragment comes: for received frames, and for fragments within rebuilt datagrams.
+    /// Created with the first fragment: one for received frames, one for fragments inside rebuilt datagrams.
     defragmenters: [Option<Box<Defragmenter>>; 2],
-    /// Directions that spoke last.
+    /// Directions that sent recently.
     lookup_cache: Box<LookupCache>,
     /// Scratch of `process`, kept so that it is not cleared for every batch.
     prepared: Option<Box<[Prepared; GROUP]>>,
-    /// Next flow that the sweep for ended ones looks at, and the clock up to which sweeps are paid for.
+    /// State of the sweep.
     sweep: Sweep,
-    /// Connections that are over with the clock at which their end is to be reported, earliest first: (clock, slot, flow
-    /// id). Each flow is in it once at most, see [`crate::flow::closing`].
+    /// Closed connections with the clock at which their end is reported, earliest first: (clock, slot, flow id). Each
+    /// flow is listed at most once, see [`crate::flow::closing`].
     closing: BinaryHeap<Reverse<(u64, u32, u64)>>,
 }
 
 impl<H: Deliver> Engine<H> {
-    /// An engine for its share of the flows.
+    /// Creates an engine for its share of the flows.
     #[must_use]
     pub fn new(config: Config, share: Share, handler: H) -> Self {
         let share = Share { index: share.index, count: share.count.max(1) };
-        // Nothing is delivered in track mode, so there is nothing to compare with.
+        // Track mode delivers nothing, so there is nothing to compare with.
         let runs = if config.mode == Mode::Track { 0 } else { config.history_segments };
         let mut config = config;
         config.flows_max = config.flows_max.min(SLOTS_MAX);
@@ -144,38 +144,38 @@ impl<H: Deliver> Engine<H> {
         engine
     }
 
-    /// Whether any policy keeps bytes until they are acknowledged.
+    /// Whether any overlap policy holds bytes until they are acknowledged.
     fn holds_somewhere(&self) -> bool {
         let config = &self.context.config;
         config.tcp_policy.holds_until_acknowledged() || config.targets.any(|tcp| tcp.holds_until_acknowledged())
     }
 
-    /// Sets what classifies new streams.
+    /// Sets the classifier of new streams.
     pub fn set_classifier(&mut self, classifier: Box<dyn Classify>) {
         self.classifier = Some(classifier);
     }
 
-    /// Sets where delivered bytes can be read again (see `Config::history_segments`).
+    /// Sets the source from which delivered bytes are read again (see [`Config::history_segments`]).
     pub fn set_history(&mut self, history: Box<dyn History>) {
         self.context.history = Some(history);
     }
 
-    /// Sets what keeps packets of directions that are cut off from coming here.
+    /// Sets the shunt, which keeps packets of cut directions from the engine.
     pub fn set_shunt(&mut self, shunt: Box<dyn Shunt>) {
         self.context.shunt = Some(shunt);
     }
 
-    /// Lets time pass where no packet comes: chunks are flushed and streams end as they would at the next packet of this
-    /// clock. Packets must not come with an earlier one afterwards.
+    /// Advances the clock without a packet: flushes chunks and ends streams as the next packet with this clock would.
+    /// Packets must not have an earlier clock afterwards.
     pub fn tick(&mut self, clock_ns: u64) {
         if clock_ns > self.context.now.clock_ns {
             self.pass_time(clock_ns);
         }
     }
 
-    /// Reports the ends of connections that are over, as [`tick`](Self::tick) to this clock would, and nothing else: the clock
-    /// stays, nothing times out, no chunk is flushed. For silence of an input whose packets may come late: they may have an
-    /// earlier clock afterwards.
+    /// Reports the ends of closed connections as [`tick`](Self::tick) to this clock would, and nothing else: the clock
+    /// stays, nothing times out, no chunk is flushed. For silence of an input whose packets may be late: they may have
+    /// an earlier clock afterwards.
     pub fn report_silent_closes(&mut self, clock_ns: u64) {
         let before_ns = self.context.now.clock_ns;
         if clock_ns > before_ns && !self.closing.is_empty() {
@@ -185,7 +185,7 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// Takes in a batch. Every worker is given every batch; it counts and keeps its own share.
+    /// Processes a batch. Every worker gets every batch, and counts and processes its share.
     pub fn process(&mut self, batch: &Batch<'_>) {
         let mut prepared = self.prepared.take().unwrap_or_else(|| Box::new([Prepared::NONE; GROUP]));
         for group in batch.frames.chunks(GROUP) {
@@ -229,13 +229,13 @@ impl<H: Deliver> Engine<H> {
                 self.context.ledger.settle(fate);
             }
         }
-        // They get their fate when it is decided.
+        // Packets without a fate yet get it when it is decided.
         self.context.ledger.fates[Fate::Tracked as usize] -= std::mem::take(&mut self.context.undecided);
         self.context.ledger.received += received;
         self.context.ledger.received_bytes += received_bytes;
     }
 
-    /// Decodes and hashes a group. Bit i of the answer: it is not known where frame i's flow is.
+    /// Decodes and hashes a group. Bit i of the result: the slot of frame i's flow is not known.
     #[inline(always)]
     fn prepare(&mut self, batch: &Batch<'_>, group: &[Frame], prepared: &mut [Prepared; GROUP]) -> u32 {
         let (hash_key, mask) = (self.context.config.hash_key, KeyMask::of(self.context.config.key_ids));
@@ -254,7 +254,7 @@ impl<H: Deliver> Engine<H> {
                 (one.hash, one.key, one.from_a, one.slot) = (known.hash, known.key, known.from_a, known.slot);
             } else {
                 let (key, from_a) = words.key(hash_key);
-                // 0 stands for no flow: one hash in 2^64 moves by one.
+                // 0 means no flow: one hash in 2^64 is changed to 1.
                 let hash = key.hash(hash_key, mask).max(1);
                 let slot = if self.is_own_flow(hash) { NO_SLOT } else { OTHER_WORKER };
                 self.table.prefetch_index(hash);
@@ -266,7 +266,7 @@ impl<H: Deliver> Engine<H> {
         unknown
     }
 
-    /// Asks for what flows with holes need besides: one pointer after the other, each for all packets of the group.
+    /// Prefetches what flows with holes need: one pointer after the other, each for all packets of the group.
     #[inline(always)]
     fn prefetch_untidy(&self, group: &[Prepared]) {
         let mut untidy = 0_u32;
@@ -291,7 +291,7 @@ impl<H: Deliver> Engine<H> {
         self.context.ledger.received_bytes += u64::from(frame.captured_bytes);
     }
 
-    /// What is not a packet of a flow. The first worker counts it; fragments are put together by every worker.
+    /// A frame that is not a packet of a flow. The first worker counts it; every worker reassembles fragments.
     #[cold]
     fn other(&mut self, frame: &Frame, bytes: &[u8], decoded: &Decoded) {
         let counts = self.share.index == 0;
@@ -313,34 +313,34 @@ impl<H: Deliver> Engine<H> {
         };
         if counts {
             match decoded.malformed {
-                // Of an aggregate the reasons are counted by packet.
+                // The reasons of an aggregate are counted by packet.
                 Some(why) if fate == Fate::Malformed => self.context.ledger.malformed(why),
                 _ => self.context.ledger.settle(fate),
             }
         }
     }
 
-    /// Counts frames that were received and that something before the engine did not want.
+    /// Counts frames that were received and that a filter rejected before the engine.
     pub fn count_filtered(&mut self, frames: u64, bytes: u64) {
         self.context.ledger.received += frames;
         self.context.ledger.received_bytes += bytes;
         self.context.ledger.settle_many(Fate::Filtered, frames);
     }
 
-    /// Where the packets went.
+    /// The fates of all packets so far.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.context.ledger
     }
 
-    /// Bytes buffered now: out of order and in chunks, with their bookkeeping. 0 after [`Self::finish`].
+    /// Bytes buffered out of order and in chunks, with their bookkeeping. 0 after [`Self::finish`].
     #[must_use]
     pub fn buffered_bytes(&self) -> u64 {
         self.context.accounting.budget.used
     }
 
-    /// Memory of everything that grows with the traffic, as it is charged: tables with their indexes and lists, what flows hold
-    /// ([`Self::buffered_bytes`]), fragments, history. The handler's own is not among it.
+    /// Memory of everything that grows with the traffic, as charged: tables with their indexes and lists, what flows
+    /// hold ([`Self::buffered_bytes`]), fragments, history. Without the handler's state.
     #[must_use]
     pub fn charged_bytes(&self) -> u64 {
         let context = &self.context;
@@ -358,7 +358,7 @@ impl<H: Deliver> Engine<H> {
         &mut self.context.handler
     }
 
-    /// The handler and the final ledger.
+    /// Returns the handler and the final ledger.
     #[must_use]
     pub fn into_parts(self) -> (H, Ledger) {
         (self.context.handler, self.context.ledger)

@@ -1,4 +1,4 @@
-//! A new stream: what its first packet says of it.
+//! Opening of a stream by its first packet.
 
 use super::{Engine, context::FlowContext};
 use crate::{
@@ -31,13 +31,13 @@ impl<H: Deliver> Engine<H> {
         Ok(slot)
     }
 
-    /// Gives a fresh flow what its first packet says of it, and reports it.
+    /// Initialises a new flow from its first packet, and reports it.
     pub(crate) fn begin_flow(&mut self, slot: u32, keyed: &Keyed<'_>, segment: Option<&Segment>, class: Class) {
         let Keyed { packet, key, from_a, .. } = *keyed;
         let (flow, data) = (self.table.flows.get_mut(slot), self.table.data.get_mut(slot));
         flow.id = packet.frame.number;
         flow.seen_clock_ns = self.context.now.clock_ns;
-        // Both: it is not counted yet, and whoever is told of the stream's opening may ask for its times.
+        // Both times: the packet is not counted yet, and the handler may ask for them when the stream is opened.
         (flow.first_ns, flow.last_ns) = ([packet.frame.timestamp_ns; 2], [packet.frame.timestamp_ns; 2]);
         let mut client_sends = true;
         match segment {
@@ -74,7 +74,7 @@ impl<H: Deliver> Engine<H> {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Applies what an expression said of a new stream.
+    /// Applies the class of a new stream.
     pub(crate) fn apply(&mut self, flow: &mut Flow, class: Class) {
         if H::SUBSCRIBERS {
             self.subscribers.marks = class.marks;

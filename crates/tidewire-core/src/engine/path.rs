@@ -1,4 +1,4 @@
-//! How each packet came, compared with how its direction's first one did.
+//! How each packet travelled, compared with its direction's first packet.
 
 use super::context::FlowContext;
 use crate::{
@@ -9,12 +9,12 @@ use crate::{
     wire::{Decoded, Doubts},
 };
 
-/// Packets in a row's place by which another link address or encapsulation replaces the one that was known: a router that
-/// took over another's work, or two ways that both lead to the receiver.
+/// Consecutive packets by which another link address or encapsulation replaces the known one: a router that took over
+/// for another, or two paths that both lead to the receiver.
 const OTHERS_MAX: u8 = 16;
 
 impl Flow {
-    /// What is known after a packet that came by another way.
+    /// Updates what is known after a packet that travelled another way.
     #[inline]
     fn other_path(&mut self, at: usize, path: Path, known: Path) -> Path {
         let (other, count) = &mut self.slow_state().other_path[at];
@@ -29,13 +29,13 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// How a packet of a frame came.
+    /// The path of a frame's packet.
     #[inline(always)]
     pub(crate) fn path_of(&self, frame: &Frame, bytes: &[u8], decoded: &Decoded) -> Path {
         Path::of(frame, bytes, decoded, self.path_key)
     }
 
-    /// Notes how a packet of a direction came. Whether the receiver's acknowledgment has to decide about it.
+    /// Notes the path of a direction's packet. Returns whether the receiver's acknowledgment decides about it.
     #[inline(always)]
     pub(crate) fn note_path(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
         let known = flow.halves[direction as usize].path();
@@ -58,14 +58,14 @@ impl<H: Deliver> FlowContext<H> {
         for (_, kind) in kinds.into_iter().filter(|(doubts, _)| path.0 & u32::from(doubts.reasons()) != 0) {
             self.note_anomaly_once(flow, kind);
         }
-        // Other VLAN or tunnel ids have an anomaly of their own.
+        // Different VLAN or tunnel ids have an anomaly of their own kind.
         if is_other && !flow.key.has_other_ids() {
             self.note_anomaly_once(flow, AnomalyKind::LinkMismatch);
         }
         let known = if known == Path::NONE { path } else { known.and(path) };
         let known = if is_other { flow.other_path(at, path, known) } else { known };
         flow.halves[at].set_path(known);
-        // Nobody acknowledges what a receiver got that is not seen at all.
+        // A receiver that is not captured sends no visible acknowledgments.
         let is_alone = flow.halves[at ^ 1].packets() == 0;
         is_doubtful || is_other && !is_alone
     }

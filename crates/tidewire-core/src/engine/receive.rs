@@ -1,4 +1,4 @@
-//! What a packet does to its flow: it is counted and shown, and its payload goes to its protocol.
+//! The effect of a packet on its flow: it is counted and reported, and its payload is passed to its protocol.
 
 use super::context::FlowContext;
 use crate::{
@@ -31,7 +31,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Takes in a packet of a flow: counts it, and gives its payload to its protocol.
+    /// Processes a packet of a flow: counts it, and passes its payload to its protocol.
     #[inline(always)]
     pub(crate) fn packet(
         &mut self,
@@ -74,8 +74,8 @@ impl<H: Deliver> FlowContext<H> {
         self.payload(flow, data, packet, direction, segment, [is_unconfirmed, is_refused])
     }
 
-    /// A packet whose transport header was cut by the snap length. A datagram's payload is missing where it would have been;
-    /// of a segment nothing is known.
+    /// A packet whose transport header is truncated by the snap length. A datagram's payload is a gap at its place; the
+    /// position of a segment's payload is unknown.
     #[cold]
     fn header_cut(&mut self, flow: &mut Flow, data: &mut H::Data, packet: &Packet<'_>, direction: Direction) -> Fate {
         if !packet.is_cut_segment() {
@@ -87,8 +87,7 @@ impl<H: Deliver> FlowContext<H> {
         Fate::HeaderCut
     }
 
-    /// A packet whose checksum is wrong: a datagram's payload is missing where it would have been, a segment's may be
-    /// sent again.
+    /// A packet whose checksum is wrong. A datagram's payload is a gap at its place; a segment's may be retransmitted.
     #[cold]
     fn leave_out(
         &mut self,
@@ -135,7 +134,7 @@ impl<H: Deliver> FlowContext<H> {
         if is_shed { Fate::Shed } else { fate }
     }
 
-    /// Payload of a protocol without order: each packet's follows the last one's.
+    /// Payload of a protocol without order: each packet's payload follows the previous one's.
     fn datagram(
         &mut self,
         flow: &mut Flow,
@@ -161,7 +160,7 @@ impl<H: Deliver> FlowContext<H> {
         Fate::Tracked
     }
 
-    /// Shows a packet to those who want packets.
+    /// Reports a packet to a handler that wants packets.
     pub(crate) fn show(&mut self, flow: &mut Flow, data: &mut H::Data, shown: StreamPacket<'_>) {
         if H::SUBSCRIBERS {
             return self.show_each(flow, data, shown);

@@ -1,4 +1,4 @@
-//! A SYN on a flow that exists: whether a new connection begins under its key.
+//! A SYN on an existing flow: whether a new connection opens under its key.
 
 use super::Engine;
 use crate::{
@@ -9,16 +9,17 @@ use crate::{
 };
 
 impl Flow {
-    /// Whether the other side of a connection that is over takes a SYN, as far as can be told before it answers: after a
-    /// reset, or where it is not heard; and where it has the acknowledgment of its FIN, and the SYN's number lies beyond
-    /// our FIN, or its timestamp is newer (RFC 9293 section 3.10.7.4, RFC 6191, Linux: `tcp_timewait_state_process`).
+    /// Whether the other side of a closed connection accepts a SYN, as far as the capture shows before it answers:
+    /// after a reset, or where it is not seen; and where its FIN was acknowledged and the SYN's number lies beyond this
+    /// side's FIN, or its timestamp is newer (RFC 9293 section 3.10.7.4, RFC 6191, Linux:
+    /// `tcp_timewait_state_process`).
     #[inline]
     fn answers_syn(&self, direction: Direction, segment: &Segment) -> bool {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
         if self.state != TcpState::Closed || peer.packets() == 0 || self.is_reported() {
             return true;
         }
-        // A FIN takes a number, too.
+        // A FIN occupies one sequence number.
         let end = |half: &Half| half.next_seq().wrapping_add(1);
         let is_acknowledged = |of: &Half, by: &Half| by.has(half::ACKED) && by.ack.wrapping_sub(end(of)) as i32 >= 0;
         let age = match segment.timestamp {
@@ -29,8 +30,8 @@ impl Flow {
         is_acknowledged(me, peer) && is_acknowledged(peer, me) && age <= 0 && (is_beyond || age < 0)
     }
 
-    /// The SYN that was refused comes again with its number, as Windows sends it three times: the same attempt, unless
-    /// the other side had said anything before it refused, or its sender more than the SYN.
+    /// Whether a refused SYN is retried with its number, as Windows sends it three times: the same attempt, unless the
+    /// other side had sent anything before it refused, or the sender more than the SYN.
     #[inline]
     fn is_retry(&mut self, direction: Direction, segment: &Segment) -> bool {
         let me = &self.halves[direction as usize];
@@ -43,7 +44,7 @@ impl Flow {
         {
             return false;
         }
-        // What was known of it was the refusal's.
+        // What was known of the other side came from the refusal.
         peer.flags &= !(half::KNOWN | half::ACKED | half::HELD | half::TIMESTAMP);
         let me = &mut self.halves[direction as usize];
         me.flags &= !(half::ACKED | half::TIMESTAMP);
@@ -58,7 +59,7 @@ impl Flow {
 }
 
 impl<H: Deliver> Engine<H> {
-    /// A SYN, or a packet that follows a pending one, on a flow that exists: whether a new connection begins.
+    /// A SYN, or a packet that follows a held one, on an existing flow: whether a new connection opens.
     #[cold]
     pub(super) fn reopen(&mut self, keyed: &Keyed<'_>, slot: u32, segment: &Segment) -> Option<Fate> {
         let Keyed { packet, from_a, .. } = *keyed;
@@ -91,7 +92,7 @@ impl<H: Deliver> Engine<H> {
         let has_doubtful_checksum = self.context.doubts_syn(packet, me.checked(checks::GOOD_SYN));
         let is_doubtful = has_doubtful_checksum || deviates;
         let ended = unanswered || flow.is_over() && flow.answers_syn(direction, segment);
-        // After both ends it may be the old one's, come late; after a refusal it is another attempt.
+        // Behind both FINs it may belong to the old connection and be late; after a refusal it is another attempt.
         let is_late = flow.state == TcpState::Closed && me.flags & (half::KNOWN | half::SYN) == half::KNOWN;
         let begins = is_new || flow.is_over() && !is_late;
         if ended && begins && !is_doubtful {

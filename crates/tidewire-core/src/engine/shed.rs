@@ -1,4 +1,4 @@
-//! Prioritized packet loss (Scap; S5): which payload is not buffered while memory runs short.
+//! Prioritized packet loss (Scap): which payload is not buffered while memory runs short.
 
 use super::context::FlowContext;
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl<H: Deliver> FlowContext<H> {
-    /// The watermark rule: above its priority's watermark a packet is shed; in the region just below it, a packet that
-    /// lies beyond the overload cutoff of its stream is.
+    /// The watermark rule: above the watermark of its priority a packet is shed; in the region just below it, a packet
+    /// beyond the overload cutoff of its stream.
     pub(crate) fn is_shed(&self, flow: &Flow, direction: Direction) -> bool {
         if !self.config.shed {
             return false;

@@ -1,5 +1,5 @@
-//! Directions whose packets are counted and dropped before the engine (S3, S4): when that is asked for, and how what was
-//! counted comes into the figures.
+//! Directions whose packets are counted and dropped before the engine: when the engine asks for it, and how these
+//! counts enter the figures.
 
 use super::{Engine, context::FlowContext};
 use crate::{
@@ -11,13 +11,13 @@ use crate::{
 
 const BOTH: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
 
-/// Silence after which a flow's entries may be given up where there is little room, nanoseconds of packet time.
+/// Silence after which a flow's entries may be retired when room is short, in nanoseconds of packet time.
 const SILENT_NS: u64 = 2_000_000_000;
 
-/// Protocols whose packets a shunt can tell apart by ports.
+/// Protocols whose flows a shunt can tell apart by ports.
 const PROTOCOLS: [u8; 3] = [6, 17, 132];
 
-/// The flow's key, where a shunt can know it: without ids that do not tell flows apart.
+/// The flow's key, if a shunt can know it: without ids that do not distinguish flows.
 fn known(flow: &Flow, ids: KeyIds) -> Option<FlowKey> {
     let mut key = flow.key.describe(flow.has(bits::CLIENT_IS_A), [0; 2]);
     if !ids.vlan {
@@ -27,10 +27,11 @@ fn known(flow: &Flow, ids: KeyIds) -> Option<FlowKey> {
 }
 
 impl Flow {
-    /// The next byte expected, after what was counted. Sequence numbers wrap: the payload's bytes tell about where.
+    /// Advances the next expected byte by what was counted. Sequence numbers wrap: the payload bytes show roughly
+    /// where.
     #[inline]
     fn move_next(&mut self, direction: Direction, counted: &Counted) {
-        // A FIN takes a number, but is no byte: what comes after it goes no further.
+        // A FIN occupies a sequence number, but is not a byte: the stream does not continue beyond it.
         let last = self.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
         let half = &mut self.halves[direction as usize];
         let about = half.next + counted.payload_bytes;
@@ -45,8 +46,8 @@ impl Flow {
 }
 
 impl<H: Deliver> Engine<H> {
-    /// Tells the shunt how much of the memory is in use: of the engine's buffers, or of what is before it, `permille`
-    /// (thousandths); the larger counts.
+    /// Publishes to the shunt how much memory is in use: of the engine's buffers, or of what precedes the engine,
+    /// `permille` (thousandths); the larger counts.
     pub fn publish_level(&mut self, permille: u32) {
         let level = permille.max(self.context.accounting.budget.level_permille());
         if let Some(shunt) = &mut self.context.shunt
@@ -59,7 +60,7 @@ impl<H: Deliver> Engine<H> {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// A stream begins: tells its priority, and notes what the shunt does by itself.
+    /// Publishes the priority of a new stream, and records what the shunt does unasked.
     #[cold]
     pub(crate) fn begin_shunted(&mut self, flow: &mut Flow) {
         let Some(shunt) = &mut self.shunt else { return };
@@ -78,13 +79,13 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Asks that the packets of directions that are beyond their cutoff do not come any more. Whoever wants the packets
-    /// themselves wants them beyond a cutoff, too.
+    /// Asks the shunt to keep packets of directions beyond their cutoff from the engine. Not for a handler that wants
+    /// packets: it gets those beyond a cutoff, too.
     #[inline]
     pub(crate) fn offer(&mut self, flow: &mut Flow) {
-        /// Both: its entry was given up.
+        /// Both bits: the entry was retired.
         const SETTLED: u16 = half::SHUNTED | half::UNSHUNTED;
-        /// What is on its way has to be put in order first.
+        /// Segments that wait must be put in order first.
         const WAITS: u16 = half::HELD | half::QUEUED | half::FIN_SEEN | half::DOUBTFUL_FIN;
         for direction in BOTH {
             let me = &flow.halves[direction as usize];
@@ -112,7 +113,7 @@ impl<H: Deliver> FlowContext<H> {
         *flags = if cut { *flags & !half::UNSHUNTED | half::SHUNTED } else { *flags | half::UNSHUNTED };
     }
 
-    /// Takes in what was counted so far, before a segment that ends the direction is looked at.
+    /// Processes what was counted so far, before a segment that ends the direction is examined.
     #[cold]
     pub(crate) fn catch_up(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, segment: &Segment) {
         let Some(key) = known(flow, self.config.key_ids) else { return };
@@ -121,8 +122,8 @@ impl<H: Deliver> FlowContext<H> {
             self.count_shunted(flow, direction, &counted);
             self.go_beyond(flow, data, direction, &counted);
         }
-        // Packets reach the engine some time after they passed the shunt, which may have counted by now what came after
-        // this one: a FIN takes a number, and what follows it goes on behind that.
+        // Packets reach the engine some time after they passed the shunt, which may by now have counted later ones: a
+        // FIN occupies a sequence number, and the stream continues behind it.
         let half = &mut flow.halves[direction as usize];
         let start = half.offset_of(segment.seq);
         let is_behind = half.next as i64 == start + i64::from(segment.length) + 1;
@@ -131,7 +132,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Whether packets came, and were counted before the engine, since the flow seemed to be silent.
+    /// Whether packets were counted before the engine since the flow seemed to be silent.
     pub(crate) fn was_heard_meanwhile(&mut self, flow: &mut Flow) -> bool {
         if (flow.halves[0].flags | flow.halves[1].flags) & half::SHUNTED == 0 {
             return false;
@@ -141,7 +142,7 @@ impl<H: Deliver> FlowContext<H> {
             let counted = self.shunt.as_mut().and_then(|shunt| shunt.counted(&key, direction));
             if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
                 self.count_shunted(flow, direction, &counted);
-                // Where nothing waits, there is nothing to tell the handler.
+                // Where nothing waits, there is nothing to report to the handler.
                 if !flow.halves[direction as usize].has(half::HELD | half::QUEUED) {
                     flow.move_next(direction, &counted);
                 }
@@ -150,8 +151,8 @@ impl<H: Deliver> FlowContext<H> {
         !self.is_expired(flow)
     }
 
-    /// Gives up the entries of a flow that has been silent for a while, so that others find room. What was counted stays
-    /// counted; where packets come again, they reach the engine, and it asks anew.
+    /// Retires the entries of a flow that has been silent for a while, to make room for others. What was counted stays
+    /// counted; later packets reach the engine, which then asks again.
     pub(crate) fn make_way(&mut self, flow: &mut Flow) {
         const WAITS: u16 = half::HELD | half::QUEUED;
         let flags = flow.halves[0].flags | flow.halves[1].flags;
@@ -168,7 +169,7 @@ impl<H: Deliver> FlowContext<H> {
         let by_itself = shunt.cuts_by_itself();
         let counted = BOTH.map(|direction| shunt.retire(&key, direction));
         for (direction, counted) in BOTH.into_iter().zip(counted) {
-            // What the other side acknowledged meanwhile was not seen: the direction stays one that is not fully known.
+            // What the other side acknowledged meanwhile was not seen: the direction remains partly unknown.
             if !by_itself && flow.halves[direction as usize].has(half::SHUNTED) {
                 flow.halves[direction as usize].flags |= half::UNSHUNTED;
             }
@@ -179,7 +180,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Takes in everything that was counted, and ends it.
+    /// Processes everything that was counted, and retires the entry.
     #[cold]
     pub(crate) fn retire(&mut self, flow: &mut Flow, data: &mut H::Data) {
         let all = self.shunt.as_ref().is_some_and(|shunt| shunt.counts_by_itself());
@@ -216,7 +217,7 @@ impl<H: Deliver> FlowContext<H> {
         flow.seen_clock_ns = flow.seen_clock_ns.max(counted.last_ns);
     }
 
-    /// Nothing before what was counted comes any more: what waits goes out, and the direction goes on behind it.
+    /// Nothing before the counted bytes arrives any more: delivers what waits, and continues the direction behind them.
     fn go_beyond(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, counted: &Counted) {
         self.empty(flow, data, direction, crate::GapCause::NotCaptured);
         flow.halves[direction as usize].flags &= !half::HELD;

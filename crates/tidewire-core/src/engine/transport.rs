@@ -1,4 +1,4 @@
-//! A packet to its flow: found, opened, or joined midway.
+//! The look-up of a packet's flow: existing, opened, or joined midway.
 
 use super::{Engine, Prepared};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl<H: Deliver> Engine<H> {
-    /// Takes in a transport packet of a frame.
+    /// Processes a transport packet of a frame.
     #[inline(always)]
     pub(crate) fn prepared_transport(&mut self, frame: &Frame, bytes: &[u8], one: &Prepared) -> Fate {
         let path = self.context.path_of(frame, bytes, &one.decoded);
@@ -34,7 +34,7 @@ impl<H: Deliver> Engine<H> {
         fate
     }
 
-    /// Takes in a transport packet.
+    /// Processes a transport packet.
     #[inline(never)]
     pub(crate) fn transport(&mut self, keyed: &Keyed<'_>, guess: u32) -> Fate {
         let Keyed { packet, key, from_a, hash } = *keyed;
@@ -58,13 +58,13 @@ impl<H: Deliver> Engine<H> {
         self.slow_path(keyed, slot)
     }
 
-    /// A packet of a flow with something remarkable about it, or of another protocol than TCP.
+    /// The slow path: TCP packets that the fast path does not handle, and other protocols.
     #[inline(always)]
     fn slow_path(&mut self, keyed: &Keyed<'_>, slot: u32) -> Fate {
         let Keyed { packet, key, from_a, .. } = *keyed;
         let flow = self.table.flows.get_mut(slot);
         if self.context.is_expired(flow) && !self.context.was_heard_meanwhile(flow) {
-            // It timed out before this packet.
+            // The flow timed out before this packet.
             self.expire(slot);
             if !self.table.flows.get(slot).is_reported() {
                 return self.transport_new(keyed);
@@ -101,7 +101,7 @@ impl<H: Deliver> Engine<H> {
     #[cold]
     pub(crate) fn transport_new(&mut self, keyed: &Keyed<'_>) -> Fate {
         let Keyed { packet, key, from_a, hash } = *keyed;
-        // A SYN that waited in the flow that just ended became a flow under the same key.
+        // A SYN that was held in the flow that just ended became a flow under the same key.
         if H::PACKETS
             && let Found::Flow(slot) = self.table.find(hash, key)
         {
@@ -125,7 +125,7 @@ impl<H: Deliver> Engine<H> {
         }
     }
 
-    /// A packet without a flow in the main table: the slot of a new one, or its fate where it needs none.
+    /// A packet without a flow in the main table: the slot of a new flow, or the packet's fate if it needs none.
     #[inline(never)]
     fn flow_for(&mut self, keyed: &Keyed<'_>) -> Result<u32, Fate> {
         let Keyed { packet, key, from_a, hash } = *keyed;
@@ -146,7 +146,7 @@ impl<H: Deliver> Engine<H> {
             let expired = self.context.now.clock_ns
                 > entry.seen_clock_ns.saturating_add(self.context.config.half_open_timeout_ns);
             let Some(segment) = segment.as_ref() else {
-                // A header that was cut: what it would answer or continue is not known.
+                // A truncated header does not show what it answers or continues.
                 if expired {
                     self.end_half_open(slot, EndReason::Timeout);
                     return self.new_flow(keyed, None);
@@ -162,7 +162,7 @@ impl<H: Deliver> Engine<H> {
                 && segment.length == 0
                 && segment.seq == entry.isn
                 && entry.key.has_ids_of(key)
-                // Which of the two ways is the receiver's is not known: that is told.
+                // Which of the two paths leads to the receiver is not known: the anomaly is reported.
                 && !packet.path.deviates(entry.path)
             {
                 self.count_syn_retry(slot, packet);
@@ -181,7 +181,7 @@ impl<H: Deliver> Engine<H> {
         if let Some(segment) = &segment
             && segment.flags & (flag::SYN | flag::ACK | flag::RST | flag::FIN) == flag::SYN
             && segment.length == 0
-            // Whoever wants the packets wants this one, too: the half-open table does not keep it.
+            // A handler that wants packets needs a flow: the half-open table does not keep the packet.
             && !H::PACKETS
             && !self.context.refuses_syn(packet)
         {

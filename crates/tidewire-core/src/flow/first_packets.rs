@@ -1,16 +1,16 @@
-//! First packets of connections joined midway: what is not known to be a connection costs no flow.
+//! First packets of connections joined midway, which become flows when a second packet arrives.
 //!
-//! A forged packet without a handshake would take an entry of the table and a queue for its bytes, whose place in the stream
-//! is not known. So the packet itself is kept, in a table of its own that is bounded in bytes; a second packet of the
-//! connection makes it a flow, and the first one is taken in then as if it had just come. The oldest of too many is a stream
-//! of one packet.
+//! A forged packet without a handshake would occupy a flow and a queue for its bytes, whose place in the stream is
+//! unknown. So the packet itself is kept, in a table that is bounded in bytes. A second packet of the connection makes
+//! it a flow, and the first one is processed then as if it had just arrived. When the table is full, the oldest becomes
+//! a stream of one packet.
 
 use std::collections::VecDeque;
 
 use super::{Key, slab::Slab};
 use crate::{Frame, wire::LinkType};
 
-/// A packet that waits for a second one.
+/// A packet that waits for a second one of its connection.
 #[derive(Debug)]
 pub(crate) struct FirstPacket {
     pub key: Key,
@@ -20,7 +20,7 @@ pub(crate) struct FirstPacket {
     pub input_bytes: u64,
     pub bytes: Box<[u8]>,
     pub from_a: bool,
-    /// Counts how often the slot was reused, so that the queue of oldest entries can tell.
+    /// Counts reuses of the slot, so that the queue by age recognises stale entries.
     pub generation: u32,
     pub live: bool,
 }
@@ -53,15 +53,15 @@ impl Default for FirstPacket {
 }
 
 impl FirstPacket {
-    /// What the entry of a packet takes: bytes, with what an allocator adds; its places in the queue by age, in the list of
-    /// unused slots, in the index and in the list at the end.
+    /// Bytes charged for a packet: its bytes with allocator overhead, and its entries in the queue by age, the list of
+    /// unused slots, the index and the list at the end of the input.
     pub(crate) fn charge(packet_bytes: usize) -> u64 {
         const ENTRY: usize = size_of::<FirstPacket>() + 16 + 3 * size_of::<(u32, u32)>() + 8 + 24 + 16;
         (packet_bytes + ENTRY) as u64
     }
 }
 
-/// See the module.
+/// The table of first packets.
 pub(crate) struct FirstPackets {
     slots: Slab<FirstPacket>,
     /// Slots with their generation, oldest first.
@@ -78,10 +78,11 @@ impl FirstPackets {
         self.charged_bytes
     }
 
-    /// Memory that is taken.
+    /// Memory allocated, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let entries = self.slots.live() as u64 * FirstPacket::charge(0);
-        // (An entry of a packet has the packet's bytes; what else is charged for it is counted here as it is.)
+        // (The charge of an entry contains the packet's bytes; the other structures are counted here by their real
+        // size.)
         self.slots.bytes() + (self.oldest.capacity() * size_of::<(u32, u32)>()) as u64 + self.charged_bytes - entries
     }
 
@@ -89,7 +90,7 @@ impl FirstPackets {
         self.slots.get(slot)
     }
 
-    /// Slots that may be looked at.
+    /// Slots that may be read.
     pub(crate) fn used(&self) -> u32 {
         self.slots.used()
     }
@@ -118,7 +119,7 @@ impl FirstPackets {
         first_packet
     }
 
-    /// The packet that came first.
+    /// The oldest packet's slot.
     pub(crate) fn oldest(&mut self) -> Option<u32> {
         while let Some(&(slot, generation)) = self.oldest.front() {
             let entry = self.slots.get(slot);

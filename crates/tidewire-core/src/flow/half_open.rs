@@ -15,22 +15,22 @@ pub(crate) struct HalfOpen {
     pub ip_bytes: u64,
     pub frame_bytes: u64,
     pub packets: u32,
-    /// Payload of SYNs that were not taken into a stream at once.
+    /// Payload bytes of SYNs.
     pub payload_bytes: u64,
     pub timestamp: Option<u32>,
     pub class: Class,
-    /// How the SYN came.
+    /// The SYN's path.
     pub path: Path,
     pub client_is_a: bool,
     pub scale: u8,
-    /// The SYN's checksum was verified and right.
+    /// The SYN's checksum was verified and correct.
     pub good_checksum: bool,
     /// The SYN carried a signature: see `Segment::signed`.
     pub signed: bool,
-    /// The client takes segments that fit into no frame of usual size.
+    /// The client accepts segments larger than a usual frame.
     pub large_frames: bool,
     pub tcp_flags: u8,
-    /// Counts how often the slot was reused, so that the queue of oldest entries can tell.
+    /// Counts reuses of the slot, so that the queue by age recognises stale entries.
     pub generation: u32,
     pub live: bool,
 }

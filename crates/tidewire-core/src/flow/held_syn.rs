@@ -1,10 +1,10 @@
 use super::{HalfOpen, Key};
 use crate::{Class, Direction, StreamPacket, path::Path, wire::flag};
 
-/// A SYN that arrived in an open connection: whether it begins a new one is for the other side to say.
+/// A SYN that arrived in an open connection and is held until the other side's answer shows whether it opens a new one.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldSyn {
-    /// As the SYN has it.
+    /// The key, as the SYN has it.
     pub key: Key,
     pub class: Class,
     pub number: u64,
@@ -15,12 +15,12 @@ pub(crate) struct HeldSyn {
     pub timestamp: Option<u32>,
     /// See `HalfOpen::large_frames`.
     pub large_frames: bool,
-    /// Whether its checksum was looked at, and right.
+    /// Whether its checksum was verified and correct.
     pub good_checksum: bool,
-    /// It carried a signature: see `Segment::signed`.
+    /// Whether it carried a signature: see `Segment::signed`.
     pub signed: bool,
     pub from_client: bool,
-    /// How it came.
+    /// Its path.
     pub path: Path,
     pub packets: u32,
     pub payload_bytes: u64,
@@ -31,7 +31,7 @@ pub(crate) struct HeldSyn {
 }
 
 impl HeldSyn {
-    /// The half-open connection that it is when it stands for itself.
+    /// The half-open connection that it becomes when it is a stream by itself.
     pub(crate) fn half_open(&self, client_is_a: bool) -> HalfOpen {
         HalfOpen {
             key: self.key,
@@ -66,7 +66,7 @@ impl HeldSyn {
     }
 }
 
-/// A packet that is shown once it is clear whose it is.
+/// A packet that is reported once it is clear which connection it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptPacket {
     bytes: Box<[u8]>,
@@ -78,7 +78,7 @@ pub(crate) struct KeptPacket {
 }
 
 impl KeptPacket {
-    /// Memory that it takes, with what an allocator adds.
+    /// Bytes charged for it, including allocator overhead.
     pub(crate) fn charge(&self) -> u64 {
         (self.bytes.len() + size_of::<Self>() + 16) as u64
     }

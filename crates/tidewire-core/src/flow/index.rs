@@ -1,15 +1,15 @@
-//! The hash index of the flow table: from a keyed hash to a slot number, one cache line a look-up.
+//! The hash index of the flow table: from a keyed hash to a slot number, one cache line for each look-up.
 
 use crate::prefetch::prefetch;
 
-/// Entries of a bucket: with a byte of tag and four of slot each they fill one line of 64 bytes.
+/// Entries of a bucket: with a byte of tag and four bytes of slot each, they fill one line of 64 bytes.
 const ENTRIES: usize = 12;
-/// Buckets looked at before an insertion is refused (and the index grows).
+/// Buckets probed before an insertion is refused (and the index grows).
 const PROBES_MAX: usize = 8;
-/// The index doubles when it is fuller than this many entries a bucket on average.
+/// The index doubles when it has more entries in a bucket than this, on average.
 const FILL_MAX: usize = 8;
 
-/// A slot number that stands for none.
+/// Not a slot.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -20,23 +20,24 @@ struct Bucket {
     slots: [u32; ENTRIES],
 }
 
-// tags[12..16] are not entries: [12] counts entries that wanted to be here and went on (saturating at 255).
+// tags[12..16] are not entries: [12] counts entries whose home is this bucket and that are in a later one (saturating
+// at 255).
 const OVERFLOW: usize = 12;
 
 const EMPTY: Bucket = Bucket { tags: [0; 16], slots: [NO_SLOT; ENTRIES] };
 
-/// Maps hashes to slots. Whether a slot really holds the key is the caller's to compare.
+/// Maps hashes to slots. The caller compares the keys.
 pub(crate) struct Index {
     buckets: Vec<Bucket>,
     entries: usize,
 }
 
-/// The top bits: the lower ones choose the bucket (of at most 2^24, which 200 million flows would fill).
+/// The tag is the top bits: the lower ones choose the bucket (of at most 2^24, enough for 200 million flows).
 fn tag(hash: u32) -> u8 {
     (hash >> 24) as u8 | 0x80
 }
 
-/// One bit (the top one) for each of the 8 bytes that equals `tag`; may also mark the byte above a match, never fewer.
+/// Sets the top bit of each of the 8 bytes that equals `tag`; may also mark the byte above a match, never fewer.
 #[inline(always)]
 fn matches(word: u64, tag: u8) -> u64 {
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -88,7 +89,7 @@ impl Index {
         Self { buckets: vec![EMPTY; 64], entries: 0 }
     }
 
-    /// Memory that is taken.
+    /// Memory allocated, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         (self.buckets.capacity() * size_of::<Bucket>()) as u64
     }
@@ -98,13 +99,13 @@ impl Index {
         hash as usize & (self.buckets.len() - 1)
     }
 
-    /// Asks for the line that a look-up of `hash` begins with.
+    /// Prefetches the line that a look-up of `hash` begins with.
     #[inline(always)]
     pub(crate) fn prefetch(&self, hash: u32) {
         prefetch(&self.buckets[self.home(hash)]);
     }
 
-    /// The first slot of the home bucket whose tag fits, without comparing keys: what to prefetch.
+    /// The first slot of the home bucket whose tag matches, without comparing keys: for prefetching.
     #[inline(always)]
     pub(crate) fn guess(&self, hash: u32) -> u32 {
         self.buckets[self.home(hash)].find(tag(hash), |_| true).map_or(NO_SLOT, |found| found.1)
@@ -127,7 +128,7 @@ impl Index {
         None
     }
 
-    /// Adds an entry; `rehash` gives the hash of a slot that is in the index already, for when it has to grow.
+    /// Adds an entry; `rehash` returns the hash of a slot that is in the index already, for when the index grows.
     pub(crate) fn insert(&mut self, hash: u32, slot: u32, rehash: impl Fn(u32) -> u32) {
         if self.entries >= self.buckets.len() * FILL_MAX {
             self.grow(&rehash);
@@ -156,7 +157,7 @@ impl Index {
         true
     }
 
-    /// Doubles, and doubles again until every entry found its place within the probe bound.
+    /// Doubles the index until every entry has a place within the probe bound.
     fn grow(&mut self, rehash: &impl Fn(u32) -> u32) {
         let old = std::mem::take(&mut self.buckets);
         let mut size = old.len() * 2;
@@ -182,7 +183,7 @@ impl Index {
         let (mask, home) = (self.buckets.len() - 1, self.home(hash));
         for step in 0..steps {
             let overflow = &mut self.buckets[(home + step) & mask].tags[OVERFLOW];
-            // A saturated count no longer says how many went on: it has to stay.
+            // A saturated count is not exact and cannot be decremented.
             if *overflow != u8::MAX {
                 *overflow = overflow.saturating_sub(1);
             }

@@ -4,22 +4,23 @@ use tidewire_wire::{Brief, Decoded, Kind, Tunnel, TunnelKind};
 
 use crate::{Endpoint, FlowKey, KeyIds, hash};
 
-/// A flow's key, with endpoint `a` the lower one, and the ids of the flow's first packet, which are compared only as
-/// far as [`KeyMask`] says: the rest of the key is the same for both directions, ids need not be.
+/// A flow's key, with endpoint `a` the lower one, and the ids of the flow's first packet, which are compared only under
+/// [`KeyMask`]: the rest of the key is the same for both directions, ids need not be.
 ///
 /// Words: address of `a` (high half, low half; IPv4 in the low one), address of `b`, then port of `a` << 48, port of
 /// `b` << 32, protocol << 24, VLAN ids of 12 bits each; and version << 56, tunnel kind << 32, tunnel id.
 ///
-/// The last word has more, which is never part of the key: whose ids these are (`FROM_B`), and a digest of ids
-/// (`DIGEST`). A packet's key has that of its own ids, a flow's that of the ids of the other direction's first packet.
+/// The last word has more, which is never part of the key: the sender of the packet with these ids (`FROM_B`), and a
+/// digest of ids (`DIGEST`): of its own ids in a packet's key, of those of the other direction's first packet in a
+/// flow's key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key([u64; 6]);
 
-/// What a key is made of as the packet has it: source in the place of `a`, destination in that of `b`.
+/// The words of a key in a packet's order: source in place of `a`, destination in place of `b`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DirectedKey([u64; 6]);
 
-/// Which bits of a key's last two words tell flows apart.
+/// Which bits of a key's last two words distinguish flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyMask {
     ports: u64,
@@ -34,7 +35,7 @@ impl KeyMask {
 }
 
 impl PartialEq for DirectedKey {
-    /// Most comparisons are of equals: all words at once, with one branch.
+    /// Most comparisons are of equal keys: all words at once, with one branch.
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&self.0, &other.0);
@@ -51,13 +52,13 @@ const VLAN_IDS: u64 = 0xff_ffff;
 /// Bits of the word `TUNNEL`.
 const VERSION: u64 = 0x0f << 56;
 const TUNNEL_IDS: u64 = 0xff_ffff_ffff;
-/// A keyed digest of VLAN ids, tunnel kind and tunnel id; 0: none of them.
+/// A keyed digest of VLAN ids, tunnel kind and tunnel id; 0: no ids.
 const DIGEST: u64 = 0xffff << 40;
 /// The ids are those of a packet that `b` sent.
 const FROM_B: u64 = 1 << 60;
 /// `DIGEST` is set.
 const BOTH_KNOWN: u64 = 1 << 61;
-/// Packets with other ids came: what was noted once is not looked for again.
+/// Packets with other ids arrived: noted once.
 const CHANGED: u64 = 1 << 62;
 
 impl DirectedKey {
@@ -87,7 +88,7 @@ impl DirectedKey {
         Some(Self([word(0), word(8), word(16), word(24), low, tunnel]))
     }
 
-    /// The key, and whether the sender is its `a`. `hash_key` is that of digests.
+    /// The key, and whether the sender is its `a`. `hash_key`: the key of digests.
     #[inline(always)]
     pub(crate) fn key(&self, hash_key: [u64; 2]) -> (Key, bool) {
         let [a0, a1, b0, b1, low, ids] = self.0;
@@ -99,14 +100,14 @@ impl DirectedKey {
         (Key([b0, b1, a0, a1, dport << 48 | sport << 32 | low & 0xffff_ffff, tunnel | FROM_B]), false)
     }
 
-    /// The digest of the ids, in its place. Keyed: nobody can choose ids that have another's.
+    /// The digest of the ids, in its place. Keyed, so that a sender cannot choose ids with the same digest as others.
     #[inline(always)]
     fn digest(&self, hash_key: [u64; 2]) -> u64 {
         let (vlan, tunnel) = (self.0[PORTS] & VLAN_IDS, self.0[TUNNEL] & TUNNEL_IDS);
         if vlan == VLAN_IDS && tunnel == 0 {
             return 0;
         }
-        // 0 stands for none.
+        // 0 means no digest.
         (hash::siphash13_words(hash_key, [vlan, tunnel]) << 40 & DIGEST).max(1 << 40)
     }
 
@@ -127,25 +128,26 @@ impl Key {
         DirectedKey::of(frame, decoded.brief(), decoded).map(|words| words.key(hash_key))
     }
 
-    /// The key of a flow that a packet of this key opens: nothing is known of the other direction's ids.
+    /// The key of a flow that this packet's key opens: the other direction's ids are unknown.
     pub(crate) fn opened(self) -> Self {
         let [a0, a1, b0, b1, low, tunnel] = self.0;
         Self([a0, a1, b0, b1, low, tunnel & !(DIGEST | BOTH_KNOWN | CHANGED)])
     }
 
-    /// Whether nothing has to be noted of a packet's ids: they are those of its direction's first packet, or others came
-    /// before. This is a flow's key, `packet` the same one as the packet has it.
+    /// Whether a packet's ids need no note: they are those of its direction's first packet, or a difference was noted
+    /// before. `self` is a flow's key, `packet` the same key as the packet has it.
     #[inline(always)]
     pub(crate) fn has_ids_of(&self, packet: &Self) -> bool {
         let differ = self.0[TUNNEL] ^ packet.0[TUNNEL];
-        // Directions alternate: no branch. All ones for the direction of the flow's first packet.
+        // Directions alternate, so no branch. All ones for the direction of the flow's first packet.
         let first = (differ >> FROM_B.trailing_zeros() & 1).wrapping_sub(1);
         let tunnel = differ & (TUNNEL_IDS & first | (DIGEST | BOTH_KNOWN) & !first);
         let vlan = (self.0[PORTS] ^ packet.0[PORTS]) & VLAN_IDS & first;
         tunnel | vlan == 0 || self.0[TUNNEL] & CHANGED != 0
     }
 
-    /// Notes ids that [`Self::has_ids_of`] does not know. `true`: they are not its direction's first.
+    /// Notes ids that [`Self::has_ids_of`] does not know. Returns whether they differ from those of their direction's
+    /// first packet.
     #[cold]
     pub(crate) fn note_ids_of(&mut self, packet: &Self) -> bool {
         if (self.0[TUNNEL] ^ packet.0[TUNNEL]) & FROM_B != 0 && self.0[TUNNEL] & BOTH_KNOWN == 0 {
@@ -161,7 +163,7 @@ impl Key {
         self.0[TUNNEL] & CHANGED != 0
     }
 
-    /// Whether both are keys of one flow: all words at once, with one branch, as most comparisons are of equals.
+    /// Whether both keys are of one flow: all words at once, with one branch, as most comparisons are of equal keys.
     #[inline(always)]
     pub(crate) fn is_same(&self, other: &Self, mask: KeyMask) -> bool {
         let (a, b) = (&self.0, &other.0);
@@ -181,15 +183,15 @@ impl Key {
         }
     }
 
-    /// A hash of the address of `a` or `b` alone, of which the upper bits are good: two addresses have the same n of them with
-    /// a chance of about 2^-n, for who does not know the odd numbers `key` (Dietzfelbinger et al., "A reliable randomized
-    /// algorithm for the closest-pair problem").
+    /// A hash of the address of `a` or `b` alone, to be used by its upper bits: two addresses have the same upper n
+    /// bits with a probability of about 2^-n, for senders who do not know the odd numbers `key` (Dietzfelbinger et al.,
+    /// "A reliable randomized algorithm for the closest-pair problem").
     pub(crate) fn address_hash(&self, of_a: bool, key: [u64; 2]) -> u64 {
         let [high, low] = self.address_words(of_a);
         high.wrapping_mul(key[0]).wrapping_add(low.wrapping_mul(key[1]))
     }
 
-    /// The same of the network that the address of `a` or `b` is in: its /24, or /64 of IPv6.
+    /// The same hash of the network of `a` or `b`: its /24, or /64 of IPv6.
     pub(crate) fn network_hash(&self, of_a: bool, key: [u64; 2]) -> u64 {
         let [high, low] = self.address_words(of_a);
         if self.is_v6() { high.wrapping_mul(key[0]) } else { (low >> 8).wrapping_mul(key[1]) }
@@ -228,7 +230,7 @@ impl Key {
         (self.0[PORTS] >> 24) as u8
     }
 
-    /// As the outside sees it. VLAN and tunnel ids are those of the flow's first packet.
+    /// The public form. VLAN and tunnel ids are those of the flow's first packet.
     pub(crate) fn describe(&self, client_is_a: bool, icmp: [u8; 2]) -> FlowKey {
         let vid = |bits: u64| if bits & 0xfff == 0xfff { 0xffff } else { (bits & 0xfff) as u16 };
         FlowKey {
@@ -250,7 +252,7 @@ fn has_ports(proto: u8) -> bool {
     matches!(proto, 6 | 17 | 132 | 136)
 }
 
-/// Source port << 16 | destination port, or what stands for them: for ICMP the type that both directions share.
+/// Source port << 16 | destination port; for ICMP the type that both directions share.
 #[inline(always)]
 fn ports(frame: &[u8], brief: Brief) -> u32 {
     let at = brief.transport_at as usize;
@@ -267,7 +269,7 @@ fn ports(frame: &[u8], brief: Brief) -> u32 {
     }
 }
 
-/// The same of a header that was cut: zeros for what is not there.
+/// The ports of a truncated header: zeros for missing bytes.
 #[cold]
 fn ports_of_cut(frame: &[u8], brief: Brief) -> u32 {
     let kind = if has_ports(brief.proto) {
@@ -280,7 +282,7 @@ fn ports_of_cut(frame: &[u8], brief: Brief) -> u32 {
     ports(frame, Brief { kind, ..brief })
 }
 
-/// Request and reply types share the request's number (RFC 792, RFC 950, RFC 1256).
+/// The type that request and reply share: the request's (RFC 792, RFC 950, RFC 1256).
 fn icmp_pair(kind: u8) -> u8 {
     match kind {
         0 => 8,

@@ -1,11 +1,11 @@
-//! Lists of a flow whose memory is counted.
+//! Lists of a flow, with their memory accounted.
 
 use std::ops::{Deref, DerefMut};
 
 /// Entries of the first allocation.
 const FIRST: usize = 4;
 
-/// A list that grows by halves, and says what it takes.
+/// A list that grows by halves and reports the memory it takes.
 #[derive(Debug)]
 pub(crate) struct List<T>(Vec<T>);
 
@@ -30,12 +30,12 @@ impl<T> DerefMut for List<T> {
 }
 
 impl<T> List<T> {
-    /// Memory that a list of this capacity takes, with what an allocator adds.
+    /// Memory of a list with this capacity, including allocator overhead.
     fn charge(capacity: usize) -> u64 {
         if capacity == 0 { 0 } else { (capacity * size_of::<T>()) as u64 + 16 }
     }
 
-    /// Adds an entry, and what the list takes more for it to `bytes`.
+    /// Appends an entry, and adds the memory that the list grew by to `bytes`.
     pub(crate) fn push(&mut self, entry: T, bytes: &mut u64) {
         if self.0.len() == self.0.capacity() {
             let before = Self::charge(self.0.capacity());
@@ -45,13 +45,13 @@ impl<T> List<T> {
         self.0.push(entry);
     }
 
-    /// Puts an entry before that at `at`, and what the list takes more for it to `bytes`.
+    /// Inserts an entry before that at `at`, and adds the memory that the list grew by to `bytes`.
     pub(crate) fn insert(&mut self, at: usize, entry: T, bytes: &mut u64) {
         self.push(entry, bytes);
         self.0[at..].rotate_right(1);
     }
 
-    /// Takes a range of entries out; the memory stays.
+    /// Removes a range of entries; the memory stays allocated.
     pub(crate) fn remove(&mut self, range: std::ops::Range<usize>) {
         self.0.drain(range);
     }

@@ -1,15 +1,15 @@
-//! Packets come in trains, and trains of few flows alternate: what was worked out for the last packets of each direction
-//! is at hand for the next one. A miss costs a look and the entry that is written.
+//! A cache of recent look-ups. Packets come in trains, and trains of few flows alternate: the key, hash and slot of
+//! each direction's last packet serve the next one. A miss costs one comparison and one entry written.
 
 use super::{
     NO_SLOT,
     key::{DirectedKey, Key},
 };
 
-/// Directions remembered: as many as fit well in the first-level cache.
+/// Directions cached: as many as fit well in the first-level cache.
 const ENTRIES: usize = 64;
 
-/// What is known of a direction: where its flow probably is in the table, which has to be compared.
+/// A cached direction. Its slot is a guess; the table compares the key.
 #[derive(Clone, Copy)]
 pub(crate) struct Known {
     words: DirectedKey,
@@ -20,7 +20,7 @@ pub(crate) struct Known {
     pub from_a: bool,
 }
 
-/// A direct-mapped cache by an unkeyed hash: who chooses its flows to collide here only makes it useless.
+/// A direct-mapped cache by an unkeyed hash: an attacker who chooses colliding flows only makes it useless.
 pub(crate) struct LookupCache {
     entries: [Known; ENTRIES],
 }
@@ -31,7 +31,7 @@ impl LookupCache {
         Self { entries: [none; ENTRIES] }
     }
 
-    /// Where a direction is, if it is here.
+    /// The place of a direction in the cache.
     #[inline(always)]
     pub(crate) fn place(words: &DirectedKey) -> u8 {
         (words.mixed() >> (u64::BITS - ENTRIES.ilog2())) as u8
@@ -44,13 +44,13 @@ impl LookupCache {
         (known.words == *words && known.hash != 0).then_some(known)
     }
 
-    /// Puts a direction in the place of another.
+    /// Replaces the entry at `place`.
     #[inline(always)]
     pub(crate) fn put(&mut self, place: u8, words: DirectedKey, key: Key, hash: u64, from_a: bool, slot: u32) {
         self.entries[place as usize % ENTRIES] = Known { words, key, hash, slot, from_a };
     }
 
-    /// Notes where the flow of this hash is, if its direction is still at `place`.
+    /// Updates the slot of the flow with this hash, if its direction is still at `place`.
     #[inline(always)]
     pub(crate) fn found(&mut self, place: u8, hash: u64, slot: u32) {
         let known = &mut self.entries[place as usize % ENTRIES];

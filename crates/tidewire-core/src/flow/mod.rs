@@ -1,4 +1,4 @@
-//! Flows: their keys, the table, and what is remembered of each.
+//! Flows: their keys, the table, and the state of each.
 
 mod first_packets;
 mod half_open;
@@ -28,13 +28,13 @@ use crate::{
     path::{PATH_BITS, Path},
 };
 
-/// The reading of one direction that packets in order change. One cache line.
+/// State of one direction that packets in order change. One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Half {
-    /// Internal offset of the next byte expected: everything before was delivered or given up.
+    /// Internal offset of the next expected byte: all bytes before it were delivered or given up.
     ///
-    /// Internal offsets count from `base_seq`; the stream's own offsets begin at [`Flow::bias`].
+    /// Internal offsets count from `base_seq`; offsets of the stream begin at [`Flow::bias`].
     pub next: u64,
     pub payload_wire_bytes: u64,
     /// Packets in the lower 45 bits (a year at a million a second), [`Path`] above them: see [`Half::packets`].
@@ -51,7 +51,7 @@ pub(crate) struct Half {
     pub chunks: u32,
     /// Bytes of frames outside of their IP packets, modulo 2^32: see [`Flow::frame_bytes`].
     pub link_bytes: u32,
-    /// The last of this direction's records in the history; 0: none.
+    /// Number of this direction's last entry in the delivery log; 0: none.
     pub delivery_log: u32,
     pub flags: u16,
     pub tcp_flags: u8,
@@ -59,7 +59,7 @@ pub(crate) struct Half {
     scale_and_checks: u8,
 }
 
-/// No SYN of this side was seen: the scale of its windows is not known.
+/// The scale of this side's windows is unknown, because no SYN of it was seen.
 ///
 /// It is the largest that four bits hold, and a valid one is at most 14 (RFC 7323 section 2.3).
 pub(crate) const SCALE_UNKNOWN: u8 = 0x0f;
@@ -78,9 +78,9 @@ pub(crate) mod half {
     pub const SYN: u16 = 16;
     /// `ts_recent` is set.
     pub const TIMESTAMP: u16 = 32;
-    /// Payload was seen before a SYN was: the first bytes are held until it is clear where the stream begins.
+    /// Payload was seen before a SYN: the first bytes are held until the beginning of the stream is clear.
     pub const HELD: u16 = 64;
-    /// The cutoff was reached, or the application wants no more.
+    /// The cutoff was reached, or the application discarded the rest.
     pub const CUT: u16 = 128;
     /// `SlowState::cutoff` overrides the general cutoff.
     pub const OWN_CUTOFF: u16 = 256;
@@ -88,7 +88,7 @@ pub(crate) mod half {
     pub const ZERO_WINDOW: u16 = 512;
     /// Bytes wait in the out-of-order queue.
     pub const QUEUED: u16 = 1024;
-    /// Payload with a right checksum was seen: not all wrong ones are the capture's doing.
+    /// Payload with a correct checksum was seen: wrong ones are not all artefacts of the capture.
     pub const GOOD_CHECKSUM: u16 = 2048;
     /// The SYN carried a signature: see `Segment::signed`.
     pub const SIGNED: u16 = 4096;
@@ -96,9 +96,9 @@ pub(crate) mod half {
     pub const DOUBTFUL_FIN: u16 = 8192;
     /// Packets are counted and dropped before the engine: see [`crate::Shunt`].
     pub const SHUNTED: u16 = 16_384;
-    /// That was not possible, and is not asked for again.
+    /// Offload was refused; do not retry.
     pub const UNSHUNTED: u16 = 32_768;
-    /// Any of these, and a packet cannot take the short way.
+    /// A packet of a direction with any of these cannot take the fast path.
     pub const SLOW: u16 = HELD | CUT | OWN_CUTOFF | QUEUED | FIN | FIN_SEEN | ZERO_WINDOW;
 }
 
@@ -142,7 +142,7 @@ impl Half {
         self.packets_and_path += packets;
     }
 
-    /// How this direction's packets come.
+    /// The path of this direction's packets.
     #[inline(always)]
     pub(crate) fn path(&self) -> Path {
         Path((self.packets_and_path >> PATH_SHIFT) as u32)
@@ -196,14 +196,14 @@ impl Half {
 
 /// What is known of a direction's checksums: four bits, see [`Half::checked`].
 pub(crate) mod checks {
-    /// A SYN had a right one.
+    /// A SYN had a correct checksum.
     pub const GOOD_SYN: u8 = 1;
-    /// A packet without payload had a right one, SYNs aside.
+    /// A packet without payload, other than a SYN, had a correct checksum.
     pub const GOOD_BARE: u8 = 2;
-    /// Wrong ones are the capture's doing: see `FlowContext::is_trusted`.
+    /// Wrong checksums are artefacts of the capture: see `FlowContext::is_trusted`.
     pub const STALE: u8 = 4;
-    /// (No checksum.) This side takes segments that fit into no frame of usual size: it said so (RFC 9293 section
-    /// 3.7.1), or one came with a right checksum.
+    /// (Not a checksum.) This side accepts segments larger than a usual frame: it announced so (RFC 9293 section
+    /// 3.7.1), or one arrived with a correct checksum.
     pub const LARGE_FRAMES: u8 = 8;
 }
 
@@ -211,17 +211,17 @@ pub(crate) mod checks {
 pub(crate) mod bits {
     /// The client is the lower endpoint of the key.
     pub const CLIENT_IS_A: u8 = 1;
-    /// A SYN or SYN-ACK told who the client is.
+    /// A SYN or SYN-ACK showed which side is the client.
     pub const CLIENT_KNOWN: u8 = 2;
     /// The slot is in use.
     pub const LIVE: u8 = 4;
-    /// The handler was told of it.
+    /// The flow was reported to the handler.
     pub const OPENED: u8 = 8;
-    /// Both sides were heard.
+    /// Packets of both sides were seen.
     pub const CONFIRMED: u8 = 16;
     /// Joined after its beginning.
     pub const MIDSTREAM: u8 = 32;
-    /// Within the out-of-order list (`Engine::holders`).
+    /// The flow is in the list of holders of memory.
     pub const HOLDER: u8 = 64;
     /// The application discarded the stream.
     pub const DISCARDED: u8 = 128;
@@ -229,13 +229,13 @@ pub(crate) mod bits {
 
 /// Bits of [`Flow::closing`].
 pub(crate) mod closing {
-    /// It is over, and in the queue of flows to be reported.
+    /// The flow is over, and in the queue of ends to be reported.
     pub const LISTED: u8 = 1;
-    /// Its handler was told of its end; the entry stays for packets that come late.
+    /// The end was reported to the handler; the entry stays for late packets.
     pub const REPORTED: u8 = 2;
 }
 
-/// A flow: four cache lines, so that ten million of them are 2.4 GiB. What few flows need is in `slow_state`.
+/// A flow: four cache lines, so that ten million of them take 2.4 GiB. State that few flows need is in `slow_state`.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Flow {
@@ -253,7 +253,7 @@ pub(crate) struct Flow {
     pub id: u64,
     pub first_ns: [u64; 2],
     pub last_ns: [u64; 2],
-    /// Packet clock (not the packet's own timestamp) at the last packet: what timeouts run by.
+    /// Packet clock (not the packet's timestamp) at the last packet: the clock of timeouts.
     pub seen_clock_ns: u64,
     pub delivered: [u64; 2],
 }
@@ -278,10 +278,11 @@ impl Default for Flow {
     }
 }
 
-/// Internal offset at which a direction starts whose beginning was not seen: room for earlier bytes that come late.
+/// Internal offset at which a direction starts whose beginning was not seen: leaves room for earlier bytes that arrive
+/// late.
 pub(crate) const MIDSTREAM_START: u64 = 1 << 32;
 
-/// The farthest that a SYN which arrives late may lie before what arrived before it: many times what is sent at once.
+/// The farthest that a late SYN may lie before what arrived earlier: many times what is in flight at once.
 const SYN_BEFORE_MAX: i64 = 1 << 20;
 
 impl Flow {
@@ -307,8 +308,8 @@ impl Flow {
         }
     }
 
-    /// Whether a direction whose SYN was not seen may begin with this number: at or shortly before what waits, or just
-    /// where it was taken to begin.
+    /// Whether a direction whose SYN was not seen may begin with this number: at or shortly before what waits, or
+    /// exactly where it was assumed to begin.
     pub(crate) fn may_begin_at(&self, direction: Direction, first_byte: u32) -> bool {
         let me = &self.halves[direction as usize];
         let offset = me.offset_of(first_byte);
@@ -320,7 +321,7 @@ impl Flow {
         (0..=first).contains(&offset) && first - offset <= SYN_BEFORE_MAX
     }
 
-    /// Counts a packet's frames of `frame_bytes` in all, of which `ip_bytes` from the network layer up.
+    /// Counts the frames of a packet: `frame_bytes` in total, of which `ip_bytes` from the network layer up.
     #[inline(always)]
     pub(crate) fn count_frames(&mut self, at: usize, frame_bytes: u64, ip_bytes: u64) {
         let half = &mut self.halves[at];
@@ -332,7 +333,7 @@ impl Flow {
         }
     }
 
-    /// Counts many packets' frames at once: their bytes outside of IP packets may wrap more than once.
+    /// Counts the frames of many packets: their bytes outside IP packets may wrap more than once.
     pub(crate) fn count_many(&mut self, at: usize, frame_bytes: u64, ip_bytes: u64) {
         let link_bytes = frame_bytes.saturating_sub(ip_bytes);
         if link_bytes >> 32 != 0 {
@@ -347,7 +348,7 @@ impl Flow {
         self.halves[at].ip_bytes + u64::from(self.halves[at].link_bytes) + (wraps << 32)
     }
 
-    /// The rarely needed part, made when it is.
+    /// The slow state, created on demand.
     pub(crate) fn slow_state(&mut self) -> &mut SlowState {
         self.slow_state.get_or_insert_default()
     }
@@ -366,13 +367,13 @@ impl Flow {
         }
     }
 
-    /// Whether its handler was told of its end.
+    /// Whether the end was reported to the handler.
     #[inline(always)]
     pub(crate) fn is_reported(&self) -> bool {
         self.closing & closing::REPORTED != 0
     }
 
-    /// Whether nothing more is expected of it.
+    /// Whether the connection is over: nothing more is expected of it.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, TcpState::Closed | TcpState::Reset)
     }

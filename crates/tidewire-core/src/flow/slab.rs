@@ -1,4 +1,4 @@
-//! Entries that never move, in pieces that are allocated as they are needed.
+//! Entries that never move, in pieces that are allocated on demand.
 
 /// Entries of a piece: a power of two. Small under a fuzzer, which makes tables by the thousand and fills none.
 #[allow(unexpected_cfgs, reason = "cargo-fuzz sets it")]
@@ -22,18 +22,18 @@ impl<T: Default> Slab<T> {
         self.live
     }
 
-    /// Entries ever in use: slots below it may be looked at.
+    /// Slots that were ever in use: those below it may be read.
     pub(crate) fn used(&self) -> u32 {
         self.used
     }
 
-    /// Memory that is taken.
+    /// Memory allocated, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let lists = self.pieces.capacity() * size_of::<Box<[T; PIECE]>>() + self.free.capacity() * size_of::<u32>();
         (self.pieces.len() * PIECE * size_of::<T>() + lists) as u64
     }
 
-    /// A slot whose entry is in an unspecified, but valid state: as it was given back, or default.
+    /// Allocates a slot. Its entry is in an unspecified, but valid state: as it was when freed, or default.
     pub(crate) fn take(&mut self) -> u32 {
         self.live += 1;
         if let Some(slot) = self.free.pop() {
@@ -50,7 +50,7 @@ impl<T: Default> Slab<T> {
         slot
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     pub(crate) fn give(&mut self, slot: u32) {
         self.live -= 1;
         self.free.push(slot);

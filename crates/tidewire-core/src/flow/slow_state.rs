@@ -4,97 +4,98 @@ use crate::{
     tcp::lost_ranges::LostRanges, tcp::queue::Queue,
 };
 
-/// What only untidy flows, or flows whose application asks for it, need.
+/// State that only a few flows need: those with holes, anomalies or chunks.
 ///
-/// What every segment behind a hole looks at comes first, so that it shares few cache lines.
+/// The fields that every segment behind a hole reads come first, so that they share few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SlowState {
     pub queue: [Queue; 2],
-    /// Digest of another path than the direction's, and packets of it: see `FlowContext::other_path`.
+    /// Digest of a path other than the direction's, and number of packets on it: see `FlowContext::other_path`.
     pub other_path: [(u32, u8); 2],
     /// See `Flow::bias`; `u64::MAX`: not decided.
     pub bias: [u64; 2],
-    /// Internal offset of the FIN, `u64::MAX`: none seen.
+    /// Internal offset of the FIN; `u64::MAX`: none seen.
     pub fin_at: [u64; 2],
-    /// Internal offset of a FIN that a host would probably not take; `u64::MAX`: none.
+    /// Internal offset of a FIN that a host would probably not accept; `u64::MAX`: none.
     pub fin_doubtful: [u64; 2],
-    /// Internal offset up to which the side's own empty segments say that it has sent; 0: nothing that was not seen.
+    /// Internal offset up to which the side's own empty segments imply that it has sent; 0: nothing beyond what was
+    /// seen.
     pub claimed: [u64; 2],
-    /// Internal offset before which unconfirmed bytes are believed without an acknowledgment.
+    /// Internal offset before which unconfirmed bytes are accepted without an acknowledgment.
     pub believed: [u64; 2],
-    /// Bytes that are known to be missing, and why, for when the hole they lie in is given up.
+    /// Ranges that are known to be missing, and why: causes for the gap when their hole is given up.
     pub lost_ranges: [LostRanges; 2],
-    /// What came with wrong checksums and was neither delivered nor passed, in the order of the ends.
+    /// Segments with wrong checksums that were neither delivered nor passed by, in the order of their ends.
     pub doubted: [Vec<Doubted>; 2],
-    /// Clock at which the hole before the queue's first byte was first waited for.
+    /// Clock at which the hole before the queue's first byte was first seen.
     pub hole_since_ns: [u64; 2],
-    /// Packets with payload since.
+    /// Packets with payload since then.
     pub hole_segments: [u32; 2],
-    /// Bytes of the stream that wait in the queue, whether they are kept or lie beyond a cutoff.
+    /// Bytes of the stream that wait in the queue, whether they are stored or lie beyond a cutoff.
     pub waiting_bytes: [u64; 2],
-    /// Segments that continue the stream and that the receiver would have answered, since it was last heard;
-    /// `UNHEARD`: so many that its side was not captured.
+    /// Segments that continue the stream and that the receiver would have answered, since its last packet; `UNHEARD`:
+    /// so many that its side was not captured.
     pub unheard: [u32; 2],
-    /// The last acknowledgment that was too new, and how many in a row went on from each other.
+    /// The last acknowledgment of data that was not seen, and how many consecutive ones continued each other.
     pub skip: [(u32, u32); 2],
     /// The budget's counters by the direction that is charged; `None`: not looked up yet.
     pub groups: [Option<Groups>; 2],
-    /// Memory of this part and of its lists, and how much of it the budget was charged.
+    /// Memory of this state and its lists, and how much of it was charged to the budget.
     pub bytes: u64,
     pub charged: u64,
-    /// Whether it was charged to the key's lower endpoint; `None`: to neither.
+    /// Whether it is charged to the key's lower endpoint; `None`: to neither.
     pub owner_is_a: Option<bool>,
     pub out_of_order_packets: [u64; 2],
-    /// Internal offset after the bytes that continue each other and wait for an acknowledgment of wrong checksums.
+    /// Internal offset behind contiguous bytes that wait for an acknowledgment because of wrong checksums.
     pub unconfirmed_end: [u64; 2],
     pub retransmitted_bytes: [u64; 2],
-    /// Bit n: `anomalies` has one of the kind n.
+    /// Bit n: `anomalies` contains the kind n.
     pub anomaly_kinds: u32,
     pub anomalies: List<Anomaly>,
     pub conflicts: [List<Conflict>; 2],
     pub missing_bytes: [u64; 2],
-    /// Of `missing_bytes`, those that were in packets: see `GapCause::is_of_packets`.
+    /// Of `missing_bytes`, those that were in captured packets: see `GapCause::is_of_packets`.
     pub stated_missing_bytes: [u64; 2],
-    /// Payload that was only counted before the engine, and how much of it the stream did not go on for.
+    /// Payload that was only counted before the engine, and how much of it did not advance the stream.
     pub shunted_repeats: [u64; 2],
     pub cutoff: [u64; 2],
     pub shed_packets: [u64; 2],
     pub shed_bytes: [u64; 2],
-    /// Frames beyond one for each packet: fragments.
+    /// Frames beyond one for each packet (fragments).
     pub more_frames: [u64; 2],
-    /// How often `Half::link_bytes` wrapped.
+    /// Number of wraps of `Half::link_bytes`.
     pub link_wraps: [u32; 2],
     pub gaps: List<Gap>,
     pub pending_chunk: [Option<Box<PendingChunk>>; 2],
     pub held_syn: Option<Box<HeldSyn>>,
-    /// Offset of the last urgent byte, which is taken out of the stream; `u64::MAX`: none.
+    /// Offset of the last urgent byte, which is removed from the stream; `u64::MAX`: none.
     pub urgent: [u64; 2],
     /// Internal offset of the first byte of the segment with the FIN.
     pub fin_from: [u64; 2],
-    /// Clock at the last empty segment of the receiver that acknowledged nothing new: it may have been a challenge.
+    /// Clock of the receiver's last empty segment that acknowledged nothing new: it may have been a challenge ACK.
     pub challenged_ns: [u64; 2],
-    /// Clock at the first of `unheard`.
+    /// Clock at the first segment of `unheard`.
     pub unheard_since_ns: [u64; 2],
-    /// Internal offsets of the doubtful bytes that came since the receiver sent the last empty segment, and that are
-    /// doubtful only because they acknowledge what was not seen, a FIN's place included.
+    /// Internal offsets of the doubtful bytes since the receiver's last empty segment that are doubtful only because
+    /// they acknowledge unseen data, a FIN's place included.
     pub unanswered: [Option<(u64, u64)>; 2],
     /// How often unconfirmed bytes with wrong checksums were acknowledged.
     pub confirmed: [u8; 2],
-    /// Internal offset after the last unconfirmed segment that was larger than a frame.
+    /// Internal offset behind the last unconfirmed segment that was larger than a frame.
     pub merged_end: [u64; 2],
-    /// Internal offset after the unconfirmed bytes that were there when the receiver last acknowledged less.
+    /// Internal offset behind the unconfirmed bytes that existed when the receiver last acknowledged less.
     pub denied: [u64; 2],
-    /// Timestamps of the first and the last SYN-ACK, where they are not the last that the side sent at all.
+    /// Timestamps of the first and the last SYN-ACK, unless they are the last that the side sent at all.
     pub answer_stamps: Option<(u32, u32)>,
     /// `keep_chunk` was called.
     pub keep: bool,
-    /// What each of several applications has of the flow.
+    /// The state of each of several applications.
     pub subscriber_states: Vec<SubscriberState>,
 }
 
 impl SlowState {
-    /// Asks for the lines that a segment behind a hole looks at.
+    /// Prefetches the lines that a segment behind a hole reads.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         prefetch_first(self, std::mem::offset_of!(Self, anomaly_kinds));
@@ -105,13 +106,14 @@ impl SlowState {
         self.stated_missing_bytes[at] + self.waiting_bytes[at] + self.shunted_repeats[at]
     }
 
-    /// Internal offset of the first byte that waits, captured or not.
+    /// Internal offset of the first waiting byte, captured or known to be missing.
     pub(crate) fn first_known(&self, at: usize) -> Option<u64> {
         let lost_ranges = self.lost_ranges[at].first_start();
         self.queue[at].first_start().into_iter().chain(lost_ranges).min()
     }
 
-    /// Whether nothing waits: no bytes, and where a stream's beginning is not known no bytes that are known to be lost.
+    /// Whether nothing waits: no bytes, and (where the beginning of the stream is not known) no range known to be
+    /// missing.
     pub(crate) fn has_nothing(&self, at: usize, is_held: bool) -> bool {
         self.queue[at].is_empty() && (!is_held || self.lost_ranges[at].is_empty())
     }
@@ -135,7 +137,7 @@ impl Default for SlowState {
             other_path: [(0, 0); 2],
             bias: [u64::MAX; 2],
             groups: [None; 2],
-            // With what an allocator adds.
+            // With allocator overhead.
             bytes: size_of::<Self>() as u64 + 16,
             charged: 0,
             owner_is_a: None,

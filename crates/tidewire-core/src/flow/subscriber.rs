@@ -1,9 +1,9 @@
-//! What delivery leaves behind in a flow, for each of its applications.
+//! The state that delivery keeps in a flow, for each application.
 
 use super::List;
 use crate::Gap;
 
-/// A chunk being gathered.
+/// A chunk that is being filled.
 #[derive(Debug, Default)]
 pub(crate) struct PendingChunk {
     /// Stream offset of `bytes[0]`.
@@ -11,23 +11,23 @@ pub(crate) struct PendingChunk {
     pub bytes: Vec<u8>,
     /// How many of `bytes` were delivered before.
     pub repeated: usize,
-    /// They are there because the application kept the chunk, not as overlap.
+    /// Whether the repeated bytes are a kept chunk, and not overlap.
     pub is_kept: bool,
-    /// Clock at which the first fresh byte came.
+    /// Clock at which the first new byte arrived.
     pub since_ns: u64,
-    /// What the budget was charged for it.
+    /// Bytes charged to the budget.
     pub charged: u64,
 }
 
-/// What is the flow's for a single handler, and each application's own where there are several.
+/// The state that a single handler has in the flow, for each of several applications.
 #[derive(Debug)]
 pub(crate) struct SubscriberState {
     pub subscriber: u32,
     pub priority: u8,
-    /// Of the bits of `Flow::flags`: `DISCARDED`.
+    /// The application's bits of `Flow::flags`: `DISCARDED`.
     pub discarded: u8,
     pub keep: bool,
-    /// Of `Half::flags`, the bits that are an application's own.
+    /// The application's bits of `Half::flags`.
     pub flags: [u16; 2],
     pub chunks: [u32; 2],
     pub delivered: [u64; 2],

@@ -11,31 +11,32 @@ use crate::{TcpState, budget::Holder, prefetch::prefetch_all};
 
 /// Marks slots of the half-open table in the index.
 const HALF_OPEN: u32 = 1 << 31;
-/// Marks slots of packets that wait for a second one in the index. (Below it are the flows'.)
+/// Marks slots of first packets that wait for a second one, in the index. (Slots below are flows.)
 const FIRST_PACKET: u32 = 1 << 30;
-/// How many flows are looked at to find one that may be pushed out of a full table.
+/// Flows sampled to find one to evict from a full table.
 const EVICTION_SAMPLE: u32 = 32;
-/// How many are enough where one of them is not much missed.
+/// Size of the sample that is enough when it contains a flow that is closed or unanswered.
 const EVICTION_FEW: u32 = 8;
-/// Silence after which a handshake seems given up, by packet time: as long as hosts wait before they say it again (RFC 6298).
+/// Silence after which a handshake counts as given up, by packet time: the initial retransmission timeout (RFC 6298).
 const HANDSHAKE_NS: u64 = 1_000_000_000;
-/// Ranks of those that are missed least.
+/// Ranks of flows, evicted first to last.
 const OVER: u8 = 0;
 const UNANSWERED: u8 = 1;
 
-/// What an entry of the table of flows takes with all that belongs to it, and one of the half-open table; their places in
-/// the index aside. `data_bytes`: the handler's own of a stream.
+/// Bytes of an entry of the flow table with everything that belongs to it, and of an entry of the half-open table;
+/// without their entries in the index. `data_bytes`: size of the handler's state for a stream.
 pub(crate) fn table_entry_bytes(data_bytes: usize) -> (u64, u64) {
-    // Two lists of unused slots, twice as long while they grow; the holder with room to grow; its place in the list of
-    // holders; and in that of streams that are open at the end.
+    // Two lists of unused slots, twice as long while they grow; the holder with room to grow; its entry in the list of
+    // holders; and in the list of open streams at the end of the input.
     const FLOW: usize =
         size_of::<Flow>() + 4 * size_of::<u32>() + size_of::<Holder>() * 5 / 4 + 2 * size_of::<u32>() + 16;
-    // The list of unused slots, the queue by age with half as many that have left it, and the list at the end.
+    // The list of unused slots, the queue by age with half as many entries that have left it, and the list at the end
+    // of the input.
     const HALF_OPEN: usize = size_of::<HalfOpen>() + 2 * size_of::<u32>() + 3 * size_of::<(u32, u32)>() + 16;
     ((FLOW + data_bytes) as u64, HALF_OPEN as u64)
 }
 
-/// Where a key was found.
+/// The result of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Flow(u32),
@@ -44,7 +45,7 @@ pub(crate) enum Found {
     None,
 }
 
-/// Flows and half-open connections under one index. The application's state lies in an array of its own.
+/// Flows and half-open connections under one index. The handler's state is in an array of its own.
 pub(crate) struct Table<D> {
     index: Index,
     pub flows: Slab<Flow>,
@@ -58,7 +59,7 @@ pub(crate) struct Table<D> {
 }
 
 impl<D: Default> Table<D> {
-    /// An empty table whose keys are compared as `mask` says.
+    /// An empty table that compares keys under `mask`.
     pub(crate) fn new(mask: KeyMask) -> Self {
         Self {
             index: Index::new(),
@@ -72,7 +73,7 @@ impl<D: Default> Table<D> {
         }
     }
 
-    /// Memory that is taken, with that of packets that wait for a second one.
+    /// Memory allocated, including first packets that wait for a second one, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let oldest = (self.oldest.capacity() * size_of::<(u32, u32)>()) as u64;
         let slabs = self.flows.bytes() + self.half_open.bytes() + self.data.bytes();
@@ -84,7 +85,7 @@ impl<D: Default> Table<D> {
         self.index.prefetch(hash as u32);
     }
 
-    /// Asks for the lines of the entry that `hash` probably leads to, and says which that is.
+    /// Prefetches the entry that `hash` probably leads to, and returns its slot.
     #[inline(always)]
     pub(crate) fn prefetch_entry(&self, hash: u64) -> u32 {
         let slot = self.index.guess(hash as u32);
@@ -101,7 +102,7 @@ impl<D: Default> Table<D> {
         slot
     }
 
-    /// Asks for the rarely needed part of a guessed slot's flow, if it has one.
+    /// Prefetches the slow state of a guessed slot's flow, if it has one.
     #[inline(always)]
     pub(crate) fn prefetch_slow_state(&self, guess: u32) -> bool {
         if guess >= FIRST_PACKET {
@@ -114,7 +115,7 @@ impl<D: Default> Table<D> {
         slow_state.is_some()
     }
 
-    /// Asks for where the queue of a guessed slot's flow is looked at first.
+    /// Prefetches the part of the queue of a guessed slot's flow that is read first.
     #[inline(always)]
     pub(crate) fn prefetch_queue(&self, guess: u32, from_a: bool) {
         if guess < FIRST_PACKET {
@@ -128,7 +129,7 @@ impl<D: Default> Table<D> {
         }
     }
 
-    /// The flow at a guessed slot, with the application's state, if it is this one.
+    /// The flow at a guessed slot, with the handler's state, if its key matches.
     #[inline(always)]
     pub(crate) fn get_cached(&mut self, guess: u32, key: &Key) -> Option<(&mut Flow, &mut D)> {
         if guess >= FIRST_PACKET {
@@ -141,7 +142,7 @@ impl<D: Default> Table<D> {
         Some((flow, self.data.get_mut(guess)))
     }
 
-    /// As [`Self::find`], looking at the guessed slot first.
+    /// As [`Self::find`], but tries the guessed slot first.
     #[inline(always)]
     pub(crate) fn find_cached(&self, guess: u32, hash: u64, key: &Key) -> Found {
         if guess < FIRST_PACKET && self.flows.get(guess).key.is_same(key, self.mask) {
@@ -169,7 +170,7 @@ impl<D: Default> Table<D> {
         }
     }
 
-    /// A new flow under `key`, reset to its beginning.
+    /// Adds a new flow under `key`, in its initial state.
     pub(crate) fn add(&mut self, hash: u32, key: Key) -> u32 {
         let slot = self.add_apart(key);
         self.flows.get_mut(slot).hash = hash;
@@ -178,7 +179,7 @@ impl<D: Default> Table<D> {
         slot
     }
 
-    /// Forgets a flow.
+    /// Removes a flow.
     pub(crate) fn remove(&mut self, slot: u32) {
         let hash = self.flows.get(slot).hash;
         self.index.remove(hash, slot);
@@ -196,7 +197,7 @@ impl<D: Default> Table<D> {
         self.data.give(slot);
     }
 
-    /// A flow that nobody looks for: it ends at once.
+    /// Adds a flow that cannot be looked up, because it ends at once.
     pub(crate) fn add_apart(&mut self, key: Key) -> u32 {
         let slot = self.flows.take();
         let beside = self.data.take();
@@ -206,12 +207,12 @@ impl<D: Default> Table<D> {
         slot
     }
 
-    /// Forgets it.
+    /// Removes such a flow.
     pub(crate) fn remove_apart(&mut self, slot: u32) {
         self.clear(slot);
     }
 
-    /// Keeps a packet that waits for a second one.
+    /// Adds a first packet that waits for a second one.
     pub(crate) fn add_first_packet(&mut self, first_packet: FirstPacket) {
         let hash = first_packet.hash as u32;
         let slot = self.first_packets.add(first_packet);
@@ -243,7 +244,7 @@ impl<D: Default> Table<D> {
         entry.key = Key::NONE;
         self.index.remove(copy.hash, slot | HALF_OPEN);
         self.half_open.give(slot);
-        // Entries that left by themselves stay queued until their turn; keep their number within the live ones'.
+        // Entries that left early stay queued until their turn; their number stays within that of live ones.
         while self.oldest.front().is_some_and(|&(slot, generation)| !self.is_current(slot, generation)) {
             self.oldest.pop_front();
         }
@@ -262,7 +263,7 @@ impl<D: Default> Table<D> {
         entry.live && entry.generation == generation
     }
 
-    /// The half-open connection that was begun first.
+    /// The oldest half-open connection.
     pub(crate) fn oldest_half_open(&mut self) -> Option<u32> {
         while let Some(&(slot, generation)) = self.oldest.front() {
             if self.is_current(slot, generation) {
@@ -273,14 +274,14 @@ impl<D: Default> Table<D> {
         None
     }
 
-    /// Which flow goes when the table is full: of a sample, one that is over, else one that was never answered or whose
-    /// handshake stands still, else one that has delivered nothing (`forced`: what a slot's flow delivered only because
-    /// memory was short), else the one that was silent longest.
+    /// The flow to evict from a full table: of a sample, a closed one, else one that was never answered or whose
+    /// handshake was given up, else one that has delivered nothing (`forced`: bytes that a slot's flow delivered only
+    /// because memory was short), else the one that was silent longest.
     pub(crate) fn victim(&mut self, clock_ns: u64, forced: impl Fn(u32) -> u32) -> Option<u32> {
         let used = self.flows.used();
         let mut best: Option<(u8, u64, u32)> = None;
         for looked in 0..EVICTION_SAMPLE.min(used) {
-            // A flood fills the table with such: there is no need to look for worse.
+            // A flood fills the table with such flows: a larger sample finds nothing better.
             if looked >= EVICTION_FEW && best.is_some_and(|best| best.0 <= UNANSWERED) {
                 break;
             }
@@ -290,7 +291,7 @@ impl<D: Default> Table<D> {
             if !flow.has(bits::LIVE) {
                 continue;
             }
-            // A handshake has its time: among floods of whole ones it is not the one that is missed least.
+            // A handshake gets time to complete: in floods of whole connections it must not be the first to be evicted.
             let is_given_up = matches!(flow.state, TcpState::SynSent | TcpState::SynReceived)
                 && clock_ns > flow.seen_clock_ns.saturating_add(HANDSHAKE_NS);
             let is_begun = flow.has(bits::CONFIRMED) && !is_given_up;

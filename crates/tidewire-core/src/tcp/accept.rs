@@ -1,5 +1,5 @@
-//! Which payload a receiving host would take: acknowledgments, window, timestamps (RFC 9293 section 3.10.7.4, RFC 5961
-//! section 5, RFC 7323 section 5).
+//! Which payload a receiving host would accept: acknowledgments, window, timestamps (RFC 9293 section 3.10.7.4, RFC
+//! 5961 section 5, RFC 7323 section 5).
 
 use super::{Payload, Segment, flag, segment::after};
 use crate::{
@@ -8,51 +8,53 @@ use crate::{
     flow::{Flow, SCALE_UNKNOWN, SlowState, half},
 };
 
-/// What a segment's acknowledgment says.
+/// The verdict on a segment's acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ack {
     /// The ACK flag is not set.
     Absent,
-    /// Possible, as far as we know.
+    /// Possible, as far as the capture shows.
     Possible,
-    /// It acknowledges more than was seen of the other side, and no more than that was allowed to send: either the
-    /// capture lost that, or a host would drop the segment.
+    /// Acknowledges more than was seen of the other side, within what that side was allowed to send: either the capture
+    /// lost it, or a host would drop the segment.
     Unseen,
-    /// It acknowledges what the other side was never allowed to send.
+    /// Acknowledges data that the other side was never allowed to send.
     TooNew,
-    /// It is older than any that could still be under way.
+    /// Older than any acknowledgment that could still be in flight.
     TooOld,
-    /// A host would not look at it, for another reason.
+    /// A host would not read it, for another reason.
     Refused,
 }
 
-/// So many acknowledgments in a row, each at most `SKIP_STEP_MAX` beyond the last, are believed.
+/// Consecutive acknowledgments, each at most `SKIP_STEP_MAX` beyond the last, that are accepted as proof of data lost
+/// by the capture.
 const SKIP_ACKS: u32 = 3;
-/// See `SKIP_ACKS`: more than what arrives between two acknowledgments.
+/// See `SKIP_ACKS`: more than arrives between two acknowledgments.
 const SKIP_STEP_MAX: u32 = 1 << 20;
 
-/// After so many segments that go on without a gap, each of which a receiver would have answered at once with what it
-/// expects (RFC 9293 section 3.10.7.4), while it is not heard at all: its side was not captured.
+/// Contiguous segments, each of which a receiver would have answered at once with its next expected byte (RFC 9293
+/// section 3.10.7.4), after which a silent receiver counts as not captured.
 pub(crate) const UNHEARD_SEGMENTS: u32 = 32;
-/// … if that lasts for so long: Linux answers such segments twice a second (tcp_invalid_ratelimit), the others in silence.
+/// ... if they span this time: Linux answers such segments twice a second (tcp_invalid_ratelimit), and drops the others
+/// silently.
 const UNHEARD_NS: u64 = 1_000_000_000;
-/// A host is silent about what it drops for so long after it has challenged something (Linux: `tcp_invalid_ratelimit`).
+/// Time for which a host drops segments silently after a challenge ACK (Linux: `tcp_invalid_ratelimit`).
 const CHALLENGE_NS: u64 = 500_000_000;
-/// What a host challenges, as bits of `SlowState::anomaly_kinds`.
+/// What a host answers with a challenge ACK, as bits of `SlowState::anomaly_kinds`.
 const CHALLENGED: u32 =
     1 << AnomalyKind::BlindReset as u32 | 1 << AnomalyKind::BlindSyn as u32 | 1 << AnomalyKind::InvalidAck as u32;
-/// The value of `SlowState::unheard` once that is decided.
+/// Value of `SlowState::unheard` once the receiver counts as not captured.
 pub(crate) const UNHEARD: u32 = u32::MAX;
 
-/// Linux discards segments whose timestamp is older than the last by more than this (TCP_PAWS_WINDOW).
+/// Linux discards segments whose timestamp is older than the last one by more than this (TCP_PAWS_WINDOW).
 const PAWS_WINDOW: i32 = 1;
 
-/// The largest distance that is still taken for a place in the window where the window is not known (RFC 7323: 2^30).
+/// Greatest distance that counts as inside the window where the window is unknown (RFC 7323: 2^30).
 const WINDOW_MAX: i64 = 1 << 30;
 
 impl Flow {
-    /// An empty segment has the number of the next byte that its sender will send: what lies before was sent, and lost by
-    /// the capture. An acknowledgment of that is not one of what was never sent.
+    /// Notes what an empty segment implies: its number is that of the next byte that its sender will send, so bytes
+    /// before it were sent, and lost by the capture. Acknowledging them is not acknowledging unsent data.
     #[inline]
     fn note_claim(&mut self, direction: Direction, segment: &Segment) {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
@@ -60,7 +62,7 @@ impl Flow {
             return;
         }
         let offset = me.offset_of(segment.seq);
-        // (Behind a FIN, which takes a number, nothing was lost.)
+        // (Nothing was lost behind a FIN, which occupies a sequence number.)
         let sent = me.next as i64 + i64::from(me.has(half::FIN));
         if offset > sent && offset <= me.offset_of(peer.edge) {
             let claimed = &mut self.slow_state().claimed[direction as usize];
@@ -68,10 +70,11 @@ impl Flow {
         }
     }
 
-    /// How far an acknowledgment may lie behind the last one (RFC 5961 section 5.2, Linux: `tcp_ack`): the largest window
-    /// that its sender ever had, and no more than it has acknowledged at all.
+    /// How far an acknowledgment may lie behind the last one (RFC 5961 section 5.2, Linux: `tcp_ack`): the largest
+    /// window that its sender ever had, and no more than it has acknowledged in total.
     ///
-    /// The last window is known, which is at most the largest: what a host with the larger one takes may be doubted here.
+    /// Only the last window is known, which is at most the largest: an acknowledgment that a host accepts may be
+    /// doubted here.
     #[inline]
     fn old_ack_distance(&self, direction: Direction, acked: i64) -> i64 {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
@@ -83,12 +86,12 @@ impl Flow {
         window.min(all.max(0))
     }
 
-    /// Internal offset after everything that was seen of a direction, its FIN included.
+    /// Internal offset behind everything that was seen of a direction, including its FIN.
     #[inline]
     fn seen(&self, direction: Direction) -> i64 {
         let at = direction as usize;
         let me = &self.halves[at];
-        // A FIN takes a number, too, which the side's next empty segment counts in.
+        // A FIN occupies a sequence number, which the side's next empty segment includes.
         let mut seen = me.next as i64 + i64::from(me.has(half::FIN));
         if let Some(slow_state) = &self.slow_state {
             if me.has(half::QUEUED) {
@@ -103,8 +106,8 @@ impl Flow {
         seen
     }
 
-    /// Whether a host drops a segment for its timestamp (RFC 7323 section 5.3, Linux: `tcp_paws_check`): the last one lies
-    /// behind it. A last one of 0 makes nothing old.
+    /// Whether a host drops a segment because its timestamp is older than the last one (RFC 7323 section 5.3, Linux:
+    /// `tcp_paws_check`). After a last one of 0 nothing is old.
     #[inline]
     fn is_stale(&self, direction: Direction, segment: &Segment) -> bool {
         let me = &self.halves[direction as usize];
@@ -115,8 +118,8 @@ impl Flow {
             && !self.has_no_timestamps()
     }
 
-    /// Whether a host does not look at a segment, nor at its acknowledgment, for its place or its age (Linux:
-    /// `tcp_sequence`, `tcp_paws_check`).
+    /// Whether a host ignores a segment, including its acknowledgment, for its place or its age (Linux: `tcp_sequence`,
+    /// `tcp_paws_check`).
     #[inline]
     fn is_outside(&self, direction: Direction, segment: &Segment) -> bool {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
@@ -126,8 +129,8 @@ impl Flow {
         is_beside || self.is_stale(direction, segment)
     }
 
-    /// Remembers the timestamps of the SYN-ACKs, where one comes again or the side's next segment has another: which of them
-    /// the handshake's last segment may echo. `again`: the value of another SYN-ACK.
+    /// Records the timestamps of the SYN-ACKs where one is repeated or the side's next segment has another: the
+    /// handshake's last segment may echo any of them. `again`: the value of another SYN-ACK.
     #[inline]
     pub(super) fn note_answer_stamps(&mut self, direction: Direction, again: Option<u32>) {
         const STAMPED: u16 = half::SYN | half::TIMESTAMP;
@@ -140,17 +143,18 @@ impl Flow {
         self.slow_state().answer_stamps = Some((first, again.unwrap_or(last)));
     }
 
-    /// Whether the SYNs did not agree on timestamps (RFC 7323 section 3.2): then hosts do not look at them.
+    /// Whether the SYNs did not agree on timestamps (RFC 7323 section 3.2): hosts then ignore them.
     #[inline]
     fn has_no_timestamps(&self) -> bool {
         self.halves.iter().any(|half| half.flags & (half::SYN | half::TIMESTAMP) == half::SYN)
     }
 
-    /// Remembers the timestamp of a segment that a host would take, with payload or without (RFC 7323 section 4.3). A
+    /// Records the timestamp of a segment that a host would accept, with or without payload (RFC 7323 section 4.3). A
     /// value that is 2^31 ahead counts as not older, as in Linux (`tcp_replace_ts_recent`).
     ///
-    /// Linux takes the values only of segments that begin at or before the last number that it acknowledged. Where that
-    /// lags behind what is expected we may remember a newer one, and doubt a segment that the host takes.
+    /// Linux records only the values of segments that begin at or before the last number that it acknowledged. Where
+    /// that lags behind the next expected byte, this may record a newer value, and doubt a segment that the host
+    /// accepts.
     #[inline]
     fn note_timestamp(&mut self, direction: Direction, segment: &Segment) {
         let Some(value) = segment.timestamp else { return };
@@ -168,14 +172,14 @@ impl Flow {
         }
     }
 
-    /// Midway, a side that never set ACK may be of a kind that does not: a host would have dropped all it said, but
-    /// the connection was not seen from its beginning, and its word is all there is.
+    /// Whether a side of a connection joined midway never set ACK. A host would have dropped all its segments, but the
+    /// handshake was not seen and nothing contradicts them.
     #[inline]
     pub(crate) fn never_acknowledges(&self, direction: Direction) -> bool {
         self.state == TcpState::Midstream && !self.halves[direction as usize].has(half::ACKED)
     }
 
-    /// Why a host would not take this payload, if it would not.
+    /// Why a host would not accept this payload; `None`: it would.
     #[inline]
     pub(super) fn doubt(&self, direction: Direction, segment: &Segment, ack: Ack) -> Option<AnomalyKind> {
         let me = &self.halves[direction as usize];
@@ -188,13 +192,13 @@ impl Flow {
             Ack::Refused => return Some(AnomalyKind::UnexpectedSignature),
             Ack::Absent | Ack::Possible | Ack::Unseen => {}
         }
-        // The key is not known: the receiver, which has it, says by its acknowledgment whether a signature was right.
+        // The key is unknown: the receiver, which knows it, shows by its acknowledgment whether a signature was right.
         let is_signed = segment.signed && me.has(half::SIGNED);
         if self.is_stale(direction, segment) && me.offset_of(segment.seq) + i64::from(segment.length) > me.next as i64 {
             return Some(AnomalyKind::OldTimestamp);
         }
         if peer.has(half::SHUNTED) {
-            // What it acknowledges and how far its window goes is not seen any more.
+            // What it acknowledges and where its window ends is no longer seen.
             return None;
         }
         if me.has(half::HELD) || !peer.has(half::ACKED) {
@@ -218,7 +222,7 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Takes in the acknowledgment and the window of a segment.
+    /// Processes the acknowledgment and the window of a segment.
     pub(crate) fn acknowledge(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> Ack {
         if !segment.has(flag::ACK) {
             return Ack::Absent;
@@ -231,7 +235,7 @@ impl<H: Deliver> FlowContext<H> {
             return verdict;
         }
         self.hear(flow, direction, segment);
-        // Whether the host's FIN was acknowledged is for the host to say (`Engine::answers_syn`).
+        // The host decides whether its FIN was acknowledged (`Engine::answers_syn`).
         let has_ended = flow.halves[direction.opposite() as usize].has(half::FIN);
         let is_lost_on_host = has_ended && flow.is_outside(direction, segment);
         flow.note_timestamp(direction, segment);
@@ -252,8 +256,8 @@ impl<H: Deliver> FlowContext<H> {
         verdict
     }
 
-    /// What an empty segment answers: a host that drops a segment sends one; what it sends of its own with payload may be older.
-    /// `is_repeated`: it acknowledges nothing new, so that it may be a challenge.
+    /// Records the answer in an empty segment: a host that drops a segment sends one; its segments with payload may be
+    /// older. `is_repeated`: it acknowledges nothing new, so it may be a challenge ACK.
     #[inline(always)]
     pub(super) fn hear_empty(slow_state: &mut SlowState, other: usize, is_repeated: bool, clock_ns: u64) {
         let is_answer = slow_state.unanswered[other].take().is_some();
@@ -262,7 +266,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// What is over when a side is heard.
+    /// Resets what depends on the silence of a side that now sent a segment.
     fn hear(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
         let (at, other) = (direction as usize, direction.opposite() as usize);
         if let Some(slow_state) = &mut flow.slow_state {
@@ -275,7 +279,8 @@ impl<H: Deliver> FlowContext<H> {
         }
         flow.deny_doubted(direction.opposite(), segment.ack);
         flow.note_claim(direction, segment);
-        // Whose number is still the next expected sent nothing that was lost: an acknowledgment of more was made up.
+        // A side whose number is still the next expected sent nothing that was lost: an acknowledgment of more is
+        // forged.
         let me = &flow.halves[at];
         if segment.length == 0
             && segment.flags & flag::FIN == 0
@@ -292,8 +297,8 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Several acknowledgments that are too new and go on from each other: the capture lost what they acknowledge (N6).
-    /// One that somebody made up stands alone among the true ones, or the other side's own number gives it the lie.
+    /// Whether consecutive acknowledgments of unseen data continue each other: the capture lost what they acknowledge.
+    /// A forged one stands alone among the genuine ones, or the other side's sequence number contradicts it.
     fn is_skip(&mut self, flow: &mut Flow, direction: Direction, ack: u32) -> bool {
         let slow_state = flow.slow_state();
         let (last, count) = &mut slow_state.skip[direction as usize];
@@ -314,14 +319,14 @@ impl<H: Deliver> FlowContext<H> {
             return Ack::Possible;
         }
         if peer.has(half::SHUNTED) {
-            // It sends what we do not see.
+            // The other side sends segments that are not captured.
             return Ack::Possible;
         }
         let offset = peer.offset_of(segment.ack);
         if !me.has(half::ACKED) {
             let seen = flow.seen(direction.opposite());
-            // The handshake's last segment acknowledges the SYN, and with it at most what came with that. Whose own SYN
-            // was not captured is beyond its handshake: more may be lost than that.
+            // The handshake's last segment acknowledges the SYN and at most the data that came with it. A side whose
+            // own SYN was not captured is beyond its handshake: more may be lost.
             let sent = seen + if me.has(half::SYN) { 1 } else { i64::from(u16::MAX) };
             return match offset {
                 _ if offset < 0 => Ack::TooOld,
@@ -330,12 +335,12 @@ impl<H: Deliver> FlowContext<H> {
                 _ => Ack::Possible,
             };
         }
-        // What was acknowledged beyond what was seen may have been made up, and makes nothing old.
+        // Acknowledgments of unseen data may be forged, and make no other old.
         let acked = peer.offset_of(me.ack).min(flow.seen(direction.opposite()));
         if offset < acked - flow.old_ack_distance(direction, acked) {
             return Ack::TooOld;
         }
-        // Beyond what was seen: lost before us, unless it is beyond what this side's window ever allowed.
+        // Beyond what was seen: lost before the capture, unless it is beyond what this side's window ever allowed.
         if offset <= peer.next as i64 || peer.packets() == 0 {
             return Ack::Possible;
         }
@@ -353,7 +358,7 @@ impl<H: Deliver> FlowContext<H> {
         Ack::Unseen
     }
 
-    /// Takes in payload (or a FIN) that is not simply the next.
+    /// Processes payload (or a FIN) that is not simply the next.
     pub(crate) fn accept(
         &mut self,
         flow: &mut Flow,
@@ -409,10 +414,10 @@ impl<H: Deliver> FlowContext<H> {
         self.place(flow, data, direction, segment, payload, doubt.is_some())
     }
 
-    /// Whether what the receiver said last says nothing any more, as it is long since it was heard.
+    /// Whether the receiver's last acknowledgment no longer counts, because the receiver has been silent for long.
     ///
-    /// `answers`: it would have answered the segment. One that is dropped for its checksum is not, so that only what
-    /// cannot wait any longer is decided by such segments.
+    /// `answers`: the receiver would have answered the segment. A segment dropped for its checksum is not answered, so
+    /// such segments only decide what cannot wait any longer.
     fn receiver_is_unheard(&self, flow: &mut Flow, direction: Direction, segment: &Segment, answers: bool) -> bool {
         let at = direction as usize;
         let (next, start) = (flow.halves[at].next, flow.halves[at].offset_of(segment.seq));
@@ -425,7 +430,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         slow_state.unheard[at] = slow_state.unheard[at].saturating_add(1);
         let is_long = answers && self.now.clock_ns.saturating_sub(slow_state.unheard_since_ns[at]) >= UNHEARD_NS;
-        // What cannot wait any longer has to be decided now.
+        // What cannot wait any longer is decided now.
         let is_much = slow_state.queue[at].charged_bytes() >= self.config.stream_buffer_bytes / 2;
         if slow_state.unheard[at] > UNHEARD_SEGMENTS && (is_long || is_much) {
             slow_state.unheard[at] = UNHEARD;
@@ -433,8 +438,8 @@ impl<H: Deliver> FlowContext<H> {
         slow_state.unheard[at] == UNHEARD
     }
 
-    /// Whether a segment is doubtful for its checksum. Right ones behind a hole with such bytes in it, which the receiver
-    /// would have answered, tell whether it is heard.
+    /// Whether a segment is doubtful for its checksum. Segments with correct checksums behind a hole with doubtful
+    /// bytes, which the receiver would have answered, show whether the receiver is captured.
     fn doubt_checksum(
         &mut self,
         flow: &mut Flow,
@@ -446,7 +451,7 @@ impl<H: Deliver> FlowContext<H> {
         let has_doubted = flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[at].is_empty());
         let is_ahead = flow.halves[at].offset_of(segment.seq) > flow.halves[at].next as i64;
         if payload.is_unconfirmed {
-            // A host that is there is silent about what it drops for its checksum, and goes on with what it took.
+            // A present host drops segments with wrong checksums silently, and continues with what it accepted.
             if !flow.decides_itself(direction) {
                 return Some(AnomalyKind::BadChecksum);
             }
@@ -459,20 +464,20 @@ impl<H: Deliver> FlowContext<H> {
         None
     }
 
-    /// Notes bytes that the receiver has yet to answer: where nothing more is heard of it, they are believed at the end.
-    /// `is_challenged`: a host that drops them says so.
+    /// Notes bytes that the receiver has yet to answer: if the receiver sends nothing more, they are accepted at the
+    /// end. `is_challenged`: a host that drops them sends a challenge ACK.
     fn note_unanswered(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, is_challenged: bool) {
         let at = direction as usize;
         let start = flow.halves[at].offset_of(segment.seq).max(0) as u64;
         let end = start + u64::from(segment.length);
-        // A host challenges no more than twice a second, and is silent between.
+        // A host sends at most two challenge ACKs a second, and drops silently in between.
         let challenged_ns = if is_challenged { flow.slow_state().challenged_ns[at] } else { 0 };
         let is_limited = challenged_ns != 0 && self.now.clock_ns.saturating_sub(challenged_ns) < CHALLENGE_NS;
         if end < flow.halves[at].next || is_limited {
             return;
         }
         match &mut flow.slow_state().unanswered[at] {
-            // What comes in another order than it was sent belongs together as well: a FIN before its data.
+            // Segments out of order belong together as well: a FIN before its data.
             Some((first, last)) if start <= *last && end >= *first => {
                 (*first, *last) = (start.min(*first), end.max(*last));
             }
@@ -481,8 +486,8 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Whether the segment that is to end the handshake has an older timestamp than the SYN, or echoes one that no SYN-ACK
-    /// had (which Linux looks at since 6.15): a host drops it (Linux: `tcp_check_req`), and waits on.
+    /// Whether the segment that should end the handshake has an older timestamp than the SYN, or echoes one that no
+    /// SYN-ACK had (which Linux checks since 6.15): a host drops it (Linux: `tcp_check_req`), and keeps waiting.
     pub(super) fn ends_no_handshake(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) -> bool {
         const STAMPED: u16 = half::SYN | half::TIMESTAMP;
         let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
@@ -491,7 +496,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let is_old =
             segment.timestamp.is_some_and(|value| me.ts_recent != 0 && me.ts_recent.wrapping_sub(value) as i32 > 0);
-        // Where data on the SYN was taken, it is a connection already.
+        // Where data on the SYN was accepted, the connection is open already.
         let is_open = peer.has(half::ACKED) && after(peer.ack, me.seq_of(flow.bias(direction)));
         let is_client = direction == Direction::ClientToServer && peer.flags & STAMPED == STAMPED;
         let echoes_nothing = is_client && !is_open && segment.echo != 0 && {

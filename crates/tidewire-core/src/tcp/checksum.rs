@@ -1,10 +1,9 @@
-//! Checksums: which wrong ones are the sender's doing, and which are the capture's.
+//! Wrong checksums: which of them the sender caused, and which are artefacts of the capture.
 //!
-//! A wrong checksum in a capture has three causes. A sender's network card fills it in after the capture saw the packet;
-//! a receiver's card or driver merged several packets and left the first one's; or the packet was sent so, and the
-//! receiver dropped it. [`ChecksumMode::Auto`] leaves the decision to the receiver: payload
-//! with a wrong checksum is kept as unconfirmed bytes, which lose against everything else and are delivered when they
-//! are acknowledged.
+//! A wrong checksum in a capture has three causes. The sender's network card computes it after the capture saw the
+//! packet; a receiver's card or driver merged several packets and kept the first one's; or the packet was sent with it,
+//! and the receiver dropped it. [`ChecksumMode::Auto`] leaves the decision to the receiver: payload with a wrong
+//! checksum is kept as unconfirmed bytes, which lose against all others and are delivered when they are acknowledged.
 
 use super::{
     Segment,
@@ -22,32 +21,33 @@ use crate::{
     },
 };
 
-/// Acknowledgments of bytes with a wrong checksum after which the direction's checksums are taken for the capture's doing.
+/// Acknowledgments of bytes with a wrong checksum after which the direction's wrong checksums count as artefacts of the
+/// capture.
 const CONFIRMED_MIN: u8 = 3;
 /// Largest IP packet of an Ethernet frame.
 const IP_BYTES_MAX: u32 = 1500;
-/// Largest IP packet of a jumbo frame that is in use.
+/// Largest IP packet of a jumbo frame in use.
 const JUMBO_IP_BYTES_MAX: u32 = 9216;
 
-/// Largest hole before unconfirmed bytes that are believed without an acknowledgment, where no window is known.
+/// Largest hole before unconfirmed bytes that are accepted without an acknowledgment, where no window is known.
 const JUMP_BYTES_MAX: u64 = 1 << 20;
 
-/// How far before the last acknowledgment repetitions are looked for where a stream may begin there: a large window. (The
-/// sender's own says nothing where its scale was not captured.)
+/// How far before the last acknowledgment repetitions are searched where a stream may begin there: a large window. (The
+/// sender's window is unknown where its scale was not captured.)
 const REPEAT_BYTES_MAX: i64 = 16 << 20;
 
-/// What becomes of a packet for its checksum.
+/// What a packet's checksum decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Taken as it is.
+    /// The packet is accepted.
     Taken,
     /// The checksum is wrong: the receiver's acknowledgment decides.
     Unconfirmed,
-    /// Left out.
+    /// The packet is left out.
     LeftOut,
 }
 
-/// What the checksums of a packet say: the transport's, and the IPv4 header's.
+/// The result of a packet's checksums: the transport's, and the IPv4 header's.
 #[inline(always)]
 fn examine(packet: &Packet<'_>) -> Checksum {
     let found = examine_transport(packet);
@@ -57,16 +57,16 @@ fn examine(packet: &Packet<'_>) -> Checksum {
     found
 }
 
-/// The same of the transport's checksum alone, with what the frame's source knows of it.
+/// The result of the transport's checksum alone, with the status that the frame's source reports.
 #[inline(always)]
 fn examine_transport(packet: &Packet<'_>) -> Checksum {
     let status = packet.frame.checksum;
-    // In a tunnel the kernel may have meant the outer checksum.
+    // In a tunnel the kernel's status may be that of the outer checksum.
     if status != ChecksumStatus::Unknown && packet.decoded.tunnel.kind == TunnelKind::None {
         return if status == ChecksumStatus::NotReady { Checksum::Unverifiable } else { Checksum::Good };
     }
     match checksum::transport_checksum(packet.bytes, packet.decoded) {
-        // Still to be filled in: it says nothing.
+        // Not computed yet: it shows nothing.
         Checksum::Offloaded if status == ChecksumStatus::NotReady => Checksum::Unverifiable,
         found => found,
     }
@@ -77,12 +77,12 @@ fn is_wrong(found: Checksum) -> bool {
     matches!(found, Checksum::Bad | Checksum::Offloaded)
 }
 
-/// Whether a receiving host would drop the packet for a checksum, if that is what was on the wire.
+/// Whether a receiving host would drop the packet for a checksum, if the packet was sent as captured.
 pub(crate) fn has_wrong_checksum(packet: &Packet<'_>) -> bool {
     is_wrong(examine(packet))
 }
 
-/// Whether a packet's checksum was seen to be right.
+/// Whether a packet's checksum was verified and is correct.
 pub(crate) fn has_right_checksum(packet: &Packet<'_>) -> bool {
     examine(packet) == Checksum::Good
 }
@@ -91,12 +91,12 @@ impl Flow {
     #[inline]
     fn judge_segment(&self, direction: Direction, packet: &Packet<'_>, segment: &Segment, found: Checksum) -> Verdict {
         let me = &self.halves[direction as usize];
-        // Once the receiver confirmed a wrong one, right ones tell nothing of the others.
+        // Once the receiver confirmed a wrong one, correct ones show nothing about the others.
         let is_telling =
             self.slow_state.as_ref().is_none_or(|slow_state| slow_state.confirmed[direction as usize] == 0)
                 && !me.checked(checks::STALE);
         if segment.has(flag::SYN) {
-            // A second beginning, of a sender whose SYN was right.
+            // A second beginning, by a sender whose SYN was correct.
             let begins = me.base_seq.wrapping_add(self.bias(direction) as u32).wrapping_sub(1);
             let is_other = me.has(half::SYN) && segment.seq != begins;
             return match is_other && me.checked(checks::GOOD_SYN) {
@@ -105,7 +105,7 @@ impl Flow {
             };
         }
         if segment.has(flag::RST) {
-            // Nothing answers a reset. Hosts that leave checksums to their card leave those of empty segments, too.
+            // Nothing answers a reset. Hosts that offload checksums offload those of empty segments, too.
             let was_right = me.has(half::GOOD_CHECKSUM) || me.checked(checks::GOOD_BARE);
             return if was_right && is_telling { Verdict::LeftOut } else { Verdict::Taken };
         }
@@ -113,14 +113,14 @@ impl Flow {
             let trusted = self.is_trusted(direction, packet);
             return if trusted { Verdict::Taken } else { Verdict::Unconfirmed };
         }
-        // An acknowledgment that was damaged on its way. Those that offloading leaves undone look otherwise, and senders
-        // that have some of them computed in software exist.
+        // An acknowledgment that was damaged in transit. Checksums that offloading leaves incomplete look different,
+        // and some senders compute those of some segments in software.
         let is_damaged = found == Checksum::Bad && me.checked(checks::GOOD_BARE) && is_telling;
         if is_damaged { Verdict::LeftOut } else { Verdict::Taken }
     }
 
-    /// No datagram is acknowledged. A sender that never had a right checksum, nor none, leaves them to its card, and what is larger
-    /// than a frame was merged, or not yet split; else the receiver dropped it.
+    /// Datagrams are not acknowledged. A sender that never had a correct checksum, nor an absent one, offloads them,
+    /// and a datagram larger than a frame was merged, or not split yet; otherwise the receiver dropped it.
     #[inline]
     fn judge_datagram(&self, direction: Direction, packet: &Packet<'_>) -> Verdict {
         let is_merged = !packet.is_rebuilt && packet.decoded.ip_bytes > IP_BYTES_MAX;
@@ -128,18 +128,18 @@ impl Flow {
         if is_merged || is_offloaded { Verdict::Taken } else { Verdict::LeftOut }
     }
 
-    /// Whether wrong checksums of a direction are known to be the capture's doing: the receiver acknowledged several
-    /// segments with wrong ones, and no payload ever had a right one, or the segment is larger than a frame.
+    /// Whether the wrong checksums of a direction are known artefacts of the capture: the receiver acknowledged several
+    /// segments with wrong ones, and no payload ever had a correct one, or the segment is larger than a frame.
     ///
-    /// A sender on the wire cannot bring this about: a receiver does not acknowledge what it dropped.
+    /// A sender on the wire cannot cause this: a receiver does not acknowledge what it dropped.
     #[inline(always)]
     fn is_trusted(&self, direction: Direction, packet: &Packet<'_>) -> bool {
         let me = &self.halves[direction as usize];
         me.checked(checks::STALE) && (!me.has(half::GOOD_CHECKSUM) || is_merged(self, direction, packet))
     }
 
-    /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged: those that are larger than a
-    /// frame, and all with a wrong checksum where the direction never had a right one. Not those that the receiver denied.
+    /// Up to where unconfirmed bytes are accepted when nothing more will be acknowledged: those larger than a frame,
+    /// and all with a wrong checksum where the direction never had a correct one. Not those that the receiver denied.
     #[inline]
     pub(crate) fn believed_last(&self, direction: Direction) -> u64 {
         let at = direction as usize;
@@ -153,8 +153,9 @@ impl Flow {
         slow_state.doubted[at].last().map_or(0, |one| one.end).max(slow_state.merged_end[at])
     }
 
-    /// The receiver acknowledges `ack`, and unconfirmed bytes beyond that were sent before: it has dropped them. Not where
-    /// it took others, with this acknowledgment or before, nor with the first number that is known of it.
+    /// Processes an acknowledgment `ack` that leaves out unconfirmed bytes sent before it: the receiver has dropped
+    /// them. Not where it accepted others, with this acknowledgment or before, nor with the first number that is known
+    /// of it.
     #[inline]
     pub(crate) fn deny_doubted(&mut self, direction: Direction, ack: u32) {
         let at = direction as usize;
@@ -178,8 +179,8 @@ impl Flow {
         }
     }
 
-    /// Whether unconfirmed payload of a direction whose beginning is not known lies where its receiver's window never was:
-    /// it would make up gigabytes that nobody sent.
+    /// Whether unconfirmed payload of a direction whose beginning is unknown lies outside any window that its receiver
+    /// had: accepting it would invent gigabytes.
     #[inline]
     pub(crate) fn is_astray(&self, direction: Direction, segment: &Segment) -> bool {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
@@ -193,8 +194,8 @@ impl Flow {
         start > edge.max(queued).max(acked + jump) || start + i64::from(segment.length) < acked - REPEAT_BYTES_MAX
     }
 
-    /// Up to where doubtful bytes are believed for the silence of their receiver: not those with a wrong checksum, about
-    /// which it is silent in any case, where it was heard before.
+    /// Up to where doubtful bytes are accepted because their receiver is silent. Not those with a wrong checksum if the
+    /// receiver was captured before: it drops those silently in any case.
     #[inline]
     pub(crate) fn silence_limit(&self, direction: Direction) -> u64 {
         if self.decides_itself(direction) {
@@ -206,8 +207,8 @@ impl Flow {
         unconfirmed.map(|one| one.start).min().unwrap_or(u64::MAX)
     }
 
-    /// Unconfirmed bytes that are believed up to `limit` when nothing more will be acknowledged have to go on from others,
-    /// or to lie in the receiver's window.
+    /// Bounds what is accepted up to `limit` when nothing more will be acknowledged: unconfirmed bytes must continue
+    /// others, or lie in the receiver's window.
     #[inline]
     pub(crate) fn bound_belief(&self, direction: Direction, limit: u64) -> u64 {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
@@ -225,15 +226,15 @@ impl Flow {
         limit
     }
 
-    /// Whether a receiver that is not seen at all leaves the decision to us: it is made as for a hole.
+    /// Whether the engine decides because the receiver is not captured: as for a hole.
     #[inline]
     pub(crate) fn decides_itself(&self, direction: Direction) -> bool {
         let peer = &self.halves[direction.opposite() as usize];
         peer.packets() == 0 || peer.has(half::SHUNTED)
     }
 
-    /// Unconfirmed bytes alone make no hole: after so many segments of a direction whose receiver is not seen they are
-    /// believed.
+    /// Unconfirmed bytes alone are not a hole: they are accepted after `segments_min` segments of a direction whose
+    /// receiver is not captured.
     #[inline]
     pub(crate) fn believe_unseen(&mut self, direction: Direction, segments_min: u32) {
         let at = direction as usize;
@@ -251,7 +252,7 @@ impl Flow {
         }
     }
 
-    /// The ranges with wrong checksums of a direction, in order and without overlaps.
+    /// The ranges with wrong checksums of a direction, in order, without overlaps.
     #[inline]
     pub(crate) fn doubted_ranges(&self, direction: Direction) -> Believed {
         let Some(slow_state) = &self.slow_state else { return Vec::new() };
@@ -271,7 +272,7 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Whether a plain segment's checksum needs no decision: what the fast path asks.
+    /// Whether a plain segment's checksum needs no decision: for the fast path.
     #[inline(always)]
     pub(crate) fn is_plain_checksum(&mut self, flow: &mut Flow, direction: Direction, packet: &Packet<'_>) -> bool {
         let found = examine(packet);
@@ -284,7 +285,7 @@ impl<H: Deliver> FlowContext<H> {
         true
     }
 
-    /// Decides about a packet's checksum.
+    /// Decides on a packet's checksum.
     pub(crate) fn verify(
         &mut self,
         flow: &mut Flow,
@@ -309,8 +310,8 @@ impl<H: Deliver> FlowContext<H> {
         verdict
     }
 
-    /// Remembers payload or a FIN with a wrong checksum. Whether its packet's fate waits for the decision: `may_wait`, and
-    /// there was room.
+    /// Records payload or a FIN with a wrong checksum. Returns whether its packet's fate waits for the decision: if
+    /// `may_wait`, and there was room.
     pub(crate) fn note_doubted(
         &mut self,
         flow: &mut Flow,
@@ -331,7 +332,7 @@ impl<H: Deliver> FlowContext<H> {
         has_room
     }
 
-    /// Tells the budget what became of a list.
+    /// Charges the budget with the new size of a list.
     fn recharge_doubted(&mut self, flow: &mut Flow, direction: Direction, before: u64) {
         let after = flow.slow_state.as_ref().map_or(0, |slow_state| charge_of(&slow_state.doubted[direction as usize]));
         self.accounting.recharge(&self.now, flow, direction, before, after);
@@ -340,7 +341,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Remembers payload that was left out, so that its absence has the right cause.
+    /// Records payload that was left out, so that its gap has the right cause.
     pub(crate) fn note_left_out(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
         let me = &flow.halves[direction as usize];
         let (start, next) = (me.offset_of(segment.seq), me.next as i64);
@@ -355,8 +356,8 @@ impl<H: Deliver> FlowContext<H> {
     }
 
     /// Settles what the direction has passed. `believed`: ranges of bytes with wrong checksums that were delivered, in
-    /// order. A segment that is delivered in part has its fate from that part, but speaks for no other: the receiver may
-    /// have dropped it, and have acknowledged what came in its place.
+    /// order. A segment delivered in part has its fate from that part, but confirms no other: the receiver may have
+    /// dropped it, and have acknowledged other bytes in its place.
     pub(crate) fn settle_doubted(&mut self, flow: &mut Flow, direction: Direction, believed: &[(u64, u64)]) {
         let at = direction as usize;
         let next = flow.halves[at].next;
@@ -371,7 +372,7 @@ impl<H: Deliver> FlowContext<H> {
         let decided = if believed.is_empty() { passed } else { list.len() };
         for (index, one) in list[..decided].iter_mut().enumerate() {
             let (is_believed, is_whole) = one.is_in(believed);
-            // Those whose packets have a fate, beyond a cutoff, speak for the others as well.
+            // Segments whose packets have a fate already, beyond a cutoff, confirm others as well.
             is_confirmed |= is_whole && one.end <= acknowledged;
             if one.pending > 0 && (is_believed || index < passed) {
                 let fate = if is_believed { Fate::Tracked } else { Fate::BadChecksum };
@@ -391,7 +392,7 @@ impl<H: Deliver> FlowContext<H> {
         self.recharge_doubted(flow, direction, before);
     }
 
-    /// A FIN with a wrong checksum is believed.
+    /// Accepts a FIN with a wrong checksum.
     pub(crate) fn settle_doubted_fin(&mut self, flow: &mut Flow, direction: Direction, fin: u64) {
         let Some(slow_state) = &mut flow.slow_state else { return };
         for one in slow_state.doubted[direction as usize].iter_mut().filter(|one| (one.start, one.end) == (fin, fin)) {
@@ -399,7 +400,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Nothing more will be decided: what was not believed is left out.
+    /// Leaves out what was not accepted: nothing more will be decided.
     pub(crate) fn forget_doubted(&mut self, flow: &mut Flow, direction: Direction) {
         let Some(slow_state) = &mut flow.slow_state else { return };
         let list = std::mem::take(&mut slow_state.doubted[direction as usize]);
@@ -408,8 +409,8 @@ impl<H: Deliver> FlowContext<H> {
         self.recharge_doubted(flow, direction, charge_of(&list));
     }
 
-    /// A hole that is given up: unconfirmed bytes in it are believed where the receiver is not seen, or the mode does not
-    /// wait for it. Whether there were any.
+    /// Accepts unconfirmed bytes in a hole that is given up, where the receiver is not captured or the mode does not
+    /// wait for it. Returns whether there were any.
     pub(crate) fn believe_in_hole(&mut self, flow: &mut Flow, direction: Direction, first: u64) -> bool {
         let at = direction as usize;
         if self.config.mode != Mode::Fast && !flow.decides_itself(direction) {
@@ -425,8 +426,8 @@ impl<H: Deliver> FlowContext<H> {
         is_new
     }
 
-    /// The cause of a part of `[from, until)` that is given up for `cause`: how far it goes, and what it is. `doubted`:
-    /// what is left of the ranges after those that the calls before, with smaller `from`, have passed.
+    /// The cause of the first part of `[from, until)`, which is given up for `cause`, and its end. `doubted`: the
+    /// ranges that remain after those that earlier calls, with smaller `from`, have passed.
     pub(crate) fn cause_of(doubted: &mut &[(u64, u64)], from: u64, until: u64, cause: GapCause) -> (u64, GapCause) {
         if cause != GapCause::NotCaptured {
             return (until, cause);
@@ -444,7 +445,7 @@ impl<H: Deliver> FlowContext<H> {
     }
 }
 
-/// Whether the receiver acknowledged less than the unconfirmed bytes that were there.
+/// Whether the receiver acknowledged less than the unconfirmed bytes that existed.
 fn is_denied(flow: &Flow, direction: Direction) -> bool {
     let at = direction as usize;
     let (me, peer) = (&flow.halves[at], &flow.halves[direction.opposite() as usize]);
@@ -452,18 +453,18 @@ fn is_denied(flow: &Flow, direction: Direction) -> bool {
     flow.slow_state.as_ref().is_some_and(|slow_state| slow_state.denied[at] > acknowledged.max(me.next))
 }
 
-/// Whether a segment is larger than any that its receiver takes from the wire.
+/// Whether a segment is larger than any that its receiver accepts from the wire.
 pub(crate) fn is_merged(flow: &Flow, direction: Direction, packet: &Packet<'_>) -> bool {
     let takes_large = flow.halves[direction.opposite() as usize].checked(checks::LARGE_FRAMES);
     !packet.is_rebuilt && packet.decoded.ip_bytes > if takes_large { JUMBO_IP_BYTES_MAX } else { IP_BYTES_MAX }
 }
 
-/// Notes that a direction's checksums can be right. Hosts compute those of some packets in software where the rest is
-/// offloaded: a SYN's, a reset's, a fragmented datagram's say nothing of other packets.
+/// Notes that a direction can have correct checksums. Hosts that offload checksums compute some in software: those of a
+/// SYN, a reset or a fragmented datagram show nothing about other packets.
 #[inline(always)]
 fn learn(flow: &mut Flow, direction: Direction, packet: &Packet<'_>, found: Checksum, flags: u8) {
     let me = &mut flow.halves[direction as usize];
-    // A sender that computes none leaves none to its card.
+    // A sender without checksums does not offload them.
     if found == Checksum::Absent && packet.decoded.kind == Kind::Udp {
         me.flags |= half::GOOD_CHECKSUM;
     }
@@ -474,7 +475,7 @@ fn learn(flow: &mut Flow, direction: Direction, packet: &Packet<'_>, found: Chec
         me.note_check(checks::GOOD_SYN);
     } else if packet.decoded.payload_bytes > 0 {
         me.flags |= half::GOOD_CHECKSUM;
-        // (Where the kernel says that it is right, it may be merged.)
+        // (A packet that the kernel calls correct may be merged.)
         if packet.decoded.ip_bytes > IP_BYTES_MAX && packet.frame.checksum == ChecksumStatus::Unknown {
             flow.halves[direction.opposite() as usize].note_check(checks::LARGE_FRAMES);
         }

@@ -1,20 +1,20 @@
-//! What was delivered before, for comparison: a retransmission with other bytes is a second reading of the stream.
+//! The log of delivered bytes: a retransmission with different bytes is a second reading of the stream.
 //!
-//! Delivered runs are noted in one ring for all streams, each linked to the one before it of its direction. Where the
-//! input can be read again the note says where the bytes lie; elsewhere they are copied into a ring of their own.
+//! Delivered runs are logged in one ring for all streams, each linked to the previous one of its direction. Where the
+//! input can be read again, an entry has the position of the bytes; elsewhere they are copied into a second ring.
 //!
-//! How far back a note counts is measured in packets and bytes of the whole input, not of what one worker sees of it:
-//! so the number of workers does not change what is found.
+//! The reach of the log is measured in packets and bytes of the whole input, not of one worker's share: the number of
+//! workers does not change what is found.
 
-/// Reads delivered bytes again, where the input allows it, so that retransmissions can be compared with them.
+/// Reads delivered bytes again, so that retransmissions can be compared with them.
 pub trait History: Send {
-    /// Fills `buffer` from `origin` (see [`crate::Frame::origin`]); whether it could.
+    /// Fills `buffer` from `origin` (see [`Frame::origin`](crate::Frame::origin)). Returns whether that was possible.
     fn read(&mut self, origin: u64, buffer: &mut [u8]) -> bool;
 }
 
 /// Marks origins that are positions in the ring of copies.
 const COPIED: u64 = 1 << 63;
-/// Longest run that is copied: what an IP packet can carry.
+/// Longest run that is copied: the greatest IP packet.
 const RUN_BYTES_MAX: usize = 1 << 16;
 
 #[derive(Clone, Copy, Default)]
@@ -23,15 +23,15 @@ pub(crate) struct Run {
     /// Internal offset, modulo 2^32: runs are looked up among recent ones.
     pub start: u32,
     pub bytes: u32,
-    /// The direction's run before this one; 0: none.
+    /// Number of the direction's previous run; 0: none.
     pub before: u32,
-    /// Number of the packet that delivered it, modulo 2^32.
+    /// Number of the packet that delivered the run, modulo 2^32.
     pub packet: u32,
     /// Captured bytes of the whole input before that packet.
     pub input_at: u64,
 }
 
-/// The two rings.
+/// The two rings of the log.
 #[derive(Default)]
 pub(crate) struct DeliveryLog {
     runs: Vec<Run>,
@@ -54,7 +54,7 @@ impl DeliveryLog {
         }
     }
 
-    /// Memory that is taken.
+    /// Memory allocated, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         (self.runs.capacity() * size_of::<Run>() + self.copies.capacity()) as u64
     }
@@ -68,12 +68,13 @@ impl DeliveryLog {
         let number = self.next;
         let mask = self.runs.len() - 1;
         self.runs[number as usize & mask] = run;
-        // 0 stands for none: after 2^32 runs the oldest links lead nowhere, which is what they are worth by then.
+        // 0 means no run: after 2^32 runs the oldest links lead nowhere, and those runs are out of reach by then.
         self.next = self.next.wrapping_add(1).max(1);
         number
     }
 
-    /// A run, if it is no older than the ring is long, in packets of the whole input. `packet`: the current one.
+    /// Returns a run, unless it is older than the ring is long, in packets of the whole input. `packet`: the current
+    /// one.
     pub(crate) fn get(&self, number: u32, packet: u64) -> Option<Run> {
         let age = self.next.wrapping_sub(number);
         if number == 0 || age == 0 || age as usize > self.runs.len() {
@@ -90,7 +91,7 @@ impl DeliveryLog {
         let size = self.copies_max + RUN_BYTES_MAX;
         self.copies.resize(size, 0);
         let mut at = (self.copied % size as u64) as usize;
-        // A run lies in one piece: what does not fit at the end begins anew.
+        // A run is contiguous: what does not fit at the end starts at the beginning.
         if at + bytes.len() > size {
             self.copied += (size - at) as u64;
             at = 0;
@@ -101,7 +102,7 @@ impl DeliveryLog {
         position | COPIED
     }
 
-    /// Whether a run's bytes can still be had. `input_bytes`: captured bytes of the whole input so far.
+    /// Whether a run's bytes are still available. `input_bytes`: captured bytes of the whole input so far.
     pub(crate) fn is_readable(&self, run: &Run, input_bytes: u64) -> bool {
         run.origin != 0 && (run.origin & COPIED == 0 || input_bytes - run.input_at <= self.copies_max as u64)
     }

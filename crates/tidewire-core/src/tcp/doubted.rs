@@ -1,7 +1,7 @@
-//! What came with wrong checksums and waits for the receiver's acknowledgment.
+//! Ranges that arrived with wrong checksums and wait for the receiver's acknowledgment.
 
-/// Unsettled ranges remembered for each direction. Copies of a segment share one; when there is room for no other,
-/// neighbours do as well. Segments that find no place even so are counted as left out.
+/// Unsettled ranges recorded for each direction. Copies of a segment share one; when the list is full, neighbours share
+/// one, too. Segments that find no place even then are counted as left out.
 const DOUBTED_MAX: usize = 512;
 
 /// Ranges of bytes with wrong checksums, internal offsets, in order.
@@ -12,24 +12,24 @@ pub(super) type Believed = Vec<(u64, u64)>;
 pub(crate) struct Doubted {
     pub start: u64,
     pub end: u64,
-    /// Packets of it that have no fate yet.
+    /// Its packets without a fate yet.
     pub pending: u32,
 }
 
 impl Doubted {
-    /// Whether nothing of it will be decided any more. (Those that are come first in a list.)
+    /// Whether the range can no longer be decided. (Such ranges come first in a list.)
     pub(super) fn is_past(&self, next: u64) -> bool {
         self.end < next || self.end == next && self.start < self.end
     }
 
-    /// Adds packets that wait. Whether they can be counted.
+    /// Adds packets that wait. Returns whether they can be counted.
     pub(super) fn take_in(&mut self, packets: u32) -> bool {
         let sum = self.pending.checked_add(packets);
         self.pending = sum.unwrap_or(self.pending);
         sum.is_some()
     }
 
-    /// Whether some of it, and whether all of it is in `ranges`, which are in order and apart from each other.
+    /// Whether a part of the range, and whether all of it is in `ranges`, which are in order and disjoint.
     pub(super) fn is_in(&self, ranges: &[(u64, u64)]) -> (bool, bool) {
         let at = ranges.partition_point(|range| range.1 <= self.start);
         ranges.get(at).map_or((false, false), |&(from, to)| {
@@ -38,12 +38,12 @@ impl Doubted {
     }
 }
 
-/// Memory of a list, as an allocator takes it.
+/// Memory of a list, including allocator overhead.
 pub(super) fn charge_of(list: &Vec<Doubted>) -> u64 {
     if list.capacity() == 0 { 0 } else { (list.capacity() * size_of::<Doubted>()) as u64 + 16 }
 }
 
-/// Notes a range in a list. Whether there was room.
+/// Records a range in a list. Returns whether there was room.
 pub(super) fn note(list: &mut Vec<Doubted>, start: u64, end: u64, pending: u32) -> bool {
     let at = list.partition_point(|one| (one.end, one.start) < (end, start));
     if let Some(same) = list.get_mut(at).filter(|one| (one.start, one.end) == (start, end)) {

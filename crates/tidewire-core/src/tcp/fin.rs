@@ -1,4 +1,4 @@
-//! FINs: where a direction ends, and which of them a host would take.
+//! FINs: where a direction ends, and which FINs a host would accept.
 
 use crate::{
     AnomalyKind, Deliver, Direction, TcpState,
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Flow {
-    /// Internal offset of the direction's FIN, where one was seen.
+    /// Internal offset of the direction's FIN; `None`: none was seen.
     #[inline]
     pub(crate) fn fin_of(&self, direction: Direction) -> Option<i64> {
         let me = &self.halves[direction as usize];
@@ -31,8 +31,8 @@ impl Flow {
         }
     }
 
-    /// Whether a segment from `start` with a FIN at `fin` lies in what was received or waits, its FIN's number included:
-    /// a host takes it for a repetition.
+    /// Whether a segment from `start` with a FIN at `fin` lies in received or waiting bytes, including its FIN: a host
+    /// takes it for a repetition.
     #[inline]
     pub(super) fn is_covered(&self, direction: Direction, start: i64, fin: i64) -> bool {
         let at = direction as usize;
@@ -50,15 +50,15 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Notes a FIN whose segment began at internal offset `start`. Of several that wait, the one that is reached first
-    /// counts, and there were two readings.
+    /// Records a FIN whose segment began at internal offset `start`. Of several that wait, the one that is reached
+    /// first counts, and there were two readings.
     pub(super) fn note_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, fin: i64) {
         let at = direction as usize;
         if fin < 0 {
             return;
         }
         if flow.halves[at].has(half::FIN) {
-            // A host that had no room for what came before this one (Linux: `tcp_prune_ofo_queue`) ends here.
+            // A host without room for what came before this FIN (Linux: `tcp_prune_ofo_queue`) ends here.
             if fin != flow.halves[at].next as i64 {
                 self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
             }
@@ -75,7 +75,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let me = &mut flow.halves[at];
         me.flags |= half::FIN_SEEN;
-        // Where bytes wait, they may lie beyond it.
+        // Waiting bytes may lie beyond it.
         let is_simple = fin as u64 == me.next && !me.has(half::HELD | half::QUEUED);
         if !is_simple || flow.slow_state.as_ref().is_some_and(|slow_state| slow_state.fin_at[at] != u64::MAX) {
             let slow_state = flow.slow_state();
@@ -83,7 +83,8 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Notes a FIN that a host would probably not take: the receiver's acknowledgment will tell, but not which of two it took.
+    /// Records a FIN that a host would probably not accept. The receiver's acknowledgment decides, but not between two
+    /// of them.
     pub(super) fn doubt_fin(&mut self, flow: &mut Flow, direction: Direction, fin: i64) {
         let at = direction as usize;
         let me = &mut flow.halves[at];
@@ -97,7 +98,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Believes a doubtful FIN when the receiver acknowledges just it, and no byte was taken in its place.
+    /// Accepts a doubtful FIN when the receiver acknowledges exactly it, and no byte was accepted in its place.
     pub(super) fn settle_fin(&mut self, flow: &mut Flow, direction: Direction) {
         let at = direction as usize;
         let Some(fin) = flow.slow_state.as_ref().map(|slow_state| slow_state.fin_doubtful[at]) else { return };
@@ -111,7 +112,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Believes a doubtful FIN at the end, where all before it was believed because nothing more was heard of the receiver.
+    /// Accepts a doubtful FIN at the end, if all bytes before it were accepted because the receiver sent nothing more.
     /// `unanswered`: those bytes (see `SlowState::unanswered`).
     pub(super) fn believe_last_fin(&mut self, flow: &mut Flow, direction: Direction, unanswered: Option<(u64, u64)>) {
         let at = direction as usize;
@@ -126,8 +127,8 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// A FIN that waits behind a hole is forgotten when a segment covers its own from the first byte to beyond it: a
-    /// host looks at what its queue adds to that segment, and it adds nothing (Linux: `tcp_data_queue_ofo`,
+    /// Drops a FIN that waits behind a hole when a segment covers the FIN's own from its first byte to beyond it: a
+    /// host reads what its queue adds to that segment, and it adds nothing (Linux: `tcp_data_queue_ofo`,
     /// `tcp_ofo_queue`).
     pub(super) fn drop_covered_fin(&mut self, flow: &mut Flow, direction: Direction, start: i64, end: i64) {
         let at = direction as usize;
@@ -143,7 +144,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// A FIN that was reached ends its direction; the second one ends the connection.
+    /// Ends a direction whose FIN was reached; the second one closes the connection.
     pub(super) fn reach_fin(&mut self, flow: &mut Flow, direction: Direction) {
         let at = direction as usize;
         let me = &flow.halves[at];
@@ -159,7 +160,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         flow.halves[at].flags |= half::FIN;
         if flow.halves[at].has(half::QUEUED) {
-            // A host throws away what waits beyond it (Linux: `tcp_fin`).
+            // A host discards what waits beyond it (Linux: `tcp_fin`).
             let before = flow.queue_charge(direction);
             if flow.slow_state().queue[at].end() > flow.halves[at].next {
                 self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);

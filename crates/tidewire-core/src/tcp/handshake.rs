@@ -1,4 +1,4 @@
-//! SYN and SYN-ACK: new connections, retransmissions, simultaneous open, and SYNs where none belongs.
+//! SYN and SYN-ACK: new connections, retransmissions, simultaneous open, and unexpected SYNs.
 
 use super::{Payload, Segment, flag};
 use crate::{
@@ -8,19 +8,20 @@ use crate::{
 };
 
 impl Flow {
-    /// A SYN-ACK has to acknowledge the other side's SYN (RFC 9293 section 3.10.7.3), where that was seen.
+    /// Whether a SYN-ACK fails to acknowledge the other side's SYN, as it must (RFC 9293 section 3.10.7.3), where that
+    /// was seen.
     #[inline]
     fn answers_nothing(&self, direction: Direction, segment: &Segment) -> bool {
         let peer = &self.halves[direction.opposite() as usize];
-        // With data on the SYN (RFC 7413) it may acknowledge that too.
+        // With data on the SYN (RFC 7413) it may acknowledge the data, too.
         peer.has(half::SYN) && segment.ack != peer.base_seq && {
             let offset = peer.offset_of(segment.ack);
             offset < 0 || offset > peer.next.max(peer.payload_wire_bytes) as i64
         }
     }
 
-    /// A server that forgot the SYN it answered answers it again with another number: as long as the client has not
-    /// acknowledged the first and nothing followed it, the last one holds.
+    /// Whether a server that forgot the SYN it answered answers it again with another number: the last answer counts as
+    /// long as the client has not acknowledged the first and nothing followed it.
     #[inline]
     fn reopens(&mut self, direction: Direction, segment: &Segment) -> bool {
         let me = &self.halves[direction as usize];
@@ -44,7 +45,7 @@ impl Flow {
         true
     }
 
-    /// Sets where a direction begins. `false`: it is under way and this cannot be its beginning.
+    /// Sets where a direction begins. Returns false if the direction has begun and this cannot be its beginning.
     #[inline]
     fn begin_at(&mut self, direction: Direction, first_byte: u32) -> bool {
         let at = direction as usize;
@@ -54,7 +55,7 @@ impl Flow {
             me.flags |= half::KNOWN | half::SYN;
             return true;
         }
-        // Packets came before their SYN: it has to lie at or before what waits.
+        // Packets came before their SYN, which must lie at or before what waits.
         let offset = me.offset_of(first_byte);
         if !me.has(half::HELD) && self.may_begin_at(direction, first_byte) {
             self.slow_state().bias[at] = offset as u64;
@@ -74,7 +75,7 @@ impl Flow {
         let slow_state = self.slow_state();
         slow_state.bias[at] = offset as u64;
         if slow_state.fin_at[at] < offset as u64 {
-            // A FIN from before the beginning was none of this connection's.
+            // A FIN from before the beginning does not belong to this connection.
             slow_state.fin_at[at] = u64::MAX;
             self.halves[at].flags &= !half::FIN_SEEN;
         }
@@ -83,7 +84,7 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Takes in a segment with SYN. Whether it begins a new connection under the same key was decided before.
+    /// Processes a segment with SYN. Whether it opens a new connection under the same key was decided before.
     pub(crate) fn synchronize(
         &mut self,
         flow: &mut Flow,
@@ -137,7 +138,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let peer = &mut flow.halves[direction.opposite() as usize];
         if segment.has(flag::ACK) && segment.scale.is_none() {
-            // Windows are scaled only where both SYNs said so (RFC 7323 section 2.2).
+            // Windows are scaled only if both SYNs have the option (RFC 7323 section 2.2).
             peer.set_scale(0);
         }
         if segment.has(flag::ACK) && !peer.has(half::KNOWN) {
@@ -146,7 +147,7 @@ impl<H: Deliver> FlowContext<H> {
             peer.flags |= half::KNOWN | half::HELD;
         }
         self.syn_state(flow, direction, segment);
-        // It may acknowledge what the other side's SYN carried.
+        // It may acknowledge data on the other side's SYN.
         if flow.halves[direction.opposite() as usize].has(half::QUEUED) {
             self.advance(flow, data, direction.opposite(), payload.timestamp_ns);
         }
@@ -183,7 +184,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         self.note_anomaly(flow, AnomalyKind::SynData);
         let moved = Segment { seq: segment.seq.wrapping_add(1), flags: segment.flags & !flag::SYN, ..*segment };
-        // A host takes it only where both sides agreed on that before (RFC 7413): the acknowledgment will tell.
+        // A host accepts it only if both sides agreed on that before (RFC 7413): the acknowledgment decides.
         self.place(flow, data, direction, &moved, payload, true)
     }
 }

@@ -1,13 +1,13 @@
-//! Retransmissions compared with what was delivered: see [`delivery_log`](super::delivery_log).
+//! Comparison of retransmissions with delivered bytes: see [`delivery_log`](super::delivery_log).
 
 use super::{delivery_log::Run, payload::Payload};
 use crate::{Deliver, Direction, engine::context::FlowContext, flow::Flow};
 
-/// How many runs back a retransmission is looked for: what a sender can have under way, in segments of usual size.
+/// How many runs back a retransmission is searched: what a sender can have in flight, in segments of usual size.
 const STEPS_MAX: u32 = 128;
 
 impl<H: Deliver> FlowContext<H> {
-    /// Notes bytes that are handed over.
+    /// Logs bytes that are delivered.
     #[inline(always)]
     pub(crate) fn remember(&mut self, flow: &mut Flow, direction: Direction, start: u64, bytes: &[u8], origin: u64) {
         if !self.delivery_log.is_kept() || bytes.is_empty() {
@@ -26,7 +26,7 @@ impl<H: Deliver> FlowContext<H> {
         half.delivery_log = self.delivery_log.note(run);
     }
 
-    /// Compares a retransmission with what was handed over, as far back as that is known.
+    /// Compares a retransmission with what was delivered, as far back as the log reaches.
     pub(crate) fn compare(
         &mut self,
         flow: &mut Flow,
