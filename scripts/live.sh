@@ -12,8 +12,7 @@ tests() { scripts/view.sh build test live programs -- cargo test --locked --prof
 tests -p tidewire-live --lib --test 'live*'
 tests -p tidewire --features live --test 'live*'
 tests -p tidewire-gen
-tests -p tidewire-lab --test 'kernel*' --test 'live*' --test applications \
-  --test steering_kernel --test steering_live
+tests -p tidewire-lab --test kernel --test host --test engine
 tests -p tidewire-pcap
 tests -p tidewire-cli --test live
 echo "live: passed"

@@ -1,9 +1,6 @@
 //! What the kernel makes up is what user space makes, and what was sent is what arrived.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::{arrived, inside, made, send};
+use super::common::{arrived, inside, made, send};
 use tidewire_gen::{
     Ended, Plan, Rate, Sender, Sink,
     net::Layout,

@@ -1,9 +1,6 @@
 //! Fragments that can be put together are, with right checksums; those that cannot are not.
-#![forbid(unsafe_code)]
 
-mod common;
-
-use common::{arrived, engine, inside, made, send};
+use super::common::{arrived, engine, inside, made, send};
 use tidewire::{Fate, Handler};
 use tidewire_gen::{
     Plan, Rate, Sender,
@@ -87,7 +84,8 @@ fn overlaps_are_overlaps() {
     assert!(frames.len() > 300 * 3);
     let mut other = Fragments::new(FragmentSettings { conflicts: 1000, ..base }).unwrap();
     let frames = made(&mut other, u64::MAX);
-    let outcome = tidewire::Capture::reader(std::io::Cursor::new(common::capture(&frames))).run_with(Nobody).unwrap();
+    let outcome =
+        tidewire::Capture::reader(std::io::Cursor::new(super::common::capture(&frames))).run_with(Nobody).unwrap();
     let conflicts: u64 = tidewire::AnomalyKind::ALL
         .iter()
         .filter(|kind| kind.name().contains("overlap") || kind.name().contains("conflict"))

@@ -1,11 +1,8 @@
 //! Replays: the same frames in the first loop, other conversations in the next, at their own pace.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::time::Duration;
 
-use common::{arrived, capture, engine, inside, made, send};
+use super::common::{arrived, capture, engine, inside, made, send};
 use tidewire::{EndReason, Handler, Stream};
 use tidewire_gen::{
     Ended, Plan, Rate, Sender,

@@ -1,7 +1,4 @@
 //! One link over several: every frame leaves through the output that the evaluator names, once; no conversation is divided.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::{
     collections::HashMap,
@@ -11,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use common::{arrived, inside, made, send};
+use super::common::{arrived, inside, made, send};
 use tidewire_gen::{
     Plan, Rate,
     net::Layout,

@@ -1,12 +1,9 @@
 //! Connections have lives that the engine finds nothing odd about: every one is opened, closed by its FINs, and carries
 //! what it should.
-#![forbid(unsafe_code)]
-
-mod common;
 
 use std::net::IpAddr;
 
-use common::{arrived, engine, inside, made, send};
+use super::common::{arrived, engine, inside, made, send};
 use tidewire::{Chunk, EndReason, Fate, Handler, Stream};
 use tidewire_gen::{
     Plan, Rate, Sender,

@@ -1,14 +1,12 @@
-//! What is charged is what is used: the engine's own account of its memory against an allocator that counts.
-#![forbid(unsafe_code)]
+//! Every flood: charged memory is allocated memory after each packet.
+
+use std::sync::PoisonError;
 
 use tidewire_core::{Batch, ChecksumStatus, Config, Engine, Frame, Handler, Share, Stream};
 use tidewire_lab::{
     attack::{Crowd, Flood, Maker, frame},
-    sys::counting::{Counting, allocated_bytes},
+    sys::counting::allocated_bytes,
 };
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// What an engine takes that has seen nothing, and the scratch of a look at holders, are the only bytes that are not charged.
 const FIXED_BYTES: u64 = 64 << 10;
@@ -56,6 +54,7 @@ impl Feed {
 #[test]
 fn what_is_charged_is_what_is_allocated() {
     const PACKETS: u64 = 60_000;
+    let _alone = super::COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
     for (memory_bytes, chunk_bytes) in [(4 << 20, 0), (64 << 20, 0), (8 << 20, 4000)] {
         for &flood in Flood::ALL {
             let mut config = Config::default().with_chunk_bytes(chunk_bytes).with_memory_bytes(u64::MAX);

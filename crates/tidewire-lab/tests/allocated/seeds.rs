@@ -1,23 +1,16 @@
-//! The fuzz target `allocated` on the seeds of `engine`, and on inputs at random. One test alone: the allocator counts for the
-//! whole process.
-#![forbid(unsafe_code)]
+//! The fuzz target `allocated` on the seeds of `engine`, and on random inputs.
 
-#[path = "../../../fuzz/drivers/engine/mod.rs"]
+#[path = "../../../../fuzz/drivers/engine/mod.rs"]
 mod engine;
 
-use std::path::Path;
+use std::{path::Path, sync::PoisonError};
 
-use tidewire_lab::{
-    random::Random,
-    sys::counting::{Counting, allocated_bytes},
-};
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use tidewire_lab::{random::Random, sys::counting::allocated_bytes};
 
 /// The seeds as they are, and each with parts exchanged for others and for noise.
 #[test]
 fn what_is_charged_is_allocated_for_any_settings() {
+    let _alone = super::COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/engine");
     let mut names: Vec<_> =
         std::fs::read_dir(folder).expect("seeds").map(|entry| entry.expect("a seed").path()).collect();

@@ -2,7 +2,6 @@
 //!
 //! The project's own captures, generated traffic (lossy, hostile, many at once) and, where it is there, the shared corpus
 //! (`../shared/corpus` beside the checkout, or `TIDEWIRE_CORPUS`).
-#![forbid(unsafe_code)]
 
 use std::{
     collections::{BTreeSet, hash_map::DefaultHasher},

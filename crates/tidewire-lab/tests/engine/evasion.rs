@@ -1,6 +1,5 @@
 //! The insertion and evasion cases of Ptacek and Newsham: with its defaults the engine delivers what the application on
 //! a Linux host received from the same packets.
-#![forbid(unsafe_code)]
 
 use std::{
     fs,

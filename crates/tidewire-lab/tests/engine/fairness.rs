@@ -1,5 +1,4 @@
 //! Honest connections among an attacker's: figures of `make attack` that follow from the packets alone, not from the machine.
-#![forbid(unsafe_code)]
 
 use tidewire_lab::attack::{Crowd, Flood, One, one};
 

@@ -1,7 +1,6 @@
 //! The policy `linux` against the running kernel; see `tidewire_lab::oracle`. Needs root and `ip`; says so otherwise.
-#![forbid(unsafe_code)]
 
-use std::{collections::HashMap, net::IpAddr};
+use std::{collections::HashMap, net::IpAddr, sync::PoisonError};
 
 use tidewire_core::{
     Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, EndReason, Engine, Frame,
@@ -271,30 +270,36 @@ fn runs(bytes: &[u8]) -> String {
 
 #[test]
 fn ipv4_forms() {
+    let _beside = super::TIMERS.read().unwrap_or_else(PoisonError::into_inner);
     forms_of(false);
 }
 
 #[test]
 fn ipv6_forms() {
+    let _beside = super::TIMERS.read().unwrap_or_else(PoisonError::into_inner);
     forms_of(true);
 }
 
 #[test]
 fn ipv4_segments() {
+    let _beside = super::TIMERS.read().unwrap_or_else(PoisonError::into_inner);
     segments_of(false);
 }
 
 #[test]
 fn ipv6_segments() {
+    let _beside = super::TIMERS.read().unwrap_or_else(PoisonError::into_inner);
     segments_of(true);
 }
 
 #[test]
 fn ipv4_fragments() {
+    let _beside = super::TIMERS.read().unwrap_or_else(PoisonError::into_inner);
     fragments_of(false);
 }
 
 #[test]
 fn ipv6_fragments() {
+    let _beside = super::TIMERS.read().unwrap_or_else(PoisonError::into_inner);
     fragments_of(true);
 }

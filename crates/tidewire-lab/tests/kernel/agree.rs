@@ -2,19 +2,14 @@
 //! frames, damaged ones, and the captures of the corpus. Needs CAP_BPF and CAP_NET_ADMIN; says so otherwise.
 //!
 //! `TIDEWIRE_STEER_PACKETS=1000000` is the full run.
-#![forbid(unsafe_code)]
-
-#[path = "../../tidewire-steer/tests/common/mod.rs"]
-mod common;
-mod kernel;
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use common::{Random, packets, packets::sound};
-use kernel::{Flow, Loaded, allowed, small};
+use super::common::{Random, packets, packets::sound};
+use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{
     Counted,
     Direction::ClientToServer,

@@ -1,8 +1,5 @@
 //! The kernel's programs on a cable of their own, in both of XDP's hooks and on packet sockets: what they count, what the
 //! stack still gets, and that nothing stays when the process is killed. Needs root; says so otherwise.
-#![forbid(unsafe_code)]
-
-mod kernel;
 
 use std::{
     fs,
@@ -13,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kernel::{Flow, Loaded, allowed, small};
+use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{Direction::ClientToServer, Shunt};
 use tidewire_lab::oracle::network::missing;
 use tidewire_live::{
@@ -223,7 +220,7 @@ fn a_killed_process_leaves_the_interface_as_it_was() {
     on_a_cable(|| {
         let attached = || ip("-d link show tw1").contains("prog/xdp");
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_killed_process_leaves_the_interface_as_it_was", "--nocapture"])
+            .args(["--exact", "attached::a_killed_process_leaves_the_interface_as_it_was", "--nocapture"])
             .env(CHILD, "1")
             .stdout(Stdio::piped())
             .spawn()

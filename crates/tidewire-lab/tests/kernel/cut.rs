@@ -1,10 +1,7 @@
 //! Directions are cut off in the kernel, and what is counted there is exact: both readings of the programs, over frames by
 //! `BPF_PROG_TEST_RUN`. Needs CAP_BPF and CAP_NET_ADMIN; says so otherwise.
-#![forbid(unsafe_code)]
 
-mod kernel;
-
-use kernel::{Flow, Loaded, allowed, small};
+use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{
     Direction::{ClientToServer, ServerToClient},
     Shunt,

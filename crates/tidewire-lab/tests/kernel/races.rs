@@ -1,9 +1,6 @@
 //! No packet is lost to whoever ends an entry while packets are counted into it: programs run on one thread (or two), entries
 //! are cut, read, ended and swept on others, and every packet is found again. Needs CAP_BPF and CAP_NET_ADMIN; says so
 //! otherwise.
-#![forbid(unsafe_code)]
-
-mod kernel;
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -11,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kernel::{Flow, Loaded, allowed, small};
+use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{Direction::ClientToServer, Shunt};
 use tidewire_live::kernel::KernelSettings;
 

@@ -1,10 +1,7 @@
 //! Prioritized loss before user space (S5): the watermark rule by the level that engines publish. Needs CAP_BPF and
 //! CAP_NET_ADMIN; says so otherwise.
-#![forbid(unsafe_code)]
 
-mod kernel;
-
-use kernel::{Flow, Loaded, allowed, small};
+use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{Direction::ClientToServer, Shunt};
 use tidewire_lab::craft::{ACK, FIN, SYN};
 use tidewire_live::kernel::{KernelSettings, Shed};

@@ -2,14 +2,10 @@
 //! says. Needs root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON); says so otherwise.
 //!
 //! `TIDEWIRE_STEER_PACKETS=1000000` is the full run.
-#![forbid(unsafe_code)]
-
-#[path = "../../tidewire-steer/tests/common/mod.rs"]
-mod common;
 
 use std::{io, os::fd::AsFd as _, sync::atomic::Ordering};
 
-use common::{Random, packets, packets::frame, programs};
+use super::common::{Random, packets, packets::frame, programs};
 use tidewire_core::wire::LinkType;
 use tidewire_live::sys::{
     bpf::{ARRAY, LRU_HASH, Map, PROGRAM_ARRAY, Program as Loaded, SOCKET_FILTER, XDP, XSK_MAP},

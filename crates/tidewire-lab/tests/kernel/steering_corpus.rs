@@ -3,19 +3,13 @@
 //!
 //! The corpus lies in `../shared/corpus` beside the checkout, or where `TIDEWIRE_CORPUS` says; without it the test says
 //! that it was skipped. The kernel's part needs root.
-#![forbid(unsafe_code)]
-
-#[path = "../../tidewire-steer/tests/common/mod.rs"]
-mod common;
-#[path = "../../tidewire-steer/tests/common/decode.rs"]
-mod decode;
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use common::{machine::Machine, packets::Made};
+use super::common::{machine::Machine, packets::Made};
 use tidewire_files::Block;
 use tidewire_live::sys::bpf::{ARRAY, Map, Program as Loaded, SOCKET_FILTER, XDP};
 use tidewire_steer::{
@@ -120,14 +114,14 @@ fn every_engine_says_the_same_of_real_frames() {
         println!("skipped: bpf(2) is not allowed here; needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON");
     }
     let settings = Settings::default();
-    let walk = decode::whole_walk(&settings);
+    let walk = super::decode::whole_walk(&settings);
     let (mut compared, mut count, mut differences) = (0, 0, Vec::new());
     for path in &captures {
         for (number, (link, frame)) in frames(path).iter().enumerate() {
             let whence = format!("{} frame {}", path.display(), number + 1);
             programs.iter_mut().for_each(|program| program.check(*link, frame, &whence));
             count += 1;
-            match decode::difference(*link, frame, &settings, &walk) {
+            match super::decode::difference(*link, frame, &settings, &walk) {
                 Ok(agreed) => compared += usize::from(agreed),
                 Err(difference) => differences.push(format!("{whence}: {}", &difference[..difference.len().min(900)])),
             }

@@ -1,13 +1,9 @@
 //! Steering programs in fan-out groups of packet sockets, over a cable between two interfaces: every frame arrives at the
 //! workers that the evaluator names, once, and nowhere else. Needs root and `ip`; says so otherwise.
-#![forbid(unsafe_code)]
-
-#[path = "../../tidewire-steer/tests/common/mod.rs"]
-mod common;
 
 use std::{process::Command, thread};
 
-use common::{Random, packets, packets::frame};
+use super::common::{Random, packets, packets::frame};
 use tidewire_core::wire::LinkType;
 use tidewire_lab::oracle::network::missing;
 use tidewire_live::sys::{
