@@ -1,5 +1,5 @@
-// floor FILE: what reading costs. Reads a pcap file 256 KiB at a time, walks the records, and touches of each packet
-// what a tracker must at least look at: addresses, ports, sequence number and flags. Prints packets and bytes.
+// floor FILE: the cost of reading. Reads a pcap file 256 KiB at a time, walks the records, and reads of each packet
+// what a tracker needs at least: addresses, ports, sequence number and flags. Prints packets and bytes.
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

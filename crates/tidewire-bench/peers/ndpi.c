@@ -1,6 +1,6 @@
-/* A traffic classifier over libpcap and nDPI, single-threaded, as such programs are: `ndpi-loop IFACE`, until SIGTERM; or
- * `ndpi-loop -r FILE`. Every packet of IPv4 is looked at; a flow that was looked at for 32 packets begins anew, so that the
- * work does not end when all flows are known. Prints one line of JSON. */
+/* A single-threaded traffic classifier over libpcap and nDPI: `ndpi-loop IFACE`, until SIGTERM; or `ndpi-loop -r FILE`. nDPI
+ * inspects every IPv4 packet; a flow's state is reset after 32 packets, so that the work does not end once all flows are
+ * classified. Prints one line of JSON. */
 #include <ndpi/ndpi_main.h>
 #include <pcap/pcap.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-//! Many connections at once without a file: batches are made in memory and handed to the engine; only the engine's
-//! cycles are counted.
+//! Many concurrent connections without a file: batches are generated in memory and passed to the engine; only the engine's
+//! CPU time is counted.
 
 use std::fs;
 
@@ -13,29 +13,29 @@ use tidewire_lab::{
     sys::thread_cpu_ns,
 };
 
-/// A batch is about as large as a block that a file is read in.
+/// About the size of a block that a file is read into.
 const BATCH_BYTES: usize = 256 << 10;
 const HEADER_BYTES: usize = 54;
-/// Handshakes are done in groups of this many, so that the table of half-open connections holds a group.
+/// Handshakes are made in groups of this many, so that a group fits into the table of half-open connections.
 const GROUP: u64 = 65_536;
-/// At least this many packets are measured; few connections are opened and closed again until there are as many.
+/// Least number of measured packets; small numbers of connections are opened and closed repeatedly until it is reached.
 const PACKETS_MIN: u64 = 4_000_000;
-/// Packet time between two sets of connections, so that closed ones are forgotten: longer than `closed_timeout_ns`.
+/// Packet time between two sets of connections, longer than `closed_timeout_ns`, so that the state of closed ones is dropped.
 const PAUSE_NS: u64 = 200_000_000_000;
 const PACKET_NS: u64 = 1_500;
 
-/// What a run showed.
+/// The figures of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figures {
     /// Connections open at once.
     pub connections: u64,
-    /// Packets that the engine took in.
+    /// Packets that the engine processed.
     pub packets: u64,
-    /// The engine's CPU time for each packet, nanoseconds: whole lives of connections.
+    /// The engine's CPU time per packet over whole connections, nanoseconds.
     pub ns_per_packet: f64,
-    /// The same over the rounds of data alone.
+    /// The same over data packets and their acknowledgments alone.
     pub ns_per_data_packet: f64,
-    /// Memory that the process took for each connection once all were open and idle, bytes.
+    /// Growth of the resident set per connection when all are open and idle, bytes.
     pub bytes_per_connection: f64,
     /// Payload delivered, bytes.
     pub delivered_bytes: u64,
@@ -59,7 +59,7 @@ impl Handler for Count {
 /// Runs `connections` at once, `rounds` packets of data for each; `length` 0: 60 to 1,460 bytes.
 ///
 /// # Errors
-/// Says so when the engine did not deliver what was sent, or its ledger does not close.
+/// The engine did not deliver what was sent, or its ledger does not close.
 pub fn run(connections: u64, rounds: u64, length: u16) -> Result<Figures, String> {
     let mut feed = Feed::new(length);
     let mut epoch = 0;
@@ -114,7 +114,7 @@ struct Feed {
     data_cpu_ns: u64,
 }
 
-/// One packet of every connection of a round: who sends, what flags, and where both sides are.
+/// One packet of every connection: its sender, its flags, and the sequence numbers of both sides.
 #[derive(Clone, Copy)]
 struct Round {
     from_server: bool,
@@ -128,7 +128,7 @@ impl Feed {
     fn new(length: u16) -> Self {
         let mut memory = vec![0; BATCH_BYTES];
         Random::new(1).fill(&mut memory);
-        // Room for all of them, whatever the default: what a connection costs is measured.
+        // Room for all connections, whatever the default: the cost of a connection is measured.
         let config = Config::default().with_checksum(ChecksumMode::Ignore).with_midstream_bytes(0);
         Self {
             engine: Engine::new(config, Share::ALL, Count::default()),
@@ -186,7 +186,7 @@ impl Feed {
         self.flush();
     }
 
-    /// Writes the `n`th connection's packet into the batch. No table is read, so that the caches are the engine's.
+    /// Writes the `n`th connection's packet into the batch. It reads no table, so that the caches belong to the engine.
     fn put(&mut self, n: u64, round: Round) {
         let frame_bytes = HEADER_BYTES + round.bytes as usize;
         if self.at + frame_bytes > self.memory.len() {

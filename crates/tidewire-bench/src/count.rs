@@ -1,18 +1,18 @@
-//! The counting handler: both directions of every connection reassembled and delivered, and nothing done with them.
+//! The counting handler: both directions of every connection are reassembled and delivered to a handler that only counts.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 use tidewire::{Capture, ChecksumMode, Chunk, Handler, Stream};
 
-/// What was counted.
+/// The counts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counted {
     /// Streams opened, of every protocol.
     pub streams: u64,
-    /// Payload bytes of TCP handed to the handler.
+    /// TCP payload bytes delivered to the handler.
     pub delivered_bytes: u64,
-    /// Packets taken in.
+    /// Packets received.
     pub packets: u64,
     /// Bytes reported as gaps.
     pub gap_bytes: u64,
@@ -38,7 +38,7 @@ impl Handler for Count {
 /// Runs the counting handler over captures.
 ///
 /// # Errors
-/// What the capture says; or that a ledger does not close.
+/// The error of the capture; or the ledger does not close.
 pub fn count(files: Vec<PathBuf>, checksum: ChecksumMode, workers: usize) -> Result<Counted, String> {
     let capture = Capture::files(files).checksum(checksum).workers(workers);
     let outcome = capture.run(|_| Count::default()).map_err(|error| error.to_string())?;

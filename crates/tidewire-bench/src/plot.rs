@@ -10,15 +10,15 @@ pub type Curve = (String, Vec<(f64, f64)>);
 /// A diagram.
 #[derive(Clone, Debug, Default)]
 pub struct Plot {
-    /// The file's name, without folder and ending.
+    /// The file's name, without folder and extension.
     pub file: String,
-    /// What stands above it.
+    /// The heading.
     pub title: String,
     /// The axes' names, with units.
     pub axes: [String; 2],
-    /// Whether x grows by factors.
+    /// Whether the x axis is logarithmic.
     pub x_by_factors: bool,
-    /// The greatest y; `None`: that of the points.
+    /// The upper end of the y axis; `None`: the greatest y of the points.
     pub y_max: Option<f64>,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -30,7 +30,7 @@ impl Plot {
     /// Draws it into a folder, as `FILE.svg`.
     ///
     /// # Errors
-    /// What the backend says.
+    /// The error of the plotting backend.
     pub fn draw(&self, folder: &Path) -> Result<(), String> {
         let path = folder.join(format!("{}.svg", self.file));
         let root = SVGBackend::new(&path, SIZE).into_drawing_area();

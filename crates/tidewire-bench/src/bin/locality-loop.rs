@@ -1,7 +1,7 @@
-//! The peer for locality: an application with large tables that takes its packets by libpcap, from an interface or a file.
+//! The peer for locality: an application with large tables that gets its packets from libpcap, from an interface or a file.
 //!
-//! `locality-loop rules 300 (--file FILE | --interface IFACE)`; at the end of the file, on SIGTERM or Ctrl-C it prints what
-//! it found and what that cost. Run it with LD_PRELOAD and TIDEWIRE_LOCALITY to have its packets sorted.
+//! `locality-loop rules 300 (--file FILE | --interface IFACE)`; at the end of the file, on SIGTERM or Ctrl-C it prints its
+//! findings and their cost. Run it with LD_PRELOAD and TIDEWIRE_LOCALITY to have its packets sorted.
 #![forbid(unsafe_code)]
 
 use std::{path::PathBuf, process::ExitCode, time::Instant};
@@ -17,7 +17,7 @@ use tidewire_lab::sys::thread_cpu_ns;
 struct Arguments {
     /// rules, flows or ngrams
     application: String,
-    /// Patterns of a service, flows known already, or KiB of a service's filter
+    /// Patterns of a service, flows already in the table, or KiB of a service's filter
     size: u64,
     /// A capture
     #[arg(long, required_unless_present = "interface")]
@@ -60,7 +60,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let cpu_ns = thread_cpu_ns() - cpu;
     match ended {
         Ok(()) | Err(Error::TimeoutExpired | Error::NoMorePackets) => {}
-        // That the loop was broken is an error without a text.
+        // A broken loop is an error without a text.
         Err(Error::PcapError(text)) if text.is_empty() => {}
         Err(error) => return Err(error.to_string()),
     }

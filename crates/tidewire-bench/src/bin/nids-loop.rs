@@ -1,4 +1,4 @@
-//! The peer: libnids collecting both directions of every connection, counted, or searched by Tidewire's own matcher.
+//! The peer: libnids collects both directions of every connection; their bytes are counted, or searched by Tidewire's matcher.
 //!
 //! `nids-loop FILE count|flows|match [--no-checksums] [--patterns FILE]`, or `nids-loop --interface NAME count|flows|match …`, which
 //! prints its totals on SIGTERM. Built with the feature `nids` only.
@@ -14,19 +14,19 @@ use tidewire_patterns::{Border, Patterns};
 /// libnids, its bytes counted or searched
 #[derive(Parser)]
 struct Arguments {
-    /// A pcap file, unless an interface is given, and what is done: count, flows or match
+    /// A pcap file, unless an interface is given, and the work: count, flows or match
     #[arg(required = true, num_args = 1..=2)]
     words: Vec<String>,
-    /// Take packets from this interface, until SIGTERM
+    /// Receive packets from this interface, until SIGTERM
     #[arg(long)]
     interface: Option<String>,
     /// The ring of the interface's capture, bytes
     #[arg(long, default_value_t = 64 << 20)]
     buffer: i32,
-    /// Take packets as they are
+    /// Do not verify checksums
     #[arg(long)]
     no_checksums: bool,
-    /// What to search for, one pattern a line
+    /// Patterns to search for, one a line
     #[arg(long)]
     patterns: Option<PathBuf>,
     /// Size of libnids' table; it keeps three quarters of that many connections
@@ -59,7 +59,7 @@ impl Sink for Counter {
     }
 }
 
-/// Packets and bytes by direction of a flow: what an exporter of flows keeps.
+/// Packets and bytes by direction of a flow, as a flow exporter keeps them.
 struct Flows {
     totals: Rc<Totals>,
     flows: HashMap<Endpoints, [u64; 2]>,
@@ -89,7 +89,7 @@ impl Sink for Flows {
 struct Searcher {
     totals: Rc<Totals>,
     patterns: Patterns,
-    /// What each connection keeps of its two directions at a border; free ones are used again.
+    /// The matcher's state of both directions of each connection; free entries are reused.
     borders: Vec<[Border; 2]>,
     free: Vec<usize>,
 }
@@ -164,7 +164,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs over an interface until SIGTERM; returns what libpcap says of its ring.
+/// Runs over an interface until SIGTERM; returns libpcap's counts of its ring.
 fn live(interface: &str, arguments: &Arguments, sink: Box<dyn Sink>) -> Result<String, String> {
     let say = |error: pcap::Error| error.to_string();
     let inactive = Capture::from_device(interface).map_err(say)?;

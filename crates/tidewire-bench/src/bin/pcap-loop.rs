@@ -1,6 +1,6 @@
-//! The peer: what a program does that takes packets from an interface with libpcap and spends some time on each.
+//! The peer: receives packets from an interface with libpcap and spends some time on each.
 //!
-//! `pcap-loop IFACE [--work-ns N] [--buffer BYTES]`; on SIGTERM or Ctrl-C it prints its totals and libpcap's.
+//! `pcap-loop IFACE [--work-ns N] [--buffer BYTES]`; on SIGTERM or Ctrl-C it prints its totals and those of libpcap.
 #![forbid(unsafe_code)]
 
 use std::{hint::spin_loop, process::ExitCode, time::Instant};
@@ -13,7 +13,7 @@ use pcap::{Capture, Error};
 struct Arguments {
     /// An interface
     interface: String,
-    /// Busy time of each packet, nanoseconds
+    /// Busy time per packet, nanoseconds
     #[arg(long, default_value_t = 0)]
     work_ns: u64,
     /// The ring, bytes
@@ -52,7 +52,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     });
     match ended {
         Ok(()) | Err(Error::TimeoutExpired | Error::NoMorePackets) => {}
-        // That the loop was broken is an error without a text.
+        // A broken loop is an error without a text.
         Err(Error::PcapError(text)) if text.is_empty() => {}
         Err(error) => return Err(error.to_string()),
     }

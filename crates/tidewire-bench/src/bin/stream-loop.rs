@@ -1,5 +1,5 @@
-//! The counterpart of `nids-loop`: Tidewire over an interface, the bytes of every stream counted, or searched by the same
-//! matcher; as slow as one likes.
+//! The counterpart of `nids-loop`: Tidewire over an interface; the bytes of every stream are counted, or searched by the same
+//! matcher, with extra work per delivery if requested.
 //!
 //! `stream-loop IFACE count|match [--patterns FILE] [--work-ns N] [--high-port PORT] …`; prints its totals on SIGTERM.
 #![forbid(unsafe_code)]
@@ -18,16 +18,16 @@ use tidewire_patterns::{Border, Patterns};
 struct Arguments {
     /// An interface
     interface: String,
-    /// What is done with the bytes
+    /// The work: count or match
     #[arg(value_enum)]
     work: Work,
-    /// What to search for, one pattern a line
+    /// Patterns to search for, one a line
     #[arg(long)]
     patterns: Option<PathBuf>,
-    /// Busy time of each delivery, nanoseconds
+    /// Busy time per delivery, nanoseconds
     #[arg(long, default_value_t = 0)]
     work_ns: u64,
-    /// Streams to this port have a high priority, all others a low one; overload sheds these
+    /// Streams to this port have high priority, all others low priority, which overload sheds
     #[arg(long)]
     high_port: Option<u16>,
     /// AF_XDP on an interface that only mirrors, instead of a packet socket
@@ -148,7 +148,7 @@ fn print(outcome: &Outcome<Loop<'_>>) {
         kernel_shed.iter_mut().zip(counters.shed).for_each(|(sum, count)| *sum += count);
         kernel_cut += counters.cut;
     }
-    // Not all of it is some stream's: whose first packets found no room is not known to the engine.
+    // Not all of these packets belong to a known stream: the engine does not know a stream whose first packets were lost.
     let in_kernel = (kernel_shed.iter().sum::<u64>() + kernel_cut).max(ledger.shunted_packets);
     println!(
         "{{\"packets\":{},\"connections\":{},\"closed\":{},\"delivered_bytes\":{},\"gap_bytes\":{},\"matches\":{},\

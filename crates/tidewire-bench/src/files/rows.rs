@@ -34,7 +34,7 @@ pub struct Row {
     pub id: String,
     /// What is done.
     pub title: String,
-    /// The trace.
+    /// The trace that Tidewire runs on.
     pub trace: PathBuf,
     /// Tidewire.
     pub ours: Program,
@@ -46,7 +46,7 @@ pub struct Row {
     pub memory_goal_bytes: Option<u64>,
 }
 
-/// Where the programs are.
+/// Paths of the programs.
 #[derive(Clone, Debug)]
 pub struct Tools {
     /// The `tidewire` command.

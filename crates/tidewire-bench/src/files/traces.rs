@@ -1,4 +1,4 @@
-//! The traces that everything is measured on. Made once in a scratch folder, used again by the next run.
+//! The traces. They are made once in a scratch folder and reused by the next run.
 
 use std::{
     env, fs,
@@ -14,7 +14,7 @@ use tidewire_lab::{
     random::Random,
 };
 
-/// How large everything is.
+/// The sizes of the traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Seconds that are recorded for **big**.
@@ -28,14 +28,14 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// As the table wants it.
+    /// For figures to quote.
     pub const FULL: Self =
         Self { big_seconds: 14, connections: 100_000, worst_packets: 1_000_000, real_packets: 450_000 };
-    /// For a look in between.
+    /// For a quick run.
     pub const QUICK: Self = Self { big_seconds: 3, connections: 20_000, worst_packets: 200_000, real_packets: 100_000 };
 }
 
-/// Where the traces are, and what could not be had.
+/// Paths of the traces, and why some are absent.
 #[derive(Clone, Debug, Default)]
 pub struct Traces {
     /// Recorded traffic of real kernels and servers.
@@ -52,10 +52,10 @@ pub struct Traces {
     pub notes: Vec<String>,
 }
 
-/// Makes what is not there yet.
+/// Makes the traces that do not exist yet.
 ///
 /// # Errors
-/// What the file system says. What needs root or the shared corpus is noted, not an error.
+/// The error of the file system. Traces that need root or the shared corpus are noted as absent instead.
 pub fn make(folder: &Path, scale: Scale, record: &Path, log: &dyn Fn(&str)) -> Result<Traces, String> {
     fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     let mut traces = Traces::default();
@@ -101,7 +101,7 @@ pub fn make(folder: &Path, scale: Scale, record: &Path, log: &dyn Fn(&str)) -> R
     Ok(traces)
 }
 
-/// Makes a file under another name and renames it once it is whole, unless it is there already.
+/// Makes a file under another name and renames it when it is complete, unless it exists already.
 fn ready(path: &Path, make: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
     if path.exists() {
         return Ok(());
@@ -126,7 +126,7 @@ struct Kept {
     wire_bytes: u32,
 }
 
-/// Merges Ethernet captures by time. Which ones, where not all fit, is decided by a seeded shuffle.
+/// Merges Ethernet captures by time. A seeded shuffle selects them if not all fit.
 fn merge(folder: &Path, output: &Path, packets: usize) -> Result<(), String> {
     let mut files = Vec::new();
     list(folder, &mut files);

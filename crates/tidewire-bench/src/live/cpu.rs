@@ -1,8 +1,8 @@
-//! CPU time, as the kernel keeps it: of a process, of a kernel thread, of a core.
+//! CPU time by the kernel's accounting: of a process, of a kernel thread, of a core.
 
 use std::fs;
 
-/// CPU time of all threads of a process so far, nanoseconds; 0 when it is gone.
+/// CPU time of all threads of a process so far, nanoseconds; 0 if it has ended.
 #[must_use]
 pub fn process_ns(process: u32) -> u64 {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return 0 };
@@ -10,22 +10,22 @@ pub fn process_ns(process: u32) -> u64 {
     names.filter_map(|path| fs::read_to_string(path).ok()).filter_map(|text| first(&text)).sum()
 }
 
-/// Whether a process waits for something to happen: none of its threads runs, wants to, or is held up. One that does not get
-/// the processor uses no time either, which is not the same.
+/// Whether a process waits for an event: none of its threads runs, is runnable, or is blocked in the kernel. A process that is
+/// runnable but gets no CPU uses no CPU time either, but does not wait.
 #[must_use]
 pub fn waits(process: u32) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return true };
     let names = tasks.flatten().map(|task| task.path().join("stat"));
-    // A thread that ended meanwhile waits for nothing.
+    // Ignores threads that have ended.
     names.filter_map(|path| fs::read_to_string(path).ok()).all(|text| state(&text).is_none_or(is_waiting))
 }
 
-/// The state of a thread, behind its name in parentheses, which may hold anything.
+/// The state of a thread. It follows the name in parentheses, which may contain any character.
 fn state(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
-/// Sleeping, idle, dead. All else is running or wanting to (R), held up in the kernel (D), stopped or traced (T, t): proc(5).
+/// Sleeping, idle or dead. Other states are runnable (R), blocked in the kernel (D), stopped or traced (T, t): proc(5).
 fn is_waiting(state: char) -> bool {
     matches!(state, 'S' | 'I' | 'Z' | 'X')
 }
@@ -34,25 +34,25 @@ fn first(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// CPU time of a process so far in user mode and in the kernel, nanoseconds, to the clock's 10 ms.
+/// CPU time of a process so far in user mode and in the kernel, nanoseconds; resolution 10 ms.
 #[must_use]
 pub fn user_and_system_ns(process: u32) -> [u64; 2] {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The name in parentheses may hold anything; what follows the last one are numbers.
+    // The name in parentheses may contain any character; only numbers follow the last parenthesis.
     let numbers = text.rsplit(')').next().unwrap_or_default();
     let field = |index: usize| numbers.split_whitespace().nth(index).and_then(|word| word.parse().ok()).unwrap_or(0);
     [field(11) * TICK_NS, field(12) * TICK_NS]
 }
 
-/// What `/proc/stat` counts in (`USER_HZ`).
+/// The unit of `/proc/stat` (`USER_HZ`).
 const TICK_NS: u64 = 10_000_000;
 
-/// What a core did so far.
+/// CPU time of a core so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Core {
-    /// All but idling and waiting, nanoseconds.
+    /// All but idle and I/O wait, nanoseconds.
     pub busy_ns: u64,
-    /// In soft interrupts, nanoseconds. A threaded NAPI counts as a thread instead.
+    /// In soft interrupts, nanoseconds. Threaded NAPI counts as a thread instead.
     pub softirq_ns: u64,
 }
 
@@ -71,7 +71,7 @@ fn core_of(text: &str, number: usize) -> Core {
     Core { busy_ns: at(0) + at(1) + at(2) + at(5) + at(6), softirq_ns: at(6) }
 }
 
-/// Kernel threads whose names begin so.
+/// Kernel threads whose names begin with `prefix`.
 #[must_use]
 pub fn kernel_threads(prefix: &str) -> Vec<u32> {
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };

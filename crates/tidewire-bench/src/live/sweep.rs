@@ -1,45 +1,45 @@
-//! Rates swept: the curve, and where it leaves zero.
+//! Sweeps a rate: the loss curve, and the greatest rate without loss.
 
 /// How a series is measured.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Rates, packets a second, ascending.
     pub rates: Vec<f64>,
-    /// Halvings of the gap between the last rate that held and the first that did not.
+    /// Bisection steps between the last rate that held and the first that did not.
     pub halvings: u32,
-    /// A rate that did not hold is tried again so often: other work on the machine loses packets, too.
+    /// Retries of a rate that did not hold: other work on the machine causes loss as well.
     pub again: u32,
-    /// Rates beyond the first that did not hold.
+    /// How many rates to measure beyond the first that did not hold.
     pub beyond: usize,
 }
 
-/// What a series showed.
+/// The results of a series.
 #[derive(Clone, Debug)]
 pub struct Series<P> {
-    /// The points, by rate.
+    /// Measurements, by rate.
     pub points: Vec<(f64, P)>,
     /// The greatest rate that held with all below it.
     pub limit: Option<f64>,
-    /// Whether no rate was too much: then the limit is the plan's, or the generator's.
+    /// Whether every rate held: then the limit is that of the plan or of the generator.
     pub unbounded: bool,
 }
 
-/// What a point says of its rate.
+/// Whether a rate held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was held.
+    /// It held.
     Held,
-    /// It was held, but less was offered than was asked for: greater rates would show the same.
+    /// It held, but less was offered than requested: greater rates would show the same.
     HeldLess,
-    /// It was too much.
+    /// Packets were lost.
     Lost,
 }
 
-/// Measures at the plan's rates until one is too much or cannot be offered; in the first case looks for the limit by
+/// Measures at the plan's rates until one does not hold or cannot be offered; in the first case finds the limit by
 /// bisection.
 ///
 /// # Errors
-/// What `measure` returns.
+/// The error of `measure`.
 pub fn sweep<P, E>(
     plan: &Plan,
     mut measure: impl FnMut(f64) -> Result<P, E>,
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn all_or_nothing() {
+    fn a_series_may_hold_everywhere_or_nowhere() {
         let all = sweep(&plan(), Ok::<_, ()>, |_| held(true)).unwrap();
         assert_eq!((all.limit, all.unbounded, all.points.len()), (Some(16.0), true, 5));
         let none = sweep(&plan(), Ok::<_, ()>, |_| held(false)).unwrap();
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_offered_is_the_end() {
+    fn a_series_ends_where_less_is_offered() {
         let judge = |rate: &f64| if *rate > 4.0 { Verdict::HeldLess } else { Verdict::Held };
         let measured = sweep(&plan(), Ok::<_, ()>, judge).unwrap();
         assert_eq!((measured.limit, measured.unbounded, measured.points.len()), (Some(8.0), true, 4));
     }
 
     #[test]
-    fn a_hiccup_is_forgiven_where_asked() {
+    fn a_rate_is_tried_again() {
         let mut calls = 0;
         let measure = |_: f64| {
             calls += 1;

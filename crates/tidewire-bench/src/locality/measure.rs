@@ -13,43 +13,44 @@ use tidewire_locality::{Key, Sorter};
 use super::{apps::Application, traffic::Trace};
 use crate::sys::perf::{Callgrind, Counters, callgrind, reference_cycles};
 
-/// Memory that packets arrive in, used again and again as a ring is; bytes. More than any core's second-level cache.
+/// Memory that packets arrive in, reused as a ring, bytes: more than any core's second-level cache.
 const RING_BYTES: usize = 64 << 20;
-/// Packets that arrive together where nothing is sorted: what a block of a packet socket's ring holds.
+/// Packets that arrive together if nothing is sorted: as many as a block of a packet socket's ring holds.
 const UNSORTED_FRAMES: usize = 256;
-/// Share of the trace, in front, that is not counted.
+/// Share of the trace, at its beginning, that is not counted.
 const WARM_UP: f64 = 0.2;
 
-/// How packets are handed over.
+/// The order in which packets are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// `None`: as they arrive.
+    /// `None`: in order of arrival.
     pub key: Option<Key>,
     /// Packets of a batch.
     pub batch_frames: usize,
 }
 
 impl Way {
-    /// As they arrive.
+    /// In order of arrival.
     pub const OFF: Self = Self { key: None, batch_frames: UNSORTED_FRAMES };
 }
 
-/// What packets cost.
+/// The cost of packets.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Cost {
     /// Packets that were counted.
     pub packets: u64,
-    /// CPU time of the thread, user and system, for a packet: its copy into the ring, as the kernel does it, nanoseconds.
+    /// CPU time of the thread (user and system) per packet for the copy into the ring, which the kernel makes otherwise,
+    /// nanoseconds.
     pub gather_ns: f64,
-    /// The same for its place in the order.
+    /// The same for sorting.
     pub sort_ns: f64,
     /// The same for the application.
     pub application_ns: f64,
-    /// Cycles for sorting and the application: their CPU time at the processor's nominal rate.
+    /// Cycles for sorting and the application: their CPU time times the processor's nominal rate.
     pub cycles: f64,
-    /// Hardware counters over all three, for a packet.
+    /// Hardware counters per packet, over all three.
     pub counters: Vec<(String, f64)>,
-    /// What the application found in all packets.
+    /// The application's findings in all packets.
     pub found: u64,
 }
 
@@ -61,7 +62,7 @@ impl Cost {
     }
 }
 
-/// A ring, and what lies in it.
+/// A ring and its frames.
 struct Ring {
     memory: Vec<u8>,
     at: usize,
@@ -89,7 +90,7 @@ impl Ring {
     }
 }
 
-/// Measures an application. What it found before counts on.
+/// Measures an application. Its findings add up over measurements.
 pub fn measure(application: &mut dyn Application, trace: &Trace, way: Way) -> Cost {
     let mut sorter = way.key.map(Sorter::new);
     let mut ring = Ring { memory: vec![1; RING_BYTES], at: 0, frames: Vec::new() };
@@ -112,7 +113,7 @@ pub fn measure(application: &mut dyn Application, trace: &Trace, way: Way) -> Co
     cost
 }
 
-/// Cycles of the processor's own clock in a nanosecond.
+/// Ticks of the processor's time stamp counter per nanosecond.
 fn nominal_rate() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! Many real captures as one: each begins somewhere in the same minute, several times over with other addresses.
+//! Many real captures mixed into one: each begins at a random time within 20 seconds, in several copies with different
+//! addresses.
 
 use std::{
     fs,
@@ -12,13 +13,13 @@ use tidewire_wire::LinkType;
 
 use super::traffic::Trace;
 
-/// In which time captures begin, nanoseconds.
+/// The period in which captures begin, nanoseconds.
 const BEGIN_NS: u64 = 20_000_000_000;
-/// Pauses within a capture are cut to this, nanoseconds: a quiet hour is nothing to measure.
+/// Longer pauses within a capture are shortened to this, nanoseconds.
 const PAUSE_NS: u64 = 200_000_000;
-/// Packets of a capture that are taken: no single one is to outweigh the others.
+/// Most packets of one capture, so that none outweighs the others.
 const PACKETS_MAX: usize = 5000;
-/// When the mixture begins.
+/// Time of the first packet.
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
 
 /// Captures below a folder.
@@ -36,7 +37,7 @@ fn captures(folder: &Path, found: &mut Vec<PathBuf>) {
 /// Mixes the Ethernet captures below a folder, `copies` times each; how many captures there were.
 ///
 /// # Errors
-/// There is none.
+/// The folder has no captures of Ethernet.
 pub fn mix(folder: &Path, copies: u32) -> Result<(Trace, usize), String> {
     let mut paths = Vec::new();
     captures(folder, &mut paths);
@@ -46,7 +47,7 @@ pub fn mix(folder: &Path, copies: u32) -> Result<(Trace, usize), String> {
     for path in &paths {
         let Ok(mut source) = tidewire_files::open(std::slice::from_ref(path)) else { continue };
         let (first, mut last_ns, mut at_ns) = (trace.frames.len(), None, 0);
-        // What is damaged is taken as far as it goes.
+        // A damaged capture counts up to the damage.
         while trace.frames.len() - first < PACKETS_MAX && source.fill(&mut block).unwrap_or(false) {
             let batch = block.batch();
             for frame in batch.frames.iter().filter(|frame| frame.link == LinkType::ETHERNET) {
@@ -67,7 +68,7 @@ pub fn mix(folder: &Path, copies: u32) -> Result<(Trace, usize), String> {
     Ok((trace, count))
 }
 
-/// Each copy begins at a time of its own; IPv4 addresses differ in their second octet. Checksums are left as they were.
+/// Adds copies that begin at random times and differ in the second octet of IPv4 addresses. Checksums are not updated.
 fn repeat(trace: &mut Trace, first: usize, copies: u32, random: &mut Random) {
     let own: Vec<Frame> = trace.frames.drain(first..).collect();
     for copy in 0..copies {

@@ -26,9 +26,9 @@ pub struct One {
     pub kind: Kinds,
     /// See [`Kinds::build`].
     pub size: u64,
-    /// A capture instead of made traffic.
+    /// A capture instead of generated traffic.
     pub capture: Option<PathBuf>,
-    /// Made traffic.
+    /// Generated traffic.
     pub traffic: Traffic,
     /// `None`: unsorted.
     pub key: Option<Key>,

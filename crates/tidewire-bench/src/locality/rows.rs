@@ -1,4 +1,4 @@
-//! The rows of `make bench-pcap`'s part about locality.
+//! The rows of `tidewire-bench locality`.
 
 use std::process::Command;
 
@@ -14,12 +14,12 @@ use crate::{
     report::{Section, Table},
 };
 
-/// Packets of a batch: the paper's.
+/// Packets of a batch, as in the paper.
 const BATCHES: [usize; 8] = [100, 250, 500, 1000, 2000, 4000, 8000, 16_000];
-/// Packets of a batch where something else is varied: the paper's best for each application.
+/// Packets of a batch in rows that vary something else: the paper's best for each application.
 const BATCH: usize = 4000;
 const FLOW_BATCH: usize = 8000;
-/// Flows of the traffic where something else is varied.
+/// Flows of the traffic in rows that vary something else.
 const FLOWS: u64 = 100_000;
 
 /// How much is measured.
@@ -33,14 +33,14 @@ impl Effort {
         if self.quick { 1 } else { 3 }
     }
 
-    /// Packets, so that a measurement takes about a second.
+    /// Packets: a measurement takes about a second.
     fn packets(self, kind: Kinds) -> u64 {
         let packets = if kind == Kinds::Flows { 600_000 } else { 120_000 };
         if self.quick { packets / 8 } else { packets }
     }
 }
 
-/// An application of the size that most rows use, and what its size is called.
+/// The size of an application in most rows, and its description.
 fn usual(kind: Kinds) -> (u64, &'static str) {
     match kind {
         Kinds::Rules => (300, "300 patterns a service"),
@@ -49,7 +49,7 @@ fn usual(kind: Kinds) -> (u64, &'static str) {
     }
 }
 
-/// The middle of some rounds, way by way; all ways in turn, so that what else the machine does meets each of them.
+/// The median of some rounds for each order. All orders are measured in turn, so that other load affects all alike.
 fn in_turn(kind: Kinds, size: u64, flows: u64, ways: &[Way], effort: Effort) -> (u64, Vec<Cost>) {
     let trace = Traffic { flows, packets: effort.packets(kind), seed: 1 }.make();
     let mut application = kind.build(size);
@@ -74,7 +74,7 @@ fn megabytes(bytes: u64) -> String {
     if bytes < 10 << 20 { format!("{:.1}", bytes as f64 / 1e6) } else { format!("{:.0}", bytes as f64 / 1e6) }
 }
 
-/// How much less than unsorted, in percent.
+/// The saving compared with unsorted packets, percent.
 fn saved(cost: &Cost, off: &Cost) -> f64 {
     (1.0 - cost.ns() / off.ns()) * 100.0
 }
@@ -90,7 +90,7 @@ fn plot(file: String, title: String, axes: [&str; 2], curves: Vec<Curve>) -> Plo
     Plot { file, title, axes: axes.map(str::to_owned), x_by_factors: true, y_max: Some(greatest * ROOM), curves }
 }
 
-/// Against the number of packets of a batch: figures 3, 5, 7 and 8 of the paper.
+/// By the number of packets of a batch: figures 3, 5, 7 and 8 of the paper.
 pub(super) fn batches(kind: Kinds, effort: Effort) -> Section {
     let (size, of) = usual(kind);
     let flows = if kind == Kinds::Flows { size } else { FLOWS };
@@ -136,7 +136,7 @@ pub(super) fn batches(kind: Kinds, effort: Effort) -> Section {
     }
 }
 
-/// Ways compared where something else is varied.
+/// The orders compared in rows that vary something else.
 fn few_ways(batch: usize) -> Vec<Way> {
     [Way::OFF].into_iter().chain(Key::ALL.map(|key| sorted(key, batch))).collect()
 }
@@ -159,7 +159,7 @@ fn key_curves() -> Vec<Curve> {
     Key::ALL.map(|key| (key.to_string(), Vec::new())).to_vec()
 }
 
-/// Against the size of the tables: where there is something to win, and where not.
+/// By the size of the tables: which sizes gain from sorting.
 pub(super) fn tables(kind: Kinds, effort: Effort) -> Section {
     let sizes: &[u64] = match kind {
         Kinds::Rules => &[3, 10, 30, 100, 300, 1000],
@@ -191,7 +191,7 @@ pub(super) fn tables(kind: Kinds, effort: Effort) -> Section {
     }
 }
 
-/// Against the number of flows.
+/// By the number of flows.
 pub(super) fn flows(kind: Kinds, effort: Effort) -> Section {
     let batch = if kind == Kinds::Flows { FLOW_BATCH } else { BATCH };
     let columns: Vec<&str> = ["flows"].into_iter().chain(FEW_COLUMNS).collect();
@@ -223,12 +223,12 @@ pub(super) fn flows(kind: Kinds, effort: Effort) -> Section {
     }
 }
 
-/// Last-level caches that are simulated: its bytes, ways, and what it stands for.
+/// Simulated last-level caches: bytes, ways, description.
 const CACHES: [(u64, u64, &str); 3] =
     [(512 << 10, 8, "512 KiB (the paper's machine)"), (1 << 20, 16, "1 MiB (L2)"), (32 << 20, 16, "32 MiB (L3)")];
 
-/// Misses for a packet: figure 4 of the paper. Simulated, so that there are figures without hardware counters, and for a
-/// cache as the paper's machine had it.
+/// Cache misses per packet: figure 4 of the paper. They are simulated, so that there are figures without hardware counters, and
+/// for a cache like that of the paper's machine.
 pub(super) fn misses(kind: Kinds, effort: Effort) -> Result<Section, String> {
     let (size, of) = usual(kind);
     let flows = if kind == Kinds::Flows { size } else { FLOWS };
@@ -272,7 +272,7 @@ pub(super) fn misses(kind: Kinds, effort: Effort) -> Result<Section, String> {
     })
 }
 
-/// Instructions, misses of the first level (data), and misses of the last, for a packet.
+/// Instructions, data misses of the first level, and misses of the last level, each per packet.
 fn simulate(
     kind: Kinds,
     size: u64,
@@ -303,7 +303,7 @@ fn simulate(
     Ok([sum(&["Ir"]), sum(&["D1mr", "D1mw"]), sum(&["ILmr", "DLmr", "DLmw"])])
 }
 
-/// What follows `name    :` in what valgrind says.
+/// The text behind `name    :` in valgrind's output.
 fn after<'a>(said: &'a str, name: &str) -> Option<&'a str> {
     said.lines().find_map(|line| line.split_once(name)?.1.split_once(':').map(|(_, rest)| rest.trim()))
 }
@@ -313,13 +313,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_callgrind_says_is_read() {
+    fn output_of_callgrind_is_parsed() {
         let said = "==1== Events    : Ir Dr Dw\n==1== Collected : 100 20 3\n";
         assert_eq!((after(said, "Events"), after(said, "Collected")), (Some("Ir Dr Dw"), Some("100 20 3")));
     }
 
     #[test]
-    fn a_row_has_a_line_for_each_way() {
+    fn a_row_has_a_line_for_each_size() {
         let section = tables(Kinds::Ngrams, Effort { quick: true });
         assert_eq!(section.tables[0].lines.len(), 5);
         assert!(section.tables[0].lines.iter().all(|line| line.len() == section.tables[0].columns.len()));

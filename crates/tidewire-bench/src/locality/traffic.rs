@@ -10,9 +10,9 @@ use tidewire_lab::{
 };
 use tidewire_wire::LinkType;
 
-/// Services there are.
+/// Number of services.
 pub const SERVICES: u64 = 100;
-/// Words of a service's language.
+/// Words of a service's vocabulary.
 const WORDS: u64 = 2000;
 /// Trains of packets on the link at once.
 const TRAINS: usize = 256;
@@ -24,10 +24,10 @@ const PACKET_NS: u64 = 1000;
 /// The first packet's time.
 const BEGIN_NS: u64 = 1_700_000_000_000_000_000;
 
-/// What packets an application is to be given.
+/// The traffic of an application.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Flows; which one sends next is drawn with a preference for few.
+    /// Flows; few of them send most packets.
     pub flows: u64,
     /// Packets.
     pub packets: u64,
@@ -44,7 +44,7 @@ pub struct Trace {
     pub frames: Vec<Frame>,
 }
 
-/// A flow's addresses and ports: properties of its number.
+/// A flow's service, addresses and ports, which depend on its number alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
     /// Number of the service.
@@ -66,14 +66,14 @@ impl Flow {
     }
 }
 
-/// The port of a service: known ones, so that the lower known port is the service's.
+/// The port of a service: a well-known one, so that the lower of a flow's two ports is the service's.
 #[must_use]
 pub fn port_of(service: u64) -> u16 {
     const FIRST: [u16; 12] = [443, 80, 53, 25, 22, 993, 143, 110, 445, 389, 123, 161];
     FIRST.get(service as usize).copied().unwrap_or(500 + service as u16)
 }
 
-/// The `n`th word of a service's language, 3 to 10 letters.
+/// Appends the `n`th word of a service's vocabulary, 3 to 10 letters.
 pub fn push_word(service: u64, n: u64, into: &mut Vec<u8>) {
     let mut letters = mix((service << 32) | (n % WORDS));
     for _ in 0..3 + letters % 8 {
@@ -82,14 +82,14 @@ pub fn push_word(service: u64, n: u64, into: &mut Vec<u8>) {
     }
 }
 
-/// A word by popularity.
+/// A random word; some words are more frequent.
 #[must_use]
 pub fn any_word(random: &mut Random) -> u64 {
     let even = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     (even * even * WORDS as f64) as u64
 }
 
-/// The sizes of payloads that links show: small ones, full ones, and some between.
+/// Payload sizes as on real links: many small ones, many full ones, some between.
 fn payload_bytes(random: &mut Random) -> usize {
     match random.below(10) {
         0..=3 => 6 + random.below(60) as usize,
@@ -99,7 +99,7 @@ fn payload_bytes(random: &mut Random) -> usize {
 }
 
 impl Traffic {
-    /// Makes the packets.
+    /// Generates the packets.
     #[must_use]
     pub fn make(&self) -> Trace {
         let mut random = Random::new(self.seed);
@@ -161,10 +161,10 @@ impl Trace {
         self.memory.extend_from_slice(payload);
     }
 
-    /// Reads a capture, as far as 3 GiB go.
+    /// Reads a capture, up to 3 GiB of it.
     ///
     /// # Errors
-    /// What the reader says.
+    /// The error of the reader.
     pub fn read(path: &Path) -> Result<Self, Error> {
         const BYTES_MAX: usize = 3 << 30;
         let mut source = tidewire_files::open(&[path.to_owned()])?;
@@ -182,7 +182,7 @@ impl Trace {
     /// Writes it as a capture file.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut writer = Writer::create(path)?;
         for frame in &self.frames {

@@ -1,4 +1,4 @@
-//! Locality through libpcap: programs that know nothing of it, over a file and over an interface.
+//! Locality through libpcap: unmodified programs, over a file and over an interface.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use crate::{
 /// The ring of the paper, bytes.
 const RING_BYTES: &str = "16777216";
 
-/// Flows of the traffic, and what the application's tables are sized by.
+/// Flows of the traffic, and the size of the application's tables.
 fn of(kind: Kinds) -> (u64, u64) {
     match kind {
         Kinds::Rules => (100_000, 300),
@@ -56,7 +56,7 @@ fn saved(now: f64, off: f64) -> String {
     format!("{:.1}", (1.0 - now / off) * 100.0)
 }
 
-/// Made traffic as a capture.
+/// Writes generated traffic to a capture.
 fn capture(traces: &Traces, traffic: &Traffic) -> Result<PathBuf, String> {
     let path = traces.path(&format!("{}-{}.pcap", traffic.flows, traffic.packets));
     traffic.make().write(&path).map_err(|error| error.to_string())?;
@@ -157,7 +157,7 @@ pub(super) fn loss(options: &Options) -> Result<Section, String> {
                     ReplaySettings { loops: None, numbered: false, ..ReplaySettings::new(vec![path.clone()]) };
                 let mut traffic = Replay::load(settings).map_err(|error| error.to_string())?;
                 let mut programs = way.programs(&words);
-                // The thread has a core of its own, which it shares with the generator.
+                // The thread runs on the generator's core.
                 if way.name.ends_with("thread") {
                     programs = programs.into_iter().map(Program::unpinned).collect();
                 }
@@ -197,7 +197,7 @@ pub(super) fn loss(options: &Options) -> Result<Section, String> {
     Ok(section)
 }
 
-/// Programs as distributed that read a capture, and how.
+/// Unmodified programs that read a capture, and their arguments.
 const PROGRAMS: [(&str, &[&str]); 4] = [
     ("tcpdump", &["-Z", "root", "-nr", "FILE"]),
     ("ndpiReader", &["-q", "-i", "FILE"]),

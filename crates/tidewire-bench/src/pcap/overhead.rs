@@ -1,4 +1,5 @@
-//! What the library costs where nothing is asked of it: the same program over the system's library and over ours, in turn.
+//! The overhead of the drop-in library with default settings: the same program over the system's library and over ours, in
+//! turn.
 
 use std::path::Path;
 
@@ -22,7 +23,7 @@ use crate::{
     report::{Goal, Section, Table},
 };
 
-/// What differs by less than what the same thing differs from itself is not measurable.
+/// Compares pairs of measurements. A difference below the spread of repeated measurements is not measurable.
 fn verdict(what: &str, with: &[f64], without: &[f64], unit: &str) -> (Goal, Vec<String>) {
     let differences: Vec<f64> = with.iter().zip(without).map(|(a, b)| a - b).collect();
     let difference = median(&differences);
@@ -39,7 +40,7 @@ fn verdict(what: &str, with: &[f64], without: &[f64], unit: &str) -> (Goal, Vec<
         work: None,
         wanted: format!("{what}: the library costs nothing measurable"),
         figure: format!(
-            "{difference:+.4} {unit}, median of {} pairs; the same differs from itself by {spread:.4}",
+            "{difference:+.4} {unit}, median of {} pairs; the system's library differs from itself by {spread:.4}",
             with.len()
         ),
         met: Some(difference <= spread.max(median(without) * 0.01)),
@@ -77,10 +78,10 @@ fn instructions(options: &Options, ours: bool, path: &Path) -> Result<f64, Strin
     line.rsplit(' ').next().and_then(|word| word.parse().ok()).ok_or_else(|| format!("not a number: {line}"))
 }
 
-/// `tcpdump -r FILE -w /dev/null`: CPU time, and instructions a packet.
+/// `tcpdump -r FILE -w /dev/null`: CPU time, and instructions per packet.
 pub(super) fn files(options: &Options) -> Result<Section, String> {
     let mut section = Section {
-        title: "Nothing asked: a file".into(),
+        title: "Default settings: a file".into(),
         text:
             "`tcpdump -r FILE -w /dev/null` over 200-byte frames, in turn over the system's library and over ours by \
                LD_PRELOAD. Instructions are callgrind's: those of 30,000 packets less those of 10,000, so that loading \
@@ -130,7 +131,7 @@ fn each(options: &Options, more: &Path, less: &Path) -> Result<[f64; 2], String>
 /// A counting loop over an interface.
 pub(super) fn live(options: &Options) -> Result<Section, String> {
     let mut section = Section {
-        title: "Nothing asked: an interface".into(),
+        title: "Default settings: an interface".into(),
         text:
             "`pcap-loop` without work over 300,000 packets of 64 bytes a second, in turn over the system's library and \
                over ours by LD_PRELOAD."

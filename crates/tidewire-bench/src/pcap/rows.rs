@@ -16,7 +16,7 @@ use crate::{
     report::{Section, Table, percent, rate},
 };
 
-/// The rings' memory where overload is measured: a large one would hide the loss of a short run.
+/// The ring where overload is measured: a large one would hide the loss of a short run.
 const SMALL_RING_BYTES: u64 = 4 << 20;
 
 /// A command without the folders of this build.
@@ -51,7 +51,7 @@ fn pcap_loop(options: &Options, work_ns: u64, ring_bytes: u64) -> impl Fn(usize)
     }
 }
 
-/// Figures 5 and 6: what a program that only counts receives flat out, by frame size, mode and engine.
+/// Figures 5 and 6: what a counting program receives at the greatest rate, by frame size, mode and engine.
 pub(super) fn capture(options: &Options) -> Result<Section, String> {
     let mut section = Section {
         title: "Counting flat out, by mode and engine (figures 5 and 6)".into(),
@@ -110,7 +110,7 @@ struct Application<'w> {
     title: String,
     text: String,
     flows: u64,
-    /// TCP connections with whole lives instead of datagrams.
+    /// TCP connections from SYN to FIN instead of datagrams.
     tcp: bool,
     size: u32,
     rates: &'static [f64],
@@ -119,7 +119,7 @@ struct Application<'w> {
 
 impl Application<'_> {
     fn load(&self, rate: f64, seconds: f64) -> Load {
-        /// Segments of data of each connection, and about how many packets that makes.
+        /// Data segments of each connection, and its packets in all, roughly.
         const SEGMENTS: u32 = 10;
         const PACKETS: f64 = 22.0;
         let load = Load::udp(self.flows, self.size, rate, seconds);
@@ -201,7 +201,7 @@ fn by_instances(options: &Options, application: &Application<'_>) -> Result<Sect
     Ok(section)
 }
 
-/// The counting application with 4 µs of work a packet: more than a core can do from 250,000 packets a second on.
+/// The counting application with 4 µs of work per packet: a core can process 250,000 packets per second.
 pub(super) fn counting(options: &Options) -> Result<Section, String> {
     let words = pcap_loop(options, 4000, SMALL_RING_BYTES);
     by_instances(
@@ -236,7 +236,7 @@ pub(super) fn softflowd(options: &Options) -> Result<Section, String> {
             id: "softflowd",
             title: "softflowd".into(),
             text: "300-byte frames of 100,000 flows. Over the system's library it does not get its last block, which is not full \
-                   (its timeout is 0): that is what it loses at rates that it holds."
+                   (its timeout is 0): that is its loss at rates that it holds."
                 .into(),
             flows: 100_000,
             tcp: false,
@@ -256,7 +256,7 @@ pub(super) fn ndpi(options: &Options) -> Result<Section, String> {
         &Application {
             id: "ndpi",
             title: "A classifier over nDPI".into(),
-            text: "`peers/ndpi.c`: every packet is looked at by nDPI 4.2. 1,000 TCP connections at once with whole lives, \
+            text: "`peers/ndpi.c`: nDPI 4.2 inspects every packet. 1,000 concurrent TCP connections from SYN to FIN, \
                    data frames of 300 bytes."
                 .into(),
             flows: 1000,

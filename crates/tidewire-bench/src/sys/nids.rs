@@ -1,4 +1,4 @@
-//! The little of libnids (package `libnids-dev`, version 1.26) that the peer needs. See nids.h.
+//! The part of libnids (package `libnids-dev`, version 1.26) that the peer needs. See nids.h.
 
 use std::{
     ffi::{CString, c_char, c_int, c_long, c_short, c_uchar, c_uint, c_ushort, c_void},
@@ -44,7 +44,7 @@ struct TcpStream {
     listeners: *mut c_void,
     client: HalfStream,
     server: HalfStream,
-    // More follows that is not read here; libnids allocates these.
+    // More fields follow; libnids allocates the structure.
 }
 
 #[repr(C)]
@@ -70,7 +70,7 @@ struct Parameters {
     queue_limit: c_int,
     tcp_workarounds: c_int,
     pcap: *mut c_void,
-    // More follows that keeps its defaults.
+    // More fields follow, which keep their defaults.
 }
 
 #[repr(C)]
@@ -87,7 +87,7 @@ struct ChecksumControl {
 pub struct Endpoints {
     /// The sender's and the receiver's.
     pub ports: [u16; 2],
-    /// The sender's and the receiver's, as they stand in the packet.
+    /// The sender's and the receiver's, in network byte order.
     pub addresses: [u32; 2],
 }
 
@@ -106,15 +106,15 @@ unsafe extern "C" {
     fn nids_run() -> c_int;
 }
 
-/// What is told of the bytes of each direction.
+/// Receives connections and their bytes.
 pub trait Sink {
-    /// A connection was established; both directions are collected. Returns a number that `data` is given for it.
+    /// A connection was established; both directions are collected. Returns its number for the other calls.
     fn open(&mut self) -> usize;
     /// The next bytes of a direction (0: from the client, 1: from the server).
     fn data(&mut self, connection: usize, direction: usize, bytes: &[u8]);
-    /// The connection ended; `orderly`: by FINs, seen by libnids to their end.
+    /// The connection ended; `orderly`: by FINs that libnids followed.
     fn close(&mut self, connection: usize, orderly: bool);
-    /// A datagram of UDP, with as many bytes of payload.
+    /// A UDP datagram with this much payload.
     fn datagram(&mut self, _ends: &Endpoints, _payload_bytes: usize) {}
 }
 
@@ -124,8 +124,7 @@ unsafe extern "C" fn quiet(_: c_int, _: c_int, _: *mut c_void, _: *mut c_void) {
 
 unsafe extern "C" fn on_tcp(stream: *mut TcpStream, _: *mut *mut c_void) {
     // SAFETY: libnids calls this on the one thread that runs it, with a stream that lives throughout the call. `SINK`
-    // is set before it runs and touched nowhere else meanwhile. The connection's number is kept in `listeners`' stead:
-    // see `numbers`.
+    // is set before it runs and not accessed elsewhere meanwhile. For the connection's number see `numbers`.
     unsafe {
         let place = &raw mut SINK;
         let Some(sink) = (*place).as_mut() else { return };
@@ -138,7 +137,7 @@ unsafe extern "C" fn on_tcp(stream: *mut TcpStream, _: *mut *mut c_void) {
             }
             DATA => {
                 let number = numbers(stream, None);
-                // What the server's half holds was sent by the client.
+                // The server's half holds bytes sent by the client.
                 for (direction, half) in
                     [&raw const (*stream).server, &raw const (*stream).client].into_iter().enumerate()
                 {
@@ -163,7 +162,7 @@ unsafe extern "C" fn on_udp(ends: *const Endpoints, _: *mut c_char, payload_byte
     }
 }
 
-/// The connection's number lies in `user`, libnids' field for the application, behind what `TcpStream` declares here:
+/// The connection's number is in `user`, libnids' field for the application, behind the fields that `TcpStream` declares:
 /// next_node, prev_node, hash_index (padded), next_time, prev_time, read (padded), next_free, user.
 unsafe fn numbers(stream: *mut TcpStream, set: Option<usize>) -> usize {
     // SAFETY: the layout of libnids 1.26's struct tcp_stream on 64-bit machines, all fields pointer-aligned.
@@ -176,18 +175,18 @@ unsafe fn numbers(stream: *mut TcpStream, set: Option<usize>) -> usize {
     }
 }
 
-/// Where packets come from.
+/// The source of packets.
 pub enum Input<'a> {
     /// A capture file.
     File(&'a str),
-    /// A capture that is under way; it is left as it is when its loop was broken.
+    /// A running capture, which stays open when its loop is broken.
     Live(&'a Capture<Active>),
 }
 
 /// Runs libnids until its input ends, or a live capture's loop is broken. Call it once.
 ///
 /// # Errors
-/// When libnids refuses the file.
+/// libnids refuses the input.
 pub fn run(input: &Input<'_>, streams: i32, checksums: bool, sink: Box<dyn Sink>) -> Result<(), String> {
     let file = match input {
         Input::File(name) => Some(CString::new(*name).map_err(|_| "a file name holds no zero byte")?),
@@ -219,7 +218,7 @@ pub fn run(input: &Input<'_>, streams: i32, checksums: bool, sink: Box<dyn Sink>
     Ok(())
 }
 
-/// Takes the sink back.
+/// Returns the sink.
 #[must_use]
 pub fn sink() -> Option<Box<dyn Sink>> {
     // SAFETY: single-threaded, and libnids is not running.

@@ -1,4 +1,4 @@
-//! Hardware counters, and the request by which a program under callgrind says from where on it wants to be counted.
+//! Hardware counters, and the requests by which a program under callgrind starts and stops counting.
 
 use std::{
     fs::File,
@@ -6,7 +6,7 @@ use std::{
     os::fd::FromRawFd,
 };
 
-/// `perf_event_attr` as far as version 0 goes (linux/perf_event.h, PERF_ATTR_SIZE_VER0).
+/// `perf_event_attr`, version 0 (linux/perf_event.h, PERF_ATTR_SIZE_VER0).
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -29,7 +29,7 @@ const CACHE: u32 = 3;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const READ_MISS: u64 = 1 << 16;
 
-/// What is counted: its name, and how the kernel calls it.
+/// Counted events: name, type and configuration of the kernel.
 const EVENTS: [(&str, u32, u64); 4] = [
     ("cycles", HARDWARE, 0),
     ("L1d misses", CACHE, READ_MISS),
@@ -47,7 +47,7 @@ impl Counters {
     /// Starts counting.
     ///
     /// # Errors
-    /// What the kernel says: virtual machines often have no counters (ENOENT), containers may not use them (EACCES).
+    /// The kernel's error: virtual machines often have no counters (ENOENT), containers may not use them (EACCES).
     pub fn start() -> io::Result<Self> {
         let mut files = Vec::new();
         for (name, kind, config) in EVENTS {
@@ -58,7 +58,7 @@ impl Counters {
             let descriptor = unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, 0) };
             let Ok(descriptor) = i32::try_from(descriptor) else { continue };
             if descriptor >= 0 {
-                // SAFETY: the descriptor is new and belongs to nobody else.
+                // SAFETY: the descriptor is new and has no other owner.
                 files.push((name, unsafe { File::from_raw_fd(descriptor) }));
             } else if name == EVENTS[0].0 {
                 return Err(io::Error::last_os_error());
@@ -67,7 +67,7 @@ impl Counters {
         Ok(Self { files })
     }
 
-    /// What was counted since the start, by name.
+    /// The counts since the start, by name.
     #[must_use]
     pub fn read(&mut self) -> Vec<(&'static str, u64)> {
         let mut values = Vec::new();
@@ -81,19 +81,19 @@ impl Counters {
     }
 }
 
-/// What can be asked of callgrind (valgrind/callgrind.h).
+/// Client requests to callgrind (valgrind/callgrind.h).
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub enum Callgrind {
-    /// Forget what was counted.
+    /// Reset the counts.
     Zero = 0x4354_0001,
-    /// Begin to count.
+    /// Start counting.
     Start = 0x4354_0004,
-    /// Count no more.
+    /// Stop counting.
     Stop = 0x4354_0005,
 }
 
-/// Asks it. Nothing happens where the program does not run under callgrind.
+/// Sends a request. It has no effect unless the program runs under callgrind.
 #[cfg(target_arch = "x86_64")]
 pub fn callgrind(request: Callgrind) {
     let arguments: [u64; 6] = [request as u64, 0, 0, 0, 0, 0];
@@ -112,11 +112,11 @@ pub fn callgrind(request: Callgrind) {
     }
 }
 
-/// Asks it. Nothing happens where the program does not run under callgrind.
+/// Sends a request. It has no effect unless the program runs under callgrind.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn callgrind(_: Callgrind) {}
 
-/// The processor's own clock: cycles at its nominal rate; 0 where there is none.
+/// The time stamp counter: cycles at the processor's nominal rate; 0 on other architectures.
 #[must_use]
 pub fn reference_cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! System calls a packet at full load.
+//! System calls per packet at full load.
 
 use super::series::{available, single};
 use crate::{
@@ -11,17 +11,17 @@ use crate::{
     report::{Goal, Section, Table, percent, rate},
 };
 
-/// Goal of NCAP: system calls a delivered packet.
+/// NCAP's goal: system calls per delivered packet.
 const GOAL: f64 = 0.001;
-/// A rate that all of them hold, packets a second.
+/// A rate that all programs hold, packets per second.
 const RATE: f64 = 800_000.0;
 
 pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "System calls a packet at full load".into(),
         text: format!(
-            "64-byte frames of 1,000 flows at {}, which all of them hold. Calls are the program's own count where it keeps \
-             one, and strace's of the whole process.",
+            "64-byte frames of 1,000 flows at {}, which all of them hold. Calls are counted by the program where it \
+             does so, and by strace for the whole process.",
             rate(RATE)
         ),
         ..Section::default()

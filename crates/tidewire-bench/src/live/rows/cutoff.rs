@@ -15,13 +15,13 @@ use crate::{
 
 /// 10 Gbit/s of the smallest frames, packets a second.
 const LINE_RATE: f64 = 1e10 / (84.0 * 8.0);
-/// Packets a second.
+/// Packets per second.
 const RATES: [f64; 9] = [250e3, 500e3, 1e6, 1.5e6, 2.2e6, 3.3e6, 5e6, 8e6, LINE_RATE];
 
-/// New flows a second, where they are introduced before measuring.
+/// New flows per second, where flows are introduced before measuring.
 const GREETING: f64 = 200e3;
 
-/// What the goals name.
+/// Programs that goals refer to.
 const KERNEL: &str = "tidewire, cutoff 0 in the kernel";
 const NOBODY: &str = "nobody";
 
@@ -63,7 +63,7 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
         for program in &programs {
             found.push((program.name.clone(), series(testbed, Some(program), &load, &plan, &mut section)?));
         }
-        // What the kernel does when nobody listens: the same rates that somebody was measured at.
+        // The kernel's own cost without a listener, at the same rates.
         let rates = plan.rates.iter().copied().filter(|rate| *rate <= 3.3e6).collect();
         let idle = Plan { rates, halvings: 0, again: 0, beyond: usize::MAX };
         found.push((NOBODY.into(), series(testbed, None, &load, &idle, &mut section)?));
@@ -159,7 +159,7 @@ fn goals(found: &[Found]) -> Vec<Goal> {
         met: Some(most >= LINE_RATE * 0.995 && exact),
     }];
     for (name, theirs) in found.iter().filter(|(name, _)| name != KERNEL && name != NOBODY) {
-        // The greatest rate that the peer held and we were measured at.
+        // The greatest rate that the peer held and that Tidewire was measured at.
         let pair = theirs.points.iter().rev().filter(|(_, point)| point.verdict() == Verdict::Held).find_map(
             |(wanted, theirs)| Some((ours.points.iter().find(|(rate, _)| rate == wanted).map(|pair| &pair.1)?, theirs)),
         );
@@ -181,7 +181,7 @@ fn goals(found: &[Found]) -> Vec<Goal> {
     goals
 }
 
-/// How the rate that is held depends on the number of flows.
+/// The rate without loss by the number of flows.
 pub(super) fn by_flows(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "Cutoff 0 in the kernel: active flows".into(),

@@ -14,9 +14,9 @@ use crate::{
     report::{Section, Table, percent, rate},
 };
 
-/// Frames on the cable, bytes.
+/// Frame sizes, FCS included, bytes.
 const SIZES: [u32; 6] = [64, 128, 256, 512, 1024, 1500];
-/// Packets a second.
+/// Packets per second.
 const RATES: [f64; 4] = [500e3, 1e6, 1.5e6, 2.2e6];
 
 fn programs(settings: &Settings) -> Vec<Maybe> {

@@ -1,4 +1,4 @@
-//! Overload: more packets than the worker can deal with, and what the high-priority class loses.
+//! Overload: more packets than the worker can process, and the loss of the high-priority class.
 
 use super::series::{available, single};
 use crate::{
@@ -12,14 +12,14 @@ use crate::{
 };
 use tidewire_gen::traffic::Class;
 
-/// Work of a delivery, nanoseconds: at most 20,000 a second, so that receiving what is too much leaves the worker its time.
+/// Work per delivery, nanoseconds: at most 20,000 deliveries a second, so that receiving the excess leaves CPU to the worker.
 const WORK_NS: u64 = 50_000;
-/// What the worker can do, packets a second.
+/// Capacity of the worker, packets per second.
 const CAPACITY: f64 = 1e9 / WORK_NS as f64;
-/// The port of the class that must not lose anything, and its share of the flows in 128.
+/// The class that must not lose packets: its port, and its share of the flows in 128.
 const HIGH: Class = Class { port: 443, dscp: 0, share: 16 };
 const LOW: Class = Class { port: 80, dscp: 0, share: 112 };
-/// A ring that is full soon.
+/// A small ring, which fills soon.
 const RING_BYTES: u64 = 16 << 20;
 
 fn programs(settings: &Settings) -> Vec<Maybe> {
@@ -61,7 +61,7 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
         "shed %",
     ];
     let mut table = Table::new("", &columns);
-    // Long enough for a ring to fill, which is when shedding begins.
+    // Long enough for the ring to fill: shedding begins then.
     let seconds = if settings.quick { 3.0 } else { 6.0 };
     Testbed::inside(settings.receiving, |testbed| {
         for factor in [2.0, 5.0] {
@@ -102,12 +102,12 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     Ok(section)
 }
 
-/// Packets that were shed, by the engine or before it.
+/// Packets shed, by the engine or before it.
 fn shed(point: &Measurement) -> u64 {
     levels(point, "shed_by_priority").iter().chain(&levels(point, "kernel_shed")).sum()
 }
 
-/// Packets of the high class that were shed, by the engine or before it, though they may have been counted.
+/// High-priority packets shed, by the engine or before it, even if they were counted.
 fn high_shed(point: &Measurement) -> u64 {
     ["shed_by_priority", "kernel_shed"].iter().filter_map(|name| levels(point, name).last().copied()).sum()
 }
@@ -117,7 +117,7 @@ fn levels(point: &Measurement, name: &str) -> Vec<u64> {
     all.map_or_else(Vec::new, |levels| levels.iter().filter_map(serde_json::Value::as_u64).collect())
 }
 
-/// How many of the first `offered` packets are of the high class: packets follow from their numbers.
+/// How many of the first `offered` packets have high priority: a packet's number determines the packet.
 fn high_offered(load: &Load, offered: u64) -> Result<u64, String> {
     let mut traffic = load.traffic()?;
     let mut frame = vec![0; traffic.bytes_max()];

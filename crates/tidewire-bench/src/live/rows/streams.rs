@@ -17,18 +17,18 @@ use crate::{
     report::{Goal, Section, Table, percent, rate},
 };
 
-/// Packets a second: all that a generator of whole connections makes.
+/// Packets per second, up to the most that a generator of whole connections reaches.
 const RATES: [f64; 6] = [100e3, 200e3, 350e3, 550e3, 800e3, 1.2e6];
-/// Bytes of the servers' frames: of the mean size of the trace in Scap's evaluation.
+/// Bytes of the servers' frames: the mean size in the trace of Scap's evaluation.
 const SIZE: u32 = 800;
-/// Patterns, as many as Scap's evaluation took from Snort's rules.
+/// Number of patterns: as many as Scap's evaluation took from Snort's rules.
 const PATTERNS: usize = 2_120;
 
-/// A file of patterns; it goes away with the value.
+/// A file of patterns, which is removed with the value.
 struct PatternFile(PathBuf);
 
 impl PatternFile {
-    /// Random words, which hardly ever match, as is usual.
+    /// Random words: as with real rules, matches are rare.
     fn write() -> Result<Self, String> {
         let mut random = tidewire_gen::random::Random::new(7);
         let mut text = String::new();
@@ -55,7 +55,7 @@ fn tcp(flows: u64, connections: u64, segments: u32, rate: f64) -> Load {
     Load { kind: Kind::Tcp { connections, segments }, ..Load::udp(flows, SIZE, rate, 0.0) }
 }
 
-/// Packets of a connection with so many segments of data.
+/// Packets of a connection with this many data segments.
 fn packets_each(segments: u32) -> f64 {
     f64::from(7 + segments + segments / 2)
 }
@@ -71,7 +71,7 @@ fn programs(settings: &Settings, patterns: &PatternFile) -> Vec<Maybe> {
     ]
 }
 
-/// Streams of a point that were not followed to their end.
+/// Streams of a measurement that were not followed to their end.
 fn lost_streams(point: &Measurement) -> u64 {
     point.connections.unwrap_or(0).saturating_sub(point.output.closed.unwrap_or(0))
 }
@@ -95,7 +95,7 @@ pub(super) fn by_rate(settings: &Settings) -> Result<Section, String> {
     let mut found = Vec::new();
     Testbed::inside(settings.receiving, |testbed| {
         for program in &programs {
-            // As many connections as make up the time at each rate.
+            // As many connections as fill the time at this rate.
             let load = move |rate: f64| tcp(1000, (rate * seconds / packets_each(10)) as u64, 10, rate);
             found.push(super::series::series_of(testbed, Some(program), &load, &plan, &mut section)?);
         }
@@ -152,9 +152,9 @@ fn delivered(point: &Measurement) -> String {
     shares.map_or("–".into(), |(got, sent)| format!("{:.2}", 100.0 * got as f64 / sent.max(1) as f64))
 }
 
-/// Packets a second of the row by streams: what all hold with few streams.
+/// Packets per second of the row by streams: a rate that all programs hold with few streams.
 const PACED: f64 = 300e3;
-/// Packets of a measurement, at least.
+/// Least number of packets of a measurement.
 const PACKETS_LEAST: u64 = 500_000;
 
 pub(super) fn by_streams(settings: &Settings) -> Result<Section, String> {
@@ -162,7 +162,7 @@ pub(super) fn by_streams(settings: &Settings) -> Result<Section, String> {
     at_once(settings, powers)
 }
 
-/// As the last step of `by_streams`, which would double the time that everything takes.
+/// The next step of `by_streams`, a separate row because it takes as long as all others.
 pub(super) fn ten_million(settings: &Settings) -> Result<Section, String> {
     at_once(settings, vec![7])
 }
@@ -206,7 +206,7 @@ fn at_once(settings: &Settings, powers: Vec<u32>) -> Result<Section, String> {
             let streams = 10_u64.pow(power);
             let connections = streams.max(PACKETS_LEAST / packets_each(2) as u64);
             for (program, curve) in programs.iter().zip(&mut curves) {
-                // Minutes each, and the matcher adds nothing to what delivery shows.
+                // They take minutes each, and matching shows nothing that delivery does not.
                 if power >= 6 && program.name.contains("matching") {
                     continue;
                 }

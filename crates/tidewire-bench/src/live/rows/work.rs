@@ -1,4 +1,4 @@
-//! Loss against rate with some microseconds of work a packet, as in NCAP's appendix.
+//! Loss by rate with some microseconds of work per packet, as in NCAP's appendix.
 
 use super::series::{available, single};
 use crate::{
@@ -7,9 +7,9 @@ use crate::{
     report::{Goal, Section, Table, percent},
 };
 
-/// Work of a packet, nanoseconds.
+/// Work per packet, nanoseconds.
 const WORK_NS: [u64; 3] = [10_000, 5_000, 3_000];
-/// Rates, packets a second: from half of what 10 µs allow to more than what 3 µs do.
+/// Packets per second: from half of what 10 µs allow to more than 3 µs allow.
 const RATES: [f64; 9] = [50e3, 80e3, 95e3, 110e3, 140e3, 180e3, 220e3, 280e3, 350e3];
 /// The ring's memory: libpcap's default. A large one would hide the loss of a short run.
 const RING_BYTES: u64 = 2 << 20;
@@ -18,7 +18,7 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     let mut section = Section {
         title: "Loss against rate with 10, 5 and 3 µs of work a packet".into(),
         text: "As the table of NCAP's appendix: each packet costs the program some busy time. 512-byte frames of 1,000 flows; \
-               rings of 2 MiB, libpcap's default. With 10 µs nobody can hold more than 100 kpps."
+               rings of 2 MiB, libpcap's default. With 10 µs no program can hold more than 100 kpps."
             .into(),
         ..Section::default()
     };
@@ -71,7 +71,7 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     Ok(section)
 }
 
-/// Tidewire loses no more than libpcap, summed over the rates.
+/// The goal: Tidewire loses no more than libpcap, summed over the rates.
 fn goals(programs: &[crate::program::Program], losses: &[Vec<Option<f64>>]) -> Vec<Goal> {
     let sum = |name: String| {
         let index = programs.iter().position(|program| program.name == name)?;
@@ -86,7 +86,7 @@ fn goals(programs: &[crate::program::Program], losses: &[Vec<Option<f64>>]) -> V
             work: None,
             wanted: format!("{microseconds} µs a packet: loses no more than libpcap"),
             figure: format!("{} % against {} %, mean over the rates", percent(ours / count), percent(theirs / count)),
-            // Two measurements of the same thing differ by a percent.
+            // Repeated measurements differ by a percent.
             met: Some(ours <= theirs * 1.01 + 0.001 * count),
         })
     };

@@ -1,23 +1,23 @@
-//! An application that is given packets, and what applications have in common.
+//! The interface of applications, and helpers that they share.
 
 use tidewire_core::Frame;
 use tidewire_wire::{Decoded, Kind, Settings, decode, ports};
 
 use crate::locality::traffic::{SERVICES, port_of};
 
-/// Something that is given packets one after the other.
+/// An application that processes packets one by one.
 pub trait Application {
-    /// Takes in a packet.
+    /// Processes a packet.
     fn packet(&mut self, frame: &Frame, bytes: &[u8]);
 
-    /// What it found: the same whatever the order of the packets was.
+    /// A count of findings that does not depend on the order of the packets.
     fn found(&self) -> u64;
 
-    /// Bytes of its tables.
+    /// Size of its tables, bytes.
     fn table_bytes(&self) -> u64;
 }
 
-/// Decodes a frame without looking into tunnels.
+/// Decodes a frame; tunnels are not decoded.
 pub(super) fn decoded(frame: &Frame, bytes: &[u8]) -> Decoded {
     let settings = Settings::default().with_tunnel_depth(0);
     decode(frame.link, bytes, frame.wire_bytes, &settings)
@@ -29,14 +29,14 @@ pub(super) fn payload<'a>(bytes: &'a [u8], decoded: &Decoded) -> &'a [u8] {
     bytes.get(at..at + decoded.payload_captured_bytes as usize).unwrap_or_default()
 }
 
-/// Which service a packet belongs to, as Snort chooses a group of rules: by the destination port where there is a group for
-/// it, else by the source port, else the last group, for all others.
+/// Finds the service of a packet as Snort selects a group of rules: by the destination port if there is a group for it,
+/// otherwise by the source port, otherwise the last group.
 pub(super) struct Groups {
     by_port: Vec<u8>,
 }
 
 impl Groups {
-    /// Groups there are, that for all others included.
+    /// Number of groups, including the last one for all other ports.
     pub const COUNT: usize = SERVICES as usize + 1;
 
     pub fn new() -> Self {
@@ -52,7 +52,7 @@ impl Groups {
     }
 }
 
-/// Whether a packet has a payload of its own.
+/// Whether a packet is TCP or UDP.
 pub(super) fn is_transport(decoded: &Decoded) -> bool {
     matches!(decoded.kind, Kind::Tcp | Kind::Udp)
 }

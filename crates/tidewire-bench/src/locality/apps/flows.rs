@@ -8,7 +8,8 @@ use crate::locality::traffic::Flow;
 /// Cache lines of a record.
 const LINES: usize = 6;
 
-/// A table of flows: an index by open addressing, and a record for each, several lines of which every packet changes.
+/// A table of flows: an index with open addressing, and a record for each flow, several cache lines of which change with every
+/// packet.
 pub struct Flows {
     /// Number of the record plus one; 0: free.
     index: Vec<u32>,
@@ -25,7 +26,7 @@ struct Record {
 }
 
 impl Flows {
-    /// A table that knows so many of the traffic's flows already.
+    /// A table that already contains this many of the traffic's flows.
     #[must_use]
     pub fn new(flows: u64) -> Self {
         let slots = (flows.max(1 << 16) * 2).next_power_of_two();
@@ -75,7 +76,7 @@ impl Application for Flows {
         figures[2 + direction] += u64::from(frame.wire_bytes);
         let pause = frame.timestamp_ns.abs_diff(figures[4 + direction]);
         figures[4 + direction] = frame.timestamp_ns.max(figures[4 + direction]);
-        // Classes of sizes, of pauses, and flags, each in lines of their own.
+        // Classes of sizes, of pauses, and flags, each in separate cache lines.
         figures[8 + direction * 8 + (frame.wire_bytes / 256).min(7) as usize] += 1;
         figures[24 + direction * 8 + (pause.max(1).ilog2() / 8) as usize] += 1;
         figures[40 + usize::from(bytes.get(decoded.transport_at as usize + 13).is_some_and(|flags| flags & 8 != 0))] +=

@@ -25,7 +25,7 @@ impl Kinds {
     /// All.
     pub const ALL: [Self; 3] = [Self::Rules, Self::Flows, Self::Ngrams];
 
-    /// As the command line names it.
+    /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Kinds {
         }
     }
 
-    /// Builds one. `size`: patterns of a service, flows that are known already, or KiB of a service's filter.
+    /// Builds it. `size`: patterns of a service, flows already in the table, or KiB of a service's filter.
     #[must_use]
     pub fn build(self, size: u64) -> Box<dyn Application> {
         match self {

@@ -4,12 +4,12 @@ use tidewire_lab::random::Random;
 use super::application::{Application, Groups, decoded, is_transport, payload};
 use crate::locality::traffic;
 
-/// Bytes of a piece of content.
+/// Length of an n-gram, bytes.
 const GRAM_BYTES: usize = 5;
-/// Words of each service's language that it was trained with.
+/// Words of each service that the filter is trained with.
 const TRAINED_WORDS: u64 = 20_000;
 
-/// A Bloom filter for each service of the 5-grams that are usual in it; packets are judged by the share of others.
+/// A Bloom filter for each service of its usual 5-grams; counts the unusual 5-grams of packets.
 pub struct Ngrams {
     groups: Groups,
     /// One after the other, each a power of two of bits.
@@ -19,7 +19,7 @@ pub struct Ngrams {
 }
 
 impl Ngrams {
-    /// Filters of so many KiB, rounded up to a power of two.
+    /// Filters of this many KiB, rounded up to a power of two.
     #[must_use]
     pub fn new(kib: u64) -> Self {
         let filter_bits = (kib.max(1) * 8192).next_power_of_two();

@@ -13,8 +13,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// So many patterns for each service, of two or three words of its language: traffic begins to match them all the time
-    /// and rarely does to the end.
+    /// This many patterns for each service, of two or three of its words: traffic often matches their beginning and rarely
+    /// all of them.
     #[must_use]
     pub fn new(patterns: u64) -> Self {
         let automata = (0..Groups::COUNT as u64).map(|service| {
@@ -35,7 +35,7 @@ impl Rules {
                 .prefilter(false)
                 .build(patterns)
         });
-        // What cannot be built (more states than an automaton may have) is left out; the size shown is of those there are.
+        // Omits an automaton that cannot be built (it would have too many states); the size shown is that of the others.
         Self { groups: Groups::new(), automata: automata.filter_map(Result::ok).collect(), matches: 0 }
     }
 }
