@@ -1,4 +1,4 @@
-//! How keys and figures are printed: for people, and for `{:?}` without numbers that stand for "none".
+//! Printing of keys and figures: for people, and for `{:?}` without numbers that stand for "none".
 
 use std::{
     borrow::Cow,
@@ -10,11 +10,12 @@ use tidewire_wire::{Tunnel, TunnelKind};
 
 use crate::{DirectionCutoff, DirectionStats, Endpoint, FlowKey};
 
-/// VLAN id that stands for no tag in [`FlowKey::vlan`].
+/// No tag, in [`FlowKey::vlan`].
 const NO_TAG: u16 = 0xffff;
 
 impl Endpoint {
-    /// With its port, whatever that is, in the form of URIs (RFC 3986 section 3.2): `10.0.0.1:80`, `[2001:db8::1]:80`.
+    /// Address and port, whatever the port is, in the form of URIs (RFC 3986 section 3.2): `10.0.0.1:80`,
+    /// `[2001:db8::1]:80`.
     fn with_port(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.address {
             IpAddr::V4(address) => write!(f, "{address}:{}", self.port),
@@ -23,7 +24,7 @@ impl Endpoint {
     }
 }
 
-/// `10.0.0.1:80`, `[2001:db8::1]:80`; the address alone where there is no port.
+/// `10.0.0.1:80`, `[2001:db8::1]:80`; the address alone if the port is 0.
 impl Display for Endpoint {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.port {
@@ -69,7 +70,7 @@ impl FlowKey {
         matches!(self.proto, 6 | 17 | 132 | 136)
     }
 
-    /// The VLAN ids that there are, from the outside in.
+    /// The VLAN ids, outermost first.
     pub fn vlans(&self) -> impl Iterator<Item = u16> + use<> {
         self.vlan.into_iter().filter(|&id| id != NO_TAG)
     }
@@ -81,7 +82,7 @@ impl FlowKey {
     }
 }
 
-/// `tcp 10.0.0.1:40000 > 10.0.0.2:80`, and after it what it was found in: `vlan 5`, `vxlan 7`.
+/// `tcp 10.0.0.1:40000 > 10.0.0.2:80`, followed by VLANs and tunnel: `vlan 5`, `vxlan 7`.
 impl Display for FlowKey {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.proto_name())?;

@@ -1,8 +1,8 @@
 //! SipHash-1-3 over 64-bit words: the keyed hash of everything that a sender chooses.
 //!
-//! One round a word and three at the end (Aumasson and Bernstein, "SipHash: a fast short-input PRF", with the
-//! parameters that hash tables use). The words are hashed as their little-endian bytes would be, so that the
-//! results are those of any other implementation.
+//! One round for each word and three at the end (Aumasson and Bernstein, "SipHash: a fast short-input PRF", with the
+//! parameters that hash tables use). Words are hashed as their little-endian bytes, so results equal those of other
+//! implementations.
 
 /// The four words of state.
 struct Sip([u64; 4]);
@@ -64,8 +64,8 @@ pub fn siphash13(key: [u64; 2], words: &[u64]) -> u64 {
     state.finish(words.len())
 }
 
-/// [`siphash13`] of a fixed number of words: no loop is left after compilation, so that the hashes of several
-/// packets, computed one after the other, overlap in the processor.
+/// [`siphash13`] of a fixed number of words: compiles without a loop, so that the hashes of several packets, computed
+/// one after the other, overlap in the processor.
 #[must_use]
 #[inline(always)]
 pub fn siphash13_words<const N: usize>(key: [u64; 2], words: [u64; N]) -> u64 {
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// SipHash with 2 and 4 rounds, to check the rounds against the standard library's (deprecated, but there).
+    /// SipHash with 2 and 4 rounds, to check the rounds against the standard library's (deprecated) implementation.
     fn siphash24(key: [u64; 2], words: &[u64]) -> u64 {
         let mut state = Sip::new(key);
         for &word in words.iter().chain([&((words.len() as u64).wrapping_mul(8) << 56)]) {

@@ -1,20 +1,20 @@
-//! The one place that hints the cache. Everything else in this crate forbids unsafe code.
+//! Prefetch hints to the cache. The rest of this crate forbids unsafe code.
 #![allow(unsafe_code)]
 
-/// Asks for the cache line that holds `value`'s first byte. Has no other effect.
+/// Prefetches the cache line of `value`'s first byte. Has no other effect.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
     let address = std::ptr::from_ref(value).cast::<i8>();
     prefetch_address(address, 0);
 }
 
-/// Asks for every cache line of `value`.
+/// Prefetches every cache line of `value`.
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(value: &T) {
     prefetch_first(value, size_of::<T>());
 }
 
-/// Asks for the cache lines of `value`'s first bytes.
+/// Prefetches the cache lines of `value`'s first bytes.
 #[inline(always)]
 pub(crate) fn prefetch_first<T>(value: &T, bytes: usize) {
     let address = std::ptr::from_ref(value).cast::<i8>();
@@ -25,7 +25,7 @@ pub(crate) fn prefetch_first<T>(value: &T, bytes: usize) {
     }
 }
 
-/// Asks for the first and the last of so many bytes, whatever is there: of an address that lies nowhere nothing comes.
+/// Prefetches the lines of the first and the last of so many bytes. An address that is not mapped has no effect.
 #[inline(always)]
 pub(crate) fn prefetch_bytes<T>(address: *const T, bytes: usize) {
     prefetch_address(address.cast(), 0);

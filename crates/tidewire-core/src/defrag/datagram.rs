@@ -1,4 +1,4 @@
-//! One datagram under way: which bytes are there, and what a host would make of the next fragment.
+//! The bytes of a pending datagram, and the effect of the next fragment on it, as in a host.
 
 use super::rejection::Rejection;
 use crate::{
@@ -14,47 +14,47 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part<'a> {
     pub offset: u32,
-    /// Offset after the last byte, as stated.
+    /// Offset behind the last byte, as stated.
     pub end: u32,
     pub more: bool,
-    /// Fewer than stated where the fragment was not captured whole.
+    /// Fewer bytes than stated if the fragment was truncated.
     pub data: &'a [u8],
 }
 
-/// What a fragment did to its datagram.
+/// The effect of a fragment on its datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// It was taken in, or is a repetition.
+    /// It was stored, or is a repetition.
     Held,
-    /// All bytes are there.
+    /// The datagram is complete.
     Complete,
-    /// It alone is ignored.
+    /// Only this fragment is ignored.
     Dropped(Rejection),
-    /// The datagram is given up, and what comes later of it belongs to a new one (Linux).
+    /// The datagram is discarded, and later fragments of it begin a new one (Linux).
     Killed(Rejection),
-    /// The datagram is given up, with all that will come of it.
+    /// The datagram is discarded, with all its later fragments.
     Poisoned(Rejection),
 }
 
-/// Which bytes of a datagram are there.
+/// Which bytes of a datagram have arrived.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     pub store: Store,
-    /// Linux: the farthest end of all fragments, or of the last one. Others: unused.
+    /// Linux: the farthest end of all fragments, or of the last one. Other policies: unused.
     reach: u32,
-    /// End that the last fragment gave.
+    /// The end that the last fragment states.
     end: Option<u32>,
     has_first: bool,
-    /// Bytes there, of those before `end` once that is known.
+    /// Bytes that arrived, of those before `end` once that is known.
     covered: u32,
-    /// Fragments that overlapped earlier ones.
+    /// Number of fragments that overlapped earlier ones.
     pub overlaps: u32,
-    /// Bytes that came in two versions.
+    /// Bytes that arrived in two versions.
     pub conflict_bytes: u64,
 }
 
 impl Assembly {
-    /// Takes in a fragment. `rejected`: the datagram can no longer be delivered, only its ranges matter (Linux).
+    /// Stores a fragment. `rejected`: the datagram can no longer be delivered, only its ranges matter (Linux).
     pub fn insert(&mut self, policy: DefragPolicy, part: &Part<'_>, rejected: bool) -> Effect {
         match policy {
             DefragPolicy::Linux => self.insert_linux(part, rejected),
@@ -85,11 +85,11 @@ impl Assembly {
         self.conflict_bytes += differing;
     }
 
-    /// The kernel's own steps (`net/ipv4/ip_fragment.c`, `net/ipv6/reassembly.c`, `net/ipv4/inet_fragment.c`).
+    /// Follows the kernel step by step (`net/ipv4/ip_fragment.c`, `net/ipv6/reassembly.c`, `net/ipv4/inet_fragment.c`).
     fn insert_linux(&mut self, part: &Part<'_>, rejected: bool) -> Effect {
         let (offset, mut end) = (part.offset, part.end);
         if part.more {
-            // Only IPv4 comes here with other lengths than multiples of eight.
+            // Only IPv4 fragments have lengths here that are not multiples of eight.
             end &= !7;
             if end > self.reach {
                 if self.end.is_some() {
@@ -118,7 +118,7 @@ impl Assembly {
         if self.has_first && self.end == Some(self.covered) { Effect::Complete } else { Effect::Held }
     }
 
-    /// Stores a fragment among the runs, or says what it is instead: what lies in one run is a repetition, any other
+    /// Stores a fragment among the runs, or returns its effect: a fragment inside one run is a repetition, any other
     /// overlap ends the datagram. Only what follows the farthest fragment joins its run.
     fn join_run(&mut self, arrival: &Arrival<'_>) -> Option<Effect> {
         let last = self.store.tree.last();
@@ -154,7 +154,7 @@ impl Assembly {
                 if strict && self.store.tree.reach() > part.end.into() {
                     return Effect::Poisoned(Rejection::InconsistentEnd);
                 }
-                // What lies beyond it does not count.
+                // Bytes beyond it do not count.
                 self.covered = part.end;
                 let covered = &mut self.covered;
                 self.store.gaps(0, part.end.into(), |from, to| *covered -= (to - from) as u32);
@@ -183,7 +183,7 @@ impl Assembly {
         if self.end == Some(self.covered) { Effect::Complete } else { Effect::Held }
     }
 
-    /// RFC 5722 as amended by its erratum 3089: exact repetitions are ignored, every other overlap ends the datagram.
+    /// RFC 5722 as amended by erratum 3089: exact repetitions are ignored, every other overlap ends the datagram.
     fn overlap_of_strict(&self, arrival: &Arrival<'_>, missing: u64) -> Effect {
         let met = self.store.tree.segment(self.store.tree.first_beyond(arrival.start));
         if (met.start, met.end()) == (arrival.start, arrival.end) {

@@ -2,14 +2,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::{path::Path, wire::Decoded};
 
-/// What fragments of a datagram have in common: addresses, identification, protocol (IPv4), VLAN and tunnel. These two
-/// tell networks with equal addresses apart whatever flows' keys are made of: fragments of a datagram go one way, so
-/// that ids that belong to a direction do not divide them.
+/// What all fragments of a datagram share: addresses, identification, protocol (IPv4), VLAN and tunnel. VLAN and tunnel
+/// separate networks with equal addresses, whatever the keys of flows consist of: fragments of a datagram travel in one
+/// direction, so ids that differ by direction do not separate them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key(pub(super) [u64; 7]);
 
 impl Key {
-    /// `path`: fragments of a datagram come by one way, and a host that drops one of them drops what is like it.
+    /// `path`: fragments of a datagram travel one path, and a host that drops one of them drops those like it.
     pub(super) fn of(bytes: &[u8], decoded: &Decoded, path: Path) -> Option<Self> {
         let header = bytes.get(decoded.ip_at as usize..)?;
         let word = |at: usize| Some(u64::from_be_bytes(*header.get(at..at + 8)?.first_chunk()?));
@@ -20,7 +20,7 @@ impl Key {
         } else {
             let addresses = word(12)?;
             (words[0], words[2]) = (addresses >> 32, addresses & 0xffff_ffff);
-            // IPv6 does not tell datagrams apart by protocol (RFC 8200 section 4.5).
+            // IPv6 does not distinguish datagrams by protocol (RFC 8200 section 4.5).
             kind |= u64::from(decoded.fragment.proto) << 32;
         }
         words[4] = kind | u64::from(decoded.fragment.id);
@@ -29,7 +29,7 @@ impl Key {
         Some(Self(words))
     }
 
-    /// How its fragments came.
+    /// The path of its fragments.
     pub(super) fn path(&self) -> Path {
         Path((self.0[5] >> 32) as u32)
     }

@@ -1,9 +1,9 @@
-//! Datagrams from fragments (N3), IPv4 and IPv6.
+//! Reassembly of IPv4 and IPv6 datagrams from fragments.
 //!
-//! Fragments are kept until their datagram is whole, in a table with bounds for everything; what is wrong with one is
-//! seen when it arrives. Bytes that overlap are decided by a [`DefragPolicy`]; for [`DefragPolicy::Linux`] the kernel's
-//! own steps are taken. A datagram with an invalid fragment is given up at once: what else comes of it costs one look
-//! into the table (with `Linux`, where a host begins anew, a new datagram).
+//! Fragments are held until their datagram is complete, in a table in which everything is bounded. An invalid fragment
+//! is detected when it arrives. A [`DefragPolicy`] resolves overlaps; [`DefragPolicy::Linux`] follows the kernel step
+//! by step. A datagram with an invalid fragment is rejected at once, and its later fragments cost one look-up (with
+//! `Linux`, where a host would begin a new datagram, a new one).
 
 mod bounds;
 mod datagram;
@@ -28,44 +28,44 @@ use table::Table;
 
 use crate::{Config, DefragPolicy, Frame, path::Path, wire::Decoded};
 
-/// See the module.
+/// Reassembles datagrams from fragments.
 #[derive(Debug)]
 pub struct Defragmenter {
     bounds: Bounds,
     table: Table,
     /// See `Path::of`.
     path_key: [u64; 2],
-    /// The packet that was rebuilt last.
+    /// The last rebuilt packet.
     packet: Vec<u8>,
 }
 
 impl Defragmenter {
-    /// An empty one.
+    /// Creates an empty table.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let path_key = Path::key(config);
         Self { bounds: Bounds::of(config), table: Table::new(config.hash_key), path_key, packet: Vec::new() }
     }
 
-    /// Memory that fragments and their bookkeeping take. (The packet rebuilt last, at most 64 KiB and a header, is not
-    /// among it: it is kept for the next one.)
+    /// Memory that fragments and their bookkeeping take. (Without the last rebuilt packet, at most 64 KiB and a header,
+    /// whose buffer is reused.)
     #[must_use]
     pub fn charged_bytes(&self) -> u64 {
         if self.table.count() == 0 { 0 } else { self.table.charge() }
     }
 
-    /// Everything that is taken, with what is kept for the next fragment.
+    /// All memory allocated, including the buffer for the next packet.
     pub(crate) fn bytes(&self) -> u64 {
         self.table.charge() + self.packet.capacity() as u64
     }
 
-    /// Datagrams under way, and those rejected whose fragments may still come.
+    /// Pending datagrams, and rejected ones whose fragments may still arrive.
     #[must_use]
     pub fn datagrams(&self) -> u32 {
         self.table.count()
     }
 
-    /// Takes in a fragment: a frame for which `decoded.kind` is `Fragment`. `on_end` is told each datagram that ends
+    /// Processes a fragment: a frame for which `decoded.kind` is `Fragment`. Calls `on_end` for each datagram that ends
     /// without being rebuilt.
     pub fn insert(
         &mut self,
@@ -107,7 +107,7 @@ impl Defragmenter {
         self.conclude(at, effect, on_end)
     }
 
-    /// What follows from a fragment's effect on its datagram.
+    /// Applies a fragment's effect to its datagram.
     fn conclude(&mut self, at: u32, effect: Effect, on_end: &mut dyn FnMut(&Ended)) -> Outcome<'_> {
         let Some(datagram) = self.table.get_mut(at) else { return Outcome::Held };
         let rejected_before = datagram.rejected;
@@ -129,7 +129,7 @@ impl Defragmenter {
             }
             Effect::Dropped(rejection) => {
                 if datagram.fragments == 0 {
-                    // Nothing of its datagram was kept.
+                    // Nothing of its datagram was stored.
                     self.table.remove(at);
                 }
                 Outcome::Rejected(rejection)
@@ -162,7 +162,7 @@ impl Defragmenter {
         }
     }
 
-    /// Gives up the datagrams whose time is over.
+    /// Discards the datagrams whose time is over.
     pub fn expire(&mut self, clock_ns: u64, on_end: &mut dyn FnMut(&Ended)) {
         loop {
             let oldest = self.table.oldest();
@@ -173,7 +173,7 @@ impl Defragmenter {
         }
     }
 
-    /// Gives up everything: the input has ended.
+    /// Discards everything at the end of the input.
     pub fn finish(&mut self, on_end: &mut dyn FnMut(&Ended)) {
         while self.table.count() > 0 {
             self.give_up(self.table.oldest(), Rejection::EndOfInput, on_end);

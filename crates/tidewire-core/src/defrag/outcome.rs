@@ -1,4 +1,4 @@
-//! What becomes of a fragment, and of its datagram.
+//! Outcomes of fragments and datagrams.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::{ChecksumStatus, DefragPolicy, path::Path, wire::Tunnel};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ended {
-    /// Number of the fragment that ended it, or of its last one where time or memory did.
+    /// Number of the fragment that ended it, or of its last one if it ended for time or memory.
     pub packet: u64,
     /// Sender.
     pub source: IpAddr,
@@ -19,27 +19,27 @@ pub struct Ended {
     pub ip_id: u32,
     /// The protocol carried.
     pub proto: u8,
-    /// Fragments that belong to it so far.
+    /// Fragments received so far.
     pub fragments: u32,
-    /// How many of them were held and have no fate yet: `FragmentUnfinished` if `rejection.is_unfinished()`, else
-    /// `FragmentRejected`. The fragment that is just being inserted is not among them unless `Held` was returned for it.
+    /// Fragments that were held and have no fate yet: `FragmentUnfinished` if `rejection.is_unfinished()`, else
+    /// `FragmentRejected`. The fragment that is being inserted counts only if `Held` was returned for it.
     pub unsettled: u32,
-    /// How many fragments overlapped earlier ones.
+    /// Number of fragments that overlapped earlier ones.
     pub overlaps: u32,
-    /// The policy that was followed.
+    /// The overlap policy.
     pub policy: DefragPolicy,
-    /// Why.
+    /// The reason.
     pub rejection: Rejection,
 }
 
-/// A datagram made whole.
+/// A rebuilt datagram.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Rebuilt<'a> {
-    /// The IP packet as it was before it was fragmented: the first fragment's headers (lengths and checksum put right,
-    /// fields or header of fragmentation removed) and the payload.
+    /// The IP packet before its fragmentation: the first fragment's headers (lengths and checksum corrected, fields or
+    /// header of fragmentation removed) and the payload.
     pub packet: &'a [u8],
-    /// Length of the headers: where the payload begins in `packet`.
+    /// Length of the headers: offset of the payload in `packet`.
     pub header_bytes: u32,
     /// Sender.
     pub source: IpAddr,
@@ -47,7 +47,7 @@ pub struct Rebuilt<'a> {
     pub destination: IpAddr,
     /// IP identification.
     pub ip_id: u32,
-    /// The protocol carried, as the first fragment says.
+    /// The protocol carried, according to the first fragment.
     pub proto: u8,
     /// Time to live or hop limit of the first fragment.
     pub ttl: u8,
@@ -55,21 +55,21 @@ pub struct Rebuilt<'a> {
     pub vlan: [u16; 2],
     /// Tunnel of the first fragment.
     pub tunnel: Tunnel,
-    /// Fragments, repeated ones included; all of them get the fate `FragmentRebuilt`.
+    /// Number of fragments, including repetitions; all of them get the fate `FragmentRebuilt`.
     pub fragments: u32,
     /// Bytes on the wire of all fragments.
     pub frame_bytes: u64,
     /// Bytes of all fragments from the IP header on.
     pub ip_bytes: u64,
-    /// How many fragments overlapped earlier ones.
+    /// Number of fragments that overlapped earlier ones.
     pub overlaps: u32,
-    /// Bytes that came in two versions.
+    /// Bytes that arrived in two versions.
     pub conflict_bytes: u64,
-    /// The policy that decided overlaps.
+    /// The overlap policy.
     pub policy: DefragPolicy,
-    /// [`ChecksumStatus::NotReady`] where all fragments are that, else [`ChecksumStatus::Unknown`].
+    /// [`ChecksumStatus::NotReady`] if all fragments have it, else [`ChecksumStatus::Unknown`].
     pub checksum: ChecksumStatus,
-    /// How its fragments came.
+    /// The path of its fragments.
     pub(crate) path: Path,
 }
 
@@ -81,13 +81,14 @@ impl<'a> Rebuilt<'a> {
     }
 }
 
-/// What became of a fragment.
+/// The outcome of a fragment.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome<'a> {
-    /// Kept; its fate comes with its datagram's: a later `Rebuilt`, or an [`Ended`] (perhaps already told).
+    /// Stored; its fate is its datagram's: a later `Rebuilt`, or an [`Ended`] (which may have been reported already).
     Held,
-    /// It made its datagram whole.
+    /// It completed its datagram.
     Rebuilt(Rebuilt<'a>),
-    /// Not acceptable: its fate is `FragmentRejected`. If its datagram was given up with it, an [`Ended`] told so.
+    /// Not acceptable: its fate is `FragmentRejected`. If its datagram was discarded with it, that was reported as
+    /// [`Ended`].
     Rejected(Rejection),
 }

@@ -1,4 +1,4 @@
-//! A datagram under way, with what is told of it at its end.
+//! A pending datagram, with what is reported at its end.
 
 use super::{
     Rejection,
@@ -18,7 +18,7 @@ const PROTO_TCP: u8 = 6;
 /// TCP's header without options.
 const TCP_HEADER_BYTES: u32 = 20;
 
-/// A datagram under way.
+/// A pending datagram.
 #[derive(Debug)]
 pub(super) struct Datagram {
     pub key: Key,
@@ -32,34 +32,35 @@ pub(super) struct Datagram {
     pub assembly: Assembly,
     /// Why it will not be rebuilt. Its end was reported.
     pub rejected: Option<Rejection>,
-    /// Nothing more is looked at. (Otherwise a rejected datagram is still followed, so as to know when a host would have
-    /// begun a new one.)
+    /// Whether it is a tombstone, whose later fragments are not examined. (Another rejected datagram is still followed,
+    /// to know when a host would have begun a new one.)
     pub is_tombstone: bool,
-    /// The headers of its first fragment; empty until that came.
+    /// The headers of its first fragment; empty until that arrived.
     pub header: Box<[u8]>,
-    /// IPv6: where in `header` the fragment header is named.
+    /// IPv6: where in `header` the fragment header is named as next header.
     pub next_header_at: u32,
     pub proto: u8,
     pub vlan: [u16; 2],
     pub tunnel: Tunnel,
-    /// Expired for fragments that come later than this.
+    /// Clock of its timeout: it is expired for fragments that arrive later.
     pub deadline_ns: u64,
     pub fragments: u32,
-    /// Fragments whose fate was not reported.
+    /// Fragments without a fate yet.
     pub unsettled: u32,
     pub frame_bytes: u64,
     pub ip_bytes: u64,
     pub last_number: u64,
     /// A bit for each value of the two ECN bits (RFC 3168 section 5) that a fragment had.
     pub ecn: u8,
-    /// `NotReady` while all fragments are: the kernel verifies a datagram whose fragments differ (`inet_frag_reasm_finish`).
+    /// `NotReady` if all fragments have it: the kernel verifies a datagram whose fragments differ
+    /// (`inet_frag_reasm_finish`).
     pub checksum: ChecksumStatus,
 }
 
 impl Datagram {
-    /// Memory that it takes.
+    /// Bytes charged for it.
     pub fn charge(&self) -> u64 {
-        // An allocator keeps about two words beside each block.
+        // Allocators keep about two words for each block.
         let header = if self.header.is_empty() { 0 } else { self.header.len() as u64 + 16 };
         size_of::<Self>() as u64 + 16 + header + self.assembly.store.charge()
     }
@@ -108,7 +109,7 @@ impl Datagram {
         self.last_number = frame.number;
     }
 
-    /// What can be said of a fragment without regard to where the others lie.
+    /// The verdict on a fragment that does not depend on the place of others.
     pub fn judge(&self, bounds: &Bounds, bytes: &[u8], decoded: &Decoded) -> Verdict {
         let fragment = &decoded.fragment;
         let (length, is_ipv6) = (fragment.data_bytes, self.key.is_ipv6());
@@ -118,7 +119,7 @@ impl Datagram {
         if self.fragments >= bounds.fragments_max {
             return poisoned(Rejection::TooMany);
         }
-        // RFC 8200 asks for all headers in the first fragment.
+        // RFC 8200 requires all headers in the first fragment.
         let is_cut = is_ipv6 && fragment.offset_bytes == 0 && fragment.proto == PROTO_TCP && length < TCP_HEADER_BYTES;
         if self.policy == DefragPolicy::Linux {
             let is_cut = is_ipv6 && header_is_cut(bytes, decoded).unwrap_or(false);
@@ -126,7 +127,7 @@ impl Datagram {
                 let other = if is_aligned { Rejection::Oversized } else { Rejection::Unaligned };
                 return Verdict::Final(Effect::Dropped(if is_cut { Rejection::HeaderIncomplete } else { other }));
             }
-            // (What is smaller than eight bytes the kernel judges itself.)
+            // (Fragments of less than eight bytes are judged as in the kernel.)
             if fragment.more && length < bounds.fragment_bytes_min && length >= 8 {
                 return poisoned(Rejection::Tiny);
             }
@@ -148,7 +149,7 @@ impl Datagram {
         if self.policy == DefragPolicy::Linux { Verdict::Rejected(reject) } else { poisoned(reject) }
     }
 
-    /// Takes a fragment in.
+    /// Stores a fragment.
     pub fn take(&mut self, bytes: &[u8], decoded: &Decoded) -> Effect {
         let fragment = &decoded.fragment;
         let part = Part {
@@ -160,7 +161,7 @@ impl Datagram {
         let overlaps = self.assembly.overlaps;
         let effect = self.assembly.insert(self.policy, &part, self.rejected.is_some());
         let is_taken = matches!(effect, Effect::Held | Effect::Complete);
-        // A repetition is not looked at further.
+        // A repetition is not examined further.
         if is_taken && self.assembly.overlaps == overlaps {
             self.ecn |= 1 << ecn_of(bytes, decoded);
         }
@@ -174,20 +175,20 @@ impl Datagram {
         effect
     }
 
-    /// Whether a host drops it though it is whole: some fragments had ECN, and others had not.
+    /// Whether a host drops the complete datagram because some of its fragments had ECN and others had not.
     pub fn mixes_ecn(&self) -> bool {
         const WITHOUT: u8 = 1;
         self.policy == DefragPolicy::Linux && self.ecn & WITHOUT != 0 && self.ecn != WITHOUT
     }
 
-    /// It will not be rebuilt, but where its fragments lie still matters.
+    /// Rejects the datagram, but keeps track of the place of its fragments.
     pub fn reject(&mut self, rejection: Rejection) {
         self.rejected = Some(rejection);
         self.unsettled = 0;
         self.assembly.store.forget_bytes();
     }
 
-    /// It will not be rebuilt, and nothing more is looked at.
+    /// Makes the datagram a tombstone: it is rejected, and later fragments are not examined.
     pub fn make_tombstone(&mut self, rejection: Rejection) {
         (self.rejected, self.is_tombstone) = (Some(rejection), true);
         self.unsettled = 0;
@@ -233,19 +234,20 @@ impl Datagram {
     }
 }
 
-/// What a look at one fragment says.
+/// The verdict on one fragment.
 pub(super) enum Verdict {
-    /// Nothing is wrong with it alone.
+    /// The fragment by itself is valid.
     Sound,
-    /// Its datagram will not be rebuilt, but a host would go on with it (Linux).
+    /// Its datagram will not be rebuilt, but a host would continue it (Linux).
     Rejected(Rejection),
-    /// It is not taken in.
+    /// The fragment is not stored.
     Final(Effect),
 }
 
-/// Whether a first fragment ends before its transport header does, as Linux finds out (`ipv6frag_thdr_truncated`): the kernel
-/// begins at the fragment header with what the IPv6 header names, so that behind other headers it takes the fragment header
-/// for one of them, and every fragment for a first one. `None`: a header is missing, and it asks no further.
+/// Whether a first fragment ends before its transport header does, by Linux's rules (`ipv6frag_thdr_truncated`): the
+/// kernel begins at the fragment header with the protocol that the IPv6 header names, so behind other headers it takes
+/// the fragment header for one of them, and every fragment for a first one. `None`: a header is missing, and the kernel
+/// stops.
 fn header_is_cut(bytes: &[u8], decoded: &Decoded) -> Option<bool> {
     const NEXT_HEADER: usize = 6;
     let fragment = &decoded.fragment;
@@ -282,7 +284,7 @@ fn ecn_of(bytes: &[u8], decoded: &Decoded) -> u8 {
     (if decoded.ip_version == 6 { byte >> 4 } else { byte }) & 3
 }
 
-/// The fragment's data, as far as captured.
+/// The captured part of the fragment's data.
 fn data_of<'a>(bytes: &'a [u8], decoded: &Decoded) -> &'a [u8] {
     let data = bytes.get(decoded.fragment.data_at as usize..).unwrap_or_default();
     data.get(..decoded.fragment.data_bytes as usize).unwrap_or(data)

@@ -1,11 +1,11 @@
-//! The IP packet as it was before it was fragmented.
+//! Reconstruction of the IP packet before its fragmentation.
 
 use super::{bounds::IP_LENGTH_MAX, pending::Datagram};
 
 /// Length of IPv6's fixed header, which its payload length does not count.
 const IPV6_HEADER_BYTES: usize = 40;
 
-/// Writes a complete datagram's packet to `packet`. `false`: its length cannot be stated in a header.
+/// Writes a complete datagram's packet to `packet`. Returns false if a header cannot state its length.
 pub(super) fn rebuild(datagram: &Datagram, packet: &mut Vec<u8>) -> bool {
     let length = datagram.assembly.length() as usize;
     packet.clear();
@@ -40,7 +40,7 @@ fn ipv4(header: &mut [u8], payload_bytes: usize) -> Option<()> {
     Some(())
 }
 
-/// RFC 8200 section 4.5: payload length, and the header before the fragment header names what comes after it.
+/// RFC 8200 section 4.5: payload length, and the header before the fragment header names the protocol behind it.
 fn ipv6(headers: &mut [u8], payload_bytes: usize, next_header_at: usize, proto: u8) -> Option<()> {
     let length = stated(headers.len().checked_sub(IPV6_HEADER_BYTES)? + payload_bytes)?;
     headers.get_mut(4..6)?.copy_from_slice(&length);

@@ -1,4 +1,4 @@
-//! Datagrams under way: a bounded table with a keyed hash, and who is given up first.
+//! Pending datagrams: a bounded table with a keyed hash, and the order of eviction.
 
 use super::{
     key::Key,
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::hash::siphash13_words;
 
-/// Sources are told apart by a hash of this many values.
+/// Number of hash values that distinguish sources.
 const SOURCES: usize = 256;
 /// Index into a datagram's links: all datagrams.
 const ALL: usize = 0;
@@ -26,7 +26,7 @@ impl List {
     const EMPTY: Self = Self { first: NIL, last: NIL, bytes: 0 };
 }
 
-/// See the module.
+/// The table of pending datagrams.
 #[derive(Debug)]
 pub(super) struct Table {
     hash_key: [u64; 2],
@@ -99,7 +99,7 @@ impl Table {
         self.all.first
     }
 
-    /// The oldest datagram of the sources that take the most memory.
+    /// The oldest datagram of the sources that use most memory.
     pub fn worst(&self) -> u32 {
         self.sources.iter().max_by_key(|source| source.bytes).map_or(NIL, |source| source.first)
     }
@@ -133,7 +133,7 @@ impl Table {
         at
     }
 
-    /// Brings the bookkeeping up to what a datagram takes now.
+    /// Updates the charge of a datagram.
     pub fn recharge(&mut self, at: u32) {
         let Some(datagram) = self.get_mut(at) else { return };
         let now = datagram.charge();
@@ -166,7 +166,7 @@ impl Table {
         self.unused.push(at);
         self.count -= 1;
         if self.count == 0 {
-            // What a burst took is given back.
+            // Releases what a burst allocated.
             (self.slots, self.unused, self.buckets) = (Vec::new(), Vec::new(), vec![NIL; 64]);
         }
         Some(datagram)

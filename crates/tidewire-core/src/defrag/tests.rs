@@ -10,7 +10,7 @@ use crate::{
     wire::{Kind, LinkType},
 };
 
-/// A fragment as the tests write it.
+/// A fragment as tests write it.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub offset: u32,
@@ -18,7 +18,7 @@ pub(super) struct Piece {
     pub data: Vec<u8>,
 }
 
-/// A raw IP packet that is a fragment, and what the decoder says of it.
+/// A raw IP packet that is a fragment, and its decoded form.
 pub(super) fn packet(is_ipv6: bool, source: u32, id: u32, proto: u8, piece: &Piece) -> (Vec<u8>, Decoded) {
     let length = piece.data.len() as u16;
     let mut bytes;
@@ -66,7 +66,7 @@ pub(super) fn frame(bytes: &[u8], number: u64, clock_ns: u64) -> Frame {
     }
 }
 
-/// What came of a fragment, without borrowing.
+/// The outcome of a fragment, without borrows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Result {
     Held,
@@ -74,7 +74,7 @@ pub(super) enum Result {
     Rejected(Rejection),
 }
 
-/// A defragmenter that counts and checks what it says.
+/// A defragmenter that counts and checks its results.
 pub(super) struct Bench {
     pub defragmenter: Defragmenter,
     pub config: Config,
@@ -131,7 +131,7 @@ impl Bench {
     }
 }
 
-/// The rebuilt packet is one whole IP packet.
+/// Checks that the rebuilt packet is one whole IP packet.
 fn check_packet(rebuilt: &Rebuilt<'_>) {
     let packet = rebuilt.packet;
     if packet[0] >> 4 == 4 {

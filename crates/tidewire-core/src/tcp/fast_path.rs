@@ -1,5 +1,5 @@
-//! The short way: the next segment, or a plain acknowledgment, of a connection with nothing remarkable about it.
-//! Everything that is checked here is checked on the long way too, which gives the same answer.
+//! The fast path: the next segment, or a plain acknowledgment, of an unremarkable connection. Every check here is made
+//! on the slow path too, which has the same result.
 
 use super::flag;
 use crate::{
@@ -10,16 +10,16 @@ use crate::{
     wire::Kind,
 };
 
-/// NOP NOP timestamps of 10 bytes: how nearly every stack lays them out (RFC 7323 appendix A).
+/// NOP NOP timestamps of 10 bytes: the layout of nearly every stack (RFC 7323 appendix A).
 const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
 
 impl<H: Deliver> FlowContext<H> {
-    /// Whether settings allow the short way at all.
+    /// Whether the settings allow the fast path.
     pub(crate) fn has_fast_path(&self) -> bool {
         !H::PACKETS && !self.slow_path && self.config.flush_timeout_ns == 0 && self.config.ttl_min == 0
     }
 
-    /// Counts and takes in a segment, if it is plain; `None`: nothing was done.
+    /// Counts and processes a segment, if it is plain; `None`: nothing was done.
     #[inline(always)]
     pub(crate) fn fast_path(
         &mut self,
@@ -29,11 +29,11 @@ impl<H: Deliver> FlowContext<H> {
         from_a: bool,
     ) -> Option<Fate> {
         const UNUSUAL: u8 = flag::SYN | flag::RST | flag::FIN | flag::URG | flag::ACK;
-        /// A cutoff does not matter here: what it leaves is handed over the same way.
+        /// A cutoff does not matter here: bytes before it are delivered the same way.
         const WAITS: u16 = half::HELD | half::QUEUED | half::FIN | half::FIN_SEEN;
         const READY: u16 = half::KNOWN | half::ACKED;
         const ENDED: u16 = READY | half::FIN;
-        /// RFC 7323 section 2.3; what an unknown scale counts as, too.
+        /// RFC 7323 section 2.3; also the value used for an unknown scale.
         const SCALE_MAX: u8 = 14;
         let Packet { frame, bytes, decoded, path, .. } = packet;
         if decoded.kind != Kind::Tcp {
@@ -46,7 +46,7 @@ impl<H: Deliver> FlowContext<H> {
         let direction = flow.direction(from_a);
         let at = direction as usize;
         let (me, peer) = (&flow.halves[at], &flow.halves[at ^ 1]);
-        // Without one, the last: nothing is older then, and nothing changes.
+        // Without a timestamp, the last one: nothing is older then, and nothing changes.
         let (timestamp, is_stamped) = match fixed[12] >> 4 {
             5 => (me.ts_recent, false),
             8 => {
@@ -59,9 +59,9 @@ impl<H: Deliver> FlowContext<H> {
             _ => return None,
         };
         let window = u32::from(u16::from_be_bytes([fixed[14], fixed[15]]));
-        // (A value 2^31 ahead is not older, as on the long way.)
+        // (A value 2^31 ahead is not older, as on the slow path.)
         let is_older = me.flags & half::TIMESTAMP != 0 && me.ts_recent.wrapping_sub(timestamp) as i32 > 0;
-        // A FIN takes a number, too.
+        // A FIN occupies a sequence number.
         let sent = peer.next_seq().wrapping_add(u32::from(peer.has(half::FIN)));
         let is_plain = matches!(
             flow.state,
@@ -69,13 +69,13 @@ impl<H: Deliver> FlowContext<H> {
         ) && fixed[13] & UNUSUAL == flag::ACK
             && seq == me.next_seq()
             && path == me.path()
-            // A window that closes is noted on the long way.
+            // A window that closes is noted on the slow path.
             && window != 0
             // Behind a FIN the next number is another one.
             && me.flags & (half::ZERO_WINDOW | half::FIN | half::SIGNED | READY) == READY
             && match peer.flags & (half::QUEUED | half::DOUBTFUL_FIN | half::FIN | READY) {
                 READY => true,
-                // A host that has sent its FIN does not look at the acknowledgment of what lies outside (`acknowledge`).
+                // A host that has sent its FIN ignores acknowledgments in segments outside the window (`acknowledge`).
                 ENDED => {
                     !is_older
                         && seq.wrapping_add(length).wrapping_sub(peer.ack) as i32 >= 0
@@ -83,11 +83,11 @@ impl<H: Deliver> FlowContext<H> {
                 }
                 _ => false,
             }
-            // Acknowledges nothing that was not seen, and nothing older than what was acknowledged before.
+            // Acknowledges nothing unseen, and nothing older than the last acknowledgment.
             && sent.wrapping_sub(ack) as i32 >= 0
             && ack.wrapping_sub(me.ack) as i32 >= 0
             && if length == 0 {
-                // It gives the lie to an acknowledgment of what was not sent.
+                // Contradicts an earlier ACK of unsent data.
                 seq.wrapping_sub(peer.ack) as i32 >= 0
             } else {
                 me.flags & WAITS == 0
@@ -107,18 +107,18 @@ impl<H: Deliver> FlowContext<H> {
         flow.last_ns[at] = timestamp_ns;
         flow.seen_clock_ns = self.now.clock_ns;
         let me = &mut flow.halves[at];
-        // Not the first: it has acknowledged before.
+        // Not the first packet: this side has acknowledged before.
         me.add_packets(1);
         me.payload_wire_bytes += u64::from(length);
         me.tcp_flags |= fixed[13];
         if let Some(slow_state) = &mut flow.slow_state {
             slow_state.unheard[at ^ 1] = 0;
             slow_state.skip[at].1 = 0;
-            // As on the long way (`hear`).
+            // As on the slow path (`hear`).
             if length == 0 {
                 Self::hear_empty(slow_state, at ^ 1, ack == flow.halves[at].ack, self.now.clock_ns);
             }
-            // Its own number gives the lie to acknowledgments of what it never sent.
+            // Its own number contradicts acknowledgments of data that it never sent.
             if length == 0 && flow.halves[at].flags & WAITS == 0 {
                 slow_state.skip[at ^ 1].1 = 0;
             }

@@ -1,4 +1,4 @@
-//! Holes: how long they are waited for, their bounds, and what is reported when they are given up.
+//! Holes: how long they wait, their bounds, and what is reported when they are given up.
 
 use super::lost_ranges::Range;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     flow::{Flow, bits, half},
 };
 
-/// What a segment that waits costs beside its bytes, for `Config::hole_bytes_strict`.
+/// Cost of a waiting segment beside its bytes, for `Config::hole_bytes_strict`.
 const WAITING_OVERHEAD_BYTES: u64 = 112;
 
 /// What the queue of a direction holds and has charged.
@@ -17,13 +17,13 @@ pub(crate) struct QueueCharge {
     holes: u64,
 }
 
-/// Whether a hole is given up.
+/// Whether a hole is given up, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HoleEnd {
     NotYet,
-    /// It was waited for.
+    /// It waited long enough.
     Time,
-    /// There is no memory to wait for it.
+    /// There is no memory to wait longer.
     Bound,
 }
 
@@ -38,7 +38,7 @@ impl Flow {
         QueueCharge { bytes: queue.charged_bytes(), holes: u64::from(queue.holes()) }
     }
 
-    /// Start of the queue's first bytes, where they lie beyond the next byte expected (or the beginning is not known).
+    /// Start of the queue's first bytes, if they lie beyond the next expected byte (or the beginning is not known).
     #[inline]
     pub(crate) fn next_queued(&self, direction: Direction) -> Option<u64> {
         let me = &self.halves[direction as usize];
@@ -47,12 +47,12 @@ impl Flow {
             return slow_state.first_known(direction as usize);
         }
         let first = slow_state.queue[direction as usize].first_start()?;
-        // What waits beyond the FIN is never next.
+        // What waits beyond the FIN is never delivered.
         let fin = self.fin_of(direction).unwrap_or(i64::MAX);
         (first > me.next && (first as i64) < fin).then_some(first)
     }
 
-    /// Whether a stream whose beginning was not captured has come to its end: nothing before what waits will come.
+    /// Whether a stream whose beginning was not captured has ended: nothing before what waits will arrive.
     #[inline]
     pub(crate) fn is_begun(&self, direction: Direction) -> bool {
         const HELD_TO_THE_END: u16 = half::HELD | half::FIN_SEEN;
@@ -63,7 +63,7 @@ impl Flow {
             && self.fin_of(direction).is_some_and(|fin| me.offset_of(peer.ack) > fin)
     }
 
-    /// Whether the receiver has what lies before the queue's first bytes; taken for granted where it is never heard.
+    /// Whether the receiver has what lies before the queue's first bytes. Assumed where the receiver is never seen.
     #[inline]
     fn is_acknowledged(&self, direction: Direction) -> bool {
         let me = &self.halves[direction as usize];
@@ -78,12 +78,13 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Whether a flow has delivered more than a direction's queue holds: it is bounded with all others, not with its source.
+    /// Whether a flow has delivered more than a direction's queue holds: the bound of all flows applies, not that of
+    /// its source.
     fn is_deserving(&self, flow: &Flow, charged: u64) -> bool {
         flow.delivered[0] + flow.delivered[1] > charged + u64::from(self.accounting.budget.forced(self.now.slot))
     }
 
-    /// Tells the budget what became of a queue, and lists the flow among those that hold bytes.
+    /// Charges the budget with the new size of a queue, and lists the flow among those that hold bytes.
     pub(crate) fn settle_queue(&mut self, flow: &mut Flow, direction: Direction, before: QueueCharge) {
         let at = direction as usize;
         let now = flow.queue_charge(direction);
@@ -102,7 +103,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Whether the hole before the queue's first bytes has been waited for long enough, or may not be waited for.
+    /// Whether the hole before the queue's first bytes waited long enough, or must not wait.
     pub(crate) fn hole_is_over(&mut self, flow: &mut Flow, direction: Direction) -> HoleEnd {
         if flow.slow_state.is_none() {
             HoleEnd::NotYet
@@ -129,7 +130,7 @@ impl<H: Deliver> FlowContext<H> {
             return true;
         }
         if flow.slow_state().lost_ranges[at].is_full() {
-            // Of a stream joined midway it is no hole that is given up.
+            // In a stream joined midway it is not a hole that is given up.
             if !flow.halves[at].has(half::HELD) {
                 self.note_anomaly_once(flow, AnomalyKind::HoleLimit);
             }
@@ -144,7 +145,7 @@ impl<H: Deliver> FlowContext<H> {
         false
     }
 
-    /// Whether a direction has waited for long enough.
+    /// Whether a direction waited long enough.
     fn hole_is_old(&mut self, flow: &mut Flow, direction: Direction) -> bool {
         let at = direction as usize;
         let segments = flow.slow_state().hole_segments[at];
@@ -162,15 +163,15 @@ impl<H: Deliver> FlowContext<H> {
         if self.config.hole_timeout_ns != 0 && waited >= self.config.hole_timeout_ns {
             return true;
         }
-        // Not what is kept of them: a cutoff behind a hole must not decide when that is given up.
+        // Not the bytes that are stored: a cutoff behind a hole must not decide when the hole is given up.
         let waiting = slow_state.waiting_bytes[at] + u64::from(segments) * WAITING_OVERHEAD_BYTES;
-        // In track mode packets stand for what would have been.
+        // In track mode packets count instead of bytes.
         let enough = self.config.mode == Mode::Track || waiting >= self.config.hole_bytes_strict;
         segments >= self.config.hole_segments_strict && enough
     }
 
-    /// How many holes a direction may have while so many bytes wait: bytes that are few are not worth the bookkeeping of each
-    /// hole, nor would a host keep them (Linux charges a segment of one byte with 768, so that its first receive buffer of
+    /// How many holes a direction may have while so many bytes wait. Few bytes are not worth the bookkeeping of each
+    /// hole, nor would a host keep them (Linux charges a segment of one byte with 768, so its first receive buffer of
     /// 128 KiB holds 170).
     fn holes_max(&self, waiting_bytes: u64) -> u32 {
         const FREE: u64 = 128;
@@ -179,7 +180,7 @@ impl<H: Deliver> FlowContext<H> {
         most.min(FREE.max(most / 4) + waiting_bytes / BYTES_EACH) as u32
     }
 
-    /// Up to where the bytes that are next are known to be missing, and why.
+    /// Up to where the next bytes are known to be missing, and why.
     fn known_lost(&self, flow: &Flow, direction: Direction) -> Option<(u64, GapCause)> {
         let at = direction as usize;
         let slow_state = flow.slow_state.as_ref().filter(|slow_state| !slow_state.lost_ranges[at].is_empty())?;
@@ -193,7 +194,7 @@ impl<H: Deliver> FlowContext<H> {
         (until > next).then_some((until, cause))
     }
 
-    /// Gives up bytes that are next and known to be missing: there is nothing to wait for. `true`: there were any.
+    /// Gives up bytes that are next and known to be missing, without waiting. Returns whether there were any.
     pub(crate) fn skip_lost(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) -> bool {
         let Some((until, cause)) = self.known_lost(flow, direction) else { return false };
         self.give_up(flow, data, direction, until, cause);
@@ -211,7 +212,7 @@ impl<H: Deliver> FlowContext<H> {
     ) {
         let at = direction as usize;
         if flow.halves[at].has(half::HELD) {
-            // Not a hole: this is where the stream begins, as far as anyone can tell.
+            // Not a hole: the stream begins here, as far as the capture shows.
             flow.halves[at].flags &= !half::HELD;
             flow.halves[at].next = first;
             flow.slow_state().bias[at] = first;
@@ -238,7 +239,7 @@ impl<H: Deliver> FlowContext<H> {
         (slow_state.hole_segments[at], slow_state.hole_since_ns[at]) = (0, self.now.clock_ns);
     }
 
-    /// Empties a direction's queue, giving up its holes: memory is needed, or the stream ends.
+    /// Empties a direction's queue and gives up its holes, because memory is needed or the stream ends.
     pub(crate) fn empty(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, cause: GapCause) {
         let at = direction as usize;
         if !flow.halves[at].has(half::QUEUED) {
@@ -251,7 +252,7 @@ impl<H: Deliver> FlowContext<H> {
             let Some(first) = flow.next_queued(direction) else { break };
             self.give_up(flow, data, direction, first, cause);
         }
-        // What is left was never acknowledged and would not have been taken by a host, or lies beyond the FIN.
+        // The rest was never acknowledged and a host would not have accepted it, or it lies beyond the FIN.
         let end = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.queue[at].end());
         if flow.fin_of(direction).is_some_and(|fin| (end as i64) > fin) {
             self.note_anomaly_once(flow, AnomalyKind::DataBeyondFin);
@@ -265,7 +266,7 @@ impl<H: Deliver> FlowContext<H> {
         self.settle_queue(flow, direction, before);
     }
 
-    /// Everything that a stream still owes its handler before it closes.
+    /// Delivers what is left of a stream before it closes.
     pub(crate) fn complete(&mut self, flow: &mut Flow, data: &mut H::Data) {
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
             let unanswered = flow.slow_state.as_ref().and_then(|slow_state| slow_state.unanswered[direction as usize]);
@@ -280,13 +281,14 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Says at the end that the receiver did not acknowledge all that was delivered, though it had the last word, or there was
-    /// none to be had behind a reset or its FIN: whatever made it drop a segment that looked right to us, there were two readings.
+    /// Notes at the end that the receiver did not acknowledge all that was delivered, although it sent last, or nothing
+    /// could be expected of it behind a reset or its FIN: it dropped a segment that looked acceptable, so there were
+    /// two readings.
     fn note_unacknowledged(&mut self, flow: &mut Flow, direction: Direction) {
         let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
         let (at, other) = (direction as usize, direction.opposite() as usize);
-        // Where the sender was heard last, its bytes may have been on their way; but nobody answers behind a reset, nor a wrong
-        // signature, and who has ended its own side may have closed it altogether.
+        // If the sender sent last, its bytes may have been in flight. But nothing answers after a reset or a wrong
+        // signature, and a receiver that sent its FIN may have closed the connection altogether.
         let is_silent = flow.state == TcpState::Reset || me.has(half::SIGNED) || peer.has(half::FIN);
         let is_last = peer.packets() > 0 && (flow.last_ns[other] > flow.last_ns[at] || is_silent);
         let is_heard = me.flags & (half::KNOWN | half::HELD) == half::KNOWN && is_last;
@@ -295,7 +297,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let acknowledged = if peer.has(half::ACKED) { me.offset_of(peer.ack) } else { 0 };
         let acknowledged = acknowledged.max(flow.bias(direction) as i64);
-        // What is missing was not delivered.
+        // Missing bytes were not delivered.
         let bias = flow.bias(direction);
         let (from, until) = ((acknowledged as u64).saturating_sub(bias), me.next.saturating_sub(bias));
         let gaps = flow.slow_state.as_ref().map_or(&[][..], |slow_state| &slow_state.gaps);
@@ -305,7 +307,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Bytes at the end that were announced by a FIN, known to be lost, or acknowledged, and never came.
+    /// Reports bytes at the end that were announced by a FIN, known to be lost, or acknowledged, and never arrived.
     fn tail(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction) {
         let at = direction as usize;
         let (me, peer) = (flow.halves[at], &flow.halves[direction.opposite() as usize]);
@@ -339,7 +341,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Reports bytes that came in two versions; `offset` is the stream's own.
+    /// Reports bytes that arrived in two versions; `offset` counts from the beginning of the stream.
     pub(crate) fn conflict(&mut self, flow: &mut Flow, direction: Direction, offset: u64, bytes: u64) {
         self.note_anomaly(flow, AnomalyKind::OverlapConflict);
         let limit = self.config.list_max as usize;

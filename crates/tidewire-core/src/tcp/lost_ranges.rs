@@ -1,8 +1,8 @@
-//! Ranges of a direction that are known to be missing, and why: for when the hole they lie in is given up.
+//! Ranges of a direction that are known to be missing, with their causes, for when their hole is given up.
 
 use crate::{GapCause, flow::List};
 
-/// Ranges remembered for each direction; beyond, the hole before them is given up, or they count as not captured.
+/// Ranges recorded for each direction. Beyond, the hole before them is given up, or they count as not captured.
 pub(crate) const LOST_MAX: usize = 256;
 
 /// A range, internal offsets.
@@ -26,34 +26,34 @@ impl LostRanges {
         self.0.len() >= LOST_MAX
     }
 
-    /// Start of the first.
+    /// Start of the first range.
     pub(crate) fn first_start(&self) -> Option<u64> {
         self.0.first().map(|range| range.start)
     }
 
-    /// End of the last.
+    /// End of the last range.
     pub(crate) fn end(&self) -> Option<u64> {
         self.0.last().map(|range| range.end)
     }
 
-    /// Index of the first that ends beyond `offset`.
+    /// Index of the first range that ends beyond `offset`.
     fn first_beyond(&self, offset: u64) -> usize {
         self.0.partition_point(|range| range.end <= offset)
     }
 
-    /// The first that ends beyond `offset`.
+    /// The first range that ends beyond `offset`.
     pub(crate) fn beyond(&self, offset: u64) -> Option<Range> {
         self.0.get(self.first_beyond(offset)).copied()
     }
 
-    /// How many bytes of `[start, end)` are in ranges.
+    /// Number of bytes of `[start, end)` that are in ranges.
     pub(crate) fn bytes_in(&self, start: u64, end: u64) -> u64 {
         let from = self.first_beyond(start);
         let ranges = self.0[from..].iter().take_while(|range| range.start < end);
         ranges.map(|range| range.end.min(end) - range.start.max(start)).sum()
     }
 
-    /// Adds what of a range is not there yet. Whether there was room; `bytes`: what the list takes.
+    /// Adds the parts of a range that are not recorded yet. Returns whether there was room; `bytes`: the list's memory.
     pub(crate) fn note(&mut self, start: u64, end: u64, cause: GapCause, bytes: &mut u64) -> bool {
         let mut at = start;
         let mut index = self.first_beyond(at);
@@ -80,8 +80,8 @@ impl LostRanges {
         true
     }
 
-    /// Takes a range out of those that are lost. Where there is no room for what is left on both sides of it, the part
-    /// behind it is not remembered.
+    /// Removes a range that is no longer missing. If there is no room for the remainders on both sides of it, the one
+    /// behind it is dropped.
     pub(crate) fn forget(&mut self, start: u64, end: u64, bytes: &mut u64) {
         let mut index = self.first_beyond(start);
         while let Some(range) = self.0.get(index).copied().filter(|range| range.start < end) {
@@ -106,7 +106,7 @@ impl LostRanges {
         }
     }
 
-    /// Forgets what ends at or before `offset`.
+    /// Removes ranges that end at or before `offset`.
     pub(crate) fn forget_before(&mut self, offset: u64) {
         let passed = self.first_beyond(offset);
         self.0.remove(0..passed);
@@ -122,7 +122,7 @@ mod tests {
     const CAUSES: [GapCause; 2] = [GapCause::Snapped, GapCause::Shed];
 
     proptest! {
-        /// The same as a cause for each byte; in order and apart, neighbours of one cause joined or not.
+        /// Compares with one cause for each byte: ranges in order and disjoint, neighbours of one cause joined or not.
         #[test]
         fn ranges_are_those_of_single_bytes(
             steps in proptest::collection::vec((0..200_u64, 0..30_u64, 0..2_usize, 0..4_u8), 1..60),
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// A packet in 2^8 forms of ranges costs a search, not a walk for each range.
+    /// A packet that adds to a full list costs a search, not a walk over all ranges.
     #[test]
     fn a_full_list_takes_no_more() {
         let (mut lost_ranges, mut bytes) = (LostRanges::default(), 0);

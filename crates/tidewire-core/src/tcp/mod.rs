@@ -1,4 +1,4 @@
-//! TCP: what a segment changes in its connection, as a receiving host would see it (RFC 9293, RFC 5961, RFC 7323).
+//! TCP: the effect of a segment on its connection, as in a receiving host (RFC 9293, RFC 5961, RFC 7323).
 
 mod accept;
 mod checksum;
@@ -32,9 +32,9 @@ use crate::{
 };
 
 impl Flow {
-    /// Whether a server that has answered a SYN waits on for the handshake's last segment: after one of the client's that
-    /// lies outside of the window, or that does not acknowledge the answer (Linux: `tcp_check_req`); and as long as it says
-    /// nothing itself but that it refused one.
+    /// Whether a server that has answered a SYN keeps waiting for the handshake's last segment: after one of the
+    /// client's that lies outside the window or does not acknowledge the answer (Linux: `tcp_check_req`), and as long
+    /// as the server sends nothing but refusals of such segments.
     #[inline]
     fn waits_on(&self, direction: Direction, segment: &Segment) -> bool {
         const ANSWERED: u16 = half::SYN | half::ACKED;
@@ -52,7 +52,7 @@ impl Flow {
         !is_inside || !segment.has(flag::ACK) || peer.offset_of(segment.ack) < self.bias(direction.opposite()) as i64
     }
 
-    /// Whether a host would drop a signed segment: signatures are agreed on with the SYN, and none had one.
+    /// Whether a host would drop a signed segment: signatures are agreed on in the SYNs, and neither had one.
     #[inline]
     fn expects_no_signature(&self) -> bool {
         let seen = self.halves[0].flags | self.halves[1].flags;
@@ -66,7 +66,7 @@ impl Flow {
         self.halves.iter().all(|half| half.flags & SIGNED == SIGNED)
     }
 
-    /// What a direction counts from, when its SYN was not seen: its first packet's number, or what the other side
+    /// Sets the base of a direction whose SYN was not seen: its first packet's number, or what the other side
     /// acknowledged.
     #[inline]
     fn learn_base(&mut self, direction: Direction, segment: &Segment) {
@@ -95,7 +95,7 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// The fate of a packet of a cut-off direction whose payload began at stream offset `start`.
+    /// The fate of a packet of a cut direction whose payload began at stream offset `start`.
     #[cold]
     pub(crate) fn fate_of_cut(&self, flow: &Flow, direction: Direction, start: u64) -> Fate {
         if flow.has(bits::DISCARDED) {
@@ -107,7 +107,7 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Takes in a segment of a flow. Counters of packets and bytes were raised before.
+    /// Processes a segment of a flow. Packets and bytes were counted before.
     #[inline(never)]
     pub(crate) fn tcp(
         &mut self,
@@ -125,7 +125,7 @@ impl<H: Deliver> FlowContext<H> {
             let is_heard = if bare {
                 flow.never_acknowledges(direction)
             } else {
-                // In an open connection hosts look at RST before anything else (RFC 9293 section 3.10.7.4).
+                // In an open connection hosts check RST first (RFC 9293 section 3.10.7.4).
                 segment.has(flag::RST)
                     && flow.state != TcpState::SynSent
                     && flow.halves[direction as usize].has(half::KNOWN)
@@ -164,7 +164,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let is_refused = is_refused || ends_no_handshake;
         let ack = if is_refused { Ack::Refused } else { self.acknowledge(flow, direction, segment) };
-        // Bytes that this acknowledgment confirms came before what comes with it.
+        // Bytes that this acknowledgment confirms precede this segment's own.
         let other = direction.opposite();
         let confirms =
             flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[other as usize].is_empty());
@@ -183,8 +183,8 @@ impl<H: Deliver> FlowContext<H> {
         } else {
             self.accept(flow, data, direction, segment, payload, ack)
         };
-        // An acknowledgment may settle what waits in the other direction, if it was not asked above. (What the segment
-        // itself changes for that direction is that it may end the connection.)
+        // An acknowledgment may settle what waits in the other direction, if that was not checked above. (The segment
+        // itself affects that direction only if it ends the connection.)
         if confirms && !flow.is_over() {
             return fate;
         }
@@ -197,8 +197,8 @@ impl<H: Deliver> FlowContext<H> {
         fate
     }
 
-    /// An empty segment with the number before the next one asks for an answer: whether the other side is still there
-    /// (RFC 9293 section 3.8.4), or whether its window is still closed (as Linux does it).
+    /// Names a probe: an empty segment with the number before the next one asks for an answer, to find out whether the
+    /// other side is still there (RFC 9293 section 3.8.4) or whether its window is still closed (as Linux does).
     fn name_probe(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
         let (me, peer) = (&flow.halves[direction as usize], &flow.halves[direction.opposite() as usize]);
         if me.has(half::HELD | half::FIN_SEEN) || segment.seq != me.next_seq().wrapping_sub(1) {

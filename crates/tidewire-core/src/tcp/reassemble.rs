@@ -1,4 +1,4 @@
-//! Bytes into order: what is next is handed over at once, the rest waits in the queue.
+//! Reassembly: contiguous bytes are delivered at once, others wait in the queue.
 
 use smallvec::SmallVec;
 
@@ -17,7 +17,8 @@ use crate::{
 };
 
 impl Flow {
-    /// Counts bytes that a packet had before, and that were not captured then. Those that are now are lost no more.
+    /// Counts retransmitted bytes that were not captured the first time. If they are captured now, they are no longer
+    /// lost.
     #[inline]
     fn count_lost_again(&mut self, direction: Direction, from: u64, run: Run<'_>) {
         let at = direction as usize;
@@ -26,7 +27,7 @@ impl Flow {
             return;
         };
         let (start, end) = (from.max(run.start.max(0) as u64), run.end.max(0) as u64);
-        // Bytes that wait as well, because they came later and unconfirmed, are counted by the queue.
+        // Bytes that also wait, because they arrived later and unconfirmed, are counted by the queue.
         let (lost_ranges, mut repeated) = (&slow_state.lost_ranges[at], 0);
         slow_state.queue[at].gaps(start, end, &mut |from, to| repeated += lost_ranges.bytes_in(from, to));
         slow_state.retransmitted_bytes[at] += repeated;
@@ -40,12 +41,12 @@ impl Flow {
         }
     }
 
-    /// Up to where unconfirmed bytes are believed when nothing more will be acknowledged.
+    /// Up to where unconfirmed bytes are accepted when nothing more will be acknowledged.
     #[inline]
     fn last_limit(&self, direction: Direction) -> u64 {
         let at = direction as usize;
         let Some(slow_state) = &self.slow_state else { return 0 };
-        // Where the receiver was never heard, or not since, there is nothing to wait for.
+        // If the receiver was never seen, or not since, there is nothing to wait for.
         let is_unheard =
             self.halves[direction.opposite() as usize].packets() == 0 || slow_state.unheard[at] > UNHEARD_SEGMENTS;
         let silence = if is_unheard { self.silence_limit(direction) } else { 0 };
@@ -66,7 +67,7 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Puts a segment's payload at its place in the stream.
+    /// Places a segment's payload in the stream.
     pub(crate) fn place(
         &mut self,
         flow: &mut Flow,
@@ -106,7 +107,7 @@ impl<H: Deliver> FlowContext<H> {
         let conflicts = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize];
         let (mut contradicts_waiting, mut contradicts_delivered) = (false, false);
         let (next, held) = (flow.halves[at].next as i64, flow.halves[at].has(half::HELD));
-        // What lies before offset 0 (a keep-alive of an untouched stream) is no byte of the stream.
+        // Payload before offset 0 (a keep-alive of an untouched stream) is not part of the stream.
         if !held && start.max(0) < end.min(next) {
             let before = start.min(0).unsigned_abs() as usize;
             let origin = if payload.origin == 0 { 0 } else { payload.origin + before as u64 };
@@ -119,7 +120,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let mut fate = Fate::Tracked;
         if end > start && (held || end > next) && end > 0 {
-            // What continues unconfirmed bytes is in order, whether they are kept or beyond a cutoff.
+            // What continues unconfirmed bytes is in order, whether those are stored or beyond a cutoff.
             let waiting = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.unconfirmed_end[at]) as i64;
             if !held && start > next.max(waiting) {
                 flow.slow_state().out_of_order_packets[at] += 1;
@@ -134,14 +135,14 @@ impl<H: Deliver> FlowContext<H> {
             }
         }
         if unconfirmed && payload.is_unconfirmed {
-            // The stream's end must not depend on how much of it is wanted.
+            // The end of a stream must not depend on how much of it is delivered.
             let contradicts = (contradicts_delivered, contradicts_waiting);
             let known = Payload { has_fate: payload.has_fate && fate == Fate::Tracked, ..payload };
             let doubted = self.doubt_place(flow, direction, (start, end), segment.has(flag::FIN), contradicts, &known);
             fate = if fate == Fate::Tracked { doubted } else { fate };
         }
         if flow.halves[at].has(half::DOUBTFUL_FIN) {
-            // It may be acknowledged already: captures show packets in another order than they had.
+            // It may be acknowledged already: captures may show packets in another order than they were sent in.
             self.settle_fin(flow, direction);
         }
         if let Some(fin) = fin {
@@ -153,8 +154,8 @@ impl<H: Deliver> FlowContext<H> {
         fate
     }
 
-    /// The fate of a segment with a wrong checksum at its place: it waits for the receiver, unless nothing of it is new, or
-    /// what is contradicts other bytes. `contradicts`: bytes that were delivered, and such that wait.
+    /// The fate of a segment with a wrong checksum at its place: it waits for the receiver, unless nothing of it is
+    /// new, or the new part contradicts other bytes. `contradicts`: delivered bytes, and waiting ones.
     #[cold]
     fn doubt_place(
         &mut self,
@@ -183,7 +184,8 @@ impl<H: Deliver> FlowContext<H> {
         Fate::BadChecksum
     }
 
-    /// Payload before the stream's first byte: a keep-alive's garbage, or what no receiver takes.
+    /// Handles payload before the stream's first byte: the garbage byte of a keep-alive, or data that no receiver
+    /// accepts.
     #[cold]
     fn before_beginning(&mut self, flow: &mut Flow, direction: Direction, length: u32, end: i64) {
         if length == 1 && end == flow.halves[direction as usize].next as i64 {
@@ -193,12 +195,12 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Bytes that were handed over (or given up) before came again.
+    /// Handles a retransmission of bytes that were delivered (or given up).
     #[cold]
     fn repeat(&mut self, flow: &mut Flow, direction: Direction, start: i64, end: i64, payload: &Payload<'_>) {
         let me = &flow.halves[direction as usize];
         if end - start == 1 && end == me.next as i64 && payload.bytes.len() <= 1 {
-            // Its byte is garbage, if there is one (RFC 9293 section 3.8.4), and no second version of anything.
+            // A keep-alive's byte, if there is one, is garbage (RFC 9293 section 3.8.4), and not a second version.
             self.note_anomaly_once(flow, AnomalyKind::KeepAlive);
             flow.slow_state().retransmitted_bytes[direction as usize] += 1;
             return;
@@ -207,7 +209,7 @@ impl<H: Deliver> FlowContext<H> {
         self.compare(flow, direction, start, end, payload);
     }
 
-    /// Takes in bytes beyond those that were delivered. Whether they contradict others that wait.
+    /// Processes bytes beyond the delivered ones. Returns whether they contradict waiting ones.
     fn insert(
         &mut self,
         flow: &mut Flow,
@@ -245,8 +247,8 @@ impl<H: Deliver> FlowContext<H> {
         self.enqueue(flow, direction, run, payload, policy)
     }
 
-    /// Bytes that are handed over as they come may be a second version of doubtful ones that wait.
-    /// Whether it is another one.
+    /// Checks bytes that are delivered at once against doubtful ones that wait. Returns whether these are another
+    /// version.
     fn supersede(&mut self, flow: &mut Flow, direction: Direction, start: u64, end: u64, bytes: &[u8]) -> bool {
         let at = direction as usize;
         let incoming = Incoming { start, bytes, length: end.saturating_sub(start), ..Incoming::default() };
@@ -261,7 +263,7 @@ impl<H: Deliver> FlowContext<H> {
         is_contradicted
     }
 
-    /// Puts bytes into the queue. Whether they contradict others in it.
+    /// Stores bytes in the queue. Returns whether they contradict others in it.
     fn enqueue(
         &mut self,
         flow: &mut Flow,
@@ -278,7 +280,7 @@ impl<H: Deliver> FlowContext<H> {
         let bias = flow.bias(direction);
         let held = flow.halves[at].has(half::HELD);
         let expected = if held { 0 } else { flow.halves[at].next };
-        // As long as it is not clear where the stream begins, nothing can be said to lie beyond the cutoff.
+        // As long as the beginning of the stream is not known, nothing is known to lie beyond the cutoff.
         let beyond = !held && start.saturating_sub(bias) >= self.cutoff(flow, direction);
         let tracked = self.config.mode == Mode::Track || beyond;
         let wanted = run.end as u64 - start;
@@ -303,7 +305,7 @@ impl<H: Deliver> FlowContext<H> {
             slow_state.waiting_bytes[at] += length.saturating_sub(inserted.repeated_bytes.max(before_next));
         }
         let mut has_room = true;
-        // What is not captured may wait already, from a packet before. (Before the next byte it was counted.)
+        // Uncaptured bytes may wait already, from an earlier packet. (Those before the next byte were counted.)
         let uncaptured = (start + length).max(expected);
         let end = run.end as u64;
         if uncaptured < end {
@@ -332,7 +334,7 @@ impl<H: Deliver> FlowContext<H> {
         is_contradicted
     }
 
-    /// Hands over bytes that continue the direction, without the urgent ones that are to be taken out.
+    /// Delivers bytes that continue the direction, without urgent bytes that are to be removed.
     pub(crate) fn hand(
         &mut self,
         flow: &mut Flow,
@@ -366,13 +368,13 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Hands over what has become next in the queue, and gives up holes whose time has come.
+    /// Delivers what has become contiguous in the queue, and gives up holes that waited long enough.
     pub(crate) fn advance(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, timestamp_ns: u64) {
         let at = direction as usize;
         if flow.halves[at].has(half::QUEUED) {
             let before = flow.queue_charge(direction);
             flow.believe_unseen(direction, UNHEARD_SEGMENTS);
-            // What had been delivered when a bound first ended a hole: the bytes behind it speak for nobody.
+            // Bytes delivered when a bound first ended a hole: those behind it do not count in the flow's favour.
             let mut unforced = None;
             loop {
                 let is_hole = self.drain(flow, data, direction, timestamp_ns, false);
@@ -403,7 +405,7 @@ impl<H: Deliver> FlowContext<H> {
         self.reach_fin(flow, direction);
     }
 
-    /// Bytes that nobody acknowledges may not pile up: no hole's end frees them.
+    /// Bounds bytes that nothing acknowledges: no hole's end frees them.
     fn bound_doubtful(&mut self, flow: &mut Flow, direction: Direction) {
         let limit = self.config.stream_buffer_bytes;
         let Some(slow_state) = &mut flow.slow_state else { return };
@@ -417,7 +419,8 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Hands over everything that is next in the queue. `true`: a hole follows. `last`: nothing more will be acknowledged.
+    /// Delivers everything that is contiguous in the queue. Returns whether a hole follows. `last`: nothing more will
+    /// be acknowledged.
     pub(crate) fn drain(
         &mut self,
         flow: &mut Flow,
@@ -433,7 +436,7 @@ impl<H: Deliver> FlowContext<H> {
             unconfirmed_limit = unconfirmed_limit.max(flow.last_limit(direction).min(limit));
         }
         if flow.halves[at].has(half::HELD) {
-            // Where the stream begins is decided by what is believed, too.
+            // The beginning of the stream depends on what is accepted, too.
             if let Some(slow_state) = &mut flow.slow_state {
                 slow_state.queue[at].believe(unconfirmed_limit);
             }
@@ -469,7 +472,7 @@ impl<H: Deliver> FlowContext<H> {
             }
         }
         if moved {
-            // A new hole has a new time to wait.
+            // A new hole starts to wait now.
             let slow_state = flow.slow_state();
             (slow_state.hole_segments[at], slow_state.hole_since_ns[at]) = (0, self.now.clock_ns);
         }
@@ -480,8 +483,8 @@ impl<H: Deliver> FlowContext<H> {
         flow.slow_state().queue[at].first_start().is_some_and(|first| first > next)
     }
 
-    /// Bytes passed without being handed over: track mode, or beyond the cutoff. Where the cutoff was raised after they
-    /// had come, they are told of at once, because others may follow them.
+    /// Passes bytes without delivering them: in track mode, or beyond the cutoff. If the cutoff was raised after they
+    /// arrived, they are reported at once, because others may follow them.
     fn skip_untracked(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, start: u64, end: u64) {
         if self.config.mode == Mode::Track {
             return;
@@ -495,13 +498,13 @@ impl<H: Deliver> FlowContext<H> {
         self.report_gap(flow, data, Gap { direction, offset, bytes, cause: GapCause::Cutoff });
     }
 
-    /// Up to where the queue may be emptied, and up to where doubtful bytes are believed: what was acknowledged.
+    /// Up to where the queue may be emptied, and up to where doubtful bytes are accepted: what was acknowledged.
     pub(crate) fn limits(&self, flow: &Flow, direction: Direction) -> (u64, u64) {
         let acknowledged = flow.acknowledged(direction);
         let unheard =
             flow.slow_state.as_ref().is_some_and(|slow_state| slow_state.unheard[direction as usize] == UNHEARD);
         let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
-        // The FIN takes a number of its own: what is acknowledged beyond it is not a byte in its place.
+        // The FIN occupies a sequence number: an acknowledgment beyond it does not acknowledge a byte in its place.
         let fin = flow.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
         let believed = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.believed[direction as usize]);
         let believed = if unheard { flow.silence_limit(direction) } else { 0 }.max(acknowledged).max(believed);

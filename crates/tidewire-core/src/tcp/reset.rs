@@ -1,4 +1,4 @@
-//! Resets: which of them a host obeys (RFC 5961 section 3.2, as Linux does it).
+//! Resets: which of them a host accepts (RFC 5961 section 3.2, as Linux implements it).
 
 use super::{Segment, flag};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Flow {
-    /// `None`: a host obeys it.
+    /// The anomaly of a reset that a host ignores; `None`: a host accepts it.
     #[inline]
     fn judge(&self, direction: Direction, segment: &Segment) -> Option<AnomalyKind> {
         let me = &self.halves[direction as usize];
@@ -25,7 +25,7 @@ impl Flow {
             return None;
         }
         if !me.has(half::KNOWN) {
-            // Nothing of this side was ever seen: the receiver alone could tell.
+            // Nothing of this side was ever seen: only the receiver knows.
             return peer.has(half::ACKED).then_some(AnomalyKind::BlindReset);
         }
         if segment.seq == me.next_seq() || me.packets() <= 1 && !me.has(half::SYN) {
@@ -50,7 +50,7 @@ impl Flow {
 }
 
 impl<H: Deliver> FlowContext<H> {
-    /// Takes in a segment with RST.
+    /// Processes a segment with RST.
     pub(crate) fn reset(
         &mut self,
         flow: &mut Flow,

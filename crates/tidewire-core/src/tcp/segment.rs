@@ -15,13 +15,13 @@ pub(crate) struct Segment {
     pub echo: u32,
     /// Window scale of a SYN (RFC 7323 section 2.3: at most 14), where the option is present.
     pub scale: Option<u8>,
-    /// Whether a SYN announces a largest segment that fits into no frame of usual size.
+    /// Whether a SYN announces a largest segment that exceeds a usual frame.
     pub large_frames: bool,
     /// The urgent pointer.
     pub urgent: u16,
     /// Whether it has a TCP MD5 signature (RFC 2385), or one of TCP-AO (RFC 5925).
     pub signed: bool,
-    /// Whether its options are such that a host finds no signature in them, and drops the segment for that.
+    /// Whether a host finds no signature in its options because they are malformed, and therefore drops the segment.
     pub unreadable: bool,
 }
 
@@ -34,7 +34,7 @@ impl Segment {
         let word = |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]);
         let header_bytes = usize::from(fixed[12] >> 4) * 4;
         let stamps = match header.get(20..32) {
-            // NOP NOP timestamps: how nearly every stack lays them out (RFC 7323 appendix A).
+            // NOP NOP timestamps: the layout of nearly every stack (RFC 7323 appendix A).
             Some(&[1, 1, 8, 10, a, b, c, d, e, f, g, h]) if header_bytes == 32 => {
                 Some((u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h])))
             }
@@ -68,7 +68,7 @@ impl Segment {
     }
 }
 
-/// Calls `found` for every option until it answers; stops at the first that is impossible.
+/// Calls `found` for every option until it returns a value; stops at the first malformed one.
 fn option<T>(mut options: &[u8], mut found: impl FnMut(u8, &[u8]) -> Option<T>) -> Option<T> {
     while let Some((&kind, rest)) = options.split_first() {
         match kind {
@@ -87,7 +87,7 @@ fn option<T>(mut options: &[u8], mut found: impl FnMut(u8, &[u8]) -> Option<T>) 
     None
 }
 
-/// Value and echo. Of several timestamps the last one counts (Linux: `tcp_parse_options`).
+/// Timestamp value and echo. Of several timestamps the last one counts (Linux: `tcp_parse_options`).
 #[cold]
 fn timestamps(options: &[u8]) -> Option<(u32, u32)> {
     let mut last = None;
@@ -100,10 +100,10 @@ fn timestamps(options: &[u8]) -> Option<(u32, u32)> {
     last
 }
 
-/// What an Ethernet frame of usual size holds without options: 1500 bytes less the headers of IPv4 and TCP.
+/// Payload of a usual Ethernet frame without options: 1500 bytes less the headers of IPv4 and TCP.
 const MSS_USUAL: u16 = 1460;
 
-/// The largest segment that the sender of a SYN takes (RFC 9293 section 3.7.1).
+/// The largest segment that the sender of a SYN accepts (RFC 9293 section 3.7.1).
 #[cold]
 fn mss(header: &[u8], header_bytes: usize) -> Option<u16> {
     let options = header.get(20..header_bytes.min(header.len()))?;
@@ -119,21 +119,21 @@ fn window_scale(header: &[u8], header_bytes: usize) -> Option<u8> {
     option(options, |kind, body| (kind == 3).then(|| body.first().copied().unwrap_or(0).min(14)))
 }
 
-/// What a host finds that looks for a signature among the options.
+/// The result of a host's search for a signature among the options.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Signature {
     None,
     Md5,
     Ao,
-    /// Options that contradict themselves, or a signature of another length.
+    /// Malformed options, or a signature of another length.
     Unreadable,
 }
 
-/// Length of the MD5 option (RFC 2385): Linux looks no further where less is left.
+/// Length of the MD5 option (RFC 2385): Linux stops its search where less remains.
 const SIGNATURE_BYTES: usize = 18;
 
-/// As Linux looks for it (`tcp_do_parse_auth_options` of a kernel without TCP-AO, which looks for its option all the same,
-/// and ends no handshake with it). Elsewhere malformed options are skipped.
+/// Searches as Linux does (`tcp_do_parse_auth_options` of a kernel without TCP-AO, which looks for its option
+/// nevertheless, and completes no handshake with it). Other hosts skip malformed options.
 #[cold]
 fn signature(header: &[u8], header_bytes: usize) -> Signature {
     const MD5: u8 = 19;

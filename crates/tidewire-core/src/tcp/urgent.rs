@@ -1,4 +1,4 @@
-//! Urgent pointers: which byte a host takes out of the stream (RFC 6093, Linux: `tcp_check_urg`).
+//! Urgent pointers: which byte a host removes from the stream (RFC 6093, Linux: `tcp_check_urg`).
 
 use super::{Segment, accept::Ack, flag};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl<H: Deliver> FlowContext<H> {
-    /// An urgent pointer of a segment without payload.
+    /// Handles an urgent pointer of a segment without payload.
     #[cold]
     pub(super) fn point_at_urgent(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, ack: Ack) {
         if !self.config.urgent_inline {
@@ -17,11 +17,12 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Remembers the byte that a segment's urgent pointer names: with `urgent_inline` there is nothing to remember.
+    /// Records the byte that a segment's urgent pointer names. With `urgent_inline` there is nothing to record.
     ///
-    /// A host has one urgent pointer. It points at its byte (not behind it, as RFC 9293 says), only forwards, and 0 is
-    /// the segment's first byte; what was received already is not urgent any more. A second one makes the first an
-    /// ordinary byte, unless the application has read beyond it: where that cannot be known, a second `urgent` says so.
+    /// A host has one urgent pointer. It points at its byte (not behind it, as RFC 9293 says), moves only forwards, and
+    /// 0 is the segment's first byte; bytes that were received already are not urgent any more. A second one makes the
+    /// first an ordinary byte, unless the application has read beyond it: because that is unknown, a second `urgent` is
+    /// noted.
     #[cold]
     pub(super) fn note_urgent(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment, is_doubtful: bool) {
         let at = direction as usize;
@@ -35,7 +36,7 @@ impl<H: Deliver> FlowContext<H> {
         let me = flow.halves[at];
         let byte = me.offset_of(segment.seq) + i64::from(segment.urgent.max(1)) - 1;
         let (next, last) = (me.next, flow.slow_state().urgent[at]);
-        // A host drops a segment that ends before the last number that it acknowledged, and that may lie behind what it
+        // A host drops a segment that ends before the last number that it acknowledged, which may lie behind what it
         // has received.
         let end = me.offset_of(segment.seq) + i64::from(segment.length) + i64::from(segment.has(flag::FIN));
         let peer = &flow.halves[direction.opposite() as usize];
@@ -43,7 +44,7 @@ impl<H: Deliver> FlowContext<H> {
             return;
         }
         if is_doubtful || me.has(half::HELD) || end < next as i64 {
-            // Whether the host looks at it is not known, nor which byte the first one is.
+            // It is not known whether the host reads it, nor which byte the first one is.
             self.note_anomaly(flow, AnomalyKind::Urgent);
         }
         if is_doubtful || byte < next as i64 {

@@ -1,8 +1,8 @@
-//! The out-of-order store of one direction: segments that came before their turn, and who wins where they overlap.
+//! The out-of-order queue of one direction: segments that arrived early, and which bytes win where they overlap.
 //!
-//! What would be delivered is decided by a [`TcpPolicy`]. For [`TcpPolicy::Linux`] the decisions of the kernel's
-//! out-of-order queue are taken one by one (`net/ipv4/tcp_input.c`: `tcp_data_queue_ofo`, `tcp_ofo_queue`), its
-//! tree and its joining of neighbours included; for the others each new segment is compared with each old piece.
+//! A [`TcpPolicy`] decides what is delivered. [`TcpPolicy::Linux`] follows the decisions of the kernel's out-of-order
+//! queue one by one (`net/ipv4/tcp_input.c`: `tcp_data_queue_ofo`, `tcp_ofo_queue`), including its tree and its joining
+//! of neighbours. Under the others each new segment is compared with each old piece.
 
 mod runs;
 pub(crate) mod segment;
@@ -17,33 +17,34 @@ use store::{Arrival, Store, Survey};
 
 use crate::TcpPolicy;
 
-/// A segment's payload, as it arrives.
+/// A segment's payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Incoming<'a> {
     /// Offset of the first byte in the stream.
     pub start: u64,
-    /// The payload; empty when bytes are only counted, shorter than `length` when snapped.
+    /// The payload; empty if bytes are only counted, shorter than `length` if truncated.
     pub bytes: &'a [u8],
     /// Bytes of the stream that the segment covers: below 2^32.
     pub length: u64,
-    /// A host would probably have dropped it. It loses against everything else and is not delivered unless acknowledged.
+    /// Unconfirmed: a host would probably have dropped the segment. It loses against all confirmed bytes, and is
+    /// delivered only when acknowledged.
     pub unconfirmed: bool,
-    /// Its checksum is wrong: it loses against other weak ones, too. Only of weak ones.
+    /// Its checksum is wrong: it loses against other unconfirmed segments, too. Only with `unconfirmed`.
     pub is_wrong: bool,
 }
 
-/// What became of a segment.
+/// The result of an insertion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inserted {
-    /// Offsets that were not there before.
+    /// Bytes that were not stored before.
     pub fresh_bytes: u64,
-    /// Offsets that were there before, or had been delivered (`start` below the expected offset).
+    /// Bytes that were stored before, or had been delivered (`start` below the expected offset).
     pub repeated_bytes: u64,
-    /// None of it was stored: all of its bytes lost.
+    /// Whether none of it was stored: all of its bytes lost.
     pub dropped: bool,
 }
 
-/// Bytes whose turn has come.
+/// Bytes that continue the stream.
 #[derive(Debug, Default)]
 pub struct Piece {
     /// Offset of the first byte.
@@ -54,21 +55,21 @@ pub struct Piece {
     pub unconfirmed: bool,
     /// See [`Incoming::is_wrong`].
     pub is_wrong: bool,
-    /// The bytes: `length` of them, or fewer when they were snapped or only counted.
+    /// The bytes: `length` of them, or fewer if they were truncated or only counted.
     data: Waiting,
 }
 
 impl Piece {
-    /// The bytes: `length` of them, or fewer when they were snapped or only counted.
+    /// The bytes: `length` of them, or fewer if they were truncated or only counted.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.data
     }
 
-    /// Takes a segment's bytes from `expected` on, or a copy of them where the segment goes on beyond `end`.
+    /// Takes a segment's bytes from `expected` on.
     fn of(mut segment: Segment, expected: u64, unconfirmed: bool) -> Self {
         let skipped = ((expected - segment.start) as usize).min(segment.bytes().len()) + segment.head();
-        // Rarely anything: only where pieces overlap.
+        // Rarely non-zero: only where pieces overlap.
         if skipped > 0 {
             segment.data.drain(..skipped);
         }
@@ -92,26 +93,26 @@ impl Piece {
     }
 }
 
-/// See the module.
+/// The out-of-order queue of one direction.
 ///
-/// Cost: O(log n) for a segment in any order of arrival (O(log² n) where the piece goes that reached farthest), and O(1) more
-/// for each old piece that it replaces or is compared with.
+/// Cost: O(log n) for a segment in any order of arrival (O(log² n) where the piece is removed that reached farthest),
+/// and O(1) more for each old piece that it replaces or is compared with.
 #[derive(Debug, Default)]
 pub struct Queue {
     confirmed: Store,
     unconfirmed: Option<Box<Store>>,
-    /// A segment whose turn had come when it arrived (Linux: it never enters the tree).
+    /// A segment that continued the stream when it arrived (Linux: it never enters the tree).
     due: Option<Box<Segment>>,
     expected: u64,
-    /// Up to where weak pieces were to be had when they were last asked for.
+    /// The greatest `unconfirmed_limit` of a call of `take`.
     unconfirmed_limit: u64,
     summary: Summary,
 }
 
-/// What is asked most often, side by side: one line of memory instead of several.
+/// The most frequently read figures, in one cache line.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
-    /// Start of the first piece, weak ones aside; `u64::MAX` without any.
+    /// Start of the first confirmed piece; `u64::MAX` if there is none.
     first: u64,
     end: u64,
     charged_bytes: u64,
@@ -128,8 +129,8 @@ impl Queue {
     /// Stores a segment under a policy.
     ///
     /// `expected` is the next offset to be delivered (for policies with [`TcpPolicy::holds_until_acknowledged`]: the
-    /// first that is not yet acknowledged); bytes before it are not looked at. `on_conflict` is called with the offset
-    /// and length of each run of bytes that differ from what is stored.
+    /// first that is not yet acknowledged); bytes before it are ignored. Calls `on_conflict` with the offset and length
+    /// of each run of bytes that differ from stored ones.
     pub fn insert(
         &mut self,
         policy: TcpPolicy,
@@ -164,15 +165,15 @@ impl Queue {
         Inserted { fresh_bytes, repeated_bytes: incoming.length - fresh_bytes, dropped: !stored }
     }
 
-    /// Compares a segment with what is stored, without storing it: for those that are delivered as they arrive
-    /// because no policy that hands over at once lets what waits win. Returns how many of its bytes are not stored.
+    /// Compares a segment with stored bytes, without storing it: for segments that are delivered as they arrive,
+    /// because no policy that delivers at once lets waiting bytes win. Returns how many of its bytes are not stored.
     pub fn compare(&self, incoming: &Incoming<'_>, on_conflict: &mut dyn FnMut(u64, u64)) -> u64 {
         let end = incoming.start.saturating_add(incoming.length);
         let arrival = Arrival { start: incoming.start, end, bytes: incoming.bytes, is_wrong: false };
         self.compare_with(&arrival, on_conflict).0
     }
 
-    /// Counts the bytes that are not stored, and reports those that are stored otherwise.
+    /// Counts the bytes that are not stored, and reports those that differ from stored ones.
     fn compare_with(&self, arrival: &Arrival<'_>, on_conflict: &mut dyn FnMut(u64, u64)) -> (u64, Survey) {
         let (start, end) = (arrival.start, arrival.end);
         if self.unconfirmed.is_none() && self.due.is_none() {
@@ -205,7 +206,7 @@ impl Queue {
         self.confirmed.gaps(start, end, |from, to| self.gaps_beside(from.max(due_end), to, each));
     }
 
-    /// Those parts of `[start, end)` that are not among the weak pieces.
+    /// Calls `each` with the parts of `[start, end)` that are in no unconfirmed piece.
     fn gaps_beside(&self, start: u64, end: u64, each: &mut dyn FnMut(u64, u64)) {
         match &self.unconfirmed {
             _ if start >= end => {}
@@ -214,10 +215,11 @@ impl Queue {
         }
     }
 
-    /// The next piece, if there is one that continues at `expected`. Pieces never overlap: each is decided.
+    /// Removes and returns the piece that continues at `expected`, if there is one. Pieces never overlap: overlaps are
+    /// resolved.
     ///
-    /// Nothing at or beyond `limit` is taken, and of weak pieces nothing at or beyond `unconfirmed_limit`: what the receiver
-    /// has acknowledged.
+    /// Nothing at or beyond `limit` is returned, and no unconfirmed byte at or beyond `unconfirmed_limit`, which is
+    /// what the receiver has acknowledged.
     pub fn take(&mut self, expected: u64, limit: u64, unconfirmed_limit: u64) -> Option<Piece> {
         self.expected = self.expected.max(expected);
         self.unconfirmed_limit = self.unconfirmed_limit.max(unconfirmed_limit);
@@ -269,11 +271,11 @@ impl Queue {
         if store.tree.segment(front).end() <= limit {
             return Some(Piece::of(store.remove_front(front), expected, unconfirmed));
         }
-        // The rest of it stays, as it is: a later segment is compared with all of it.
+        // The rest stays as it is: a later segment is compared with all of it.
         Some(Piece::copy_of(store.tree.segment(front), expected, limit, unconfirmed))
     }
 
-    /// Brings the summary up to date.
+    /// Updates the summary.
     fn settle(&mut self) {
         self.unconfirmed.take_if(|unconfirmed| unconfirmed.is_empty());
         let unconfirmed = self.unconfirmed.as_deref();
@@ -294,13 +296,13 @@ impl Queue {
         };
     }
 
-    /// Notes up to where weak pieces may be had, where nothing is taken yet.
+    /// Raises the limit for unconfirmed pieces without taking any.
     pub fn believe(&mut self, unconfirmed_limit: u64) {
         self.unconfirmed_limit = self.unconfirmed_limit.max(unconfirmed_limit);
     }
 
-    /// Offset of the first stored byte, for whoever gives up the hole before it. Weak pieces count where they start
-    /// below the `unconfirmed_limit` of the last `take`.
+    /// Offset of the first stored byte: where the hole before it ends. Unconfirmed pieces count if they start below the
+    /// `unconfirmed_limit` of the last `take`.
     #[must_use]
     #[inline]
     pub fn first_start(&self) -> Option<u64> {
@@ -312,14 +314,14 @@ impl Queue {
         (first < u64::MAX).then(|| first.max(self.expected))
     }
 
-    /// Offset after the last stored byte; 0 when empty.
+    /// Offset behind the last stored byte; 0 if empty.
     #[must_use]
     #[inline]
     pub fn end(&self) -> u64 {
         self.summary.end
     }
 
-    /// Whether all bytes from `start` to `end` are stored, weak ones aside.
+    /// Whether confirmed pieces hold all bytes from `start` to `end`.
     #[must_use]
     pub fn holds(&self, start: u64, end: u64) -> bool {
         let due = self.due.as_ref().map_or(start..start, |due| due.start..due.end());
@@ -328,7 +330,7 @@ impl Queue {
         !missing
     }
 
-    /// Asks for the nodes that are looked at first.
+    /// Prefetches the nodes that are read first.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         self.confirmed.tree.prefetch();
@@ -341,28 +343,28 @@ impl Queue {
         self.summary.first == u64::MAX && self.unconfirmed.is_none()
     }
 
-    /// How many pieces are stored.
+    /// Number of stored pieces.
     #[must_use]
     pub fn pieces(&self) -> u32 {
         let unconfirmed = self.unconfirmed.as_ref().map_or(0, |unconfirmed| unconfirmed.tree.count());
         self.confirmed.tree.count() + unconfirmed + u32::from(self.due.is_some())
     }
 
-    /// Runs of stored bytes that have a hole before them.
+    /// Number of runs of stored bytes with a hole before them.
     #[must_use]
     #[inline]
     pub fn holes(&self) -> u32 {
         self.summary.holes
     }
 
-    /// Memory that is taken: bytes and bookkeeping.
+    /// Memory allocated, bytes and bookkeeping.
     #[must_use]
     #[inline]
     pub fn charged_bytes(&self) -> u64 {
         self.summary.charged_bytes
     }
 
-    /// Forgets everything. Returns the memory freed.
+    /// Removes everything. Returns the memory freed.
     pub fn clear(&mut self) -> u64 {
         let freed = self.charged_bytes();
         let (expected, unconfirmed_limit) = (self.expected, self.unconfirmed_limit);
@@ -370,7 +372,7 @@ impl Queue {
         freed
     }
 
-    /// Gives up the piece that starts last; weak ones first. Whether there was one.
+    /// Removes the piece that starts last, unconfirmed ones first. Returns whether there was one.
     pub fn drop_last(&mut self) -> bool {
         let was_empty = self.is_empty();
         if let Some(unconfirmed) = &mut self.unconfirmed {

@@ -5,14 +5,14 @@ use super::{segment::slice_of, store::Arrival};
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = LOW << 7;
 
-/// The eight bytes from `at` on, those of both versions combined: 0 where they are the same.
+/// Compares the eight bytes from `at` on: 0 if both versions are equal.
 #[inline(always)]
 fn difference(old: &[u8], new: &[u8], at: usize) -> Option<u64> {
     let word = |bytes: &[u8]| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     Some(word(old)? ^ word(new)?)
 }
 
-/// How many bytes from `at` on are the same.
+/// How many bytes from `at` on are equal.
 fn same(old: &[u8], new: &[u8], at: usize) -> usize {
     let mut end = at;
     while let Some(difference) = difference(old, new, end) {
@@ -24,7 +24,7 @@ fn same(old: &[u8], new: &[u8], at: usize) -> usize {
     end - at + old.iter().zip(new).skip(end).take_while(|(old, new)| old == new).count()
 }
 
-/// How many bytes from `at` on are other ones: what an adversary sends, so as fast as the same ones.
+/// How many bytes from `at` on differ. An adversary sends these, so it is as fast as for equal ones.
 fn other(old: &[u8], new: &[u8], at: usize) -> usize {
     let mut end = at;
     while let Some(difference) = difference(old, new, end) {
@@ -38,7 +38,7 @@ fn other(old: &[u8], new: &[u8], at: usize) -> usize {
     end - at + old.iter().zip(new).skip(end).take_while(|(old, new)| old != new).count()
 }
 
-/// Joins what differs to runs, and reports each.
+/// Joins differences to runs, and reports each.
 pub(super) struct Runs<'a> {
     report: &'a mut dyn FnMut(u64, u64),
     start: u64,
@@ -50,7 +50,7 @@ impl<'a> Runs<'a> {
         Self { report, start: 0, length: 0 }
     }
 
-    /// Compares what is stored at an offset with what has arrived.
+    /// Compares stored bytes at an offset with those that arrived.
     pub fn compare(&mut self, arrival: &Arrival<'_>, at: u64, old: &[u8]) {
         let new = slice_of(arrival.bytes, arrival.start, at, at + old.len() as u64);
         let count = old.len().min(new.len());

@@ -1,9 +1,9 @@
-//! Bytes with a place.
+//! Segments: bytes with their place in the stream.
 
 use smallvec::SmallVec;
 
-/// Bytes that wait. A few stand beside their place: memory of their own would cost an attacker's segments of one byte as much
-/// as honest ones.
+/// Waiting bytes. A few are stored inline: an allocation for each would make an attacker's segments of one byte as
+/// expensive as honest ones.
 pub(crate) type Waiting = SmallVec<[u8; 16]>;
 
 /// Bytes at an offset.
@@ -11,11 +11,11 @@ pub(crate) type Waiting = SmallVec<[u8; 16]>;
 pub(crate) struct Segment {
     /// Offset of the first byte in the stream.
     pub start: u64,
-    /// Bytes of the stream that are covered; the bytes themselves may be fewer.
+    /// Bytes of the stream that are covered; fewer may be stored.
     pub length: u32,
-    /// The bytes, after `head` that are no longer part of it.
+    /// The stored bytes, preceded by `head` bytes that are no longer part of the segment.
     pub data: Waiting,
-    /// `head` and `is_wrong`: a node of the tree is to fit into a cache line.
+    /// `head` and `is_wrong`: packed, so that a node of the tree fits into a cache line.
     marks: u32,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Segment {
 const WRONG: u32 = 1 << 31;
 
 impl Segment {
-    /// Bytes at their place; fewer than `end - start` where they were not captured.
+    /// Bytes at their place; fewer than `end - start` if they were not captured.
     #[inline]
     pub fn new(start: u64, end: u64, bytes: &[u8], is_wrong: bool) -> Self {
         debug_assert!(end - start <= u32::MAX.into());
@@ -31,7 +31,7 @@ impl Segment {
         Self { start, length: (end - start) as u32, data: Waiting::from_slice(bytes), marks }
     }
 
-    /// See `data`.
+    /// Bytes of `data` that are no longer part of the segment.
     #[inline]
     pub fn head(&self) -> usize {
         (self.marks & !WRONG) as usize
@@ -43,12 +43,12 @@ impl Segment {
         self.marks & WRONG != 0
     }
 
-    /// Leaves out so many more bytes at the beginning.
+    /// Drops further bytes at the beginning.
     pub fn skip(&mut self, bytes: usize) {
         self.marks += bytes as u32;
     }
 
-    /// Keeps its place, but not the bytes.
+    /// Drops the bytes and keeps their place.
     pub fn forget_bytes(&mut self) {
         (self.data, self.marks) = (Waiting::new(), self.marks & WRONG);
     }
@@ -59,7 +59,7 @@ impl Segment {
         self.start + u64::from(self.length)
     }
 
-    /// The bytes that are there; fewer than `length` when snapped or not kept.
+    /// The stored bytes; fewer than `length` if truncated or not kept.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         self.data.get(self.head()..).unwrap_or_default()
@@ -73,12 +73,12 @@ impl Segment {
     /// Memory of its bytes.
     #[inline]
     pub fn data_charge(&self) -> u64 {
-        // An allocator keeps about two words beside each block.
+        // Allocators keep about two words for each block.
         if self.data.spilled() { self.data.capacity() as u64 + 16 } else { 0 }
     }
 }
 
-/// What is there of `[start, end)` in `bytes`, which begin at the offset `at`.
+/// The stored part of `[start, end)` in `bytes`, which begin at the offset `at`.
 pub(crate) fn slice_of(bytes: &[u8], at: u64, start: u64, end: u64) -> &[u8] {
     let from = ((start - at) as usize).min(bytes.len());
     let to = ((end - at) as usize).min(bytes.len());

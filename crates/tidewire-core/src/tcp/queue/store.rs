@@ -1,4 +1,4 @@
-//! Pieces of one kind (what a host would take, or what it would not), kept under a policy.
+//! Pieces of one kind (confirmed or unconfirmed), stored under a policy.
 
 use super::{
     segment::{Segment, slice_of},
@@ -6,14 +6,14 @@ use super::{
 };
 use crate::TcpPolicy;
 
-/// The kernel joins an out-of-order segment to the piece that ends where it starts. It does so until the piece has
-/// 17 fragments of memory; we stop by bytes, so that a piece never takes long to move.
+/// The kernel joins an out-of-order segment to the piece that ends where it starts, until that piece has 17 fragments
+/// of memory. This store bounds bytes instead, so that moving a piece is never slow.
 pub(crate) const COALESCED_BYTES_MAX: u64 = 64 << 10;
 
-/// Up to this size the memory of a piece is doubled when it must grow.
+/// Up to this size the memory of a piece doubles when it grows.
 const DOUBLED_BYTES_MAX: usize = 16 << 10;
 
-/// A segment that is to be stored: bytes still borrowed.
+/// A segment to be stored; its bytes are still borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
     pub start: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl<'a> Arrival<'a> {
-    /// The bytes of this arrival that lie in a range inside of it.
+    /// The bytes of this arrival in a range inside it.
     fn slice(&self, start: u64, end: u64) -> &'a [u8] {
         slice_of(self.bytes, self.start, start, end)
     }
@@ -39,16 +39,16 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// How a range lies to the runs of stored bytes.
+/// How a range lies among the runs of stored bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Survey {
-    /// It begins in a run, or right after one.
+    /// It begins in a run, or right behind one.
     touches: bool,
     /// Other runs that it reaches.
     joined: u32,
 }
 
-/// See the module.
+/// The pieces and their policy's decisions.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub tree: Tree,
@@ -73,8 +73,8 @@ impl Store {
         (first != NIL).then(|| self.tree.segment(first).start)
     }
 
-    /// Looks at what is stored of `[start, end)`: calls `gap` with the parts that are not, and `bytes` with those that
-    /// would be delivered of the others.
+    /// Surveys `[start, end)`: calls `gap` with the parts that are not stored, and `bytes` with the parts that are and
+    /// would be delivered.
     pub fn survey(
         &self,
         start: u64,
@@ -84,13 +84,13 @@ impl Store {
     ) -> Survey {
         let mut survey = Survey::default();
         let reach = self.tree.reach();
-        // The usual: beyond all, or before all.
+        // The usual cases: beyond all, or before all.
         if start >= reach || self.first_start().is_some_and(|first| end < first) {
             survey.touches = reach > 0 && start == reach;
             gap(start, end);
             return survey;
         }
-        // The pieces in the order of their starts: each gives what those before it have not.
+        // In the order of their starts, each piece contributes what those before it do not.
         let mut at = start;
         let mut node = self.tree.first_beyond(start.saturating_sub(1));
         while node != NIL && at < end {
@@ -124,12 +124,12 @@ impl Store {
         self.survey(start, end, each, |_, _| ());
     }
 
-    /// Calls `each` with the bytes that would be delivered of `[start, end)`, in order: their offset and themselves.
+    /// Calls `each` with the bytes of `[start, end)` that would be delivered, in order, with their offsets.
     pub fn winners(&self, start: u64, end: u64, each: impl FnMut(u64, &[u8])) {
         self.survey(start, end, |_, _| (), each);
     }
 
-    /// Stores what a policy leaves of `arrival`, of which `survey` tells what is there. Returns whether any of it was
+    /// Stores what a policy leaves of `arrival`; `survey` is the result for its range. Returns whether any of it was
     /// stored.
     pub fn insert(&mut self, policy: TcpPolicy, arrival: &Arrival<'_>, survey: Survey) -> bool {
         if self.is_empty() {
@@ -140,7 +140,7 @@ impl Store {
         self.runs = (self.runs + 1).saturating_sub(u32::from(survey.touches) + survey.joined);
         let stored = match policy {
             TcpPolicy::Linux => self.insert_linux(arrival),
-            // Where only the last byte counts it is written into the old piece, which then need not be cut in two.
+            // Where only the last byte counts, it is written into the old piece, which then need not be split.
             _ => self.insert_by(|new, old| policy.new_wins(new, old), policy == TcpPolicy::Last, arrival),
         };
         self.tree.shrink();
@@ -163,10 +163,11 @@ impl Store {
         segment
     }
 
-    /// Old and new are compared piece by piece, as the models of Novak and Sturges are: pieces never overlap.
+    /// Compares old and new piece by piece, as the models of Novak and Sturges do: pieces never overlap.
     ///
-    /// `new_wins` is asked with both ranges; `written_into`: a new piece inside of an old one is written into it
-    /// instead of cutting it in two. One with a wrong checksum loses against one without, whatever `new_wins` says. Runs of bytes are not counted. Returns whether any of the bytes were stored.
+    /// `new_wins` is called with both ranges. `written_into`: a new piece inside an old one is written into it instead of
+    /// splitting it. A piece with a wrong checksum loses against one without, whatever `new_wins` returns. Runs of bytes
+    /// are not counted. Returns whether any of the bytes were stored.
     pub fn insert_by(
         &mut self,
         new_wins: impl Fn((u64, u64), (u64, u64)) -> bool,
@@ -175,7 +176,7 @@ impl Store {
     ) -> bool {
         let (start, end) = (arrival.start, arrival.end);
         let mut stored = false;
-        // What of the new bytes is not yet decided begins here.
+        // The part of the new bytes that is not yet decided begins here.
         let mut at = start;
         let mut node = self.tree.first_beyond(start);
         while node != NIL {
@@ -229,7 +230,7 @@ impl Store {
         }
     }
 
-    /// Keeps which bytes there are, but not the bytes.
+    /// Drops the bytes and keeps their places.
     pub fn forget_bytes(&mut self) {
         let mut node = self.tree.first();
         while node != NIL {
@@ -239,8 +240,8 @@ impl Store {
         self.data_charge = 0;
     }
 
-    /// What Linux's `tcp_data_queue_ofo` does, decision by decision; pieces may overlap, the one that starts first
-    /// is delivered first.
+    /// Follows Linux's `tcp_data_queue_ofo` decision by decision. Pieces may overlap; the one that starts first is
+    /// delivered first.
     fn insert_linux(&mut self, arrival: &Arrival<'_>) -> bool {
         let last = self.tree.last();
         if self.coalesce(last, arrival) {
@@ -283,10 +284,10 @@ impl Store {
         self.data_charge -= old.data_charge();
     }
 
-    /// Removes the pieces after `node` that end at or before `end`, up to the first that does not.
+    /// Removes the pieces behind `node` that end at or before `end`, up to the first that does not.
     fn remove_covered(&mut self, node: u32, end: u64) {
         loop {
-            // (Removing a node moves no other one to another index.)
+            // (Removing a node does not change the index of another.)
             let next = self.tree.next(node);
             if next == NIL || self.tree.segment(next).end() > end {
                 return;
@@ -295,7 +296,7 @@ impl Store {
         }
     }
 
-    /// Joins `arrival` to a piece if that ends where it starts.
+    /// Joins `arrival` to a piece that ends where it starts.
     pub fn coalesce(&mut self, node: u32, arrival: &Arrival<'_>) -> bool {
         let segment = self.tree.segment(node);
         if segment.end() != arrival.start {
@@ -311,7 +312,7 @@ impl Store {
         let segment = self.tree.segment_mut(node);
         let (held, more) = (segment.data.len(), arrival.bytes.len());
         if segment.data.capacity() - held < more {
-            // Doubled while it is small; later by halves, as what is charged is what is allocated.
+            // Doubled while small; later by halves, because the allocation is what is charged.
             segment.data.reserve_exact(more.max(if held < DOUBLED_BYTES_MAX { held } else { held / 2 }));
         }
         segment.data.extend_from_slice(arrival.bytes);
@@ -320,7 +321,8 @@ impl Store {
         true
     }
 
-    /// The first piece that reaches beyond `expected`; those before it are removed, nobody will ask for them again.
+    /// The first piece that reaches beyond `expected`; those before it are removed, because nothing asks for them
+    /// again.
     pub fn front(&mut self, expected: u64) -> Option<u32> {
         loop {
             let first = self.tree.first();
@@ -334,7 +336,7 @@ impl Store {
         }
     }
 
-    /// Takes the first piece out. Nodes may move.
+    /// Removes the first piece. Nodes may move.
     pub fn remove_front(&mut self, first: u32) -> Segment {
         let segment = self.unlink(first);
         self.front_reach = self.front_reach.max(segment.end());
@@ -347,7 +349,7 @@ impl Store {
         segment
     }
 
-    /// Takes the piece out that starts last.
+    /// Removes the piece that starts last.
     pub fn drop_last(&mut self) {
         let last = self.tree.last();
         if last == NIL {

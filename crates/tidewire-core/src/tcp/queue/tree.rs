@@ -1,10 +1,10 @@
 //! A red-black tree of pieces in one vector, ordered by their first offset.
 //!
-//! Insertion and removal take the steps of the textbook algorithm (Cormen et al., chapter 13), which are those of
-//! Linux's `lib/rbtree.c` too: trees built by the same operations have the same shape. That matters, because the
-//! kernel's out-of-order queue joins a segment to a neighbour that it meets *on its way down the tree*.
-//! Every node also knows the farthest end on its left, so that overlaps are found without walking; what is added behind all
-//! others, as most is, changes that of no other node.
+//! Insertion and removal follow the textbook algorithm (Cormen et al., chapter 13) step by step, as Linux's
+//! `lib/rbtree.c` does: trees built by the same operations have the same shape. That matters, because the kernel's
+//! out-of-order queue joins a segment to a neighbour that it meets *on its way down the tree*. Every node also knows
+//! the farthest end on its left, so that overlaps are found without a walk. Appending behind all others, the usual
+//! case, changes that of no other node.
 
 mod remove;
 
@@ -13,7 +13,7 @@ use crate::prefetch::prefetch_bytes;
 
 /// No node.
 pub(crate) const NIL: u32 = u32::MAX;
-/// In the children of a node that is not in use.
+/// Marks the children of an unused node.
 const UNUSED: u32 = u32::MAX - 1;
 /// Index into a node's children.
 pub(crate) const LEFT: usize = 0;
@@ -23,7 +23,7 @@ pub(crate) const RIGHT: usize = 1;
 #[derive(Debug)]
 pub(crate) struct Node {
     pub segment: Segment,
-    /// The farthest end in the subtree on the left; 0 without any.
+    /// The farthest end in the left subtree; 0 if that is empty.
     left_reach: u64,
     parent: u32,
     children: [u32; 2],
@@ -32,7 +32,7 @@ pub(crate) struct Node {
 
 const _: () = assert!(size_of::<Node>() <= 64, "no more than two cache lines, wherever it lies");
 
-/// See the module.
+/// A red-black tree of pieces.
 #[derive(Debug)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -40,7 +40,7 @@ pub(crate) struct Tree {
     /// The pieces that start first and last.
     first: u32,
     last: u32,
-    /// The farthest end of all.
+    /// The farthest end.
     reach: u64,
     /// First of the unused nodes, linked by `parent`.
     unused: u32,
@@ -69,7 +69,7 @@ impl Tree {
         &self.node(at).segment
     }
 
-    /// For changes that leave start and length alone.
+    /// For changes that keep start and length.
     #[inline]
     pub fn segment_mut(&mut self, at: u32) -> &mut Segment {
         &mut self.node_mut(at).segment
@@ -84,7 +84,7 @@ impl Tree {
         (self.nodes.capacity() * size_of::<Node>()) as u64
     }
 
-    /// The farthest end of all.
+    /// The farthest end of all pieces.
     pub fn reach(&self) -> u64 {
         self.reach
     }
@@ -126,7 +126,7 @@ impl Tree {
         self.last
     }
 
-    /// Asks for the nodes that are looked at first.
+    /// Prefetches the nodes that are read first.
     #[inline(always)]
     pub fn prefetch(&self) {
         for at in [self.first, self.root, self.last] {
@@ -134,7 +134,7 @@ impl Tree {
                 prefetch_bytes(node, size_of::<Node>());
             }
         }
-        // Where the next one goes; those that came just before are probably its parent and what is around that.
+        // The place of the next node; those that came just before are probably its parent and its neighbours.
         if self.unused == NIL {
             let end = self.nodes.as_ptr_range().end;
             for back in 0..4 {
@@ -146,7 +146,7 @@ impl Tree {
     /// The piece that starts next after `at`'s start.
     #[inline]
     pub fn next(&self, at: u32) -> u32 {
-        // The usual, without a way up to the root.
+        // The usual case, without a way up to the root.
         if at == self.last { NIL } else { self.neighbour(at, RIGHT) }
     }
 
@@ -209,7 +209,7 @@ impl Tree {
         found
     }
 
-    /// Where a piece that starts at `start` is to be linked: its parent and side.
+    /// Where a piece that starts at `start` is linked: its parent and side.
     pub fn place(&self, start: u64) -> (u32, usize) {
         let (mut at, mut place) = (self.root, (NIL, LEFT));
         while at != NIL {
@@ -220,7 +220,7 @@ impl Tree {
         place
     }
 
-    /// Changes where a piece starts and how long it is. Its order among the others must stay.
+    /// Changes start and length of a piece, which must keep its order among the others.
     pub fn reshape(&mut self, at: u32, start: u64, length: u32) {
         let segment = self.segment_mut(at);
         let old_end = segment.end();
@@ -228,14 +228,14 @@ impl Tree {
         self.move_end(at, old_end);
     }
 
-    /// Puts another piece in a piece's place and returns the old one.
+    /// Replaces a piece and returns the old one.
     pub fn replace(&mut self, at: u32, segment: Segment) -> Segment {
         let old = std::mem::replace(self.segment_mut(at), segment);
         self.move_end(at, old.end());
         old
     }
 
-    /// A piece's end was another one before.
+    /// Updates the tree after the end of a piece changed.
     fn move_end(&mut self, at: u32, old_end: u64) {
         let end = self.segment(at).end();
         if end > old_end {
@@ -246,18 +246,18 @@ impl Tree {
         }
     }
 
-    /// The parent of `at`, and on which side of it `at` is.
+    /// The parent of `at`, and the side of it that `at` is on.
     fn above(&self, at: u32) -> (u32, usize) {
         let parent = self.node(at).parent;
         let side = if parent == NIL { LEFT } else { usize::from(self.child(parent, RIGHT) == at) };
         (parent, side)
     }
 
-    /// `at` reaches this far now.
+    /// Updates the ancestors: `at` now reaches this far.
     #[inline]
     fn extend_upward(&mut self, mut at: u32, reach: u64) {
         self.reach = self.reach.max(reach);
-        // The last one lies on no other's left.
+        // The last one is on the left of no other.
         if at == self.last {
             return;
         }
@@ -277,7 +277,7 @@ impl Tree {
         }
     }
 
-    /// On this side of `parent` there is one fewer that reached up to `reach`.
+    /// Updates the ancestors: on this side of `parent` a piece that reached up to `reach` was removed.
     fn reduce_upward(&mut self, mut parent: u32, mut side: usize, reach: u64) {
         while parent != NIL {
             let node = self.node(parent);
@@ -298,7 +298,7 @@ impl Tree {
         self.reach = self.reach_below(self.root);
     }
 
-    /// Makes `new` what its parent has in `old`'s place.
+    /// Replaces `old` by `new` as a child of its parent.
     fn relink(&mut self, parent: u32, old: u32, new: u32) {
         if parent == NIL {
             self.root = new;
@@ -311,7 +311,7 @@ impl Tree {
         }
     }
 
-    /// Turns `at` down to `side`: its child on the other side takes its place.
+    /// Rotates `at` down towards `side`: its child on the other side takes its place.
     fn rotate(&mut self, at: u32, side: usize) {
         let up = self.child(at, 1 - side);
         let inner = self.child(up, side);
@@ -345,7 +345,7 @@ impl Tree {
         let node = Node { left_reach: 0, segment, parent, children: [NIL; 2], red: true };
         let at = if self.unused == NIL {
             if self.nodes.len() == self.nodes.capacity() {
-                // Grown by halves, not doubled: what is charged is what is allocated.
+                // Grown by halves, not doubled, because the allocation is what is charged.
                 self.nodes.reserve_exact((self.nodes.len() / 2).max(2));
             }
             self.nodes.push(node);

@@ -1,9 +1,9 @@
-//! Taking pieces out, and giving memory back.
+//! Removal of pieces, and release of memory.
 
 use super::{LEFT, NIL, RIGHT, Segment, Tree, UNUSED};
 
 impl Tree {
-    /// Takes a piece out.
+    /// Removes a piece.
     pub fn unlink(&mut self, at: u32) -> Segment {
         if at == self.first {
             self.first = self.neighbour(at, RIGHT);
@@ -20,7 +20,7 @@ impl Tree {
             child = if left == NIL { right } else { left };
             self.relink(parent, at, child);
         } else {
-            // The next piece takes its place, with its colour.
+            // The next piece takes its place and colour.
             let heir = self.outermost(right, LEFT);
             was_black = !self.node(heir).red;
             child = self.child(heir, RIGHT);
@@ -38,7 +38,7 @@ impl Tree {
             self.node_mut(left).parent = heir;
             self.node_mut(heir).red = red;
             self.node_mut(heir).left_reach = left_reach;
-            // It lies on the left no more of those that it was below.
+            // It is no longer on the left of those that it was below.
             let (heir_end, mut was_above) = (self.segment(heir).end(), parent);
             while was_above != heir && self.node(was_above).left_reach <= heir_end {
                 self.node_mut(was_above).left_reach = self.reach_below(self.child(was_above, LEFT));
@@ -68,7 +68,7 @@ impl Tree {
         segment
     }
 
-    /// Gives memory back once three quarters of the nodes are not in use. Nodes may get other indices.
+    /// Releases memory once three quarters of the nodes are unused. Nodes may get other indices.
     pub fn shrink(&mut self) {
         if self.nodes.len() < 16 || (self.count as usize) > self.nodes.len() / 4 {
             return;
@@ -91,7 +91,7 @@ impl Tree {
         self.unused = NIL;
     }
 
-    /// Restores the tree below `parent`, one of whose sides lacks a black node; at first it is the empty one.
+    /// Rebalances the tree below `parent`, one of whose sides lacks a black node; at first it is the empty one.
     fn balance_removed(&mut self, mut parent: u32) {
         let mut at = NIL;
         while parent != NIL {
