@@ -2,24 +2,24 @@ use std::fmt;
 
 use crate::LinkType;
 
-/// What the source of a frame knows of its transport checksum, beside the bytes.
+/// What the source of a frame reports about its transport checksum.
 ///
-/// Between a sender's stack and its network card a checksum is not computed yet, so its bytes say nothing; the same holds
-/// for segments that a receiving host has merged. Linux reports both to packet sockets (`linux/if_packet.h`).
+/// Between a sender's stack and its network card a checksum is not computed yet; the same holds for segments that a
+/// receiving host has merged. Linux reports both to packet sockets (`linux/if_packet.h`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChecksumStatus {
-    /// Nothing: the bytes have to say (files, AF_XDP).
+    /// Nothing is reported (files, AF_XDP): the bytes must be verified.
     #[default]
     Unknown,
-    /// Not computed yet, and taken for right by every receiver (`TP_STATUS_CSUMNOTREADY`).
+    /// Not computed yet; every receiver accepts it (`TP_STATUS_CSUMNOTREADY`).
     NotReady,
-    /// Found right by the network card or the kernel (`TP_STATUS_CSUM_VALID`, from Linux 6.2 on: before, it
-    /// also meant that the bytes were summed, and not compared).
+    /// Verified by the network card or the kernel (`TP_STATUS_CSUM_VALID`, from Linux 6.2 on: earlier kernels also set
+    /// it for checksums that were computed, but not compared).
     Verified,
 }
 
-/// Where one frame lies in a batch's memory, and what was noted when it arrived.
+/// A frame: its place in a batch's memory, and its metadata.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
     /// Offset of the frame's first byte in [`Batch::memory`].
@@ -30,17 +30,17 @@ pub struct Frame {
     pub wire_bytes: u32,
     /// The link type that the frame begins with.
     pub link: LinkType,
-    /// Index of the interface it came from, in the order of their appearance in the whole input.
+    /// Index of its interface, in the order of their first appearance in the whole input.
     pub interface: u16,
-    /// When it was captured: nanoseconds since the epoch.
+    /// Capture timestamp, nanoseconds since the epoch.
     pub timestamp_ns: u64,
-    /// The greatest timestamp of this frame and all before it in the whole input: what timers run by.
+    /// The greatest timestamp of this frame and all before it in the whole input, nanoseconds: the clock of timers.
     pub clock_ns: u64,
-    /// Ordinal of the frame in the whole input, from 1.
+    /// Number of the frame in the whole input, from 1.
     pub number: u64,
-    /// Where the frame's bytes can be read again (an offset in a plain file, plus one), or 0 where they cannot.
+    /// Where the frame's bytes can be read again (an offset in a plain file, plus one); 0: nowhere.
     pub origin: u64,
-    /// What is known of its transport checksum.
+    /// What is reported about its transport checksum.
     pub checksum: ChecksumStatus,
 }
 
@@ -61,9 +61,9 @@ impl fmt::Debug for Frame {
     }
 }
 
-/// Memory of which only parts may be read: that of rings, to which the kernel writes beside the frames that it handed over.
+/// Memory that may be read only in part: rings, to which the kernel writes beside the frames that it handed over.
 pub trait Parts: Sync {
-    /// These bytes, where all of them may be read and stay as they are for as long as `self` is borrowed.
+    /// The bytes, if all of them may be read and do not change while `self` is borrowed.
     fn part(&self, at: usize, bytes: usize) -> Option<&[u8]>;
 }
 
@@ -78,13 +78,13 @@ enum Kind<'a> {
 }
 
 impl<'a> Memory<'a> {
-    /// Memory that may be read in part.
+    /// Memory that may be read only in part.
     #[must_use]
     pub fn of(parts: &'a dyn Parts) -> Self {
         Self(Kind::Parts(parts))
     }
 
-    /// These bytes; `None` where there are none, or some of them may not be read.
+    /// These bytes; `None` if they do not exist, or some of them may not be read.
     #[must_use]
     #[inline]
     pub fn get(&self, at: usize, bytes: usize) -> Option<&'a [u8]> {
@@ -116,17 +116,17 @@ impl fmt::Debug for Memory<'_> {
     }
 }
 
-/// Frames that lie in one borrowed piece of memory: a block of a ring, or of a file.
+/// Frames in one borrowed piece of memory: a block of a ring, or of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// The memory that all frames point into.
     pub memory: Memory<'a>,
-    /// The frames, in the order of capture.
+    /// The frames, in capture order.
     pub frames: &'a [Frame],
 }
 
 impl<'a> Batch<'a> {
-    /// The captured bytes of one of this batch's frames; empty where the frame points outside of the memory.
+    /// The captured bytes of one of this batch's frames; empty if the frame points outside the memory.
     #[must_use]
     #[inline]
     pub fn bytes(&self, frame: &Frame) -> &'a [u8] {

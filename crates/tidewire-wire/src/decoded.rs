@@ -1,6 +1,6 @@
 use crate::{Doubts, Malformation, OtherLink};
 
-/// What a frame turned out to hold at the layer that flows are made of.
+/// What a frame contains, at the layer that makes flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -17,12 +17,13 @@ pub enum Kind {
     Icmp,
     /// ICMPv6: at least 4 bytes captured.
     Icmp6,
-    /// One of the above whose header was cut by the snap length: the addresses and the protocol are known, ports where the
-    /// first 4 bytes were captured, an ICMP type where the first was. Payload that is stated counts; none was captured.
+    /// One of the above with its header truncated by the snap length: addresses and protocol are known, ports if the
+    /// first 4 bytes were captured, an ICMP type if the first byte was. The stated payload counts, although none was
+    /// captured.
     HeaderCut,
     /// ESP (RFC 4303): a flow without ports.
     Esp,
-    /// AH (RFC 4302) whose content could not be walked further: a flow without ports.
+    /// AH (RFC 4302) whose content could not be walked: a flow without ports.
     Ah,
     /// Any other IP protocol: a flow without ports.
     OtherIp,
@@ -32,15 +33,16 @@ pub enum Kind {
     Arp,
     /// A link-layer protocol other than IP and ARP (LLC, LLDP, 802.11 management, ...): counted, not a flow.
     OtherLink,
-    /// The file's link type is not known to us: counted, not a flow.
+    /// The file's link type is not known: counted, not a flow.
     UnsupportedLink,
-    /// The frame contradicts its protocol, or was cut before the headers that a flow needs; see [`Decoded::malformed`].
+    /// The frame contradicts its protocol, or was truncated before the headers that a flow needs; see
+    /// [`Decoded::malformed`].
     Malformed,
-    /// Several packets (an 802.11 A-MSDU): [`crate::subframes`] has them. The payload is all of them.
+    /// Several packets (an 802.11 A-MSDU), listed by [`crate::subframes`]. The payload is all of them.
     Aggregate,
 }
 
-/// The tunnel a flow was found in: the last one walked through.
+/// Encapsulations. The tunnel of a flow is the innermost one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -142,7 +144,7 @@ pub struct Fragment {
     pub proto: u8,
     /// Offset of the fragment's data in the frame.
     pub data_at: u32,
-    /// Length of the fragment's data as stated by the IP header, in bytes; may exceed what was captured.
+    /// Length of the fragment's data as stated by the IP header, in bytes; may exceed the captured data.
     pub data_bytes: u32,
     /// Length of the unfragmentable part: the headers before the data (IPv6: without the fragment header), in bytes.
     pub unfragmentable_bytes: u32,
@@ -150,11 +152,11 @@ pub struct Fragment {
     pub next_header_at: u32,
 }
 
-/// The result of one walk: kinds and offsets into the frame. All offsets are in bytes from the frame's first byte.
+/// The result of a walk: kinds and offsets into the frame. All offsets are in bytes from the frame's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decoded {
-    /// What was found.
+    /// The kind.
     pub kind: Kind,
     /// IP version of the header that the flow belongs to: 4, 6, or 0 where there is none.
     pub ip_version: u8,
@@ -164,34 +166,35 @@ pub struct Decoded {
     pub ttl: u8,
     /// Offset of that IP header.
     pub ip_at: u32,
-    /// Length of that IP packet as sent, header included: total length, or 40 + payload length. Padding is outside of it.
+    /// Length of that IP packet as sent, header included: total length, or 40 + payload length. Without padding.
     pub ip_bytes: u32,
     /// Offset of the transport header.
     pub transport_at: u32,
-    /// Offset of the transport's payload; may lie beyond the captured bytes when options were snapped off.
+    /// Offset of the transport's payload; may lie beyond the captured bytes if options were truncated.
     pub payload_at: u32,
     /// Length of the transport's payload as stated by the headers, in bytes.
     pub payload_bytes: u32,
-    /// How many of these were captured, in bytes; never more than `payload_bytes`, and `payload_at` + this never beyond the frame.
+    /// Captured bytes of the payload: at most `payload_bytes`, and `payload_at` + this is within the frame.
     pub payload_captured_bytes: u32,
     /// VLAN ids from the outside in, 12 bits each, without priority tags (id 0); 0xffff: none.
     pub vlan: [u16; 2],
-    /// The innermost tunnel walked through.
+    /// The innermost tunnel.
     pub tunnel: Tunnel,
     /// Offset of the outermost IP header (equals `ip_at` outside of tunnels).
     pub outer_ip_at: u32,
     /// The fragment's place, when `kind` is [`Kind::Fragment`]; meaningless otherwise.
     pub fragment: Fragment,
-    /// Why, when `kind` is [`Kind::Malformed`]. `ip_version`, `ip_at`, `ip_bytes`, `ttl` and `proto` are then as far as the
-    /// walk came, the payload is empty, and `ip_bytes` may reach beyond the frame.
+    /// The reason, if `kind` is [`Kind::Malformed`]. `ip_version`, `ip_at`, `ip_bytes`, `ttl` and `proto` then describe
+    /// the last header that was walked, the payload is empty, and `ip_bytes` may reach beyond the frame.
     pub malformed: Option<Malformation>,
-    /// What it is, when `kind` is [`Kind::OtherLink`] and there is a name for it; meaningless for other kinds.
+    /// The protocol, if `kind` is [`Kind::OtherLink`] and the protocol has a name; meaningless for other kinds.
     pub other_link: Option<OtherLink>,
-    /// Why a host may drop it all the same.
+    /// Why a host may drop the packet although it is valid.
     pub doubts: Doubts,
 }
 
-/// What a flow's key is made of, by value: narrow fields that were just written are slow to load again in wide pieces.
+/// The fields that make a flow's key, by value: narrow fields that were just written are slow to load again in wide
+/// pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brief {
     /// See [`Decoded::kind`].
@@ -207,7 +210,7 @@ pub struct Brief {
 }
 
 impl Decoded {
-    /// The fields that a flow's key is made of.
+    /// The fields that make a flow's key.
     #[must_use]
     #[inline(always)]
     pub fn brief(&self) -> Brief {
@@ -215,7 +218,7 @@ impl Decoded {
         Brief { kind, ip_version, proto, ip_at, transport_at }
     }
 
-    /// Nothing found: a frame of an unsupported link type.
+    /// The initial value: a frame of an unsupported link type.
     pub const EMPTY: Self = Self {
         kind: Kind::UnsupportedLink,
         ip_version: 0,
@@ -245,7 +248,7 @@ impl Decoded {
         doubts: Doubts::NONE,
     };
 
-    /// The promise of this module that this result breaks for `frame`, if any: for tests and fuzzing.
+    /// The documented invariant that this result violates for `frame`, if any: for tests and fuzzing.
     #[must_use]
     pub fn broken_promise(&self, frame: &[u8]) -> Option<&'static str> {
         let promises = [
@@ -258,7 +261,7 @@ impl Decoded {
         broken.or_else(|| if is_flow { self.broken_flow_promise(frame) } else { None })
     }
 
-    /// What holds for everything that has an IP header.
+    /// Checks the invariants of every result with an IP header.
     fn broken_flow_promise(&self, frame: &[u8]) -> Option<&'static str> {
         let frame_bytes = frame.len() as u64;
         let [ip_at, transport_at, payload_at] = [self.ip_at, self.transport_at, self.payload_at].map(u64::from);

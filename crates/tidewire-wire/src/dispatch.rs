@@ -1,4 +1,4 @@
-//! The general walk: one header after the other, each in its own file, until a flow or a reason not to be one.
+//! The general walk: one header after the other, each in its own file, until the frame's flow is known or it has none.
 
 use crate::decoded::{Decoded, Kind};
 use crate::ieee80211::{SUBFRAME_BYTES, Subframe};
@@ -6,11 +6,11 @@ use crate::malformation::Malformation;
 use crate::walk::{FRAME_BYTES_MAX, Next, Walk};
 use crate::{Doubts, LinkType, Settings, ethernet, ieee80211, ipv4, ipv6, link, llc, mpls, nsh, ppp, transport};
 
-/// Headers walked in one frame. Tunnels take at most five each (IP, UDP, VXLAN, Ethernet, VLAN), so this is well above
-/// what [`Settings::tunnel_depth`] asks for; it bounds the work that a frame made of nested headers can cause.
+/// Headers walked in one frame, at most. Tunnels need at most five each (IP, UDP, VXLAN, Ethernet, VLAN), so this is
+/// well above what [`Settings::tunnel_depth`] needs; it bounds the work for a frame of nested headers.
 pub(crate) const HEADERS_MAX: u32 = 128;
 
-/// Any frame, header by header.
+/// Decodes any frame, header by header.
 #[inline(never)]
 pub(crate) fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, out: &mut Decoded) {
     let frame = frame.get(..FRAME_BYTES_MAX).unwrap_or(frame);
@@ -32,7 +32,7 @@ pub fn decode_subframe(frame: &[u8], subframe: &Subframe, settings: &Settings) -
     decoded
 }
 
-/// The part of a frame that begins with `first` and ends at `end`, as stated.
+/// Decodes the part of a frame that begins with `first` and ends at `end`, as stated.
 fn decode_up_to(
     end: usize,
     frame: &[u8],

@@ -1,31 +1,31 @@
 use std::ops::{BitOr, BitOrAssign};
 
-/// Why a receiving host may drop a packet whose headers could be walked, and in what its frame carried it.
+/// Why a receiving host may drop a packet whose headers are valid, and the encapsulation of its frame.
 ///
-/// Nothing here contradicts itself: whether a host takes the packet depends on its kind and its settings. Where it is said
-/// what a host does, a Linux host is meant, and the functions of its kernel are named beside the rules.
+/// Whether a host accepts such a packet depends on its kind and its settings. Statements about hosts mean Linux hosts;
+/// functions of the kernel are named beside the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Doubts(u8);
 
 impl Doubts {
-    /// No doubt, and nothing but tags between Ethernet and IP.
+    /// No doubt, and only tags between Ethernet and IP.
     pub const NONE: Self = Self(0);
     /// IPv4 options or IPv6 extension headers for which a host drops the packet.
     pub const HEADER: Self = Self(1);
-    /// Options or headers that a host takes only where it was configured to: source routes, AH, CIPSO, CALIPSO, mobility.
+    /// Options or headers that a host accepts only if configured to: source routes, AH, CIPSO, CALIPSO, mobility.
     pub const UNCONFIGURED: Self = Self(2);
-    /// IP in a frame from which no host takes it: in LLC (RFC 1042) over Ethernet, or a packet for one host in a frame to a
-    /// group address.
+    /// IP in a frame from which no host accepts it: in LLC (RFC 1042) over Ethernet, or a packet for one host in a
+    /// frame to a group address.
     pub const LINK: Self = Self(4);
-    /// A header checksum or a UDP checksum of what carries the tunnel is wrong.
+    /// Wrong header checksum or UDP checksum of a packet that carries the tunnel.
     pub const OUTER_CHECKSUM: Self = Self(8);
-    /// (No reason.) The frame carried MPLS labels.
+    /// (Not a doubt.) The frame carried MPLS labels.
     pub const MPLS: Self = Self(16);
-    /// (No reason.) The frame carried PPP (RFC 2516).
+    /// (Not a doubt.) The frame carried PPP (RFC 2516).
     pub const PPPOE: Self = Self(32);
-    /// (No reason.) The frame carried LLC.
+    /// (Not a doubt.) The frame carried LLC.
     pub const LLC: Self = Self(64);
-    /// (No reason.) An IPv6 fragment header without other fragments was walked over (RFC 6946).
+    /// (Not a doubt.) An IPv6 fragment header without other fragments was skipped (RFC 6946).
     pub const ATOMIC: Self = Self(128);
 
     const REASONS: u8 = 0x0f;
@@ -38,21 +38,21 @@ impl Doubts {
         self.0 & any.0 != 0
     }
 
-    /// The reasons alone, in the lower four bits.
+    /// The doubts alone, in the lower four bits.
     #[inline]
     #[must_use]
     pub fn reasons(self) -> u8 {
         self.0 & Self::REASONS
     }
 
-    /// What the frame carried IP in.
+    /// The encapsulation of IP in the frame.
     #[inline]
     #[must_use]
     pub fn framing(self) -> u8 {
         self.0 & Self::FRAMING
     }
 
-    /// What stays of an outer packet's for the packet in its tunnel: the ends of a tunnel are configured.
+    /// The doubts about an outer packet that remain for the packet in its tunnel: the ends of a tunnel are configured.
     pub(crate) fn of_outside(self) -> Self {
         Self(self.0 & !(Self::UNCONFIGURED.0 | Self::ATOMIC.0))
     }

@@ -1,15 +1,15 @@
-//! The straight line that nearly every frame takes: Ethernet with up to two VLAN tags, IPv4 without options or IPv6
-//! without extension headers, TCP or UDP, nothing contradictory. Everything else is left to the general walk, which
-//! gives the same answer here.
+//! The fast path for nearly every frame: Ethernet with up to two VLAN tags, IPv4 without options or IPv6 without
+//! extension headers, TCP or UDP, nothing contradictory. Other frames take the general walk, which has the same result
+//! here.
 
 use crate::decoded::{Brief, Decoded, Kind};
 use crate::walk::{FRAME_BYTES_MAX, be16};
 use crate::{Doubts, Settings, ethernet, protocol};
 
-/// Ethernet, IPv4 and TCP without options, in bytes: less than this goes the general way.
+/// Ethernet, IPv4 and TCP without options, in bytes: shorter frames take the general walk.
 const IPV4_TCP_BYTES: usize = 54;
 
-/// What distinguishes one common frame from another; kept in registers until the result is written, once, in its place.
+/// What differs between common frames; kept in registers until the result is written once, in place.
 pub(crate) struct Common {
     ip_version: u8,
     proto: u8,
@@ -23,7 +23,7 @@ pub(crate) struct Common {
     vlan: [u16; 2],
 }
 
-/// The figures of a frame of the common kind.
+/// Decodes a common frame; `None`: it takes the general walk.
 #[inline(always)]
 pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Option<Common> {
     let header: &[u8; IPV4_TCP_BYTES] = frame.first_chunk()?;
@@ -33,7 +33,7 @@ pub(crate) fn ethernet(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Op
     network(frame, wire_bytes, settings, be16(header, 12), 14, Decoded::EMPTY.vlan)
 }
 
-/// The same behind one VLAN tag or two. Apart from the others, for whom offset and tags are constants that way.
+/// The same behind one VLAN tag or two. Separate, so that offset and tags are constants for untagged frames.
 #[inline(always)]
 pub(crate) fn tagged(frame: &[u8], wire_bytes: u32, settings: &Settings) -> Option<Common> {
     let header: &[u8; IPV4_TCP_BYTES] = frame.first_chunk()?;
@@ -97,7 +97,7 @@ fn network(
     upper(frame_bytes, transport, ip, settings).map(|common| Common { ip_at: at as u32, vlan, ..common })
 }
 
-/// Whether a frame to a group of hosts carries a datagram for a group: others are doubted.
+/// Whether a frame to a group address carries a datagram for a group: others are doubtful.
 #[inline(never)]
 fn is_group_datagram(frame: &[u8], ether_type: u16, at: usize) -> bool {
     let [protocol, destination] = if ether_type == ethernet::IPV4 { [9, 16] } else { [6, 24] };
@@ -106,7 +106,7 @@ fn is_group_datagram(frame: &[u8], ether_type: u16, at: usize) -> bool {
     byte(protocol) == protocol::UDP && byte(destination) >= least
 }
 
-/// What the two IP headers have in common.
+/// What both IP headers have in common.
 struct Ip {
     version: u8,
     proto: u8,
@@ -145,8 +145,8 @@ fn upper(frame_bytes: u32, transport: &[u8; 20], ip: Ip, settings: &Settings) ->
 }
 
 impl Common {
-    /// Writes the result, field by field: what stays as it is in most frames (the fragment) is not written again and
-    /// again, and nothing is built elsewhere by narrow stores to be copied by wide loads.
+    /// Writes the result field by field: what is the same for most frames (the fragment) is not rewritten, and nothing
+    /// is built elsewhere by narrow stores and copied by wide loads.
     #[inline(always)]
     pub(crate) fn write(self, out: &mut Decoded) -> Brief {
         let transport_at = self.ip_at + self.ip_header_bytes;

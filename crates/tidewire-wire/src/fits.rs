@@ -1,19 +1,19 @@
-//! Whether bytes that no header announces are an IP packet, an Ethernet frame or a PPP frame. For payloads whose kind the
-//! tunnel's header does not state: anyone may send anything to a tunnel's port.
+//! Whether bytes that no header announces are an IP packet, an Ethernet frame or a PPP frame. For payloads whose kind
+//! the tunnel header does not state: anyone may send anything to a tunnel's port.
 
 use crate::checksum::internet;
 use crate::ethernet::{self, IPV4, IPV6, SERVICE_VLAN, VLAN};
 use crate::walk::{Walk, be16};
 use crate::{ipv4, ipv6};
 
-/// VLAN tags looked behind.
+/// VLAN tags that are skipped.
 const TAGS_MAX: usize = 2;
 /// PPP's protocol numbers of IPv4 and IPv6, with the address and control bytes that may stand before them.
 const PPP_IPV4: [u8; 2] = [0x00, 0x21];
 const PPP_IPV6: [u8; 2] = [0x00, 0x57];
 const ALL_STATIONS: [u8; 2] = [0xff, 0x03];
 
-/// How much of the rest an IP packet takes.
+/// How much of the rest an IP packet must fill.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
     /// All of it.
@@ -22,7 +22,7 @@ pub(crate) enum Length {
     AtMost,
 }
 
-/// Whether an IP packet of either version at `at` has lengths that fit the layer, and IPv4 a right header checksum.
+/// Whether an IP packet of either version at `at` has lengths that fit the layer, and IPv4 a correct header checksum.
 pub(crate) fn ip(walk: &Walk<'_>, at: usize, length: Length) -> bool {
     match walk.bytes::<1>(at).map(|[first]| first >> 4) {
         Some(4) => ipv4(walk, at, length),

@@ -32,8 +32,9 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     if header_bytes < HEADER_BYTES {
         return Err(Ipv4HeaderLength);
     }
-    // Segmentation offload lets the card fill in the length, and a capture on the sender sees 0: then the packet is
-    // the rest of the frame. (A frame that small on the wire would carry its padding into the payload; no host sends one.)
+    // With segmentation offload the card fills in the length, and a capture on the sender shows 0: then the packet is
+    // the rest of the frame. (A frame so short that it is padded would count its padding as payload; no host sends
+    // one.)
     let total_bytes = match usize::from(be16(header, TOTAL_LENGTH)) {
         0 => walk.end - at,
         stated => stated,

@@ -1,4 +1,4 @@
-//! IPv4 options (RFC 791, 3.1), as a host judges them.
+//! IPv4 options (RFC 791, 3.1), by the rules of hosts.
 
 use crate::Doubts;
 
@@ -14,8 +14,8 @@ const STRICT_SOURCE_ROUTE: u8 = 137;
 /// RFC 2113.
 const ROUTER_ALERT: u8 = 148;
 
-/// What a host makes of options. `None`: one does not end inside of the header, which every host drops (RFC 1122, 3.2.1.8).
-/// The rules are those of Linux's `ip_options_compile`.
+/// Whether a host drops a packet for its options, by the rules of Linux's `ip_options_compile`. `None`: an option does
+/// not end inside the header, for which every host drops the packet (RFC 1122, 3.2.1.8).
 pub(crate) fn judge(options: &[u8]) -> Option<Doubts> {
     let mut doubts = Doubts::NONE;
     let mut seen = Seen::default();
@@ -34,7 +34,7 @@ pub(crate) fn judge(options: &[u8]) -> Option<Doubts> {
     }
 }
 
-/// Options that may come only once.
+/// Options that may occur only once.
 #[derive(Default)]
 struct Seen {
     source_route: bool,
@@ -67,7 +67,7 @@ fn judge_one(option: &[u8], seen: &mut Seen) -> Doubts {
             length < 4
                 || pointer < 5
                 || !is_full && pointer + room > length
-                // Full: the overflow counter must not be, too. (With addresses given beforehand it is not looked at.)
+                // Full: the overflow counter must not be full, too. (With preset addresses it is not checked.)
                 || is_full && flags != 3 && at(3) >> 4 == 15
                 || std::mem::replace(&mut seen.timestamp, true)
         }

@@ -19,7 +19,7 @@ const HOP_LIMIT: usize = 7;
 
 /// The jumbo payload option (RFC 2675, 2).
 const JUMBO_OPTION: u8 = 0xc2;
-/// Lengths up to here go into the payload length field (RFC 2675, 2).
+/// Greatest length in the payload length field (RFC 2675, 2).
 const PAYLOAD_LENGTH_MAX: usize = 0xffff;
 
 /// An IPv6 header and its extension headers.
@@ -42,7 +42,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     extensions(walk, at, header[NEXT_HEADER])
 }
 
-/// The length of what follows the fixed header: the field, or the jumbo payload option's value where the field is 0.
+/// Bytes behind the fixed header: the field, or the value of the jumbo payload option if the field is 0.
 fn payload_bytes(walk: &Walk<'_>, at: usize, stated: usize, next_header: u8) -> Result<usize, Malformation> {
     let rest_bytes = walk.end - at - HEADER_BYTES;
     let jumbo = if next_header == HOP_BY_HOP { jumbo_payload(walk, at + HEADER_BYTES) } else { None };
@@ -90,24 +90,24 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
             }
             MOBILITY | HIP | SHIM6 => {
                 let bytes = extension_bytes(walk, at)?;
-                // These are messages of their own when nothing follows them (RFC 6275, 6.1.1; RFC 7401, 5.1; RFC 5533, 5.3).
+                // These are complete messages if nothing follows them (RFC 6275, 6.1.1; RFC 7401, 5.1; RFC 5533, 5.3).
                 if walk.frame.get(at) == Some(&NO_NEXT_HEADER) {
                     return Ok(Next::Upper { proto: next_header, at });
                 }
-                // Hosts know no header of that kind that anything follows.
+                // Hosts accept no such header with anything behind it.
                 walk.out.doubts |= Doubts::HEADER;
                 at + bytes
             }
             FRAGMENT => {
                 let header = walk.header::<8>(at, Ipv6ExtensionShort, Ipv6ExtensionCut)?;
-                // A fragment header after another, or of a jumbogram (Linux: `ipv6_frag_rcv`).
+                // A fragment header behind another, or in a jumbogram (Linux: `ipv6_frag_rcv`).
                 if walk.out.doubts.has(Doubts::ATOMIC) || is_jumbo(walk, ip_at) {
                     walk.out.doubts |= Doubts::HEADER;
                 }
                 if be16(header, 2) & 0xfff9 != 0 {
                     return Ok(fragment(walk, ip_at, named_at, at, header));
                 }
-                // "Atomic" fragment: a whole packet, never matched with others (RFC 6946, 4).
+                // "Atomic" fragment: a whole packet, never combined with others (RFC 6946, 4).
                 walk.out.doubts |= Doubts::ATOMIC;
                 at + 8
             }
@@ -131,7 +131,7 @@ fn extensions(walk: &mut Walk<'_>, ip_at: usize, first: u8) -> Result<Next, Malf
     Err(Ipv6ExtensionDepth)
 }
 
-/// Notes what a host makes of an extension header, if all of it was captured.
+/// Notes whether a host drops a packet for an extension header, if all of the header was captured.
 fn judge(walk: &mut Walk<'_>, ip_at: usize, kind: u8, at: usize, after: usize) {
     let Some(header) = walk.frame.get(at..after) else { return };
     walk.out.doubts |= match kind {
@@ -158,7 +158,7 @@ fn extension_bytes(walk: &Walk<'_>, at: usize) -> Result<usize, Malformation> {
     Ok((usize::from(fixed[1]) + 1) * 8)
 }
 
-/// A fragment header that is not atomic: the flow is known once the datagram is whole.
+/// A fragment header that is not atomic: the flow is known when the datagram is complete.
 fn fragment(walk: &mut Walk<'_>, ip_at: usize, named_at: usize, at: usize, header: &[u8; 8]) -> Next {
     let data_at = at + 8;
     walk.transport(header[0], data_at, data_at);

@@ -1,4 +1,4 @@
-//! IPv6 options (RFC 8200, 4.2) and routing headers (4.4), as a host judges them.
+//! IPv6 options (RFC 8200, 4.2) and routing headers (4.4), by the rules of hosts.
 
 use crate::Doubts;
 
@@ -6,30 +6,31 @@ const PAD1: u8 = 0;
 const PADN: u8 = 1;
 /// RFC 2711: its value has two bytes.
 const ROUTER_ALERT: u8 = 5;
-/// RFC 5570: taken where its domain is configured (Linux: `ipv6_hop_calipso`).
+/// RFC 5570: accepted if its domain is configured (Linux: `ipv6_hop_calipso`).
 const CALIPSO: u8 = 7;
 /// In-situ OAM (RFC 9486), aligned to four bytes.
 const IOAM: u8 = 0x31;
 /// RFC 2675: aligned to 4n + 2.
 const JUMBO: u8 = 0xc2;
-/// RFC 6275: taken by hosts that know the mobile node.
+/// RFC 6275: accepted by hosts that know the mobile node.
 const HOME_ADDRESS: u8 = 0xc9;
-/// What a host does that does not know an option: 0 is to go on.
+/// What a host does with an unknown option; 0: skip it.
 const ACTION: u8 = 0xc0;
 
-/// Padding between two options, in bytes: no more is ever needed (Linux: `ip6_parse_tlv`).
+/// Greatest padding between two options, in bytes: more is never needed (Linux: `ip6_parse_tlv`).
 const PADDING_MAX: usize = 7;
-/// Options in one header, padding aside (Linux: `max_dst_opts_number` and `max_hbh_opts_number`).
+/// Options in one header, without padding (Linux: `max_dst_opts_number` and `max_hbh_opts_number`).
 const OPTIONS_MAX: usize = 8;
 
-/// Which header the options are in.
+/// The header that the options are in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     HopByHop,
     Destination,
 }
 
-/// What a host makes of a header of options, all of which was captured. The rules are those of Linux's `ip6_parse_tlv`.
+/// Whether a host drops a packet for a header of options, all of which was captured. The rules are those of Linux's
+/// `ip6_parse_tlv`.
 pub(crate) fn judge(header: &[u8], place: Place) -> Doubts {
     let mut doubts = Doubts::NONE;
     let (mut at, mut padding, mut options) = (2, 0, 0);
@@ -61,7 +62,7 @@ pub(crate) fn judge(header: &[u8], place: Place) -> Doubts {
     doubts
 }
 
-/// An option that is no padding, `at` bytes into its header.
+/// An option other than padding, `at` bytes into its header.
 fn judge_one(kind: u8, value: &[u8], at: usize, place: Place) -> Doubts {
     let is_bad = match (place, kind) {
         (Place::HopByHop, ROUTER_ALERT) => value.len() != 2,
@@ -76,14 +77,15 @@ fn judge_one(kind: u8, value: &[u8], at: usize, place: Place) -> Doubts {
     if is_bad { Doubts::HEADER } else { Doubts::NONE }
 }
 
-/// What a host makes of a routing header by its type and the segments that are left (Linux: `ipv6_rthdr_rcv`).
-/// `is_to_group`: the packet has a multicast destination.
+/// Whether a host drops a packet for a routing header, by its type and the segments that are left (Linux:
+/// `ipv6_rthdr_rcv`). `is_to_group`: the packet has a multicast destination.
 pub(crate) fn judge_routing(kind: u8, segments_left: u8, is_to_group: bool) -> Doubts {
     match kind {
         _ if is_to_group => Doubts::HEADER,
-        // Mobility (RFC 6275), RPL (RFC 6554), segments (RFC 8754): only where the interface or the host takes part.
+        // Mobility (RFC 6275), RPL (RFC 6554), segments (RFC 8754): accepted only if the interface or the host takes
+        // part.
         2..=4 => Doubts::UNCONFIGURED,
-        // RFC 8200, 4.4: one that is used up is stepped over; RFC 5095 deprecates type 0.
+        // RFC 8200, 4.4: a used-up header is skipped; RFC 5095 deprecates type 0.
         _ if segments_left != 0 => Doubts::HEADER,
         _ => Doubts::NONE,
     }

@@ -1,4 +1,4 @@
-//! Where the fields of IP headers are, for the walk and for checksums.
+//! Offsets of fields in IP headers, for the walk and for checksums.
 
 /// IPv4 (RFC 791).
 pub(crate) mod ipv4 {
@@ -26,7 +26,8 @@ pub(crate) mod ipv6 {
     pub(crate) const FRAGMENT: u8 = 44;
     /// Destination options (RFC 8200, 4.6).
     pub(crate) const DESTINATION: u8 = 60;
-    /// Extension headers walked in one packet: more than fit into 1,500 bytes (182). Linux has no limit, and a packet that a
-    /// host takes and we call malformed is an evasion; a packet full of them costs about as much as its bytes cost to sum.
+    /// Extension headers walked in one packet, at most: more than fit into 1,500 bytes (182). Linux has no limit, and
+    /// calling a packet malformed that a host accepts would be an evasion; a packet full of them costs about as much as
+    /// summing its bytes.
     pub(crate) const EXTENSIONS_MAX: u32 = 192;
 }

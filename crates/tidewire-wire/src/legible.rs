@@ -1,10 +1,10 @@
-//! Text that others chose (names of files, interfaces, keys and patterns; what a peer sent) as a terminal may show it.
+//! Makes text that others chose (names of files, interfaces, keys and patterns; payload) safe to show on a terminal.
 
 use std::{borrow::Cow, fmt::Write as _, ops::RangeInclusive};
 
-/// Characters without a shape of their own: separators of lines and paragraphs, interlinear annotation, and the ranges of
-/// `Default_Ignorable_Code_Point` (Unicode 16.0, DerivedCoreProperties.txt), which holds the controls of writing direction,
-/// zero-width characters, fillers, variation selectors and tags.
+/// Invisible characters: separators of lines and paragraphs, interlinear annotation, and the ranges of
+/// `Default_Ignorable_Code_Point` (Unicode 16.0, DerivedCoreProperties.txt), which contains the controls of writing
+/// direction, zero-width characters, fillers, variation selectors and tags.
 const INVISIBLE: &[RangeInclusive<char>] = &[
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
@@ -25,8 +25,8 @@ const INVISIBLE: &[RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// Whether a terminal obeys a character, or shows nothing for it, instead of showing it: control characters (C0, DEL, C1),
-/// line and paragraph separators, controls of writing direction, and what has no width.
+/// Whether a terminal interprets a character, or shows nothing for it: control characters (C0, DEL, C1), line and
+/// paragraph separators, controls of writing direction, and characters without width.
 #[must_use]
 pub fn is_hidden(character: char) -> bool {
     if character < '\u{ad}' {
@@ -55,15 +55,15 @@ pub fn legible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character is in the blocks of symbols that emoji are made of: arrows, technical and other symbols, dingbats, and
-/// the pictographs of the supplementary plane with their skin tones. Coarser than `Extended_Pictographic`, which is of no
-/// consequence here: each is visible.
+/// Whether a character is in the blocks of symbols that emoji are made of: arrows, technical and other symbols,
+/// dingbats, and the pictographs of the supplementary plane with their skin tones. Coarser than
+/// `Extended_Pictographic`, which does not matter here: each is visible.
 fn is_pictograph(character: char) -> bool {
     matches!(character, '\u{2190}'..='\u{23ff}' | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// The characters of a text, [hidden](is_hidden) ones other than line ends and tabs as dots. Those that hold an emoji together
-/// stay: U+FE0F behind a symbol, and one U+200D between two (Unicode Standard Annex 29, rule GB11).
+/// The characters of a text, with dots for [hidden](is_hidden) ones other than line ends and tabs. Those that join an
+/// emoji stay: U+FE0F behind a symbol, and one U+200D between two (Unicode Standard Annex 29, rule GB11).
 pub fn dotted(text: &str) -> impl Iterator<Item = char> {
     let mut after_symbol = false;
     let mut characters = text.chars().peekable();

@@ -1,25 +1,27 @@
-//! Read-only header views: one walk from the link layer to the transport, offsets and never copies; and what all crates
-//! hand packets to each other in: [`Batch`], [`Frame`].
+//! Read-only header views: one walk from the link layer to the transport, with offsets instead of copies; and the types
+//! in which all crates pass packets to each other: [`Batch`], [`Frame`].
 //!
-//! [`decode`] (or [`decode_into`]) is the only entry point that the engine uses. Nothing here allocates, reads a clock or
-//! panics, and the work for a frame is bounded by named limits however its headers are nested.
+//! [`decode`] (or [`decode_into`]) is the entry point that the engine uses. Nothing here allocates, reads a clock or
+//! panics, and named limits bound the work for a frame however its headers are nested.
 //!
-//! Choices where the protocols leave one:
+//! Where protocols leave a choice:
 //!
-//! - What a receiving host would drop for contradicting itself is [`Kind::Malformed`], with its reason: an IP length
-//!   beyond the frame, a TCP data offset beyond the segment, a UDP length beyond the packet. What was only cut by the
-//!   snap length keeps its stated lengths; it is malformed only if the IP header is not whole. A cut transport header
-//!   is [`Kind::HeaderCut`], a packet of the flow whose addresses and ports are there.
-//! - The flow is that of the innermost IP packet within [`Settings::tunnel_depth`] that could be walked to its end. Where
-//!   a tunnel's inside is malformed, cut too short, or no IP (ARP in VXLAN), the packet belongs to the flow that carries
-//!   it. Nothing is lost that way, and a UDP port alone never makes a tunnel: its header must be one, and where that says
-//!   little (L2TPv3, LISP, AYIYA, MPLS, IPComp), lengths and checksum of the IP packet inside must be right, too.
+//! - A packet that a receiving host would drop as contradictory is [`Kind::Malformed`], with its reason: an IP length
+//!   beyond the frame, a TCP data offset beyond the segment, a UDP length beyond the packet. A packet truncated by the
+//!   snap length keeps its stated lengths; it is malformed only if its IP header is incomplete. A truncated transport
+//!   header is [`Kind::HeaderCut`], a packet of the flow whose addresses and ports are present.
+//! - The flow is that of the innermost IP packet within [`Settings::tunnel_depth`] that could be walked to its end.
+//!   Where the inside of a tunnel is malformed, truncated too much, or not IP (ARP in VXLAN), the packet belongs to the
+//!   flow that carries it, so nothing is lost. A UDP port alone never makes a tunnel: the tunnel header must be valid,
+//!   and where it has little redundancy (L2TPv3, LISP, AYIYA, MPLS, IPComp), lengths and checksum of the IP packet
+//!   inside must be correct, too.
 //! - An IPv4 total length of 0 (segmentation offload, seen on the sender) means the rest of the frame; an IPv6 payload
-//!   length of 0 without a jumbo option means that only where the rest is longer than 65,535 bytes.
-//! - An IPv6 fragment header that neither follows nor precedes another fragment is walked over (RFC 6946).
-//! - What a host drops by its own rules or settings, though no header contradicts itself (options and extension headers,
-//!   link addresses), is walked as any other packet, and [`Decoded::doubts`] says so.
-//! - Checksums are not looked at by the walk, but for those of what carries a tunnel: [`transport_checksum`] and [`ipv4_header_checksum`] are for who wants them.
+//!   length of 0 without a jumbo option means that only if the rest is longer than 65,535 bytes.
+//! - An IPv6 fragment header that neither follows nor precedes another fragment is skipped (RFC 6946).
+//! - Packets that hosts drop by their own rules or settings, although no header is contradictory (options and extension
+//!   headers, link addresses), are walked as any other packet, and [`Decoded::doubts`] names the reason.
+//! - The walk verifies no checksums but those of headers that carry a tunnel: for others there are
+//!   [`transport_checksum`] and [`ipv4_header_checksum`].
 #![forbid(unsafe_code)]
 
 mod ah;
@@ -97,7 +99,7 @@ mod tests;
 
 /// Walks `frame` from its link layer to the innermost transport header.
 ///
-/// `wire_bytes` is the frame's length on the wire; `frame` may be shorter (snapped). Where `frame` is longer, its length
+/// `wire_bytes` is the frame's length on the wire; `frame` may be shorter (truncated). If `frame` is longer, its length
 /// counts.
 #[must_use]
 #[inline]
@@ -107,8 +109,8 @@ pub fn decode(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings
     decoded
 }
 
-/// As [`decode`], into a place that is used again and again: for the common frames only what changes is written.
-/// [`Decoded::fragment`] means something for fragments alone. What is looked at next is returned besides.
+/// As [`decode`], into a reused place: for common frames only what changes is written. [`Decoded::fragment`] is
+/// meaningful for fragments only. Returns the fields that are read next.
 #[inline(always)]
 pub fn decode_into(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Settings, decoded: &mut Decoded) -> Brief {
     if link == LinkType::ETHERNET
@@ -131,7 +133,7 @@ fn decode_uncommon(link: LinkType, frame: &[u8], wire_bytes: u32, settings: &Set
     dispatch::decode(link, frame, wire_bytes, settings, decoded);
 }
 
-/// How a fuzzer's input is read: link type (an index into [`LinkType::SUPPORTED`]), bytes of the frame that were not
+/// Splits a fuzzer's input: link type (an index into [`LinkType::SUPPORTED`]), bytes of the frame that were not
 /// captured and tunnel depth (5 and 3 bits), then the frame.
 #[doc(hidden)]
 #[must_use]

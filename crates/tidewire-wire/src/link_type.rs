@@ -23,7 +23,7 @@ link_types! {
     ETHERNET = 1,
     /// Token ring (IEEE 802.5).
     IEEE802_5 = 6,
-    /// SLIP, with the 16 bytes that BSD puts before a packet. Compressed headers are not undone.
+    /// SLIP, with the 16 bytes that BSD puts before a packet. Compressed headers are not decompressed.
     SLIP = 8,
     /// PPP, with or without its address and control bytes.
     PPP = 9,
@@ -59,11 +59,11 @@ link_types! {
     SUNATM = 123,
     /// 802.11 after a radiotap header.
     IEEE802_11_RADIOTAP = 127,
-    /// ARCNET as Linux captures it (RFC 1051, RFC 1201); fragments of RFC 1201 are not put together.
+    /// ARCNET as Linux captures it (RFC 1051, RFC 1201); fragments of RFC 1201 are not reassembled.
     ARCNET_LINUX = 129,
     /// 802.11 after an AVS header.
     IEEE802_11_AVS = 163,
-    /// PPP from Linux's pppd: the address byte says the direction.
+    /// PPP from Linux's pppd: the address byte gives the direction.
     PPP_PPPD = 166,
     /// Ethernet after a Juniper header.
     JUNIPER_ETHER = 178,

@@ -1,11 +1,11 @@
-/// Declares the enum, its complete list and its counter names in one place, so that none can be forgotten.
+/// Declares the enum, its complete list and its counter names in one place.
 macro_rules! malformations {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// Why a frame could not be walked to its end. Each variant is a counter's name.
+        /// Why a frame could not be walked to its end. Each variant is also a counter's name.
         ///
-        /// Three words tell three faults apart, in every layer: `Cut` says that the header was sent but not captured
-        /// (the snap length's fault), `Short` that the enclosing layer's stated length leaves no room for the header,
-        /// and every other word names the field that contradicts the rest.
+        /// Three kinds of names, for every layer: `Cut`: the header was sent but not captured (truncated by the snap
+        /// length); `Short`: the enclosing layer's stated length leaves no room for the header; any other word names
+        /// the contradictory field.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         #[non_exhaustive]

@@ -1,12 +1,14 @@
-//! What the walk looks through.
+//! Settings of the decoder: tunnels and their ports.
 
-/// What the walk looks through, and how deep.
+/// Settings of the decoder: how deep it follows tunnels, and which ports identify them. 0 disables a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// How many encapsulations (GRE, IP in IP, VXLAN, ...) are looked through; 0: the flow is the outermost IP header's.
+    /// Encapsulations (GRE, IP in IP, VXLAN, ...) that are decapsulated, at most; 0: the flow is that of the outermost
+    /// IP header.
     pub tunnel_depth: u8,
-    /// Whether the checksums of what carries a tunnel are verified: see [`Doubts::OUTER_CHECKSUM`](crate::Doubts::OUTER_CHECKSUM).
+    /// Whether the checksums of headers that carry a tunnel are verified: see
+    /// [`Doubts::OUTER_CHECKSUM`](crate::Doubts::OUTER_CHECKSUM).
     pub verify_outer: bool,
     /// UDP destination ports taken as VXLAN (RFC 7348: 4789; Linux's older default: 8472).
     pub vxlan_ports: [u16; 2],
@@ -60,7 +62,7 @@ impl Settings {
         self
     }
 
-    /// These settings without a port that makes a datagram a tunnel's.
+    /// These settings with all UDP ports disabled: no datagram is decapsulated.
     #[must_use]
     pub fn without_udp_tunnels(self) -> Self {
         Self {
@@ -80,7 +82,7 @@ impl Settings {
         }
     }
 
-    /// Ports that only count as a datagram's destination; 0: none.
+    /// Ports that identify a tunnel as a datagram's destination; 0: none.
     #[inline]
     #[must_use]
     pub fn destination_ports(&self) -> [u16; 7] {
@@ -88,7 +90,7 @@ impl Settings {
         [vxlan, vxlan_old, self.geneve_port, self.vxlan_gpe_port, self.gre_port, self.mpls_port, self.lisp_port]
     }
 
-    /// Ports that count on either side; 0: none.
+    /// Ports that identify a tunnel on either side; 0: none.
     #[inline]
     #[must_use]
     pub fn either_ports(&self) -> [u16; 5] {

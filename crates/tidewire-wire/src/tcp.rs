@@ -1,4 +1,4 @@
-//! TCP (RFC 9293, 3.1): the walk's checks, and the view that the tracker reads.
+//! TCP (RFC 9293, 3.1): the checks of the walk, and the header view.
 
 use crate::decoded::{Decoded, Kind};
 use crate::malformation::Malformation::{self, TcpCut, TcpOffsetLong, TcpOffsetShort, TcpShort};
@@ -17,7 +17,7 @@ const FLAGS: usize = 13;
 const WINDOW: usize = 14;
 const URGENT: usize = 18;
 
-/// A TCP header: at least its fixed part was captured.
+/// Walks a TCP header, whose fixed part must be captured.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let header = match walk.header::<HEADER_BYTES>(at, TcpShort, TcpCut) {
         Err(TcpCut) => return cut(walk, at),
@@ -34,7 +34,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     Ok(Next::Done(Kind::Tcp))
 }
 
-/// A header that was cut: where even its length is not known, neither is the payload's, which then counts as none.
+/// Handles a truncated header: if its length is not known, neither is the payload's, which then counts as none.
 fn cut(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let header_bytes = match walk.bytes::<{ DATA_OFFSET + 1 }>(at) {
         Some(header) => usize::from(header[DATA_OFFSET] >> 4) * 4,
@@ -69,7 +69,7 @@ pub mod flag {
     pub const CWR: u8 = 0x80;
 }
 
-/// A TCP header inside a frame; exists only for [`Kind::Tcp`], so that its fixed part is there.
+/// A TCP header inside a frame. Exists only for [`Kind::Tcp`], so its fixed part is captured.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpHeader<'a> {
     fixed: &'a [u8; HEADER_BYTES],
@@ -77,7 +77,7 @@ pub struct TcpHeader<'a> {
 }
 
 impl<'a> TcpHeader<'a> {
-    /// The header that `decoded` found in `frame`; `None` unless its kind is [`Kind::Tcp`].
+    /// The TCP header of `decoded` in `frame`; `None` unless its kind is [`Kind::Tcp`].
     #[inline]
     #[must_use]
     pub fn new(frame: &'a [u8], decoded: &Decoded) -> Option<Self> {
@@ -146,14 +146,14 @@ impl<'a> TcpHeader<'a> {
         be16(self.fixed, URGENT)
     }
 
-    /// The options' bytes, as far as they were captured.
+    /// The captured bytes of the options.
     #[inline]
     #[must_use]
     pub fn option_bytes(&self) -> &'a [u8] {
         self.options
     }
 
-    /// The options in order, up to the end-of-options mark, the end, or the first with an impossible length.
+    /// The options in order, up to the end-of-options mark, the end, or the first with an invalid length.
     #[inline]
     #[must_use]
     pub fn options(&self) -> TcpOptions<'a> {
@@ -227,16 +227,16 @@ pub enum TcpOption<'a> {
         /// TSecr.
         echo: u32,
     },
-    /// Any other kind, and those above with a length that is not theirs.
+    /// Any other kind, and those above with a wrong length.
     Other {
         /// Option kind (the IANA registry).
         kind: u8,
-        /// What follows kind and length.
+        /// The bytes behind kind and length.
         data: &'a [u8],
     },
 }
 
-/// Iterator over TCP options; no-operation options are stepped over. Every step consumes at least one byte.
+/// Iterator over TCP options; skips no-operation options. Every step consumes at least one byte.
 #[derive(Clone, Debug)]
 pub struct TcpOptions<'a> {
     rest: &'a [u8],
@@ -250,7 +250,7 @@ impl<'a> Iterator for TcpOptions<'a> {
             self.rest = rest;
         }
         let &[kind, length, ..] = self.rest else { return None };
-        // An impossible length ends the list, as it does on a host (Linux: `tcp_parse_options`).
+        // An invalid length ends the list, as on a host (Linux: `tcp_parse_options`).
         let data = if kind == 0 { None } else { self.rest.get(2..length.into()) };
         let Some(data) = data else {
             self.rest = &[];

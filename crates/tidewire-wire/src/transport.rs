@@ -1,4 +1,4 @@
-//! What an IP protocol number names: the transports, and the protocols that carry IP again.
+//! Dispatch by IP protocol number: the transports, and the protocols that carry IP again.
 
 use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
 use crate::malformation::Malformation::{
@@ -10,7 +10,7 @@ use crate::protocol::{
 use crate::walk::{Carried, Next, Walk, be16};
 use crate::{ah, etherip, gre, ipcomp, l2tp, mpls, tcp, udp};
 
-/// What the protocol number `proto` of the current IP header names.
+/// Walks the header that `proto`, of the current IP header, names.
 pub(crate) fn walk(walk: &mut Walk<'_>, proto: u8, at: usize) -> Result<Next, Malformation> {
     walk.out.proto = proto;
     walk.out.transport_at = at as u32;
@@ -52,7 +52,7 @@ fn ip_in_ip(walk: &mut Walk<'_>, proto: u8, at: usize, next: Next) -> Next {
     self::tunnel(walk, proto, at, |walk, _| Some(Carried { tunnel, next, end: walk.end }))
 }
 
-/// A protocol without ports that carries packets; where it does not, a flow.
+/// A protocol without ports that carries packets; a flow if its content is invalid.
 fn tunnel(
     walk: &mut Walk<'_>,
     proto: u8,
@@ -64,8 +64,8 @@ fn tunnel(
     walk.through(Kind::OtherIp, carried)
 }
 
-/// What the bytes at `at` are as the transport `proto` of the current IP packet, without looking further; `None` where they
-/// are not sound.
+/// Decodes the bytes at `at` as the transport `proto` of the current IP packet, without walking further; `None` if they
+/// are invalid.
 fn upper(walk: &Walk<'_>, proto: u8, at: usize) -> Option<Decoded> {
     let mut out = *walk.out;
     match self::walk(&mut walk.alone(&mut out), proto, at) {
@@ -96,7 +96,7 @@ fn sctp(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     Ok(Next::Done(Kind::Sctp))
 }
 
-/// ICMP or ICMPv6: 8 bytes of header at least; of these 4 must be captured for type, code and checksum to be known.
+/// ICMP or ICMPv6: 8 bytes of header at least, of which 4 must be captured (type, code and checksum).
 fn icmp(walk: &mut Walk<'_>, kind: Kind, proto: u8, at: usize) -> Result<Next, Malformation> {
     if at + 8 > walk.end {
         return Err(IcmpShort);
@@ -162,13 +162,13 @@ mod tests {
             assert_eq!(crate::transport_checksum(frame, &found), crate::Checksum::Unverifiable);
             assert!(crate::TcpHeader::new(frame, &found).is_none());
         }
-        // What is captured of a header must make sense all the same.
+        // The captured part of a header must be valid.
         let mut bad = segment.clone();
         bad[32] = 0x40;
         assert_eq!(snapped(LinkType::RAW, &bad, 33).malformed, Some(Malformation::TcpOffsetShort));
         bad[32] = 0xf0;
         assert_eq!(snapped(LinkType::RAW, &bad, 33).malformed, Some(Malformation::TcpOffsetLong));
-        // In a tunnel: the inner flow where its ports are there, else the one that carries it.
+        // In a tunnel: the inner flow if its ports were captured, else the one that carries it.
         let tunnel = ipv4(4, &segment);
         assert_eq!(snapped(LinkType::RAW, &tunnel, 44).ip_at, 20);
         assert_eq!(snapped(LinkType::RAW, &tunnel, 43).ip_at, 0);

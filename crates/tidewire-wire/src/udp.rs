@@ -1,4 +1,4 @@
-//! UDP (RFC 768), and the tunnels that it carries.
+//! UDP (RFC 768), and the tunnels over it.
 
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, UdpCut, UdpLengthLong, UdpLengthShort, UdpShort};
@@ -12,7 +12,7 @@ const SOURCE: usize = 0;
 const DESTINATION: usize = 2;
 const LENGTH: usize = 4;
 
-/// A UDP header.
+/// Walks a UDP header.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let header = match walk.header::<HEADER_BYTES>(at, UdpShort, UdpCut) {
         Err(UdpCut) => return walk.header_cut(UDP, at, HEADER_BYTES, UdpCut),
@@ -21,8 +21,8 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     let bytes = match usize::from(be16(header, LENGTH)) {
         // RFC 2675, 4: a jumbogram's length field is 0; Linux takes 0 as "the rest" over IPv6, whatever the size.
         0 if walk.out.ip_version == 6 => walk.end - at,
-        // Segmentation offload of more than 64 KiB, of a tunnel's datagram (Linux: `udp_set_len_short`). A receiver of an
-        // IPv4 datagram that states 0 drops it, but no such datagram is ever on a wire.
+        // Segmentation offload of more than 64 KiB, of a tunnel's datagram (Linux: `udp_set_len_short`). A receiver
+        // drops an IPv4 datagram that states 0, but no such datagram is ever on a wire.
         0 if walk.end - at > usize::from(u16::MAX) => walk.end - at,
         stated => stated,
     };
@@ -41,7 +41,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
         .through_datagram(Kind::Udp, carried(walk, be16(header, SOURCE), be16(header, DESTINATION), at + HEADER_BYTES)))
 }
 
-/// The tunnel that these ports and the payload at `at` make. The ports alone decide nothing: anyone may use them.
+/// The tunnel of these ports with the payload at `at`. The ports alone decide nothing: anyone may use them.
 fn carried(walk: &Walk<'_>, source: u16, destination: u16, at: usize) -> Option<Carried> {
     let settings = walk.settings;
     if !walk.may_enter_tunnel() || !settings.udp_tunnel(source, destination) {

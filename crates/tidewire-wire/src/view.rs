@@ -1,11 +1,11 @@
-//! Small views of what a walk found: addresses, ports, ICMP type and code.
+//! Views of a decoded packet: addresses, ports, ICMP type and code.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::decoded::{Decoded, Kind};
 use crate::{ipv4, ipv6, protocol};
 
-/// Source and destination address of the IP header that the flow belongs to; unspecified IPv4 addresses where there is none.
+/// Source and destination address of the flow's IP header; unspecified IPv4 addresses if there is none.
 #[must_use]
 pub fn addresses(frame: &[u8], decoded: &Decoded) -> (IpAddr, IpAddr) {
     let header = frame.get(decoded.ip_at as usize..).unwrap_or(&[]);
@@ -17,13 +17,13 @@ pub fn addresses(frame: &[u8], decoded: &Decoded) -> (IpAddr, IpAddr) {
     .unwrap_or((Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()))
 }
 
-/// Two `N`-byte addresses that follow each other at `at`.
+/// Two consecutive `N`-byte addresses at `at`.
 fn pair<const N: usize>(header: &[u8], at: usize) -> Option<([u8; N], [u8; N])> {
     let both = header.get(at..)?;
     Some((*both.first_chunk()?, *both.get(N..)?.first_chunk()?))
 }
 
-/// Source and destination port of a TCP, UDP, UDP-Lite or SCTP packet; zeros for everything else, and where they were not
+/// Source and destination port of a TCP, UDP, UDP-Lite or SCTP packet; zeros for other packets, and if they were not
 /// captured.
 #[inline]
 #[must_use]
@@ -42,7 +42,7 @@ pub fn ports(frame: &[u8], decoded: &Decoded) -> (u16, u16) {
     }
 }
 
-/// Type and code of an ICMP or ICMPv6 message; `None` for everything else.
+/// Type and code of an ICMP or ICMPv6 message; `None` for other packets.
 #[inline]
 #[must_use]
 pub fn icmp_type_and_code(frame: &[u8], decoded: &Decoded) -> Option<(u8, u8)> {

@@ -1,4 +1,4 @@
-//! A walk: where it stands in a frame, what it has found, and the steps that every header takes.
+//! The state of a walk over a frame, and the operations that all headers share.
 
 use crate::checksum::{self, Checksum};
 use crate::decoded::{Decoded, Kind, Tunnel, TunnelKind};
@@ -6,17 +6,17 @@ use crate::malformation::Malformation;
 use crate::other_link::OtherLink;
 use crate::{Doubts, Settings};
 
-/// Frames are looked at up to here, in bytes: far above any snap length, and small enough for offsets never to overflow.
+/// Bytes of a frame that are read, at most: far above any snap length, and small enough that offsets never overflow.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 30;
 
-/// What comes next, and where.
+/// The next header, and where it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
-    /// Nothing: this is what the frame holds.
+    /// None: the walk is complete.
     Done(Kind),
     /// An Ethernet header.
     Ethernet { at: usize },
-    /// What an EtherType names.
+    /// The header that an EtherType names.
     EtherType { ether_type: u16, at: usize },
     /// An LLC header.
     Llc { at: usize },
@@ -28,15 +28,15 @@ pub(crate) enum Next {
     Mpls { at: usize },
     /// A network service header.
     Nsh { at: usize },
-    /// An 802.11 header; `swapped`: the two bytes of its control field changed places.
+    /// An 802.11 header; `swapped`: the two bytes of its control field are swapped.
     Ieee80211 { at: usize, swapped: bool },
-    /// IPv4 or IPv6: the first nibble says which.
+    /// IPv4 or IPv6, by the first nibble.
     Ip { at: usize },
     /// An IPv4 header.
     Ipv4 { at: usize },
     /// An IPv6 header.
     Ipv6 { at: usize },
-    /// What an IP protocol number names, in the IP packet that `out` already describes.
+    /// The header that an IP protocol number names, in the IP packet that `out` already describes.
     Upper { proto: u8, at: usize },
 }
 
@@ -44,28 +44,28 @@ pub(crate) enum Next {
 pub(crate) struct Walk<'a> {
     /// The captured bytes.
     pub(crate) frame: &'a [u8],
-    /// Where the layers walked so far end, as stated by them (at first: the frame's length on the wire). Never before
-    /// the header that is walked; may lie beyond the captured bytes.
+    /// End of the layers walked so far, as stated by them (at first: the frame's length on the wire). Never before the
+    /// current header; may lie beyond the captured bytes.
     pub(crate) end: usize,
-    /// What the caller wants looked through.
+    /// The caller's settings.
     pub(crate) settings: &'a Settings,
-    /// The result, as far as it is known.
+    /// The result so far.
     pub(crate) out: &'a mut Decoded,
-    /// The flow that carries the tunnel being walked: it stands when the inside does not.
+    /// The flow that carries the current tunnel: the result if the inside is invalid.
     outer: Option<Decoded>,
-    /// Encapsulations that may still be looked through.
+    /// Encapsulations that may still be entered.
     tunnels_left: u8,
-    /// Inside of a tunnel that UDP carries: what has to be filled.
+    /// Inside a tunnel over UDP: the datagram that the inside must fill.
     datagram: Option<Datagram>,
 }
 
-/// A UDP datagram that is read as a tunnel's. An application that has its port gets all of it, so the packet inside must
-/// take all of it too: otherwise the bytes behind that packet would belong to no flow.
+/// A UDP datagram that is read as a tunnel. An application on that port receives all of it, so the packet inside must
+/// fill it: otherwise the bytes behind that packet would belong to no flow.
 #[derive(Clone, Copy, Debug)]
 struct Datagram {
-    /// Where the datagram ends as stated, or the packet inside where a short Ethernet frame's padding follows that.
+    /// Stated end of the datagram, or of the packet inside if padding of a short Ethernet frame follows it.
     end: usize,
-    /// The Ethernet header that the tunnel's inside begins with, if it does.
+    /// The Ethernet header at the beginning of the tunnel's content, if there is one.
     ethernet_at: Option<usize>,
 }
 
@@ -73,18 +73,18 @@ struct Datagram {
 const ETHERNET_BYTES_MIN: usize = 64;
 
 impl<'a> Walk<'a> {
-    /// At the beginning of a frame that ends at `end`, as stated.
+    /// Starts at the beginning of a frame that ends at `end`, as stated.
     pub(crate) fn new(frame: &'a [u8], end: usize, settings: &'a Settings, out: &'a mut Decoded) -> Self {
         Self { frame, end, settings, out, outer: None, tunnels_left: settings.tunnel_depth, datagram: None }
     }
 
-    /// The same place, for a look that changes nothing here and enters no tunnel.
+    /// A walk from the same place that changes nothing here and enters no tunnel.
     pub(crate) fn alone<'b>(&'b self, out: &'b mut Decoded) -> Walk<'b> {
         let (frame, end, settings) = (self.frame, self.end, self.settings);
         Walk { frame, end, settings, out, outer: None, tunnels_left: 0, datagram: None }
     }
 
-    /// The flow that carries the tunnel being walked.
+    /// The flow that carries the current tunnel.
     pub(crate) fn outer(&self) -> Option<Decoded> {
         self.outer
     }
@@ -99,7 +99,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The `N` bytes at `at`: `short` when the stated lengths leave no room for them, `cut` when they were not captured.
+    /// The `N` bytes at `at`. Fails with `short` if the stated lengths leave no room for them, with `cut` if they were
+    /// not captured.
     pub(crate) fn header<const N: usize>(
         &self,
         at: usize,
@@ -112,7 +113,7 @@ impl<'a> Walk<'a> {
         self.frame.get(at..).and_then(<[u8]>::first_chunk).ok_or(cut)
     }
 
-    /// The `N` bytes at `at` of something that is only believed to be there (a tunnel's header): `None` where it is not.
+    /// The `N` bytes at `at`, of a header that may not exist (a tunnel's); `None`: it does not.
     pub(crate) fn bytes<const N: usize>(&self, at: usize) -> Option<&'a [u8; N]> {
         if at + N > self.end {
             return None;
@@ -120,13 +121,13 @@ impl<'a> Walk<'a> {
         self.frame.get(at..).and_then(<[u8]>::first_chunk)
     }
 
-    /// The end of a walk at a link-layer protocol that has a name.
+    /// Ends the walk at a link-layer protocol that has a name.
     pub(crate) fn other(&mut self, protocol: OtherLink) -> Next {
         self.out.other_link = Some(protocol);
         Next::Done(Kind::OtherLink)
     }
 
-    /// Notes the IP header that the flow belongs to, and its packet's length (up to the layer's end).
+    /// Records the IP header of the flow, and its packet's length (up to the layer's end).
     pub(crate) fn ip_header(&mut self, version: u8, at: usize, ttl: u8) {
         if self.out.ip_version == 0 {
             self.out.outer_ip_at = at as u32;
@@ -137,7 +138,7 @@ impl<'a> Walk<'a> {
         self.out.ip_bytes = (self.end - at) as u32;
     }
 
-    /// Notes where the transport and its payload are; the payload reaches to the end of the layer.
+    /// Records the transport header and its payload, which reaches to the end of the layer.
     pub(crate) fn transport(&mut self, proto: u8, transport_at: usize, payload_at: usize) {
         let payload_bytes = self.end.saturating_sub(payload_at);
         let captured = self.frame.len().saturating_sub(payload_at).min(payload_bytes);
@@ -148,9 +149,9 @@ impl<'a> Walk<'a> {
         self.out.payload_captured_bytes = captured as u32;
     }
 
-    /// The header of a transport that was cut by the snap length, `cut`: the flow keeps its addresses, and its ports where
-    /// these 4 bytes are there. `header_bytes` are counted for it. In a tunnel at least the ports must be there, or the
-    /// packet belongs to the flow that carries it.
+    /// Handles a transport header truncated by the snap length, `cut`: the flow keeps its addresses, and its ports if
+    /// those 4 bytes were captured. `header_bytes` are counted for the header. In a tunnel at least the ports must be
+    /// captured, or the packet belongs to the flow that carries it.
     pub(crate) fn header_cut(
         &mut self,
         proto: u8,
@@ -165,19 +166,18 @@ impl<'a> Walk<'a> {
         Ok(Next::Done(Kind::HeaderCut))
     }
 
-    /// Whether the walk is inside of a tunnel.
+    /// Whether the walk is inside a tunnel.
     pub(crate) fn is_in_tunnel(&self) -> bool {
         self.outer.is_some()
     }
 
-    /// Whether one more encapsulation may be looked through.
+    /// Whether one more encapsulation may be entered.
     pub(crate) fn may_enter_tunnel(&self) -> bool {
         self.tunnels_left > 0
     }
 
-    /// Steps into what a tunnel carries, or stops where there is none. What `out` describes now, as a flow of this
-    /// `kind`, is the answer in the second case, and in the first whenever the inside turns out to be no IP packet,
-    /// or a malformed one.
+    /// Enters the content of a tunnel, or stops if there is none. What `out` describes now, as a flow of this `kind`,
+    /// is the result in the second case, and in the first if the inside is not an IP packet, or a malformed one.
     pub(crate) fn through(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
         let Some(carried) = carried.filter(|carried| carried.end <= self.end) else { return Next::Done(kind) };
         let outer = self.outer.insert(Decoded { kind, ..*self.out });
@@ -194,24 +194,24 @@ impl<'a> Walk<'a> {
         carried.next
     }
 
-    /// The same in a UDP datagram that ends where the walk stands: what is inside must take all of it.
+    /// The same for a UDP datagram that ends at the current end: its inside must fill it.
     pub(crate) fn through_datagram(&mut self, kind: Kind, carried: Option<Carried>) -> Next {
-        // Behind a Teredo packet there may be trailers, which were looked at.
+        // A Teredo packet may be followed by trailers, which were checked.
         let teredo = carried.as_ref().filter(|carried| carried.tunnel.kind == TunnelKind::Teredo);
         let end = teredo.map_or(self.end, |teredo| teredo.end);
         self.datagram = Some(Datagram { end, ethernet_at: None });
         self.through(kind, carried)
     }
 
-    /// Notes an Ethernet header: of those inside of a tunnel's datagram the first one's frame is what may be padded.
+    /// Records an Ethernet header: the first one inside a tunnel's datagram is the one whose frame may be padded.
     pub(crate) fn ethernet_header(&mut self, at: usize) {
         if let Some(datagram) = &mut self.datagram {
             datagram.ethernet_at.get_or_insert(at);
         }
     }
 
-    /// Whether a packet that ends here, as stated, leaves nothing of the tunnel's datagram behind it but the padding of
-    /// an Ethernet frame of the shortest size. Where it does not, the datagram belongs to its own flow.
+    /// Whether a packet with this stated end leaves nothing of the tunnel's datagram behind it but the padding of a
+    /// minimal Ethernet frame. If not, the datagram belongs to its own flow.
     pub(crate) fn fills_datagram(&mut self, packet_end: usize) -> bool {
         let Some(datagram) = &mut self.datagram else { return true };
         let is_short = datagram.ethernet_at.is_some_and(|at| datagram.end - at <= ETHERNET_BYTES_MIN);
@@ -223,8 +223,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether the end of a tunnel would drop what carries it: the IPv4 header's checksum is wrong, or UDP's. (Neither is one that
-/// the sender's card would still have filled in, nor one that UDP left out.)
+/// Whether the end of a tunnel would drop the packet that carries it: its IPv4 header checksum or its UDP checksum is
+/// wrong. (A checksum that the sender's card would still have computed is not wrong, nor one that UDP omitted.)
 fn has_wrong_checksum(frame: &[u8], outer: &Decoded) -> bool {
     outer.ip_version == 4 && checksum::ipv4_header_checksum(frame, outer) == Checksum::Bad
         || outer.kind == Kind::Udp
@@ -232,13 +232,13 @@ fn has_wrong_checksum(frame: &[u8], outer: &Decoded) -> bool {
             && checksum::transport_checksum(frame, outer) == Checksum::Bad
 }
 
-/// What a tunnel's header says about its inside.
+/// The content of a tunnel, according to its header.
 pub(crate) struct Carried {
     /// The tunnel.
     pub(crate) tunnel: Tunnel,
     /// The first header inside.
     pub(crate) next: Next,
-    /// Where the inside ends; not beyond the outside, or it is not taken for a tunnel.
+    /// Stated end of the content; it must not exceed that of the carrier.
     pub(crate) end: usize,
 }
 
