@@ -95,13 +95,21 @@ fn escaped(message: &str) -> String {
 
 impl From<Error> for CliError {
     fn from(error: Error) -> Self {
+        let text = match error.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        };
         match &error {
-            Error::Filter(_) | Error::Setting { .. } => Self::Usage(error.to_string()),
+            Error::Filter(_) | Error::Setting { .. } => Self::Usage(text),
             #[cfg(feature = "live")]
             Error::Live(
-                LiveError::Filter(_) | LiveError::NoInterface { .. } | LiveError::Setting(_) | LiveError::Steering(_),
-            ) => Self::Usage(error.to_string()),
-            _ => Self::Input(error.to_string()),
+                LiveError::Filter(_)
+                | LiveError::NoInterface { .. }
+                | LiveError::Setting(_)
+                | LiveError::Steering(_)
+                | LiveError::Callback(_),
+            ) => Self::Usage(text),
+            _ => Self::Input(text),
         }
     }
 }

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod craft;
+mod error;
 pub mod net;
 pub mod number;
 pub mod random;
@@ -18,6 +19,7 @@ mod send;
 mod size;
 pub mod traffic;
 
+pub use error::Error;
 pub use rate::Rate;
 pub use send::{Ended, Plan, Progress, Report, Sender, Sent, Sink, run};
 pub use size::{FRAME_BYTES_MAX, Sizes};

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let interface = arguments.next().ok_or("an interface")?;
     let seconds: u64 = arguments.next().ok_or("seconds")?.parse()?;
     let ring_bytes = arguments.next().map_or(Ok(64), |text| text.parse::<usize>())? << 20;
-    let plan = Plan::new(&LiveSettings { ring_bytes, ..LiveSettings::new([&interface]) })?;
+    let plan = Plan::new(&LiveSettings::new([&interface]).with_ring_bytes(ring_bytes))?;
     let arena = Arena::reserve(plan.place_bytes())?;
     let place = arena.take(plan.place_bytes())?;
     let group = plan.open(&Interface::find(&interface)?, 0, &Filters::default(), vec![vec![place]])?;

@@ -1,7 +1,7 @@
 use tidewire_wire::LinkType;
 
 use super::LiveSettings;
-use crate::{ClassicInstruction, Error, filter, sys::bpf::Program};
+use crate::{ClassicInstruction, Error, SettingError, filter, sys::bpf::Program};
 use tidewire_filter::{Filter, FilterEnding, FilterHook};
 
 /// The user's filter, however it was given.
@@ -20,9 +20,7 @@ impl FilterSpec {
     /// What the settings say.
     pub fn of(settings: &LiveSettings) -> Result<Self, Error> {
         match (&settings.filter, &settings.program) {
-            (Some(_), Some(_)) => Err(Error::Setting(
-                "a filter is given both as an expression and as a program: leave one of them out".into(),
-            )),
+            (Some(_), Some(_)) => Err(SettingError::FilterTwice.into()),
             (Some(expression), None) => Ok(Self::Expression(expression.clone())),
             (None, Some(program)) => {
                 tidewire_filter::check(program)?;

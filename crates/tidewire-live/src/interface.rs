@@ -8,7 +8,7 @@ use super::{
     xsk::Features,
 };
 use crate::{
-    Error,
+    Error, KernelError, Operation, SettingError,
     sys::netlink::{DeviceSocket, LinkSocket},
 };
 
@@ -64,11 +64,7 @@ impl Interface {
     /// # Errors
     /// The kernel refuses to tell.
     pub fn all() -> Result<Vec<Self>, Error> {
-        let links = links().map_err(|source| Error::Kernel {
-            what: "listing the network interfaces".into(),
-            source,
-            hint: String::new(),
-        })?;
+        let links = links().map_err(|source| Error::kernel("listing the network interfaces", source))?;
         let device = DeviceSocket::open().ok();
         Ok(links.into_iter().map(|link| Self::new(link, device.as_ref())).collect())
     }
@@ -81,12 +77,8 @@ impl Interface {
     pub fn set_channels(name: &str, receive: Option<u32>, combined: Option<u32>) -> Result<(), Error> {
         let set = DeviceSocket::open().and_then(|device| device.set_channels(name, receive, combined));
         set.map_err(|source| {
-            let hint = match source.raw_os_error() {
-                Some(libc::EPERM) => "; it needs cap_net_admin".to_owned(),
-                Some(libc::EINVAL) => format!("; ethtool -l {name} shows how many there can be"),
-                _ => String::new(),
-            };
-            Error::Kernel { what: format!("{name}: setting its channels"), source, hint }
+            let operation = Operation::SetChannels { interface: name.to_owned() };
+            KernelError::new(operation, format!("{name}: setting its channels"), source).into()
         })
     }
 
@@ -100,7 +92,7 @@ impl Interface {
             Some(at) => Ok(all.swap_remove(at)),
             None => {
                 let known: Vec<_> = all.into_iter().map(|interface| interface.name).collect();
-                Err(Error::NoInterface { interface: name.into(), known: known.join(", ") })
+                Err(Error::NoInterface { interface: name.into(), known })
             }
         }
     }
@@ -180,11 +172,7 @@ impl Interface {
         match self.hardware {
             ETHER | LOOPBACK => Ok(LinkType::ETHERNET),
             NONE | RAW_IP => Ok(LinkType::RAW),
-            other => Err(Error::Setting(format!(
-                "{}: frames of this kind of interface (ARPHRD {other}) cannot be captured; Ethernet, loopback and \
-                 interfaces of plain IP can: capture on what it runs over, or what runs over it",
-                self.name
-            ))),
+            other => Err(SettingError::UnsupportedHardware { interface: self.name.clone(), hardware: other }.into()),
         }
     }
 }
@@ -227,7 +215,7 @@ mod tests {
 
     #[test]
     fn names_that_there_are_not_come_with_those_that_there_are() {
-        let error = Interface::find("no-such0").unwrap_err().to_string();
+        let error = Interface::find("no-such0").unwrap_err().with_hint().to_string();
         assert!(error.contains("no-such0") && error.contains("lo"), "{error}");
     }
 
@@ -235,7 +223,7 @@ mod tests {
     fn other_kinds_of_hardware_are_refused_by_name() {
         let mut interface = Interface::find("lo").unwrap();
         interface.hardware = 801;
-        let error = interface.link().unwrap_err().to_string();
+        let error = interface.link().unwrap_err().with_hint().to_string();
         assert!(error.contains("lo") && error.contains("801"), "{error}");
         interface.hardware = NONE;
         assert_eq!(interface.link().unwrap(), LinkType::RAW);

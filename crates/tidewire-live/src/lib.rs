@@ -16,7 +16,6 @@ pub mod ntuple;
 mod open;
 pub mod packet;
 pub mod privilege;
-mod remedy;
 mod ring;
 mod session;
 mod settings;
@@ -27,7 +26,7 @@ mod worker;
 pub mod xsk;
 
 pub use counts::InterfaceCounts;
-pub use error::Error;
+pub use error::{Error, InterfaceProblem, KernelError, Operation, SettingError, WithHint};
 pub use interface::Interface;
 pub use open::open;
 pub use ring::{Ring, RingCounts};

@@ -11,7 +11,7 @@ use tidewire_core::{Direction, Endpoint, FlowKey};
 use tidewire_wire::TunnelKind;
 
 use crate::{
-    Error,
+    Error, KernelError, Operation,
     sys::netlink::{DeviceSocket, RULE_BYTES},
 };
 
@@ -96,12 +96,8 @@ impl<T: RuleTable> NtupleRules<T> {
     pub fn new(mut table: T) -> Result<Self, Error> {
         let mut request = command(COUNT);
         let size = table.ask(&mut request).map(|()| u64::from_ne_bytes(field(&request, at::DATA)));
-        let size = size.map_err(|source| Error::Kernel {
-            what: "asking for the card's table of rules".into(),
-            source,
-            hint: "; its driver may have none, or they are off (ethtool -K … ntuple on): the kernel drops instead"
-                .into(),
-        })?;
+        let size = size
+            .map_err(|source| KernelError::new(Operation::ReadRules, "asking for the card's table of rules", source))?;
         let places = (size & !CHOOSES) as u32;
         let driver_chooses = size & CHOOSES != 0;
         Ok(Self { table, places, driver_chooses, next: places.saturating_sub(1), rules: HashMap::new() })

@@ -5,7 +5,7 @@ mod packet;
 mod xdp;
 
 use super::{Interface, Live, LiveEngine, LiveSettings, Role, filter_spec::FilterSpec};
-use crate::Error;
+use crate::{Error, SettingError};
 
 /// Interfaces of one capture, at most: what one worker can poll in turn without any of them waiting long.
 const INTERFACES_MAX: usize = 64;
@@ -33,7 +33,7 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
             Ok(live) => Ok(live),
             // What is wrong with the user's own words is wrong everywhere.
             Err(error @ (Error::Filter(_) | Error::Steering(_))) => Err(error),
-            Err(error) => packet::open(settings, interfaces, &error.to_string()),
+            Err(error) => packet::open(settings, interfaces, &error.with_hint().to_string()),
         },
         (LiveEngine::Xdp | LiveEngine::XdpGeneric, _) => xdp::open(settings, &interfaces),
     }
@@ -50,11 +50,10 @@ fn every_interface(settings: &LiveSettings) -> Result<Option<LiveSettings>, Erro
     }
     let up: Vec<String> = all.into_iter().filter(|interface| interface.up).map(|interface| interface.name).collect();
     if up.is_empty() {
-        return Err(Error::Setting("any: no interface is switched on; ip link set eth0 up does it".into()));
+        return Err(SettingError::NoInterfaceUp.into());
     }
     if up.len() > INTERFACES_MAX {
-        let what = format!("any: {} interfaces are on, and at most {INTERFACES_MAX} are possible; name some", up.len());
-        return Err(Error::Setting(what));
+        return Err(SettingError::TooManyInterfaces { given: up.len(), limit: INTERFACES_MAX }.into());
     }
     let ring_bytes = (settings.ring_bytes / up.len()).max(ANY_RING_BYTES_MIN.min(settings.ring_bytes));
     Ok(Some(LiveSettings { interfaces: up, ring_bytes, ..settings.clone() }))
@@ -62,16 +61,15 @@ fn every_interface(settings: &LiveSettings) -> Result<Option<LiveSettings>, Erro
 
 fn interfaces(settings: &LiveSettings) -> Result<Vec<Interface>, Error> {
     let names = &settings.interfaces;
-    let refuse = |what: String| Err(Error::Setting(what));
     if names.is_empty() {
-        return refuse("no interface is named; give at least one".into());
+        return Err(SettingError::NoInterfaces.into());
     }
     if names.len() > INTERFACES_MAX {
-        return refuse(format!("{} interfaces: the limit is {INTERFACES_MAX}", names.len()));
+        return Err(SettingError::TooManyInterfaces { given: names.len(), limit: INTERFACES_MAX }.into());
     }
     if let Some(twice) = names.iter().enumerate().find(|(at, name)| names.iter().take(*at).any(|other| other == *name))
     {
-        return refuse(format!("{} is named twice", twice.1));
+        return Err(SettingError::DuplicateInterface { interface: twice.1.clone() }.into());
     }
     names.iter().map(|name| Interface::find(name)).collect()
 }

@@ -3,7 +3,7 @@ use std::{os::fd::BorrowedFd, time::Duration};
 use tidewire_wire::Frame;
 
 use super::{Membership, TrafficDirection};
-use crate::{ClassicInstruction, Error};
+use crate::{ClassicInstruction, Error, SettingError};
 
 /// One ring of one worker on one interface: memory that the kernel fills with frames.
 ///
@@ -60,7 +60,7 @@ pub trait Ring: Send {
     /// What is no program, or one that the kernel does not take here; the filter is as it was.
     fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
         let _ = program;
-        Err(Error::Setting("the filter of this ring cannot be replaced".into()))
+        Err(SettingError::FilterFixed.into())
     }
 
     /// Chooses the direction: no frame of another one is noted from now on, even if it arrived before.
@@ -69,7 +69,7 @@ pub trait Ring: Send {
     /// Frames of this direction are not seen here; the direction is as it was.
     fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
         let _ = direction;
-        Err(Error::Setting("the direction of this ring cannot be chosen".into()))
+        Err(SettingError::DirectionFixed.into())
     }
 
     /// Joins a group: from now on, frames are shared with its other members. A ring cannot leave it.
@@ -78,7 +78,7 @@ pub trait Ring: Send {
     /// There are no groups of this kind here, the group has other settings, or the kernel refuses; the ring is as it was.
     fn join(&mut self, membership: &Membership) -> Result<(), Error> {
         let _ = membership;
-        Err(Error::Setting("this ring cannot join a fan-out group; use packet sockets".into()))
+        Err(SettingError::GroupUnsupported.into())
     }
 
     /// No frame enters the ring from now on. What is in it can still be collected, the last of it after

@@ -7,10 +7,48 @@ use super::kernel::{KernelSettings, Shed};
 
 use crate::ClassicInstruction;
 
-/// How frames get from the kernel to us.
+/// Defines a structure of settings that can grow: private fields, and for each a getter with the documentation, a setter
+/// (`set_…`), and a setter for method chains (`with_…`). `getter[.conversion | (&)], setter, chained setter: field type as the
+/// getter's type, the setters' type`.
+macro_rules! settings {
+    ($(#[$attribute:meta])* pub struct $owner:ident {
+        $($(#[doc = $doc:literal])+
+        $name:ident $(.$convert:ident)? $(($borrow:tt))?, $set:ident, $with:ident: $type:ty as $got:ty, $given:ty;)+
+    }) => {
+        $(#[$attribute])*
+        pub struct $owner {
+            $(pub(crate) $name: $type,)+
+        }
+
+        impl $owner {
+            $(
+                $(#[doc = $doc])+
+                #[must_use]
+                pub fn $name(&self) -> $got {
+                    $($borrow)? self.$name $(.$convert())?
+                }
+
+                #[doc = concat!("Sets [`", stringify!($name), "`](Self::", stringify!($name), ").")]
+                pub fn $set(&mut self, $name: $given) {
+                    self.$name = $name.into();
+                }
+
+                #[doc = concat!("Sets [`", stringify!($name), "`](Self::", stringify!($name), "), in a method chain.")]
+                #[must_use]
+                pub fn $with(mut self, $name: $given) -> Self {
+                    self.$name = $name.into();
+                    self
+                }
+            )+
+        }
+    };
+}
+
+/// How frames get from the kernel to this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LiveEngine {
-    /// The best that works: AF_XDP where frames only come to be captured ([`Role::Tap`]), else a packet socket.
+    /// The fastest that works: AF_XDP on a mirror port ([`Role::Tap`]), else a packet socket.
     #[default]
     Auto,
     /// A packet socket's ring, TPACKET_V3.
@@ -23,33 +61,35 @@ pub enum LiveEngine {
 
 /// What the interface is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
-    /// The machine's own traffic: the stack gets all of it, untouched. Only what is copied to us can be cut off.
+    /// The host's own traffic: the network stack gets all of it, unchanged. Cutoffs apply to the copy only.
     #[default]
     Host,
-    /// The interface only mirrors: whatever was captured, cut off or not wanted is dropped there.
+    /// A mirror port: every frame is dropped once it was captured, cut off or filtered out.
     Tap,
 }
 
-/// Which frames of an interface. AF_XDP sees incoming ones only. Of the loopback interface, where every frame is seen as it
-/// leaves and as it arrives, the first are never taken.
+/// Which frames of an interface are captured. AF_XDP sees incoming frames only. On the loopback interface every frame is seen
+/// as it leaves and as it arrives: only arriving frames are captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrafficDirection {
-    /// Both; of the loopback interface, incoming ones.
+    /// Incoming and outgoing frames; on the loopback interface, incoming frames.
     #[default]
     Both,
-    /// Incoming ones.
+    /// Incoming frames.
     In,
-    /// Those that the machine sends; packet sockets only. Of the loopback interface, none.
+    /// Outgoing frames; packet sockets only. On the loopback interface, none.
     Out,
 }
 
 /// How the kernel chooses among the sockets of a group (packet(7), `PACKET_FANOUT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FanoutMode {
     /// By flow hash.
     Hash,
-    /// In turn.
+    /// Round robin.
     RoundRobin,
     /// By the CPU on which the frame arrived.
     Cpu,
@@ -61,12 +101,12 @@ pub enum FanoutMode {
     Queue,
     /// By a classic BPF program whose result is the worker's number, modulo workers.
     Cbpf,
-    /// By a steering program, or the one set with `PACKET_FANOUT_DATA` by whoever made the group.
+    /// By a steering program, or by the program that another member of the group set with `PACKET_FANOUT_DATA`.
     Ebpf,
 }
 
 impl FanoutMode {
-    /// Every mode and its name in the interface.
+    /// Every mode and its name on the command line.
     pub const ALL: &'static [(&'static str, Self)] = &[
         ("hash", Self::Hash),
         ("lb", Self::RoundRobin),
@@ -95,91 +135,125 @@ impl FanoutMode {
     }
 }
 
-/// A fan-out group of packet sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fanout {
-    /// The group's number, 0 to 65,535; several processes that name the same one share its frames. `None`: one that is
-    /// free (`PACKET_FANOUT_FLAG_UNIQUEID`).
-    pub group: Option<u16>,
-    /// How frames are shared.
-    pub mode: FanoutMode,
-    /// Put IPv4 fragments together first (`PACKET_FANOUT_FLAG_DEFRAG`): the datagram is delivered whole.
-    pub defrag: bool,
-    /// Go on to the next socket where the chosen one is full (`PACKET_FANOUT_FLAG_ROLLOVER`).
-    pub rollover: bool,
+settings! {
+    /// A fan-out group of packet sockets (packet(7), `PACKET_FANOUT`).
+    ///
+    /// ```
+    /// use tidewire_live::{Fanout, FanoutMode};
+    ///
+    /// let fanout = Fanout::new(FanoutMode::Hash).with_group(7).with_defrag(true);
+    /// assert_eq!((fanout.group(), fanout.rollover()), (Some(7), false));
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Fanout {
+        /// The group's number. Processes that name the same number share its frames. `None`: a number that is free
+        /// (`PACKET_FANOUT_FLAG_UNIQUEID`).
+        group, set_group, with_group: Option<u16> as Option<u16>, impl Into<Option<u16>>;
+        /// How the kernel chooses a socket.
+        mode, set_mode, with_mode: FanoutMode as FanoutMode, FanoutMode;
+        /// Whether IPv4 fragments are reassembled first (`PACKET_FANOUT_FLAG_DEFRAG`), so that the whole datagram is
+        /// delivered.
+        defrag, set_defrag, with_defrag: bool as bool, bool;
+        /// Whether the next socket gets a frame where the chosen one is full (`PACKET_FANOUT_FLAG_ROLLOVER`).
+        rollover, set_rollover, with_rollover: bool as bool, bool;
+    }
 }
 
-/// A fan-out group whose members belong to several processes, which know nothing of each other but the group's number.
-///
-/// That number, [`Fanout::group`], is 0 to 255 then; the kernel's is (interface's number mod 256) * 256 + group, so that one
-/// number can be used on several interfaces. A steering program that names two workers takes the group 255 - number besides.
-/// All members have the same mode, flags and program; the last one who joins sets the program, which hashes with a key that
-/// they all find (the machine's boot id and the group's number) and nobody outside does.
+impl Fanout {
+    /// A group with a free number, without flags.
+    #[must_use]
+    pub fn new(mode: FanoutMode) -> Self {
+        Self { group: None, mode, defrag: false, rollover: false }
+    }
+}
+
+settings! {
+    /// A fan-out group with members in several processes, which know nothing of each other but the group's number.
+    ///
+    /// That number, [`Fanout::group`], is 0 to 255. The kernel's number is (interface number mod 256) * 256 + group, so that
+    /// one number serves several interfaces. A steering program that names two workers takes the group 255 - number as well.
+    /// All members have the same mode, flags and program. The last member to join sets the program, whose hash key all members
+    /// derive from the machine's boot id and the group's number; processes on other machines cannot know it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Sharing {
+        /// How many members there are, where that is known. With it, a steering program that names two workers delivers a
+        /// packet once to a member that is both; without it twice, unless both hashes are the same.
+        members, set_members, with_members: Option<u32> as Option<u32>, impl Into<Option<u32>>;
+    }
+}
+
+settings! {
+    /// How a capture that is open joins a group ([`Worker::join`](super::Worker::join)); see [`LiveSettings`].
+    #[derive(Clone, Debug)]
+    pub struct Membership {
+        /// See [`LiveSettings::fanout`].
+        fanout, set_fanout, with_fanout: Fanout as Fanout, Fanout;
+        /// See [`LiveSettings::fanout_program`].
+        program.as_slice, set_program, with_program: Vec<ClassicInstruction> as &[ClassicInstruction], Vec<ClassicInstruction>;
+        /// See [`LiveSettings::steering`]. A program that names two workers takes two rings and must be known when the
+        /// capture is opened.
+        steering.as_ref, set_steering, with_steering: Option<Compiled> as Option<&Compiled>, impl Into<Option<Compiled>>;
+        /// See [`LiveSettings::sharing`].
+        sharing, set_sharing, with_sharing: Option<Sharing> as Option<Sharing>, impl Into<Option<Sharing>>;
+    }
+}
+
+impl Membership {
+    /// Joins this group, without a program, in this process only.
+    #[must_use]
+    pub fn new(fanout: Fanout) -> Self {
+        Self { fanout, program: Vec::new(), steering: None, sharing: None }
+    }
+}
+
+/// The clock of the frames' timestamps (pcap-tstamp(7)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sharing {
-    /// How many members there are, where that is known. A steering program that names two workers gives a packet once to a
-    /// member that is both; without this number, twice, unless both hashes are the same.
-    pub members: Option<u32>,
-}
-
-/// What is needed to join a group after a capture was opened ([`Worker::join`](super::Worker::join)); see [`LiveSettings`].
-#[derive(Clone, Debug)]
-pub struct Membership {
-    /// See [`LiveSettings::fanout`].
-    pub fanout: Fanout,
-    /// See [`LiveSettings::fanout_program`].
-    pub program: Vec<ClassicInstruction>,
-    /// See [`LiveSettings::steering`]. One that names two workers takes two rings, and has to be known when the capture is
-    /// opened.
-    pub steering: Option<Compiled>,
-    /// See [`LiveSettings::sharing`].
-    pub sharing: Option<Sharing>,
-}
-
-/// Whose clock frames' timestamps are from (pcap-tstamp(7)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stamp {
-    /// The machine's, where the kernel gets a frame.
+    /// The machine's clock, read when the kernel receives a frame.
     #[default]
     Host,
-    /// The card's, which the driver turns into the machine's time.
+    /// The network card's clock, converted by the driver to the machine's time.
     Adapter,
-    /// The card's, as it is.
+    /// The network card's clock, unconverted.
     AdapterUnsynced,
 }
 
-/// Whether programs in the kernel decide which packets come to us.
+/// Whether programs in the kernel drop packets that the engine does not need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InKernel {
-    /// Where something is to be cut off or shed.
+    /// If streams may be cut off or shed.
     #[default]
     Auto,
-    /// Always: a handler may cut streams off while it runs.
+    /// Always, so that a handler can cut streams off while the capture runs.
     Always,
-    /// Never: everything is done by the engine.
+    /// Never: the engine does everything.
     Never,
 }
 
-/// What programs in the kernel are to do. [`tidewire::Capture`](https://docs.rs/tidewire) fills in what follows from an
-/// engine's settings.
-#[derive(Clone, Debug)]
-pub struct KernelNeeds {
-    /// See [`InKernel`].
-    pub use_it: InKernel,
-    /// Whether directions may be cut off.
-    pub cuts: bool,
-    /// Whether every direction is cut off after its first packet (cutoff 0 for all).
-    pub cuts_all: bool,
-    /// Prioritized loss.
-    pub shed: Option<Shed>,
-    /// Whether VLAN ids are part of a flow's key. Default: no.
-    pub key_vlan: bool,
-    /// Where the engine looks for tunnels.
-    pub wire: Wire,
-    /// Directions of flows that the kernel can know at once on an interface, IPv4. Default 262,144, which is 32 MiB.
-    pub flows_v4: u32,
-    /// The same for IPv6. Default 65,536, which is 16 MiB.
-    pub flows_v6: u32,
+settings! {
+    /// What the programs in the kernel do. [`tidewire::Capture`](https://docs.rs/tidewire) fills in what follows from an
+    /// engine's settings.
+    #[derive(Clone, Debug)]
+    pub struct KernelNeeds {
+        /// Whether the programs are used.
+        use_it, set_use_it, with_use_it: InKernel as InKernel, InKernel;
+        /// Whether directions may be cut off.
+        cuts, set_cuts, with_cuts: bool as bool, bool;
+        /// Whether every direction is cut off after its first packet (cutoff 0 for all).
+        cuts_all, set_cuts_all, with_cuts_all: bool as bool, bool;
+        /// Prioritized packet loss.
+        shed.as_ref, set_shed, with_shed: Option<Shed> as Option<&Shed>, impl Into<Option<Shed>>;
+        /// Whether VLAN ids are part of a flow's key. Default: no.
+        key_vlan, set_key_vlan, with_key_vlan: bool as bool, bool;
+        /// Where the engine looks for tunnels.
+        wire (&), set_wire, with_wire: Wire as &Wire, Wire;
+        /// Capacity of an interface's IPv4 table, in directions of flows. Default 262,144, which is 32 MiB.
+        flows_v4, set_flows_v4, with_flows_v4: u32 as u32, u32;
+        /// Capacity of an interface's IPv6 table, in directions of flows. Default 65,536, which is 16 MiB.
+        flows_v6, set_flows_v6, with_flows_v6: u32 as u32, u32;
+    }
 }
 
 impl Default for KernelNeeds {
@@ -210,73 +284,86 @@ impl KernelNeeds {
     }
 }
 
-/// The greatest [`LiveSettings::retire`].
+/// Limit of [`LiveSettings::retire`].
 pub const RETIRE_MAX: Duration = Duration::from_secs(60);
 
-/// What is captured, and how.
-#[derive(Clone, Debug)]
-pub struct LiveSettings {
-    /// Interfaces' names, without repetition.
-    pub interfaces: Vec<String>,
-    /// See [`LiveEngine`].
-    pub engine: LiveEngine,
-    /// See [`Role`].
-    pub role: Role,
-    /// See [`TrafficDirection`].
-    pub direction: TrafficDirection,
-    /// Workers, each with a ring on every interface.
-    pub workers: usize,
-    /// Pin worker i to the i-th CPU that the process may use.
-    pub pin: bool,
-    /// Memory of one ring, bytes. Default 64 MiB.
-    pub ring_bytes: usize,
-    /// Captured bytes of a frame; the rest is cut. Default 262,144, which is more than any frame has.
-    pub snap_bytes: u32,
-    /// Whether frames for other machines are wanted. Default: yes.
-    pub promiscuous: bool,
-    /// The sockets' group where there are several workers, or other processes. Default: our own steering, by flow.
-    pub fanout: Option<Fanout>,
-    /// By interface, the group of its own that it shares frames in; `None`: none. Where this is empty, what stands in the
-    /// fields before is for all interfaces.
-    pub memberships: Vec<Option<Membership>>,
-    /// Whether the group has members in other processes. With it, directions are chosen by each member's filter and not by
-    /// the group. Default: no, but for those who give a number to several processes.
-    pub sharing: Option<Sharing>,
-    /// The program of a group of the mode `cbpf`. Its offsets count from the network header of frames that arrive; from
-    /// the frame's beginning with `SKF_LL_OFF` added. Default: the one set by whoever made the group.
-    pub fanout_program: Vec<ClassicInstruction>,
-    /// A steering program; needs the mode `ebpf` with packet sockets.
-    pub steering: Option<Compiled>,
-    /// Expression in libpcap's language; runs in the kernel.
-    pub filter: Option<String>,
-    /// The filter as a program, for frames as they are on the wire, in place of an expression. It may ask for what the
-    /// kernel knows of a packet (`SKF_AD_PKTTYPE`, `…_PROTOCOL`, `…_IFINDEX`); one that asks for VLAN tags
-    /// (`SKF_AD_VLAN_TAG`, `…_TAG_PRESENT`, `…_TPID`) is made for frames whose outermost tag was taken out.
-    pub program: Option<Vec<ClassicInstruction>>,
-    /// Whether the filter may be replaced while the capture runs ([`Worker::set_filter`](super::Worker::set_filter)). With
-    /// AF_XDP this costs a call of one program by another for every frame. Default: no; packet sockets can always.
-    pub refilter: bool,
-    /// Age at which packet sockets hand over a block of frames that is not full, 1 ms to [`RETIRE_MAX`]. Default 5 ms: the
-    /// promise is 10 ms from a frame to its delivery. Kernels with a timer wheel round up to their tick: 5 becomes 5, 8 and
-    /// 10 ms at 1000, 250 and 100 Hz; kernels since 6.18 keep to it.
-    pub retire: Duration,
-    /// Whether packet sockets hand every frame over at once, by a ring of slots (TPACKET_V2) instead of blocks. A slot has room
-    /// for the interface's longest frame, or for the snap length: where segments are put together that is 64 KiB, so that a
-    /// ring of 64 MiB has 960. A frame that is longer than its interface said is cut. Default: no. AF_XDP always does.
-    pub immediate: bool,
-    /// See [`Stamp`]. Those of a card take packet sockets and one interface: its clock is not the others'. Frames that it did
-    /// not stamp have the machine's time. The card goes on stamping when the capture ends, as other programs may want it.
-    pub stamp: Stamp,
-    /// Busy polling of AF_XDP sockets, microseconds; 0: none.
-    pub busy_poll_us: u32,
-    /// What programs in the kernel are to do.
-    pub kernel: KernelNeeds,
-    /// How long frames of several interfaces are held back to be put in order of time. Default 10 ms.
-    pub merge_window: Duration,
+settings! {
+    /// What is captured, and how.
+    ///
+    /// ```
+    /// use tidewire_live::{LiveEngine, LiveSettings};
+    ///
+    /// let settings = LiveSettings::new(["eth0"]).with_engine(LiveEngine::Packet).with_ring_bytes(16 << 20);
+    /// assert_eq!((settings.workers(), settings.ring_bytes()), (1, 16 << 20));
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct LiveSettings {
+        /// The interfaces' names, without repetition; `any` alone names every interface that is switched on.
+        interfaces.as_slice, set_interfaces, with_interfaces: Vec<String> as &[String], Vec<String>;
+        /// How frames get from the kernel to this process.
+        engine, set_engine, with_engine: LiveEngine as LiveEngine, LiveEngine;
+        /// What the interfaces are for.
+        role, set_role, with_role: Role as Role, Role;
+        /// Which frames are captured.
+        direction, set_direction, with_direction: TrafficDirection as TrafficDirection, TrafficDirection;
+        /// Workers, each with a ring on every interface. Default 1.
+        workers, set_workers, with_workers: usize as usize, usize;
+        /// Whether worker i is pinned to the i-th CPU that the process may use. Default: yes.
+        pin, set_pin, with_pin: bool as bool, bool;
+        /// Memory of one ring, bytes. Default 64 MiB.
+        ring_bytes, set_ring_bytes, with_ring_bytes: usize as usize, usize;
+        /// Captured bytes of a frame; the rest is cut. Default 262,144, more than any frame has.
+        snap_bytes, set_snap_bytes, with_snap_bytes: u32 as u32, u32;
+        /// Whether frames for other machines are captured. Default: yes.
+        promiscuous, set_promiscuous, with_promiscuous: bool as bool, bool;
+        /// The fan-out group of the sockets, for several workers or several processes. Default: a private group that steers
+        /// by flow.
+        fanout, set_fanout, with_fanout: Option<Fanout> as Option<Fanout>, impl Into<Option<Fanout>>;
+        /// For each interface its own group; `None`: no group. Where this is empty, [`fanout`](Self::fanout),
+        /// [`fanout_program`](Self::fanout_program), [`steering`](Self::steering) and [`sharing`](Self::sharing) hold for
+        /// all interfaces.
+        memberships.as_slice, set_memberships, with_memberships: Vec<Option<Membership>> as &[Option<Membership>], Vec<Option<Membership>>;
+        /// Whether the group has members in other processes. If so, each member's filter selects the direction, not the
+        /// group. Default: no.
+        sharing, set_sharing, with_sharing: Option<Sharing> as Option<Sharing>, impl Into<Option<Sharing>>;
+        /// The program of a group of the mode `cbpf`. Its offsets count from the network header of frames that arrive; from
+        /// the frame's beginning with `SKF_LL_OFF` added. Default: the program that another member set.
+        fanout_program.as_slice, set_fanout_program, with_fanout_program: Vec<ClassicInstruction> as &[ClassicInstruction], Vec<ClassicInstruction>;
+        /// A steering program; with packet sockets it needs the mode `ebpf`.
+        steering.as_ref, set_steering, with_steering: Option<Compiled> as Option<&Compiled>, impl Into<Option<Compiled>>;
+        /// A filter expression in libpcap's language; it runs in the kernel.
+        filter.as_deref, set_filter, with_filter: Option<String> as Option<&str>, impl Into<Option<String>>;
+        /// The filter as a program instead of an expression, for frames as they are on the wire. It may read what the kernel
+        /// knows of a packet (`SKF_AD_PKTTYPE`, `…_PROTOCOL`, `…_IFINDEX`). A program that reads VLAN tags
+        /// (`SKF_AD_VLAN_TAG`, `…_TAG_PRESENT`, `…_TPID`) must be made for frames without their outermost tag.
+        program.as_deref, set_program, with_program: Option<Vec<ClassicInstruction>> as Option<&[ClassicInstruction]>, impl Into<Option<Vec<ClassicInstruction>>>;
+        /// Whether the filter may be replaced while the capture runs ([`Worker::set_filter`](super::Worker::set_filter)).
+        /// With AF_XDP this costs a tail call for every frame. Default: no; packet sockets can always.
+        refilter, set_refilter, with_refilter: bool as bool, bool;
+        /// Age at which packet sockets hand over a block of frames that is not full, 1 ms to [`RETIRE_MAX`]. Default 5 ms: a
+        /// frame is delivered within 10 ms. Kernels with a timer wheel round up to their tick: 5 ms become 5, 8 and 10 ms at
+        /// 1000, 250 and 100 Hz; Linux 6.18 and later keep to it.
+        retire, set_retire, with_retire: Duration as Duration, Duration;
+        /// Whether packet sockets hand over every frame at once, by a ring of slots (TPACKET_V2) instead of blocks. A slot
+        /// has room for the interface's longest frame, or for the snap length: 64 KiB where segments are coalesced, so that a
+        /// ring of 64 MiB has 960 slots. A frame that is longer than its interface announced is cut. Default: no. AF_XDP
+        /// always does.
+        immediate, set_immediate, with_immediate: bool as bool, bool;
+        /// Which clock stamps the frames. Hardware time stamps need packet sockets and one interface, since clocks of several
+        /// cards differ. Frames that the card did not stamp have the machine's time. The card continues to stamp after the
+        /// capture, as other programs may need it.
+        stamp, set_stamp, with_stamp: Stamp as Stamp, Stamp;
+        /// Busy polling of AF_XDP sockets, microseconds; 0: none.
+        busy_poll_us, set_busy_poll_us, with_busy_poll_us: u32 as u32, u32;
+        /// What the programs in the kernel do.
+        kernel (&), set_kernel, with_kernel: KernelNeeds as &KernelNeeds, KernelNeeds;
+        /// How long frames of several interfaces are held back to be put in order of time. Default 10 ms.
+        merge_window, set_merge_window, with_merge_window: Duration as Duration, Duration;
+    }
 }
 
 impl LiveSettings {
-    /// Shares the frames of all interfaces in this way, or not at all.
+    /// Sets the group of all interfaces, or none.
     pub fn share(&mut self, membership: Option<Membership>) {
         match membership {
             Some(Membership { fanout, program, steering, sharing }) => {
@@ -287,7 +374,12 @@ impl LiveSettings {
         }
     }
 
-    /// What holds for the interface of this number.
+    /// [`kernel`](Self::kernel), to be changed in place.
+    pub fn kernel_mut(&mut self) -> &mut KernelNeeds {
+        &mut self.kernel
+    }
+
+    /// The settings of the interface of this number.
     pub(super) fn on(&self, number: usize) -> Self {
         let mut settings = self.clone();
         if let Some(membership) = self.memberships.get(number) {
@@ -296,7 +388,7 @@ impl LiveSettings {
         settings
     }
 
-    /// The defaults, for these interfaces.
+    /// The defaults for these interfaces.
     pub fn new<S: Into<String>>(interfaces: impl IntoIterator<Item = S>) -> Self {
         Self {
             interfaces: interfaces.into_iter().map(Into::into).collect(),

@@ -14,7 +14,7 @@ use tidewire_steer::{
 
 use super::interface::Interface;
 use crate::{
-    Error,
+    Error, InterfaceProblem, KernelError, Operation, SettingError,
     sys::{
         bpf::{ARRAY, DEVICE_MAP, LRU_HASH, Link, Load, Map, Program, XDP, XdpMode},
         packet::RingSocket,
@@ -190,25 +190,27 @@ fn sum(values: &[u8]) -> SplitCount {
 fn interfaces(settings: &SplitSettings) -> Result<(Interface, Vec<Interface>), Error> {
     let input = Interface::find(&settings.input)?;
     if settings.outputs.is_empty() || settings.outputs.len() > OUTPUTS_MAX {
-        return Err(Error::Setting(format!("{} outputs: give 1 to {OUTPUTS_MAX}", settings.outputs.len())));
+        return Err(SettingError::Outputs { given: settings.outputs.len(), limit: OUTPUTS_MAX }.into());
     }
     for (number, name) in settings.outputs.iter().enumerate() {
         if *name == settings.input || settings.outputs.iter().take(number).any(|other| other == name) {
-            return Err(Error::Setting(format!("{name} is named twice; a frame goes from one interface to another")));
+            return Err(SettingError::DuplicateInterface { interface: name.clone() }.into());
         }
     }
     let outputs = settings.outputs.iter().map(|name| Interface::find(name)).collect::<Result<Vec<_>, _>>()?;
     for output in &outputs {
         let name = &output.name;
         if output.mtu < input.mtu {
-            return Err(Error::Setting(format!(
-                "{name} has an MTU of {}, which is less than {}'s, and would lose long frames: ip link set {name} mtu {}",
-                output.mtu, input.name, input.mtu
-            )));
+            return Err(SettingError::OutputMtu {
+                output: name.clone(),
+                output_mtu: output.mtu,
+                input: input.name.clone(),
+                input_mtu: input.mtu,
+            }
+            .into());
         }
         if !output.up {
-            let what = format!("is down, and would lose its share; switch it on: ip link set {name} up");
-            return Err(Error::Interface { interface: name.clone(), what });
+            return Err(Error::Interface { interface: name.clone(), problem: InterfaceProblem::OutputDown });
         }
     }
     Ok((input, outputs))
@@ -225,8 +227,8 @@ fn mode(asked: Option<XdpMode>, outputs: &[Interface]) -> Result<(Option<XdpMode
     match (asked, lost) {
         (None, Some((_, why))) => Ok((Some(XdpMode::Generic), Some(why))),
         (Some(_), Some((output, why))) if output.is_veth() => {
-            let what = format!("would lose every frame: {why}; or choose the generic hook");
-            Err(Error::Interface { interface: output.name.clone(), what })
+            let problem = InterfaceProblem::LosesRedirected { reason: why };
+            Err(Error::Interface { interface: output.name.clone(), problem })
         }
         (asked, lost) => Ok((asked, lost.map(|(_, why)| why))),
     }
@@ -234,9 +236,9 @@ fn mode(asked: Option<XdpMode>, outputs: &[Interface]) -> Result<(Option<XdpMode
 
 fn failed(what: &str, source: io::Error) -> Error {
     if source.raw_os_error() == Some(libc::EPERM) {
-        return Error::Privilege { what: what.into(), capability: "cap_bpf,cap_net_admin,cap_net_raw" };
+        return Error::privilege(what, "cap_bpf,cap_net_admin,cap_net_raw");
     }
-    Error::Kernel { what: what.into(), source, hint: String::new() }
+    Error::kernel(what, source)
 }
 
 fn load() -> Result<Ebpf, Error> {
@@ -262,7 +264,7 @@ fn load() -> Result<Ebpf, Error> {
 }
 
 fn missing(name: &str) -> Error {
-    Error::Setting(format!("the splitting programs have no {name}"))
+    Error::kernel(format!("the splitting programs: {name}"), io::ErrorKind::NotFound.into())
 }
 
 fn program<'a>(object: &'a Ebpf, name: &str) -> Result<BorrowedFd<'a>, Error> {
@@ -313,16 +315,10 @@ fn attach(name: &str, index: u32, entry: BorrowedFd<'_>, mode: Option<XdpMode>) 
         }),
     };
     attached.map_err(|source| {
-        let hint = match source.raw_os_error() {
-            Some(libc::EBUSY) => format!("; another XDP program is attached: ip link set {name} xdp off"),
-            Some(libc::EOPNOTSUPP) => "; its driver runs no XDP programs: choose the generic hook".into(),
-            _ => String::new(),
-        };
-        match failed("", io::Error::from_raw_os_error(source.raw_os_error().unwrap_or(0))) {
-            Error::Privilege { capability, .. } => {
-                Error::Privilege { what: format!("attaching XDP to {name}"), capability }
-            }
-            _ => Error::Kernel { what: format!("attaching XDP to {name}"), source, hint },
+        let what = format!("attaching XDP to {name}");
+        if source.raw_os_error() == Some(libc::EPERM) {
+            return failed(&what, source);
         }
+        KernelError::new(Operation::AttachXdp { interface: Some(name.to_owned()) }, what, source).into()
     })
 }

@@ -161,7 +161,7 @@ impl Watch {
 }
 
 fn failed(source: io::Error) -> Error {
-    Error::Kernel { what: "watching the network interfaces".into(), source, hint: String::new() }
+    Error::kernel("watching the network interfaces", source)
 }
 
 #[cfg(test)]

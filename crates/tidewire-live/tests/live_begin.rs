@@ -68,18 +68,18 @@ fn what_came_before_is_not_counted() {
         ip("link add tw0 type veth peer name tw1");
         ip("link set tw0 up");
         ip("link set tw1 up");
-        let settings = LiveSettings { engine: LiveEngine::Packet, ring_bytes: 4 << 20, ..LiveSettings::new(["tw0"]) };
-        let tap = LiveSettings { engine: LiveEngine::Xdp, role: Role::Tap, ..settings.clone() };
-        for settings in [LiveSettings { workers: 8, ..settings }, tap] {
+        let settings = LiveSettings::new(["tw0"]).with_engine(LiveEngine::Packet).with_ring_bytes(4 << 20);
+        let tap = settings.clone().with_engine(LiveEngine::Xdp).with_role(Role::Tap);
+        for settings in [settings.with_workers(8), tap] {
             // Between looking at the interface and letting frames in, some may come; many where this is held up just then.
             let few = |_: &u32| {
                 let (sent, live) = open_under_load(&settings);
                 let (received, unknown) = received(live);
-                println!("{:?}: {sent} sent, {received} received, {unknown} in no ring", settings.engine);
+                println!("{:?}: {sent} sent, {received} received, {unknown} in no ring", settings.engine());
                 assert!(received >= AFTER);
                 unknown * 10 < sent
             };
-            assert!((0..5).any(|attempt| few(&attempt)), "{:?}", settings.engine);
+            assert!((0..5).any(|attempt| few(&attempt)), "{:?}", settings.engine());
         }
     };
     thread::spawn(test).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -61,7 +61,7 @@ fn with_cable(queues: u32, test: impl FnOnce() + Send + 'static) {
 }
 
 fn settings(engine: LiveEngine, workers: usize) -> LiveSettings {
-    LiveSettings { engine, workers, role: Role::Tap, ring_bytes: 4 << 20, ..LiveSettings::new(["tw1"]) }
+    LiveSettings::new(["tw1"]).with_engine(engine).with_workers(workers).with_role(Role::Tap).with_ring_bytes(4 << 20)
 }
 
 /// `tw1`, captured.
@@ -79,7 +79,7 @@ impl Capture {
         let engine = XdpEngine::choose(settings, &Interface::find("tw1")?)?;
         let plan = engine.plan();
         let bytes = plan.place_bytes();
-        let (arenas, places): (Vec<_>, Vec<_>) = (0..settings.workers)
+        let (arenas, places): (Vec<_>, Vec<_>) = (0..settings.workers())
             .map(|worker| {
                 let rings = plan.rings(worker);
                 let arena = Arena::reserve(rings * bytes).unwrap();
@@ -167,11 +167,11 @@ fn filters_run_in_the_program_and_every_frame_is_counted() {
     with_cable(1, || {
         for engine in ENGINES {
             let mut settings = settings(engine, 1);
-            settings.filter = Some("udp port 53 and not net 10.0.1.0/24".into());
+            settings.set_filter("udp port 53 and not net 10.0.1.0/24".to_owned());
             let mut capture = Capture::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             let kind = if engine == LiveEngine::Xdp { "native" } else { "generic" };
             assert!(capture.engine.starts_with(&format!("AF_XDP, {kind}, copied")), "{}", capture.engine);
-            let mut filter = Filter::new(settings.filter.as_deref().unwrap()).unwrap();
+            let mut filter = Filter::new(settings.filter().unwrap()).unwrap();
             let frames: Vec<_> =
                 (0..2000).map(|n| packet(n, [6, 17][n as usize % 2], [53, 80][n as usize / 2 % 2])).collect();
             frames.iter().for_each(|frame| capture.send(frame));
@@ -219,14 +219,14 @@ fn what_a_steering_program_drops_is_counted() {
         for engine in ENGINES {
             let program = Program::parse("udp >-> steer_to 1").unwrap();
             let steering = Some(Compiled::new(&program, &Settings::default()).unwrap());
-            let settings = LiveSettings { steering, ..settings(engine, 2) };
+            let settings = settings(engine, 2).with_steering(steering);
             let mut capture = Capture::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             (0..300).for_each(|n| capture.send(&packet(n, [17, 17, 6][n as usize % 3], 80)));
             assert_eq!(capture.take().iter().map(Vec::len).collect::<Vec<_>>(), [0, 200], "{engine:?}");
             assert_eq!(capture.conserved().unsteered, 100);
             let program = Program::parse("double_steer_ip").unwrap();
             let steering = Some(Compiled::new(&program, &Settings::default()).unwrap());
-            let settings = LiveSettings { steering, ..settings };
+            let settings = settings.with_steering(steering);
             let Err(error) = Capture::open(&settings) else { panic!("two workers for a frame") };
             assert!(matches!(error, Error::Steering(_)), "{error}");
         }
@@ -238,7 +238,7 @@ fn what_a_steering_program_drops_is_counted() {
 fn overload_is_conserved() {
     with_cable(2, || {
         for engine in ENGINES {
-            let settings = LiveSettings { ring_bytes: 300 << 10, ..settings(engine, 2) };
+            let settings = settings(engine, 2).with_ring_bytes(300 << 10);
             let mut capture = Capture::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             (0..5000).for_each(|n| capture.send(&packet(n, 17, 80)));
             let counters = capture.conserved();
@@ -253,7 +253,7 @@ fn overload_is_conserved() {
 fn tags_in_frames_are_seen() {
     with_cable(1, || {
         for engine in ENGINES {
-            let settings = LiveSettings { filter: Some("vlan 5 and udp".into()), ..settings(engine, 1) };
+            let settings = settings(engine, 1).with_filter(Some("vlan 5 and udp".into()));
             let mut capture = Capture::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             let mut expected = Vec::new();
             for n in 0..30 {
@@ -276,16 +276,16 @@ fn tags_in_frames_are_seen() {
 #[test]
 fn what_cannot_be_is_said_and_changes_nothing() {
     with_cable(1, || {
-        let host = LiveSettings { role: Role::Host, ..settings(LiveEngine::Xdp, 1) };
-        let error = Capture::open(&host).err().expect("it is the host's").to_string();
+        let host = settings(LiveEngine::Xdp, 1).with_role(Role::Host);
+        let error = Capture::open(&host).err().expect("it is the host's").with_hint().to_string();
         assert!(error.contains("--tap"), "{error}");
         let mut first = Capture::open(&settings(LiveEngine::Xdp, 1)).unwrap();
-        let error = Capture::open(&settings(LiveEngine::Xdp, 1)).err().expect("it is taken").to_string();
+        let error = Capture::open(&settings(LiveEngine::Xdp, 1)).err().expect("it is taken").with_hint().to_string();
         assert!(error.contains("another XDP program"), "{error}");
         first.send(&packet(1, 17, 53));
         assert_eq!(first.take().concat().len(), 1, "the first one goes on");
         drop(first);
-        let wrong = LiveSettings { filter: Some("udp prot 1".into()), ..settings(LiveEngine::Xdp, 1) };
+        let wrong = settings(LiveEngine::Xdp, 1).with_filter(Some("udp prot 1".into()));
         assert!(matches!(Capture::open(&wrong), Err(Error::Filter { .. })));
         assert!(!shows("-d link show tw1", "prog/xdp"), "nothing stays");
     });
@@ -296,7 +296,7 @@ fn what_cannot_be_is_said_and_changes_nothing() {
 fn auto_takes_no_engine_that_loses_tags() {
     with_cable(1, || {
         let auto = settings(LiveEngine::Auto, 1);
-        let error = Capture::open(&auto).err().expect("tags would be lost").to_string();
+        let error = Capture::open(&auto).err().expect("tags would be lost").with_hint().to_string();
         assert!(error.contains("ethtool -K tw1 rxvlan off"), "{error}");
         if let Some(reason) = missing(&["ethtool"]) {
             return println!("skipped: {reason}");
@@ -349,7 +349,7 @@ fn several_interfaces_are_captured_together() {
             thread::sleep(Duration::from_millis(5));
         }
         for engine in ENGINES {
-            let settings = LiveSettings { interfaces: vec!["tw1".into(), "tw3".into()], ..settings(engine, 2) };
+            let settings = settings(engine, 2).with_interfaces(vec!["tw1".into(), "tw3".into()]);
             let mut live = tidewire_live::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             let report = live.monitor.report().unwrap();
             assert!(report.iter().all(|interface| interface.engine.starts_with("AF_XDP")), "{report:?}");
@@ -455,7 +455,7 @@ fn an_interface_that_comes_back_is_captured_again() {
 fn busy_polling_delivers_the_same() {
     with_cable(2, || {
         for workers in [1, 2] {
-            let settings = LiveSettings { busy_poll_us: 50, ..settings(LiveEngine::Xdp, workers) };
+            let settings = settings(LiveEngine::Xdp, workers).with_busy_poll_us(50);
             let mut capture = Capture::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             let mut got = Vec::new();
             for n in 0..1000 {

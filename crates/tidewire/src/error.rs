@@ -28,6 +28,19 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// What to do about the error, for people: commands, and options of the command `tidewire`. Errors of interfaces have
+    /// such advice.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            #[cfg(feature = "live")]
+            Self::Live(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
 /// Most workers of one run. Every worker decodes every packet, so that more do not help long before this.
 pub const WORKERS_MAX: usize = 64;
 

@@ -238,7 +238,7 @@ fn checksums_that_are_not_computed_yet_are_no_anomaly() {
     for mode in [ChecksumMode::Auto, ChecksumMode::Verify] {
         alone(move || {
             let host = opposite(serve(3));
-            let settings = LiveSettings { engine: LiveEngine::Packet, ..LiveSettings::new(["tw0"]) };
+            let settings = LiveSettings::new(["tw0"]).with_engine(LiveEngine::Packet);
             let describe = move || Capture::live(settings).filter("tcp port 80").checksum(mode);
             let (outcome, _) = capture_with(
                 describe,
@@ -291,7 +291,7 @@ fn cut_off(host: bool, workers: usize, cutoff: u64) {
     let (settings, served) = (LiveSettings::new(["tw0"]), opposite(serve(20)));
     // With a filter of their own; what they cut off is counted in the kernel.
     let role = if host { Role::Host } else { Role::Tap };
-    let settings = LiveSettings { role, engine: LiveEngine::Packet, ..settings };
+    let settings = settings.with_role(role).with_engine(LiveEngine::Packet);
     let mut asked = Vec::new();
     let (outcome, report) = capture(settings, workers, "", cutoff, || {
         for number in 0..20 {
@@ -332,7 +332,7 @@ fn packet_sockets_are_spared_what_is_cut_off() {
 /// S10: the kernel cuts off what none of several applications wants, and all of them have the whole figures.
 fn applications(workers: usize, others: Option<u64>) {
     let served = opposite(serve(10));
-    let settings = LiveSettings { engine: LiveEngine::Packet, ..LiveSettings::new(["tw0"]) };
+    let settings = LiveSettings::new(["tw0"]).with_engine(LiveEngine::Packet);
     let mut asked = Vec::new();
     let make = |_| {
         let mut applications = Applications::new();
@@ -394,7 +394,7 @@ fn a_tap_drops_what_is_cut_off() {
         ip("link set tw0 up");
         ip("link set tw1 up");
         for engine in [LiveEngine::Packet, LiveEngine::Xdp, LiveEngine::XdpGeneric, LiveEngine::Auto] {
-            let settings = LiveSettings { role: Role::Tap, engine, ..LiveSettings::new(["tw0"]) };
+            let settings = LiveSettings::new(["tw0"]).with_role(Role::Tap).with_engine(engine);
             let outcome = refused(settings).unwrap_or_else(|error| panic!("{engine:?}: {error}"));
             let report = outcome.live.expect("a report");
             assert!(report.interfaces[0].kernel.is_some(), "{report:?}");

@@ -76,7 +76,7 @@ fn run() -> (u64, Outcome<Slow>, LiveReport) {
     let (stop, slow) = (Stop::new(), Arc::new(AtomicBool::new(true)));
     let (level, began) = (AtomicU32::new(0), AtomicBool::new(false));
     let mut settings = LiveSettings::new(["tw0"]);
-    (settings.engine, settings.ring_bytes) = (LiveEngine::Packet, 1 << 20);
+    settings = settings.with_engine(LiveEngine::Packet).with_ring_bytes(1 << 20);
     let (sent, outcome) = thread::scope(|scope| {
         let sender = scope.spawn(|| {
             // Also where sending fails.

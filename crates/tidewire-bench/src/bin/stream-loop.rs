@@ -112,9 +112,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         }
     };
     let mut settings = LiveSettings::new([arguments.interface.as_str()]);
-    settings.ring_bytes = arguments.ring;
-    settings.engine = if arguments.xdp { LiveEngine::Xdp } else { LiveEngine::Packet };
-    settings.role = if arguments.xdp { Role::Tap } else { Role::Host };
+    settings.set_ring_bytes(arguments.ring);
+    settings.set_engine(if arguments.xdp { LiveEngine::Xdp } else { LiveEngine::Packet });
+    settings.set_role(if arguments.xdp { Role::Tap } else { Role::Host });
     let stop = Stop::new();
     let raised = stop.clone();
     ctrlc::set_handler(move || raised.stop()).map_err(|error| error.to_string())?;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tidewire_gen::net::{Layout, Network};
-use tidewire_live::{Error, Interface, InterfaceCounts, sys::namespace::Sysfs};
+use tidewire_live::{Interface, InterfaceCounts, sys::namespace::Sysfs};
 
 use super::cpu::kernel_threads;
 use crate::program::CORE;
@@ -181,9 +181,9 @@ impl Drop for HighPriority {
 /// An error inside the network.
 struct Failed(String);
 
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self(error.to_string())
+impl From<tidewire_gen::Error> for Failed {
+    fn from(error: tidewire_gen::Error) -> Self {
+        Self(error.text())
     }
 }
 

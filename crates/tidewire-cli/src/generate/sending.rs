@@ -176,11 +176,16 @@ fn progress_line(progress: &Progress, before: &mut (u64, Duration)) -> String {
     )
 }
 
-/// An error of the interface's, the kernel's or the caller's.
-pub fn from_live(error: tidewire_live::Error) -> CliError {
-    use tidewire_live::Error;
+/// An error of the interface, the kernel or the caller, with what to do about it.
+pub fn from_live(error: impl Into<tidewire_gen::Error>) -> CliError {
+    use tidewire_gen::Error;
+    use tidewire_live::Error as Live;
+    let error = error.into();
+    let text = error.text();
     match &error {
-        Error::Setting(_) | Error::NoInterface { .. } | Error::Steering(_) => CliError::Usage(error.to_string()),
-        _ => CliError::Input(error.to_string()),
+        Error::Setting(_) | Error::Live(Live::Setting(_) | Live::NoInterface { .. } | Live::Steering(_)) => {
+            CliError::Usage(text)
+        }
+        _ => CliError::Input(text),
     }
 }

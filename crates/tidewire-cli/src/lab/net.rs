@@ -5,7 +5,6 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use tidewire::live::LiveError;
 use tidewire_gen::net::{Layout, Named, Network};
 
 use crate::{
@@ -163,12 +162,12 @@ impl Up {
 
 /// Why there is no status.
 enum Ended {
-    Network(LiveError),
+    Network(tidewire_gen::Error),
     CliError(CliError),
 }
 
-impl From<LiveError> for Ended {
-    fn from(error: LiveError) -> Self {
+impl From<tidewire_gen::Error> for Ended {
+    fn from(error: tidewire_gen::Error) -> Self {
         Self::Network(error)
     }
 }

@@ -42,11 +42,11 @@ pub fn fanout(words: &[String]) -> Result<Fanout, CliError> {
         let known: Vec<_> = FanoutMode::ALL.iter().map(|(known, _)| *known).collect();
         return wrong(format!("'{name}' is not a mode: there are {}", known.join(", ")));
     };
-    let mut fanout = Fanout { group: number, mode, defrag: false, rollover: false };
+    let mut fanout = Fanout::new(mode).with_group(number);
     for flag in parts {
         match flag {
-            "defrag" => fanout.defrag = true,
-            "rollover" => fanout.rollover = true,
+            "defrag" => fanout.set_defrag(true),
+            "rollover" => fanout.set_rollover(true),
             other => return wrong(format!("'{other}' is not a flag: there are defrag and rollover")),
         }
     }
@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn groups_and_modes() {
-        let hash = Fanout { group: Some(7), mode: FanoutMode::Hash, defrag: false, rollover: false };
+        let hash = Fanout::new(FanoutMode::Hash).with_group(7);
         assert_eq!(read("7", "hash"), Ok(hash));
-        assert_eq!(read("any", "hash,defrag"), Ok(Fanout { group: None, defrag: true, ..hash }));
-        let both = Fanout { mode: FanoutMode::RoundRobin, defrag: true, rollover: true, ..hash };
+        assert_eq!(read("any", "hash,defrag"), Ok(hash.with_group(None).with_defrag(true)));
+        let both = hash.with_mode(FanoutMode::RoundRobin).with_defrag(true).with_rollover(true);
         assert_eq!(read("7", "lb,rollover,defrag"), Ok(both));
         for (group, mode, said) in [
             ("65536", "hash", "65536"),

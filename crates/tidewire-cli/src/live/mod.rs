@@ -178,38 +178,41 @@ impl Live {
 
     fn settings(&self) -> Result<LiveSettings, CliError> {
         let mut settings = LiveSettings::new(self.interfaces()?);
-        settings.engine = self.engine.unwrap_or(EngineName::Auto).into();
-        settings.role = if self.tap { Role::Tap } else { Role::Host };
-        settings.direction = if self.incoming { TrafficDirection::In } else { TrafficDirection::Both };
-        settings.fanout = self.fanout.as_deref().map(fanout).transpose()?;
-        settings.steering = self.steer.as_deref().map(steering).transpose()?;
-        settings.promiscuous = !self.no_promiscuous;
-        settings.pin = !self.no_pin;
+        settings.set_engine(self.engine.unwrap_or(EngineName::Auto).into());
+        settings.set_role(if self.tap { Role::Tap } else { Role::Host });
+        settings.set_direction(if self.incoming { TrafficDirection::In } else { TrafficDirection::Both });
+        settings.set_fanout(self.fanout.as_deref().map(fanout).transpose()?);
+        settings.set_steering(self.steer.as_deref().map(steering).transpose()?);
+        settings.set_promiscuous(!self.no_promiscuous);
+        settings.set_pin(!self.no_pin);
         if let Some(Size(bytes)) = self.ring {
             let room = usize::try_from(bytes).ok().filter(|_| (RING_BYTES_MIN..1 << 40).contains(&bytes));
-            settings.ring_bytes =
-                room.ok_or_else(|| CliError::Usage("--ring: a size of 1M or more, as in 64M".into()))?;
+            settings
+                .set_ring_bytes(room.ok_or_else(|| CliError::Usage("--ring: a size of 1M or more, as in 64M".into()))?);
         }
         if let Some(Size(bytes)) = self.snaplen {
             if bytes == 0 {
                 return Err(CliError::Usage("--snaplen: at least 1 byte; 64 keeps most headers".into()));
             }
-            settings.snap_bytes = settings.snap_bytes.min(u32::try_from(bytes).unwrap_or(u32::MAX));
+            settings.set_snap_bytes(settings.snap_bytes().min(u32::try_from(bytes).unwrap_or(u32::MAX)));
         }
         if let Some(Span(ns)) = self.busy_poll {
-            settings.busy_poll_us = u32::try_from(ns.div_ceil(1000))
-                .map_err(|_| CliError::Usage("--busy-poll: microseconds are meant, as in 50us".into()))?;
+            let microseconds = u32::try_from(ns.div_ceil(1000));
+            settings.set_busy_poll_us(
+                microseconds.map_err(|_| CliError::Usage("--busy-poll: microseconds are meant, as in 50us".into()))?,
+            );
         }
         match self.kernel_flows {
             None => {}
-            Some(0) => settings.kernel.use_it = InKernel::Never,
+            Some(0) => settings.kernel_mut().set_use_it(InKernel::Never),
             Some(count @ 1..=KERNEL_FLOWS_MAX) => {
-                (settings.kernel.flows_v4, settings.kernel.flows_v6) = (count, count.div_ceil(4));
+                settings.kernel_mut().set_flows_v4(count);
+                settings.kernel_mut().set_flows_v6(count.div_ceil(4));
             }
             Some(_) => return Err(CliError::Usage(format!("--kernel-flows: at most {KERNEL_FLOWS_MAX}"))),
         }
         if let Some(Span(ns)) = self.merge_window {
-            settings.merge_window = Duration::from_nanos(ns);
+            settings.set_merge_window(Duration::from_nanos(ns));
         }
         Ok(settings)
     }

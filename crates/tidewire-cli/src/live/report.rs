@@ -6,8 +6,8 @@ use tidewire::{
     Ledger,
     legible::legible,
     live::{
-        Change, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport, KernelCounters, LiveError, LiveReport,
-        RingCounts, WorkerReport,
+        Change, Interface, InterfaceCounts, InterfaceEvent, InterfaceProblem, InterfaceReport, KernelCounters,
+        LiveError, LiveReport, RingCounts, WorkerReport,
     },
 };
 
@@ -51,9 +51,15 @@ fn say_change(name: &str, change: &Change) {
 /// Says what went wrong without ending the capture. That an interface is down or gone every ring of every worker finds out
 /// for itself; it is told as what became of the interface.
 pub fn say_trouble(error: &LiveError) {
-    let is_told = matches!(error, LiveError::Interface { what, .. } if what.starts_with("the interface is "));
+    let is_told = matches!(
+        error,
+        LiveError::Interface {
+            problem: InterfaceProblem::Down | InterfaceProblem::Gone | InterfaceProblem::GoneForGood,
+            ..
+        }
+    );
     if !is_told {
-        error::notify(error);
+        error::notify(error.with_hint());
     }
 }
 

@@ -69,7 +69,7 @@ pub fn watched<'a>(
             confinement.confine()?.missing.iter().for_each(error::notify);
         }
         begin(stop, metrics.borrow_mut().as_mut(), live.quiet)
-            .map_err(|failure| LiveError::Setting(failure.to_string()))
+            .map_err(|failure| LiveError::Callback(failure.to_string().into()))
     });
     let capture = capture.on_trouble(report::say_trouble).on_event(report::say_event);
     Ok(capture.on_report(move |report| {

@@ -1,6 +1,7 @@
 use std::io;
 
-use tidewire_live::{Error, Interface, sys::netlink::LinkSocket};
+use crate::Error;
+use tidewire_live::{Interface, sys::netlink::LinkSocket};
 
 /// Whether an interface has an IP address by which others reach this machine; those that IPv6 gives to every link do not
 /// count.
@@ -8,7 +9,7 @@ use tidewire_live::{Error, Interface, sys::netlink::LinkSocket};
 /// # Errors
 /// What the kernel says.
 pub fn has_address(interface: &Interface) -> Result<bool, Error> {
-    let failed = |source| Error::Kernel { what: "listing addresses".into(), source, hint: String::new() };
+    let failed = |source| Error::System { what: "listing addresses".into(), source, hint: String::new() };
     addresses(interface.index).map_err(failed)
 }
 

@@ -1,7 +1,8 @@
 use std::{fs, io, process::Command, thread};
 
+use crate::Error;
 use tidewire_live::{
-    Error, Interface,
+    Interface,
     sys::{
         ethtool::{Feature, set_feature},
         namespace::Sysfs,
@@ -149,9 +150,9 @@ pub(super) fn wait_for_carrier(names: &[String]) -> Result<(), Error> {
 
 pub(super) fn kernel(what: String, source: io::Error) -> Error {
     if source.kind() == io::ErrorKind::PermissionDenied {
-        return Error::Privilege { what, capability: "cap_net_admin,cap_sys_admin" };
+        return Error::privilege(what, "cap_net_admin,cap_sys_admin");
     }
-    Error::Kernel { what, source, hint: String::new() }
+    Error::System { what, source, hint: String::new() }
 }
 
 /// Runs `ip` in the calling thread's namespace.
@@ -159,7 +160,7 @@ pub(super) fn ip(arguments: &str) -> Result<String, Error> {
     let what = || format!("ip {arguments}");
     let output = Command::new("ip").args(arguments.split(' ')).output().map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => {
-            Error::Kernel { what: "running 'ip'".into(), source, hint: "; install iproute2".into() }
+            Error::System { what: "running 'ip'".into(), source, hint: "; install iproute2".into() }
         }
         _ => kernel(what(), source),
     })?;
@@ -168,9 +169,9 @@ pub(super) fn ip(arguments: &str) -> Result<String, Error> {
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
     if said.contains("not permitted") {
-        return Err(Error::Privilege { what: what(), capability: "cap_net_admin,cap_sys_admin" });
+        return Err(Error::privilege(what(), "cap_net_admin,cap_sys_admin"));
     }
-    Err(Error::Kernel { what: what(), source: io::Error::other(said), hint: String::new() })
+    Err(Error::System { what: what(), source: io::Error::other(said), hint: String::new() })
 }
 
 /// Why networks cannot be had here, if so: tests say it and pass.

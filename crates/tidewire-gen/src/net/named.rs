@@ -1,6 +1,7 @@
 use std::{fs, path::PathBuf};
 
-use tidewire_live::{Error, sys::namespace::enter};
+use crate::Error;
+use tidewire_live::sys::namespace::enter;
 
 use super::build::{ALIAS, Cable, Layout, ip, kernel, wait_for_carrier};
 

@@ -1,9 +1,7 @@
 use std::{path::PathBuf, sync::mpsc, thread};
 
-use tidewire_live::{
-    Error,
-    sys::net::{own_namespace, thread_number},
-};
+use crate::Error;
+use tidewire_live::sys::net::{own_namespace, thread_number};
 
 use super::build::{Cable, Layout, kernel, wait_for_carrier};
 

@@ -1,6 +1,7 @@
 use std::time::{Duration, Instant};
 
-use tidewire_live::{Error, Interface, InterfaceCounts};
+use crate::Error;
+use tidewire_live::{Interface, InterfaceCounts};
 
 use super::plan::{Ended, Progress, Sender};
 use crate::{rate::CABLE_BYTES, size::FCS_BYTES, traffic::Traffic};

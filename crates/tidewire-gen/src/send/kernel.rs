@@ -2,9 +2,10 @@
 
 use std::{fs::File, io, os::fd::AsFd, thread, time::Duration};
 
+use crate::Error;
 use aya::{Ebpf, EbpfLoader, maps::Map, programs::Xdp};
 use tidewire_live::{
-    Error, Interface,
+    Interface,
     sys::{
         bpf::{Link as Attachment, Live, Program, XdpMode},
         mmap_array::MmapArray,
@@ -69,7 +70,7 @@ fn refused(what: &str, error: impl std::error::Error + 'static) -> Error {
     while let Some(current) = cause {
         // `EPERM`; the verifier's refusal is another one.
         if current.downcast_ref::<io::Error>().is_some_and(|error| error.raw_os_error() == Some(1)) {
-            return Error::Privilege { what: what.into(), capability: "cap_bpf,cap_net_admin" };
+            return Error::privilege(what, "cap_bpf,cap_net_admin");
         }
         cause = current.source();
     }
@@ -78,7 +79,7 @@ fn refused(what: &str, error: impl std::error::Error + 'static) -> Error {
     let text = error.to_string();
     let skip = text.chars().count().saturating_sub(TAIL);
     let text: String = text.chars().skip(skip).collect();
-    Error::Kernel { what: what.into(), source: io::Error::other(text), hint: String::new() }
+    Error::System { what: what.into(), source: io::Error::other(text), hint: String::new() }
 }
 
 /// Loads one of the programs.
@@ -271,14 +272,13 @@ impl Kernel {
         match self.program.run_live(&self.template, Live { count, batch: self.batch, from: None }) {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) if error.raw_os_error() == Some(NOT_ALLOWED) => Err(Refusal::Cannot(Error::Privilege {
-                what: "sending from the kernel".into(),
-                capability: "cap_bpf,cap_net_admin",
-            })),
+            Err(error) if error.raw_os_error() == Some(NOT_ALLOWED) => {
+                Err(Refusal::Cannot(Error::privilege("sending from the kernel", "cap_bpf,cap_net_admin")))
+            }
             Err(source) => {
                 let hint = if source.raw_os_error() == Some(UNKNOWN) { "; live frames need Linux 5.18" } else { "" };
                 let what = "sending from the kernel".into();
-                Err(Refusal::Cannot(Error::Kernel { what, source, hint: hint.into() }))
+                Err(Refusal::Cannot(Error::System { what, source, hint: hint.into() }))
             }
         }
     }
@@ -363,7 +363,7 @@ impl Sink {
         let (program, object) = load("sink")?;
         let attachment = Attachment::xdp(program.as_fd(), link.index, XdpMode::Native);
         let what = format!("{interface}: attaching an XDP program");
-        let attachment = attachment.map_err(|source| Error::Kernel { what, source, hint: String::new() })?;
+        let attachment = attachment.map_err(|source| Error::System { what, source, hint: String::new() })?;
         Ok(Self { _attachment: attachment, object })
     }
 

@@ -9,7 +9,8 @@ mod work;
 
 use std::{sync::atomic::AtomicBool, time::Instant};
 
-use tidewire_live::{Error, Interface, sys::wait::pin};
+use crate::Error;
+use tidewire_live::{Interface, sys::wait::pin};
 
 use crate::{net::is_ours, traffic::Traffic};
 use account::Account;
@@ -32,7 +33,7 @@ pub fn run(
 ) -> Result<Report, Error> {
     let links = checked(traffic, plan)?;
     if let Some(cpu) = plan.cpu {
-        let refused = |source| Error::Kernel { what: format!("pinning to CPU {cpu}"), source, hint: String::new() };
+        let refused = |source| Error::System { what: format!("pinning to CPU {cpu}"), source, hint: String::new() };
         pin(cpu).map_err(refused)?;
     }
     let mut work = Work { plan, stop, progress, account: Account::new(&links)?, told: Instant::now() };
@@ -45,7 +46,7 @@ pub fn run(
                 traffic.rewind();
                 work.account = Account::new(&links)?;
                 let ended = socket::send(traffic, &links, &mut work)?;
-                return work.account.finish(ended, Sender::Socket, Some(error.to_string()), traffic);
+                return work.account.finish(ended, Sender::Socket, Some(error.text()), traffic);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use std::{io, time::Duration};
 
-use tidewire_live::{Error, Interface, sys::transmit::Transmitter};
+use crate::Error;
+use tidewire_live::{Interface, sys::transmit::Transmitter};
 
 use super::{
     plan::Ended,
@@ -57,10 +58,8 @@ fn elapsed_ns(work: &Work<'_>) -> u64 {
 
 fn open(link: &Interface) -> Result<Transmitter, Error> {
     Transmitter::open(link.index).map_err(|source| match source.kind() {
-        io::ErrorKind::PermissionDenied => {
-            Error::Privilege { what: format!("sending on {}", link.name), capability: "cap_net_raw" }
-        }
-        _ => Error::Kernel { what: format!("{}: a packet socket", link.name), source, hint: String::new() },
+        io::ErrorKind::PermissionDenied => Error::privilege(format!("sending on {}", link.name), "cap_net_raw"),
+        _ => Error::System { what: format!("{}: a packet socket", link.name), source, hint: String::new() },
     })
 }
 
@@ -182,5 +181,5 @@ fn refused(error: io::Error, link: &Interface, work: &mut Work<'_>) -> Result<()
         let what = format!("went down or away after {} frames", work.account.packets.iter().sum::<u64>());
         return Err(Error::Interface { interface, what });
     }
-    Err(Error::Kernel { what: format!("{interface}: sending"), source: error, hint: String::new() })
+    Err(Error::System { what: format!("{interface}: sending"), source: error, hint: String::new() })
 }

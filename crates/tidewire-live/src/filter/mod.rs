@@ -3,7 +3,7 @@
 use tidewire_filter::{Filter, FilterEnding, FilterHook, Instruction, translate};
 
 use crate::{
-    Error,
+    Error, KernelError, Operation,
     sys::bpf::{Load, Program, SOCKET_FILTER, XDP},
 };
 
@@ -34,14 +34,8 @@ fn load_code(code: &[u8], hook: FilterHook, doing: &str) -> Result<Program, Erro
         FilterHook::Socket => (SOCKET_FILTER, Load::default()),
         FilterHook::Xdp => (XDP, Load { frags: true, attach: ATTACH_XDP }),
     };
-    Program::load_with(kind, code, settings).map_err(|source| Error::Kernel {
-        what: format!("{doing} into the kernel"),
-        hint: match source.kind() {
-            std::io::ErrorKind::PermissionDenied => "; it needs cap_bpf and cap_net_admin".into(),
-            _ => String::new(),
-        },
-        source,
-    })
+    Program::load_with(kind, code, settings)
+        .map_err(|source| KernelError::new(Operation::LoadFilter, format!("{doing} into the kernel"), source).into())
 }
 
 /// `BPF_XDP` of `enum bpf_attach_type`.

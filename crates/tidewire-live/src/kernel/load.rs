@@ -14,7 +14,7 @@ use super::{
     table::Table,
 };
 use crate::{
-    Error,
+    Error, KernelError, Operation,
     sys::{
         bpf::{Map, Program, possible_cpus},
         mmap_array::MmapArray,
@@ -147,12 +147,10 @@ impl Kernel {
     /// The kernel refuses it: it is of another kind than the others.
     pub fn set_jump(&self, jump: Jump, program: BorrowedFd<'_>) -> Result<(), Error> {
         use std::os::fd::AsRawFd;
-        let refused = |source| Error::Kernel {
-            what: format!("putting a program into its place ({jump:?})"),
-            source,
-            hint: "; it must be of the kind of the others, XDP programs for frames of several buffers".into(),
+        let refused = |source| {
+            KernelError::new(Operation::InstallProgram, format!("putting a program into its place ({jump:?})"), source)
         };
-        self.jump.set(jump as u32, program.as_raw_fd()).map_err(refused)
+        Ok(self.jump.set(jump as u32, program.as_raw_fd()).map_err(refused)?)
     }
 
     /// The array of programs that call each other: [`Jump`].
@@ -291,12 +289,9 @@ fn missing(name: &str) -> Error {
 
 fn failed(what: &str, source: io::Error) -> Error {
     if source.kind() == io::ErrorKind::PermissionDenied {
-        return Error::Privilege {
-            what: "loading programs into the kernel".into(),
-            capability: "cap_bpf,cap_perfmon,cap_net_admin",
-        };
+        return Error::privilege("loading programs into the kernel", "cap_bpf,cap_perfmon,cap_net_admin");
     }
-    Error::Kernel { what: what.into(), source, hint: String::new() }
+    Error::kernel(what, source)
 }
 
 /// The system's error somewhere inside of a library's.
@@ -319,11 +314,9 @@ fn copy(error: &io::Error) -> io::Error {
 fn refused(error: &(dyn std::error::Error + 'static)) -> Error {
     let source = cause(error).map_or_else(|| io::Error::other(error.to_string()), copy);
     match source.raw_os_error() {
-        Some(libc::ENOMEM | libc::E2BIG) => Error::Kernel {
-            what: "making the flow tables in the kernel".into(),
-            source,
-            hint: "; ask for fewer flows".into(),
-        },
+        Some(libc::ENOMEM | libc::E2BIG) => {
+            KernelError::new(Operation::MakeFlowTables, "making the flow tables in the kernel", source).into()
+        }
         _ => failed("making maps in the kernel", source),
     }
 }
@@ -338,12 +331,12 @@ fn verified(name: &str, program_type: ProgramType, error: programs::ProgramError
     if io_error.kind() == io::ErrorKind::PermissionDenied && log.trim().is_empty() {
         return failed(name, io_error);
     }
-    let needs = match program_type {
+    let kernel = match program_type {
         ProgramType::Xdp => "Linux 5.18 (XDP frames of several buffers)",
         ProgramType::Socket => "Linux 5.12 (atomic operations)",
     };
     let lines: Vec<_> = log.trim().lines().collect();
-    let tail = lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join(" | ");
-    let hint = format!("; it needs {needs}; the verifier's last lines: {tail}");
-    Error::Kernel { what: format!("loading {name} into the kernel"), source: io_error, hint }
+    let log = lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join(" | ");
+    KernelError::new(Operation::LoadPrograms { kernel, log }, format!("loading {name} into the kernel"), io_error)
+        .into()
 }

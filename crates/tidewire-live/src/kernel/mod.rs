@@ -36,7 +36,7 @@ pub use shunt::KernelShunt;
 pub use shunts::Shunts;
 
 use crate::{
-    Error,
+    Error, KernelError, Operation,
     sys::bpf::{Link, XdpMode},
 };
 use load::ProgramType;
@@ -61,15 +61,8 @@ impl KernelXdp {
     /// Another program is attached, or the driver cannot run one.
     pub fn attach(&self, interface: u32, mode: XdpMode) -> Result<Link, Error> {
         Link::xdp(self.0.entry()?, interface, mode).map_err(|source| {
-            let hint = match source.raw_os_error() {
-                Some(libc::EBUSY) => "; another XDP program is attached: take it off (ip link set dev … xdp off)",
-                Some(libc::EOPNOTSUPP) => "; its driver runs no XDP programs: use the generic hook",
-                Some(libc::ERANGE | libc::EINVAL) => {
-                    "; its frames may be too large, or its rings too few: use the generic hook"
-                }
-                _ => "",
-            };
-            Error::Kernel { what: format!("attaching XDP to interface {interface}"), source, hint: hint.into() }
+            let operation = Operation::AttachXdp { interface: None };
+            KernelError::new(operation, format!("attaching XDP to interface {interface}"), source).into()
         })
     }
 

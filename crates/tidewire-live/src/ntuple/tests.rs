@@ -152,12 +152,12 @@ fn what_no_rule_can_name_is_not_dropped() {
         assert!(!rules.drop_direction(&key, Direction::ClientToServer).unwrap());
     }
     assert_eq!(fake.rules(), []);
-    assert!(NtupleRules::new(Fake::default()).is_err_and(|error| error.to_string().contains("ntuple on")));
+    assert!(NtupleRules::new(Fake::default()).is_err_and(|error| error.with_hint().to_string().contains("ntuple on")));
 }
 
 #[test]
 fn an_interface_without_rules_says_so() {
     let rules = InterfaceRules::new("lo").unwrap();
     let error = NtupleRules::new(rules).expect_err("the loopback interface has none");
-    assert!(error.to_string().contains("its driver may have none"), "{error}");
+    assert!(error.with_hint().to_string().contains("the driver may have none"), "{error}");
 }

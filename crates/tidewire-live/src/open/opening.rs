@@ -3,7 +3,7 @@ use std::{os::fd::AsFd, sync::Arc};
 use tidewire_filter::FilterHook;
 
 use crate::{
-    Error, Live, LiveSettings, Monitor, Ring, Worker,
+    Error, KernelError, Live, LiveSettings, Monitor, Operation, Ring, SettingError, Worker,
     filter_spec::FilterSpec,
     kernel::{Jump, Kernel, KernelSettings, Shunts},
     session::Connected,
@@ -21,10 +21,9 @@ impl Opening {
     /// Room for so many bytes of rings in each worker's arena.
     pub(super) fn new(bytes: &[usize]) -> Result<Self, Error> {
         let arenas = bytes.iter().map(|bytes| Arena::reserve(*bytes)).collect::<Result<Vec<_>, _>>();
-        let arenas = arenas.map_err(|source| Error::Kernel {
-            what: format!("reserving {} MiB of addresses for the rings", bytes.iter().sum::<usize>() >> 20),
-            source,
-            hint: "; ask for smaller rings".into(),
+        let arenas = arenas.map_err(|source| {
+            let what = format!("reserving {} MiB of addresses for the rings", bytes.iter().sum::<usize>() >> 20);
+            KernelError::new(Operation::ReserveMemory, what, source)
         })?;
         let rings = arenas.iter().map(|_| Vec::new()).collect();
         Ok(Self { arenas, rings, connected: Vec::new() })
@@ -32,9 +31,9 @@ impl Opening {
 
     /// Places of `bytes` each for a worker's rings on an interface.
     pub(super) fn places(&self, worker: usize, rings: usize, bytes: usize) -> Result<Vec<Place>, Error> {
-        let failed = |source| Error::Kernel { what: "dividing the rings' memory".into(), source, hint: String::new() };
+        let failed = |source| Error::kernel("dividing the rings' memory", source);
         let Some(arena) = self.arenas.get(worker) else {
-            return Err(Error::Setting(format!("there is no worker {worker}")));
+            return Err(SettingError::NoSuchWorker { worker }.into());
         };
         (0..rings).map(|_| arena.take(bytes).map_err(failed)).collect()
     }

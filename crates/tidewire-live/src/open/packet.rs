@@ -6,7 +6,7 @@ use tidewire_wire::LinkType;
 
 use super::opening::{Opening, kernel_settings, put_filter};
 use crate::{
-    Error, Interface, Live, LiveSettings, Role,
+    Error, Interface, Live, LiveSettings, Role, SettingError,
     filter_spec::FilterSpec,
     kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
     packet::{Filters, Plan, SocketFilter},
@@ -18,11 +18,7 @@ use tidewire_filter::FilterHook;
 pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &str) -> Result<Live, Error> {
     let plans = plans(settings, interfaces.len())?;
     if plans.iter().any(|plan| plan.rings() > 1) && settings.kernel.needs_flows() {
-        return Err(Error::Setting(
-            "cutoffs in the kernel count each frame once, and this steering program delivers some twice: have the cutoffs \
-             done by the engine (--kernel-flows 0), or steer to one worker"
-                .into(),
-        ));
+        return Err(SettingError::CutoffsWithDuplicates.into());
     }
     let bytes = plans.iter().map(|plan| plan.rings() * plan.place_bytes()).sum();
     let mut opening = Opening::new(&vec![bytes; settings.workers.max(1)])?;
@@ -78,10 +74,7 @@ impl Before {
             return Ok(before);
         }
         if link != LinkType::ETHERNET {
-            return Err(Error::Setting(format!(
-                "{}: cutoffs in the kernel are for Ethernet frames, and this interface has none; use --kernel-flows 0",
-                interface.name
-            )));
+            return Err(SettingError::CutoffsNeedEthernet { interface: interface.name.clone() }.into());
         }
         let wanted = KernelSettings { has_filter: user.is_some(), is_shared: true, ..kernel_settings(settings) };
         match settings.role {
@@ -96,11 +89,10 @@ impl Before {
                 let filter = KernelSocketFilter::load(&wanted)?;
                 put(&user, FilterHook::Socket, filter.kernel())?;
                 before.kernel = Some(Arc::clone(filter.kernel()));
-                let program = filter.program()?.try_clone_to_owned().map_err(|source| Error::Kernel {
-                    what: "using a loaded program".into(),
-                    source,
-                    hint: String::new(),
-                })?;
+                let program = filter
+                    .program()?
+                    .try_clone_to_owned()
+                    .map_err(|source| Error::kernel("using a loaded program", source))?;
                 let program: Arc<OwnedFd> = Arc::new(program);
                 before.filters.first = Some(SocketFilter::Program(program));
             }

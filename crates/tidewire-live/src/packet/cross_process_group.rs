@@ -21,7 +21,7 @@ use super::{
     socket_setup::{Join, Number, Steering},
     steering::{Tally, check_modes, kind, load_code, load_kept},
 };
-use crate::{ClassicInstruction, Error, Fanout, Membership, Sharing};
+use crate::{ClassicInstruction, Error, Fanout, KernelError, Membership, Operation, SettingError, Sharing};
 
 /// What is the same in every process since the machine was started, and known to none outside.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -93,18 +93,12 @@ pub(super) fn membership_part(membership: &Membership) -> Result<Part, Error> {
             vec![Part { join: Join { group, kind: kind(fanout, false), steering, may_drop: false }, kept: None }]
         }
         (None, Some(_)) => {
-            let what =
-                "a steering program has to be known when a capture is opened, but for groups of several processes";
-            return Err(Error::Setting(what.into()));
+            return Err(SettingError::JoinWithSteering.into());
         }
     };
     match <[Part; 1]>::try_from(parts) {
         Ok([part]) => Ok(part),
-        Err(_) => Err(Error::Setting(
-            "this steering program names two workers for a packet, which takes two rings: join the group when the capture is \
-             opened"
-                .into(),
-        )),
+        Err(_) => Err(SettingError::JoinWithTwoRings.into()),
     }
 }
 
@@ -112,22 +106,15 @@ pub(super) fn membership_part(membership: &Membership) -> Result<Part, Error> {
 fn number(fanout: &Fanout) -> Result<u8, Error> {
     match fanout.group.map(u8::try_from) {
         Some(Ok(group)) => Ok(group),
-        Some(Err(_)) => {
-            let group = fanout.group.unwrap_or(0);
-            Err(Error::Setting(format!(
-                "fan-out group {group}: groups of several processes have numbers from 0 to 255"
-            )))
-        }
-        None => Err(Error::Setting("a fan-out group of several processes needs a number, 0 to 255".into())),
+        _ => Err(SettingError::GroupNumber { group: fanout.group }.into()),
     }
 }
 
 /// The key of the group's hash.
 fn seed(group: u8) -> Result<u64, Error> {
-    let text = std::fs::read_to_string(BOOT_ID).map_err(|source| Error::Kernel {
-        what: format!("reading {BOOT_ID}, by which the members of a group know where each flow goes"),
-        source,
-        hint: "; a steering program in a group of several processes needs it".into(),
+    let text = std::fs::read_to_string(BOOT_ID).map_err(|source| {
+        let what = format!("reading {BOOT_ID}, by which the members of a group know where each flow goes");
+        KernelError::new(Operation::ReadBootId, what, source)
     })?;
     Ok(mixed(text.trim().bytes().chain([group])))
 }

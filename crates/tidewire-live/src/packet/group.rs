@@ -10,7 +10,7 @@ use super::{
     steering::Tally,
 };
 use crate::{
-    Error, TrafficDirection,
+    Error, InterfaceProblem, SettingError, TrafficDirection,
     sys::{netlink::DeviceSocket, packet::RingSocket},
 };
 
@@ -133,7 +133,7 @@ impl Members {
     ) -> Result<(), Error> {
         let mut state = self.state();
         let state = &mut *state;
-        let missing = || Error::Setting(format!("{}: no such ring", self.setup.name));
+        let missing = || Error::from(SettingError::NoSuchRing { interface: self.setup.name.clone() });
         let place = state.frame_filters.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
         let (((frame_filter, kept), socket), slot) = place.ok_or_else(missing)?;
         let mut changed = frame_filter.clone();
@@ -163,8 +163,7 @@ impl Members {
     pub fn set_filter(&self, member: usize, filter: Option<&[crate::ClassicInstruction]>) -> Result<(), Error> {
         self.change(member, |frame_filter| {
             if frame_filter.is_fixed {
-                let what = "the filter is part of programs in the kernel that cut streams off, and cannot be replaced";
-                return Err(Error::Setting(format!("{}: {what}", frame_filter.name)));
+                return Err(SettingError::FilterInPrograms { interface: frame_filter.name.clone() }.into());
             }
             frame_filter.set_filter(filter.map(|filter| SocketFilter::Classic(filter.to_vec())).as_ref());
             Ok(())
@@ -180,8 +179,7 @@ impl Members {
                 && direction != TrafficDirection::In
                 && !(frame_filter.is_loopback && direction == TrafficDirection::Both)
             {
-                let what = "its group was made for incoming frames: open it for both directions to choose later";
-                return Err(Error::Setting(format!("{}: {what}", frame_filter.name)));
+                return Err(SettingError::GroupIncomingOnly { interface: frame_filter.name.clone() }.into());
             }
             frame_filter.direction = direction;
             Ok(())
@@ -192,7 +190,7 @@ impl Members {
     pub fn join(&self, member: usize, join: &Join, last: Last) -> Result<u16, Error> {
         let mut state = self.state();
         let state = &mut *state;
-        let missing = || Error::Setting(format!("{}: the ring has no socket to join a group with", self.setup.name));
+        let missing = || Error::from(SettingError::RingWithoutSocket { interface: self.setup.name.clone() });
         let place = state.frame_filters.get_mut(member).zip(state.sockets.get(member)).zip(state.slots.get(member));
         let (((frame_filter, kept), socket), slot) = place.ok_or_else(missing)?;
         let index = socket.bound().map_err(|source| self.setup.failed("asking for the interface", source))?;
@@ -239,10 +237,7 @@ impl Members {
         match self.device.hardware(name) {
             Some(hardware) if hardware == self.setup.hardware => Ok(Some(index)),
             None => Ok(None),
-            Some(_) => Err(Error::Interface {
-                interface: name.clone(),
-                what: "is another kind of interface than it was; capture continues when it is one of that kind".into(),
-            }),
+            Some(_) => Err(Error::Interface { interface: name.clone(), problem: InterfaceProblem::OtherHardware }),
         }
     }
 
@@ -270,7 +265,7 @@ impl Members {
         let state = &mut *state;
         let place = state.slots.get_mut(member).zip(state.sockets.get_mut(member));
         let (Some(idle), Some((slot, socket))) = (&state.idle, place) else {
-            return Err(Error::Setting(format!("{}: no such ring", self.setup.name)));
+            return Err(Error::from(SettingError::NoSuchRing { interface: self.setup.name.clone() }));
         };
         *slot = Slot::Released;
         *socket = Arc::clone(idle);

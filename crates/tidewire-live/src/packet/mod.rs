@@ -24,6 +24,7 @@ mod stale_frames;
 mod steering;
 mod vlan_filter;
 
+pub(crate) use error_hints::join_conflict;
 pub use filters::{Filters, SocketFilter};
 pub use groups::groups_in_use;
 pub use plan::{Group, Plan, SteeredOut};

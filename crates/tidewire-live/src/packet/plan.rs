@@ -14,7 +14,8 @@ use super::{
     steering::{HASH_GROUP, OWN_GROUP, check_modes, flow_steering, kind, programs},
 };
 use crate::{
-    ClassicInstruction, Error, Fanout, Interface, InterfaceCounts, LiveSettings, Membership, TrafficDirection, memory,
+    ClassicInstruction, Error, Fanout, Interface, InterfaceCounts, LiveSettings, Membership, SettingError,
+    TrafficDirection, memory,
     sys::{arena::Place, packet::Blocks},
 };
 
@@ -94,7 +95,7 @@ impl Plan {
     pub fn new(settings: &LiveSettings) -> Result<Self, Error> {
         let workers = settings.workers.max(1);
         if workers > WORKERS_MAX {
-            return Err(Error::Setting(format!("{workers} workers: a fan-out group has {WORKERS_MAX} at most")));
+            return Err(SettingError::Workers { given: workers, limit: WORKERS_MAX }.into());
         }
         let geometry = if settings.immediate {
             slots(settings)?
@@ -124,7 +125,7 @@ impl Plan {
             sharing: settings.sharing,
         })?;
         if let Some(sharing) = settings.sharing {
-            let without = || Error::Setting("a group of several processes needs a fan-out mode and a number".into());
+            let without = || Error::from(SettingError::GroupIncomplete);
             let fanout = settings.fanout.as_ref().ok_or_else(without)?;
             plan.shared = parts(fanout, sharing, settings.steering.as_ref(), &settings.fanout_program)?;
         } else if let Some(compiled) = &settings.steering {
@@ -144,11 +145,12 @@ impl Plan {
                 self.fanout = Some(OWN_GROUP);
                 self.steering = programs;
             }
-            Err(error @ (Error::Privilege { .. } | Error::Kernel { .. })) => {
+            Err(error @ (Error::Privilege { .. } | Error::Kernel(_))) => {
                 self.fanout = Some(HASH_GROUP);
                 self.remark = Some(format!(
                     "workers share flows by the kernel's hash, which leaves fragments of IPv6 and what is in tunnels apart, \
-                     because: {error}"
+                     because: {}",
+                    error.with_hint()
                 ));
             }
             Err(error) => return Err(error),
@@ -172,15 +174,14 @@ impl Plan {
         if wanted <= room {
             return Ok(());
         }
-        Err(Error::Setting(format!(
-            "rings of {} MiB ({rings} of {} MiB each) do not fit into memory: {} MiB are available, of which rings may have \
-             {}; a ring of {} MiB would fit",
-            wanted >> 20,
-            self.place_bytes() >> 20,
-            available >> 20,
-            room >> 20,
-            (room / rings) >> 20,
-        )))
+        Err(SettingError::RingMemory {
+            bytes: wanted,
+            rings,
+            ring_bytes: self.place_bytes() as u64,
+            available_bytes: available,
+            fits_bytes: room / rings,
+        }
+        .into())
     }
 
     /// Rings that each worker has on an interface: one, or two where frames may be steered to two workers.
@@ -221,11 +222,7 @@ impl Plan {
         let is_steered = |part: &Part| matches!(part.join.steering, Some(Steering::Program { .. }));
         let by_program = !self.steering.is_empty() || self.shared.iter().any(is_steered);
         if by_program && !self.own && link != LinkType::ETHERNET {
-            return Err(Error::Setting(format!(
-                "{}: steering programs need Ethernet frames, and this interface has none; choose another fan-out mode, such \
-                 as hash",
-                interface.name
-            )));
+            return Err(SettingError::SteeringNeedsEthernet { interface: interface.name.clone() }.into());
         }
         let members = Arc::new(self.members(interface, link, number, filters)?);
         let marks = Marks {
@@ -239,11 +236,7 @@ impl Plan {
             },
             checksums_are_checked: checksum::is_checked(),
         };
-        let failed = |source| Error::Kernel {
-            what: format!("{}: mapping the ring", interface.name),
-            source,
-            hint: String::new(),
-        };
+        let failed = |source| Error::kernel(format!("{}: mapping the ring", interface.name), source);
         let mut rings = Vec::with_capacity(self.workers);
         for (worker, places) in places.into_iter().enumerate() {
             let mut mine = Vec::with_capacity(self.rings());
@@ -262,7 +255,7 @@ impl Plan {
             rings.push(mine);
         }
         if rings.len() != self.workers || rings.iter().any(|mine| mine.len() != self.rings()) {
-            return Err(Error::Setting(format!("{}: another number of places than of rings", interface.name)));
+            return Err(SettingError::PlaceCount { interface: interface.name.clone() }.into());
         }
         // Opening takes its time: what came meanwhile passed no filter. Members of a group of others take frames since they
         // joined it.
@@ -324,8 +317,7 @@ impl Plan {
             Some(first) => match u16::try_from(usize::from(first) + after) {
                 Ok(group) => Number::This(group),
                 Err(_) => {
-                    let what = format!("fan-out group {first}: every interface takes a number more, up to 65535");
-                    return Err(Error::Setting(what));
+                    return Err(SettingError::GroupNumbers { first }.into());
                 }
             },
         };

@@ -18,7 +18,7 @@ use super::{
     stale_frames::{StaleFrames, VLAN_TPID},
 };
 use crate::{
-    ClassicInstruction, Error, Membership, Ring, RingCounts, TrafficDirection,
+    ClassicInstruction, Error, Membership, Ring, RingCounts, SettingError, TrafficDirection,
     sys::packet::{Attach, Block, Blocks, Header, RingSocket},
 };
 
@@ -180,7 +180,7 @@ impl PacketRing {
     }
 
     fn kernel(&self, doing: &str, source: io::Error) -> Error {
-        Error::Kernel { what: format!("{}: {doing}", self.marks.name), source, hint: String::new() }
+        Error::kernel(format!("{}: {doing}", self.marks.name), source)
     }
 
     fn count(&mut self) -> Result<(), Error> {
@@ -303,8 +303,7 @@ impl Ring for PacketRing {
         self.counts.calls += 3;
         let part = membership_part(membership)?;
         if matches!(part.join.steering, Some(Steering::Program { .. })) && self.marks.link != LinkType::ETHERNET {
-            let what = "steering programs need Ethernet frames, and this interface has none";
-            return Err(Error::Setting(format!("{}: {what}", self.marks.name)));
+            return Err(SettingError::SteeringNeedsEthernet { interface: self.marks.name.clone() }.into());
         }
         self.members.join(self.member, &part.join, part.last()?).map(drop)
     }

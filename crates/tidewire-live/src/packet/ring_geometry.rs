@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{Error, Interface, LiveSettings, RETIRE_MAX, sys::netlink::DeviceSocket};
+use crate::{Error, Interface, LiveSettings, RETIRE_MAX, SettingError, sys::netlink::DeviceSocket};
 
 /// Bytes of a block where the ring is large enough.
 ///
@@ -61,11 +61,10 @@ impl RingGeometry {
         let counted = piece.and_then(|piece| Some((*piece, u32::try_from(bytes / *piece as usize).ok()?)));
         match counted.filter(|(piece, blocks)| piece.checked_mul(*blocks).is_some()) {
             Some((block_bytes, blocks)) => Ok(Self { blocks, block_bytes, slot_bytes: Some(slot_bytes) }),
-            None if bytes < u32::MAX as usize => Err(Error::Setting(format!(
-                "a ring of {bytes} bytes is too small for frames of {frame_bytes} bytes that are handed over at once: give it \
-                 some MiB, or a smaller snap length"
-            ))),
-            None => Err(Error::Setting(format!("a ring of {bytes} bytes is too large: it can have less than 4 GiB"))),
+            None if bytes < u32::MAX as usize => {
+                Err(SettingError::SlotRingTooSmall { bytes, frame_bytes: frame_bytes as usize }.into())
+            }
+            None => Err(SettingError::RingTooLarge { bytes }.into()),
         }
     }
 
@@ -84,11 +83,8 @@ impl RingGeometry {
         let blocks = u32::try_from(blocks).ok().filter(|blocks| blocks.checked_mul(block_bytes).is_some());
         match blocks {
             Some(blocks) if blocks as usize >= BLOCKS_LEAST => Ok(Self { blocks, block_bytes, slot_bytes: None }),
-            Some(_) => Err(Error::Setting(format!(
-                "a ring of {bytes} bytes is too small: it needs {} KiB",
-                (BLOCKS_LEAST * least as usize) >> 10
-            ))),
-            None => Err(Error::Setting(format!("a ring of {bytes} bytes is too large: it can have less than 4 GiB"))),
+            Some(_) => Err(SettingError::RingTooSmall { bytes, needed_bytes: BLOCKS_LEAST * least as usize }.into()),
+            None => Err(SettingError::RingTooLarge { bytes }.into()),
         }
     }
 
@@ -113,10 +109,7 @@ pub(super) fn slots(settings: &LiveSettings) -> Result<RingGeometry, Error> {
 /// The age at which blocks are handed over.
 pub(super) fn retire_ms(settings: &LiveSettings) -> Result<u32, Error> {
     if settings.retire < Duration::from_millis(1) || settings.retire > RETIRE_MAX {
-        return Err(Error::Setting(format!(
-            "blocks of frames cannot be handed over at an age of {:?}: it can be 1 ms to {RETIRE_MAX:?}",
-            settings.retire
-        )));
+        return Err(SettingError::Retire { given: settings.retire }.into());
     }
     Ok(settings.retire.as_millis() as u32)
 }

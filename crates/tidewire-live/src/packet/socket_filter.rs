@@ -9,7 +9,7 @@ use tidewire_wire::LinkType;
 
 use super::{filters::SocketFilter, vlan_filter::restored};
 use crate::{
-    ClassicInstruction, Error, TrafficDirection,
+    ClassicInstruction, Error, KernelError, Operation, SettingError, TrafficDirection,
     filter::load_program,
     sys::{
         bpf::{Map, PROGRAM_ARRAY, Program, runs_ended},
@@ -158,9 +158,10 @@ impl FrameFilter {
         match &self.filter {
             None if self.snap_bytes >= SNAP_WHOLE && program.is_empty() => return Ok(program),
             None => program.push(step(RETURN_CONSTANT, self.snap_bytes)),
-            Some(filter) if self.link == LinkType::ETHERNET => program.extend(restored(filter).ok_or_else(|| {
-                Error::Setting(format!("{}: the filter is too long for a packet socket; make it shorter", self.name))
-            })?),
+            Some(filter) if self.link == LinkType::ETHERNET => program.extend(
+                restored(filter)
+                    .ok_or_else(|| Error::from(SettingError::FilterTooLong { interface: self.name.clone() }))?,
+            ),
             Some(filter) => program.extend_from_slice(filter),
         }
         let snap = self.snap_bytes;
@@ -199,12 +200,8 @@ impl FrameFilter {
     }
 
     fn failed(&self, source: std::io::Error) -> Error {
-        let hint = match source.raw_os_error() {
-            Some(libc::ENOMEM) => "; the program is larger than a socket may have: raise net.core.optmem_max",
-            Some(libc::EINVAL) => "; the kernel does not take this program",
-            _ => "",
-        };
-        Error::Kernel { what: format!("{}: attaching the filter", self.name), source, hint: hint.into() }
+        let what = format!("{}: attaching the filter", self.name);
+        KernelError::new(Operation::AttachFilter, what, source).into()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::{io, os::fd::AsFd as _, sync::Arc};
 
-use super::{error_hints::join_refused, ring_geometry::RingGeometry};
+use super::ring_geometry::RingGeometry;
 use crate::{
-    ClassicInstruction, Error,
+    ClassicInstruction, Error, KernelError, Operation,
     sys::{
         bpf::Program,
         packet::{Attach, RingSocket},
@@ -89,18 +89,16 @@ pub(super) struct Opened {
 
 impl SocketSetup {
     pub fn failed(&self, doing: &str, source: io::Error) -> Error {
-        self.failed_hint(doing, source, String::new())
+        self.refused(Operation::Other, doing, source)
     }
 
-    pub fn failed_hint(&self, doing: &str, source: io::Error, hint: String) -> Error {
-        Error::Kernel { what: format!("{}: {doing}", self.name), source, hint }
+    fn refused(&self, operation: Operation, doing: &str, source: io::Error) -> Error {
+        KernelError::new(operation, format!("{}: {doing}", self.name), source).into()
     }
 
     pub fn socket(&self) -> Result<Arc<RingSocket>, Error> {
         RingSocket::open().map(Arc::new).map_err(|source| match source.kind() {
-            io::ErrorKind::PermissionDenied => {
-                Error::Privilege { what: format!("capturing on {}", self.name), capability: "cap_net_raw" }
-            }
+            io::ErrorKind::PermissionDenied => Error::privilege(format!("capturing on {}", self.name), "cap_net_raw"),
             _ => self.failed("opening a packet socket", source),
         })
     }
@@ -166,9 +164,10 @@ impl SocketSetup {
     fn attach(&self, socket: &RingSocket, index: u32) -> Result<(), Error> {
         socket.filter(Attach::Nothing).map_err(|source| self.failed("attaching a filter", source))?;
         if self.incoming {
-            let hint = "; the kernel must be 4.20 or later".to_owned();
             let done = socket.ignore_outgoing(true);
-            done.map_err(|source| self.failed_hint("leaving out what the machine sends", source, hint))?;
+            done.map_err(|source| {
+                self.refused(Operation::IgnoreOutgoing, "leaving out what the machine sends", source)
+            })?;
         }
         self.promiscuous(socket, index).map_err(|source| self.failed("setting promiscuous mode", source))?;
         socket.bind(index).map_err(|source| self.failed("binding to the interface", source))
@@ -185,18 +184,10 @@ impl SocketSetup {
             None => join.kind,
         };
         socket.join(number.unwrap_or(0), kind).map_err(|source| {
-            let hint = match source.raw_os_error() {
-                Some(libc::EINVAL) if number.is_some() => join_refused(number.unwrap_or(0), kind, index),
-                Some(libc::ENOSPC) => "; the group is full: use fewer workers, or another number".into(),
-                Some(libc::EALREADY) => "; it is a member of a group already, which it cannot leave".into(),
-                Some(libc::EINVAL) if self.incoming => {
-                    "; leaving out what the machine sends takes a later kernel in a group (5.16)".into()
-                }
-                _ => String::new(),
-            };
+            let operation = Operation::JoinGroup { group: *number, kind, index, incoming: self.incoming };
             let doing =
                 number.map_or_else(|| "making a fan-out group".into(), |n| format!("joining fan-out group {n}"));
-            self.failed_hint(&doing, source, hint)
+            self.refused(operation, &doing, source)
         })?;
         if number.is_none() {
             let found = socket.group();
@@ -212,22 +203,10 @@ impl SocketSetup {
             Some(Steering::Classic(program)) => socket.steer_classic(program),
             None => Ok(()),
         };
-        done.map_err(|source| {
-            let hint = match source.raw_os_error() {
-                Some(libc::EINVAL) => "; the kernel does not take this program",
-                _ => "",
-            };
-            self.failed_hint("giving the group its program", source, hint.into())
-        })
+        done.map_err(|source| self.refused(Operation::SteerGroup, "giving the group its program", source))
     }
 
     fn failed_ring(&self, source: io::Error) -> Error {
-        let hint = match source.raw_os_error() {
-            Some(libc::ENOMEM) => {
-                "; the kernel has not so much memory in one piece: use smaller rings, or fewer workers"
-            }
-            _ => "",
-        };
-        self.failed_hint(&format!("a ring of {} MiB", self.geometry.bytes() >> 20), source, hint.into())
+        self.refused(Operation::MakeRing, &format!("a ring of {} MiB", self.geometry.bytes() >> 20), source)
     }
 }

@@ -14,7 +14,7 @@ use tidewire_steer::{
 
 use super::socket_setup::Steering;
 use crate::{
-    Error, Fanout, FanoutMode, Membership,
+    Error, Fanout, FanoutMode, Membership, SettingError,
     sys::{
         bpf::{ARRAY, LRU_HASH, Map, Program as Loaded, SOCKET_FILTER},
         mmap_array::MmapArray,
@@ -42,7 +42,7 @@ pub(super) fn kind(fanout: &Fanout, incoming: bool) -> u16 {
 pub(super) fn flow_steering() -> Result<Compiled, Error> {
     let mut seed = [0; 8];
     let random = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
-    random.map_err(|source| Error::Kernel { what: "reading random numbers".into(), source, hint: String::new() })?;
+    random.map_err(|source| Error::kernel("reading random numbers", source))?;
     let mut settings = Settings::default();
     (settings.fragments, settings.seed) = (Fragments::FollowFirst, u64::from_ne_bytes(seed));
     // What passes without having been steered goes by its flow, or to the first worker.
@@ -92,11 +92,10 @@ pub(super) fn load_code(code: &Code) -> Result<Loaded, Error> {
 
 fn refused(source: io::Error) -> Error {
     match source.kind() {
-        io::ErrorKind::PermissionDenied if source.raw_os_error().is_some() => Error::Privilege {
-            what: "steering frames to workers by a program in the kernel".into(),
-            capability: "cap_net_raw,cap_bpf",
-        },
-        _ => Error::Kernel { what: "loading the steering program".into(), source, hint: String::new() },
+        io::ErrorKind::PermissionDenied if source.raw_os_error().is_some() => {
+            Error::privilege("steering frames to workers by a program in the kernel", "cap_net_raw,cap_bpf")
+        }
+        _ => Error::kernel("loading the steering program", source),
     }
 }
 
@@ -117,18 +116,14 @@ fn load_with(code: &Code, dropped: Option<Map>) -> Result<Loaded, Error> {
 /// What goes together.
 pub(super) fn check_modes(membership: &Membership) -> Result<(), Error> {
     let Membership { fanout, program, steering, sharing } = membership;
-    let error = |what: &str| Err(Error::Setting(what.into()));
     if steering.is_some() && fanout.mode != FanoutMode::Ebpf {
-        return error("a steering program runs in a fan-out group of the mode ebpf: choose that one, or none");
+        return Err(SettingError::SteeringMode.into());
     }
     if fanout.rollover && sharing.is_none() && steering.as_ref().is_some_and(Compiled::may_drop) {
-        return error(
-            "rollover cannot be used with a steering program that drops frames: a full worker's frames would be dropped as \
-             well; leave rollover out, or let the program pass what it drops",
-        );
+        return Err(SettingError::RolloverWithDrops.into());
     }
     if !program.is_empty() && fanout.mode != FanoutMode::Cbpf {
-        return error("a classic program for fan-out needs the mode cbpf");
+        return Err(SettingError::ClassicMode.into());
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use super::{
     files::{self, Restricted},
     sends, system_calls,
 };
-use crate::Error;
+use crate::{Error, KernelError, Operation};
 
 /// What a process keeps once its rings are open. [`new`](Self::new) leaves it nothing but what is open already.
 ///
@@ -143,7 +143,7 @@ impl Confinement {
 }
 
 fn failed(what: &str, why: String) -> Error {
-    Error::Kernel { what: what.into(), source: io::Error::other(why), hint: "; --no-sandbox does without".into() }
+    KernelError::new(Operation::Confine, what, io::Error::other(why)).into()
 }
 
 /// How many threads the process has; 1 where that cannot be seen.

@@ -57,10 +57,8 @@ pub fn needs(settings: &LiveSettings) -> Vec<Need> {
 /// [`Error::Kernel`]: the kernel does not say what it has.
 pub fn missing(needs: &[Need]) -> Result<Vec<Need>, Error> {
     let has = |need: &Need| {
-        caps::has_cap(None, CapSet::Effective, need.capability).map_err(|error| Error::Kernel {
-            what: "reading the process's capabilities".into(),
-            source: std::io::Error::other(error.to_string()),
-            hint: String::new(),
+        caps::has_cap(None, CapSet::Effective, need.capability).map_err(|error| {
+            Error::kernel("reading the process's capabilities", std::io::Error::other(error.to_string()))
         })
     };
     needs.iter().filter_map(|need| has(need).map(|has| (!has).then_some(*need)).transpose()).collect()
@@ -69,7 +67,7 @@ pub fn missing(needs: &[Need]) -> Result<Vec<Need>, Error> {
 /// Checks, before anything is opened, that what cannot be done without is there.
 ///
 /// # Errors
-/// [`Error::Capabilities`] with all that are missing and how to grant them.
+/// [`Error::Privilege`] with all missing capabilities.
 pub fn check(settings: &LiveSettings) -> Result<(), Error> {
     let mut lacking = missing(&needs(settings))?;
     lacking.retain(|need| !need.optional);
@@ -83,7 +81,7 @@ pub fn check(settings: &LiveSettings) -> Result<(), Error> {
     what.dedup();
     let (last, others) = what.split_last().expect("something is lacking");
     let what = if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-    Err(Error::Capabilities { what, missing: names.join(",") })
+    Err(Error::privilege(what, names.join(",")))
 }
 
 #[cfg(test)]
@@ -123,9 +121,9 @@ mod tests {
         let told = std::thread::spawn(|| {
             caps::clear(None, CapSet::Effective).expect("giving up is always allowed");
             let mut settings = LiveSettings::new(["lo"]);
-            let packet = check(&settings).expect_err("it has none").to_string();
+            let packet = check(&settings).expect_err("it has none").with_hint().to_string();
             settings.engine = LiveEngine::Xdp;
-            (packet, check(&settings).expect_err("it has none").to_string())
+            (packet, check(&settings).expect_err("it has none").with_hint().to_string())
         });
         let (packet, xdp) = told.join().expect("the thread ends");
         // One command that is enough for everything, or the next refusal would follow, and take the first away.

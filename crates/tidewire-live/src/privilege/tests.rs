@@ -349,6 +349,6 @@ fn what_must_be_whole_is_refused_where_it_is_not() {
         child("what_must_be_whole_is_refused_where_it_is_not", folder.path());
         return;
     }
-    let error = Confinement::new().required(true).confine().expect_err("another thread runs").to_string();
+    let error = Confinement::new().required(true).confine().expect_err("another thread runs").with_hint().to_string();
     assert!(error.contains("1 threads that run already") && error.contains("--no-sandbox"), "{error}");
 }

@@ -8,6 +8,7 @@ use tidewire_wire::ChecksumStatus;
 use tidewire_wire::LinkType;
 
 use super::*;
+use crate::InterfaceProblem;
 
 /// What a test puts into a ring and sees of it.
 #[derive(Default)]
@@ -29,7 +30,7 @@ impl Ring for Fake {
     fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error> {
         let mut script = self.script.lock().unwrap();
         if script.fails {
-            return Err(Error::Interface { interface: "fake0".into(), what: "is down".into() });
+            return Err(Error::Interface { interface: "fake0".into(), problem: InterfaceProblem::Down });
         }
         for _ in 0..most {
             let Some(timestamp_ns) = script.coming.pop_front() else { break };

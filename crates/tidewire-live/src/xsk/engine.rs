@@ -12,7 +12,7 @@ use tidewire_steer::{
 
 use super::{XdpAttachment, XskPlan, XskRing, attachment::AttachedProgram, probe, slot::FilterSlot};
 use crate::{
-    Error, Interface, InterfaceCounts, LiveEngine, LiveSettings, Role, TrafficDirection,
+    Error, Interface, InterfaceCounts, LiveEngine, LiveSettings, Role, SettingError, TrafficDirection,
     filter_spec::FilterSpec,
     kernel::{Jump, KernelSettings, KernelXdp},
     sys::{
@@ -64,31 +64,24 @@ impl XdpEngine {
     pub fn choose(settings: &LiveSettings, interface: &Interface) -> Result<Self, Error> {
         let name = &interface.name;
         if settings.role == Role::Host {
-            return Err(Error::Setting(format!(
-                "{name}: AF_XDP takes frames away from the machine: use it with --tap, where the interface only mirrors, or \
-                 use packet sockets"
-            )));
+            return Err(SettingError::XdpOnHost { interface: name.clone() }.into());
         }
         if settings.direction == TrafficDirection::Out {
-            return Err(Error::Setting(format!(
-                "{name}: AF_XDP does not see what the machine sends; use packet sockets"
-            )));
+            return Err(SettingError::XdpOutgoing { interface: name.clone() }.into());
         }
         let plan = XskPlan::new(settings, interface)?.stamped(true);
         let steering = steering(settings, &plan)?;
         let support = probe(interface);
         if settings.engine == LiveEngine::Auto && support.native && support.tags_lost {
-            return Err(Error::Setting(format!(
-                "{name}: AF_XDP would not see VLAN tags, which the card takes out of frames: ethtool -K {name} rxvlan off"
-            )));
+            return Err(SettingError::XdpLosesTags { interface: name.clone() }.into());
         }
         let (mode, can) = match settings.engine {
             LiveEngine::XdpGeneric => (XdpMode::Generic, support.generic),
             _ => (XdpMode::Native, support.native),
         };
         if !can {
-            let other = if support.generic { "; the generic hook could be used" } else { "" };
-            return Err(Error::Setting(format!("{name}: no AF_XDP: {}{other}", support.reason)));
+            let (interface, generic) = (name.clone(), support.generic);
+            return Err(SettingError::XdpUnavailable { interface, reason: support.reason, generic }.into());
         }
         let outgoing = settings.direction == TrafficDirection::Both && settings.engine != LiveEngine::Auto;
         let reason = if outgoing {
@@ -185,7 +178,7 @@ impl XdpEngine {
     }
 
     fn failed(&self, what: &str, source: io::Error) -> Error {
-        Error::Kernel { what: format!("{}: {what}", self.interface.name), source, hint: String::new() }
+        Error::kernel(format!("{}: {what}", self.interface.name), source)
     }
 }
 
@@ -205,7 +198,7 @@ fn steering(settings: &LiveSettings, plan: &XskPlan) -> Result<Compiled, Error> 
     }
     let mut seed = [0; 8];
     let random = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
-    random.map_err(|source| Error::Kernel { what: "reading random numbers".into(), source, hint: String::new() })?;
+    random.map_err(|source| Error::kernel("reading random numbers", source))?;
     let mut settings = Settings::default();
     (settings.fragments, settings.seed) = (Fragments::FollowFirst, u64::from_ne_bytes(seed));
     // What passes without having been steered goes by its flow, or to the first worker.

@@ -1,6 +1,6 @@
 use tidewire_wire::LinkType;
 
-use crate::{Error, FanoutMode, Interface, LiveSettings, Stamp, memory, sys::arena::page_bytes};
+use crate::{Error, FanoutMode, Interface, LiveSettings, SettingError, Stamp, memory, sys::arena::page_bytes};
 
 /// What the kernel keeps free before each frame (`XDP_PACKET_HEADROOM`), bytes.
 const HEADROOM_BYTES: u32 = 256;
@@ -42,20 +42,13 @@ impl XskPlan {
         let workers = settings.workers.max(1);
         let name = &interface.name;
         if interface.link()? != LinkType::ETHERNET {
-            let what =
-                format!("{name}: AF_XDP is for Ethernet frames, and this interface has none; use packet sockets");
-            return Err(Error::Setting(what));
+            return Err(SettingError::XdpNeedsEthernet { interface: name.clone() }.into());
         }
         if settings.stamp != Stamp::Host {
-            return Err(Error::Setting(format!(
-                "{name}: AF_XDP does not see the card's time stamps; use packet sockets, or the host's time stamps"
-            )));
+            return Err(SettingError::XdpStamps { interface: name.clone() }.into());
         }
         if settings.sharing.is_some() {
-            return Err(Error::Setting(format!(
-                "{name}: AF_XDP gives an interface's frames to one process; for a group of several use packet sockets, or one \
-                 process with several workers"
-            )));
+            return Err(SettingError::XdpSharing { interface: name.clone() }.into());
         }
         let mode = settings.fanout.map(|fanout| fanout.mode);
         let by_queue = match mode {
@@ -63,15 +56,11 @@ impl XskPlan {
             Some(FanoutMode::Queue) => true,
             Some(other) => {
                 let text = FanoutMode::ALL.iter().find(|entry| entry.1 == other).map_or("this mode", |entry| entry.0);
-                return Err(Error::Setting(format!(
-                    "AF_XDP has no fan-out groups: {text} cannot be had; use hash, ebpf with a steering program, or qm, or \
-                     packet sockets"
-                )));
+                return Err(SettingError::XdpFanoutMode { mode: text }.into());
             }
         };
         if by_queue && settings.steering.is_some() {
-            let what = "a steering program chooses the worker, and so does the fan-out mode qm: leave one of them out";
-            return Err(Error::Setting(what.into()));
+            return Err(SettingError::SteeringWithQueues.into());
         }
         let frame_bytes = interface.mtu.saturating_add(LINK_BYTES);
         let chunk_bytes = if frame_bytes <= CHUNK_SMALL - HEADROOM_BYTES { CHUNK_SMALL } else { CHUNK_LARGE };
@@ -91,13 +80,14 @@ impl XskPlan {
         // Whole pages, and whole buffers.
         plan.buffers -= plan.buffers % (CHUNK_LARGE / CHUNK_SMALL) as usize;
         if plan.buffers < BUFFERS_MIN {
-            return Err(Error::Setting(format!(
-                "{name}: a ring of {} KiB is too small for AF_XDP, which here needs {} KiB ({rings} receive queues, {} \
-                 buffers of {chunk_bytes} bytes each)",
-                settings.ring_bytes >> 10,
-                (rings * BUFFERS_MIN * chunk_bytes as usize) >> 10,
-                BUFFERS_MIN,
-            )));
+            return Err(SettingError::XdpRingTooSmall {
+                interface: name.clone(),
+                bytes: settings.ring_bytes,
+                queues: rings,
+                buffers: BUFFERS_MIN,
+                buffer_bytes: chunk_bytes as usize,
+            }
+            .into());
         }
         plan.check_memory(settings)?;
         Ok(plan)
@@ -115,13 +105,7 @@ impl XskPlan {
             return Ok(());
         }
         let fits = settings.ring_bytes as u128 * u128::from(room) / u128::from(wanted);
-        Err(Error::Setting(format!(
-            "AF_XDP rings of {} MiB do not fit into memory, of which {} MiB are available: ask for smaller rings, of {} MiB \
-             or less",
-            wanted >> 20,
-            available >> 20,
-            fits >> 20,
-        )))
+        Err(SettingError::XdpMemory { bytes: wanted, available_bytes: available, fits_bytes: fits as u64 }.into())
     }
 
     /// The XDP program writes the time of arrival (`bpf_ktime_get_ns`) into the 8 bytes before each frame

@@ -10,7 +10,7 @@ use tidewire_wire::{ChecksumStatus, Frame};
 
 use super::{attachment::AttachedProgram, linearize_buffer::LinearizeBuffer, slot::FilterSlot};
 use crate::{
-    ClassicInstruction, Error, Ring, RingCounts, TrafficDirection,
+    ClassicInstruction, Error, InterfaceProblem, Ring, RingCounts, SettingError, TrafficDirection,
     sys::{
         arena::Place,
         bpf::{self, Map},
@@ -131,18 +131,12 @@ impl XskRing {
     }
 
     fn failed(&self, what: &str, source: io::Error) -> Error {
-        Error::Kernel { what: format!("{}: {what}", self.marks.interface), source, hint: String::new() }
+        Error::kernel(format!("{}: {what}", self.marks.interface), source)
     }
 
     fn gone(&self) -> Error {
-        let what = if self.attachment.is_some() {
-            "the interface is gone, and its AF_XDP socket with it: what it had received was delivered; capture continues when one \
-             of this name appears"
-        } else {
-            "the interface is gone, and its AF_XDP sockets with it: what they had received was delivered; start again when it \
-             is back"
-        };
-        Error::Interface { interface: self.marks.interface.clone(), what: what.into() }
+        let problem = if self.attachment.is_some() { InterfaceProblem::Gone } else { InterfaceProblem::GoneForGood };
+        Error::Interface { interface: self.marks.interface.clone(), problem }
     }
 
     /// Notes whether the interface is gone.
@@ -374,8 +368,7 @@ impl Ring for XskRing {
 
     fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
         let Some(slot) = &self.slot else {
-            let what = "the capture was opened without a filter, and without the wish to set one later";
-            return Err(Error::Setting(format!("{}: {what}", self.marks.interface)));
+            return Err(SettingError::FilterNotPlanned { interface: self.marks.interface.clone() }.into());
         };
         slot.set(program)?;
         self.state.calls += 2;
@@ -385,8 +378,7 @@ impl Ring for XskRing {
 
     fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
         if direction == TrafficDirection::Out {
-            let what = "AF_XDP does not see what the machine sends";
-            return Err(Error::Setting(format!("{}: {what}", self.marks.interface)));
+            return Err(SettingError::XdpOutgoing { interface: self.marks.interface.clone() }.into());
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use super::{
     ring::{Marks, State, XskRing},
 };
 use crate::{
-    Error,
+    Error, SettingError,
     sys::{
         arena::Place,
         bpf::{Map, XdpMode},
@@ -42,7 +42,7 @@ impl XskPlan {
         places: Vec<Vec<Place>>,
         sockets: &Arc<Map>,
     ) -> Result<Vec<Vec<XskRing>>, Error> {
-        let wrong = || Error::Setting(format!("{}: another number of places than of rings", self.interface.name));
+        let wrong = || Error::from(SettingError::PlaceCount { interface: self.interface.name.clone() });
         if places.len() != self.workers || (0..).zip(&places).any(|(worker, mine)| mine.len() != self.rings(worker)) {
             return Err(wrong());
         }

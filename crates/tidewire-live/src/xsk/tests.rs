@@ -536,7 +536,8 @@ fn rests_are_for_frames_that_come_fast() {
 fn rings_are_no_larger_than_memory_and_no_smaller_than_a_driver_s_round() {
     let mut interface = Interface::find("lo").unwrap();
     (interface.mtu, interface.rx_queues) = (1500, 4);
-    let refused = |settings: &LiveSettings| XskPlan::new(settings, &interface).expect_err("refused").to_string();
+    let refused =
+        |settings: &LiveSettings| XskPlan::new(settings, &interface).expect_err("refused").with_hint().to_string();
     let error = refused(&settings(2, 1 << 42));
     assert!(error.contains("do not fit into memory"), "{error}");
     let error = refused(&settings(1, 256 << 10));

@@ -5,7 +5,7 @@ use std::{
     thread,
 };
 
-use tidewire_live::{ClassicInstruction, LiveEngine, LiveSettings, TrafficDirection, sys::net::PacketSocket};
+use tidewire_live::{ClassicInstruction, LiveEngine, TrafficDirection, sys::net::PacketSocket};
 
 use super::rig::{FAR, NEAR, Rig, compiled, frame, inside, ip, settings, step, tagged};
 
@@ -25,7 +25,7 @@ fn a_filter_is_replaced_and_what_was_queued_under_the_old_one_does_not_come() {
         let frames: Vec<_> = (0..90).map(|number| frame(0x88b5 + number % 3, number)).collect();
         for engine in ENGINES {
             let program = Some(compiled("ether proto 0x88b5"));
-            let mut rig = Rig::open(&LiveSettings { program, ..settings(engine) }).unwrap();
+            let mut rig = Rig::open(&settings(engine).with_program(program)).unwrap();
             rig.send(&frames);
             assert_eq!(kinds(&rig.take(30)), [0x88b5], "{engine:?}");
             // Thirty wait in the ring when the filter is replaced.
@@ -126,7 +126,7 @@ fn programs_may_ask_for_what_the_kernel_knows_of_a_packet() {
         for (immediate, (program, wanted)) in
             [false, true].into_iter().flat_map(|one| cases.iter().map(move |case| (one, case)))
         {
-            let mut rig = Rig::open(&LiveSettings { immediate, ..settings(LiveEngine::Packet) }).unwrap();
+            let mut rig = Rig::open(&settings(LiveEngine::Packet).with_immediate(immediate)).unwrap();
             rig.live.workers[0].set_filter(Some(program)).unwrap();
             rig.send(&come);
             leave.iter().for_each(|frame| rig.back.send(frame).unwrap());
@@ -161,10 +161,9 @@ fn programs_that_are_none_are_refused_and_change_nothing() {
             let mut rig = Rig::open(&settings(engine)).unwrap();
             rig.live.workers[0].set_filter(Some(&compiled("ether proto 0x88b6"))).unwrap();
             for program in &wrong {
-                let opened =
-                    Rig::open(&LiveSettings { program: Some(program.clone()), ..settings(LiveEngine::Packet) });
+                let opened = Rig::open(&settings(LiveEngine::Packet).with_program(Some(program.clone())));
                 assert!(opened.is_err(), "{program:x?}");
-                let error = rig.live.workers[0].set_filter(Some(program)).unwrap_err().to_string();
+                let error = rig.live.workers[0].set_filter(Some(program)).unwrap_err().with_hint().to_string();
                 assert!(error.contains("program") || error.contains("filter"), "{error}");
             }
             let frames: Vec<_> = (0..30).map(|number| frame(0x88b5 + number % 3, number)).collect();
@@ -172,11 +171,10 @@ fn programs_that_are_none_are_refused_and_change_nothing() {
             let got = rig.take(10);
             assert_eq!((kinds(&got), got.len()), (vec![0x88b6], 10), "{engine:?}");
         }
-        let both =
-            LiveSettings { program: Some(compiled("udp")), filter: Some("udp".into()), ..settings(LiveEngine::Packet) };
-        assert!(Rig::open(&both).err().unwrap().to_string().contains("both"));
-        let mut rig = Rig::open(&LiveSettings { refilter: false, ..settings(LiveEngine::Xdp) }).unwrap();
-        assert!(rig.live.workers[0].set_filter(None).unwrap_err().to_string().contains("without a filter"));
+        let both = settings(LiveEngine::Packet).with_program(Some(compiled("udp"))).with_filter(Some("udp".into()));
+        assert!(Rig::open(&both).err().unwrap().with_hint().to_string().contains("both"));
+        let mut rig = Rig::open(&settings(LiveEngine::Xdp).with_refilter(false)).unwrap();
+        assert!(rig.live.workers[0].set_filter(None).unwrap_err().with_hint().to_string().contains("without a filter"));
     });
 }
 
@@ -185,7 +183,7 @@ fn a_long_program_runs_as_a_loaded_one() {
     inside(|| {
         // Twice its length is more than a classic program may have.
         let program = [vec![step(0x00, 1); 3000], compiled("ether proto 0x88b6")].concat();
-        let mut rig = Rig::open(&LiveSettings { program: Some(program), ..settings(LiveEngine::Packet) }).unwrap();
+        let mut rig = Rig::open(&settings(LiveEngine::Packet).with_program(Some(program))).unwrap();
         let sent = [frame(0x88b5, 1), frame(0x88b6, 2), tagged(&frame(0x88b6, 3), 5), frame(0x88b6, 4)];
         rig.send(&sent);
         assert_eq!(rig.take(2), [sent[1].clone(), sent[3].clone()]);
@@ -210,7 +208,7 @@ fn directions_are_chosen_at_any_time() {
         ];
         for first in [TrafficDirection::Both, TrafficDirection::In, TrafficDirection::Out] {
             let program = Some(compiled("ether[14:2] < 1000"));
-            let settings = LiveSettings { direction: first, program, ..settings(LiveEngine::Packet) };
+            let settings = settings(LiveEngine::Packet).with_direction(first).with_program(program);
             let mut rig = Rig::open(&settings).unwrap();
             for (round, direction) in [&[first][..], &all].concat().into_iter().enumerate() {
                 if round > 0 {
@@ -229,8 +227,10 @@ fn directions_are_chosen_at_any_time() {
             }
         }
         for engine in [LiveEngine::Xdp, LiveEngine::XdpGeneric] {
-            let out = LiveSettings { direction: TrafficDirection::Out, ..settings(engine) };
-            assert!(Rig::open(&out).err().unwrap().to_string().contains("does not see what the machine sends"));
+            let out = settings(engine).with_direction(TrafficDirection::Out);
+            assert!(
+                Rig::open(&out).err().unwrap().with_hint().to_string().contains("does not see what the machine sends")
+            );
             let mut rig = Rig::open(&settings(engine)).unwrap();
             assert!(rig.live.workers[0].set_direction(TrafficDirection::Out).is_err());
             rig.live.workers[0].set_direction(TrafficDirection::In).unwrap();
@@ -242,7 +242,7 @@ fn directions_are_chosen_at_any_time() {
 fn of_the_loopback_interface_outgoing_copies_are_never_taken() {
     inside(|| {
         ip("link set lo up");
-        let settings = LiveSettings { interfaces: vec!["lo".into()], ..settings(LiveEngine::Packet) };
+        let settings = settings(LiveEngine::Packet).with_interfaces(vec!["lo".into()]);
         let mut rig = Rig::open(&settings).unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = socket.local_addr().unwrap();

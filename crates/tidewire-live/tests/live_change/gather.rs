@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_live::{LiveEngine, LiveSettings};
+use tidewire_live::LiveEngine;
 
 use super::rig::{PATIENCE, Rig, frame, inside, settings};
 
@@ -13,7 +13,7 @@ use super::rig::{PATIENCE, Rig, frame, inside, settings};
 fn frames_are_gathered_while_earlier_ones_are_held_until_the_ring_is_full() {
     inside(|| {
         for engine in [LiveEngine::Packet, LiveEngine::Xdp] {
-            let mut rig = Rig::open(&LiveSettings { ring_bytes: 1 << 20, ..settings(engine) }).unwrap();
+            let mut rig = Rig::open(&settings(engine).with_ring_bytes(1 << 20)).unwrap();
             let (mut sent, mut held) = (0_u16, 0);
             let start = Instant::now();
             // Nothing is released: at last there is no room.
@@ -51,7 +51,7 @@ fn a_block_is_handed_over_at_the_age_that_was_asked_for() {
     inside(|| {
         for (retire_ms, least_ms) in [(1, 0), (400, 200)] {
             let retire = Duration::from_millis(retire_ms);
-            let mut rig = Rig::open(&LiveSettings { retire, ..settings(LiveEngine::Packet) }).unwrap();
+            let mut rig = Rig::open(&settings(LiveEngine::Packet).with_retire(retire)).unwrap();
             assert!(rig.live.workers[0].delay() >= retire);
             let start = Instant::now();
             rig.send(&[frame(0x88b5, 1)]);
@@ -64,7 +64,7 @@ fn a_block_is_handed_over_at_the_age_that_was_asked_for() {
             assert_eq!(rig.live.workers[0].batch().frames.len(), 1);
         }
         for wrong in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(61)] {
-            let error = Rig::open(&LiveSettings { retire: wrong, ..settings(LiveEngine::Packet) }).err().unwrap();
+            let error = Rig::open(&settings(LiveEngine::Packet).with_retire(wrong)).err().unwrap();
             assert!(error.to_string().contains("1 ms to"), "{error}");
         }
     });

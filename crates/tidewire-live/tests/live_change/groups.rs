@@ -18,12 +18,12 @@ use super::rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, settings, st
 const LONG: Duration = Duration::from_secs(30);
 
 pub fn fanout(group: u16, mode: FanoutMode) -> Fanout {
-    Fanout { group: Some(group), mode, defrag: false, rollover: false }
+    Fanout::new(mode).with_group(group)
 }
 
 fn member(group: u16, mode: FanoutMode) -> LiveSettings {
     let sharing = Some(Sharing::default());
-    LiveSettings { fanout: Some(fanout(group, mode)), sharing, ..settings(LiveEngine::Packet) }
+    settings(LiveEngine::Packet).with_fanout(fanout(group, mode)).with_sharing(sharing)
 }
 
 pub fn steering(text: &str) -> Option<Compiled> {
@@ -31,7 +31,7 @@ pub fn steering(text: &str) -> Option<Compiled> {
 }
 
 pub fn steered(group: u16, text: &str) -> LiveSettings {
-    LiveSettings { steering: steering(text), ..member(group, FanoutMode::Ebpf) }
+    member(group, FanoutMode::Ebpf).with_steering(steering(text))
 }
 
 pub fn members(count: usize, settings: &LiveSettings) -> Vec<Rig> {
@@ -76,7 +76,7 @@ fn a_number_is_a_group_on_each_interface() {
         let (flows, _) = play();
         let mut far = members(3, &member(7, FanoutMode::Hash));
         // The same number elsewhere is another group; and other numbers are other groups.
-        let mut near = members(2, &LiveSettings { interfaces: vec![NEAR.into()], ..member(7, FanoutMode::RoundRobin) });
+        let mut near = members(2, &member(7, FanoutMode::RoundRobin).with_interfaces(vec![NEAR.into()]));
         let mut others = members(1, &member(255, FanoutMode::Cpu));
         far[0].send(&flows);
         for rigs in [&mut far, &mut near, &mut others] {
@@ -149,8 +149,8 @@ fn members_have_filters_and_directions_of_their_own_before_what_steering_drops()
 fn a_program_that_names_two_workers_gives_each_a_copy_and_no_one_two() {
     inside(|| {
         let (flows, rest) = play();
-        for (sharing, least) in [(Sharing { members: Some(3) }, 1), (Sharing::default(), 2)] {
-            let settings = LiveSettings { sharing: Some(sharing), ..steered(9, "double_steer_ip") };
+        for (sharing, least) in [(Sharing::default().with_members(Some(3)), 1), (Sharing::default(), 2)] {
+            let settings = steered(9, "double_steer_ip").with_sharing(sharing);
             let mut rigs = members(3, &settings);
             rigs[0].send(&[flows.clone(), rest.clone()].concat());
             let all: Vec<_> = rigs.iter_mut().map(|rig| rig.take(1)).collect();
@@ -158,7 +158,7 @@ fn a_program_that_names_two_workers_gives_each_a_copy_and_no_one_two() {
                 let copies: Vec<_> = all.iter().map(|mine| mine.iter().filter(|other| *other == one).count()).collect();
                 let sum: usize = copies.iter().sum();
                 assert!(sum <= 2 && sum >= least, "{copies:?}");
-                assert!(sharing.members.is_none() || copies.iter().all(|count| *count <= 1), "{copies:?}");
+                assert!(sharing.members().is_none() || copies.iter().all(|count| *count <= 1), "{copies:?}");
             }
             assert!(all.iter().flatten().all(|one| one[12..14] == [8, 0]));
             // All traffic of a host is at one member.
@@ -176,7 +176,7 @@ fn members_come_while_frames_do_and_no_frame_comes_twice() {
     inside(|| {
         for (settings, name) in [(member(3, FanoutMode::RoundRobin), "lb"), (steered(4, "udp >-> steer_flow"), "steer")]
         {
-            let mut rigs = members(1, &LiveSettings { ring_bytes: 64 << 20, retire: LONG, ..settings.clone() });
+            let mut rigs = members(1, &settings.clone().with_ring_bytes(64 << 20).with_retire(LONG));
             let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
             thread::scope(|scope| {
                 let sender = scope.spawn(|| {
@@ -192,8 +192,7 @@ fn members_come_while_frames_do_and_no_frame_comes_twice() {
                     }
                 });
                 for _ in 0..10 {
-                    let mut rig =
-                        Rig::open(&LiveSettings { ring_bytes: 16 << 20, retire: LONG, ..settings.clone() }).unwrap();
+                    let mut rig = Rig::open(&settings.clone().with_ring_bytes(16 << 20).with_retire(LONG)).unwrap();
                     let begun = Instant::now();
                     while rig.live.workers[0].counts().unwrap().received == 0 {
                         assert!(begun.elapsed() < PATIENCE, "{name}: nothing comes to a new member");
@@ -227,9 +226,9 @@ fn a_group_is_joined_after_the_capture_was_opened() {
         for (mode, text) in [(FanoutMode::Hash, ""), (FanoutMode::Ebpf, "steer_flow")] {
             let steering = if text.is_empty() { None } else { steering(text) };
             let sharing = Some(Sharing::default());
-            let membership = Membership { fanout: fanout(12, mode), program: vec![], steering, sharing };
+            let membership = Membership::new(fanout(12, mode)).with_steering(steering).with_sharing(sharing);
             let direction = TrafficDirection::In;
-            let mut rigs = members(3, &LiveSettings { direction, ..settings(LiveEngine::Packet) });
+            let mut rigs = members(3, &settings(LiveEngine::Packet).with_direction(direction));
             rigs[1].live.workers[0].set_filter(Some(&compiled("udp dst port 53"))).unwrap();
             rigs.iter_mut().for_each(|rig| rig.live.workers[0].join(&membership).unwrap());
             rigs[1].live.workers[0].set_filter(None).unwrap();
@@ -238,22 +237,19 @@ fn a_group_is_joined_after_the_capture_was_opened() {
             let wanted = flows.len() + if text.is_empty() { rest.len() } else { 0 };
             let got = got(&mut rigs, wanted);
             assert!(got.iter().all(|mine| mine.len() > 20));
-            let error = rigs[0].live.workers[0].join(&membership).unwrap_err().to_string();
+            let error = rigs[0].live.workers[0].join(&membership).unwrap_err().with_hint().to_string();
             assert!(error.contains("already"), "{error}");
             rigs[0].live.workers[0].set_direction(TrafficDirection::Both).unwrap();
             rigs[0].send(&flows);
             assert_eq!(super::groups::got(&mut rigs, flows.len()).concat().len(), flows.len(), "still a member");
         }
-        let double = Membership {
-            fanout: fanout(12, FanoutMode::Ebpf),
-            program: vec![],
-            steering: steering("double_steer_ip"),
-            sharing: Some(Sharing::default()),
-        };
+        let double = Membership::new(fanout(12, FanoutMode::Ebpf))
+            .with_steering(steering("double_steer_ip"))
+            .with_sharing(Sharing::default());
         let mut rig = Rig::open(&settings(LiveEngine::Packet)).unwrap();
-        assert!(rig.live.workers[0].join(&double).unwrap_err().to_string().contains("two rings"));
+        assert!(rig.live.workers[0].join(&double).unwrap_err().with_hint().to_string().contains("two rings"));
         let mut xdp = Rig::open(&settings(LiveEngine::Xdp)).unwrap();
-        assert!(xdp.live.workers[0].join(&double).unwrap_err().to_string().contains("packet sockets"));
+        assert!(xdp.live.workers[0].join(&double).unwrap_err().with_hint().to_string().contains("packet sockets"));
     });
 }
 
@@ -262,7 +258,7 @@ fn classic_programs_choose_and_a_program_may_be_another_s() {
     inside(|| {
         // The last byte of the payload's number, from the frame's beginning (`SKF_LL_OFF`), modulo members.
         let program = vec![step(0x30, 0xffe0_0000 + 15), step(0x16, 0)];
-        let mut rigs = members(2, &LiveSettings { fanout_program: program, ..member(20, FanoutMode::Cbpf) });
+        let mut rigs = members(2, &member(20, FanoutMode::Cbpf).with_fanout_program(program));
         // Two more without a program: the group has one.
         rigs.extend(members(2, &member(20, FanoutMode::Cbpf)));
         let sent: Vec<_> = (0..80).map(|number| frame(0x88b5, number)).collect();
@@ -281,34 +277,27 @@ fn classic_programs_choose_and_a_program_may_be_another_s() {
 fn what_keeps_a_socket_from_a_group_is_said() {
     inside(|| {
         let _first = members(2, &member(5, FanoutMode::Hash));
-        let refused = |settings: LiveSettings| Rig::open(&settings).err().expect("refused").to_string();
+        let refused = |settings: LiveSettings| Rig::open(&settings).err().expect("refused").with_hint().to_string();
         let error = refused(member(5, FanoutMode::Cpu));
         assert!(error.contains("another mode, hash instead of cpu, and 2 members"), "{error}");
-        let flags = LiveSettings {
-            fanout: Some(Fanout { defrag: true, ..fanout(5, FanoutMode::Hash) }),
-            ..member(5, FanoutMode::Hash)
-        };
+        let flags = member(5, FanoutMode::Hash).with_fanout(fanout(5, FanoutMode::Hash).with_defrag(true));
         let error = refused(flags);
         assert!(error.contains("in this mode, hash, but with other flags"), "{error}");
         for (group, what) in [(Some(256), "from 0 to 255"), (None, "needs a number")] {
-            let fanout = Some(Fanout { group, ..fanout(5, FanoutMode::Hash) });
-            let error = refused(LiveSettings { fanout, ..member(5, FanoutMode::Hash) });
+            let fanout = Some(fanout(5, FanoutMode::Hash).with_group(group));
+            let error = refused(member(5, FanoutMode::Hash).with_fanout(fanout));
             assert!(error.contains(what), "{error}");
         }
-        let error = refused(LiveSettings { fanout: None, ..member(5, FanoutMode::Hash) });
+        let error = refused(member(5, FanoutMode::Hash).with_fanout(None));
         assert!(error.contains("needs a fan-out mode"), "{error}");
         let error = refused(steered(6, "sample 2 >-> steer_flow"));
         assert!(error.contains("each of them would count for itself"), "{error}");
-        let error = refused(LiveSettings { steering: steering("steer_flow"), ..member(6, FanoutMode::Hash) });
+        let error = refused(member(6, FanoutMode::Hash).with_steering(steering("steer_flow")));
         assert!(error.contains("mode ebpf"), "{error}");
         let number = tidewire_live::Interface::find(FAR).unwrap().index;
-        let elsewhere = Fanout { group: Some((number as u16 & 0xff) << 8 | 5), ..fanout(5, FanoutMode::Hash) };
-        let near = LiveSettings {
-            interfaces: vec![NEAR.into()],
-            sharing: None,
-            fanout: Some(elsewhere),
-            ..member(5, FanoutMode::Hash)
-        };
+        let elsewhere = fanout(5, FanoutMode::Hash).with_group(Some((number as u16 & 0xff) << 8 | 5));
+        let near =
+            member(5, FanoutMode::Hash).with_interfaces(vec![NEAR.into()]).with_sharing(None).with_fanout(elsewhere);
         let error = refused(near);
         assert!(error.contains(&format!("on another interface, {FAR}, with 2 members")), "{error}");
     });

@@ -12,7 +12,7 @@ use super::rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, ip, settings
 
 fn at_once() -> LiveSettings {
     // The age of blocks plays no part.
-    LiveSettings { immediate: true, retire: Duration::from_secs(30), ..settings(LiveEngine::Packet) }
+    settings(LiveEngine::Packet).with_immediate(true).with_retire(Duration::from_secs(30))
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn all_sizes_and_tags_arrive_byte_by_byte() {
             ip(&format!("link set {interface} mtu 9000"));
         }
         for snap_bytes in [262_144, 200, 61] {
-            let mut rig = Rig::open(&LiveSettings { snap_bytes, ..at_once() }).unwrap();
+            let mut rig = Rig::open(&at_once().with_snap_bytes(snap_bytes)).unwrap();
             let mut sent = Vec::new();
             for length in (60..200).chain((200..9000).step_by(397)).chain(9000..=9014) {
                 let mut plain = frame(0x88b5, length as u16);
@@ -75,7 +75,7 @@ fn all_sizes_and_tags_arrive_byte_by_byte() {
 fn frames_of_64_kib_are_whole() {
     inside(|| {
         ip("link set lo up");
-        let mut rig = Rig::open(&LiveSettings { interfaces: vec!["lo".into()], ..at_once() }).unwrap();
+        let mut rig = Rig::open(&at_once().with_interfaces(vec!["lo".into()])).unwrap();
         let (one, other) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
         for length in [65_507, 65_000, 40_000, 1] {
             one.send_to(&vec![length as u8; length], other.local_addr().unwrap()).unwrap();
@@ -89,7 +89,7 @@ fn frames_of_64_kib_are_whole() {
 #[test]
 fn what_finds_no_slot_is_counted_exactly() {
     inside(|| {
-        let mut rig = Rig::open(&LiveSettings { ring_bytes: 1 << 20, ..at_once() }).unwrap();
+        let mut rig = Rig::open(&at_once().with_ring_bytes(1 << 20)).unwrap();
         let (mut sent, mut taken) = (0, 0);
         for round in 0..5_u16 {
             for number in 0..300 {
@@ -115,10 +115,10 @@ fn what_finds_no_slot_is_counted_exactly() {
 #[test]
 fn groups_filters_and_lost_interfaces_are_as_ever() {
     inside(|| {
-        let fanout = Fanout { group: Some(3), mode: FanoutMode::RoundRobin, defrag: false, rollover: false };
+        let fanout = Fanout::new(FanoutMode::RoundRobin).with_group(3);
         let sharing = Some(Sharing::default());
         let settings =
-            LiveSettings { fanout: Some(fanout), sharing, program: Some(compiled("ether proto 0x88b5")), ..at_once() };
+            at_once().with_fanout(fanout).with_sharing(sharing).with_program(Some(compiled("ether proto 0x88b5")));
         let mut rigs: Vec<_> = (0..2).map(|_| Rig::open(&settings).unwrap()).collect();
         let sent: Vec<_> = (0..20).map(|number| frame(0x88b5 + number % 2, number)).collect();
         rigs[0].send(&sent);
@@ -155,13 +155,14 @@ fn groups_filters_and_lost_interfaces_are_as_ever() {
 fn stamps_of_a_card_that_has_none_are_refused() {
     inside(|| {
         for stamp in [Stamp::Adapter, Stamp::AdapterUnsynced] {
-            let error = Rig::open(&LiveSettings { stamp, ..settings(LiveEngine::Packet) }).err().unwrap().to_string();
+            let error =
+                Rig::open(&settings(LiveEngine::Packet).with_stamp(stamp)).err().unwrap().with_hint().to_string();
             assert!(error.contains(FAR) && error.contains("time stamps") && error.contains("host"), "{error}");
-            let error = Rig::open(&LiveSettings { stamp, ..settings(LiveEngine::Xdp) }).err().unwrap().to_string();
+            let error = Rig::open(&settings(LiveEngine::Xdp).with_stamp(stamp)).err().unwrap().with_hint().to_string();
             assert!(error.contains("AF_XDP"), "{error}");
             let interfaces = vec![NEAR.into(), FAR.into()];
-            let several = LiveSettings { stamp, interfaces, ..settings(LiveEngine::Packet) };
-            assert!(Rig::open(&several).err().unwrap().to_string().contains("one interface"));
+            let several = settings(LiveEngine::Packet).with_stamp(stamp).with_interfaces(interfaces);
+            assert!(Rig::open(&several).err().unwrap().with_hint().to_string().contains("one interface"));
         }
     });
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_live::{LiveEngine, LiveSettings, sys::net::PacketSocket};
+use tidewire_live::{LiveEngine, sys::net::PacketSocket};
 
 use super::rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, ip, settings};
 
@@ -33,7 +33,7 @@ fn af_xdp_goes_on_with_an_interface_that_is_made_anew() {
     inside(|| {
         for engine in [LiveEngine::Xdp, LiveEngine::XdpGeneric] {
             let program = Some(compiled("ether proto 0x88b6"));
-            let mut rig = Rig::open(&LiveSettings { program, ..settings(engine) }).unwrap();
+            let mut rig = Rig::open(&settings(engine).with_program(program)).unwrap();
             assert_eq!(until_one_comes(&mut rig), frame(0x88b6, 1));
             for round in 0..2 {
                 rig.take(0);

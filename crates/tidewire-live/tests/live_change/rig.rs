@@ -61,7 +61,12 @@ fn cable() {
 pub fn settings(engine: LiveEngine) -> LiveSettings {
     let role = if engine == LiveEngine::Packet { Role::Host } else { Role::Tap };
     let ring_bytes = 4 << 20;
-    LiveSettings { engine, role, ring_bytes, pin: false, refilter: true, ..LiveSettings::new([FAR]) }
+    LiveSettings::new([FAR])
+        .with_engine(engine)
+        .with_role(role)
+        .with_ring_bytes(ring_bytes)
+        .with_pin(false)
+        .with_refilter(true)
 }
 
 /// A capture, its wire, and what else it takes.

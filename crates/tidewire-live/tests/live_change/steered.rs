@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_live::{FanoutMode, LiveEngine, LiveSettings, Membership, Sharing, sys::net::PacketSocket};
+use tidewire_live::{FanoutMode, LiveEngine, Membership, Sharing, sys::net::PacketSocket};
 use tidewire_steer::{Compiled, Program, Settings};
 
 use super::{
@@ -48,8 +48,8 @@ fn each_frame_is_received_by_a_member_or_counted_as_dropped_by_the_program() {
             ("udp >-> double_steer_ip", &rest, true),
         ] {
             for count in 1..=3_u32 {
-                let sharing = Some(Sharing { members: doubles.then_some(count) });
-                let mut rigs = members(count as usize, &LiveSettings { sharing, ..steered(30, text) });
+                let sharing = Some(Sharing::default().with_members(doubles.then_some(count)));
+                let mut rigs = members(count as usize, &steered(30, text).with_sharing(sharing));
                 assert_eq!(sum(&rigs), 0, "{text}");
                 rigs[0].send(&all);
                 let got = taken(&mut rigs);
@@ -105,12 +105,8 @@ fn members_come_and_go_and_each_interface_counts_for_itself() {
         let (flows, rest) = play();
         let all = [flows.clone(), rest.clone()].concat();
         let sharing = Some(Sharing::default());
-        let membership = Membership {
-            fanout: fanout(32, FanoutMode::Ebpf),
-            program: vec![],
-            steering: steering("steer_flow"),
-            sharing,
-        };
+        let membership =
+            Membership::new(fanout(32, FanoutMode::Ebpf)).with_steering(steering("steer_flow")).with_sharing(sharing);
         let mut rigs = members(3, &settings(LiveEngine::Packet));
         rigs[0].send(&rest);
         assert_eq!((taken(&mut rigs).len(), sum(&rigs)), (3 * rest.len(), 0), "in no group yet");
@@ -127,7 +123,7 @@ fn members_come_and_go_and_each_interface_counts_for_itself() {
         }
         assert!(expected >= rest.len() as u64);
         // What goes into the one end leaves the other.
-        let settings = LiveSettings { interfaces: vec![FAR.into(), NEAR.into()], ..steered(33, "steer_flow") };
+        let settings = steered(33, "steer_flow").with_interfaces(vec![FAR.into(), NEAR.into()]);
         let mut rigs = members(2, &settings);
         rigs[0].send(&all);
         assert_eq!(taken(&mut rigs).len(), 2 * flows.len());
@@ -186,9 +182,9 @@ fn under_fire_of_several_processors_nothing_is_counted_twice_or_not_at_all() {
     const EACH: u64 = 20_000;
     inside(|| {
         for (text, copies) in [("steer_flow", 1..=1), ("double_steer_ip", 1..=2)] {
-            let sharing = Some(Sharing { members: Some(3) });
+            let sharing = Some(Sharing::default().with_members(Some(3)));
             let retire = Duration::from_millis(20);
-            let settings = LiveSettings { ring_bytes: 64 << 20, retire, sharing, ..steered(34, text) };
+            let settings = steered(34, text).with_ring_bytes(64 << 20).with_retire(retire).with_sharing(sharing);
             let mut rigs = members(3, &settings);
             let mut wires: Vec<_> = (0..SENDERS).map(|_| PacketSocket::open(NEAR).unwrap()).collect();
             thread::scope(|scope| {
@@ -265,8 +261,8 @@ fn hostile_programs_run_or_are_refused() {
                 .and_then(|program| Compiled::new(&program, &Settings::default()))
                 .map_err(|error| error.to_string())
                 .and_then(|steering| {
-                    let sharing = Some(Sharing { members: None });
-                    let wanted = LiveSettings { sharing, steering: Some(steering), ..steered(40, "steer_flow") };
+                    let sharing = Some(Sharing::default().with_members(None));
+                    let wanted = steered(40, "steer_flow").with_sharing(sharing).with_steering(steering);
                     (0..2).map(|_| Rig::open(&wanted)).collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
                 });
             let took = begun.elapsed();

@@ -10,7 +10,7 @@ use std::{
 
 use tidewire_filter::Filter;
 use tidewire_live::{
-    ClassicInstruction, LiveSettings,
+    ClassicInstruction,
     packet::{Filters, SocketFilter},
     sys::{
         bpf::{Program, SOCKET_FILTER},
@@ -84,7 +84,7 @@ fn no_frame_is_delivered_to_a_worker_that_it_is_not_steered_to() {
         // Each step is a place in the group that would be wrong while members are missing.
         let text = "when (has_dst_port 9) (steer_to 2) >-> unless (has_dst_port 9) drop";
         let steering = Compiled::new(&Text::parse(text).unwrap(), &Settings::default()).unwrap();
-        let settings = LiveSettings { steering: Some(steering), ..settings(3) };
+        let settings = settings(3).with_steering(steering);
         let frames = vec![whole(1, false, 30, 1), whole(2, true, 30, 2), frame(64, 0x88b5, 3)];
         under_fire(frames, || {
             for _ in 0..8 {
@@ -112,7 +112,7 @@ fn a_loaded_program_filters() {
         let program = Program::load(SOCKET_FILTER, &program.concat()).unwrap();
         let filters = Filters { first: Some(SocketFilter::program(&program).unwrap()), second: None };
         drop(program);
-        let mut rig = Rig::filtered(&LiveSettings { snap_bytes: 70, ..settings(2) }, &filters).unwrap();
+        let mut rig = Rig::filtered(&settings(2).with_snap_bytes(70), &filters).unwrap();
         let wire = PacketSocket::open(NEAR).unwrap();
         for length in 90..110 {
             wire.send(&frame(length, 0x88b5, length)).unwrap();
@@ -129,7 +129,7 @@ fn what_finds_no_room_is_counted_exactly() {
     inside(|| {
         cable();
         for workers in [1, 2] {
-            let mut rig = Rig::open(&LiveSettings { ring_bytes: 256 << 10, ..settings(workers) }).unwrap();
+            let mut rig = Rig::open(&settings(workers).with_ring_bytes(256 << 10)).unwrap();
             let wire = PacketSocket::open(NEAR).unwrap();
             let (mut sent, mut delivered) = (0, 0);
             for round in 0..5 {

@@ -221,7 +221,7 @@ fn promiscuous_mode_goes_away_with_the_rings() {
             text.split("promiscuity ").nth(1).unwrap().split(' ').next().unwrap().parse::<u32>().unwrap()
         };
         let quiet = promiscuity();
-        drop(Rig::open(&LiveSettings { promiscuous: false, ..settings(2) }).unwrap());
+        drop(Rig::open(&settings(2).with_promiscuous(false)).unwrap());
         assert_eq!(promiscuity(), quiet);
         let rig = Rig::open(&settings(2)).unwrap();
         assert!(promiscuity() > quiet);

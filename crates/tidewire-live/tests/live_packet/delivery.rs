@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tidewire_live::LiveSettings;
 use tidewire_wire::LinkType;
 
 use super::craft::{frame, tagged};
@@ -71,7 +70,7 @@ fn frames_are_cut_to_the_snap_length_and_no_shorter() {
         cable();
         let wire = wire();
         for snap in [1_u32, 13, 14, 60, 96, 1000] {
-            let mut rig = Rig::open(&LiveSettings { snap_bytes: snap, ..settings(1) }).unwrap();
+            let mut rig = Rig::open(&settings(1).with_snap_bytes(snap)).unwrap();
             let sent: Vec<_> = (0..20)
                 .flat_map(|salt| {
                     let plain = frame(60 + salt * 50, 0x88b5, salt);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tidewire_live::{
-    LiveSettings, TrafficDirection,
+    TrafficDirection,
     sys::net::{PacketSocket, own_namespace, thread_number},
 };
 use tidewire_wire::LinkType;
@@ -24,8 +24,7 @@ fn frames_that_leave_are_captured_or_left_out_as_the_setting_says() {
         for workers in [1, 3] {
             let flows = conversations(30, 8);
             let mut both = Rig::open(&settings(workers)).unwrap();
-            let mut incoming =
-                Rig::open(&LiveSettings { direction: TrafficDirection::In, ..settings(workers) }).unwrap();
+            let mut incoming = Rig::open(&settings(workers).with_direction(TrafficDirection::In)).unwrap();
             let (come, leave) = (wire(), PacketSocket::open(FAR).unwrap());
             for (at, (_, frame)) in flows.iter().enumerate() {
                 if at % 2 == 0 { come.send(frame).unwrap() } else { leave.send(frame).unwrap() }
@@ -52,7 +51,7 @@ fn frames_of_the_loopback_interface_are_there_once() {
     inside(|| {
         ip("link set lo up");
         for workers in [1, 2] {
-            let settings = LiveSettings { interfaces: vec!["lo".into()], ..settings(workers) };
+            let settings = settings(workers).with_interfaces(vec!["lo".into()]);
             let mut rig = Rig::open(&settings).unwrap();
             let (one, other) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
             for number in 0..50_u8 {
@@ -148,7 +147,7 @@ fn two_interfaces_are_one_stream_in_order_of_time() {
     inside(|| {
         cable();
         super::rig::cable_between("tw2", "tw3");
-        let both = LiveSettings { interfaces: vec![FAR.into(), "tw3".into()], ..settings(1) };
+        let both = settings(1).with_interfaces(vec![FAR.into(), "tw3".into()]);
         let mut rig = Rig::open(&both).unwrap();
         let wires = [wire(), PacketSocket::open("tw2").unwrap()];
         let sent: Vec<_> = (0..400).map(|salt| frame(100, 0x88b5, salt)).collect();
@@ -174,7 +173,7 @@ fn frames_held_back_to_be_merged_do_not_keep_the_worker_busy() {
     inside(|| {
         cable();
         super::rig::cable_between("tw2", "tw3");
-        let both = LiveSettings { interfaces: vec![FAR.into(), "tw3".into()], ..settings(1) };
+        let both = settings(1).with_interfaces(vec![FAR.into(), "tw3".into()]);
         let mut rig = Rig::open(&both).unwrap();
         let wires = [wire(), PacketSocket::open("tw2").unwrap()];
         let mut got = 0;

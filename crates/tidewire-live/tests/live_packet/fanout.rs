@@ -17,16 +17,16 @@ use super::rig::{Delivered, FAR, NEAR, Rig, bytes, cable, inside, settings, wire
 const WORKERS: usize = 3;
 
 fn group(mode: FanoutMode) -> Fanout {
-    Fanout { group: None, mode, defrag: false, rollover: false }
+    Fanout::new(mode)
 }
 
 fn with(mode: FanoutMode) -> LiveSettings {
-    LiveSettings { fanout: Some(group(mode)), ..settings(WORKERS) }
+    settings(WORKERS).with_fanout(group(mode))
 }
 
 fn steered(text: &str, workers: usize) -> LiveSettings {
     let steering = Compiled::new(&Program::parse(text).unwrap(), &Settings::default()).unwrap();
-    LiveSettings { steering: Some(steering), ..settings(workers) }
+    settings(workers).with_steering(steering)
 }
 
 fn send(frames: &[Vec<u8>]) {
@@ -98,7 +98,7 @@ fn a_classic_program_chooses() {
                 frame
             })
             .collect();
-        let settings = LiveSettings { fanout_program: vec![load, result], ..with(FanoutMode::Cbpf) };
+        let settings = with(FanoutMode::Cbpf).with_fanout_program(vec![load, result]);
         let got = shares(Rig::open(&settings).unwrap(), &sent);
         for (worker, mine) in got.iter().enumerate() {
             assert!(mine.iter().all(|one| one.bytes[5] as usize % WORKERS == worker));
@@ -136,8 +136,8 @@ fn without_a_word_both_directions_and_all_fragments_of_a_flow_go_to_one_worker()
 fn defragmentation_delivers_datagrams() {
     inside(|| {
         cable();
-        let fanout = Fanout { defrag: true, ..group(FanoutMode::Hash) };
-        let mut rig = Rig::open(&LiveSettings { fanout: Some(fanout), ..settings(WORKERS) }).unwrap();
+        let fanout = group(FanoutMode::Hash).with_defrag(true);
+        let mut rig = Rig::open(&settings(WORKERS).with_fanout(fanout)).unwrap();
         let (mut sent, mut wanted) = (Vec::new(), Vec::new());
         for number in 0..30 {
             let mut pieces = fragments(number, false, 2000, number, 512);
@@ -161,13 +161,13 @@ fn defragmentation_delivers_datagrams() {
 fn rolling_over_uses_the_next_ring_when_one_is_full() {
     inside(|| {
         cable();
-        let fanout = Fanout { rollover: true, ..group(FanoutMode::Hash) };
+        let fanout = group(FanoutMode::Hash).with_rollover(true);
         // However long sending takes, no block is handed over before it is full.
         let retire = std::time::Duration::from_secs(2);
-        let small = LiveSettings { ring_bytes: 1 << 20, retire, ..settings(WORKERS) };
+        let small = settings(WORKERS).with_ring_bytes(1 << 20).with_retire(retire);
         let sent: Vec<_> = (0..1500).map(|number| whole(7, false, 1400, number)).collect();
-        let mut alone = Rig::open(&LiveSettings { fanout: Some(group(FanoutMode::Hash)), ..small.clone() }).unwrap();
-        let mut together = Rig::open(&LiveSettings { fanout: Some(fanout), ..small }).unwrap();
+        let mut alone = Rig::open(&small.clone().with_fanout(group(FanoutMode::Hash))).unwrap();
+        let mut together = Rig::open(&small.with_fanout(fanout)).unwrap();
         send(&sent);
         // One flow, one worker: without rolling over what does not fit is lost, and counted.
         let (received, dropped) = alone.counts();
@@ -205,7 +205,7 @@ fn steering_programs_choose_as_their_evaluator_does_and_what_they_drop_is_counte
             "steer_local_net 10.0.0.0 8 32",
         ] {
             let settings = steered(text, WORKERS);
-            let wanted = expected(settings.steering.as_ref().unwrap(), &sent);
+            let wanted = expected(settings.steering().unwrap(), &sent);
             let mut rig = Rig::open(&settings).unwrap();
             send(&sent);
             let all: usize = wanted.iter().map(Vec::len).sum();
@@ -228,8 +228,8 @@ fn steering_programs_choose_as_their_evaluator_does_and_what_they_drop_is_counte
 fn every_interface_has_a_group_of_its_own() {
     inside(|| {
         cable();
-        let fanout = Fanout { group: Some(300), ..group(FanoutMode::Hash) };
-        let both = LiveSettings { interfaces: vec![FAR.into(), NEAR.into()], fanout: Some(fanout), ..settings(2) };
+        let fanout = group(FanoutMode::Hash).with_group(Some(300));
+        let both = settings(2).with_interfaces(vec![FAR.into(), NEAR.into()]).with_fanout(fanout);
         let mut rig = Rig::open(&both).unwrap();
         assert_eq!(rig.groups, [Some(300), Some(301)]);
         let sent = play();
@@ -249,8 +249,8 @@ fn every_interface_has_a_group_of_its_own() {
 #[ignore = "a part of another test"]
 fn other_process() {
     let Ok(number) = std::env::var("TIDEWIRE_TEST_GROUP") else { return };
-    let fanout = Fanout { group: Some(number.parse().unwrap()), ..group(FanoutMode::RoundRobin) };
-    let mut rig = Rig::open(&LiveSettings { fanout: Some(fanout), ..settings(1) }).unwrap();
+    let fanout = group(FanoutMode::RoundRobin).with_group(Some(number.parse().unwrap()));
+    let mut rig = Rig::open(&settings(1).with_fanout(fanout)).unwrap();
     println!("joined");
     std::io::stdout().flush().unwrap();
     std::io::stdin().read_line(&mut String::new()).unwrap();
@@ -261,8 +261,8 @@ fn other_process() {
 fn another_process_shares_a_group_s_frames() {
     inside(|| {
         cable();
-        let fanout = Fanout { group: Some(77), ..group(FanoutMode::RoundRobin) };
-        let mut rig = Rig::open(&LiveSettings { fanout: Some(fanout), ..settings(1) }).unwrap();
+        let fanout = group(FanoutMode::RoundRobin).with_group(Some(77));
+        let mut rig = Rig::open(&settings(1).with_fanout(fanout)).unwrap();
         assert_eq!(rig.groups, [Some(77)]);
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "fanout::other_process", "--ignored", "--nocapture"])

@@ -14,11 +14,11 @@ fn groups_are_found_while_they_last() {
         };
         assert!(before.is_empty(), "a namespace of our own: {before:?}");
         let mut settings = LiveSettings::new([FAR]);
-        settings.engine = LiveEngine::Packet;
-        settings.ring_bytes = 2 << 20;
-        settings.pin = false;
-        let fanout = Fanout { group: Some(0x1234), mode: FanoutMode::Hash, defrag: false, rollover: false };
-        settings.fanout = Some(fanout);
+        settings.set_engine(LiveEngine::Packet);
+        settings.set_ring_bytes(2 << 20);
+        settings.set_pin(false);
+        let fanout = Fanout::new(FanoutMode::Hash).with_group(0x1234);
+        settings.set_fanout(Some(fanout));
         let live = tidewire_live::open(&settings).unwrap();
         assert_eq!(groups_in_use().unwrap(), [0x1234].into());
         drop(live);
@@ -38,7 +38,7 @@ fn channels_are_set_and_refused() {
         for (name, receive, combined) in
             [("tw7", Some(5), None), ("tw7", None, Some(9)), ("lo", Some(1), None), ("nosuch0", Some(1), None)]
         {
-            let error = Interface::set_channels(name, receive, combined).unwrap_err().to_string();
+            let error = Interface::set_channels(name, receive, combined).unwrap_err().with_hint().to_string();
             assert!(error.contains(name) && error.contains("setting its channels"), "{error}");
         }
         assert_eq!(queues(), 1);

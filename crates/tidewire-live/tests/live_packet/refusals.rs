@@ -17,27 +17,27 @@ fn refused(settings: &LiveSettings) -> Error {
 fn groups_with_other_settings_are_refused_with_the_reason() {
     inside(|| {
         cable();
-        let fanout = Fanout { group: Some(5), mode: FanoutMode::Hash, defrag: false, rollover: false };
-        let with = |fanout| LiveSettings { fanout: Some(fanout), ..settings(1) };
+        let fanout = Fanout::new(FanoutMode::Hash).with_group(5);
+        let with = |fanout| settings(1).with_fanout(fanout);
         let _first = Rig::open(&with(fanout)).unwrap();
         drop(Rig::open(&with(fanout)).unwrap());
         for (other, what) in [
-            (Fanout { mode: FanoutMode::Cpu, ..fanout }, "another mode, hash instead of cpu"),
-            (Fanout { defrag: true, ..fanout }, "other flags"),
-            (Fanout { rollover: true, ..fanout }, "other flags"),
+            (fanout.with_mode(FanoutMode::Cpu), "another mode, hash instead of cpu"),
+            (fanout.with_defrag(true), "other flags"),
+            (fanout.with_rollover(true), "other flags"),
         ] {
-            let error = refused(&with(other)).to_string();
+            let error = refused(&with(other)).with_hint().to_string();
             assert!(error.contains(FAR) && error.contains("group 5") && error.contains(what), "{error}");
         }
-        let elsewhere = LiveSettings { interfaces: vec![NEAR.into()], ..with(fanout) };
-        assert!(refused(&elsewhere).to_string().contains("on another interface"));
+        let elsewhere = with(fanout).with_interfaces(vec![NEAR.into()]);
+        assert!(refused(&elsewhere).with_hint().to_string().contains("on another interface"));
     });
 }
 
 #[test]
 fn rings_too_large_for_memory_are_refused_with_what_fits() {
-    let settings = LiveSettings { workers: 255, ring_bytes: 3 << 30, ..settings(1) };
-    let error = Plan::new(&settings).unwrap_err().to_string();
+    let settings = settings(1).with_workers(255).with_ring_bytes(3 << 30);
+    let error = Plan::new(&settings).unwrap_err().with_hint().to_string();
     assert!(error.contains("do not fit into memory") && error.contains("would fit"), "{error}");
     let text = error.split("a ring of ").nth(1).unwrap();
     let fits: usize = text.split(' ').next().unwrap().parse().unwrap();
@@ -47,21 +47,21 @@ fn rings_too_large_for_memory_are_refused_with_what_fits() {
 #[test]
 fn settings_that_contradict_each_other_are_refused() {
     let steering = |text: &str| Compiled::new(&Program::parse(text).unwrap(), &Settings::default()).unwrap();
-    let group = |mode, rollover| Some(Fanout { group: None, mode, defrag: false, rollover });
-    let hash = LiveSettings { steering: Some(steering("steer_flow")), ..settings(2) };
-    let error = Plan::new(&LiveSettings { fanout: group(FanoutMode::Hash, false), ..hash.clone() }).unwrap_err();
-    assert!(error.to_string().contains("mode ebpf"), "{error}");
-    let error = Plan::new(&LiveSettings { fanout: group(FanoutMode::Ebpf, true), ..hash }).unwrap_err();
-    assert!(error.to_string().contains("rollover"), "{error}");
-    let error = Plan::new(&LiveSettings { steering: Some(steering("steer_to 7")), ..settings(2) }).unwrap_err();
+    let group = |mode, rollover| Some(Fanout::new(mode).with_rollover(rollover));
+    let hash = settings(2).with_steering(steering("steer_flow"));
+    let error = Plan::new(&hash.clone().with_fanout(group(FanoutMode::Hash, false))).unwrap_err();
+    assert!(error.with_hint().to_string().contains("mode ebpf"), "{error}");
+    let error = Plan::new(&hash.with_fanout(group(FanoutMode::Ebpf, true))).unwrap_err();
+    assert!(error.with_hint().to_string().contains("rollover"), "{error}");
+    let error = Plan::new(&settings(2).with_steering(steering("steer_to 7"))).unwrap_err();
     assert!(matches!(error, Error::Steering(_)), "{error}");
-    let error = Plan::new(&LiveSettings { workers: 300, ..settings(2) }).unwrap_err();
-    assert!(error.to_string().contains("255"), "{error}");
-    let fanout = Fanout { group: Some(65_535), mode: FanoutMode::Hash, defrag: false, rollover: false };
+    let error = Plan::new(&settings(2).with_workers(300)).unwrap_err();
+    assert!(error.with_hint().to_string().contains("255"), "{error}");
+    let fanout = Fanout::new(FanoutMode::Hash).with_group(65_535);
     inside(move || {
         cable();
-        let two = LiveSettings { interfaces: vec![FAR.into(), NEAR.into()], fanout: Some(fanout), ..settings(1) };
-        assert!(refused(&two).to_string().contains("65535"));
+        let two = settings(1).with_interfaces(vec![FAR.into(), NEAR.into()]).with_fanout(fanout);
+        assert!(refused(&two).with_hint().to_string().contains("65535"));
     });
 }
 
@@ -70,7 +70,7 @@ fn settings_that_contradict_each_other_are_refused() {
 #[ignore = "a part of another test"]
 fn without_capability() {
     match Rig::open(&settings(1)).err() {
-        Some(Error::Privilege { what, capability }) => println!("refused {what}: {capability}"),
+        Some(Error::Privilege { what, capabilities }) => println!("refused {what}: {capabilities}"),
         other => panic!("{other:?}"),
     }
 }
@@ -132,7 +132,7 @@ fn a_kind_of_interface_that_is_not_known_is_refused_by_name() {
             return;
         }
         ip("link set odd0 up");
-        let error = refused(&LiveSettings { interfaces: vec!["odd0".into()], ..settings(1) }).to_string();
+        let error = refused(&settings(1).with_interfaces(vec!["odd0".into()])).with_hint().to_string();
         assert!(error.contains("odd0") && error.contains("778"), "{error}");
     });
 }

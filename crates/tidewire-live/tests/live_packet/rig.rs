@@ -87,11 +87,11 @@ impl Rig {
     pub fn filtered(settings: &LiveSettings, filters: &Filters) -> Result<Self, Error> {
         let plan = Plan::new(settings)?;
         let bytes = plan.place_bytes();
-        let count = plan.rings() * settings.interfaces.len();
+        let count = plan.rings() * settings.interfaces().len();
         let arenas: Vec<_> = (0..plan.workers()).map(|_| Arena::reserve(bytes * count).unwrap()).collect();
         let mut rings: Vec<Vec<Box<dyn tidewire_live::Ring>>> = arenas.iter().map(|_| Vec::new()).collect();
         let (mut steered_out, mut groups) = (Vec::new(), Vec::new());
-        for (number, name) in settings.interfaces.iter().enumerate() {
+        for (number, name) in settings.interfaces().iter().enumerate() {
             let place = |arena: &std::sync::Arc<Arena>| (0..plan.rings()).map(|_| arena.take(bytes).unwrap()).collect();
             let places = arenas.iter().map(place).collect();
             let group = plan.open(&Interface::find(name)?, number as u16, filters, places)?;
@@ -103,7 +103,7 @@ impl Rig {
             }
         }
         let count = arenas.len();
-        let worker = |(index, (arena, rings))| Worker::new(arena, rings, (index, count), settings.merge_window);
+        let worker = |(index, (arena, rings))| Worker::new(arena, rings, (index, count), settings.merge_window());
         let workers = arenas.into_iter().zip(rings).enumerate().map(worker).collect();
         Ok(Self { workers, steered_out, groups })
     }
@@ -151,7 +151,7 @@ impl Rig {
 
 /// Settings for small rings on the far end.
 pub fn settings(workers: usize) -> LiveSettings {
-    LiveSettings { workers, ring_bytes: 16 << 20, pin: false, ..LiveSettings::new([FAR]) }
+    LiveSettings::new([FAR]).with_workers(workers).with_ring_bytes(16 << 20).with_pin(false)
 }
 
 pub fn bytes(delivered: &[Delivered]) -> Vec<&[u8]> {

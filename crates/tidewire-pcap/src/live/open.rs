@@ -75,13 +75,12 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let status = match &error {
             Error::NoInterface { .. } => status::NO_SUCH_DEVICE,
-            Error::Privilege { .. } | Error::Capabilities { .. } => status::PERMISSION,
+            Error::Privilege { .. } => status::PERMISSION,
             _ => status::ERROR,
         };
         let message = match &error {
-            Error::Privilege { what, capability } => forbidden(what, capability),
-            Error::Capabilities { what, missing } => forbidden(what, missing),
-            _ => error.to_string(),
+            Error::Privilege { what, capabilities } => forbidden(what, capabilities),
+            _ => error.with_hint().to_string(),
         };
         Self { status, message }
     }
@@ -114,13 +113,13 @@ impl Live {
             return Err(Refusal { status: status::NOT_UP, message: format!("{} is not up", down.name) });
         }
         let settings = settings(plan, options, request, &devices);
-        let snap = settings.snap_bytes;
+        let snap = settings.snap_bytes();
         let link = one_link(&devices)?;
         let live::Live { mut workers, monitor } = live::open(&settings)?;
         let Some(worker) = workers.pop() else { return Err(Refusal::new("the capture has no ring")) };
         let dead_handle =
             DeadHandle::new(getters::datalink(link), c_int::try_from(snap).unwrap_or(c_int::MAX), options.nanoseconds);
-        let sender = match devices.first().filter(|_| settings.engine != LiveEngine::Packet) {
+        let sender = match devices.first().filter(|_| settings.engine() != LiveEngine::Packet) {
             Some(device) => Some(sender(device)?),
             None => None,
         };
@@ -170,7 +169,7 @@ impl Live {
                 nanoseconds: options.nanoseconds,
                 publishes,
                 is_immediate: options.immediate,
-                is_silent: settings.engine != LiveEngine::Packet,
+                is_silent: settings.engine() != LiveEngine::Packet,
                 members: plan.instance.as_ref().map(|instance| instance.count),
                 devices,
             },
@@ -226,16 +225,18 @@ fn one_link(devices: &[Interface]) -> Result<LinkType, Refusal> {
 
 fn settings(plan: &Plan, options: &Options, request: Option<&FanoutRequest>, devices: &[Interface]) -> LiveSettings {
     let mut settings = LiveSettings::new(devices.iter().map(|device| device.name.clone()));
-    (settings.engine, settings.role) = match plan.engine {
+    let (engine, role) = match plan.engine {
         // AF_XDP takes packets away from the machine, which somebody must have asked for.
         Some(Engine::Live(engine @ (LiveEngine::Xdp | LiveEngine::XdpGeneric))) => (engine, Role::Tap),
         _ => (LiveEngine::Packet, Role::Host),
     };
-    settings.pin = false;
-    settings.refilter = true;
-    settings.promiscuous = options.promiscuous;
-    settings.snap_bytes = snap(plan, options);
-    settings.ring_bytes = ring_bytes(plan, options);
+    settings.set_engine(engine);
+    settings.set_role(role);
+    settings.set_pin(false);
+    settings.set_refilter(true);
+    settings.set_promiscuous(options.promiscuous);
+    settings.set_snap_bytes(snap(plan, options));
+    settings.set_ring_bytes(ring_bytes(plan, options));
     let mut memberships = memberships(plan, request);
     if are_alike(plan, request)
         && let Some(membership) = memberships.first_mut().map(Option::take)
@@ -243,19 +244,19 @@ fn settings(plan: &Plan, options: &Options, request: Option<&FanoutRequest>, dev
         // One program for all devices.
         settings.share(membership);
     } else {
-        settings.memberships = memberships;
+        settings.set_memberships(memberships);
     }
-    let slots = settings.ring_bytes / (settings.snap_bytes as usize + SLOT_HEADER_BYTES);
-    settings.immediate = options.immediate && plan.locality.is_none() && slots >= SLOTS_MIN;
-    settings.stamp = match options.stamp {
+    let slots = settings.ring_bytes() / (settings.snap_bytes() as usize + SLOT_HEADER_BYTES);
+    settings.set_immediate(options.immediate && plan.locality.is_none() && slots >= SLOTS_MIN);
+    settings.set_stamp(match options.stamp {
         stamp::ADAPTER => Stamp::Adapter,
         stamp::ADAPTER_UNSYNCED => Stamp::AdapterUnsynced,
         _ => Stamp::Host,
-    };
-    settings.retire = match options.immediate {
+    });
+    settings.set_retire(match options.immediate {
         true => RETIRE_IMMEDIATE,
         false => options.timeout().unwrap_or(RETIRE_MAX).clamp(RETIRE_MIN, RETIRE_MAX),
-    };
+    });
     settings
 }
 
@@ -296,10 +297,8 @@ fn are_alike(plan: &Plan, request: Option<&FanoutRequest>) -> bool {
 
 fn membership(group: u8, fanout: &config::Fanout, members: Option<u32>) -> Membership {
     let config::Fanout { mode, defrag, rollover, .. } = *fanout;
-    Membership {
-        fanout: Fanout { group: Some(group.into()), mode, defrag, rollover },
-        program: fanout.classic.clone(),
-        steering: fanout.steering.as_ref().map(|steering| (**steering).clone()),
-        sharing: Some(Sharing { members }),
-    }
+    Membership::new(Fanout::new(mode).with_group(u16::from(group)).with_defrag(defrag).with_rollover(rollover))
+        .with_program(fanout.classic.clone())
+        .with_steering(fanout.steering.as_ref().map(|steering| (**steering).clone()))
+        .with_sharing(Sharing::default().with_members(members))
 }

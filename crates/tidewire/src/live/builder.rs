@@ -95,7 +95,7 @@ impl<'a> Capture<Interfaces<'a>> {
         self.setup.check()?;
         let settings = self.input.settings(&self.setup);
         let opened = live::open(&settings)?;
-        let hooks = Hooks { stop: self.setup.stop, pin: settings.pin, ..self.input.hooks };
+        let hooks = Hooks { stop: self.setup.stop, pin: settings.pin(), ..self.input.hooks };
         crate::live::count(opened, busy, hooks)
     }
 }
@@ -103,15 +103,15 @@ impl<'a> Capture<Interfaces<'a>> {
 impl Interfaces<'_> {
     /// The settings of the interfaces, with what is set of every capture.
     fn settings(&self, setup: &Setup) -> LiveSettings {
-        let filter = setup.filter.clone().or_else(|| self.settings.filter.clone());
-        LiveSettings { workers: setup.workers, filter, ..(*self.settings).clone() }
+        let filter = setup.filter.clone().or_else(|| self.settings.filter().map(str::to_owned));
+        (*self.settings).clone().with_workers(setup.workers).with_filter(filter)
     }
 }
 
 impl Run for Interfaces<'_> {
     fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
         let settings = setup.in_kernel(self.settings(&setup), &worker.0);
-        let opened = live::open(&LiveSettings { workers: 1, ..settings })?;
+        let opened = live::open(&settings.with_workers(1))?;
         // The caller's thread is not ours to bind.
         let hooks = Hooks { stop: setup.stop, pin: false, ..self.hooks };
         super::run_single(opened, setup.config, worker, hooks)
@@ -124,7 +124,7 @@ impl Run for Interfaces<'_> {
             None => settings,
         };
         let opened = live::open(&settings)?;
-        let hooks = Hooks { stop: setup.stop, pin: settings.pin, ..self.hooks };
+        let hooks = Hooks { stop: setup.stop, pin: settings.pin(), ..self.hooks };
         super::run_threads(opened, &setup.config, workers, hooks)
     }
 }
@@ -133,33 +133,38 @@ impl Setup {
     /// What follows from the engine's settings, and from those of the applications that `handler` stands for, for
     /// programs in the kernel.
     fn in_kernel<H: Deliver>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
-        let (config, needs) = (&self.config, &mut settings.kernel);
+        let (config, mut needs) = (&self.config, settings.kernel().clone());
         let subscribers = if H::SUBSCRIBERS { handler.subscribers() } else { Vec::new() };
         if H::PACKETS {
             // Packets beyond a cutoff are wanted, too.
-            needs.use_it = InKernel::Never;
+            needs.set_use_it(InKernel::Never);
         }
         let is_cut = |rule: &StreamClass| rule.cutoff.is_some();
-        needs.cuts = config.cutoff() != DirectionCutoff::UNLIMITED || self.classes.iter().any(is_cut);
-        needs.cuts_all = config.cutoff() == DirectionCutoff::both(0) && !self.classes.iter().any(is_cut);
-        if H::SUBSCRIBERS {
-            needs.cuts = subscribers
-                .iter()
-                .any(|subscription| subscription.cutoff != DirectionCutoff::UNLIMITED || subscription.exceptions);
-            needs.cuts_all = subscribers
-                .iter()
-                .all(|subscription| subscription.cutoff == DirectionCutoff::both(0) && !subscription.exceptions);
-        }
-        let priorities =
-            subscribers.iter().map(|subscription| subscription.priorities).fold(config.priorities(), u8::max);
-        (needs.key_vlan, needs.wire) = (config.key_ids().vlan, config.wire().clone());
-        needs.shed = config.shed().then(|| Shed {
+        let (cuts, cuts_all) = if H::SUBSCRIBERS {
+            (
+                subscribers
+                    .iter()
+                    .any(|subscriber| subscriber.cutoff != DirectionCutoff::UNLIMITED || subscriber.exceptions),
+                subscribers
+                    .iter()
+                    .all(|subscriber| subscriber.cutoff == DirectionCutoff::both(0) && !subscriber.exceptions),
+            )
+        } else {
+            let cuts_some = self.classes.iter().any(is_cut);
+            let cutoff = config.cutoff();
+            (cutoff != DirectionCutoff::UNLIMITED || cuts_some, cutoff == DirectionCutoff::both(0) && !cuts_some)
+        };
+        let priorities = subscribers.iter().map(|subscriber| subscriber.priorities).fold(config.priorities(), u8::max);
+        let shed = config.shed().then(|| Shed {
             base_threshold_permille: config.base_threshold_permille(),
             priorities,
             overload_cutoff_bytes: config.overload_cutoff_bytes(),
             priority: 0,
             ports: self.classes.iter().filter(|_| !H::SUBSCRIBERS).filter_map(StreamClass::port_priority).collect(),
         });
+        needs.set_key_vlan(config.key_ids().vlan);
+        needs.set_wire(config.wire().clone());
+        settings.set_kernel(needs.with_cuts(cuts).with_cuts_all(cuts_all).with_shed(shed));
         settings
     }
 }

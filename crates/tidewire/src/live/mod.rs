@@ -12,6 +12,7 @@ pub(crate) use run::{Hooks, count, run_single, run_threads};
 
 pub use tidewire_live::Error as LiveError;
 pub use tidewire_live::{
-    Change, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent, InterfaceReport, KernelNeeds,
-    LiveEngine, LiveSettings, RingCounts, Role, TrafficDirection, kernel::KernelCounters,
+    Change, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent, InterfaceProblem,
+    InterfaceReport, KernelError, KernelNeeds, LiveEngine, LiveSettings, Membership, Operation, RingCounts, Role,
+    SettingError as LiveSettingError, Sharing, Stamp, TrafficDirection, kernel::KernelCounters,
 };

@@ -11,7 +11,7 @@ use tidewire_gen::{
     run,
     traffic::Traffic,
 };
-use tidewire_live::{Error, sys::net::PacketSocket};
+use tidewire_live::sys::net::PacketSocket;
 
 /// Runs a test in a network, or says why it cannot.
 pub fn inside(layout: &Layout, test: impl FnOnce(&Network) + Send) {
@@ -19,7 +19,7 @@ pub fn inside(layout: &Layout, test: impl FnOnce(&Network) + Send) {
         println!("skipped: {why}");
         return;
     }
-    let result: Result<(), Error> = Network::inside(layout, |network| {
+    let result: Result<(), tidewire_gen::Error> = Network::inside(layout, |network| {
         test(network);
         Ok(())
     });

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Outage, PacketRing};
-use crate::Error;
+use crate::{Error, InterfaceProblem};
 
 /// Between two looks at an interface that is down or gone.
 const RETRY: Duration = Duration::from_millis(50);
@@ -26,11 +26,11 @@ impl PacketRing {
     }
 
     pub(super) fn outage_error(&self) -> Error {
-        let what = match self.outage {
-            Some((Outage::Gone, _)) => "the interface is gone; capture continues when one of this name appears",
-            _ => "the interface is down; capture continues when it is up again",
+        let problem = match self.outage {
+            Some((Outage::Gone, _)) => InterfaceProblem::Gone,
+            _ => InterfaceProblem::Down,
         };
-        Error::Interface { interface: self.marks.name.clone(), what: what.into() }
+        Error::Interface { interface: self.marks.name.clone(), problem }
     }
 
     /// Tries to go on.

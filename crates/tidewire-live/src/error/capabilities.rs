@@ -1,4 +1,4 @@
-//! What is to be done where a capability is missing: whole commands, which can be followed literally.
+//! How to grant capabilities: complete commands, to be followed literally.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -70,7 +70,7 @@ fn whole_set(needed: &str, permitted: &[&str]) -> String {
 }
 
 /// What to do where this program lacks capabilities, with the command that grants them.
-pub(crate) fn remedy(needed: &str) -> String {
+pub(super) fn how_to_grant(needed: &str) -> String {
     let own = std::env::current_exe().and_then(|path| path.canonicalize());
     let program =
         own.unwrap_or_else(|_| PathBuf::from(std::env::args_os().next().unwrap_or_else(|| "tidewire".into())));
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(whole_set("cap_net_admin,cap_bpf", &["cap_net_raw"]), all);
         assert_eq!(whole_set("cap_net_raw", &["cap_kill"]), format!("{},cap_kill,{}", &all[..20], &all[21..]));
         let own = std::env::current_exe().unwrap().canonicalize().unwrap();
-        let text = remedy("cap_net_raw");
+        let text = how_to_grant("cap_net_raw");
         assert!(text.contains(&format!("+ep {}; capture files need none", own.display())), "{text}");
         assert_eq!((NAMES[13], NAMES[39]), ("cap_net_raw", "cap_bpf"));
     }
