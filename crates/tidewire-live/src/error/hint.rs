@@ -30,6 +30,9 @@ impl Error {
             Self::Interface { interface, problem: InterfaceProblem::OutputDown } => {
                 Some(format!("switch it on: ip link set {interface} up"))
             }
+            Self::Interface { problem: InterfaceProblem::LosesRedirected { .. }, .. } => {
+                Some("or choose the generic hook".into())
+            }
             _ => None,
         }
     }

@@ -77,9 +77,9 @@ pub enum InterfaceProblem {
     #[error("is down, and would lose its share of the frames")]
     OutputDown,
     /// The driver of an output of [`split`](crate::split) drops redirected frames.
-    #[error("{reason}")]
+    #[error("would lose every frame: {reason}")]
     LosesRedirected {
-        /// Why, and what to do.
+        /// Why.
         reason: String,
     },
 }
