@@ -1,4 +1,4 @@
-//! The builder: what is captured, how, and who is told.
+//! The builder: input, settings and handler of a run.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::{
     setup::{Input, Setup, nanoseconds},
 };
 
-/// Packets of files or interfaces to a [`Handler`](crate::Handler)'s calls.
+/// Reads packets from files or interfaces and calls a [`Handler`](crate::Handler).
 ///
-/// `I` is what they come from: [`Files`](crate::Files), made with `Capture::files`, `reader` or `source`, or `Interfaces`, made
-/// with `Capture::live`. Each has settings of its own beside those that all have. Set what differs from the defaults, and end
-/// with [`run_with`](Self::run_with) (one worker, on this thread), [`run`](Self::run) or
+/// `I` is the input: [`Files`](crate::Files), made with `Capture::files`, `reader` or `source`, or `Interfaces`, made with
+/// `Capture::live`. Each input adds its own settings to the common ones. Change the settings that differ from the defaults,
+/// then call [`run_with`](Self::run_with) (one worker, on this thread), [`run`](Self::run) or
 /// [`for_each_stream`](Self::for_each_stream).
 #[must_use = "nothing is read before it runs"]
 pub struct Capture<I> {
@@ -44,40 +44,40 @@ impl<I> Capture<I> {
         self
     }
 
-    /// All settings at once. Methods called after it change single ones.
+    /// Replaces all settings. Methods called afterwards change single settings.
     pub fn config(mut self, config: Config) -> Self {
         self.setup.config = config;
         self.setup.key_is_set = true;
         self
     }
 
-    /// Changes settings that have no method of their own here: every field of [`Config`].
+    /// Changes any setting of [`Config`], for settings without a method here.
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.setup.config);
         self
     }
 
-    /// What tells flows apart besides the innermost addresses, ports and protocol. Default: nothing, see [`KeyIds`].
+    /// What distinguishes flows besides the innermost addresses, ports and protocol. Default: nothing, see [`KeyIds`].
     pub fn key_ids(mut self, ids: KeyIds) -> Self {
         self.setup.config.set_key_ids(ids);
         self
     }
 
-    /// The key of all hashes. Default: from the system's random source, another one for each run, so that nobody can
-    /// prepare packets that collide. Results do not depend on it.
+    /// The key of all hashes. Default: a random key for each run, so that an attacker cannot prepare packets that collide.
+    /// Results do not depend on it.
     pub fn hash_key(mut self, key: [u64; 2]) -> Self {
         self.setup.config.set_hash_key(key);
         self.setup.key_is_set = true;
         self
     }
 
-    /// How streams are reassembled.
+    /// Sets how streams are reassembled.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.setup.config.set_mode(mode);
         self
     }
 
-    /// Delivers at most `bytes` of each direction; statistics go on. 0: statistics only.
+    /// Delivers at most `bytes` of each direction; statistics continue. 0: statistics only.
     pub fn cutoff(mut self, bytes: u64) -> Self {
         self.setup.config.set_cutoff(DirectionCutoff::both(bytes));
         self
@@ -90,8 +90,8 @@ impl<I> Capture<I> {
         self
     }
 
-    /// Adds a class of streams, with a cutoff, a priority, or both of their own. For each of the two the first class decides
-    /// that matches and has one; streams of no class get the general cutoff and priority 0.
+    /// Adds a class of streams with its own cutoff, priority, or both. The first matching class that sets a cutoff decides the
+    /// cutoff, and likewise for the priority; other streams get the general cutoff and priority 0.
     #[cfg(feature = "filter")]
     pub fn class(mut self, class: StreamClass) -> Self {
         self.setup.classes.push(class);
@@ -112,7 +112,7 @@ impl<I> Capture<I> {
         self
     }
 
-    /// Ends streams that were silent for longer, by packet time. Zero: never.
+    /// Ends streams that were idle for longer, in packet time. Zero: never.
     pub fn inactivity_timeout(mut self, after: Duration) -> Self {
         self.setup.config.set_inactivity_timeout_ns(nanoseconds(after));
         self
@@ -127,9 +127,9 @@ impl<I> Capture<I> {
         self
     }
 
-    /// Bounds the memory of everything that grows with the traffic: the tables of flows, half-open connections and
-    /// fragments, out-of-order bytes, chunks, lists and what is remembered for comparison, of all workers together. Default
-    /// 1 GiB. What the handlers keep themselves, blocks of files and rings of interfaces are not among it.
+    /// Bounds the memory of everything that grows with the traffic: the tables of flows, half-open connections and fragments,
+    /// out-of-order bytes, chunks, lists and bytes kept for comparison, of all workers together. Default 1 GiB. State of the
+    /// handlers, blocks of files and rings of interfaces are not included.
     ///
     /// It is divided when the run begins ([`Config::share_out`]): each worker gets the same part of it, at least 2 MiB. Bounds
     /// of [`Config`] that are lower stay; what is set with [`config`](Self::config) before this is not a lower one of
@@ -140,27 +140,26 @@ impl<I> Capture<I> {
         self
     }
 
-    /// Who wins where segments or fragments overlap, for receivers without a policy of their own
-    /// ([`Config::targets`]).
+    /// Which bytes win where segments or fragments overlap, for receivers without a policy of their own ([`Config::targets`]).
     pub fn policy(mut self, tcp: TcpPolicy, defrag: DefragPolicy) -> Self {
         self.setup.config.set_tcp_policy(tcp);
         self.setup.config.set_defrag_policy(defrag);
         self
     }
 
-    /// What is done about checksums.
+    /// Sets how checksums are verified.
     pub fn checksum(mut self, mode: ChecksumMode) -> Self {
         self.setup.config.set_checksum(mode);
         self
     }
 
-    /// What is done about the link addresses that frames are sent to.
+    /// Sets how destination link addresses are compared.
     pub fn link_addresses(mut self, addresses: LinkAddresses) -> Self {
         self.setup.config.set_link_addresses(addresses);
         self
     }
 
-    /// Ends the run early when `stop` is raised; looked at after each block.
+    /// Ends the run early once [`Stop::stop`] was called; checked after each block.
     pub fn stop_when(mut self, stop: &Stop) -> Self {
         self.setup.stop = stop.clone();
         self
@@ -177,7 +176,7 @@ impl<I: Input> Capture<I> {
         self.run_settled(handler)
     }
 
-    /// The same with settings that were checked and completed.
+    /// Runs with settings that were checked and completed.
     pub(crate) fn run_settled<H: Deliver>(self, handler: H) -> Result<Outcome<H>, Error> {
         let worker = (handler, self.setup.classifier()?);
         self.input.run_single(self.setup, worker)

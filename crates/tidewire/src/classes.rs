@@ -4,7 +4,7 @@ use tidewire_core::{Class, Classify, DirectionCutoff, Frame, wire::LinkType};
 
 use crate::{Error, filter::Filter};
 
-/// A class of streams: those whose first packet an expression matches. They get a cutoff of their own, a priority, or both.
+/// A class of streams: those whose first packet matches an expression. It sets their cutoff, priority, or both.
 ///
 #[cfg_attr(feature = "filter", doc = "```")]
 #[cfg_attr(not(feature = "filter"), doc = "```ignore")]
@@ -21,7 +21,7 @@ pub struct StreamClass {
 }
 
 impl StreamClass {
-    /// A class by an expression in libpcap's language. It says nothing yet about its streams.
+    /// A class by an expression in libpcap's language, without a cutoff or priority yet.
     #[cfg(feature = "filter")]
     pub fn matching(expression: impl Into<String>) -> Self {
         Self { expression: expression.into(), cutoff: None, priority: None }
@@ -39,8 +39,8 @@ impl StreamClass {
         self
     }
 
-    /// The port and the priority, where all that the expression says is a port: a program in the kernel can tell such
-    /// streams from their first packet on.
+    /// The port and the priority, if the expression is a single port: a program in the kernel can classify such streams from
+    /// their first packet.
     pub(crate) fn port_priority(&self) -> Option<(u16, u8)> {
         let words: Vec<&str> = self.expression.split_ascii_whitespace().collect();
         let words = match words.as_slice() {
@@ -52,7 +52,7 @@ impl StreamClass {
     }
 }
 
-/// The classes in order; for each of cutoff and priority the first that matches and says something decides.
+/// The classes in order. The first matching class that sets a cutoff decides the cutoff, and likewise the priority.
 pub(crate) struct Classes {
     compiled: Vec<(Filter, Class)>,
 }
@@ -67,8 +67,8 @@ impl Classes {
     }
 }
 
-/// An expression that is asked about frames of interfaces, and about rebuilt datagrams: compiled for both now, because it
-/// may hold names, and nobody is asked for those once privileges are given up.
+/// An expression that is asked about frames of interfaces, and about rebuilt datagrams: compiled for both now, because it may
+/// hold host names, which cannot be resolved once privileges are given up.
 pub(crate) fn whole_filter(expression: &str) -> Result<Filter, Error> {
     let mut filter = Filter::new(expression)?;
     // Where it has no meaning for bare IP packets it matches none.

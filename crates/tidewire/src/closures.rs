@@ -9,10 +9,10 @@ type OnData<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, Chunk<'_>) + 'c>;
 type OnGap<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, Gap) + 'c>;
 type OnClose<'c> = Box<dyn FnMut(&mut Stream<'_, ()>, EndReason) + 'c>;
 
-/// A [`Handler`] of closures, each called as the method of its name; what is not set does nothing.
+/// A [`Handler`] made of closures, each called as the method of its name.
 ///
-/// For programs of a few lines. One worker calls them, on the thread that calls [`run`](Self::run), so that they may borrow
-/// what is around them. State for each stream, packets, datagrams and several workers need a [`Handler`] of one's own.
+/// One worker calls them, on the thread that calls [`run`](Self::run), so that they may borrow local variables. State of each
+/// stream, packets, datagrams and several workers need a [`Handler`].
 ///
 #[cfg_attr(feature = "filter", doc = "```")]
 #[cfg_attr(not(feature = "filter"), doc = "```ignore")]

@@ -1,4 +1,4 @@
-//! Community ID, version 1: a flow's name that other tools compute alike.
+//! Community ID, version 1: a flow identifier that other tools compute alike.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-/// Why a run did not begin, or could not be finished. What only cuts an input short is no error: see
+/// Why a run is impossible, or could not be finished. Damage that ends an input early is no error of the run: see
 /// [`Outcome::input_errors`](crate::Outcome::input_errors).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -47,7 +47,7 @@ pub const WORKERS_MAX: usize = 64;
 /// Largest chunk, in bytes.
 pub const CHUNK_BYTES_MAX: u32 = 16 << 20;
 
-/// A setting that cannot be, and what would be accepted.
+/// A setting out of range, and what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingError {
@@ -77,19 +77,19 @@ pub enum SettingError {
         /// What was set.
         given: u8,
     },
-    /// A priority that there is not.
+    /// An unknown priority.
     #[error("{of}: priorities are 0 (the lowest) to 7")]
     Priority {
         /// What has it.
         of: String,
     },
-    /// The threshold from which on streams are shed.
+    /// The threshold above which streams are shed.
     #[error("the base threshold is a share of the memory, at most 1000 thousandths, got {given}")]
     BaseThreshold {
         /// What was set, in thousandths.
         given: u32,
     },
-    /// What has no room in the memory.
+    /// Settings that need more than the memory.
     #[error(transparent)]
     Memory(#[from] tidewire_core::MemoryError),
     /// More applications than one run can hold.

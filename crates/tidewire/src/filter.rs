@@ -11,7 +11,7 @@ mod none {
 
     use crate::{Error, SettingError};
 
-    /// A filter, of which there is none: without the feature nothing makes one.
+    /// A filter that cannot be constructed without the feature `filter`.
     #[derive(Clone, Debug)]
     pub(crate) enum Filter {}
 

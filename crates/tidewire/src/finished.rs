@@ -34,7 +34,7 @@ impl FinishedStream {
         self.id
     }
 
-    /// Who spoke with whom.
+    /// The flow's key: client, server and protocol.
     #[must_use]
     pub fn key(&self) -> FlowKey {
         self.key
@@ -52,7 +52,7 @@ impl FinishedStream {
         self.span_ns.1
     }
 
-    /// How far its connection had come.
+    /// The state of its TCP connection at the end.
     #[must_use]
     pub fn state(&self) -> TcpState {
         self.state
@@ -64,7 +64,7 @@ impl FinishedStream {
         self.reason
     }
 
-    /// The figures of a direction: exact, whatever was kept.
+    /// The statistics of a direction: exact, whatever was kept.
     #[must_use]
     pub fn stats(&self, direction: Direction) -> &DirectionStats {
         &self.stats[direction as usize]
@@ -82,7 +82,7 @@ impl FinishedStream {
         std::mem::take(&mut self.bytes[direction as usize])
     }
 
-    /// Bytes of a direction that were there and not kept, because all streams together held too many.
+    /// Bytes of a direction that were delivered but not kept, because all streams together held too many.
     #[must_use]
     pub fn left_out(&self, direction: Direction) -> u64 {
         self.left_out[direction as usize]
@@ -109,7 +109,7 @@ pub(crate) struct Said {
     left_out: [u64; 2],
 }
 
-/// The handler that keeps streams' bytes until their ends. `F` is given finished streams, and gives back what it does not take.
+/// The handler that keeps streams' bytes until they end. `F` gets finished streams, and returns those that it does not accept.
 pub(crate) struct Gathering<F> {
     take: F,
     left: VecDeque<FinishedStream>,
@@ -122,7 +122,7 @@ impl<F> Gathering<F> {
         Self { take, left: VecDeque::new(), kept_bytes: 0, kept_bytes_max }
     }
 
-    /// The next stream that nobody took.
+    /// The next stream that `F` did not accept.
     pub(crate) fn next(&mut self) -> Option<FinishedStream> {
         let stream = self.left.pop_front()?;
         self.kept_bytes = self.kept_bytes.saturating_sub(held(&stream.bytes));
@@ -198,10 +198,10 @@ impl<I: Input> Capture<I> {
     /// Calls a closure with each stream that has ended, with the bytes of both directions: for small programs. One worker
     /// runs, on this thread.
     ///
-    /// Of each direction at most [`STREAM_BYTES_KEPT`] bytes are kept, or as many as [`cutoff`](Self::cutoff) or a class of the
-    /// stream says; of all streams together as many as [`memory`](Self::memory) says, beside those that are meant there: what
-    /// is beyond is left out, and counted ([`FinishedStream::left_out`]). A stream that goes on, and one that is larger, is for
-    /// a [`Handler`].
+    /// Of each direction at most [`STREAM_BYTES_KEPT`] bytes are kept, or as many as [`cutoff`](Self::cutoff) or a class of
+    /// the stream says; of all streams together as many as [`memory`](Self::memory) says, beside those that are meant there:
+    /// what is beyond is left out, and counted ([`FinishedStream::left_out`]). A stream that does not end, or a larger one,
+    /// needs a [`Handler`].
     ///
     /// ```
     /// use tidewire::{Capture, Direction};

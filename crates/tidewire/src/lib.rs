@@ -1,12 +1,22 @@
 //! Transport streams from packets.
 //!
-//! Tidewire reads captures, puts fragments together, follows connections and hands out what a receiving host would
-//! have got: the bytes of each direction in order, what is missing and why, and what was odd. The unit is the stream,
-//! not the packet.
+//! Tidewire reads packets from capture files or interfaces, reassembles IP fragments and TCP segments, and delivers what
+//! the receiving host would have received: the bytes of each direction in order, gaps with their cause, and anomalies.
+//! The unit is the stream, not the packet.
 //!
-//! # A first program
+//! | to | use |
+//! |---|---|
+//! | read capture files | `Capture::file`, `files`, `reader`, `source` (feature `files`) |
+//! | capture from interfaces | `Capture::live` with `live::LiveSettings` (feature `live`) |
+//! | iterate over finished streams | [`Capture::streams`], [`Capture::for_each_stream`] |
+//! | react to bytes with closures | [`Capture::on_data`] and [`Closures`] |
+//! | keep state for each stream, see packets and datagrams | [`Handler`] with [`Capture::run_with`] or [`Capture::run`] |
+//! | run several handlers over one input | [`Applications`] |
+//! | process batches of frames without input or threads | [`Engine`] |
 //!
-//! Streams that have ended, one after the other ([`Capture::streams`], and [`Capture::for_each_stream`] with a closure):
+//! # Quick start: files
+//!
+//! Streams that have ended, without callbacks:
 //!
 //! ```
 //! use tidewire::{Capture, Direction};
@@ -20,22 +30,22 @@
 //! # }
 //! ```
 //!
-//! Closures that are told of bytes as they come are enough for a few lines, too ([`Closures`]):
+//! Closures that receive bytes as they arrive ([`Closures`]):
 //!
 //! ```
 //! use tidewire::Capture;
 //!
 //! # fn main() -> Result<(), tidewire::Error> {
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/hello/hello.pcap");
-//! let mut said = Vec::new();
-//! Capture::file(path).on_data(|stream, chunk| said.push((stream.key().to_string(), chunk.bytes.to_vec()))).run()?;
-//! assert_eq!(said[0].1, b"hello");
+//! let mut chunks = Vec::new();
+//! Capture::file(path).on_data(|stream, chunk| chunks.push((stream.key().to_string(), chunk.bytes.to_vec()))).run()?;
+//! assert_eq!(chunks[0].1, b"hello");
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A [`Handler`] is told when a stream opens, of its bytes, of its gaps, and when it ends. [`Capture`] reads packets
-//! and calls it.
+//! A [`Handler`], with state for each stream. [`Capture`] reads packets and calls its methods when a stream opens, when
+//! bytes or gaps are known, and when it ends:
 //!
 //! ```
 //! use tidewire::{Capture, Chunk, EndReason, Handler, Stream};
@@ -44,16 +54,16 @@
 //! struct Conversations(Vec<String>);
 //!
 //! impl Handler for Conversations {
-//!     type Data = [Vec<u8>; 2]; // for each stream: what either side said
+//!     type Data = [Vec<u8>; 2]; // for each stream: the bytes of both directions
 //!
 //!     fn data(&mut self, stream: &mut Stream<'_, Self::Data>, chunk: Chunk<'_>) {
 //!         stream.data()[chunk.direction as usize].extend_from_slice(chunk.bytes);
 //!     }
 //!
 //!     fn close(&mut self, stream: &mut Stream<'_, Self::Data>, reason: EndReason) {
-//!         let [question, answer] = std::mem::take(stream.data());
-//!         let said = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-//!         self.0.push(format!("{} | {} | {}", said(question), said(answer), reason.name()));
+//!         let [request, response] = std::mem::take(stream.data());
+//!         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+//!         self.0.push(format!("{} | {} | {}", text(request), text(response), reason.name()));
 //!     }
 //! }
 //!
@@ -66,20 +76,35 @@
 //! # }
 //! ```
 //!
-//! # What a handler can rely on
+//! # Quick start: interfaces
 //!
-//! - Within a direction [`Handler::data`] and [`Handler::gap`] together cover the stream in order, without holes:
+#![cfg_attr(feature = "live", doc = "```no_run")]
+#![cfg_attr(not(feature = "live"), doc = "```ignore")]
+//! use std::time::Duration;
+//! use tidewire::{Capture, Direction, live::LiveSettings};
+//!
+//! # fn main() -> Result<(), tidewire::Error> {
+//! Capture::live(LiveSettings::new(["eth0"])).duration(Duration::from_secs(10)).for_each_stream(|stream| {
+//!     println!("{}: {} bytes", stream.key(), stream.bytes(Direction::ServerToClient).len());
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Guarantees for handlers
+//!
+//! - Within a direction [`Handler::data`] and [`Handler::gap`] together cover the stream in order:
 //!   offsets only grow. In-order bytes are borrowed from the reader's buffer and are valid until the call returns.
-//! - [`Handler::Data`] is the program's own state for each stream; it lives in the flow table and is dropped with it.
-//! - Within a call a program may change the stream: [`Stream::set_cutoff`], [`Stream::set_priority`],
+//! - [`Handler::Data`] is the program's state for each stream. It is stored with the flow and dropped with it.
+//! - Within a call a handler may control the stream: [`Stream::set_cutoff`], [`Stream::set_priority`],
 //!   [`Stream::discard`], [`Stream::keep_chunk`].
-//! - Original packets in the order of capture come with [`Handler::PACKETS`], rebuilt and rejected datagrams with
-//!   [`Handler::DATAGRAMS`]. UDP and other protocols are streams too; each datagram is one chunk.
-//! - Time is the packets' own: the same input gives the same calls.
+//! - [`Handler::PACKETS`] adds original packets in the order of capture, [`Handler::DATAGRAMS`] rebuilt and rejected
+//!   datagrams. UDP and other protocols are streams too; each datagram is one chunk.
+//! - Time is packet time: the same input gives the same calls.
 //!
-//! # Changing a stream from within
+//! # Controlling a stream
 //!
-//! A program that has seen enough says so; a cutoff is exact to the byte, and the figures go on beyond it.
+//! A cutoff is exact to the byte, and statistics continue beyond it.
 //!
 //! ```
 //! use tidewire::{Capture, Chunk, Direction, EndReason, Handler, Stream, StreamPacket};
@@ -125,8 +150,8 @@
 //!
 //! # Settings
 //!
-//! [`Capture`] has a method for what is set often; [`Capture::configure`] reaches every field of [`Config`], each
-//! documented with its unit and default. Cutoffs, also by class of streams:
+//! [`Capture`] has a method for each common setting; [`Capture::configure`] reaches every setting of [`Config`], each
+//! documented with its unit and default. Cutoffs for all streams and for a class of streams:
 //!
 #![cfg_attr(feature = "filter", doc = "```")]
 #![cfg_attr(not(feature = "filter"), doc = "```ignore")]
@@ -145,17 +170,29 @@
 //! # }
 //! ```
 //!
+//! # Limits
+//!
+//! Everything that grows with the traffic has a limit in [`Config`]; [`Capture::memory`] bounds their sum (default 1 GiB,
+//! all workers together). Reaching a limit is counted, and reported as the stream's [`EndReason`] or a gap's [`GapCause`].
+//! [`WORKERS_MAX`], [`CHUNK_BYTES_MAX`], [`APPLICATIONS_MAX`] and [`STREAM_BYTES_KEPT`] are limits of this crate.
+//!
+//! # Errors
+//!
+//! [`Error`] says why a run is impossible: an input, an expression, an interface, or a setting ([`SettingError`]).
+//! Damage in an input ends that input only and is listed in [`Outcome::input_errors`]. [`Error::hint`] is advice for
+//! people. Every packet has exactly one [`Fate`], which the [`Ledger`] of the [`Outcome`] counts.
+//!
 //! # Several applications
 //!
-//! [`Applications`] holds several handlers, each with a filter, cutoffs, chunks and priorities of its own, and is a
-//! handler itself: packets are read, tracked and reassembled once for all of them.
+//! [`Applications`] holds several handlers, each with its own filter, cutoffs, chunks and priorities. It is a handler
+//! itself: packets are read, tracked and reassembled once for all applications.
 //!
 //! # Several workers
 //!
-//! [`Capture::workers`] and [`Capture::run`]: each worker has a handler of its own and keeps its share of the flows,
-//! both directions of a conversation always with the same one. Nothing is shared while packets flow, and the calls for
-//! a stream do not depend on the number of workers, as long as no bound of a worker is reached. The handlers come back
-//! in [`Outcome::handlers`].
+//! [`Capture::workers`] and [`Capture::run`]: each worker has its own handler and its share of the flows; both
+//! directions of a stream belong to one worker. Workers share nothing on the packet path, and the calls for a stream do
+//! not depend on the number of workers, as long as no limit of a worker is reached. [`Outcome::handlers`] returns the
+//! handlers.
 //!
 //! ```
 //! # use tidewire::{Capture, EndReason, Handler, Stream};
@@ -179,14 +216,19 @@
 //!
 //! # Features
 //!
-//! Each is a part of [`Capture`], and of the crates that are built:
-//!
-//! | feature | what | needs |
+//! | feature | adds | needs |
 //! |---|---|---|
 //! | `files` (on by default) | `Capture::files`, `reader`, `source` | |
 //! | `zstd` (on by default) | files in Zstandard | a C compiler |
 //! | `filter` | `Capture::filter`, `class`, the same of [`Application`] | the system's libpcap |
 //! | `live` | `Capture::live` and the module `live`; includes `filter` | Linux |
+//!
+//! # Where to go next
+//!
+//! [`Capture`] for all settings of a run, [`Handler`] for all calls, [`Stream`] for what a call can read and control,
+//! [`Config`] for every limit, [`Ledger`] and [`Fate`] for the counts. `docs/library.md` in the repository is a guide with
+//! the same examples. Headers, readers, filters and interfaces are crates that can be used alone: `tidewire-wire`,
+//! `tidewire-files`, `tidewire-filter`, `tidewire-live`.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(all(feature = "files", feature = "filter", feature = "live")),
@@ -239,6 +281,11 @@ pub use tidewire_core::{
 #[cfg(feature = "files")]
 pub use tidewire_files::{Block, Damage, Error as FileError, Source};
 pub use timed::{Clocked, Timed};
+
+/// The examples of docs/library.md.
+#[cfg(all(doctest, feature = "files", feature = "live"))]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;
 
 /// The examples of README.md.
 #[cfg(doctest)]

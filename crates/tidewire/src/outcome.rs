@@ -1,4 +1,4 @@
-//! What a run comes to.
+//! The outcome of a run.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use crate::Error;
 #[cfg(feature = "live")]
 use crate::live::LiveReport;
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 #[must_use]
 pub struct Outcome<H> {
     /// The handlers, by worker.
     pub handlers: Vec<H>,
-    /// Where every packet went, all workers together.
+    /// The fate of every packet, over all workers.
     pub ledger: Ledger,
-    /// What was wrong with the input: damaged or unreadable parts. Everything before each was processed.
+    /// Damaged or unreadable parts of the input. Everything before each of them was processed.
     pub input_errors: Vec<Error>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,
-    /// Whether [`Stop`](crate::Stop) was raised before the input ended.
+    /// Whether [`Stop`](crate::Stop) ended the run before the input ended.
     pub interrupted: bool,
-    /// Of a live capture, the last report: from the interface to the handler.
+    /// The last report of a live capture: the place of every packet, from the interface to the handler.
     #[cfg(feature = "live")]
     pub live: Option<LiveReport>,
 }
@@ -37,7 +37,7 @@ impl<H> Outcome<H> {
         &self.handlers[0]
     }
 
-    /// The same with other handlers.
+    /// Replaces the handlers.
     pub(crate) fn with_handlers<T>(self, handlers: Vec<T>) -> Outcome<T> {
         Outcome {
             handlers,

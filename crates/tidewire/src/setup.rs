@@ -1,4 +1,4 @@
-//! What is set of every capture, and what runs it.
+//! Common settings of captures, and how inputs run.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::{
 /// What a [`Capture`](crate::Capture) takes packets from: [`Files`](crate::Files), or `Interfaces` with the feature `live`.
 pub trait Input: Run {}
 
-/// How an input runs workers. Nobody else has one: the trait cannot be named outside of this crate.
+/// How an input runs workers. The trait is sealed: it cannot be named outside of this crate.
 pub trait Run: Sized {
-    /// One worker, on this thread.
+    /// Runs one worker, on this thread.
     fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error>;
 
-    /// Several workers, each on a thread of its own.
+    /// Runs several workers, each on its own thread.
     fn run_threads<H: Deliver + Send>(self, setup: Setup, workers: Vec<Worker<H>>) -> Result<Outcome<H>, Error>;
 }
 
@@ -51,7 +51,7 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// Checks the settings, divides the memory and draws a key. `data_bytes`: the handler's own of a stream.
+    /// Checks the settings, divides the memory and draws a key. `data_bytes`: size of the handler's state of a stream.
     pub(crate) fn settle(&mut self, workers: usize, data_bytes: usize) -> Result<(), Error> {
         self.check()?;
         self.config.share_out(self.memory_bytes, workers, data_bytes).map_err(SettingError::from)?;
@@ -95,7 +95,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A key from the system's random source, by way of the standard library's: two of its hashers, each keyed anew.
+/// A random key, from two hashers of the standard library, each with a fresh random key.
 fn random_key() -> [u64; 2] {
     use std::hash::{BuildHasher, RandomState};
     [RandomState::new().hash_one(0_u64), RandomState::new().hash_one(1_u64)]

@@ -1,4 +1,4 @@
-//! What is the same of workers over files and over interfaces.
+//! What workers over files and over interfaces have in common.
 
 use std::any::Any;
 

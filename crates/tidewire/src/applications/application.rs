@@ -19,9 +19,9 @@ pub struct Application<A> {
 /// What was delivered to an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
-    /// Streams that it was told of.
+    /// Streams opened for it.
     pub streams_opened: u64,
-    /// Of these, streams that it was told the end of.
+    /// Of these, streams closed.
     pub streams_closed: u64,
     /// Calls of `data`.
     pub chunks: u64,
@@ -45,7 +45,7 @@ impl<A> Application<A> {
         Self { handler, name: String::new(), filter: None, classes: Vec::new(), priority: 0, subscription }
     }
 
-    /// What it is called in figures. Default: nothing.
+    /// Its name in statistics. Default: none.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();

@@ -19,7 +19,7 @@ pub(super) trait Hosted: Send {
     fn name(&self) -> &str;
     fn delivered(&self) -> Delivered;
     fn subscription(&self) -> Subscription;
-    /// What it wants of a stream with these marks; `None`: the stream is none of its.
+    /// The application's settings for a stream with these marks; `None`: it does not want the stream.
     fn class(&self, marks: u64) -> Option<Class>;
     /// A new stream's state.
     fn state(&self) -> Box<dyn Any>;

@@ -1,4 +1,4 @@
-//! Several applications over one input (Scap; S10).
+//! Several applications over one input.
 
 mod application;
 mod expressions;
@@ -19,12 +19,12 @@ use hosted::{Hosted, Occupant};
 /// Most applications of one run: what each delivery costs grows with them.
 pub const APPLICATIONS_MAX: usize = 256;
 
-/// Several applications that share one run: packets are read, decoded, tracked and reassembled once, and delivered to
-/// each as its own settings say (Scap; S10).
+/// Several applications that share one run: packets are read, decoded, tracked and reassembled once, and delivered to each as
+/// its own settings say.
 ///
-/// It is a [`Handler`] itself, so it runs wherever one does: [`Capture::run_with`](crate::Capture::run_with), over
-/// files and interfaces alike. What the engine has to do is the union of what its applications ask for: the greatest
-/// cutoff, the highest priority; streams that nobody wants are followed and counted only.
+/// It is a [`Handler`] itself, so it runs wherever one does: [`Capture::run_with`](crate::Capture::run_with), over files and
+/// interfaces alike. The engine does the union of what its applications need: the greatest cutoff, the highest priority.
+/// Streams that no application wants are tracked and counted only.
 ///
 #[cfg_attr(feature = "filter", doc = "```")]
 #[cfg_attr(not(feature = "filter"), doc = "```ignore")]
@@ -112,7 +112,7 @@ impl<A> Id<A> {
 }
 
 impl Applications {
-    /// None yet; such as want packets cannot be added.
+    /// No application yet; applications with packets cannot be added.
     #[must_use]
     pub fn new() -> Self {
         Self::empty()
@@ -120,7 +120,7 @@ impl Applications {
 }
 
 impl Applications<true> {
-    /// None yet; such as want packets can be added.
+    /// No application yet; applications with packets can be added.
     #[must_use]
     pub fn with_packets() -> Self {
         Self::empty()
@@ -163,7 +163,7 @@ impl<const PACKETS: bool> Applications<PACKETS> {
         self.members.len()
     }
 
-    /// Whether there is none.
+    /// Whether no application was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
@@ -265,7 +265,7 @@ impl<const PACKETS: bool> Deliver for Applications<PACKETS> {
         }
     }
 
-    /// Datagrams are no part of a stream yet: whoever wants them gets all.
+    /// Datagrams belong to no stream yet: every application with datagrams gets all.
     fn datagram(&mut self, datagram: &Datagram<'_>) {
         for member in &mut self.members {
             member.datagram(datagram);

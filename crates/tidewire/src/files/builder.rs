@@ -1,4 +1,4 @@
-//! The builder's part for files.
+//! The builder for files.
 
 use std::{io::Read, path::PathBuf};
 
@@ -18,7 +18,7 @@ use crate::{
     worker::Worker,
 };
 
-/// The input of a [`Capture`] that reads files, or anything else that gives bytes or frames.
+/// The input of a [`Capture`] that reads files, or any other source of bytes or frames.
 pub struct Files<'a> {
     from: From,
     progress: OnProgress<'a>,
@@ -42,12 +42,12 @@ impl<'a> Capture<Files<'a>> {
         Self::of(From::Paths(paths.into_iter().map(Into::into).collect()))
     }
 
-    /// Reads one capture from anything that gives bytes.
+    /// Reads one capture from any source of bytes.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::of(From::Reader(Box::new(reader)))
     }
 
-    /// Reads frames from a source of one's own.
+    /// Reads frames from a [`Source`](crate::Source).
     pub fn source(source: impl Source + 'static) -> Self {
         Self::of(From::Source(Box::new(source)))
     }
@@ -56,15 +56,15 @@ impl<'a> Capture<Files<'a>> {
         Self::new(Files { from, progress: None })
     }
 
-    /// Called on the calling thread after each block of packets (a quarter of a megabyte or so), and
-    /// while nothing comes from a pipe, five times a second.
+    /// Calls `call` on the calling thread after each block of packets (about 256 KiB), and five times a second while a pipe is
+    /// silent.
     pub fn on_progress(mut self, call: impl FnMut(Progress) + 'a) -> Self {
         self.input.progress = Some(Box::new(call));
         self
     }
 
-    /// An iterator over finished streams, each with its bytes: for programs that want no calls. One worker runs on the thread
-    /// that asks for the next. Bounds: see [`for_each_stream`](Self::for_each_stream).
+    /// An iterator over finished streams, each with its bytes: for programs without callbacks. One worker runs on the thread
+    /// that calls `next`. Bounds: see [`for_each_stream`](Self::for_each_stream).
     ///
     /// ```
     /// # use tidewire::{Capture, Direction};

@@ -7,14 +7,14 @@ use crate::{Error, filter::Filter};
 #[cfg(all(test, feature = "filter"))]
 mod tests;
 
-/// What a filter leaves of another source. Frames that do not match are dropped from the block; no byte is copied.
+/// A source with a filter. Removes frames that do not match from the block; no byte is copied.
 #[derive(Debug)]
 pub(crate) struct Filtered<S> {
     source: S,
     filter: Filter,
     dropped_packets: u64,
     dropped_bytes: u64,
-    /// What ended it; told once the frames before are out.
+    /// The error that ended the source, reported once the frames before it are delivered.
     failure: Option<Error>,
     ended: bool,
 }

@@ -1,4 +1,4 @@
-//! Reads delivered bytes again from a plain file, so that a retransmission can be compared with them.
+//! Rereads delivered bytes from a plain file, to compare retransmissions with them.
 
 use std::{
     fs::File,
@@ -8,9 +8,9 @@ use std::{
 
 use tidewire_core::History;
 
-/// Read at once where a retransmission goes on from the last one: they mostly come in runs.
+/// Bytes read at once where a retransmission continues the last one: most come in runs.
 const WINDOW_BYTES: usize = 64 << 10;
-/// Read at once where it does not: a segment of usual size, and some.
+/// Bytes read at once where it does not: a segment of usual size, and some more.
 const SINGLE_BYTES: usize = 2 << 10;
 
 /// A file that is also being read as the input.

@@ -1,4 +1,4 @@
-//! The reader's side of a run: source, filter, progress, the wish to stop.
+//! The reading side of a run: source, filter, progress, stop flag.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use tidewire_files::{Block, Source};
 use super::filtered::Filtered;
 use crate::{Error, Outcome, Progress, Stop, filter::Filter};
 
-/// What is called with the progress.
+/// The callback for progress.
 pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + 'a>>;
 
 /// Where blocks come from.
@@ -34,13 +34,13 @@ pub(crate) struct InputLoop<'a> {
 pub(crate) enum Next {
     /// The block has frames.
     Frames,
-    /// Nothing came for so long behind a frame of this clock.
+    /// No frame arrived for this time, after a frame of this clock.
     Silence(Duration, u64),
-    /// It ended, or its end is wished.
+    /// The input ended, or the run was stopped.
     End,
 }
 
-/// How long an input is waited for before its silence is looked at.
+/// How long to wait for an input before it counts as silent.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 enum From {
@@ -64,7 +64,7 @@ impl From {
     }
 }
 
-/// Problems noted one by one; a source that reports more than this is not read on.
+/// Limit of recorded input errors; a source with more is not read further.
 const INPUT_ERRORS_MAX: usize = 10_000;
 
 impl<'a> InputLoop<'a> {
@@ -142,7 +142,7 @@ impl<'a> InputLoop<'a> {
         call(progress);
     }
 
-    /// Packets, and their captured bytes, that the filter did not want.
+    /// Packets, and their captured bytes, that the filter rejected.
     fn filtered(&self) -> (u64, u64) {
         match &self.source {
             From::All(_) => (0, 0),
@@ -150,7 +150,7 @@ impl<'a> InputLoop<'a> {
         }
     }
 
-    /// Settles what the filter held back, and sums up.
+    /// Adds the packets that the filter rejected to the ledger, and returns the outcome.
     pub(crate) fn outcome<H>(self, handlers: Vec<H>, mut ledger: Ledger) -> Outcome<H> {
         let (packets, bytes) = self.filtered();
         ledger.received += packets;

@@ -64,7 +64,7 @@ impl<'a, H: Deliver> SingleRun<'a, H> {
         Self { input, engine, block: Block::new(), report_ns }
     }
 
-    /// Takes in what comes next. `false`: nothing does, and every stream has been told to its end.
+    /// Processes the next block. `false`: the input ended and every stream was closed.
     pub(super) fn step(&mut self) -> bool {
         match self.input.next(&mut self.block) {
             Next::Frames => self.engine.process(&self.block.batch()),
@@ -88,21 +88,21 @@ impl<'a, H: Deliver> SingleRun<'a, H> {
         self.engine.handler()
     }
 
-    /// What the run came to, once it has ended.
+    /// The outcome of the run, once it has ended.
     pub(super) fn outcome(self) -> Outcome<H> {
         let (handler, ledger) = self.engine.into_parts();
         self.input.outcome(vec![handler], ledger)
     }
 }
 
-/// Several workers, each on a thread of its own, given every block; the calling thread reads.
+/// Runs several workers, each on its own thread. Every worker gets every block; the calling thread reads.
 pub(super) fn run_threads<H: Deliver + Send>(
     mut input: InputLoop<'_>,
     config: &Config,
     workers: Vec<Worker<H>>,
 ) -> Result<Outcome<H>, Error> {
     let count = workers.len();
-    // Blocks come back here from whichever worker is the last to let go of one.
+    // The last worker to release a block returns it here.
     let (give_back, spare) = bounded(BLOCKS_QUEUED + 2);
     let again = input.again().map(Path::to_path_buf);
     let results = thread::scope(|scope| {
@@ -114,7 +114,7 @@ pub(super) fn run_threads<H: Deliver + Send>(
             let share = Share::new(index as u32, count as u32);
             let (give_back, again) = (give_back.clone(), again.as_deref());
             threads.push(scope.spawn(move || {
-                // The handler is dropped with the engine when it panics: nobody sees it half changed.
+                // A handler that panics is dropped with its engine: its inconsistent state is never seen.
                 let work = AssertUnwindSafe(|| work(engine(config.clone(), share, worker, again), &blocks, &give_back));
                 catch_unwind(work).map_err(|panic| message(panic.as_ref()))
             }));
@@ -148,8 +148,7 @@ enum Handed {
 fn distribute(input: &mut InputLoop<'_>, queues: &[Sender<Handed>], spare: &Receiver<Block>, report_ns: u64) {
     let mut unused = None;
     loop {
-        // Never waits for a spare one: what is under way is bounded by the queues, and a worker that panics may
-        // keep blocks for itself.
+        // Never waits for a spare block: the queues bound the blocks in flight, and a worker that panics may keep some.
         let mut block = unused.take().or_else(|| spare.try_recv().ok()).unwrap_or_default();
         let handed = match input.next(&mut block) {
             Next::Frames => Handed::Frames(Arc::new(block)),
@@ -178,7 +177,7 @@ fn work<H: Deliver>(mut engine: Engine<H>, queue: &Receiver<Handed>, give_back: 
         };
         engine.process(&block.batch());
         if let Some(block) = Arc::into_inner(block) {
-            // Full where the reader has enough of them: then this one is freed.
+            // The channel is full if the reader has enough blocks: then this one is freed.
             let _ = give_back.try_send(block);
         }
     }

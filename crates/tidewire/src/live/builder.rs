@@ -1,4 +1,4 @@
-//! The builder's part for interfaces.
+//! The builder for interfaces.
 
 use std::time::Duration;
 
@@ -20,24 +20,25 @@ pub struct Interfaces<'a> {
     hooks: Hooks<'a>,
 }
 
-/// Silence after which a stream ends.
+/// Idle time after which a stream of a live capture ends.
 pub const LIVE_INACTIVITY: Duration = Duration::from_secs(600);
 
-/// How long a hole is waited for that the receiver has acknowledged.
+/// How long a live capture waits for missing bytes that the receiver has acknowledged.
 pub const LIVE_HOLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a connection that is over is kept, in a live capture, for packets that come late: they open no other stream.
+/// How long a live capture remembers a closed connection, so that late packets open no new stream.
 pub const LIVE_CLOSED: Duration = Duration::from_secs(10);
 
-/// Silence after which the end of a connection that is over is reported, in a live capture: longer than the first
-/// retransmission of a FIN that was lost takes (RFC 6298: at most a second, with Linux 200 ms and a round trip).
+/// Idle time after which a live capture reports the end of a closed connection: longer than the first retransmission of a FIN
+/// that was lost takes (RFC 6298: at most a second, with Linux 200 ms and a round trip).
 pub const LIVE_REPORT: Duration = Duration::from_secs(1);
 
 impl<'a> Capture<Interfaces<'a>> {
-    /// Captures from interfaces, until [`Stop`](crate::Stop) is raised or after a [`duration`](Self::duration) or a number of
-    /// [`packets`](Self::packets). [`workers`](Self::workers) and [`filter`](Self::filter) are taken from here, not from
-    /// `settings`. Timeouts that files do not have are set: silence of [`LIVE_INACTIVITY`], holes of [`LIVE_HOLE_TIMEOUT`],
-    /// and connections that are over are reported after [`LIVE_REPORT`] and forgotten after [`LIVE_CLOSED`].
+    /// Captures from interfaces, until [`Stop::stop`](crate::Stop::stop) is called or after a [`duration`](Self::duration) or
+    /// a number of [`packets`](Self::packets). [`workers`](Self::workers) and [`filter`](Self::filter) are taken from here,
+    /// not from `settings`. Sets timeouts that files do not have: [`LIVE_INACTIVITY`] for idle streams and
+    /// [`LIVE_HOLE_TIMEOUT`] for missing bytes. Closed connections are reported after [`LIVE_REPORT`] and forgotten after
+    /// [`LIVE_CLOSED`].
     pub fn live(settings: LiveSettings) -> Self {
         let mut capture = Self::new(Interfaces { settings: Box::new(settings), hooks: Hooks::default() });
         let config = &mut capture.setup.config;
@@ -48,46 +49,45 @@ impl<'a> Capture<Interfaces<'a>> {
         capture
     }
 
-    /// Ends it after this long.
+    /// Ends the capture after this time.
     pub fn duration(mut self, most: Duration) -> Self {
         self.input.hooks.duration = Some(most);
         self
     }
 
-    /// Ends it after so many packets.
+    /// Ends the capture after so many packets.
     pub fn packets(mut self, most: u64) -> Self {
         self.input.hooks.most = Some(most);
         self
     }
 
-    /// Called when every ring is open, before a worker begins: with the interfaces, and how their frames
-    /// are got. An error ends the run there. The place to give up privileges.
+    /// Calls `call` when every ring is open and no worker has begun, with the interfaces and how their frames are captured. An
+    /// error ends the run. The place to give up privileges.
     pub fn before_start(mut self, call: impl FnOnce(&[InterfaceReport]) -> Result<(), LiveError> + 'a) -> Self {
         self.input.hooks.before_start = Some(Box::new(call));
         self
     }
 
-    /// Called about five times a second with where the packets are; last when it has ended.
+    /// Calls `call` about five times a second with the place of every packet, and once more at the end.
     pub fn on_report(mut self, call: impl FnMut(&LiveReport) + 'a) -> Self {
         self.input.hooks.on_report = Some(Box::new(call));
         self
     }
 
-    /// Called when an interface goes down, comes up, goes, comes back or is renamed: none of these ends
-    /// the capture.
+    /// Calls `call` when an interface goes down, comes up, disappears, returns or is renamed. None of these ends the capture.
     pub fn on_event(mut self, call: impl FnMut(&InterfaceEvent) + 'a) -> Self {
         self.input.hooks.on_event = Some(Box::new(call));
         self
     }
 
-    /// Called with what goes wrong with an interface without ending a live capture: it is down, or gone.
+    /// Calls `call` with errors of an interface that do not end the capture: it is down, or gone.
     pub fn on_trouble(mut self, call: impl FnMut(&LiveError) + 'a) -> Self {
         self.input.hooks.on_trouble = Some(Box::new(call));
         self
     }
 
-    /// Counts the frames without looking into them, with as many workers as set, and spends `busy` on each. In the outcome and
-    /// its reports the ledger has what was received, and bytes on the wire.
+    /// Counts the frames without decoding them, with as many workers as set, and spends `busy` on each. The ledger of the
+    /// outcome and of reports has the frames received and their bytes on the wire.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -101,7 +101,7 @@ impl<'a> Capture<Interfaces<'a>> {
 }
 
 impl Interfaces<'_> {
-    /// The settings of the interfaces, with what is set of every capture.
+    /// The settings of the interfaces, completed by the common settings.
     fn settings(&self, setup: &Setup) -> LiveSettings {
         let filter = setup.filter.clone().or_else(|| self.settings.filter().map(str::to_owned));
         (*self.settings).clone().with_workers(setup.workers).with_filter(filter)
@@ -112,7 +112,7 @@ impl Run for Interfaces<'_> {
     fn run_single<H: Deliver>(self, setup: Setup, worker: Worker<H>) -> Result<Outcome<H>, Error> {
         let settings = setup.in_kernel(self.settings(&setup), &worker.0);
         let opened = live::open(&settings.with_workers(1))?;
-        // The caller's thread is not ours to bind.
+        // The caller's thread is not pinned.
         let hooks = Hooks { stop: setup.stop, pin: false, ..self.hooks };
         super::run_single(opened, setup.config, worker, hooks)
     }
@@ -130,13 +130,12 @@ impl Run for Interfaces<'_> {
 }
 
 impl Setup {
-    /// What follows from the engine's settings, and from those of the applications that `handler` stands for, for
-    /// programs in the kernel.
+    /// Derives the in-kernel settings from the engine's settings and from those of the applications in `handler`.
     fn in_kernel<H: Deliver>(&self, mut settings: LiveSettings, handler: &H) -> LiveSettings {
         let (config, mut needs) = (&self.config, settings.kernel().clone());
         let subscribers = if H::SUBSCRIBERS { handler.subscribers() } else { Vec::new() };
         if H::PACKETS {
-            // Packets beyond a cutoff are wanted, too.
+            // The handler needs packets beyond a cutoff, too.
             needs.set_use_it(InKernel::Never);
         }
         let is_cut = |rule: &StreamClass| rule.cutoff.is_some();

@@ -1,4 +1,4 @@
-//! Runs over interfaces: each worker polls its own rings and has an engine of its own.
+//! Runs over interfaces: each worker polls its own rings and has its own engine.
 
 mod builder;
 mod count;

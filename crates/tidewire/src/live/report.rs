@@ -3,15 +3,14 @@ use std::time::{Duration, Instant};
 use tidewire_core::Ledger;
 use tidewire_live::{InterfaceReport, RingCounts};
 
-/// Where every packet is or went, from the interface to the handler: a picture taken while the capture runs, or its last.
+/// The place of every packet, from the interface to the handler: a snapshot of a running capture, or the final state.
 #[derive(Clone, Debug, Default)]
 pub struct LiveReport {
     /// Since the capture was opened.
     pub elapsed: Duration,
     /// By interface, in the order given.
     pub interfaces: Vec<InterfaceReport>,
-    /// By worker. Each is of the moment at which the worker last told, at most a fifth of a second ago while it is not
-    /// busy with one batch.
+    /// By worker. Each is as of the worker's last report, at most a fifth of a second old unless a batch takes longer.
     pub workers: Vec<WorkerReport>,
 }
 
@@ -34,7 +33,7 @@ pub struct WorkerReport {
     pub memory_bytes: u64,
     /// Where its packets went.
     pub ledger: Ledger,
-    /// When it told this; `None` where it has not told anything yet.
+    /// When the worker reported; `None` before its first report.
     pub at: Option<Instant>,
     /// Whether this is final.
     pub ended: bool,
@@ -58,8 +57,8 @@ impl LiveReport {
     }
 
     /// Packets that programs in the kernel counted and dropped, and that are in no stream's figures: under overload all
-    /// packets of a stream may be shed before one of them comes out, and what goes on after its stream's end is nobody's.
-    /// `ledger` is that of all workers. Of a capture that has ended; before, streams have not taken in what is theirs.
+    /// packets of a stream may be shed, and packets after the end of a stream belong to none. `ledger` is that of all workers.
+    /// Exact once the capture has ended; before, streams have not yet taken over their counts.
     #[must_use]
     pub fn of_no_stream(&self, ledger: &Ledger) -> u64 {
         let kernels = self.interfaces.iter().filter_map(|interface| interface.kernel.as_ref());

@@ -1,4 +1,4 @@
-//! Workers over interfaces, and what is looked at beside them.
+//! Runs workers over interfaces, and monitors them.
 
 use std::{
     mem,
@@ -26,23 +26,23 @@ use crate::{
 /// How often a report is made.
 const REPORT: Duration = Duration::from_millis(200);
 
-/// What is called with reports.
+/// The callback for reports.
 pub(crate) type OnReport<'a> = Option<Box<dyn FnMut(&LiveReport) + 'a>>;
-/// What is called with what went wrong with an interface and did not end the run.
+/// The callback for errors of an interface that do not end the run.
 pub(crate) type OnTrouble<'a> = Option<Box<dyn FnMut(&LiveError) + 'a>>;
 
-/// What is called with what became of an interface.
+/// The callback for changes of an interface.
 pub(crate) type OnEvent<'a> = Option<Box<dyn FnMut(&InterfaceEvent) + 'a>>;
 
-/// What is called when everything is open and nothing has begun.
+/// The callback when everything is open and no worker has begun.
 pub(crate) type BeforeStart<'a> = Option<Box<dyn FnOnce(&[InterfaceReport]) -> Result<(), LiveError> + 'a>>;
 
-/// What goes on beside the workers: reports, troubles, the wish to stop.
+/// Callbacks and the stop flag of a run.
 #[derive(Default)]
 pub(crate) struct Hooks<'a> {
     pub stop: Stop,
     pub duration: Option<Duration>,
-    /// Frames after which it ends.
+    /// Frames after which the run ends.
     pub most: Option<u64>,
     pub pin: bool,
     pub before_start: BeforeStart<'a>,
@@ -51,7 +51,7 @@ pub(crate) struct Hooks<'a> {
     pub on_event: OnEvent<'a>,
 }
 
-/// The part of it that a run keeps.
+/// State of a running capture outside of its workers.
 struct Watch<'a> {
     hooks: Hooks<'a>,
     monitor: Monitor,
@@ -62,7 +62,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks at clocks and at what workers told; true: it is time to end.
+    /// Checks the clocks and the workers' reports, and calls the callbacks. True: the run ends.
     fn look(&mut self) -> bool {
         self.interrupted |= self.hooks.stop.is_stopped();
         let over = self.interrupted || self.hooks.duration.is_some_and(|most| self.begun.elapsed() >= most);
@@ -71,7 +71,7 @@ impl Watch<'_> {
         }
         let over = over || self.shared.is_over();
         if over {
-            // What comes from now on is nobody's, and counted nowhere.
+            // Frames that arrive from now on are not counted.
             self.monitor.stop();
         }
         over
@@ -84,8 +84,8 @@ impl Watch<'_> {
             troubles.push(error);
             Vec::new()
         });
-        let told = |place: &Mutex<WorkerReport>| place.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let workers = self.shared.told.iter().map(told).collect();
+        let report = |place: &Mutex<WorkerReport>| place.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let workers = self.shared.reports.iter().map(report).collect();
         let report = LiveReport { elapsed: self.begun.elapsed(), interfaces, workers };
         let events = self.monitor.events().unwrap_or_else(|error| {
             troubles.push(error);
@@ -116,7 +116,7 @@ impl Watch<'_> {
     }
 }
 
-/// Everything is open: tells whoever wanted to know before it begins.
+/// Calls the callback for the start, and begins to monitor.
 fn watch(mut hooks: Hooks<'_>, mut monitor: Monitor, workers: usize) -> Result<Watch<'_>, Error> {
     if let Some(call) = hooks.before_start.take() {
         call(&monitor.report()?)?;
@@ -138,7 +138,7 @@ fn engine<H: Deliver>(rings: &mut Rings, config: Config, (handler, classifier): 
     engine
 }
 
-/// One worker on the calling thread, which also looks after the rest.
+/// Runs one worker on the calling thread, which also monitors.
 pub(crate) fn run_single<H: Deliver>(
     live: Live,
     config: Config,
@@ -149,10 +149,11 @@ pub(crate) fn run_single<H: Deliver>(
     let Live { workers, monitor } = live;
     let mut watch = watch(hooks, monitor, 1)?;
     let shared = Arc::clone(&watch.shared);
-    // The caller's thread is not ours to bind.
+    // The caller's thread is not pinned.
     let Some(mut rings) = workers.into_iter().next() else { return Ok(watch.outcome(Vec::new(), Ledger::default())) };
     let engine = engine(&mut rings, config, worker);
-    let mut work = Work { index: 0, rings, engine, shared: &shared, cpu: None, memory_bytes, told: Instant::now() };
+    let mut work =
+        Work { index: 0, rings, engine, shared: &shared, cpu: None, memory_bytes, reported_at: Instant::now() };
     while !watch.look() {
         work.step();
     }
@@ -161,7 +162,7 @@ pub(crate) fn run_single<H: Deliver>(
     Ok(watch.outcome(vec![handler], ledger))
 }
 
-/// Several workers, each on a thread of its own.
+/// Runs several workers, each on its own thread.
 pub(crate) fn run_threads<H: Deliver + Send>(
     live: Live,
     config: &Config,
@@ -192,8 +193,7 @@ pub(crate) fn count(live: Live, busy: Duration, hooks: Hooks<'_>) -> Result<Outc
     Ok(watch.outcome(vec![(); results.len()], ledger))
 }
 
-/// Runs each worker on a thread of its own: `builders` make what consumes its frames there, `take_apart` says what is left
-/// of it.
+/// Runs each worker on its own thread: `builders` make the consumer of its frames there, `take_apart` returns its results.
 fn threads<'a, C: Consume, T: Send>(
     live: Live,
     builders: Vec<(impl FnOnce(&mut Rings) -> C + Send, u64)>,
@@ -209,12 +209,13 @@ fn threads<'a, C: Consume, T: Send>(
         for (index, ((build, memory_bytes), mut rings)) in builders.into_iter().zip(workers).enumerate() {
             let (shared, take_apart) = (&*shared, &take_apart);
             threads.push(scope.spawn(move || {
-                // What consumed its frames is dropped when it panics: nobody sees it half changed.
+                // A consumer that panics is dropped: its inconsistent state is never seen.
                 let run = AssertUnwindSafe(|| {
-                    // Where it may not be bound, it runs all the same.
+                    // Pinning may be forbidden: the worker runs anyway.
                     let cpu = if pin { wait::pin(index).ok() } else { None };
                     let engine = build(&mut rings);
-                    let mut work = Work { index, rings, engine, shared, cpu, memory_bytes, told: Instant::now() };
+                    let mut work =
+                        Work { index, rings, engine, shared, cpu, memory_bytes, reported_at: Instant::now() };
                     while !shared.is_over() {
                         work.step();
                     }

@@ -1,4 +1,4 @@
-//! One worker: its rings, its engine, and what it tells of itself.
+//! One worker: its rings, its engine, and its reports.
 
 use std::{
     sync::{
@@ -13,10 +13,10 @@ use tidewire_live::{Error as LiveError, TICK, Worker as Rings};
 
 use super::WorkerReport;
 
-/// How often a worker tells of itself.
-const TELL: Duration = Duration::from_millis(100);
+/// How often a worker reports.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What ends rings that go on showing frames after they were stopped: no interface fills a ring for so long.
+/// Limit for rings that show frames after they were stopped: no interface fills a ring for that long.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
 /// What a worker does with its frames.
@@ -67,11 +67,11 @@ impl<H: Deliver> Consume for Engine<H> {
     }
 }
 
-/// What workers and whoever watches them share. Nothing here is touched for a packet.
+/// State shared by the workers and the monitor. Not used on the packet path.
 #[derive(Default)]
 pub(crate) struct Shared {
     /// By worker.
-    pub told: Vec<Mutex<WorkerReport>>,
+    pub reports: Vec<Mutex<WorkerReport>>,
     pub troubles: Mutex<Vec<LiveError>>,
     pub stop: AtomicBool,
     /// Frames that may still be taken in; unlimited where it is `u64::MAX`.
@@ -81,7 +81,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(workers: usize, most: Option<u64>) -> Arc<Self> {
         Arc::new(Self {
-            told: (0..workers).map(|_| Mutex::default()).collect(),
+            reports: (0..workers).map(|_| Mutex::default()).collect(),
             left: AtomicU64::new(most.unwrap_or(u64::MAX)),
             ..Self::default()
         })
@@ -109,8 +109,8 @@ pub(crate) struct Work<'s, C: Consume> {
     pub shared: &'s Shared,
     pub cpu: Option<usize>,
     pub memory_bytes: u64,
-    /// When it told of itself last.
-    pub told: Instant,
+    /// When the worker reported last.
+    pub reported_at: Instant,
 }
 
 impl<C: Consume> Work<'_, C> {
@@ -125,8 +125,8 @@ impl<C: Consume> Work<'_, C> {
             engine.tick(rings.quiet_until_ns());
         }
         engine.publish_level(rings.level_permille());
-        if self.told.elapsed() >= TELL {
-            self.tell(false);
+        if self.reported_at.elapsed() >= REPORT_INTERVAL {
+            self.report(false);
         }
     }
 
@@ -145,11 +145,11 @@ impl<C: Consume> Work<'_, C> {
             }
         }
         self.engine.finish();
-        self.tell(true);
+        self.report(true);
     }
 
-    fn tell(&mut self, ended: bool) {
-        self.told = Instant::now();
+    fn report(&mut self, ended: bool) {
+        self.reported_at = Instant::now();
         let mut troubles = self.rings.troubles();
         let rings = self.rings.counts().unwrap_or_else(|error| {
             troubles.push(error);
@@ -164,10 +164,10 @@ impl<C: Consume> Work<'_, C> {
             buffered_bytes: self.engine.buffered_bytes(),
             memory_bytes: self.memory_bytes,
             ledger: self.engine.ledger().clone(),
-            at: Some(self.told),
+            at: Some(self.reported_at),
             ended,
         };
-        if let Some(place) = self.shared.told.get(self.index) {
+        if let Some(place) = self.shared.reports.get(self.index) {
             *place.lock().unwrap_or_else(PoisonError::into_inner) = report;
         }
         if !troubles.is_empty() {
