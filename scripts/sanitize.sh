@@ -45,7 +45,7 @@ for part in "${parts[@]}"; do
       echo "sanitize: ThreadSanitizer: tables shared with programs in the kernel, counters of tidewire run, workers"
       export RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR=target/tsan
       cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire-live --lib -- \
-        kernel sys::board sys::mapped xsk
+        kernel sys::shared_counters sys::mmap_array xsk
       cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire --features filter --test runs
       ;;
     *) echo "sanitize: unknown part '$part' (loom, miri, tsan)" >&2; exit 2 ;;
