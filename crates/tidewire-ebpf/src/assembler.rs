@@ -4,7 +4,7 @@ use std::{error, fmt};
 
 use crate::instruction::{Instruction, alu, code, pseudo};
 
-/// A place to jump to, by its number.
+/// The target of jumps, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub u32);
 
@@ -17,7 +17,7 @@ pub enum Value {
     Register(u8),
 }
 
-/// A jump over more than 32,767 instructions, which eBPF has none for, or to a label without a place.
+/// A jump over more than 32,767 instructions, for which eBPF has no encoding, or to a label that was not placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JumpTooLong;
 
@@ -29,13 +29,13 @@ impl fmt::Display for JumpTooLong {
 
 impl error::Error for JumpTooLong {}
 
-/// Instructions, and jumps whose distance is not known yet. `M` names the maps that they use.
+/// Instructions, and jumps whose distance is not known yet. `M` names the maps that the program uses.
 #[derive(Debug)]
 pub struct Assembler<M> {
     instructions: Vec<Instruction>,
     /// Jumps whose offset is not known yet.
     jumps: Vec<(usize, Label)>,
-    /// Where labels are, by number.
+    /// The place of each label, by its number.
     places: Vec<Option<usize>>,
     /// Loads of maps, whose descriptors are not known yet.
     maps: Vec<(usize, M)>,
@@ -49,20 +49,20 @@ impl<M> Default for Assembler<M> {
 }
 
 impl<M> Assembler<M> {
-    /// Labels up to this number are the caller's; those of [`label`](Self::label) begin behind it.
+    /// Reserves the labels up to this number for the caller; those of [`label`](Self::label) follow.
     #[must_use]
     pub fn new(labels: u32) -> Self {
         Self { instructions: Vec::new(), jumps: Vec::new(), places: Vec::new(), maps: Vec::new(), own_labels: labels }
     }
 
-    /// A label that is not in use.
+    /// A new label.
     #[must_use]
     pub fn label(&mut self) -> Label {
         self.own_labels += 1;
         Label(self.own_labels)
     }
 
-    /// Jumps to the label lead to the next instruction.
+    /// Places the label: jumps to it lead to the next instruction.
     pub fn place(&mut self, Label(label): Label) {
         let index = label as usize;
         if self.places.len() <= index {
@@ -73,7 +73,7 @@ impl<M> Assembler<M> {
         }
     }
 
-    /// Whether something jumps there.
+    /// Whether any jump leads to the label.
     #[must_use]
     pub fn is_used(&self, label: Label) -> bool {
         self.jumps.iter().any(|(_, to)| *to == label)
@@ -146,17 +146,17 @@ impl<M> Assembler<M> {
         }
     }
 
-    /// The upper 32 bits become 0.
+    /// Sets the upper 32 bits to 0.
     pub fn truncate(&mut self, register: u8) {
         self.alu32(alu::MOVE, register, Value::Register(register));
     }
 
-    /// `to` = so many bytes (1, 2, 4 or 8) of memory at `from` + `offset`.
+    /// `to` = `bytes` bytes (1, 2, 4 or 8) of memory at `from` + `offset`.
     pub fn load(&mut self, to: u8, from: u8, offset: i16, bytes: u8) {
         self.push(code::LOAD | code::size(bytes), to, from, offset, 0);
     }
 
-    /// So many bytes (1, 2, 4 or 8) of memory at `to` + `offset` = a register.
+    /// `bytes` bytes (1, 2, 4 or 8) of memory at `to` + `offset` = a register.
     pub fn store(&mut self, to: u8, offset: i16, from: u8, bytes: u8) {
         self.push(code::STORE | code::size(bytes), to, from, offset, 0);
     }
@@ -166,13 +166,12 @@ impl<M> Assembler<M> {
         self.push(code::STORE_NUMBER | code::size(8), to, 0, offset, 0);
     }
 
-    /// Adds a register to 8 bytes of memory, for all processors at once; the register then holds what was there before, if
-    /// that is asked for.
+    /// Adds a register to 8 bytes of memory, atomically; if asked for, the register then holds the previous value.
     pub fn atomic_add(&mut self, to: u8, from: u8, fetch: bool) {
         self.push(code::ATOMIC, to, from, 0, i32::from(fetch));
     }
 
-    /// Bytes of memory that were loaded as they are become a number in network order.
+    /// Converts loaded bytes of memory to a number in network order.
     pub fn network_order(&mut self, register: u8, bytes: u8) {
         if bytes > 1 {
             self.push(code::TO_NETWORK, register, 0, 0, i32::from(bytes) * 8);
@@ -202,7 +201,7 @@ impl<M> Assembler<M> {
         }
     }
 
-    /// Jumps in any case.
+    /// Jumps unconditionally.
     pub fn goto(&mut self, to: Label) {
         self.jumps.push((self.instructions.len(), to));
         self.push(code::JUMP64 | code::ALWAYS, 0, 0, 0, 0);
@@ -213,15 +212,15 @@ impl<M> Assembler<M> {
         self.push(code::CALL, 0, 0, 0, helper);
     }
 
-    /// Returns what is in register 0.
+    /// Returns the value of register 0.
     pub fn exit(&mut self) {
         self.push(code::EXIT, 0, 0, 0, 0);
     }
 
-    /// Fills in the jumps.
+    /// Resolves the jumps.
     ///
     /// # Errors
-    /// One reaches too far.
+    /// A jump reaches too far, or its label was not placed.
     pub fn finish(mut self) -> Result<Code<M>, JumpTooLong> {
         for (at, Label(label)) in self.jumps {
             let place = self.places.get(label as usize).copied().flatten();
@@ -243,7 +242,7 @@ pub struct Code<M> {
 }
 
 impl<M: Copy + Ord> Code<M> {
-    /// The maps that it uses, each once.
+    /// The maps that the program uses, each once.
     #[must_use]
     pub fn maps(&self) -> Vec<M> {
         let mut maps: Vec<_> = self.maps.iter().map(|map| map.1).collect();
@@ -264,7 +263,7 @@ impl<M: Copy + Ord> Code<M> {
         instructions
     }
 
-    /// The same as `bpf(BPF_PROG_LOAD)` takes it.
+    /// The instructions as bytes, in the form that `bpf(BPF_PROG_LOAD)` expects.
     #[must_use]
     pub fn bytes(&self, descriptor: impl FnMut(M) -> i32) -> Vec<u8> {
         self.instructions(descriptor).into_iter().flat_map(Instruction::to_bytes).collect()

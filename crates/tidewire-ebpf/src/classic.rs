@@ -1,4 +1,4 @@
-//! Programs of classic BPF, to which filter expressions are compiled: checked, and as steps.
+//! Classic BPF, to which filter expressions are compiled: programs, checked and decoded.
 //!
 //! Source: McCanne and Jacobson, "The BSD Packet Filter" (1993), libpcap's bpf_filter.c and linux/filter.h.
 
@@ -6,9 +6,9 @@ use std::{error, fmt};
 
 /// Words of a program's memory (`BPF_MEMWORDS`).
 pub const MEMORY_WORDS: usize = 16;
-/// Loads from here on reach for what Linux knows of a live packet (SKF_AD_OFF and below); a file has none of it.
+/// Offsets from here on address metadata of a live packet (SKF_AD_OFF and below); packets of files have none.
 const EXTENSIONS_FROM: u32 = 0xffe0_0000;
-/// `SKF_AD_OFF` (linux/filter.h): from here on, what the kernel knows of a packet beside its bytes.
+/// `SKF_AD_OFF` (linux/filter.h): from here on, the kernel's metadata of a packet.
 pub const KNOWN_FROM: u32 = 0xffff_f000;
 /// Instructions of a program, at most (`BPF_MAXINSNS`).
 pub const INSTRUCTIONS_MAX: usize = 4096;
@@ -16,13 +16,13 @@ pub const INSTRUCTIONS_MAX: usize = 4096;
 /// An instruction of the classic BPF machine, as `struct bpf_insn` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it does.
+    /// Operation code.
     pub code: u16,
-    /// Instructions to jump over if so.
+    /// Instructions to skip if the condition holds.
     pub jump_true: u8,
-    /// Instructions to jump over if not.
+    /// Instructions to skip if it does not.
     pub jump_false: u8,
-    /// Its constant.
+    /// Constant.
     pub k: u32,
 }
 
@@ -35,7 +35,7 @@ pub enum Alu {
     Sub,
     /// Wraps.
     Mul,
-    /// Refuses the packet where the divisor is 0.
+    /// Rejects the packet if the divisor is 0.
     Div,
     /// Bit by bit.
     Or,
@@ -45,7 +45,7 @@ pub enum Alu {
     LeftShift,
     /// By 32 and more: 0.
     RightShift,
-    /// Refuses the packet where the divisor is 0.
+    /// Rejects the packet if the divisor is 0.
     Mod,
     /// Bit by bit.
     Xor,
@@ -60,11 +60,11 @@ pub enum Test {
     Greater,
     /// The accumulator is not less.
     GreaterOrEqual,
-    /// A bit is set in both.
+    /// They have a common bit.
     AnyBit,
 }
 
-/// How much is loaded, in network order.
+/// Size of a load, in network order.
 #[derive(Clone, Copy, Debug)]
 pub enum Width {
     /// 4 bytes.
@@ -84,43 +84,43 @@ pub enum Operand {
     X,
 }
 
-/// What the kernel knows of a live packet beside its bytes (`SKF_AD_…`).
+/// Metadata that the kernel has of a live packet (`SKF_AD_…`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Known {
-    /// EtherType, behind the tag that was taken out.
+    /// EtherType, behind a tag that was removed from the frame.
     Protocol,
     /// To this host, to all, to others, or outgoing (`PACKET_…`).
     PacketType,
     /// The interface's number.
     Interface,
-    /// The value of the tag that was taken out.
+    /// The value of the removed tag.
     VlanTag,
-    /// Whether a tag was taken out.
+    /// Whether a tag was removed.
     VlanPresent,
-    /// The EtherType of the tag that was taken out.
+    /// The EtherType of the removed tag.
     VlanProtocol,
 }
 
-/// What the kernel said of one packet beside its bytes.
+/// The kernel's metadata of one packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
-    /// EtherType, behind the tag that was taken out.
+    /// EtherType, behind a tag that was removed from the frame.
     pub protocol: u16,
     /// `PACKET_…` (linux/if_packet.h).
     pub packet_type: u8,
     /// The interface's number.
     pub interface: u32,
-    /// EtherType and value of the tag that was taken out.
+    /// EtherType and value of the removed tag.
     pub tag: Option<(u16, u16)>,
 }
 
-/// What an instruction does: the accumulator is A, the index register X.
+/// A decoded instruction: the accumulator is A, the index register X.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// A = bytes at an offset.
     Load(Width, u32),
-    /// A = what the kernel knows. Live packets only: see [`Program::live`].
+    /// A = metadata. Live packets only: see [`Program::live`].
     LoadKnown(Known),
     /// A = bytes at X and an offset.
     LoadIndexed(Width, u32),
@@ -146,13 +146,13 @@ pub enum Step {
     Alu(Alu, Operand),
     /// A = -A.
     Negate,
-    /// Goes on at this step.
+    /// Jumps to this step.
     Jump(u32),
-    /// Goes on at the first of these steps if so, else at the second.
+    /// Jumps to the first of these steps if the condition holds, else to the second.
     Branch(Test, Operand, u32, u32),
-    /// Ends with a number: 0 refuses the packet.
+    /// Returns a number: 0 rejects the packet.
     ReturnConstant(u32),
-    /// Ends with A.
+    /// Returns A.
     ReturnAccumulator,
     /// X = A.
     ToIndex,
@@ -160,23 +160,23 @@ pub enum Step {
     ToAccumulator,
 }
 
-/// Why instructions are no program.
+/// Why instructions are not a valid program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProgramError {
     /// More instructions than [`INSTRUCTIONS_MAX`].
     TooLong {
-        /// How many there are.
+        /// Their number.
         instructions: usize,
     },
-    /// An instruction without a meaning for packets of files, or a jump out of the program.
+    /// An instruction that is invalid for packets of files, or a jump out of the program.
     NotOfFiles {
         /// Its number, from 0.
         at: u32,
         /// The instruction.
         instruction: Instruction,
     },
-    /// An instruction that is not known, or a jump out of the program.
+    /// An unknown instruction, or a jump out of the program.
     Unknown {
         /// Its number, from 0.
         at: u32,
@@ -206,7 +206,7 @@ impl fmt::Display for ProgramError {
 
 impl error::Error for ProgramError {}
 
-/// A program whose every jump stays inside.
+/// A program with all jumps inside.
 #[derive(Clone, Debug)]
 pub struct Program {
     steps: Box<[Step]>,
@@ -216,13 +216,13 @@ impl Program {
     /// Checks a program over packets of files.
     ///
     /// # Errors
-    /// One that could leave its end, or has an instruction that is not known.
+    /// The program could run past its end, or has an unknown instruction.
     pub fn new(instructions: &[Instruction]) -> Result<Self, ProgramError> {
         let unknown = |at, instruction| ProgramError::NotOfFiles { at, instruction };
         Self::checked(instructions, translate, unknown)
     }
 
-    /// Checks a program over live packets, which may ask for what the kernel knows beside their bytes.
+    /// Checks a program for live packets, which may use the kernel's metadata.
     ///
     /// # Errors
     /// As [`Self::new`], or it has more than [`INSTRUCTIONS_MAX`] instructions.
@@ -257,26 +257,26 @@ impl Program {
         }
     }
 
-    /// What it does; jumps lead to steps that there are.
+    /// The decoded instructions; all jumps lead to existing steps.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// Whether it asks for anything beside a packet's bytes.
+    /// Whether the program uses metadata.
     #[must_use]
     pub fn asks(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::LoadKnown(_)))
     }
 
-    /// Whether it asks for the tag that the kernel takes out of frames: it is made for frames without it.
+    /// Whether the program asks for the tag that the kernel removes from frames: it expects frames without it.
     #[must_use]
     pub fn knows_tags(&self) -> bool {
         let asks = [Known::VlanTag, Known::VlanPresent, Known::VlanProtocol];
         self.steps.iter().any(|step| matches!(step, Step::LoadKnown(known) if asks.contains(known)))
     }
 
-    /// The program for one packet of which this is known: it asks no more.
+    /// The program for one packet with this metadata: the result uses no metadata.
     #[must_use]
     pub fn answered(&self, facts: &Facts) -> Self {
         let (tpid, tci) = facts.tag.unwrap_or_default();
@@ -295,7 +295,7 @@ impl Program {
     }
 }
 
-/// What the instruction asks of the kernel, if it does.
+/// The metadata that the instruction uses, if any.
 fn known(instruction: Instruction) -> Option<Known> {
     let Instruction { code: 0x20 | 0x28 | 0x30, k, .. } = instruction else { return None };
     Some(match k.checked_sub(KNOWN_FROM)? {
@@ -309,7 +309,7 @@ fn known(instruction: Instruction) -> Option<Known> {
     })
 }
 
-/// The instruction at `at` as a step; codes as in `pcap/bpf.h`.
+/// Decodes the instruction at `at`; codes as in `pcap/bpf.h`.
 fn translate(instruction: Instruction, at: u32) -> Option<Step> {
     let Instruction { code, k, .. } = instruction;
     let slot = || u8::try_from(k).ok().filter(|&slot| usize::from(slot) < MEMORY_WORDS);
@@ -377,7 +377,7 @@ fn jump(instruction: Instruction, at: u32) -> Option<Step> {
     }
     let next = at.checked_add(1)?;
     let test = match code & 0xf0 {
-        // A signed distance: `protochain` goes back.
+        // A signed distance: `protochain` jumps backwards.
         0x00 => return Some(Step::Jump(next.wrapping_add(k))),
         0x10 => Test::Equal,
         0x20 => Test::Greater,

@@ -11,12 +11,13 @@ pub struct Instruction {
     pub from: u8,
     /// Offset of a jump, in instructions behind this one, or of a memory access, in bytes.
     pub offset: i16,
-    /// Number.
+    /// Immediate number.
     pub number: i32,
 }
 
 impl Instruction {
-    /// As the kernel takes it on this machine: registers share a byte, and which half is whose depends on the byte order.
+    /// The bytes that the kernel of this machine expects: registers share a byte, and the byte order decides which half
+    /// is whose.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 8] {
         let registers =
@@ -27,11 +28,11 @@ impl Instruction {
     }
 }
 
-/// Registers: the result, arguments (lost in calls), those that stay in calls, the stack's end.
+/// Registers: the result, arguments (clobbered by calls), those that calls preserve, the frame pointer.
 pub mod register {
-    /// The result, and a helper's answer.
+    /// The result, of the program and of a helper.
     pub const R0: u8 = 0;
-    /// An argument, as the next four are; a program's own in the beginning.
+    /// An argument, as the next four; holds the program's argument at the start.
     pub const R1: u8 = 1;
     /// An argument.
     pub const R2: u8 = 2;
@@ -41,15 +42,15 @@ pub mod register {
     pub const R4: u8 = 4;
     /// An argument.
     pub const R5: u8 = 5;
-    /// Stays in calls, as the next three do.
+    /// Preserved by calls, as the next three.
     pub const R6: u8 = 6;
-    /// Stays in calls.
+    /// Preserved by calls.
     pub const R7: u8 = 7;
-    /// Stays in calls.
+    /// Preserved by calls.
     pub const R8: u8 = 8;
-    /// Stays in calls.
+    /// Preserved by calls.
     pub const R9: u8 = 9;
-    /// The end of the stack, whose 512 bytes lie before it.
+    /// The frame pointer: the end of the stack, whose 512 bytes lie before it.
     pub const FRAME: u8 = 10;
 }
 
@@ -132,7 +133,7 @@ pub(crate) mod code {
     pub(crate) const STORE_NUMBER: u8 = 0x62;
     /// Memory at `to` + offset = `from`; plus the size.
     pub(crate) const STORE: u8 = 0x63;
-    /// Memory at `to` + offset is added `from`, at once for all; 64 bits.
+    /// Atomically adds `from` to memory at `to` + offset; 64 bits.
     pub(crate) const ATOMIC: u8 = 0xdb;
     /// Arithmetic of 64 bits with a number; plus the operation.
     pub(crate) const ALU64: u8 = 0x07;
@@ -142,11 +143,11 @@ pub(crate) mod code {
     pub(crate) const JUMP64: u8 = 0x05;
     /// Jump of 32-bit comparisons with a number; plus the condition.
     pub(crate) const JUMP32: u8 = 0x06;
-    /// The condition of a jump that is always taken.
+    /// The condition of an unconditional jump.
     pub(crate) const ALWAYS: u8 = 0x00;
     /// The second operand is a register.
     pub(crate) const REGISTER: u8 = 0x08;
-    /// To network order, the number says how many bits.
+    /// Converts to network order; the number is the size in bits.
     pub(crate) const TO_NETWORK: u8 = 0xdc;
     pub(crate) const CALL: u8 = 0x85;
     pub(crate) const EXIT: u8 = 0x95;
@@ -162,10 +163,10 @@ pub(crate) mod code {
     }
 }
 
-/// What the source register of a [`code::LOAD_NUMBER`] says about its number.
+/// The kind of number of a [`code::LOAD_NUMBER`], in its source register.
 pub(crate) mod pseudo {
-    /// It is a map's file descriptor.
+    /// A map's file descriptor.
     pub(crate) const MAP: u8 = 1;
-    /// It is a map's file descriptor, and the next number an offset into its only value.
+    /// A map's file descriptor; the next number is an offset into its only value.
     pub(crate) const MAP_VALUE: u8 = 2;
 }

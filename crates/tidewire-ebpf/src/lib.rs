@@ -1,8 +1,8 @@
-//! Programs for the kernel's machines: an assembler for eBPF, and classic BPF translated to it.
+//! Programs for the kernel's machines: an eBPF assembler, and translation of classic BPF to eBPF.
 //!
-//! Pure: programs are made here, not loaded. An [`Assembler`] takes instructions and labels and gives a [`Code`], whose maps
-//! get their descriptors when it is loaded. [`classic`] checks programs of classic BPF, which is what filter expressions are
-//! compiled to, and [`translate()`] makes eBPF of them, for packet sockets and for XDP.
+//! Pure: programs are built here, not loaded. An [`Assembler`] takes instructions and labels and returns a [`Code`],
+//! whose maps get their descriptors when it is loaded. [`classic`] checks programs of classic BPF, to which filter
+//! expressions are compiled, and [`translate()`] turns them into eBPF, for packet sockets and for XDP.
 //!
 //! ```
 //! use tidewire_ebpf::{FilterEnding, FilterHook, classic, translate};

@@ -11,20 +11,20 @@ use crate::{
     },
 };
 
-/// Sockets: the bytes of a tag that was taken out, 0 or 4. XDP: where the packet begins.
+/// Sockets: the bytes of a removed tag, 0 or 4. XDP: where the packet begins.
 const REMOVED: u8 = R9;
 const DATA: u8 = R9;
-/// 8 bytes that loads go through, from the stack's end; the classic machine's memory has 128.
+/// 8 bytes for loads, at this offset from the frame pointer; the classic machine's memory has 128.
 const SCRATCH_AT: i16 = -136;
-/// The tag that was taken out as it was on the wire, as a number.
+/// The removed tag as it was on the wire, as a number.
 const TAG_AT: i16 = -144;
-/// Bytes of the wire in which that tag stands.
+/// Bytes of the wire in which that tag was.
 const TAG_FROM: u32 = 12;
 const TAG_END: u32 = 16;
-/// Offsets that are loaded from directly: the verifier knows no larger ones.
+/// Offsets that are loaded from directly: the verifier accepts no larger ones.
 const DIRECT_MAX: u32 = 0x7ff0;
 
-/// How many bytes a load loads.
+/// Number of bytes of a load.
 pub(super) fn bytes(width: Width) -> u8 {
     match width {
         Width::Byte => 1,
@@ -33,17 +33,17 @@ pub(super) fn bytes(width: Width) -> u8 {
     }
 }
 
-/// How a hook's packets are read.
+/// How packets are read at a hook.
 pub(super) struct Loads {
     pub(super) hook: FilterHook,
-    /// Where a load goes that has nothing to load.
+    /// The label for loads beyond the packet.
     pub(super) refused: Label,
-    /// The program asks for the tag that was taken out: its offsets are those of the frame without it.
+    /// Whether the program asks for the removed tag: its offsets are those of the frame without it.
     pub(super) is_bare: bool,
 }
 
 impl Loads {
-    /// No packet has a byte beyond this offset, and helpers take no larger ones.
+    /// No packet has a byte beyond this offset, and helpers accept no larger ones.
     fn offset_max(&self) -> u32 {
         match self.hook {
             FilterHook::Socket => i32::MAX.cast_unsigned(),
@@ -76,8 +76,8 @@ impl Loads {
         asm.store(FRAME, TAG_AT, R1, 8);
     }
 
-    /// The accumulator = what the kernel knows. Frames that XDP sees are incoming, and have their tag; for which of them
-    /// are for this host, nobody has looked yet.
+    /// The accumulator = metadata. Frames at XDP are incoming, and have their tag; which of them are for this host is
+    /// not known yet.
     pub(super) fn known(&self, asm: &mut Assembler, known: Known) {
         match (self.hook, known) {
             (FilterHook::Socket, Known::Protocol) => {
@@ -115,7 +115,7 @@ impl Loads {
     /// `to` = bytes at a fixed offset.
     pub(super) fn fixed(&self, asm: &mut Assembler, to: u8, at: u32, bytes: u8) {
         if at > self.offset_max() {
-            // Behind a condition, so that what comes next can be reached in the verifier's eyes.
+            // Behind a condition, so that the next instruction is reachable for the verifier.
             asm.set32(to, 0);
             asm.jump32(when::EQUAL, to, Value::Number(0), self.refused);
             return;
@@ -218,8 +218,8 @@ impl Loads {
         asm.network_order(to, bytes);
     }
 
-    /// R0 = bytes at offset R1 of the wire, of which some are of the tag that was taken out; byte by byte. `to` of a load
-    /// only changes where there is something to load, so that the sum is on the stack meanwhile.
+    /// R0 = bytes at offset R1 of the wire, some of which are in the removed tag; byte by byte. `to` of a load changes
+    /// only if there is something to load, so the sum is on the stack meanwhile.
     fn around_tag(&self, asm: &mut Assembler, bytes: u8) {
         /// The sum, and the offset.
         const SUM_AT: i16 = -152;
@@ -233,7 +233,7 @@ impl Loads {
             asm.jump64(when::GREATER_OR_EQUAL, R2, Value::Number(TAG_END), behind);
             asm.set32(R1, TAG_FROM - 1);
             asm.jump64(when::GREATER_OR_EQUAL, R1, Value::Register(R2), before);
-            // Of the tag: shifted down by 3 bytes less its place in it.
+            // In the tag: shifted down by 3 bytes less its place in it.
             asm.set32(R1, TAG_END - 1);
             asm.alu32(alu::SUB, R1, Value::Register(R2));
             asm.alu32(alu::SHL, R1, Value::Number(3));

@@ -1,8 +1,8 @@
-//! Classic BPF to eBPF.
+//! Translation of classic BPF to eBPF.
 //!
-//! What a filter says of a frame is what it says of the same frame in a file. So loads see the frame as it was on the wire,
-//! with the tag that the kernel has taken out of a packet, and `len` is the length on the wire. A load past the end and a
-//! division by zero refuse the frame.
+//! A filter has the same result for a frame as for the same frame in a file: loads see the frame as it was on the wire,
+//! with the tag that the kernel removed, and `len` is the length on the wire. A load past the end and a division by
+//! zero reject the frame.
 
 use std::{error, fmt};
 
@@ -22,9 +22,9 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TranslateError {
-    /// It asks for a packet's protocol as the kernel found it (`SKF_AD_PROTOCOL`), at XDP.
+    /// It uses the protocol that the kernel found (`SKF_AD_PROTOCOL`), at XDP.
     Protocol,
-    /// It jumps back.
+    /// It jumps backwards.
     Loop,
     /// A jump reaches over more than 32,767 instructions.
     TooLong,
@@ -47,12 +47,12 @@ impl fmt::Display for TranslateError {
 
 impl error::Error for TranslateError {}
 
-/// Where a word of the classic machine's memory is, from the stack's end.
+/// The place of a word of the classic machine's memory, relative to the frame pointer.
 fn memory_at(slot: u8) -> i16 {
     -8 * (i16::from(slot) + 1)
 }
 
-/// A program of eBPF with the meaning of this one, as `bpf(BPF_PROG_LOAD)` takes it.
+/// Translates a program to eBPF with the same meaning, in the form that `bpf(BPF_PROG_LOAD)` expects.
 ///
 /// # Errors
 /// It cannot run in the kernel.
@@ -107,7 +107,7 @@ pub fn translate(program: &Program, hook: FilterHook, ending: FilterEnding) -> R
     Ok(code.bytes(|descriptor| descriptor))
 }
 
-/// A step behind which the next one comes, or none.
+/// Translates a step; control continues with the next one, or ends.
 fn straight(asm: &mut Assembler, loads: &Loads, step: Step) {
     match step {
         Step::Load(width, at) => loads.fixed(asm, A, at, load::bytes(width)),
@@ -214,7 +214,7 @@ fn end(asm: &mut Assembler, ending: FilterEnding, is_match: bool) {
     asm.exit();
 }
 
-/// Which steps can be reached: the verifier takes no others. Jumps must lead forwards.
+/// Which steps are reachable: the verifier rejects others. Jumps must lead forwards.
 fn reached(steps: &[Step]) -> Result<Vec<bool>, TranslateError> {
     let mut reached = vec![false; steps.len()];
     if let Some(first) = reached.first_mut() {
@@ -243,7 +243,7 @@ fn reached(steps: &[Step]) -> Result<Vec<bool>, TranslateError> {
     Ok(reached)
 }
 
-/// Words of memory that are used; they begin as zeroes.
+/// Words of memory that are used; they start as zeroes.
 fn memory_used(steps: &[Step]) -> Vec<u8> {
     let mut used: Vec<u8> = steps
         .iter()

@@ -1,4 +1,4 @@
-//! What is wrong with a program, where, and what to do about it.
+//! Errors of programs: message, place and hint.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ pub struct Position {
     pub column: u32,
 }
 
-/// A program that cannot be run, as it is told to who wrote it.
+/// Why a program cannot be run, for its author.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Error {
-    /// Where it begins.
+    /// Where the error begins.
     pub at: Position,
-    /// What is wrong there.
+    /// What is wrong.
     pub message: String,
     /// What to write instead, or what to do; may be empty.
     pub hint: String,
-    /// The line of the program, for display; empty where there is none.
+    /// The line of the program, for display; empty if there is none.
     pub excerpt: String,
 }
 
@@ -39,7 +39,7 @@ impl Error {
     }
 }
 
-/// Of a line, this much is shown.
+/// Characters of a line that are shown, at most.
 const EXCERPT_CHARS_MAX: usize = 200;
 
 impl fmt::Display for Error {
@@ -47,7 +47,7 @@ impl fmt::Display for Error {
         write!(out, "line {}, column {}: {}", self.at.line, self.at.column, self.message)?;
         let before = (self.at.column as usize).saturating_sub(1);
         if !self.excerpt.is_empty() && before <= self.excerpt.chars().count() {
-            // Tabs stay tabs, so that the mark stands below what it means.
+            // Tabs stay tabs, so that the mark stands below its place.
             let indent: String =
                 self.excerpt.chars().take(before).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             write!(out, "\n  {}\n  {indent}^", self.excerpt)?;

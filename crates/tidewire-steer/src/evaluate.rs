@@ -1,4 +1,4 @@
-//! The program in user space: the same operations that the kernel's programs are made of.
+//! The evaluator: runs a program in user space, by the same operations that kernel programs are made of.
 
 use tidewire_wire::{Kind, LinkType};
 
@@ -9,14 +9,14 @@ use crate::state::State;
 use crate::verdict::{Target, Verdict};
 use crate::walk::slot;
 
-/// A packet as it was captured, and what is known of it beside its bytes.
+/// A captured packet, with the metadata that a program can use.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// Link type of the frame. The kernel's programs see Ethernet.
     pub link: LinkType,
     /// The captured bytes.
     pub frame: &'a [u8],
-    /// The tag (16 bits) that card or kernel took out of the frame.
+    /// The tag (16 bits) that the card or the kernel removed from the frame.
     pub vlan_tag: Option<u16>,
     /// The hash that the card computed.
     pub rss_hash: Option<u32>,
@@ -25,23 +25,23 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// A packet of a file: nothing is known but its bytes.
+    /// A packet of a file, without metadata.
     #[must_use]
     pub fn new(link: LinkType, frame: &'a [u8]) -> Self {
         Self { link, frame, vlan_tag: None, rss_hash: None, rx_queue: None }
     }
 }
 
-/// What a program's walk found in a packet: for tests, and for whoever wonders why a packet went where it went.
+/// What a program's walk found in a packet: for tests and diagnosis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// 4, 6, or 0 where there is no IP packet, or the program needs none.
+    /// 4, 6, or 0 if there is no IP packet, or the program needs none.
     pub ip_version: u8,
-    /// Where the innermost IP header is, bytes from the frame's beginning.
+    /// Offset of the innermost IP header, in bytes from the frame's beginning.
     pub ip_at: u32,
     /// IP protocol.
     pub proto: u8,
-    /// Where the transport header is.
+    /// Offset of the transport header.
     pub transport_at: u32,
     /// Whether it is a fragment.
     pub is_fragment: bool,
@@ -55,7 +55,7 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub(crate) struct Resolved {
     operations: Vec<Operation>,
-    /// Where each label is, as an index of `operations`.
+    /// The position of each label, as an index of `operations`.
     targets: Vec<u32>,
 }
 
@@ -81,7 +81,7 @@ impl Resolved {
         self.ran(packet, settings, state).verdict()
     }
 
-    /// Runs the program and says what its walk found.
+    /// Runs the program and returns what its walk found.
     pub(crate) fn found(&self, packet: &Packet<'_>, settings: &Settings) -> Found {
         let mut state = State::default();
         let machine = self.ran(packet, settings, &mut state);
@@ -120,7 +120,7 @@ struct Machine<'a, 'b> {
 }
 
 impl Machine<'_, '_> {
-    /// What the caller of a program knows: whether there is an Ethernet header, and if not, where IP begins.
+    /// Sets what the caller of a program knows: whether there is an Ethernet header, and if not, where IP begins.
     fn begin(&mut self, settings: &Settings) {
         if self.packet.link == LinkType::ETHERNET {
             self.put(slot::LINK, 1);
@@ -164,7 +164,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// One operation; the label that it jumps to, if it does.
+    /// Runs one operation. Returns the label that it jumps to, if it does.
     #[inline]
     fn step(&mut self, operation: &Operation) -> Option<Label> {
         match *operation {
@@ -223,7 +223,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Bytes in network order; `None` where the frame ends before them.
+    /// Loads bytes in network order; `None` if the frame ends before them.
     #[inline]
     fn load(&self, at: u64, offset: u16, bytes: u8) -> Option<u64> {
         let from = usize::try_from(at).ok()?.checked_add(usize::from(offset))?;
@@ -255,7 +255,7 @@ fn arithmetic(alu: Alu, left: u64, right: u64) -> u64 {
         Alu::Xor => left ^ right,
         Alu::Shl => left.wrapping_shl(right as u32),
         Alu::Shr => left.wrapping_shr(right as u32),
-        // As eBPF has it: by 0 leaves the number.
+        // As in eBPF: modulo 0 keeps the number.
         Alu::Mod => left.checked_rem(right).unwrap_or(left),
     }
 }

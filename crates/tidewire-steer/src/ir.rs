@@ -1,7 +1,7 @@
 //! The form between the language and the engines: a program that only jumps forwards, over 64-bit slots.
 //!
-//! The evaluator runs it and the code generator translates it, so that both mean the same. Every operation says what it
-//! does; nothing depends on the machine's byte order.
+//! The evaluator runs it and the code generator translates it, so that both have the same meaning. No operation depends
+//! on the machine's byte order.
 
 use crate::error::{Error, Position};
 
@@ -10,11 +10,11 @@ pub(crate) use tidewire_ebpf::Label;
 /// A variable of 64 bits; all are 0 in the beginning.
 pub(crate) type Slot = u8;
 
-/// How many slots there are: an eBPF stack has 512 bytes, of which the last is kept for loads.
+/// Number of slots: an eBPF stack has 512 bytes, of which the last are kept for loads.
 pub(crate) const SLOTS: u8 = 62;
 
-/// Headers and fields are looked for up to here, in bytes from the frame's beginning: what lies further back counts as
-/// not captured. Well beyond what real headers need, and few enough bits for the kernel's verifier to follow.
+/// Headers and fields are read up to this offset, in bytes from the frame's beginning: what lies beyond counts as not
+/// captured. Well beyond what real headers need, and few enough bits for the kernel's verifier to track.
 pub const HEADERS_BYTES_MAX: u64 = 2000;
 
 /// Operations in one program. A jump of eBPF reaches 32,767 instructions, and an operation takes up to 20 of them.
@@ -47,7 +47,7 @@ pub(crate) enum Alu {
     Mod,
 }
 
-/// Comparisons without sign.
+/// Unsigned comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
     Equal,
@@ -60,10 +60,10 @@ pub(crate) enum Condition {
     AnyBit,
 }
 
-/// What is known of a packet beside its bytes.
+/// Metadata of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meta {
-    /// The tag that card or kernel took out of the frame: 16 bits.
+    /// The tag that the card or the kernel removed from the frame: 16 bits.
     VlanTag,
     /// The card's hash, 32 bits, not 0.
     RssHash,
@@ -74,47 +74,47 @@ pub(crate) enum Meta {
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Jumps lead here.
+    /// The target of jumps.
     Label(Label),
     /// `to` = `from`
     Set { to: Slot, from: Operand },
-    /// `to` = the bytes at slot `at` + `offset` in network order; `missing` where the frame ends before them.
+    /// `to` = the bytes at slot `at` + `offset` in network order; jumps to `missing` if the frame ends before them.
     Load { to: Slot, at: Slot, offset: u16, bytes: u8, missing: Label },
-    /// Jumps to `beyond` where the slot is greater than [`HEADERS_BYTES_MAX`]: needed before a load at a sum.
+    /// Jumps to `beyond` if the slot is greater than [`HEADERS_BYTES_MAX`]: needed before a load at a sum.
     Bound { slot: Slot, beyond: Label },
     /// `to` = `to` (operation) `by`
     Alu { alu: Alu, to: Slot, by: Operand },
-    /// Every bit of the slot comes to depend on every other: the finalizer of MurmurHash3, a permutation of 64 bits.
+    /// Makes every bit of the slot depend on every other: the finalizer of MurmurHash3, a permutation of 64 bits.
     Mix { slot: Slot },
     /// Jumps to `to` if the condition holds.
     Jump { condition: Condition, left: Slot, right: Operand, to: Label },
     /// Jumps.
     Goto(Label),
-    /// `to` = what is known, or a jump to `missing`.
+    /// `to` = metadata; jumps to `missing` if it is unknown.
     Meta { to: Slot, meta: Meta, missing: Label },
-    /// `to` = a cell of the state, which is then one greater.
+    /// `to` = a cell of the state, which is then incremented.
     Next { to: Slot, cell: u16 },
-    /// Adds 1 (or takes 1) from a cell of the state.
+    /// Adds 1 to a cell of the state, or subtracts 1.
     Count { cell: u16, up: bool },
-    /// `to` = what was remembered under the number in slot `key`, or a jump to `missing`.
+    /// `to` = the value remembered under the number in slot `key`; jumps to `missing` if there is none.
     Recall { to: Slot, key: Slot, missing: Label },
     /// Remembers slot `value` under the number in slot `key`.
     Remember { key: Slot, value: Slot },
 }
 
-/// Writes operations.
+/// Builds operations.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     pub(crate) operations: Vec<Operation>,
     labels: u32,
-    /// The next slot that nobody uses.
+    /// The next unused slot.
     free: u8,
-    /// The most that were ever used.
+    /// The greatest number of slots in use.
     used: u8,
 }
 
 impl Builder {
-    /// With the first slots taken.
+    /// A builder with the first slots in use.
     pub(crate) fn new(taken: u8) -> Self {
         Self { free: taken, used: taken, ..Self::default() }
     }
@@ -124,7 +124,7 @@ impl Builder {
         Label(self.labels)
     }
 
-    /// Jumps to the label lead here from now on.
+    /// Places the label here.
     pub(crate) fn place(&mut self, label: Label) {
         self.operations.push(Operation::Label(label));
     }
@@ -169,18 +169,18 @@ impl Builder {
         self.operations.push(operation);
     }
 
-    /// A slot of one's own until it is given back with [`Builder::give_back`], in reverse order.
+    /// Allocates a slot; free it with [`Builder::free`], in reverse order.
     pub(crate) fn take(&mut self) -> Slot {
         self.free = self.free.saturating_add(1);
         self.used = self.used.max(self.free);
         self.free - 1
     }
 
-    pub(crate) fn give_back(&mut self, slots: u8) {
+    pub(crate) fn free(&mut self, slots: u8) {
         self.free = self.free.saturating_sub(slots);
     }
 
-    /// The operations, if they are not too many.
+    /// The operations, unless there are too many.
     pub(crate) fn finish(self) -> Result<Vec<Operation>, Error> {
         let start = Position { line: 1, column: 1 };
         if self.used > SLOTS {
@@ -208,8 +208,8 @@ impl Operation {
     }
 }
 
-/// Takes out what no packet can reach, which the kernel's verifier does not take, and jumps to the next operation. One
-/// pass is enough, because jumps lead forwards.
+/// Removes unreachable operations, which the kernel's verifier rejects, and jumps to the next operation. One pass is
+/// enough, because jumps lead forwards.
 pub(crate) fn without_dead(operations: Vec<Operation>) -> Vec<Operation> {
     let mut wanted = std::collections::HashSet::new();
     let mut kept: Vec<Operation> = Vec::with_capacity(operations.len());
@@ -234,7 +234,7 @@ pub(crate) fn without_dead(operations: Vec<Operation>) -> Vec<Operation> {
     kept
 }
 
-/// The number that [`Operation::Mix`] makes of another.
+/// The result of [`Operation::Mix`] for a number.
 #[inline]
 pub(crate) fn mix(number: u64) -> u64 {
     let mut x = number;

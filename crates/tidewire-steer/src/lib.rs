@@ -4,10 +4,10 @@
 //! [`Compiled::evaluate`] runs them over a packet; [`Compiled::code`] translates the same operations to eBPF, for the
 //! fan-out of packet sockets and for XDP. The two agree packet by packet.
 //!
-//! The language is that of PFQ, which the pcap fan-out paper uses; [`BUILTINS`](language::BUILTINS) says what each name
-//! means here. Promises beyond the original: both directions of a conversation go to one worker where a name does not say
-//! otherwise, IPv6 goes wherever IPv4 does, VLAN tags and configured tunnels are looked through, and ports are never read
-//! from a fragment that has none.
+//! The language is that of PFQ, which the pcap fan-out paper uses; [`BUILTINS`](language::BUILTINS) defines each name.
+//! Guarantees beyond the original: both directions of a conversation go to one worker unless the name says otherwise,
+//! IPv6 works wherever IPv4 does, VLAN tags and configured tunnels are skipped, and ports are never read from a
+//! fragment that has none.
 //!
 //! ```
 //! use tidewire_steer::{Compiled, Packet, Program, Settings, State};

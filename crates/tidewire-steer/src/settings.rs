@@ -1,15 +1,15 @@
-//! What a program's meaning depends on beside its text.
+//! Settings that a program's meaning depends on.
 
-/// Where the fragments of a datagram go when a function would go by ports.
+/// Where the fragments of a datagram go when a function steers by ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fragments {
-    /// All of them by their addresses, the first one too: they stay together without anything being remembered, apart
-    /// from the connection's whole packets.
+    /// All fragments go by their addresses, including the first one: they stay together without any state, but apart
+    /// from the whole packets of the connection.
     #[default]
     Addresses,
-    /// The first one as its ports say, the others after it; those that arrive before it by their addresses. Costs a map
-    /// of datagrams.
+    /// The first fragment goes by its ports, and the others follow it; those that arrive before it go by their
+    /// addresses. Costs a map of datagrams.
     FollowFirst,
 }
 
@@ -17,23 +17,23 @@ pub enum Fragments {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unsteered {
-    /// As `steer_flow` would send it; to the first worker where that would drop it.
+    /// As `steer_flow` would send it; to the first worker if that would drop it.
     #[default]
     Flow,
     /// To the first worker.
     First,
 }
 
-/// What a program's meaning depends on beside its text.
+/// Settings that a program's meaning depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Which tunnels are looked through: their ports, and how many, of which at most [`crate::TUNNELS_MAX`] count.
+    /// Which tunnels are decapsulated: their ports, and how many, of which at most [`crate::TUNNELS_MAX`] count.
     pub wire: tidewire_wire::Settings,
-    /// Fragments where ports are asked for.
+    /// Where fragments go when a function steers by ports.
     pub fragments: Fragments,
-    /// Packets that pass without having been steered.
+    /// Where packets go that pass without having been steered.
     pub unsteered: Unsteered,
-    /// Goes into every hash. A sender who does not know it cannot send everything to one worker.
+    /// Seed of every hash. A sender who does not know it cannot send everything to one worker.
     pub seed: u64,
 }

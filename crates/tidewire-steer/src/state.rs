@@ -1,10 +1,10 @@
-//! What a program remembers from packet to packet.
+//! The state that a program keeps between packets.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::language::{COUNTERS, SAMPLES_MAX};
 
-/// Where in the state each count is; the kernel's map has the same layout.
+/// The index of each count in the state; the kernel's map has the same layout.
 pub(crate) mod cell {
     use crate::language::{COUNTERS, SAMPLES_MAX};
 
@@ -12,7 +12,7 @@ pub(crate) mod cell {
     pub(crate) const RROBIN: u16 = 0;
     const SAMPLES: u16 = 1;
     const FIRST_COUNTER: u16 = SAMPLES + SAMPLES_MAX as u16;
-    /// How many there are.
+    /// The number of cells.
     pub(crate) const COUNT: usize = 1 + SAMPLES_MAX + COUNTERS;
 
     /// The count of the step `sample` with this index.
@@ -26,14 +26,14 @@ pub(crate) mod cell {
     }
 }
 
-/// Length of a state's cells in bytes, as the kernel's map has them: 64-bit numbers in the machine's byte order.
+/// Size of a state's cells in bytes, as in the kernel's map: 64-bit numbers in the machine's byte order.
 pub const STATE_BYTES: usize = cell::COUNT * 8;
 
-/// Datagrams whose first fragment is remembered, at most: beyond it the oldest is forgotten. 64 Ki datagrams under way
-/// are more than any link has; the kernel's map forgets the one not used longest.
+/// Datagrams whose first fragment is remembered, at most: then the oldest is dropped. 64 Ki pending datagrams are more
+/// than any link has; the kernel's map drops the least recently used.
 pub const DATAGRAMS_MAX: usize = 1 << 16;
 
-/// What a program remembers from packet to packet: one for each program that runs, all workers together.
+/// The state that a program keeps between packets: one for each running program, for all workers together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     cells: [u64; cell::COUNT],
@@ -48,7 +48,7 @@ impl Default for State {
 }
 
 impl State {
-    /// The state that the kernel's map holds; `None` unless it has [`STATE_BYTES`].
+    /// The state in the bytes of the kernel's map; `None` unless they are [`STATE_BYTES`].
     #[must_use]
     pub fn from_map(bytes: &[u8]) -> Option<Self> {
         let mut state = Self::default();
@@ -69,25 +69,25 @@ impl State {
         Some(cell.cast_signed())
     }
 
-    /// How many packets reached `steer_rrobin`.
+    /// Number of packets that reached `steer_rrobin`.
     #[must_use]
     pub fn round_robin(&self) -> u64 {
         self.cells.first().copied().unwrap_or(0)
     }
 
-    /// How many packets reached each step `sample`, in the order that they stand in the text.
+    /// Number of packets that reached each step `sample`, in the order of the text.
     #[must_use]
     pub fn samples(&self) -> &[u64] {
         self.cells.get(1..=SAMPLES_MAX).unwrap_or(&[])
     }
 
-    /// All cells, as the kernel's map has them.
+    /// All cells, as in the kernel's map.
     #[must_use]
     pub fn cells(&self) -> &[u64] {
         &self.cells
     }
 
-    /// A cell's number, which is one greater afterwards.
+    /// Returns a cell's number and increments it.
     pub(crate) fn next(&mut self, cell: u16) -> u64 {
         self.change(cell, 1)
     }

@@ -1,10 +1,10 @@
-//! What a program says of a packet.
+//! The result of a program for a packet.
 
-/// Where a packet goes.
+/// The destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// Nowhere: a filter dropped it, or a steering function whose property it does not have.
+    /// Dropped by a filter, or by a steering function whose property the packet does not have.
     Drop,
     /// Passed without having been steered: to the first worker.
     Pass,
@@ -12,11 +12,11 @@ pub enum Target {
     Hash(u32),
     /// To this worker.
     Worker(u32),
-    /// To the workers of both hashes; once where they are the same.
+    /// To the workers of both hashes; once if they are the same.
     Both(u32, u32),
 }
 
-/// What a program says of a packet.
+/// The result of a program for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verdict {
@@ -31,7 +31,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The first worker that gets the packet; `None` where it is dropped or there is no worker.
+    /// The first worker that gets the packet; `None` if it is dropped or there is no worker.
     #[must_use]
     pub fn first(&self, workers: u32) -> Option<u32> {
         match self.target {
@@ -43,7 +43,7 @@ impl Verdict {
         .filter(|worker| *worker < workers)
     }
 
-    /// The second one, if it is another than the first.
+    /// The second worker, if it differs from the first.
     #[must_use]
     pub fn second(&self, workers: u32) -> Option<u32> {
         let Target::Both(_, hash) = self.target else { return None };
@@ -55,7 +55,7 @@ impl Verdict {
         self.first(workers).into_iter().chain(self.second(workers))
     }
 
-    /// All of it in one number, as [`crate::bpf::Output::Digest`] returns it.
+    /// The whole verdict in one number, as [`crate::bpf::Output::Digest`] returns it.
     #[must_use]
     pub fn digest(&self) -> u32 {
         let (target, first, second) = match self.target {

@@ -1,4 +1,4 @@
-//! Authentication header (RFC 4302): walked through to what it protects, which is in clear.
+//! Authentication header (RFC 4302): skipped, because what it protects is not encrypted.
 
 use crate::Doubts;
 use crate::malformation::Malformation::{self, AhCut, AhLength, AhShort};
@@ -8,12 +8,12 @@ use crate::walk::Walk;
 /// Next header, length, reserved, SPI and sequence number, in bytes; the integrity check value follows.
 const FIXED_BYTES: usize = 12;
 
-/// Where the protected header is. `None`: the integrity check value was snapped off, and the flow is the AH's.
+/// Offset of the protected header. `None`: the integrity check value is truncated, and the flow is the AH's.
 ///
-/// The header's first byte names what follows.
+/// The header's first byte names the next one.
 pub(crate) fn after(walk: &mut Walk<'_>, at: usize) -> Result<Option<usize>, Malformation> {
     let header = walk.header::<FIXED_BYTES>(at, AhShort, AhCut)?;
-    // A host that shares no key with the sender drops it (RFC 4301, 5.2).
+    // A host without a key in common with the sender drops it (RFC 4301, 5.2).
     walk.out.doubts |= Doubts::UNCONFIGURED;
     // RFC 4302, 2.2: "the length of this Authentication Header in 4-octet units, minus 2".
     let bytes = (usize::from(header[1]) + 2) * 4;

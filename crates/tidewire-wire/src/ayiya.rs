@@ -8,7 +8,7 @@ use crate::walk::{Carried, Next, Walk};
 const HEADER_BYTES: usize = 8;
 /// Operation: the receiver forwards the packet.
 const FORWARD: u8 = 1;
-/// The identity takes 2 to the power of its length field, which is at most this.
+/// The identity has 2 to the power of its length field bytes; the field is at most this.
 const IDENTITY_POWER_MAX: u8 = 8;
 /// Next headers: IPv4 and IPv6 in IP.
 const IPV4: u8 = 4;

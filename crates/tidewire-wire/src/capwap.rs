@@ -13,7 +13,7 @@ const LENGTH_MASK: u32 = 0x1f;
 /// The radio's identifier.
 const RADIO_SHIFT: u32 = 14;
 const RADIO_MASK: u32 = 0x1f;
-/// The binding: what kind of wireless frame a native frame is.
+/// The binding: the kind of wireless frame in a native frame.
 const BINDING_SHIFT: u32 = 9;
 const BINDING_MASK: u32 = 0x1f;
 /// IEEE 802.11.

@@ -12,7 +12,7 @@ const PLATFORM_BYTES: usize = 8;
 /// Of type III's last byte: a platform-specific subheader follows.
 const HAS_PLATFORM: u8 = 0x01;
 
-/// Type I: no header of its own, no session.
+/// Type I: without a header and a session.
 pub(crate) fn type1(walk: &Walk<'_>, at: usize) -> Carried {
     carried(walk, 0, Next::Ethernet { at })
 }
@@ -26,7 +26,7 @@ pub(crate) fn type2(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     Some(carried(walk, be16(header, 2) & 0x03ff, Next::Ethernet { at: at + TYPE2_BYTES }))
 }
 
-/// Type III: version 2 in the first nibble; the frame type says whether a frame or an IP packet was mirrored.
+/// Type III: version 2 in the first nibble; the frame type distinguishes mirrored frames and IP packets.
 pub(crate) fn type3(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let header = walk.bytes::<TYPE3_BYTES>(at)?;
     if header[0] >> 4 != 2 {

@@ -1,4 +1,4 @@
-//! Ethernet (IEEE 802.3) and what its type field names, tags included.
+//! Ethernet (IEEE 802.3): tags, and dispatch by its type field.
 
 use crate::Doubts;
 use crate::decoded::{Decoded, Kind};
@@ -53,7 +53,7 @@ const REDUNDANCY: [u16; 2] = [0x892f, 0xf1c1];
 /// Broadcom's older switch tag: 4 bytes, then the next type.
 const BROADCOM: u16 = 0x8874;
 
-/// Up to here the field is a length (IEEE 802.3 clause 3.2.6).
+/// Greatest value that is a length (IEEE 802.3 clause 3.2.6).
 const LENGTH_MAX: u16 = 1500;
 
 /// An Ethernet header.
@@ -63,8 +63,8 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     Ok(type_or_length(walk, be16(header, TYPE), at + HEADER_BYTES))
 }
 
-/// Whether a frame to a group of hosts carries a packet for one of them. Hosts drop TCP there (Linux: `tcp_v4_rcv` wants
-/// `PACKET_HOST`), and should drop all else (RFC 1122, 3.3.6).
+/// Whether a frame to a group address carries a packet for one host. Hosts drop TCP in such frames (Linux: `tcp_v4_rcv`
+/// requires `PACKET_HOST`), and should drop all other packets (RFC 1122, 3.3.6).
 pub(crate) fn is_for_host_in_group(frame: &[u8], decoded: &Decoded) -> bool {
     let destination_at = match decoded.ip_version {
         _ if !is_to_group(frame) || decoded.outer_ip_at != decoded.ip_at => return false,
@@ -73,7 +73,7 @@ pub(crate) fn is_for_host_in_group(frame: &[u8], decoded: &Decoded) -> bool {
         _ => return false,
     };
     let Some(destination) = frame.get(destination_at..destination_at + 4) else { return false };
-    // The last byte may be that of a network's broadcast address, whose length is not known.
+    // The last byte may be that of a network's broadcast address, whose prefix is not known.
     let is_host = match decoded.ip_version {
         4 => destination[0] < 224 && destination[3] != 255,
         _ => destination[0] != 0xff,
@@ -81,24 +81,24 @@ pub(crate) fn is_for_host_in_group(frame: &[u8], decoded: &Decoded) -> bool {
     is_host || decoded.kind == Kind::Tcp
 }
 
-/// Whether an Ethernet frame is sent to a group of hosts (or all of them).
+/// Whether an Ethernet frame is sent to a group address (or to all).
 #[inline(always)]
 pub(crate) fn is_to_group(frame: &[u8]) -> bool {
     frame.first().is_some_and(|first| first & 1 != 0)
 }
 
-/// What follows the type or length field. Bytes beyond a length are padding.
+/// Walks what follows the type or length field. Bytes beyond a length are padding.
 pub(crate) fn type_or_length(walk: &mut Walk<'_>, value: u16, at: usize) -> Next {
     if value > LENGTH_MAX {
         return Next::EtherType { ether_type: value, at };
     }
     walk.end = walk.end.min(at + usize::from(value));
-    // RFC 1042 allows IP in it, and hosts of today do not look there.
+    // RFC 1042 allows IP in it, and current hosts ignore it.
     walk.out.doubts |= Doubts::LINK | Doubts::LLC;
     Next::Llc { at }
 }
 
-/// What an EtherType names.
+/// Walks what an EtherType names.
 pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Result<Next, Malformation> {
     Ok(match ether_type {
         IPV4 => Next::Ipv4 { at },
@@ -130,15 +130,15 @@ pub(crate) fn ether_type(walk: &mut Walk<'_>, ether_type: u16, at: usize) -> Res
     })
 }
 
-/// A VLAN tag: 3 bits of priority, 1 of drop eligibility, 12 of id; then the next type. Id 0 names no VLAN, the tag only
-/// carries the priority (IEEE 802.1Q, table 9-2).
+/// A VLAN tag: 3 bits of priority, 1 of drop eligibility, 12 of id; then the next type. Id 0 names no VLAN: the tag
+/// only carries the priority (IEEE 802.1Q, table 9-2).
 fn vlan(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let tag = walk.header::<4>(at, LinkShort, LinkCut)?;
     note_vlan(walk, be16(tag, 0));
     Ok(type_or_length(walk, be16(tag, 2), at + 4))
 }
 
-/// Notes the id of a VLAN tag where there is one and room for it; `control`: priority, drop eligibility and id.
+/// Notes the id of a VLAN tag, if it has one and there is room; `control`: priority, drop eligibility and id.
 pub(crate) fn note_vlan(walk: &mut Walk<'_>, control: u16) {
     let id = control & 0x0fff;
     if id != 0
@@ -148,13 +148,13 @@ pub(crate) fn note_vlan(walk: &mut Walk<'_>, control: u16) {
     }
 }
 
-/// A tag that says nothing about flows, its `N` bytes ending with the next type.
+/// Skips a tag that does not concern flows: `N` bytes that end with the next type.
 fn tag<const N: usize>(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let tag = walk.header::<N>(at, LinkShort, LinkCut)?;
     Ok(type_or_length(walk, be16(tag, N - 2), at + N))
 }
 
-/// Whether an Ethernet header at `at` would carry something that is walked: for places that do not say what they hold.
+/// Whether an Ethernet header at `at` would carry something that is walked: for payloads of unstated kind.
 pub(crate) fn is_likely(walk: &Walk<'_>, at: usize) -> bool {
     walk.bytes::<HEADER_BYTES>(at)
         .is_some_and(|header| matches!(be16(header, TYPE), IPV4 | IPV6 | ARP | VLAN | SERVICE_VLAN | PPPOE_SESSION))

@@ -1,4 +1,4 @@
-//! Frame relay (RFC 2427), and Cisco's own encapsulation.
+//! Frame relay (RFC 2427), and Cisco's encapsulation.
 
 use crate::decoded::Kind;
 use crate::llc;

@@ -6,7 +6,7 @@ use crate::walk::{Carried, Next, Walk, be16, be32};
 /// The header without options, in bytes.
 const HEADER_BYTES: usize = 8;
 
-/// What a GENEVE header of version 0 carries: an Ethernet frame nearly always.
+/// The content of a GENEVE header of version 0: an Ethernet frame nearly always.
 pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let header = walk.bytes::<HEADER_BYTES>(at)?;
     if header[0] >> 6 != 0 {

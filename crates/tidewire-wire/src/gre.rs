@@ -19,7 +19,7 @@ const SEQUENCE: u16 = 0x1000;
 const ACKNOWLEDGMENT: u16 = 0x0080;
 const VERSION_MASK: u16 = 0x0007;
 
-/// Source route entries walked (RFC 1701); nobody sends any.
+/// Source route entries walked (RFC 1701), which are no longer used.
 const ROUTES_MAX: usize = 16;
 
 /// Version 1's only protocol type: PPP.
@@ -33,10 +33,10 @@ const ERSPAN3: u16 = 0x22eb;
 /// WCCP redirects (draft-wilson-wrec-wccp-v2-01, 4.2): version 2 puts 4 bytes before the IPv4 packet.
 const WCCP: u16 = 0x883e;
 
-/// Aruba's access points carry 802.11 frames; the lower half of the second byte is the session's, and the numbers end here.
+/// Aruba's access points carry 802.11 frames; the lower half of the second byte belongs to the session.
 const ARUBA: std::ops::RangeInclusive<u16> = 0x8200..=0x8370;
 
-/// A GRE header; whatever cannot be walked leaves a flow of GRE packets.
+/// A GRE header; if it cannot be walked, the flow is that of the GRE packets.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Next {
     walk.transport(GRE, at, at);
     let carried = if walk.may_enter_tunnel() { carried(walk, at) } else { None };
@@ -54,7 +54,7 @@ fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     }
 }
 
-/// What a GRE header in UDP carries: version 0, without routes, and without bits that nobody has defined.
+/// The content of a GRE header in UDP: version 0, without routes, and without undefined bits.
 pub(crate) fn in_udp(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let header = walk.bytes::<HEADER_BYTES>(at)?;
     let (flags, protocol) = (be16(header, 0), be16(header, 2));
@@ -64,7 +64,7 @@ pub(crate) fn in_udp(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     version0(walk, flags, protocol, at + HEADER_BYTES)
 }
 
-/// The optional fields from `at` on, and what follows them.
+/// Walks the optional fields from `at` on, and the header behind them.
 fn version0(walk: &Walk<'_>, flags: u16, protocol: u16, mut at: usize) -> Option<Carried> {
     if flags & (CHECKSUM | ROUTING) != 0 {
         at += 4;
@@ -108,7 +108,7 @@ fn after_routes(walk: &Walk<'_>, mut at: usize) -> Option<usize> {
     None
 }
 
-/// Payload length and call id stand in the place of the key; without a sequence number there is no payload (RFC 2637, 4.1).
+/// Payload length and call id take the place of the key; without a sequence number there is no payload (RFC 2637, 4.1).
 fn version1(walk: &Walk<'_>, flags: u16, at: usize) -> Option<Carried> {
     if flags & (CHECKSUM | ROUTING | KEY | SEQUENCE) != KEY | SEQUENCE {
         return None;

@@ -18,8 +18,8 @@ const EXTENSION: u8 = 0x04;
 const G_PDU: u8 = 255;
 /// Extension headers walked in one message; 3GPP defines fewer.
 const EXTENSIONS_MAX: usize = 16;
-/// Their bytes in all. An application with this port would get them, and nothing else looks at them; the longest ones of a
-/// base station have some dozens.
+/// Greatest total size of extension headers, in bytes. An application on this port would receive them, and nothing else
+/// reads them; the longest ones of a base station have some dozens.
 const EXTENSION_BYTES_MAX: usize = 256;
 
 /// The IP packet that a G-PDU carries.
@@ -28,7 +28,7 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     if header[0] & VERSION_MASK != VERSION1 || header[1] != G_PDU {
         return None;
     }
-    // The length counts from behind the eight bytes on, the optional ones included.
+    // The length counts what follows the eight bytes, including the optional ones.
     let end = at + HEADER_BYTES + usize::from(be16(header, 2));
     let mut inner_at = at + HEADER_BYTES;
     if header[0] & OPTIONAL != 0 {

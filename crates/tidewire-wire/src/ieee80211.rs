@@ -1,4 +1,5 @@
-//! 802.11 data frames (IEEE 802.11-2020, 9.2 and 9.3.2). Others, and encrypted or fragmented ones, are counted as other link traffic.
+//! 802.11 data frames (IEEE 802.11-2020, 9.2 and 9.3.2). Other frames, and encrypted or fragmented ones, are counted as
+//! other link traffic.
 
 use crate::decoded::{Decoded, Kind};
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
@@ -32,20 +33,20 @@ const AGGREGATE: u8 = 0x80;
 /// An A-MSDU subframe's destination, source and length, in bytes.
 pub(crate) const SUBFRAME_BYTES: usize = 14;
 
-/// Subframes of an aggregate that are looked at. The largest (11,454 bytes) hold 260 packets; the rest of a larger frame
-/// is not looked at.
+/// Subframes of an aggregate that are walked. The largest aggregate (11,454 bytes) holds 260 packets; the rest of a
+/// larger frame is ignored.
 pub const SUBFRAMES_MAX: usize = 512;
 
-/// An 802.11 header at `at`; `padded`: the driver padded it to a multiple of 4 bytes (radiotap says so).
+/// An 802.11 header at `at`; `padded`: the driver padded it to a multiple of 4 bytes (according to radiotap).
 ///
-/// An aggregate (A-MSDU) of several subframes is [`Kind::Aggregate`]. In a tunnel only the first subframe is walked: access
-/// points hand such frames on one subframe at a time.
+/// An aggregate (A-MSDU) of several subframes is [`Kind::Aggregate`]. In a tunnel only the first subframe is walked:
+/// access points forward such frames one subframe at a time.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize, padded: bool) -> Result<Next, Malformation> {
     let &control = walk.header::<2>(at, LinkShort, LinkCut)?;
     data(walk, at, control, padded)
 }
 
-/// An 802.11 header in a tunnel; `swapped`: some senders' control fields have their bytes in the other order.
+/// An 802.11 header in a tunnel; `swapped`: some senders swap the bytes of the control field.
 pub(crate) fn inside(walk: &mut Walk<'_>, at: usize, swapped: bool) -> Result<Next, Malformation> {
     let &[first, second] = walk.header::<2>(at, LinkShort, LinkCut)?;
     data(walk, at, if swapped { [second, first] } else { [first, second] }, false)
@@ -102,7 +103,7 @@ fn data(walk: &mut Walk<'_>, at: usize, [kind, flags]: [u8; 2], padded: bool) ->
 pub struct Subframe {
     /// Offset of its header in the frame.
     pub at: u32,
-    /// Where it ends as stated, padding aside; not beyond the aggregate, but perhaps beyond the captured bytes.
+    /// Where it ends as stated, without padding; not beyond the aggregate, but possibly beyond the captured bytes.
     pub end: u32,
 }
 

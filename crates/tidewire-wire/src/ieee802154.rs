@@ -1,5 +1,5 @@
-//! IEEE 802.15.4 data frames with 6LoWPAN (RFC 4944, RFC 6282). Uncompressed IPv6 is walked; compressed headers, which
-//! contexts that are agreed on elsewhere may be needed for, and fragments are counted by name.
+//! IEEE 802.15.4 data frames with 6LoWPAN (RFC 4944, RFC 6282). Uncompressed IPv6 is walked; compressed headers (which
+//! may need contexts agreed on elsewhere) and fragments are counted by name.
 
 use crate::malformation::Malformation::{self, LinkCut, LinkHeaderLength, LinkShort};
 use crate::other_link::OtherLink;
@@ -11,7 +11,7 @@ const CHECK_SEQUENCE_BYTES: usize = 2;
 const PHYSICAL_BYTES: usize = 6;
 /// TAP: version, reserved, length; in bytes, little-endian. Then fields of type, length and padding to 4.
 const TAP_BYTES: usize = 4;
-/// TAP: the field that says what check sequence there is, and its values' sizes in bytes: none, 16 bits, 32 bits.
+/// TAP: the field with the kind of check sequence, and the sizes of its values in bytes: none, 16 bits, 32 bits.
 const TAP_CHECK_SEQUENCE: u16 = 0;
 const TAP_FIELDS_MAX: usize = 32;
 
@@ -24,7 +24,7 @@ const ONE_NETWORK: u8 = 0x40;
 /// Frame control, second byte.
 const NO_SEQUENCE: u8 = 0x01;
 const HAS_ELEMENTS: u8 = 0x02;
-/// Frame control, second byte: version 2 (IEEE 802.15.4-2015) has other rules for network ids; version 3 is none.
+/// Frame control, second byte: version 2 (IEEE 802.15.4-2015) has other rules for network ids; version 3 is undefined.
 const VERSION_SHIFT: u8 = 4;
 
 /// Mesh headers and broadcasts walked before a dispatch (RFC 4944, 5.2 and 11.1).
@@ -61,7 +61,7 @@ fn address_bytes(mode: u8) -> usize {
     }
 }
 
-/// How many network ids there are (2 bytes each): IEEE 802.15.4-2015, 7.2.2.6 and table 7-2.
+/// Number of network ids (2 bytes each): IEEE 802.15.4-2015, 7.2.2.6 and table 7-2.
 fn networks(version: u8, one: bool, destination: usize, source: usize) -> usize {
     match (version, destination, source) {
         (2, 0, 0) => usize::from(one),
@@ -72,7 +72,7 @@ fn networks(version: u8, one: bool, destination: usize, source: usize) -> usize 
     }
 }
 
-/// What the dispatch at `at` announces (RFC 4944, 5.1; RFC 6282, 2).
+/// Walks what the dispatch at `at` announces (RFC 4944, 5.1; RFC 6282, 2).
 fn lowpan(walk: &mut Walk<'_>, mut at: usize) -> Result<Next, Malformation> {
     for _ in 0..MESH_MAX {
         let [dispatch] = *walk.header::<1>(at, LinkShort, LinkCut)?;
@@ -88,7 +88,7 @@ fn lowpan(walk: &mut Walk<'_>, mut at: usize) -> Result<Next, Malformation> {
             }
             0xc0..=0xc7 | 0xe0..=0xe7 => return Ok(walk.other(OtherLink::SixLowpanFragment)),
             0x40 | 0x43 => return Ok(walk.other(OtherLink::SixLowpanOther)),
-            // "Not a LoWPAN frame", and reserved values: ZigBee, which came first, begins with either.
+            // "Not a LoWPAN frame", and reserved values: ZigBee, which is older, begins with either.
             _ => return Ok(walk.other(OtherLink::Ieee802154Data)),
         };
     }
@@ -107,7 +107,7 @@ pub(crate) fn physical(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformat
     self::walk(walk, at, true)
 }
 
-/// A frame behind a TAP header, which says whether it ends with a check sequence.
+/// A frame behind a TAP header, which states whether the frame ends with a check sequence.
 pub(crate) fn tap(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let &[version, _, l0, l1] = walk.header::<TAP_BYTES>(at, LinkShort, LinkCut)?;
     let bytes = usize::from(u16::from_le_bytes([l0, l1]));
@@ -128,7 +128,7 @@ pub(crate) fn tap(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> 
     }
     let at = at + bytes;
     if check_sequence == 2 {
-        // A 32-bit one: two bytes more than what `walk` takes off.
+        // A 32-bit one: two bytes more than `walk` removes.
         walk.end = walk.end.saturating_sub(CHECK_SEQUENCE_BYTES).max(at);
     }
     self::walk(walk, at, check_sequence != 0)

@@ -1,5 +1,5 @@
-//! IP payload compression (RFC 3173) of payloads that are in clear all the same. What is really compressed stays a flow of
-//! its own: nothing here unpacks.
+//! IP payload compression (RFC 3173) of payloads that are not really compressed. Compressed ones stay a flow of IPComp
+//! packets: nothing is decompressed.
 
 use crate::decoded::Decoded;
 use crate::fits::{self, Length};
@@ -9,7 +9,7 @@ use crate::{Checksum, transport_checksum};
 
 /// Next header, flags, compression parameter index; in bytes (section 3.3).
 const HEADER_BYTES: usize = 4;
-/// DEFLATE: a block of stored bytes that is the last; its length and that inverted follow (RFC 1951, 3.2.4).
+/// DEFLATE: the last block, stored; its length and the inverted length follow (RFC 1951, 3.2.4).
 const STORED_LAST: u8 = 0x01;
 const STORED_MASK: u8 = 0x07;
 /// A stored block's header, in bytes.
@@ -19,9 +19,10 @@ const STORED_BYTES: usize = 5;
 const IN_IPV4: u8 = 4;
 const IN_IPV6: u8 = 41;
 
-/// The payload, where it is one stored block of DEFLATE (RFC 2394), or a packet whose own checksum proves that it is one.
+/// The payload, if it is one stored block of DEFLATE (RFC 2394), or a packet that its checksum proves to be
+/// uncompressed.
 ///
-/// `upper`: what bytes are as a transport of the current IP packet, if they are that.
+/// `upper`: decodes bytes as a transport of the current IP packet, if they are valid.
 pub(crate) fn carried(
     walk: &Walk<'_>,
     at: usize,
@@ -37,11 +38,11 @@ pub(crate) fn carried(
         None if is_plain(walk, proto, at, upper) => at,
         None => return None,
     };
-    // Not a tunnel: the flow is that of the packet that was compressed.
+    // Not a tunnel: the flow is that of the packet inside.
     Some(Carried { tunnel: walk.out.tunnel, next: Next::Upper { proto, at }, end: walk.end })
 }
 
-/// Where the bytes of a stored block begin that takes all the rest.
+/// Where the bytes of a stored block begin, if the block takes the whole rest.
 fn stored(walk: &Walk<'_>, at: usize) -> Option<usize> {
     let &[kind, l0, l1, n0, n1] = walk.bytes::<STORED_BYTES>(at)?;
     let bytes = u16::from_le_bytes([l0, l1]);
@@ -50,7 +51,7 @@ fn stored(walk: &Walk<'_>, at: usize) -> Option<usize> {
         .then_some(at + STORED_BYTES)
 }
 
-/// Whether the payload is what the next header names, and not compressed: lengths and checksum say so.
+/// Whether the payload is uncompressed, by its lengths and checksum: what the next header names.
 fn is_plain(walk: &Walk<'_>, proto: u8, at: usize, upper: fn(&Walk<'_>, u8, usize) -> Option<Decoded>) -> bool {
     match proto {
         IN_IPV4 | IN_IPV6 => fits::ip(walk, at, Length::Exact),
@@ -71,7 +72,7 @@ mod tests {
         decoded(LinkType::RAW, &ipv4(108, &join(&[&[next, 0, 0, 2], payload])))
     }
 
-    /// The segment with a right checksum, between the addresses of `testing::ipv4`.
+    /// The segment with a correct checksum, between the addresses of `testing::ipv4`.
     fn summed(payload: &[u8]) -> Vec<u8> {
         let mut segment = tcp(payload);
         let pseudo = [10, 0, 0, 1, 10, 0, 0, 2, 0, 6, 0, segment.len() as u8];

@@ -14,16 +14,16 @@ const SEQUENCE: u16 = 0x0800;
 const OFFSET: u16 = 0x0200;
 /// Version 2: the message has priority.
 const PRIORITY: u16 = 0x0100;
-/// Version 2: most padding that an offset announces. It aligns the payload; hosts skip any, and an application with this port
-/// would get it.
+/// Version 2: greatest padding that an offset announces. It aligns the payload; hosts skip any amount, and an
+/// application on this port would receive it.
 const OFFSET_BYTES_MAX: usize = 15;
 const VERSION_MASK: u16 = 0x000f;
 
-/// Version 3: what may stand between the session id and the payload, in bytes: a cookie of 0, 4 or 8 that only the control
-/// connection knows (RFC 3931, 4.1), and the default sublayer of 0 or 4 (4.6).
+/// Version 3: sizes of what may precede the payload, in bytes: a cookie of 0, 4 or 8 that only the control connection
+/// knows (RFC 3931, 4.1), and the default sublayer of 0 or 4 (4.6).
 const BEFORE_PAYLOAD: [usize; 4] = [0, 4, 8, 12];
 
-/// A data message in UDP, of the version that it states.
+/// A data message in UDP, of its stated version.
 pub(crate) fn in_udp(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let flags = be16(walk.bytes::<2>(at)?, 0);
     match flags & (CONTROL | VERSION_MASK) {
@@ -67,7 +67,7 @@ fn version2(walk: &Walk<'_>, flags: u16, mut at: usize) -> Option<Carried> {
     Some(Carried { tunnel: Tunnel { kind: TunnelKind::L2tp, id }, next: Next::Ppp { at }, end })
 }
 
-/// A session id, and the first reading of what follows it that fits: an Ethernet frame, PPP, or an IP packet.
+/// A session id, and the first valid reading of what follows it: an Ethernet frame, PPP, or an IP packet.
 fn version3(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let id = be32(walk.bytes::<4>(at)?, 0);
     if id == 0 {

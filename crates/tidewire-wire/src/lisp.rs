@@ -8,7 +8,7 @@ use crate::walk::{Carried, Next, Walk, be32};
 const HEADER_BYTES: usize = 8;
 /// A nonce is present.
 const NONCE: u8 = 0x80;
-/// Echo of a nonce is asked for.
+/// A nonce is to be echoed.
 const ECHO: u8 = 0x20;
 /// A map version is present, in the nonce's place.
 const MAP_VERSION: u8 = 0x10;
@@ -16,10 +16,10 @@ const MAP_VERSION: u8 = 0x10;
 const INSTANCE: u8 = 0x08;
 /// The next protocol is stated (RFC 9305, 3.1); without it the payload is IP.
 const HAS_NEXT: u8 = 0x04;
-/// The key that the payload is encrypted with (RFC 8061); 0: none.
+/// The key that the payload is encrypted with (RFC 8061); 0: not encrypted.
 const KEY: u8 = 0x03;
 
-/// The packet behind a header whose flags do not contradict each other.
+/// The packet behind a header with consistent flags.
 pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let header = walk.bytes::<HEADER_BYTES>(at)?;
     let flags = header[0];

@@ -1,4 +1,4 @@
-//! Logical link control (IEEE 802.2) with SNAP (RFC 1042), and the NLPIDs that stand in their place elsewhere.
+//! Logical link control (IEEE 802.2) with SNAP (RFC 1042), and the NLPIDs that replace it elsewhere.
 
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};

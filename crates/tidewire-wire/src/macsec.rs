@@ -1,27 +1,27 @@
-//! MACsec (IEEE 802.1AE) whose user data is not encrypted: integrity protection alone.
+//! MACsec (IEEE 802.1AE) without encryption: integrity protection alone.
 
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, LinkCut, LinkShort};
 use crate::other_link::OtherLink;
 use crate::walk::{Next, Walk, be16};
 
-/// Tag control, short length and packet number, in bytes (9.3); the first stands behind the EtherType.
+/// Tag control, short length and packet number, in bytes (9.3); tag control follows the EtherType.
 const TAG_BYTES: usize = 6;
-/// Secure channel identifier, in bytes, when it is present.
+/// Secure channel identifier, in bytes, if present.
 const CHANNEL_BYTES: usize = 8;
 /// The integrity check value of the default cipher suite at the frame's end, in bytes (14.5).
 const CHECK_VALUE_BYTES: usize = 16;
 
 /// Tag control: version, which is 0.
 const VERSION: u8 = 0x80;
-/// Tag control: the secure channel identifier is there.
+/// Tag control: the secure channel identifier is present.
 const HAS_CHANNEL: u8 = 0x20;
 /// Tag control: encrypted, or changed in another way (9.5).
 const CHANGED: u8 = 0x0c;
-/// The short length counts the user data where that is shorter than this, and is 0 otherwise (9.7).
+/// The short length counts the user data if that is shorter than this, and is 0 otherwise (9.7).
 const SHORT_LENGTH_MAX: u8 = 47;
 
-/// A security tag, and the EtherType behind it. What is encrypted is counted as other link traffic.
+/// A security tag, and the EtherType behind it. Encrypted frames are counted as other link traffic.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let &[control, short_length, ..] = walk.header::<TAG_BYTES>(at, LinkShort, LinkCut)?;
     if control & CHANGED != 0 {

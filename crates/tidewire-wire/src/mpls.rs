@@ -12,8 +12,8 @@ pub(crate) const LABELS_MAX: usize = 32;
 /// Set on the last entry of a stack.
 const BOTTOM: u8 = 0x01;
 
-/// A label stack. What it carries is not stated: IP by its first nibble, as routers that balance load guess it
-/// (RFC 4928); a pseudowire's Ethernet, with its control word or without, when its type is one that is walked.
+/// A label stack. Its payload is not announced: IP by its first nibble, as load-balancing routers guess (RFC 4928); a
+/// pseudowire's Ethernet, with or without control word, if its type is one that is walked.
 pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     for label in 0..LABELS_MAX {
         let entry = walk.header::<4>(at + label * 4, MplsDepth, LinkCut)?;
@@ -24,7 +24,7 @@ pub(crate) fn walk(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation>
     Err(MplsDepth)
 }
 
-/// The stack at `at` of a tunnel, where an IP packet or a pseudowire's Ethernet frame with one follows it.
+/// The stack at `at` of a tunnel, if an IP packet follows it, or a pseudowire's Ethernet frame with one.
 pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let mut inner_at = at;
     for _ in 0..LABELS_MAX {
@@ -53,7 +53,7 @@ fn payload(walk: &Walk<'_>, at: usize) -> Next {
 }
 
 /// Whether this is a pseudowire's Ethernet header whose address begins like an IP version: its type is known, and the
-/// lengths that IP would have here contradict each other or the frame.
+/// lengths that IP would have here are inconsistent.
 fn is_ethernet_rather(walk: &Walk<'_>, at: usize) -> bool {
     let ip_fits = walk.bytes::<6>(at).is_some_and(|header| {
         let (header_bytes, ip_bytes) = match header[0] >> 4 {

@@ -1,4 +1,4 @@
-//! What systems put before frames to say where they came from: macOS' pktap and Solaris' ipnet.
+//! Pseudo-headers with the origin of a frame: macOS' pktap and Solaris' ipnet.
 
 use crate::decoded::Kind;
 use crate::malformation::Malformation::{self, LinkCut, LinkHeaderLength, LinkShort};
@@ -9,7 +9,7 @@ const PKTAP_BYTES: usize = 12;
 /// pktap: the record is a packet.
 const PACKET: u32 = 1;
 
-/// A pktap header: the link type of the frame behind it, and where that is. `None`: the record is no packet.
+/// A pktap header: the link type of the frame behind it, and its offset. `None`: the record is not a packet.
 pub(crate) fn pktap(walk: &mut Walk<'_>) -> Result<Option<(u32, usize)>, Malformation> {
     let &[l0, l1, l2, l3, t0, t1, t2, t3, d0, d1, d2, d3] = walk.header::<PKTAP_BYTES>(0, LinkShort, LinkCut)?;
     let bytes = u32::from_le_bytes([l0, l1, l2, l3]) as usize;

@@ -16,7 +16,7 @@ const MPLS: [u16; 2] = [0x0281, 0x0283];
 
 /// Cisco HDLC's address byte: unicast, multicast.
 const CISCO_ADDRESSES: [u8; 2] = [0x0f, 0x8f];
-/// Cisco HDLC's keep-alives (SLARP) go by the number of RARP.
+/// Cisco HDLC's keep-alives (SLARP) use the number of RARP.
 const SLARP: u16 = 0x8035;
 
 /// A PPP frame, whether or not it begins with address and control bytes.
@@ -68,7 +68,7 @@ pub(crate) fn pppoe(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation
     let end = at + 6 + usize::from(be16(header, 4));
     let packet_end = ip_end(walk, at + 6).filter(|packet_end| *packet_end <= walk.end);
     match packet_end {
-        // Not what PPPoE says: the rest is bounded by the packet itself.
+        // PPPoE's length is wrong: the packet's own bounds apply.
         Some(packet_end) if packet_end > end || end > walk.end => {}
         _ if end > walk.end => return Err(PppoeLength),
         _ => walk.end = end,
@@ -76,9 +76,9 @@ pub(crate) fn pppoe(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation
     Ok(Next::Ppp { at: at + 6 })
 }
 
-/// Where the IP packet in a PPPoE frame ends by its own length. Where all of it is in the frame, it is believed over
-/// PPPoE's length, which some senders leave the PPP header out of. (Linux drops packets whose two lengths differ so that
-/// something is missing by PPPoE's; others go by the IP length.)
+/// Where the IP packet in a PPPoE frame ends by its own length. If all of it is in the frame, this overrides PPPoE's
+/// length, from which some senders omit the PPP header. (Linux drops packets that are incomplete by PPPoE's length;
+/// other hosts use the IP length.)
 fn ip_end(walk: &Walk<'_>, at: usize) -> Option<usize> {
     let &[p0, p1, first, _, l0, l1] = walk.bytes::<6>(at)?;
     match (u16::from_be_bytes([p0, p1]), first >> 4) {
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(decoded(LinkType::ETHERNET, &frame([0x11, 9, 0, 1, 0, bytes])).kind, Kind::OtherLink);
         let reason = |header| decoded(LinkType::ETHERNET, &frame(header)).malformed;
         assert_eq!(reason([0x21, 0, 0, 1, 0, bytes]), Some(Malformation::PppoeVersion));
-        // Other than what the packet inside states: usable, as long as that is in the frame.
+        // Other values than that of the packet inside: usable as long as the packet is in the frame.
         for other in [bytes - 1, bytes - 2, bytes - 20, 0, bytes + 1, 255] {
             let found = decoded(LinkType::ETHERNET, &frame([0x11, 0, 0, 1, 0, other]));
             assert_eq!((found.kind, found.payload_bytes), (Kind::Tcp, 1), "{other} bytes");

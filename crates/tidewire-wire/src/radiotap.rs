@@ -1,4 +1,5 @@
-//! What capture drivers put before an 802.11 header: radiotap, prism, AVS; and PPI, which can stand before anything.
+//! Pseudo-headers of capture drivers before an 802.11 header: radiotap, prism, AVS; and PPI, which may precede
+//! anything.
 
 use crate::ieee80211;
 use crate::malformation::Malformation::{self, LinkCut, LinkHeaderLength, LinkShort};
@@ -59,10 +60,10 @@ fn radiotap_flags(walk: &Walk<'_>, at: usize, end: usize) -> Option<u8> {
 
 /// The prism header's usual length, in bytes; it states its own, in the capturing host's byte order.
 const PRISM_BYTES: u32 = 144;
-/// First word of an AVS header, which some drivers put where prism's is announced.
+/// First word of an AVS header, which some drivers send where prism's is announced.
 const AVS_MAGIC: [u32; 2] = [0x8021_1001, 0x8021_1002];
 
-/// A prism header, or the AVS header that older drivers put in its place.
+/// A prism header, or the AVS header that older drivers send in its place.
 pub(crate) fn prism(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let header = walk.header::<8>(at, LinkShort, LinkCut)?;
     let [m0, m1, m2, m3, l0, l1, l2, l3] = *header;
@@ -89,7 +90,7 @@ fn after(walk: &mut Walk<'_>, at: usize, bytes: u32) -> Result<Next, Malformatio
     ieee80211::walk(walk, at + bytes, false)
 }
 
-/// A PPI header: version, flags, length, link type, little-endian. Returns the link type and where its header is.
+/// A PPI header: version, flags, length, link type, little-endian. Returns the link type and the offset of its header.
 pub(crate) fn ppi(walk: &mut Walk<'_>) -> Result<(u32, usize), Malformation> {
     let [_, _, n0, n1, l0, l1, l2, l3] = *walk.header::<8>(0, LinkShort, LinkCut)?;
     let bytes = usize::from(u16::from_le_bytes([n0, n1]));

@@ -1,4 +1,4 @@
-//! Tags that Ethernet switch chips put into frames for their host: Marvell's (DSA, EDSA) and Broadcom's. The formats are
+//! Tags that Ethernet switch chips add to frames for their host: Marvell's (DSA, EDSA) and Broadcom's. The formats are
 //! those of the Linux kernel (net/dsa/tag_dsa.c, tag_brcm.c) and of tcpdump.org's registry.
 
 use crate::ethernet;
@@ -13,8 +13,8 @@ const TAG_BYTES: usize = 4;
 const EDSA_BYTES: usize = 4;
 /// Marvell, first byte: the frame had a VLAN tag, whose id is in the last 12 bits.
 const TAGGED: u8 = 0x20;
-/// Marvell, first byte: its upper two bits say how the frame came; the first of these has 4 more bytes when this bit of the
-/// tag's third byte is set.
+/// Marvell, first byte: its upper two bits are the kind of tag; a tag of the first kind has 4 more bytes if this bit of
+/// its third byte is set.
 const EXTENDED: u8 = 0x10;
 
 /// Marvell's tag.
@@ -27,7 +27,7 @@ pub(crate) fn marvell_ether_type(walk: &mut Walk<'_>, at: usize) -> Result<Next,
     tagged(walk, at + ADDRESSES_BYTES + EDSA_BYTES)
 }
 
-/// The tag at `at`; it stands for the frame's own VLAN tag.
+/// The tag at `at`; it replaces the frame's VLAN tag.
 fn tagged(walk: &mut Walk<'_>, at: usize) -> Result<Next, Malformation> {
     let tag = walk.header::<TAG_BYTES>(at, LinkShort, LinkCut)?;
     if tag[0] & TAGGED != 0 {

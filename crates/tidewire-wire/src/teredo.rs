@@ -13,14 +13,14 @@ const ORIGIN: [u8; 2] = [0, 0];
 const ORIGIN_BYTES: usize = 8;
 /// An IPv6 header, in bytes.
 const IPV6_BYTES: usize = 40;
-/// Most bytes of client identifier and authentication value together. (The length fields allow 510; an application with this
-/// port would get them, and nothing else looks at them.)
+/// Greatest size of client identifier and authentication value together, in bytes. (The length fields allow 510; an
+/// application on this port would receive them, and nothing else reads them.)
 const CLIENT_BYTES_MAX: usize = 256;
-/// Trailers behind the packet (RFC 6081, 4): type and lengths of the value that it may have. Nonce, alternate addresses,
+/// Trailers behind the packet (RFC 6081, 4): types, and the lengths that each may have. Nonce, alternate addresses,
 /// neighbour discovery option, random port.
 const TRAILERS: [(u8, &[u8]); 4] = [(1, &[4]), (3, &[8, 14, 20, 26]), (4, &[4]), (5, &[2])];
 
-/// The IPv6 packet behind the indications, if one is really there: version and length must fit, and only trailers follow.
+/// The IPv6 packet behind the indications, if it is valid: version and length must match, and only trailers follow.
 pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     let mut at = at;
     if walk.bytes::<2>(at)? == &AUTHENTICATION {
@@ -42,8 +42,8 @@ pub(crate) fn carried(walk: &Walk<'_>, at: usize) -> Option<Carried> {
     Some(Carried { tunnel: Tunnel { kind: TunnelKind::Teredo, id: 0 }, next: Next::Ipv6 { at }, end })
 }
 
-/// Whether the bytes from `at` to the datagram's end are trailers: known ones, each at most once. A relay skips unknown ones,
-/// but so anything could be hidden behind the packet; such a datagram stays in its own flow.
+/// Whether the bytes from `at` to the datagram's end are trailers: known ones, each at most once. Relays skip unknown
+/// ones, but those could hide anything behind the packet; such a datagram stays in its own flow.
 fn are_trailers(walk: &Walk<'_>, mut at: usize) -> bool {
     let mut seen = [false; TRAILERS.len()];
     while at < walk.end {

@@ -6,7 +6,7 @@ use crate::walk::{Next, Walk};
 
 /// Access control, frame control, destination and source; in bytes.
 const HEADER_BYTES: usize = 14;
-/// Of the frame control: what kind of frame it is; LLC is 1.
+/// Frame control: the kind of frame; LLC is 1.
 const TYPE_MASK: u8 = 0xc0;
 const TYPE_LLC: u8 = 0x40;
 /// Of the source's first byte: a routing information field follows the header.

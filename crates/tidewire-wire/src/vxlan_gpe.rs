@@ -1,4 +1,4 @@
-//! VXLAN generic protocol extension (draft-ietf-nvo3-vxlan-gpe-13, 3): VXLAN that says what it carries.
+//! VXLAN generic protocol extension (draft-ietf-nvo3-vxlan-gpe-13, 3): VXLAN with a next protocol.
 
 use crate::decoded::{Tunnel, TunnelKind};
 use crate::walk::{Carried, Next, Walk, be32};
@@ -9,9 +9,9 @@ const HEADER_BYTES: usize = 8;
 const VERSION: u8 = 0x30;
 /// The network identifier is valid.
 const VALID: u8 = 0x08;
-/// The next protocol is stated; without it the payload is Ethernet, as VXLAN's.
+/// The next protocol is stated; without it the payload is Ethernet, as in VXLAN.
 const HAS_NEXT: u8 = 0x04;
-/// Operation and maintenance: not a host's packet.
+/// Operation and maintenance: not a packet for hosts.
 const OAM: u8 = 0x01;
 
 /// The packet or frame behind a header.

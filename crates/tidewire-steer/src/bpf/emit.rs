@@ -1,4 +1,4 @@
-//! Operations to instructions.
+//! Translation of operations to instructions.
 
 use tidewire_ebpf::{
     Value,
@@ -17,13 +17,14 @@ const OUTGOING: u64 = 4;
 /// An Ethernet header, in bytes.
 const ETHERNET_BYTES: u64 = 14;
 
-/// All bits of an offset: [`HEADERS_BYTES_MAX`], and what is added to it before it is looked at again.
+/// All bits of an offset: [`HEADERS_BYTES_MAX`], and what is added to it before the next check.
 const OFFSET_MASK: u64 = 0xfff;
 const _: () = assert!(HEADERS_BYTES_MAX + 512 <= OFFSET_MASK);
 
-/// Shifts a packet's length or a queue's number to nothing: neither has as many bits.
+/// Shifts a packet's length or a queue's number to 0: neither has as many bits.
 const TO_NOTHING: u64 = 22;
-/// Makes of what is left of them (0) a number of which the verifier knows nothing at all: any odd factor with bits all over.
+/// Obscures the value from the verifier: the product with this odd factor is a number of which the verifier knows
+/// nothing. (The value is 0.)
 const ANYTHING: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The program for a hook.
@@ -46,7 +47,7 @@ pub(crate) fn emit(operations: &[Operation], hook: Hook, output: Output) -> Resu
     })
 }
 
-/// Without what the hook does not know, and what can only be reached by knowing it.
+/// Removes what the hook does not know, and what can only be reached by knowing it.
 fn for_hook(operations: &[Operation], hook: Hook) -> Vec<Operation> {
     let known = operations.iter().map(|operation| match *operation {
         Operation::Meta { meta: Meta::VlanTag | Meta::RssHash, missing, .. } if hook == Hook::Xdp => {
@@ -66,11 +67,11 @@ struct Emitter {
 }
 
 impl Emitter {
-    /// Registers that stay, and slots of 0.
+    /// Sets up registers that stay the same, and slots with 0.
     ///
-    /// The verifier follows every way through a program, and takes two ways for one only if it knows nothing that tells
-    /// them apart. So it is kept from knowing: constants are added a 0 that it does not know to be one, and comparisons
-    /// are made with copies. Without that a walk through two tunnels is more ways than it is willing to look at.
+    /// The verifier follows every path through a program, and merges two only if it knows nothing that distinguishes
+    /// them. So it is kept from knowing: a 0 that it does not know to be 0 is added to constants, and comparisons use
+    /// copies. Otherwise a walk through two tunnels has more paths than it accepts.
     fn begin(&mut self, operations: &[Operation]) {
         let asm = &mut self.asm;
         asm.copy(reg::CONTEXT, reg::R1);
@@ -103,7 +104,7 @@ impl Emitter {
         for slot in used(operations) {
             asm.store_slot(slot, reg::UNKNOWN);
         }
-        // The kernel's programs see Ethernet, and the verifier may know it.
+        // Kernel programs see Ethernet, and the verifier may know that.
         asm.set(reg::R0, 1);
         asm.store_slot(slot::LINK, reg::R0);
     }
@@ -210,7 +211,7 @@ impl Emitter {
         self.asm.load_slot(reg::R1, slot);
         self.asm.alu64(alu::ADD, reg::R1, Value::Register(reg::UNKNOWN));
         self.asm.jump_wide(when::GREATER, reg::R1, HEADERS_BYTES_MAX, reg::R2, beyond);
-        // Back into its slot: now the verifier knows this bound, and no other.
+        // Stored back into its slot: now the verifier knows this bound, and no other.
         self.asm.store_slot(slot, reg::R1);
     }
 
@@ -265,7 +266,7 @@ impl Emitter {
         }
     }
 
-    /// What the context knows; see [`for_hook`] for what it does not.
+    /// Loads metadata from the context; see [`for_hook`] for what the hook does not know.
     fn meta(&mut self, to: Slot, meta: Meta, missing: Label) {
         let asm = &mut self.asm;
         match (self.hook, meta) {
@@ -279,13 +280,13 @@ impl Emitter {
                 asm.jump_wide(when::EQUAL, reg::R1, 0, reg::R2, missing);
             }
             (Hook::Socket, Meta::RxQueue) => {
-                // 0: not noted; else the queue's number and 1.
+                // 0: not recorded; else the queue's number plus 1.
                 asm.load(reg::R1, reg::CONTEXT, skb::QUEUE_MAPPING, 4);
                 asm.jump_wide(when::EQUAL, reg::R1, 0, reg::R2, missing);
                 asm.alu_wide(alu::SUB, reg::R1, 1, reg::R2);
             }
             (Hook::Xdp, Meta::RxQueue) => {
-                // Always known, but the verifier takes no code that nothing leads to.
+                // Always known, but the verifier rejects unreachable code.
                 asm.jump_wide(when::NOT_EQUAL, reg::UNKNOWN, 0, reg::R2, missing);
                 asm.load(reg::R1, reg::CONTEXT, xdp::RX_QUEUE, 4);
             }
@@ -295,7 +296,7 @@ impl Emitter {
     }
 }
 
-/// The slots that a program may read: those of the verdict always.
+/// The slots that a program may read, always including those of the verdict.
 fn used(operations: &[Operation]) -> Vec<Slot> {
     let mut used = [false; SLOTS as usize];
     let mut mark = |slot: Slot| {

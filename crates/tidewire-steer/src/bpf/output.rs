@@ -1,4 +1,4 @@
-//! How a program ends: the verdict in its slots becomes what the kernel asked for.
+//! The end of a program: turns the verdict in its slots into what the kernel expects.
 
 use tidewire_ebpf::{
     Value,
@@ -11,10 +11,10 @@ use crate::ir::Label;
 use crate::lower::target;
 use crate::walk::slot;
 
-/// A socket filter that takes the whole packet returns this.
+/// Return value of a socket filter that accepts the whole packet.
 const WHOLE_PACKET: u64 = 0xffff_ffff;
 
-/// What a redirect returns that has where to go.
+/// Return value of a successful redirect.
 const XDP_REDIRECT: u64 = 4;
 
 pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
@@ -67,7 +67,7 @@ pub(super) fn emit(asm: &mut Assembler, hook: Hook, output: Output) {
     }
 }
 
-/// The time, before the frame. Register 0 stays as it is; the packet's addresses are not needed any more.
+/// Writes the time before the frame. Register 0 is preserved; the packet's addresses are not needed any more.
 fn write_stamp(asm: &mut Assembler) {
     const STAMP_BYTES: u64 = 8;
     let (worker, time) = (reg::DATA, reg::DATA_END);
@@ -109,7 +109,7 @@ fn redirect(asm: &mut Assembler, workers: u32, absent: Ending) {
     finish(asm, absent);
 }
 
-/// Ends the program, here or in another one. A jump to another program comes back only where there is none.
+/// Ends the program, here or in another one. A jump to another program returns only if there is none.
 fn finish(asm: &mut Assembler, ending: Ending) {
     let (Ending::Return(action) | Ending::Jump { otherwise: action, .. }) = ending;
     if let Ending::Jump { slot, .. } = ending {
@@ -128,7 +128,7 @@ fn end(asm: &mut Assembler, dropped: Label, result: u32) {
     asm.exit();
 }
 
-/// Register 0 = the first worker; jumps to `dropped` where there is none. A worker that is not there is none.
+/// Register 0 = the first worker; jumps to `dropped` if there is none, or its number is too high.
 fn first(asm: &mut Assembler, workers: u32, dropped: Label) {
     let [explicit, pass, found] = [(); 3].map(|()| asm.label());
     asm.load_slot(reg::R1, slot::TARGET);
@@ -145,7 +145,7 @@ fn first(asm: &mut Assembler, workers: u32, dropped: Label) {
     asm.place(found);
 }
 
-/// Register 0 = the second worker; jumps to `dropped` where there is none other than the first.
+/// Register 0 = the second worker; jumps to `dropped` if there is none other than the first.
 fn second(asm: &mut Assembler, workers: u32, dropped: Label) {
     asm.load_slot(reg::R1, slot::TARGET);
     asm.jump_wide(when::NOT_EQUAL, reg::R1, target::BOTH, reg::R2, dropped);
@@ -156,8 +156,8 @@ fn second(asm: &mut Assembler, workers: u32, dropped: Label) {
     asm.jump64(when::EQUAL, reg::R0, Value::Register(reg::R1), dropped);
 }
 
-/// Register 0 = a number for the first or the second worker, which is taken modulo workers elsewhere; jumps to `dropped` where
-/// there is none. What passes unsteered is for the first worker.
+/// Register 0 = a number for the first or the second worker, which is taken modulo workers elsewhere; jumps to
+/// `dropped` if there is none. Unsteered packets are for the first worker.
 fn group(asm: &mut Assembler, copy: Copy, dropped: Label) {
     asm.load_slot(reg::R1, slot::TARGET);
     if copy == Copy::Second {
@@ -177,7 +177,7 @@ fn group(asm: &mut Assembler, copy: Copy, dropped: Label) {
     asm.place(found);
 }
 
-/// Jumps to `dropped` where the packet is not for who has it.
+/// Jumps to `dropped` if the packet is not for the socket that has it.
 fn kept(asm: &mut Assembler, copy: Copy, members: Option<u32>, dropped: Label) {
     match (copy, members) {
         (Copy::First, _) => {
@@ -205,7 +205,7 @@ fn count_dropped(asm: &mut Assembler) {
     asm.atomic_add(reg::R1, reg::R2, false);
 }
 
-/// Takes the packet where either worker is this one.
+/// Accepts the packet if either worker is this one.
 fn filter(asm: &mut Assembler, workers: u32, worker: u32, dropped: Label) {
     let [not_first, take] = [(); 2].map(|()| asm.label());
     first(asm, workers, not_first);

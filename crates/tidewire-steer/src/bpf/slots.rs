@@ -1,4 +1,4 @@
-//! The variables of a program, on the kernel's stack, and the registers that stay the same in all of it.
+//! The variables of a program, on the kernel's stack, and registers that keep their value throughout.
 
 use tidewire_ebpf::{Value, instruction::alu};
 
@@ -12,7 +12,7 @@ pub(super) type Assembler = tidewire_ebpf::Assembler<MapUse>;
 pub(super) mod reg {
     /// Sockets: how far the packet's data begins behind its link layer.
     pub(in super::super) use tidewire_ebpf::instruction::register::R7 as DISTANCE;
-    /// A 0 that the verifier does not know to be one.
+    /// A 0 that the verifier does not know to be 0.
     pub(in super::super) use tidewire_ebpf::instruction::register::R9 as UNKNOWN;
     pub(in super::super) use tidewire_ebpf::instruction::register::{
         FRAME, R0, R1, R2, R3, R4, R5, R6 as CONTEXT, R7 as DATA, R8 as DATA_END,
@@ -22,7 +22,7 @@ pub(super) mod reg {
 /// 8 bytes that loads go through.
 pub(super) const SCRATCH_AT: i16 = -512;
 
-/// Where a slot is, from the frame register.
+/// The place of a slot, relative to the frame register.
 pub(super) fn slot_at(slot: Slot) -> i16 {
     -8 * (i16::from(slot) + 1)
 }

@@ -1,4 +1,4 @@
-//! A program ready to run, and what it can run on.
+//! Compiled programs, and the engines that can run them.
 
 use crate::bpf::{self, Code, Copy, Hook, Output};
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use crate::state::State;
 use crate::verdict::Verdict;
 
-/// What runs a program.
+/// The engine that runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Engine {
@@ -18,7 +18,7 @@ pub enum Engine {
     File,
     /// A fan-out group of packet sockets.
     Fanout {
-        /// There is a second group for the second copy of doubly steered packets.
+        /// Whether there is a second group for the second copy of doubly steered packets.
         second_group: bool,
     },
     /// An XDP program that redirects to AF_XDP sockets.
@@ -49,7 +49,7 @@ impl Compiled {
     /// Compiles a program.
     ///
     /// # Errors
-    /// It is too large, with the place that is the reason where there is one.
+    /// It is too large; with the place that is the cause, if there is one.
     pub fn new(program: &Program, settings: &Settings) -> Result<Self, Error> {
         let needs = Needs::of(program, settings);
         let operations = lower::lower(program, settings, &needs)?;
@@ -57,7 +57,7 @@ impl Compiled {
         Ok(Self { program: program.clone(), settings: settings.clone(), needs, operations, resolved })
     }
 
-    /// The program that this was made of.
+    /// The program that was compiled.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.program
@@ -75,7 +75,7 @@ impl Compiled {
         self.needs.two_workers.is_some()
     }
 
-    /// What the program says of a packet.
+    /// Runs the program over a packet.
     #[must_use]
     pub fn evaluate(&self, packet: &Packet<'_>, state: &mut State) -> Verdict {
         self.resolved.run(packet, &self.settings, state)
@@ -90,7 +90,7 @@ impl Compiled {
     /// Whether an engine with this many workers can run the program.
     ///
     /// # Errors
-    /// The first function that it cannot run there, with its place, the reason, and what to do.
+    /// The first function that the engine cannot run, with its place, the reason, and what to do.
     pub fn check(&self, engine: Engine, workers: u32) -> Result<(), Error> {
         let error = |name: &str, why: String, hint: &str| Err(self.program.error_at(name, why, hint));
         if let Some(worker) = self.needs.worker.filter(|worker| *worker >= u64::from(workers)) {
@@ -134,7 +134,7 @@ impl Compiled {
         }
     }
 
-    /// The program for the kernel, for Ethernet interfaces. [`Compiled::check`] first: what a hook does not know counts as
+    /// The kernel program, for Ethernet interfaces. Call [`Compiled::check`] first: what a hook does not know counts as
     /// absent.
     ///
     /// # Errors
@@ -155,17 +155,17 @@ impl Compiled {
     /// The same program with another seed: engines agree where their seeds do.
     ///
     /// # Errors
-    /// None that [`Compiled::new`] did not have.
+    /// None that [`Compiled::new`] did not return.
     pub fn with_seed(&self, seed: u64) -> Result<Self, Error> {
         Self::new(&self.program, &Settings { seed, ..self.settings.clone() })
     }
 
-    /// The program of a group whose members come and go; `members`: how many there are where that is known. What is dropped,
-    /// and a second copy for the first one's worker, is left to the members' filters ([`Compiled::kept`]).
+    /// The program of a group with a varying number of members; `members`: their number, if known. Dropped packets, and
+    /// a second copy for the first one's worker, are left to the members' filters ([`Compiled::kept`]).
     ///
     /// # Errors
-    /// As [`Compiled::check`] and [`Compiled::code`]; `sample` counts in the group and again in each filter, which would not
-    /// agree.
+    /// As [`Compiled::check`] and [`Compiled::code`]; also if the program has `sample`, which would count differently
+    /// in the group and in each filter.
     pub fn group(&self, members: Option<u32>, copy: Copy) -> Result<Code, Error> {
         self.check(Engine::Fanout { second_group: self.may_double() }, members.unwrap_or(u32::MAX))?;
         if self.needs.samples {
@@ -176,7 +176,7 @@ impl Compiled {
         self.code(Hook::Socket, Output::Group { copy })
     }
 
-    /// The filter of that group's members, where they need one. The first copy's counts what is dropped.
+    /// The filter of that group's members, if they need one. That of the first copy counts dropped packets.
     ///
     /// # Errors
     /// As [`Compiled::code`].

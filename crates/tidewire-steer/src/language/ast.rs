@@ -1,4 +1,4 @@
-//! What a checked program is made of.
+//! The syntax tree of a checked program.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,14 +8,14 @@ use super::builtin::Builtin;
 /// Steps from left to right.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Function {
-    /// Each is a function of the language with its arguments.
+    /// Each step is a function of the language with its arguments.
     pub steps: Vec<Term>,
 }
 
-/// A name of the language with its arguments, of the types and number that it takes.
+/// A name of the language with its arguments, which have the right types and number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// What it is.
+    /// The name.
     pub builtin: &'static Builtin,
     /// Its arguments.
     pub arguments: Vec<Argument>,
@@ -43,7 +43,7 @@ pub enum Argument {
     Predicate(Predicate),
 }
 
-/// Something that is true of a packet or not.
+/// A condition on packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Predicate {
@@ -57,7 +57,7 @@ pub enum Predicate {
     Or(Box<Self>, Box<Self>),
     /// `.^^.`
     Xor(Box<Self>, Box<Self>),
-    /// A property compared with a number; false where the packet has no such property.
+    /// A property compared with a number; false if the packet has no such property.
     Compare(Comparator, Term, u64),
 }
 
@@ -84,7 +84,7 @@ pub enum Comparator {
 }
 
 impl Comparator {
-    /// As it is written.
+    /// The operator as written.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ impl Comparator {
         }
     }
 
-    /// The two that are names.
+    /// The two operators that are names.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "any_bit" => Some(Self::AnyBit),
@@ -108,7 +108,7 @@ impl Comparator {
         }
     }
 
-    /// The same with its sides exchanged.
+    /// The operator with its sides exchanged.
     pub(crate) fn turned(self) -> Self {
         match self {
             Self::Less => Self::Greater,
@@ -120,7 +120,7 @@ impl Comparator {
     }
 }
 
-/// A network: an address with nothing behind its prefix.
+/// A network: an address with zeros behind its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -128,7 +128,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network of this address; `None` where the prefix is longer than the address.
+    /// The network of this address; `None` if the prefix is longer than the address.
     #[must_use]
     pub fn new(address: IpAddr, prefix: u8) -> Option<Self> {
         if prefix > address_bits(address) {
@@ -148,14 +148,14 @@ impl Network {
         self.address
     }
 
-    /// How many bits belong to the network.
+    /// Number of bits that belong to the network.
     #[must_use]
     pub fn prefix(&self) -> u8 {
         self.prefix
     }
 }
 
-/// How many bits an address of this family has.
+/// Number of bits of an address of this family.
 pub(crate) fn address_bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }

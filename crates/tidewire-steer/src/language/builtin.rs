@@ -1,6 +1,6 @@
-//! Every name of the language: its type, and what it means.
+//! The names of the language: types and meanings.
 //!
-//! The names are those of PFQ's language, which the pcap fan-out paper uses. What they mean here is written beside each.
+//! The names are those of PFQ's language, which the pcap fan-out paper uses. Their meaning here is stated beside each.
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,14 +8,14 @@
 pub enum Kind {
     /// Takes a packet; passes it on or drops it, and may choose its worker.
     Function,
-    /// True or false of a packet.
+    /// A condition on packets.
     Predicate,
     /// A number that a packet may have.
     Property,
 }
 
 impl Kind {
-    /// As errors name it.
+    /// The name used in errors.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-/// Where a name belongs in the documentation.
+/// The group of a name in the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Group {
@@ -34,17 +34,17 @@ pub enum Group {
     Steering,
     /// Passes or drops.
     Filter,
-    /// True or false.
+    /// A condition.
     Predicate,
     /// A number of the packet.
     Property,
     /// Compares a property.
     Comparator,
-    /// Makes one thing of others.
+    /// Combines others.
     Combinator,
     /// Chooses by a predicate.
     Conditional,
-    /// Leaves something behind.
+    /// Changes state.
     Effect,
 }
 
@@ -76,15 +76,15 @@ pub enum Parameter {
 
 /// Counters that `inc` and `dec` can name.
 pub const COUNTERS: usize = 64;
-/// Steps `sample` in one program, each with a count of its own.
+/// Steps `sample` in one program, each with its own count.
 pub const SAMPLES_MAX: usize = 16;
 /// Classes (the fan-out paper's groups have as many).
 pub const CLASSES: u64 = 64;
 /// Workers that a program can name.
 pub const WORKERS_MAX: u64 = 1 << 16;
-/// Fields may begin up to here, in bytes: what the fast path of a driver surely has in one piece.
+/// Greatest offset of a field, in bytes: what the fast path of a driver surely has in one piece.
 pub const OFFSET_MAX: u64 = 1900;
-/// Fields may be this long, in bytes.
+/// Greatest length of a field, in bytes.
 pub const FIELD_BYTES_MAX: u64 = 8;
 /// VLAN ids have 12 bits.
 pub const VLAN_ID_MAX: u64 = 4095;
@@ -105,7 +105,7 @@ pub mod key {
     pub const IP_PROTO: u16 = 1 << 5;
     /// Congestion bits of the type of service or traffic class.
     pub const IP_ECN: u16 = 1 << 6;
-    /// The other bits of it.
+    /// The other bits of the type of service or traffic class.
     pub const IP_DSCP: u16 = 1 << 7;
     /// Source port.
     pub const SRC_PORT: u16 = 1 << 9;
@@ -120,7 +120,7 @@ pub mod key {
     /// Addresses, ports and protocol.
     pub const FIVE_TUPLE: u16 = THREE_TUPLE | SRC_PORT | DST_PORT;
 
-    /// Names and fields, in the order that they are printed in.
+    /// Names and fields, in print order.
     pub const NAMES: &[(&str, u16)] = &[
         ("key_5tuple", FIVE_TUPLE),
         ("key_3tuple", THREE_TUPLE),
@@ -143,17 +143,17 @@ pub mod key {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Builtin {
-    /// Which one, for `match`.
+    /// The name's id, for `match`.
     pub id: Id,
-    /// As it is written.
+    /// The name as written.
     pub name: &'static str,
-    /// What it stands for once it has its arguments.
+    /// The kind of term that it makes with its arguments.
     pub kind: Kind,
-    /// Where it belongs.
+    /// The group in the documentation.
     pub group: Group,
     /// Its arguments.
     pub parameters: &'static [Parameter],
-    /// What it means, and where in the packet it looks.
+    /// The meaning, and what the name reads of the packet.
     pub meaning: &'static str,
 }
 
@@ -165,7 +165,7 @@ impl PartialEq for Builtin {
 impl Eq for Builtin {}
 
 impl Builtin {
-    /// The name's entry, if it is one of the language.
+    /// The entry of a name; `None` if the language does not have it.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         BUILTINS.iter().find(|builtin| builtin.name == name)
@@ -301,10 +301,10 @@ builtins! {
     }
 }
 
-/// What other names were meant by: PFQ's own, and the paper's.
+/// Names of PFQ and of the paper for the same things.
 pub(crate) const ALIASES: &[(&str, &str)] = &[("classify", "class")];
 
-/// Names of PFQ that have no meaning where nobody forwards packets, and what to do without.
+/// Names of PFQ that have no meaning without packet forwarding, and what to use instead.
 pub(crate) const ABSENT: &[(&str, &str)] = &[
     ("broadcast", "no engine delivers a packet to every worker; steer it to one of them"),
     ("kernel", "run with --host: the machine's own traffic then reaches its stack untouched"),

@@ -1,4 +1,4 @@
-//! Values out of the packet: addresses, ports, MACs, fields.
+//! Values from the packet: addresses, ports, MACs, fields.
 
 use super::lowering::Lowering;
 use crate::ir::{Alu, Builder, Condition, Label, Slot};
@@ -24,7 +24,7 @@ impl Side {
         }
     }
 
-    /// Where its address is in an IPv6 header.
+    /// Offset of its address in an IPv6 header.
     pub(super) fn address6_at(self) -> u16 {
         match self {
             Source => 8,
@@ -39,7 +39,7 @@ impl Side {
         }
     }
 
-    /// Where its MAC is in an Ethernet header.
+    /// Offset of its MAC in an Ethernet header.
     fn mac_at(self) -> u16 {
         match self {
             Source => 6,
@@ -48,7 +48,7 @@ impl Side {
     }
 }
 
-/// Of an address, only these bits count.
+/// The bits of an address that count.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Masks {
     pub(super) v4: u64,
@@ -59,7 +59,7 @@ impl Masks {
     pub(super) const ALL: Self = Self { v4: 0xffff_ffff, v6: u128::MAX };
 }
 
-/// Keeps the two halves of an IPv6 address apart where they are added.
+/// Separates the two halves of an IPv6 address when they are added.
 const HALF: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Lowering<'_> {
@@ -90,7 +90,7 @@ impl Lowering<'_> {
         self.bytes(to, u64::from(side.mac_at()), 6, absent);
     }
 
-    /// The field of `steer_field`: the outermost tag does not count. Uses `T6`.
+    /// The field of `steer_field`: offsets ignore the outermost tag. Uses `T6`.
     pub(super) fn field(&mut self, to: Slot, offset: u64, bytes: u64, absent: Label) {
         self.bytes(to, offset, bytes, absent);
     }
@@ -117,7 +117,7 @@ impl Lowering<'_> {
                 done += u16::from(part);
             }
         }
-        b.give_back(1);
+        b.free(1);
     }
 
     /// A byte (or two) of the transport header.
@@ -125,7 +125,7 @@ impl Lowering<'_> {
         self.builder.load(to, L4_AT, offset, bytes, absent);
     }
 
-    /// Brings a value to where every bit of it matters, with the seed in it.
+    /// Mixes the seed into a value, so that every bit of it matters.
     pub(super) fn scramble(&mut self, slot: Slot) {
         if self.settings.seed != 0 {
             self.builder.alu(Alu::Add, slot, self.settings.seed);

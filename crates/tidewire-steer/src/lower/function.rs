@@ -1,4 +1,4 @@
-//! Functions: their steps, and those that other functions stand in.
+//! Lowering of functions: their steps, and the functions that contain others.
 
 use super::lowering::Lowering;
 use super::needs;
@@ -9,7 +9,7 @@ use crate::state::cell;
 use crate::walk::slot;
 
 impl Lowering<'_> {
-    /// The steps; jumps to `dropped` where one drops.
+    /// Lowers the steps; they jump to `dropped` if one drops.
     pub(super) fn function(&mut self, function: &Function, dropped: Label) {
         for step in &function.steps {
             self.step(step, dropped);
@@ -56,7 +56,7 @@ impl Lowering<'_> {
             _ if self.steer(term, dropped) => {}
             _ => match predicate::twin(term) {
                 Some(predicate) => self.filter(&predicate, dropped),
-                // The checker lets nothing else through.
+                // The checker rejects everything else.
                 None => self.builder.goto(dropped),
             },
         }
@@ -68,7 +68,7 @@ impl Lowering<'_> {
         self.builder.place(passed);
     }
 
-    /// The destination so far, kept for when a function drops that has changed it.
+    /// The destination so far, kept in case a function changes it and then drops.
     fn keep(&mut self, function: &Function) -> Option<[Slot; 3]> {
         needs::steers(function).then(|| {
             let kept = [(); 3].map(|()| self.builder.take());
@@ -84,7 +84,7 @@ impl Lowering<'_> {
             for (kept, slot) in kept.into_iter().zip([slot::TARGET, slot::FIRST, slot::SECOND]) {
                 self.builder.copy(slot, kept);
             }
-            self.builder.give_back(3);
+            self.builder.free(3);
         }
     }
 
@@ -108,7 +108,7 @@ impl Lowering<'_> {
         self.restore(kept);
     }
 
-    /// Passes the first of so many.
+    /// Passes the first of every `every` packets.
     fn sample(&mut self, every: u64, dropped: Label) {
         let Some(cell) = cell::sample(self.samples) else {
             let message = format!("there are more than {SAMPLES_MAX} steps `sample`, each of which needs a count");

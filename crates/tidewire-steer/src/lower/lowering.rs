@@ -1,4 +1,4 @@
-//! What lowering a program knows as it goes.
+//! The state of lowering a program.
 
 use crate::ir::Builder;
 use crate::settings::Settings;

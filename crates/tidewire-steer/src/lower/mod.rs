@@ -1,4 +1,4 @@
-//! A checked program to operations.
+//! Lowering: from a checked program to operations.
 
 mod field;
 mod function;
@@ -18,7 +18,7 @@ use crate::settings::{Settings, Unsteered};
 use crate::walk;
 use crate::walk::slot;
 
-/// The operations of a program; they end by running out.
+/// The operations of a program, which ends behind the last one.
 pub(crate) fn lower(program: &Program, settings: &Settings, needs: &Needs) -> Result<Vec<Operation>, Error> {
     let mut lowering = Lowering { builder: Builder::new(slot::FREE), settings, samples: 0, error: None };
     walk::emit(&mut lowering.builder, settings, needs.depth);

@@ -1,19 +1,19 @@
-//! What a program asks of the engine that runs it, found in its tree.
+//! What a program requires of the engine that runs it, derived from its syntax tree.
 
 use crate::language::{Argument, Function, Group, Id, Predicate, Program, Term};
 use crate::settings::{Fragments, Settings, Unsteered};
 use crate::walk::Depth;
 
-/// What a program asks of an engine.
+/// What a program requires of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// How much of the packet is looked at.
+    /// How much of the packet is read.
     pub(crate) depth: Depth,
-    /// A path ends without a worker and without a drop.
+    /// Whether a path ends without a worker and without a drop.
     pub(crate) may_pass_unsteered: bool,
-    /// A path drops.
+    /// Whether a path drops.
     pub(crate) may_drop: bool,
-    /// Name of a function that may name two workers.
+    /// Name of a function that may choose two workers.
     pub(crate) two_workers: Option<&'static str>,
     /// Name of a function that counts packets (`steer_rrobin`, `sample`, `inc`, `dec`).
     pub(crate) counts: Option<&'static str>,
@@ -23,9 +23,9 @@ pub(crate) struct Needs {
     pub(crate) rss: bool,
     /// `steer_rx_queue`
     pub(crate) rx_queue: bool,
-    /// The highest argument of `steer_to`.
+    /// The greatest argument of `steer_to`.
     pub(crate) worker: Option<u64>,
-    /// Datagrams are remembered.
+    /// Whether datagrams are remembered.
     pub(crate) datagrams: bool,
 }
 
@@ -43,7 +43,8 @@ impl Needs {
     fn add(&mut self, term: &Term, settings: &Settings) {
         let id = term.builtin.id;
         self.depth = self.depth.max(depth(term));
-        // Nearly everything can drop what it does not apply to; what cannot only passes on or chooses by number.
+        // Nearly every function can drop packets that it does not apply to; the others only pass on or choose by
+        // number.
         self.may_drop |= match term.builtin.group {
             Group::Steering => !matches!(id, Id::SteerRrobin | Id::SteerTo),
             Group::Filter => id != Id::Unit,
@@ -107,7 +108,7 @@ fn depth(term: &Term) -> Depth {
     }
 }
 
-/// Every term of a function, those in its arguments included.
+/// Every term of a function, including those in its arguments.
 pub(crate) fn visit(function: &Function, see: &mut impl FnMut(&Term)) {
     for step in &function.steps {
         see(step);
@@ -139,7 +140,7 @@ pub(crate) fn steers(function: &Function) -> bool {
     steers
 }
 
-/// Whether every packet that the function passes has a worker then.
+/// Whether every packet that the function passes has a worker afterwards.
 fn always_steers(function: &Function) -> bool {
     function.steps.iter().any(|step| match (step.builtin.id, step.arguments.as_slice()) {
         (Id::Drop, _) => true,

@@ -1,4 +1,4 @@
-//! Predicates and properties.
+//! Lowering of predicates and properties.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::walk::slot::{
     self, FRAGMENT, FRAGMENT_AT, FRAGMENT_FIELD, IP_AT, L3, PORTS, PROTO, T0, VERSION, VLAN0, VLAN1,
 };
 
-/// The predicate that a filter passes by.
+/// The predicate of a filter.
 pub(super) fn twin(filter: &Term) -> Option<Predicate> {
     let (id, negated) = match filter.builtin.id {
         Id::Ip => (Id::IsIp, false),
@@ -40,7 +40,7 @@ pub(super) fn twin(filter: &Term) -> Option<Predicate> {
 }
 
 impl Lowering<'_> {
-    /// Jumps to `yes` or to `no`.
+    /// Lowers a predicate: jumps to `yes` or to `no`.
     pub(super) fn predicate(&mut self, predicate: &Predicate, yes: Label, no: Label) {
         match predicate {
             Predicate::Term(term) => self.is(term, yes, no),
@@ -77,7 +77,7 @@ impl Lowering<'_> {
         self.branch(was, Condition::Equal, 0, yes, no);
         self.builder.place(second_no);
         self.branch(was, Condition::Equal, 1, yes, no);
-        self.builder.give_back(1);
+        self.builder.free(1);
     }
 
     fn branch(&mut self, slot: Slot, condition: Condition, number: u64, yes: Label, no: Label) {
@@ -127,7 +127,7 @@ impl Lowering<'_> {
             (Id::HasSrcAddr, [Net(network)]) => self.in_network(*network, Source, yes, no),
             (Id::HasDstAddr, [Net(network)]) => self.in_network(*network, Destination, yes, no),
             (Id::HasVlan, _) => {
-                // An id of 0 says priority only (IEEE 802.1Q, 9.6); slots hold ids plus 1.
+                // An id of 0 means that the tag only carries a priority (IEEE 802.1Q, 9.6); slots hold ids plus 1.
                 self.builder.jump(VLAN0, Condition::Greater, 1, yes);
                 self.branch(VLAN1, Condition::Greater, 1, yes, no);
             }
@@ -148,7 +148,7 @@ impl Lowering<'_> {
     }
 
     fn is_proto(&mut self, proto: u64, yes: Label, no: Label) {
-        // Without an IP header the protocol would read as 0, hop-by-hop options.
+        // Without an IP header the protocol would read as 0, which is hop-by-hop options.
         self.builder.jump(VERSION, Condition::Equal, 0, no);
         self.branch(PROTO, Condition::Equal, proto, yes, no);
     }
@@ -164,7 +164,7 @@ impl Lowering<'_> {
         self.builder.place(after);
     }
 
-    /// Whether one end's address lies in a network. Uses `T0`.
+    /// Whether the address of one end is in a network. Uses `T0`.
     pub(super) fn in_network(&mut self, network: Network, side: Side, yes: Label, no: Label) {
         let v6_at = side.address6_at();
         let prefix = network.prefix();
@@ -190,7 +190,7 @@ impl Lowering<'_> {
         self.builder.goto(yes);
     }
 
-    /// The first `prefix` of the lowest `bits` of `T0` are those of `value`, or jumps to `no`.
+    /// Jumps to `no` unless the first `prefix` of the lowest `bits` bits of `T0` are those of `value`.
     fn same_bits(&mut self, bits: u8, value: u64, prefix: u8, no: Label) {
         let host_bits = u64::from(bits.saturating_sub(prefix));
         if prefix == 0 {
@@ -265,7 +265,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A field of the IP header: its offset and bytes in each version.
+    /// A field of the IP header: its offset and size in each version.
     fn by_version(&mut self, to: Slot, absent: Label, v4: (u16, u8), v6: (u16, u8)) {
         let [six, after] = [(); 2].map(|()| self.builder.label());
         self.builder.jump(VERSION, Condition::Equal, 6, six);

@@ -1,4 +1,4 @@
-//! The steering functions: each sets the destination, or drops.
+//! Lowering of steering functions: each sets the destination, or drops.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::walk::slot::{self, FRAGMENT, L3, PORTS, PROTO, T0, T1, T2, T3, VLAN0,
 const GROUP_BIT: u64 = 1 << 40;
 
 impl Lowering<'_> {
-    /// A steering function; `false` where the term is none.
+    /// Lowers a steering function; returns false if the term is not one.
     pub(super) fn steer(&mut self, term: &Term, dropped: Label) -> bool {
         use Argument::{Address, Key, Mac, Network as Net, Number as N};
         match (term.builtin.id, term.arguments.as_slice()) {
@@ -76,7 +76,7 @@ impl Lowering<'_> {
         self.builder.set(slot::TARGET, target::HASH);
     }
 
-    /// To the worker of one value.
+    /// Steers to the worker of one value.
     fn by_one(&mut self, value: Slot) {
         self.hash(value, slot::FIRST);
         self.builder.set(slot::TARGET, target::HASH);
@@ -89,20 +89,20 @@ impl Lowering<'_> {
         self.builder.alu(Alu::Shr, to, 32);
     }
 
-    /// To one worker, by `T0` and `T1` in either order.
+    /// Steers to one worker, by `T0` and `T1` in either order.
     fn by_both(&mut self) {
         self.scramble(T0);
         self.scramble(T1);
         self.sum();
     }
 
-    /// To one worker, by the sum of `T0` and `T1`.
+    /// Steers to one worker, by the sum of `T0` and `T1`.
     fn sum(&mut self) {
         self.builder.alu_slot(Alu::Add, T0, T1);
         self.by_one(T0);
     }
 
-    /// To the worker of `T0` and to that of `T1`.
+    /// Steers to the worker of `T0` and to that of `T1`.
     fn by_each(&mut self) {
         self.hash(T0, slot::FIRST);
         self.hash(T1, slot::SECOND);
@@ -125,7 +125,8 @@ impl Lowering<'_> {
         self.by_both();
     }
 
-    /// Addresses, ports and protocol; addresses alone where there are no ports. Fragments by setting.
+    /// Steers by addresses, ports and protocol; by addresses alone if there are no ports. Fragments: see
+    /// `Settings::fragments`.
     pub(super) fn steer_flow(&mut self, dropped: Label) {
         let [addresses, done] = [(); 2].map(|()| self.builder.label());
         self.address(T0, Source, Masks::ALL, dropped);
@@ -141,7 +142,7 @@ impl Lowering<'_> {
         self.builder.alu_slot(Alu::Add, T0, PROTO);
         self.sum();
         if self.settings.fragments == Fragments::FollowFirst {
-            // Of a first fragment, what it was steered by.
+            // For a first fragment: remembers what it was steered by.
             self.builder.jump(FRAGMENT, Condition::Equal, 0, done);
             self.builder.push(Operation::Remember { key: T3, value: slot::FIRST });
         }
@@ -151,7 +152,7 @@ impl Lowering<'_> {
         self.builder.place(done);
     }
 
-    /// The ports into the upper bits of the addresses in `T0` and `T1`. Uses `T2`.
+    /// Adds the ports to the upper bits of the addresses in `T0` and `T1`. Uses `T2`.
     fn add_ports(&mut self) {
         for (value, side) in [(T0, Source), (T1, Destination)] {
             self.builder.copy(T2, side.port());
@@ -160,7 +161,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// For fragments: the datagram's number into `T3`; a later fragment goes where its first one went, or by `addresses`.
+    /// For fragments: the datagram's number into `T3`. A later fragment goes where its first one went, or by
+    /// `addresses`.
     fn follow(&mut self, addresses: Label, done: Label) {
         let after = self.builder.label();
         self.builder.jump(FRAGMENT, Condition::Equal, 0, after);
@@ -184,7 +186,7 @@ impl Lowering<'_> {
         self.mac(T0, Source, dropped);
         self.mac(T1, Destination, dropped);
         self.builder.jump(T1, Condition::Equal, gateway, to_gateway);
-        // A group is nobody's address: its frames go by who sent them.
+        // A group address belongs to no host: its frames go by their sender.
         self.builder.jump(T1, Condition::AnyBit, GROUP_BIT, to_gateway);
         self.builder.jump(T0, Condition::Equal, gateway, from_gateway);
         self.by_each();
@@ -197,7 +199,7 @@ impl Lowering<'_> {
         self.builder.place(done);
     }
 
-    /// By the address in the network, as much of it as the masks leave.
+    /// Steers by the address in the network, as far as the masks keep it.
     fn local(&mut self, network: Network, masks: Masks, dropped: Label) {
         let [source, not_source, both, source_only, destination, done] = [(); 6].map(|()| self.builder.label());
         self.in_network(network, Source, source, not_source);
@@ -230,7 +232,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// By chosen fields. What belongs to an end is scrambled with its end, and the two ends are added, so that both
+    /// Steers by chosen fields. The fields of each end are scrambled together, and both ends are added, so that both
+    /// directions have the same sum.
     /// directions are one.
     fn by_key(&mut self, fields: u16, dropped: Label) {
         let [fragment, done] = [(); 2].map(|()| self.builder.label());
@@ -251,7 +254,7 @@ impl Lowering<'_> {
         self.builder.copy(T0, source);
         self.builder.alu_slot(Alu::Add, T0, destination);
         self.builder.copy(T1, rest);
-        self.builder.give_back(3);
+        self.builder.free(3);
         self.sum();
         if ports {
             self.builder.goto(done);
@@ -279,7 +282,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The fields that belong to no end.
+    /// The fields that belong to neither end.
     fn key_rest(&mut self, to: Slot, fields: u16, dropped: Label) {
         self.builder.set(to, 0);
         if fields & key::ETH_TYPE != 0 {

@@ -1,15 +1,15 @@
-//! Bounds of the walk, and a jump that all of it uses.
+//! Bounds of the walk, and a jump that all its parts use.
 
 use crate::ir::{Builder, Condition, Label, Slot};
 
-/// VLAN tags walked over.
+/// VLAN tags that are skipped.
 pub(crate) const TAGS: usize = 4;
-/// MPLS labels walked over.
+/// MPLS labels that are skipped.
 pub(crate) const LABELS: usize = 8;
-/// IPv6 extension headers walked over, fragment header and authentication header included.
+/// IPv6 extension headers that are skipped, including fragment header and authentication header.
 pub(crate) const EXTENSIONS: usize = 8;
 
-/// `slot` is one of these: jump.
+/// Jumps if `slot` is one of these values.
 pub(crate) fn jump_any(builder: &mut Builder, slot: Slot, values: &[u64], to: Label) {
     for value in values {
         builder.jump(slot, Condition::Equal, *value, to);

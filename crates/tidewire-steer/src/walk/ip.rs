@@ -1,4 +1,4 @@
-//! IP headers and ports. A header is believed once it is there with its right version; then the slots speak of it.
+//! IP headers and ports. A header counts once it is captured with its right version; then the slots describe it.
 
 use super::bounds::{EXTENSIONS, jump_any};
 use super::link::{IPV4, IPV6};
@@ -17,14 +17,14 @@ pub(crate) const ICMP6: u64 = 58;
 const NO_NEXT_HEADER: u64 = 59;
 const SCTP: u64 = 132;
 const UDP_LITE: u64 = 136;
-/// Hop-by-hop options, which stand first or nowhere (RFC 8200, 4.1).
+/// Hop-by-hop options, which must be first (RFC 8200, 4.1).
 const HOP_BY_HOP: u64 = 0;
 /// Routing and destination options, of the same form: length in units of 8 bytes beyond the first.
 const EXTENSION_HEADERS: [u64; 2] = [43, 60];
-/// Mobility, HIP and Shim6: of the same form, but messages of their own when nothing follows.
+/// Mobility, HIP and Shim6: of the same form, but complete messages if nothing follows.
 const MESSAGES: [u64; 3] = [135, 139, 140];
 
-/// The IP packet at `AT`, of the version that `ETHER_TYPE` says. Jumps to `done` where there is none.
+/// The IP packet at `AT`, of the version in `ETHER_TYPE`. Jumps to `done` if there is none.
 pub(super) fn emit(builder: &mut Builder, done: Label) {
     let (ipv4, after) = (builder.label(), builder.label());
     builder.jump(ETHER_TYPE, Condition::Equal, IPV4, ipv4);
@@ -60,7 +60,7 @@ fn found(builder: &mut Builder, version: u64, ether_type: u64) {
 }
 
 fn v4(builder: &mut Builder, done: Label) {
-    // Few loads of many bytes: each is a call of the kernel in a socket's program.
+    // Few loads of many bytes: each is a helper call in a socket's program.
     builder.load(T0, AT, 0, 8, done);
     builder.copy(T1, T0);
     builder.alu(Alu::And, T1, 0xffff);
@@ -75,7 +75,7 @@ fn v4(builder: &mut Builder, done: Label) {
     builder.load(T5, AT, 12, 8, done);
     builder.copy(T3, AT);
     builder.alu_slot(Alu::Add, T3, T0);
-    // The whole header must be there: its last byte is.
+    // The whole header must be captured: its last byte is.
     let no_options = builder.label();
     builder.jump(T0, Condition::Equal, 20, no_options);
     builder.copy(T4, T3);
@@ -84,7 +84,7 @@ fn v4(builder: &mut Builder, done: Label) {
     builder.load(T4, T4, 0, 1, done);
     builder.place(no_options);
     builder.bound(T3, done);
-    // An authentication header protects what is behind it and does not hide it (RFC 4302).
+    // An authentication header protects what is behind it and does not encrypt it (RFC 4302).
     let plain = builder.label();
     builder.jump(T2, Condition::NotEqual, AUTHENTICATION, plain);
     builder.jump(T1, Condition::AnyBit, 0x3fff, plain);
@@ -98,7 +98,7 @@ fn v4(builder: &mut Builder, done: Label) {
     found(builder, 4, IPV4);
 }
 
-/// Steps over the authentication header at `T3`: "length in 4-octet units, minus 2".
+/// Skips the authentication header at `T3`: "length in 4-octet units, minus 2".
 fn authentication(builder: &mut Builder, done: Label) {
     builder.load(T2, T3, 0, 1, done);
     builder.load(T4, T3, 1, 1, done);
@@ -129,10 +129,10 @@ fn v6(builder: &mut Builder, done: Label) {
     found(builder, 6, IPV6);
 }
 
-/// One extension header at `T3` of the kind `T2`; jumps to `end` where it is none.
+/// Skips one extension header at `T3` of the kind `T2`; jumps to `end` if it is not one.
 fn extension(builder: &mut Builder, index: usize, end: Label, done: Label) {
     let [common, message, fragment, auth, next] = [(); 5].map(|()| builder.label());
-    // Nearly every packet has none: one jump finds out.
+    // Nearly every packet has none: one jump decides.
     jump_any(builder, T2, &[TCP, UDP], end);
     jump_any(builder, T2, &EXTENSION_HEADERS, common);
     builder.jump(T2, Condition::Equal, HOP_BY_HOP, if index == 0 { common } else { done });
@@ -164,7 +164,8 @@ fn extension(builder: &mut Builder, index: usize, end: Label, done: Label) {
     builder.load(T4, T3, 7, 1, done);
     builder.copy(T5, T3);
     builder.alu(Alu::Add, T3, 8);
-    // As IPv4 has it: the offset in units of 8 bytes, and more fragments in bit 13. Both 0: an atomic fragment (RFC 6946).
+    // In IPv4's form: the offset in units of 8 bytes, and more fragments in bit 13. Both 0: an atomic fragment (RFC
+    // 6946).
     builder.copy(T1, T6);
     builder.alu(Alu::Shr, T1, 3);
     builder.alu(Alu::And, T6, 1);
@@ -174,7 +175,7 @@ fn extension(builder: &mut Builder, index: usize, end: Label, done: Label) {
     builder.place(next);
 }
 
-/// Ports, where protocol and place have them. A fragment that is not the first ends the walk.
+/// Loads the ports, if protocol and place have them. A fragment that is not the first ends the walk.
 pub(super) fn ports(builder: &mut Builder, done: Label) {
     let (with, without) = (builder.label(), builder.label());
     builder.jump(FRAGMENT, Condition::Equal, 2, done);

@@ -8,7 +8,7 @@ pub(super) const IPV4: u64 = 0x0800;
 pub(super) const IPV6: u64 = 0x86dd;
 /// IEEE 802.1Q, 802.1ad, and stacked tags as vendors numbered them before.
 const TAG_TYPES: [u64; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
-/// Up to here the type is a length (IEEE 802.3, 3.2.6), and LLC follows.
+/// Greatest value of the type field that is a length (IEEE 802.3, 3.2.6); LLC follows it.
 const LENGTH_MAX: u64 = 1500;
 /// Access points and control of SNAP.
 const LLC_SNAP: u64 = 0x00aa_aa03;
@@ -22,14 +22,14 @@ const VN_TAG: u64 = 0x8926;
 const E_TAG: u64 = 0x893f;
 /// A PPP frame, as PPTP's GRE carries it.
 pub(super) const PPP: u64 = 0x880b;
-/// No EtherType: an MPLS stack turned out to carry Ethernet.
+/// Not an EtherType: an MPLS stack turned out to carry Ethernet.
 const PSEUDOWIRE: u64 = 0x1_0000;
 /// RFC 5332.
 const MPLS: [u64; 2] = [0x8847, 0x8848];
 /// RFC 2516: 6 bytes of header, of which the first two are version, type and code; then PPP.
 const PPPOE_SESSION: u64 = 0x8864;
 const PPPOE_DATA: u64 = 0x1100;
-/// Address and control (RFC 1662, 3.1), which some leave in.
+/// Address and control (RFC 1662, 3.1), which some senders keep.
 const PPP_ALL_STATIONS: u64 = 0xff03;
 /// RFC 3032, 4.3.
 const PPP_MPLS: [u64; 2] = [0x0281, 0x0283];
@@ -37,7 +37,7 @@ const PPP_MPLS: [u64; 2] = [0x0281, 0x0283];
 const PPP_IPV4: u64 = 0x0021;
 const PPP_IPV6: u64 = 0x0057;
 
-/// The frame's own Ethernet header and tags; leaves where and of what type the next header is.
+/// Walks the frame's Ethernet header and tags; sets offset and type of the next header.
 pub(super) fn outermost(builder: &mut Builder, done: Label) {
     let inline = builder.label();
     builder.set(T1, 0);
@@ -48,7 +48,7 @@ pub(super) fn outermost(builder: &mut Builder, done: Label) {
     ethernet(builder, true, done);
 }
 
-/// An Ethernet header inside of something else, at `AT`.
+/// Walks an Ethernet header inside another protocol, at `AT`.
 pub(super) fn inside(builder: &mut Builder, done: Label) {
     ethernet(builder, false, done);
 }
@@ -59,7 +59,7 @@ fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
     over_bridge_tag(builder, done);
     let [second, tags_end, after] = [(); 3].map(|()| builder.label());
     if outermost {
-        // A tag that was taken out (`T1`) is the first, also where tags are counted.
+        // A tag that was removed from the frame (`T1`) is the first one, also where tags are counted.
         builder.jump(T1, Condition::NotEqual, 0, second);
     }
     for tag in 0..TAGS {
@@ -87,7 +87,7 @@ fn ethernet(builder: &mut Builder, outermost: bool, done: Label) {
     builder.bound(AT, done);
 }
 
-/// A VN-Tag or an E-TAG, which stand before all other tags.
+/// A VN-Tag or an E-TAG, which precede all other tags.
 fn over_bridge_tag(builder: &mut Builder, done: Label) {
     let [vn, e, after] = [(); 3].map(|()| builder.label());
     builder.jump(ETHER_TYPE, Condition::Equal, VN_TAG, vn);
@@ -103,7 +103,7 @@ fn over_bridge_tag(builder: &mut Builder, done: Label) {
     builder.place(after);
 }
 
-/// LLC with SNAP (RFC 1042) in the place of an EtherType; jumps to `other` where it is something else.
+/// LLC with SNAP (RFC 1042) in place of an EtherType; jumps to `other` if it is something else.
 fn over_snap(builder: &mut Builder, other: Label) {
     builder.load(T0, AT, 0, 4, other);
     builder.alu(Alu::Shr, T0, 8);
@@ -136,7 +136,7 @@ pub(super) fn over_ethernet(builder: &mut Builder, done: Label) {
     builder.place(after);
 }
 
-/// Notes the tag in `T0` in the first place that is free; a third one is not noted, and none whose id is 0: it carries only
+/// Records the tag in `T0` in the first free place. A third one is not recorded, nor one with id 0, which only carries
 /// a priority (IEEE 802.1Q, table 9-2).
 fn note_tag(builder: &mut Builder) {
     let (second, noted) = (builder.label(), builder.label());
@@ -152,8 +152,8 @@ fn note_tag(builder: &mut Builder) {
     builder.place(noted);
 }
 
-/// A PPPoE session header or a PPP frame, if one is next: version and type 1, code 0; then PPP, its protocol perhaps compressed to a byte
-/// (RFC 1661, 6.5).
+/// A PPPoE session header or a PPP frame, if one is next: version and type 1, code 0; then PPP, its protocol possibly
+/// compressed to a byte (RFC 1661, 6.5).
 pub(super) fn over_pppoe(builder: &mut Builder, done: Label) {
     let [after, ppp, plain, known, ipv4, ipv6] = [(); 6].map(|()| builder.label());
     builder.jump(ETHER_TYPE, Condition::Equal, PPP, ppp);
@@ -187,7 +187,7 @@ pub(super) fn over_pppoe(builder: &mut Builder, done: Label) {
     builder.place(after);
 }
 
-/// An MPLS label stack, if one is next. What it carries is told by its first nibble (RFC 4928).
+/// An MPLS label stack, if one is next. Its content is identified by the first nibble (RFC 4928).
 pub(super) fn over_mpls(builder: &mut Builder, done: Label) {
     let (after, stack, bottom) = (builder.label(), builder.label(), builder.label());
     jump_any(builder, ETHER_TYPE, &MPLS, stack);
@@ -203,7 +203,7 @@ pub(super) fn over_mpls(builder: &mut Builder, done: Label) {
     let [no_ip, control_word] = [(); 2].map(|()| builder.label());
     by_nibble(builder, no_ip);
     builder.goto(after);
-    // A control word begins with a zero nibble (RFC 4385, 3); Ethernet is believed where its type is known.
+    // A control word begins with a zero nibble (RFC 4385, 3); Ethernet is assumed if its type is known.
     builder.place(no_ip);
     builder.load(T0, AT, 0, 1, done);
     builder.jump(T0, Condition::LessOrEqual, 0x0f, control_word);
@@ -216,7 +216,7 @@ pub(super) fn over_mpls(builder: &mut Builder, done: Label) {
     builder.bound(AT, done);
 }
 
-/// An Ethernet header whose type is at this offset, of a kind that is walked on.
+/// An Ethernet header whose type is at this offset, of a kind that is walked.
 fn is_likely(builder: &mut Builder, type_at: u16, done: Label) {
     let likely = builder.label();
     builder.load(T0, AT, type_at, 2, done);
@@ -226,7 +226,7 @@ fn is_likely(builder: &mut Builder, type_at: u16, done: Label) {
     builder.place(likely);
 }
 
-/// IPv4 or IPv6, as the first nibble at `AT` says.
+/// IPv4 or IPv6, by the first nibble at `AT`.
 pub(super) fn by_nibble(builder: &mut Builder, done: Label) {
     let (ipv4, after) = (builder.label(), builder.label());
     builder.load(T0, AT, 0, 1, done);

@@ -1,4 +1,4 @@
-//! From the frame's first byte to the flow: the part of every program that finds what the language speaks of.
+//! The walk from the frame's first byte to the flow: the part of every program that finds what the language refers to.
 //!
 //! It sees what [`tidewire_wire::decode`] sees of the usual frames, and is bounded as an eBPF program has to be: at most
 //! [`TAGS`](bounds::TAGS) VLAN tags, [`EXTENSIONS`](bounds::EXTENSIONS) IPv6 extension headers, [`TUNNELS_MAX`] tunnels, [`LABELS`](bounds::LABELS) MPLS labels, and

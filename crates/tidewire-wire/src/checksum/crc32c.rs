@@ -1,4 +1,4 @@
-//! CRC-32C (Castagnoli), as SCTP has it (RFC 9260, appendix A): reflected, inverted before and after.
+//! CRC-32C (Castagnoli), as used by SCTP (RFC 9260, appendix A): reflected, inverted before and after.
 
 /// The polynomial, reflected.
 const POLYNOMIAL: u32 = 0x82f6_3b78;

@@ -1,11 +1,11 @@
-//! The one's-complement sum of RFC 1071, in the machine's own byte order (section 2(B): the sum does not mind).
+//! The one's-complement sum of RFC 1071, in the machine's byte order (section 2(B): the sum does not depend on it).
 
 /// Bytes summed in one round: four 16-byte vectors, which keeps the adders busy.
 const ROUND_BYTES: usize = 64;
 
 /// The sum of `bytes` as 32-bit words in sixteen lanes, not yet folded; an odd last byte counts as if a zero followed.
 ///
-/// 32-bit words in 64-bit lanes cannot overflow below 16 GiB, so no carry is looked at before the end; the compiler
+/// 32-bit words in 64-bit lanes cannot overflow below 16 GiB, so carries are handled once at the end; the compiler
 /// turns the lanes into vectors.
 #[inline]
 pub(super) fn sum(bytes: &[u8]) -> u64 {
@@ -45,7 +45,7 @@ pub(super) fn fold(sum: u64) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// Whether a sum that includes the checksum says that the bytes are as they were sent.
+/// Whether a sum that includes the checksum is that of an undamaged packet.
 #[inline]
 pub(super) fn is_good(sum: u64) -> bool {
     fold(sum) == 0xffff

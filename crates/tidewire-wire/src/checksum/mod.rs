@@ -11,24 +11,24 @@ use crate::decoded::{Decoded, Kind};
 use crate::layout::ipv4;
 use internet::{fold, is_good, native, sum};
 
-/// What a checksum says about its packet.
+/// The result of a checksum's verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Checksum {
-    /// It fits.
+    /// Correct.
     Good,
-    /// It does not fit: the receiver would have dropped the packet.
+    /// Wrong: the receiver would have dropped the packet.
     Bad,
-    /// It is what a sender leaves for its network card to finish: the pseudo-header's sum alone (with or without the
-    /// length, as segmentation offload leaves it), or zero where there is no pseudo-header (IPv4 header, SCTP).
+    /// Left by the sender for its network card to complete: the sum of the pseudo-header alone (with or without the
+    /// length, as segmentation offload leaves it), or zero if there is no pseudo-header (IPv4 header, SCTP).
     ///
-    /// Seen when capturing on the sending host. A packet from the wire can imitate it, so whoever judges the wire
-    /// treats it as bad.
+    /// Seen in captures on the sending host. A packet from the wire can imitate it, so a receiver treats it as wrong.
     Offloaded,
-    /// There is none: UDP over IPv4 without a checksum (RFC 768), or a protocol of which we know no checksum.
+    /// Absent: UDP over IPv4 without a checksum (RFC 768), or a protocol without a known checksum.
     Absent,
-    /// It cannot be computed: snapped, a fragment, malformed, or a routing header of unknown type before it.
+    /// It cannot be computed: a truncated, fragmented or malformed packet, or one with a routing header of unknown
+    /// type.
     Unverifiable,
 }
 
@@ -38,10 +38,10 @@ const UDP: usize = 6;
 const UDP_LITE_COVERAGE: usize = 4;
 const SCTP: usize = 8;
 
-/// The checksum of the transport header that `decoded` found in `frame`, over its payload.
+/// Verifies the checksum of the transport header of `decoded` in `frame`, over its payload.
 ///
-/// IPv6: the pseudo-header has the final destination where a routing header names it (RFC 8200, 8.1), and the home
-/// address where a destination option names it (RFC 6275, 6.3).
+/// IPv6: the pseudo-header contains the final destination if a routing header names it (RFC 8200, 8.1), and the home
+/// address if a destination option names it (RFC 6275, 6.3).
 #[must_use]
 pub fn transport_checksum(frame: &[u8], decoded: &Decoded) -> Checksum {
     match decoded.kind {
@@ -71,7 +71,7 @@ pub fn transport_checksum(frame: &[u8], decoded: &Decoded) -> Checksum {
     }
 }
 
-/// The header checksum of the IPv4 packet that the flow belongs to; [`Checksum::Absent`] for others.
+/// Verifies the header checksum of the flow's IPv4 packet; [`Checksum::Absent`] for other packets.
 #[must_use]
 pub fn ipv4_header_checksum(frame: &[u8], decoded: &Decoded) -> Checksum {
     if decoded.ip_version != 4 {
@@ -114,7 +114,7 @@ fn with_pseudo_header(
     if field == fold(pseudo) || field == fold(without_length) { Checksum::Offloaded } else { Checksum::Bad }
 }
 
-/// UDP-Lite: the coverage says how much of the packet counts, 0 meaning all (RFC 3828, 3.1).
+/// UDP-Lite: the coverage field is the number of bytes covered, 0 meaning all (RFC 3828, 3.1).
 fn udp_lite(frame: &[u8], decoded: &Decoded, rest: &[u8], segment_bytes: u32) -> Checksum {
     let Some(&[high, low]) = rest.get(UDP_LITE_COVERAGE..UDP_LITE_COVERAGE + 2) else { return Checksum::Unverifiable };
     let covered_bytes = match u32::from(u16::from_be_bytes([high, low])) {

@@ -5,7 +5,7 @@ use crate::decoded::Decoded;
 use crate::layout::{ipv4, ipv6};
 use crate::protocol::AH;
 
-/// The sum of source and destination address; `None` where they are not known.
+/// The sum of source and destination address; `None` if they are not known.
 #[inline]
 pub(super) fn addresses_sum(frame: &[u8], decoded: &Decoded) -> Option<u64> {
     let ip_at = decoded.ip_at as usize;
@@ -20,7 +20,7 @@ pub(super) fn addresses_sum(frame: &[u8], decoded: &Decoded) -> Option<u64> {
     behind_extensions(frame, decoded, addresses)
 }
 
-/// The addresses as the last hop's host sees them: routing headers and home address options name others.
+/// The addresses as the final host sees them: routing headers and home address options name others.
 fn behind_extensions(frame: &[u8], decoded: &Decoded, addresses: &[u8; 32]) -> Option<u64> {
     let ip_at = decoded.ip_at as usize;
     let (mut source, mut destination) = addresses.split_at(16);
@@ -48,7 +48,7 @@ fn behind_extensions(frame: &[u8], decoded: &Decoded, addresses: &[u8; 32]) -> O
     Some(sum(source) + sum(destination))
 }
 
-/// Where a routing header finally leads: to `current` when no segments are left.
+/// The final destination of a routing header: `current` if no segments are left.
 fn final_destination<'a>(header: &'a [u8], current: &'a [u8]) -> Option<&'a [u8]> {
     let &[_, _, kind, segments_left, ..] = header else { return None };
     match (segments_left, kind) {
