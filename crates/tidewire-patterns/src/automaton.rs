@@ -1,24 +1,24 @@
-//! Aho-Corasick: one step a byte, and the state is all that has to be kept at a border.
+//! Aho-Corasick: one step for each byte; the state is all that is kept between pieces.
 
 use aho_corasick::{Anchored, MatchKind, StartKind, automaton::StateID, dfa::DFA, nfa::contiguous::NFA};
 
 use super::{Hit, Pattern};
 
-/// Sum of the patterns' bytes up to which every transition is written out; each state then takes up to 1 KiB.
+/// Most bytes of all patterns for a full transition table; each state takes up to 1 KiB.
 const DFA_BYTES_MAX: usize = 256 << 10;
 
 /// The patterns as an automaton.
 pub enum Automaton {
-    /// Every transition written out.
+    /// With a full transition table.
     Dfa(DFA),
-    /// Compact: failure transitions are followed.
+    /// Compact: follows failure transitions.
     Nfa(NFA),
 }
 
 impl Automaton {
     pub(super) fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, String> {
         let bytes = || patterns.iter().map(|pattern| &pattern.bytes);
-        // Without a prefilter only matches are special states: the loop has one question to ask.
+        // Without a prefilter only matches are special states: the loop has one condition to test.
         let built = if bytes().map(Vec::len).sum::<usize>() <= DFA_BYTES_MAX {
             let mut builder = DFA::builder();
             builder.match_kind(MatchKind::Standard).start_kind(StartKind::Unanchored).prefilter(false);
@@ -28,7 +28,7 @@ impl Automaton {
             builder.match_kind(MatchKind::Standard).prefilter(false);
             builder.ascii_case_insensitive(ignore_case).build(bytes()).map(Self::Nfa)
         };
-        built.map_err(|error| format!("the patterns are too many: {error}"))
+        built.map_err(|error| format!("too many patterns: {error}"))
     }
 
     pub(super) fn find(&self, state: &mut Option<StateID>, piece: &[u8], found: &mut impl FnMut(Hit)) {

@@ -1,4 +1,4 @@
-//! Many byte patterns at once over streams that arrive in pieces.
+//! Searches for many byte patterns at once in streams that arrive in pieces.
 #![forbid(unsafe_code)]
 
 mod automaton;
@@ -14,32 +14,32 @@ pub use pattern::{Hit, PATTERN_BYTES_MAX, Pattern};
 use automaton::Automaton;
 use sampled::Sampled;
 
-/// Patterns up to this length are looked for by samples; the bytes of a direction that are kept at a border are as
-/// many. Beyond it, looking at them again for each small segment would cost more than the automaton does.
+/// Longest pattern that is searched by samples; that many bytes of a direction are kept between pieces. For longer ones,
+/// repeating them for each small segment would cost more than the automaton.
 const SAMPLED_BYTES_MAX: usize = 1024;
 
-/// Patterns known by the same four bytes up to which samples are used: somebody might send nothing else.
+/// Most patterns with the same four bytes for samples: an attacker might send nothing else.
 const SHARED_MAX: u32 = 16;
 
-/// A set of patterns, ready to be looked for.
+/// A set of patterns, ready to search.
 pub enum Patterns {
     /// By samples of four bytes.
     Sampled(Sampled),
-    /// By an Aho-Corasick automaton: patterns of less than four bytes, very long ones, or ones too much alike.
+    /// By an Aho-Corasick automaton: patterns of less than four bytes, very long ones, or many similar ones.
     Automaton(Box<Automaton>),
 }
 
-/// What is kept of one direction from one piece to the next.
+/// State of one direction between two pieces.
 #[derive(Debug, Default)]
 pub struct Border {
-    /// Samples: the last bytes, one less than the longest pattern has.
+    /// For samples: the last bytes, one less than the longest pattern.
     tail: Vec<u8>,
-    /// Automaton: the state, where one was reached.
+    /// For the automaton: its state, if any.
     state: Option<aho_corasick::automaton::StateID>,
 }
 
 impl Border {
-    /// Forgets what came before: bytes are missing.
+    /// Resets the state: bytes are missing.
     pub fn reset(&mut self) {
         self.tail.clear();
         self.state = None;
@@ -47,7 +47,7 @@ impl Border {
 }
 
 impl Patterns {
-    /// Prepares patterns, none of them empty.
+    /// Prepares a set of patterns, none of them empty.
     pub fn new(patterns: &[Pattern], ignore_case: bool) -> Result<Self, String> {
         let lengths = || patterns.iter().map(|pattern| pattern.bytes.len());
         let (shortest, longest) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
@@ -60,7 +60,7 @@ impl Patterns {
         Ok(Self::Automaton(Box::new(Automaton::new(patterns, ignore_case)?)))
     }
 
-    /// Finds every occurrence that ends in `piece`, which follows what `border` knows of. Not in any order.
+    /// Finds every occurrence that ends in `piece`, which follows the bytes of `border`. The order is unspecified.
     #[inline]
     pub fn find(&self, border: &mut Border, piece: &[u8], found: &mut impl FnMut(Hit)) {
         match self {

@@ -1,11 +1,11 @@
-//! Patterns as people write them.
+//! Parses patterns.
 
 use super::{PATTERN_BYTES_MAX, Pattern};
 
-/// What bars mean, and what to write where they are meant as text.
+/// The meaning of bars, and how to write them as text.
 const BARS: &str = "|0d 0a| stands for bytes in hexadecimal; for a bar itself write |7c|, or text: before the pattern";
 
-/// How patterns are written.
+/// The syntax of patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     /// Text, with `|41 42|` or `hex:` for bytes.
@@ -14,12 +14,12 @@ pub enum Syntax {
     Hex,
 }
 
-/// Reads one pattern. Text stands for its own bytes; `|0d 0a|` in it for bytes in hexadecimal; `hex:` before it makes all
-/// of it hexadecimal, `text:` none of it.
+/// Parses one pattern. Text stands for its own bytes; `|0d 0a|` within it for bytes in hexadecimal; after `hex:` all is
+/// hexadecimal, after `text:` nothing is.
 ///
 /// # Errors
-/// A bar without a partner, or something else than hexadecimal between two: what was meant is not known, and a pattern
-/// that is taken literally by mistake finds nothing.
+/// An unpaired bar, or other characters than hexadecimal digits between two: the intention is unknown, and a pattern that is
+/// read literally by mistake finds nothing.
 pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, String> {
     let name = String::from_utf8_lossy(given).into_owned();
     let bytes = match syntax {
@@ -31,13 +31,13 @@ pub fn parse(given: &[u8], syntax: Syntax) -> Result<Pattern, String> {
         },
     };
     match bytes.len() {
-        0 => Err(format!("the pattern '{name}' is empty")),
+        0 => Err(format!("empty pattern '{name}'")),
         1..=PATTERN_BYTES_MAX => Ok(Pattern { name, bytes }),
-        _ => Err(format!("a pattern of {} bytes: the limit is {PATTERN_BYTES_MAX}", bytes.len())),
+        _ => Err(format!("pattern must be at most {PATTERN_BYTES_MAX} bytes, got {}", bytes.len())),
     }
 }
 
-/// Reads a pattern from each line that is not empty.
+/// Parses a pattern from each line that is not empty.
 pub fn parse_file(text: &[u8], syntax: Syntax) -> Result<Vec<Pattern>, String> {
     let mut patterns = Vec::new();
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -49,10 +49,10 @@ pub fn parse_file(text: &[u8], syntax: Syntax) -> Result<Vec<Pattern>, String> {
     Ok(patterns)
 }
 
-/// Bytes in hexadecimal, blanks, colons and bars between them ignored.
+/// Parses hexadecimal bytes; blanks, colons and bars between them are ignored.
 fn hex(text: &[u8], name: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b' ' | b'\t' | b':' | b'|')).collect();
-    pairs(&digits).ok_or_else(|| format!("'{name}' is not hexadecimal: pairs of the digits 0-9 and a-f"))
+    pairs(&digits).ok_or_else(|| format!("invalid pattern '{name}': expected pairs of hexadecimal digits"))
 }
 
 fn pairs(digits: &[u8]) -> Option<Vec<u8>> {
@@ -61,19 +61,19 @@ fn pairs(digits: &[u8]) -> Option<Vec<u8>> {
     pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
 }
 
-/// Text in which `|41 42|` stands for bytes.
+/// Parses text in which `|41 42|` stands for bytes.
 fn with_bars(text: &[u8], name: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(open) = rest.iter().position(|&byte| byte == b'|') {
         let (before, inside) = (&rest[..open], &rest[open + 1..]);
         let Some(close) = inside.iter().position(|&byte| byte == b'|') else {
-            return Err(format!("'{name}': a '|' without a second one: {BARS}"));
+            return Err(format!("invalid pattern '{name}': unpaired '|': {BARS}"));
         };
         let digits: Vec<u8> = inside[..close].iter().copied().filter(|&byte| byte != b' ').collect();
         let section = pairs(&digits).filter(|section| !section.is_empty()).ok_or_else(|| {
             let shown = String::from_utf8_lossy(&inside[..close]);
-            format!("'{name}': '{shown}' between bars is not hexadecimal: {BARS}")
+            format!("invalid pattern '{name}': '{shown}' is not hexadecimal: {BARS}")
         })?;
         bytes.extend_from_slice(before);
         bytes.extend_from_slice(&section);

@@ -1,9 +1,9 @@
-//! Patterns found by samples: every few bytes, four of them are looked up among those that patterns are known by.
+//! Finds patterns by samples: every few bytes, four of them are looked up in a table of the patterns' bytes.
 //!
-//! Of each pattern a window is chosen that holds a whole sample however the samples happen to lie: with a sample every
-//! `stride` bytes, the four-byte grams at `stride` successive places of the pattern. One of them coincides with a
-//! sample wherever the pattern occurs, so that each occurrence is found once, and nothing but a multiplication and one
-//! look into a table of bits is spent on most samples. Unlike an automaton's steps these do not wait for each other.
+//! For each pattern a window is chosen that contains a whole sample at any alignment: with a sample every `stride` bytes, the
+//! four-byte grams at `stride` successive offsets of the pattern. One of them coincides with a sample wherever the pattern
+//! occurs, so that each occurrence is found once. Most samples cost a multiplication and one look into a bit table. Unlike the
+//! steps of an automaton, these do not depend on each other.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -12,40 +12,40 @@ use super::{Hit, Pattern};
 /// Bytes of a sample.
 pub const GRAM_BYTES: usize = 4;
 
-/// The table of bits has this many, as a power of two: 32 KiB, what a first-level cache holds.
+/// Size of the bit table, as a power of two of bits: 32 KiB, which fits a first-level cache.
 const BITS_LOG2: u32 = 18;
 const WORDS: usize = 1 << (BITS_LOG2 - 6);
 
-/// Lists of grams by a part of the same hash.
+/// Buckets of grams by a part of the same hash.
 const BUCKETS_LOG2: u32 = 15;
 
-/// Samples that are looked at together: which of them are of interest is one question.
+/// Samples that are tested together, with one branch for all.
 const BLOCK_SAMPLES: usize = 16;
 
-/// Distances of samples, the widest first.
+/// Distances of samples, widest first.
 const STRIDES: [usize; 6] = [8, 6, 4, 3, 2, 1];
 
 /// A gram of a pattern.
 #[derive(Clone, Copy, Debug)]
 struct Gram {
-    /// Its four bytes, folded where case is ignored.
+    /// Its four bytes, folded if case is ignored.
     value: u32,
     /// The pattern's index.
     pattern: u32,
-    /// Where the gram lies in the pattern.
+    /// Offset of the gram in the pattern.
     at: u32,
 }
 
 /// Patterns of at least [`GRAM_BYTES`].
 pub struct Sampled {
     bits: Box<[u64; WORDS]>,
-    /// Where each bucket's grams begin; one more than there are buckets.
+    /// Start of each bucket's grams; one more than there are buckets.
     starts: Vec<u32>,
     grams: Vec<Gram>,
     patterns: Vec<Box<[u8]>>,
     stride: usize,
     ignore_case: bool,
-    /// Bytes to keep at a border: the longest pattern's but one.
+    /// Bytes to keep between pieces: one less than the longest pattern.
     kept_bytes: usize,
     shared_max: u32,
 }
@@ -56,12 +56,12 @@ fn hash(gram: u32) -> u32 {
     gram.wrapping_mul(0x9e37_79b1)
 }
 
-/// Makes letters of both cases alike, and some other bytes too: what is found is compared properly afterwards.
+/// Folds letters of both cases, and some other bytes: candidates are compared exactly afterwards.
 const FOLD: u32 = 0x2020_2020;
 
 impl Sampled {
-    /// With samples as far apart as the shortest pattern allows while no more than `shared_max` patterns are known by
-    /// the same gram; with the closest ones where that cannot be had.
+    /// Uses samples as far apart as the shortest pattern allows while at most `shared_max` patterns share a gram; else the
+    /// closest ones.
     pub(super) fn new(patterns: &[Pattern], ignore_case: bool, shared_max: u32) -> Self {
         let shortest = patterns.iter().map(|pattern| pattern.bytes.len()).min().unwrap_or(GRAM_BYTES);
         let strides = STRIDES.into_iter().filter(|stride| GRAM_BYTES + stride - 1 <= shortest);
@@ -102,7 +102,7 @@ impl Sampled {
         Self { bits, starts, grams, patterns, stride, ignore_case, kept_bytes, shared_max }
     }
 
-    /// The most patterns that are known by the same gram: what a sample can cost at worst.
+    /// The most patterns that share a gram: the worst cost of a sample.
     pub(super) fn shared_max(&self) -> u32 {
         self.shared_max
     }
@@ -117,7 +117,7 @@ impl Sampled {
         self.keep(tail, piece);
     }
 
-    /// Occurrences that begin in `tail` and end in `piece`.
+    /// Finds occurrences that begin in `tail` and end in `piece`.
     fn find_across(&self, tail: &mut Vec<u8>, piece: &[u8], found: &mut impl FnMut(Hit)) {
         let before = tail.len();
         tail.extend_from_slice(piece.get(..self.kept_bytes).unwrap_or(piece));
@@ -130,7 +130,7 @@ impl Sampled {
         tail.truncate(before);
     }
 
-    /// Keeps the last bytes of the stream so far.
+    /// Keeps the last bytes of the stream.
     fn keep(&self, tail: &mut Vec<u8>, piece: &[u8]) {
         match piece.len().checked_sub(self.kept_bytes) {
             Some(from) => {
@@ -160,12 +160,12 @@ impl Sampled {
         }
     }
 
-    /// Looks at a sample every `STRIDE` bytes.
+    /// Tests a sample every `STRIDE` bytes.
     #[inline]
     fn scan_by<const STRIDE: usize, const FOLDED: bool>(&self, bytes: &[u8], found: &mut impl FnMut(usize, u32)) {
         let mut at = 0;
         while let Some(block) = bytes.get(at..at + (BLOCK_SAMPLES - 1) * STRIDE + GRAM_BYTES) {
-            // Bit i: the block's sample i is of interest.
+            // Bit i: sample i of the block is a candidate.
             let mut interesting = 0;
             for sample in 0..BLOCK_SAMPLES {
                 let place = sample * STRIDE;
@@ -184,14 +184,14 @@ impl Sampled {
         }
     }
 
-    /// In its lowest bit, whether a pattern may have this gram.
+    /// Its lowest bit: whether a pattern may have this gram.
     #[inline(always)]
     fn bit(&self, value: u32) -> u64 {
         let bit = hash(value) >> (32 - BITS_LOG2);
         self.bits[(bit >> 6) as usize & (WORDS - 1)] >> (bit & 63)
     }
 
-    /// Reports every pattern that has the sample at `at` where it lies.
+    /// Reports every pattern that has the sample at `at`.
     #[inline]
     fn examine(&self, bytes: &[u8], at: usize, found: &mut impl FnMut(usize, u32)) {
         let Some(value) = gram(bytes, at, self.ignore_case) else { return };
@@ -216,15 +216,15 @@ impl Sampled {
     }
 }
 
-/// The four bytes at a place.
+/// The four bytes at an offset.
 #[inline(always)]
 fn gram(bytes: &[u8], at: usize, ignore_case: bool) -> Option<u32> {
     let value = u32::from_le_bytes(*bytes.get(at..)?.first_chunk::<GRAM_BYTES>()?);
     Some(if ignore_case { value | FOLD } else { value })
 }
 
-/// Where in a pattern its grams begin: where fewest patterns before it are known by the same ones, and of these places
-/// the one whose bytes are least likely in traffic.
+/// The offset of a pattern's grams: where the fewest earlier patterns have the same ones, and among these the offset whose
+/// bytes are rarest in traffic.
 fn window(bytes: &[u8], stride: usize, ignore_case: bool, uses: &HashMap<u32, u32>) -> usize {
     let width = GRAM_BYTES + stride - 1;
     let places = bytes.len().saturating_sub(width);
@@ -237,7 +237,7 @@ fn window(bytes: &[u8], stride: usize, ignore_case: bool, uses: &HashMap<u32, u3
     (0..=places).min_by_key(|&begin| (used(begin), Reverse(rarity(begin)))).unwrap_or(0)
 }
 
-/// How seldom a byte is in traffic, by its kind: a guess that only costs time where it is wrong.
+/// How rare a byte is in traffic, by its kind: an estimate that affects only speed.
 fn rarity(byte: u8) -> u32 {
     match byte {
         0 | b' ' | b'e' | b't' | b'a' | b'o' | b'0' => 0,

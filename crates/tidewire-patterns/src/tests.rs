@@ -16,7 +16,7 @@ fn named(bytes: &[u8]) -> Pattern {
     Pattern { name: String::new(), bytes: bytes.to_vec() }
 }
 
-/// Every occurrence, the slow way: (end in the stream, pattern).
+/// Every occurrence by naive search: (end in the stream, pattern).
 fn naive(patterns: &[Pattern], text: &[u8], ignore_case: bool) -> Vec<(usize, u32)> {
     let mut hits = Vec::new();
     for (pattern, index) in patterns.iter().zip(0..) {
@@ -30,7 +30,7 @@ fn naive(patterns: &[Pattern], text: &[u8], ignore_case: bool) -> Vec<(usize, u3
     hits
 }
 
-/// The same by `set`, the text cut into pieces of random size.
+/// The occurrences by `set`, with the text cut into pieces of random size.
 fn in_pieces(set: &Patterns, text: &[u8], numbers: &mut Numbers) -> Vec<(usize, u32)> {
     let mut hits = Vec::new();
     let mut border = Border::default();
@@ -73,7 +73,7 @@ fn both_ways_of_looking_agree_with_the_naive_one() {
 #[test]
 fn how_patterns_are_looked_for() {
     let by_samples = |patterns: &[Pattern]| matches!(Patterns::new(patterns, false).unwrap(), Patterns::Sampled(_));
-    // 3 * SHARED_MAX first bytes and as many last ones: whichever four are taken, many patterns have them.
+    // 3 * SHARED_MAX first bytes and as many last ones: any four bytes are shared by many patterns.
     let ends = || 0..3 * SHARED_MAX as u8;
     let alike: Vec<Pattern> =
         ends().flat_map(|first| ends().map(move |last| named(&[first, b'a', b'a', b'a', last]))).collect();
@@ -104,14 +104,14 @@ fn patterns_as_people_write_them() {
     assert_eq!(text("GET /"), Ok(b"GET /".to_vec()));
     assert_eq!(text("a|0d 0A|b"), Ok(b"a\r\nb".to_vec()));
     assert_eq!(text("a|7C|b"), Ok(b"a|b".to_vec()));
-    // Neither taken literally nor left out: a pattern that nobody meant finds nothing.
+    // Neither read literally nor ignored: such a pattern would find nothing.
     for (wrong, why) in [
-        ("|zz|", "'zz' between bars is not hexadecimal"),
-        ("a|b|c", "'b' between bars is not hexadecimal"),
-        ("|0d0|", "'0d0' between bars is not hexadecimal"),
-        ("a||", "'' between bars is not hexadecimal"),
-        ("a|0d 0a", "a '|' without a second one"),
-        ("|41|b|", "a '|' without a second one"),
+        ("|zz|", "'zz' is not hexadecimal"),
+        ("a|b|c", "'b' is not hexadecimal"),
+        ("|0d0|", "'0d0' is not hexadecimal"),
+        ("a||", "'' is not hexadecimal"),
+        ("a|0d 0a", "unpaired '|'"),
+        ("|41|b|", "unpaired '|'"),
     ] {
         let message = text(wrong).unwrap_err();
         assert!(message.contains(why) && message.contains("text:"), "{message}");

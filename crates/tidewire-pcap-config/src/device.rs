@@ -1,4 +1,4 @@
-//! Names of devices: several in one, virtual ones, an engine before them.
+//! Device names: several in one, virtual devices, an engine prefix.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use super::{
     text::{Text, suggestion},
 };
 
-/// Devices in one name, at most: what one capture can have.
+/// Most devices in one name: as many as one capture can have.
 const DEVICES_MAX: usize = 64;
 
-/// What captures.
+/// A capture engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// The system's libpcap; nothing of ours.
+    /// The system's libpcap.
     System,
-    /// One of ours.
+    /// An engine of Tidewire.
     Live(LiveEngine),
 }
 
-/// Engines, as variables and the file name them.
+/// Names of engines in variables and the file.
 pub const ENGINES: &[(&str, Engine)] = &[
     ("system", Engine::System),
     ("packet", Engine::Live(LiveEngine::Packet)),
@@ -30,7 +30,7 @@ pub const ENGINES: &[(&str, Engine)] = &[
     ("auto", Engine::Live(LiveEngine::Auto)),
 ];
 
-/// Prefixes of a name; `pfq:` is the fan-out paper's, for whichever of our engines can do what is asked.
+/// Engine prefixes of a name; `pfq:`, of the fan-out paper, selects any engine of Tidewire.
 const PREFIXES: &[(&str, Engine)] = &[
     ("system:", Engine::System),
     ("packet:", Engine::Live(LiveEngine::Packet)),
@@ -39,29 +39,29 @@ const PREFIXES: &[(&str, Engine)] = &[
     ("pfq:", Engine::Live(LiveEngine::Auto)),
 ];
 
-/// One of a name's devices.
+/// One device of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// As it was written: `eth0:1`.
+    /// As written: `eth0:1`.
     pub asked: String,
     /// The network interface: `eth0`.
     pub name: String,
-    /// Whether there is such an interface.
+    /// Whether the interface exists.
     pub exists: bool,
 }
 
-/// A name, taken apart.
+/// A parsed name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The engine before it.
+    /// The engine prefix.
     pub engine: Option<Engine>,
-    /// What follows the engine.
+    /// The name without the prefix.
     pub rest: String,
     /// Its devices; at least one.
     pub parts: Vec<Part>,
 }
 
-/// Takes a name apart. A device that has exactly this name wins over every other reading.
+/// Parses a name. A device with exactly this name wins over every other reading.
 pub fn parse(name: &str, exists: &dyn Fn(&str) -> bool) -> Result<Name, Error> {
     let one = |name: &str, exists| Part { asked: name.into(), name: name.into(), exists };
     if exists(name) {
@@ -73,7 +73,7 @@ pub fn parse(name: &str, exists: &dyn Fn(&str) -> bool) -> Result<Name, Error> {
     let before = name.chars().count() - rest.chars().count();
     let text = Text::new(Arc::new(Source::Device(name.into())), 1, before as u32 + 1, rest);
     if engine.is_some() && (rest.is_empty() || rest == "any") && engine != Some(Engine::System) {
-        return Err(text.error("no interface is named behind the engine", "name one or several, as in xdp:eth0^eth1"));
+        return Err(text.error("no interface after the engine", "name one or several, as in xdp:eth0^eth1"));
     }
     if exists(rest) || !rest.contains('^') {
         return Ok(Name { engine, rest: rest.into(), parts: vec![part(rest, exists)] });
@@ -81,7 +81,7 @@ pub fn parse(name: &str, exists: &dyn Fn(&str) -> bool) -> Result<Name, Error> {
     let texts = text.split(&['^']);
     let parts: Vec<Part> = texts.iter().map(|text| part(&text.text, exists)).collect();
     if engine.is_none() && parts.iter().all(|part| !part.exists) {
-        // Somebody else's kind of name.
+        // A name for another capture system.
         return Ok(Name { engine, rest: rest.into(), parts: vec![one(rest, false)] });
     }
     for (at, (part, text)) in parts.iter().zip(&texts).enumerate() {
@@ -92,7 +92,7 @@ pub fn parse(name: &str, exists: &dyn Fn(&str) -> bool) -> Result<Name, Error> {
             return Err(text.error("the engine stands before the second interface", "write it once, before all"));
         }
         if !part.exists {
-            let message = format!("there is no network interface '{}'", text.shown());
+            let message = format!("no network interface '{}'", text.shown());
             return Err(text.error(message, "see ip link"));
         }
         if parts.iter().take(at).any(|earlier| earlier.name == part.name) {
@@ -105,7 +105,7 @@ pub fn parse(name: &str, exists: &dyn Fn(&str) -> bool) -> Result<Name, Error> {
     Ok(Name { engine, rest: rest.into(), parts })
 }
 
-/// `eth0`, or the virtual device `eth0:1`.
+/// Parses `eth0`, or the virtual device `eth0:1`.
 fn part(asked: &str, exists: &dyn Fn(&str) -> bool) -> Part {
     let whole = Part { asked: asked.into(), name: asked.into(), exists: exists(asked) };
     let Some((base, number)) = asked.rsplit_once(':').filter(|_| !whole.exists) else { return whole };
@@ -113,17 +113,17 @@ fn part(asked: &str, exists: &dyn Fn(&str) -> bool) -> Part {
     if is_number && exists(base) { Part { name: base.into(), exists: true, ..whole } } else { whole }
 }
 
-/// A device's name as variables write it: what cannot stand in a variable's name is an underscore.
+/// A device name as part of a variable's name: characters that are not allowed there become underscores.
 pub fn variable_name(device: &str) -> String {
     device.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
-/// The engine that a word names.
+/// The engine of this name.
 pub fn engine(text: &Text) -> Result<Engine, Error> {
     let found = ENGINES.iter().find(|(name, _)| *name == text.text).map(|(_, engine)| *engine);
     found.ok_or_else(|| {
         let known: Vec<_> = ENGINES.iter().map(|(name, _)| *name).collect();
-        let message = format!("'{}' is not an engine: there are {}", text.shown(), known.join(", "));
+        let message = format!("unknown engine '{}'; expected {}", text.shown(), known.join(", "));
         text.error(message, suggestion(&text.text, known.iter().copied()))
     })
 }
@@ -170,11 +170,11 @@ mod tests {
         for (name, said) in [
             ("eth0^", "device eth0^, column 6: an interface is missing"),
             ("^eth0", "device ^eth0: an interface is missing"),
-            ("eth0^eth9", "device eth0^eth9, column 6: there is no network interface 'eth9'"),
+            ("eth0^eth9", "device eth0^eth9, column 6: no network interface 'eth9'"),
             ("eth0^xdp:eth1", "column 6: the engine stands before the second"),
             ("eth0^eth0:1", "column 6: interface 'eth0' is named twice"),
-            ("xdp:", "no interface is named"),
-            ("pfq:any", "no interface is named"),
+            ("xdp:", "no interface after the engine"),
+            ("pfq:any", "no interface after the engine"),
         ] {
             let error = read(name).unwrap_err();
             assert!(error.contains(said), "{name}: {error}");

@@ -1,4 +1,4 @@
-//! Where variables come from.
+//! The environment that settings are read from.
 
 use std::{
     ffi::OsString,
@@ -11,12 +11,12 @@ use super::{
     text::Text,
 };
 
-/// The machine's own configuration file, read where no other one is named.
+/// The system's configuration file, read if no other one is named.
 pub const SYSTEM_FILE: &str = "/etc/pcap.conf";
-/// The user's, in the home directory.
+/// The user's configuration file, in the home directory.
 const HOME_FILE: &str = ".pcap.conf";
 
-/// The environment that settings are read from: a value of its own, so that tests need no global state.
+/// The environment as a value, so that tests need no global state.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
     variable: &'a dyn Fn(&str) -> Option<OsString>,
@@ -24,12 +24,12 @@ pub struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
-    /// Variables, and the file that is read where they name none.
+    /// Creates it from a lookup of variables, and the file that is read if they name none.
     pub fn new(variable: &'a dyn Fn(&str) -> Option<OsString>, system_file: &'a Path) -> Self {
         Self { variable, system_file }
     }
 
-    /// The value of a variable; nothing where it is empty, which is how shells leave variables out.
+    /// The value of a variable; an empty one counts as unset.
     pub fn text(&self, name: &str) -> Result<Option<Text>, Error> {
         let Some(value) = (self.variable)(name) else { return Ok(None) };
         let source = Arc::new(Source::Variable(name.to_owned()));
@@ -50,7 +50,7 @@ impl<'a> Environment<'a> {
         Ok(None)
     }
 
-    /// The configuration file and whether it was named: then it has to be there. Empty or `/dev/null`: none.
+    /// The path of the configuration file, and whether a variable names it, so that it must exist. Empty or `/dev/null`: none.
     pub fn file(&self) -> Option<(PathBuf, bool)> {
         for name in ["PCAP_CONFIG", "PFQ_CONFIG"] {
             match (self.variable)(name) {

@@ -1,17 +1,17 @@
-//! What is wrong with what was asked, where, and what to do about it.
+//! Errors in the configuration: what, where, and what to do.
 
 use std::{fmt, sync::Arc};
 
 use tidewire_wire::legible::is_hidden;
 
-/// Bytes of an error's text, at most: `PCAP_ERRBUF_SIZE` (pcap/pcap.h) without the zero at its end.
+/// Most bytes of an error's text: `PCAP_ERRBUF_SIZE` (pcap/pcap.h) without the final zero.
 pub const ERROR_BYTES_MAX: usize = 255;
-/// Of a path's end, this much is shown.
+/// Characters shown of the end of a path.
 const PATH_CHARS_MAX: usize = 64;
-/// Of somebody's words, this much is shown.
+/// Characters shown of quoted text.
 const WORD_CHARS_MAX: usize = 32;
 
-/// Who said it.
+/// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A file, by its path.
@@ -24,23 +24,23 @@ pub enum Source {
     Call(&'static str),
 }
 
-/// A mistake in what was asked. Its text fits libpcap's buffer, what matters first.
+/// An error in the configuration. Its text fits libpcap's buffer, the important part first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Who said it.
+    /// The source of the setting.
     pub source: Arc<Source>,
     /// Line of the source, from 1; 0 where it has none.
     pub line: u32,
-    /// Character of the line, from 1; 0 where it is the whole.
+    /// Column, from 1; 0: the whole source.
     pub column: u32,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What to do; may be empty.
+    /// The hint; may be empty.
     pub hint: String,
 }
 
 impl Error {
-    /// An error about a source as a whole.
+    /// An error about a whole source.
     pub fn whole(source: Source, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { source: Arc::new(source), line: 0, column: 0, message: message.into(), hint: hint.into() }
     }
@@ -71,7 +71,7 @@ fn placed(name: &str, line: u32, column: u32) -> String {
     }
 }
 
-/// Somebody's words, short and without control characters.
+/// Quoted text, shortened and without control characters.
 pub fn word(text: &str) -> String {
     let mut shown: String = text.chars().take(WORD_CHARS_MAX).map(visible).collect();
     if text.chars().nth(WORD_CHARS_MAX).is_some() {
@@ -80,19 +80,19 @@ pub fn word(text: &str) -> String {
     shown
 }
 
-/// Characters that a terminal obeys or does not show, as a sign for them.
+/// Replaces control characters and invisible ones.
 fn visible(character: char) -> char {
     if is_hidden(character) { '?' } else { character }
 }
 
-/// A text's last characters.
+/// The last characters of a text.
 fn ending(text: &str, chars_max: usize) -> String {
     let count = text.chars().count();
     let shown = text.chars().skip(count.saturating_sub(chars_max)).map(visible).collect();
     if count > chars_max { format!("...{shown}") } else { shown }
 }
 
-/// At most so many bytes of a text, all of its characters whole.
+/// Truncates a text to this many bytes, at a character boundary.
 fn cut(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! How a group's members share packets: modes, flags, steering programs, classic programs.
+//! How members of a group share packets: modes, flags, steering programs, classic programs.
 
 use std::sync::Arc;
 
@@ -13,51 +13,51 @@ use super::{
     text::{At, Text, suggestion},
 };
 
-/// Groups: 0 to this one.
+/// The largest group number.
 pub const GROUP_MAX: u8 = u8::MAX;
-/// Instructions of a classic program, at most (`BPF_MAXINSNS`, linux/bpf_common.h).
+/// Most instructions of a classic program (`BPF_MAXINSNS`, linux/bpf_common.h).
 const INSTRUCTIONS_MAX: u64 = 4096;
-/// VLAN ids of one list, at most: what a steering program has room for.
+/// Most VLAN ids of a list: as many as fit into a steering program.
 const VLAN_IDS_MAX: usize = 64;
 
-/// How packets are shared, as asked for; complete, so that it can be done.
+/// How packets are shared: complete and consistent.
 #[derive(Clone, Debug)]
 pub struct Fanout {
-    /// The kernel's mode; [`FanoutMode::Ebpf`] with a program, or with that of whoever made the group.
+    /// The kernel's mode; [`FanoutMode::Ebpf`] with a program, or with that of the group's creator.
     pub mode: FanoutMode,
-    /// Put IPv4 fragments together first.
+    /// Reassemble IPv4 fragments first.
     pub defrag: bool,
-    /// Go on to the next member where the chosen one is full.
+    /// Continue with the next member if the chosen one is full.
     pub rollover: bool,
-    /// The steering program of the mode `ebpf`; none: another process gave the group its program (`data`).
+    /// The steering program of mode `ebpf`; `None`: another process set the group's program (`data`).
     pub steering: Option<Arc<Compiled>>,
-    /// The program of the mode `cbpf`; empty in all others.
+    /// The program of mode `cbpf`; empty in all others.
     pub classic: Vec<ClassicInstruction>,
 }
 
 impl Fanout {
-    /// A group without a mode: both directions of a flow go to one member.
+    /// The default for a group without a mode: both directions of a flow go to one member.
     pub fn by_hash() -> Self {
         Self { mode: FanoutMode::Hash, defrag: false, rollover: false, steering: None, classic: Vec::new() }
     }
 }
 
-/// What a mode's name says.
+/// The meaning of a mode's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     Kernel(FanoutMode),
-    /// The mode `ebpf` with the program that whoever made the group gave it (`PACKET_FANOUT_DATA`).
+    /// Mode `ebpf` with the program that the group's creator set (`PACKET_FANOUT_DATA`).
     Data,
 }
 
-/// What is written where a mode is expected.
+/// The text in place of a mode.
 #[derive(Clone, Debug)]
 enum Written {
     Mode { name: Name, defrag: bool, rollover: bool },
     Program(Arc<Compiled>),
 }
 
-/// What one source says of sharing, for one group or for all.
+/// The fan-out settings of one source, for one group or for all.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
     mode: Option<At<Written>>,
@@ -67,39 +67,39 @@ pub struct Level {
 }
 
 impl Level {
-    /// Reads a mode with its flags, or a steering program.
+    /// Parses a mode with its flags, or a steering program.
     pub fn set_mode(&mut self, text: &Text) -> Result<(), Error> {
         self.mode = Some(text.at(written(text)?));
         Ok(())
     }
 
-    /// Reads a steering program.
+    /// Parses a steering program.
     pub fn set_program(&mut self, text: &Text) -> Result<(), Error> {
         self.program = Some(text.at(program(text)?));
         Ok(())
     }
 
-    /// Where the steering program stands.
+    /// The text of the steering program.
     pub fn program_text(&self) -> Option<&Text> {
         self.program.as_ref().map(|program| &program.text)
     }
 
-    /// Reads a classic program, as `tcpdump -ddd` prints it: the number of instructions, then each as code, jumps and
-    /// constant; commas or line ends between them.
+    /// Parses a classic program as `tcpdump -ddd` prints it: the number of instructions, then code, jumps and constant of each;
+    /// separated by commas or line ends.
     pub fn set_classic(&mut self, text: &Text) -> Result<(), Error> {
         let mut parts = text.split(&[',', '\n']).into_iter().filter(|part| !part.text.is_empty());
         let Some(count) = parts.next() else { return Err(text.error("no program", "give what tcpdump -ddd prints")) };
         let wanted = count.number("number of instructions", 1..=INSTRUCTIONS_MAX)?;
         let program = parts.map(|part| instruction(&part)).collect::<Result<Vec<_>, _>>()?;
         if program.len() as u64 != wanted {
-            let message = format!("{wanted} instructions are announced, and {} follow", program.len());
+            let message = format!("expected {wanted} instructions, got {}", program.len());
             return Err(count.error(message, "give what tcpdump -ddd prints, with commas for its lines"));
         }
         self.classic = Some(text.at(program));
         Ok(())
     }
 
-    /// Reads a list of VLAN ids: what has none of them is dropped.
+    /// Parses a list of VLAN ids; packets without one of them are dropped.
     pub fn set_vlan(&mut self, text: &Text) -> Result<(), Error> {
         let ids = text.numbers("VLAN id", 1..=4094)?;
         if ids.len() > VLAN_IDS_MAX {
@@ -109,7 +109,7 @@ impl Level {
         Ok(())
     }
 
-    /// Where something was said of how packets are shared.
+    /// The first text that sets how packets are shared.
     pub fn first_text(&self) -> Option<&Text> {
         let mode = self.mode.as_ref().map(|mode| &mode.text);
         let program = || self.program.as_ref().map(|program| &program.text);
@@ -117,12 +117,12 @@ impl Level {
         mode.or_else(program).or_else(classic).or_else(|| self.vlan.as_ref().map(|vlan| &vlan.text))
     }
 
-    /// Whether it decides how packets are shared, and does not only restrict it.
+    /// Whether it sets how packets are shared, not only a restriction.
     fn decides(&self) -> bool {
         self.mode.is_some() || self.program.is_some() || self.classic.is_some()
     }
 
-    /// What contradicts itself.
+    /// Checks for contradictions.
     pub fn check(&self) -> Result<(), Error> {
         let mode = self.mode.as_ref().map(|mode| &mode.value);
         let is = |wanted| matches!(mode, Some(Written::Mode { name: Name::Kernel(mode), .. }) if *mode == wanted);
@@ -148,7 +148,7 @@ impl Level {
     }
 }
 
-/// How a group shares, by what was said: the first of `levels` that decides does.
+/// Resolves how a group shares packets: the first of `levels` that sets it wins.
 pub fn resolve(levels: &[&Level]) -> Result<Fanout, Error> {
     let vlan = levels.iter().find_map(|level| level.vlan.as_ref());
     let Some(from) = levels.iter().position(|level| level.decides()) else {
@@ -206,7 +206,7 @@ pub fn resolve(levels: &[&Level]) -> Result<Fanout, Error> {
     }
 }
 
-/// The same for packets with one of these VLAN ids; the others are dropped.
+/// Restricts it to packets with one of these VLAN ids; others are dropped.
 fn restricted(fanout: Fanout, vlan: Option<&At<Vec<u64>>>) -> Result<Fanout, Error> {
     let Some(vlan) = vlan else { return Ok(fanout) };
     let then = match (&fanout.steering, fanout.mode) {
@@ -217,7 +217,7 @@ fn restricted(fanout: Fanout, vlan: Option<&At<Vec<u64>>>) -> Result<Fanout, Err
         (None, mode) => {
             let name = FanoutMode::ALL.iter().find(|(_, known)| *known == mode).map_or("data", |(name, _)| name);
             return Err(vlan.text.error(
-                format!("a list of VLAN ids cannot be had with the mode {name}"),
+                format!("a list of VLAN ids does not work with mode {name}"),
                 "choose hash, lb, qm or a steering program",
             ));
         }
@@ -227,7 +227,7 @@ fn restricted(fanout: Fanout, vlan: Option<&At<Vec<u64>>>) -> Result<Fanout, Err
     Ok(Fanout { mode: FanoutMode::Ebpf, steering: Some(program(&text)?), ..fanout })
 }
 
-/// Whether a group of so many members can run the steering program.
+/// Checks that a group of this size can run the steering program.
 pub fn check_members(fanout: &Fanout, members: Option<u32>, source: &Source) -> Result<(), Error> {
     let Some(steering) = &fanout.steering else { return Ok(()) };
     let members = members.unwrap_or(u32::MAX);
@@ -238,7 +238,7 @@ pub fn check_members(fanout: &Fanout, members: Option<u32>, source: &Source) -> 
     })
 }
 
-/// A mode as the call and the settings write it: `hash`, `lb+defrag`; or a steering program.
+/// Parses a mode as the call and the settings write it, `hash` or `lb+defrag`; or a steering program.
 fn written(text: &Text) -> Result<Written, Error> {
     let end = text.text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.text.len());
     let first = text.text.get(..end).unwrap_or_default();
@@ -259,12 +259,12 @@ fn written(text: &Text) -> Result<Written, Error> {
             "rollover" => &mut rollover,
             other => {
                 let hint = suggestion(other, ["defrag", "rollover"].into_iter());
-                let message = format!("'{}' is not a flag: there are defrag and rollover", part.shown());
+                let message = format!("unknown flag '{}'; expected defrag or rollover", part.shown());
                 return Err(part.error(message, hint));
             }
         };
         if std::mem::replace(flag, true) {
-            return Err(part.error(format!("{} stands twice", part.text), "write it once"));
+            return Err(part.error(format!("{} is given twice", part.text), "write it once"));
         }
     }
     if rollover && mode == Name::Kernel(FanoutMode::Rollover) {
@@ -281,12 +281,12 @@ fn no_such_mode(name: &Text) -> Error {
     let known: Vec<_> = names().map(|(name, _)| name).collect();
     let steering = BUILTINS.iter().map(|builtin| builtin.name).filter(|name| name.contains("steer"));
     let hint = suggestion(&name.text, known.iter().copied().chain(steering));
-    let message = format!("'{}' is not a mode: there are {}", name.shown(), known.join(" "));
+    let message = format!("unknown mode '{}'; expected {}", name.shown(), known.join(" "));
     let hint = if hint.is_empty() { "or write a steering program, as in steer_flow".into() } else { hint };
     name.error(message, hint)
 }
 
-/// A steering program; places in its errors are those of the text.
+/// Compiles a steering program; positions in its errors are those of the text.
 fn program(text: &Text) -> Result<Arc<Compiled>, Error> {
     let compiled = Program::parse(&text.text).and_then(|program| Compiled::new(&program, &Settings::default()));
     compiled.map(Arc::new).map_err(|error| {
@@ -297,7 +297,7 @@ fn program(text: &Text) -> Result<Arc<Compiled>, Error> {
     })
 }
 
-/// `40 0 0 12`
+/// Parses `40 0 0 12`.
 fn instruction(text: &Text) -> Result<ClassicInstruction, Error> {
     let words: Vec<u64> = text.text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
     let fields = match *words.as_slice() {

@@ -11,14 +11,14 @@ use super::{
     text::{At, Text, suggestion},
 };
 
-/// Captured bytes of a packet, at most (`MAXIMUM_SNAPLEN`, libpcap's pcap-int.h).
+/// Most captured bytes of a packet (`MAXIMUM_SNAPLEN`, libpcap's pcap-int.h).
 pub const CAPLEN_MAX: u64 = 262_144;
-/// Slots of a ring, at most: with slots of 2 KiB, the 4 GiB that a ring cannot reach.
+/// Most slots of a ring: with slots of 2 KiB, just below 4 GiB.
 pub const SLOTS_MAX: u64 = (4 << 30) / 2048 - 1;
-/// Channels of an interface, at most; no driver has as many.
+/// Most channels of an interface; more than any driver has.
 pub const CHANNELS_MAX: u64 = 1024;
 
-/// Every key, for suggestions; those with a device or a group behind them as they begin.
+/// All keys, for suggestions; keys with a device or a group as their prefix.
 const KEYS: &[&str] = &[
     "group",
     "def_group",
@@ -44,13 +44,13 @@ const KEYS: &[&str] = &[
     "locality_thread",
 ];
 
-/// Everything that a file says, checked.
+/// The parsed file.
 #[derive(Clone, Debug, Default)]
 pub struct File {
     pub group: Option<At<u8>>,
     pub def_group: Option<At<u8>>,
     pub groups: BTreeMap<String, At<u8>>,
-    /// How packets are shared: by group, and for all others.
+    /// Fan-out settings by group; `None`: for all other groups.
     pub levels: BTreeMap<Option<u8>, Level>,
     pub caplen: Option<u32>,
     pub rx_slots: Option<u64>,
@@ -62,17 +62,17 @@ pub struct File {
 }
 
 impl File {
-    /// Reads and checks a file; nothing of it is used where anything is wrong.
+    /// Reads and parses a file; an error anywhere discards all of it.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let (source, text) = read(path, &CONFIGURATION)?;
         Self::parse(source, &text)
     }
 
-    /// The same for its text.
+    /// Parses its text.
     pub fn parse(source: Arc<Source>, text: &str) -> Result<Self, Error> {
         let mut file = Self::default();
         let mut seen = BTreeMap::new();
-        // The program's lines and empty ones for all others, so that places in its errors are those in the file.
+        // The program's lines, with empty lines for all others, so that positions in errors are those in the file.
         let mut program = String::new();
         let mut program_from = None;
         for (line, number) in text.lines().zip(1_u32..) {
@@ -102,9 +102,10 @@ impl File {
     /// `key[@attribute] = value`
     fn entry(&mut self, line: &Text, seen: &mut BTreeMap<String, u32>) -> Result<(), Error> {
         let Some((key, rest)) = line.text.split_once('=') else {
-            return Err(
-                line.error(format!("'{}' is no setting", line.shown()), "write key = value, or # before a comment")
-            );
+            return Err(line.error(
+                format!("expected a setting, got '{}'", line.shown()),
+                "write key = value, or # before a comment",
+            ));
         };
         let behind = line.column + key.chars().count() as u32 + 1;
         let comment = rest.char_indices().find(|(at, c)| *c == '#' && rest[..*at].ends_with([' ', '\t']));
@@ -114,7 +115,7 @@ impl File {
         let name = Key::of(&key)?;
         if let Some(earlier) = seen.insert(name.identity(), line.line) {
             return Err(
-                key.error(format!("'{}' stands in line {earlier} already", key.shown()), "leave one of them out")
+                key.error(format!("'{}' is already set in line {earlier}", key.shown()), "leave one of them out")
             );
         }
         if value.text.is_empty() {
@@ -146,7 +147,7 @@ impl File {
             }
             "caplen" => self.caplen = Some(name.plain(key, || caplen(value))?),
             "rx_slots" => self.rx_slots = Some(name.plain(key, || slots(value))?),
-            // Of no effect, and still not anything.
+            // Without effect, but checked.
             "tx_slots" => drop(name.plain(key, || slots(value))?),
             "tx_sync" => drop(name.plain(key, || value.number("tx_sync", 0..=1 << 20))?),
             "tx_hw_queue" | "tx_idx_thread" => {
@@ -166,9 +167,9 @@ impl File {
     }
 }
 
-/// A key, taken apart.
+/// A parsed key.
 struct Key {
-    /// In small letters; `group_` for those with a device behind it.
+    /// In lower case; `group_` for keys with a device.
     name: String,
     attribute: Option<Text>,
 }
@@ -177,7 +178,7 @@ impl Key {
     fn of(key: &Text) -> Result<Self, Error> {
         let small = key.text.to_ascii_lowercase();
         if small.starts_with("group_") {
-            // Device names keep their letters, and may have an @ (VLAN devices are shown with one).
+            // Device names keep their case and may contain an @ (VLAN devices are shown with one).
             let device = key.text.get("group_".len()..).unwrap_or_default();
             let column = key.column + "group_".len() as u32;
             let device = Text::new(Arc::clone(&key.source), key.line, column, device);
@@ -191,7 +192,7 @@ impl Key {
             None => (key.text.as_str(), None),
         };
         let name = name.trim().to_ascii_lowercase();
-        // The paper's engine had its name before some keys.
+        // The prefix of the fan-out paper.
         let name = name.strip_prefix("pfq_").unwrap_or(&name).to_owned();
         if name.ends_with('_') || !KEYS.contains(&name.as_str()) {
             return Err(unknown(key, &name));
@@ -199,12 +200,12 @@ impl Key {
         Ok(Self { name, attribute })
     }
 
-    /// What must not stand twice.
+    /// The full key, which must be unique.
     fn identity(&self) -> String {
         format!("{}@{}", self.name, self.attribute.as_ref().map_or("", |attribute| &attribute.text))
     }
 
-    /// A key that takes no attribute.
+    /// Requires a key without an attribute.
     fn plain<T>(&self, key: &Text, value: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         match &self.attribute {
             Some(attribute) if self.name == "group" => {
@@ -215,16 +216,16 @@ impl Key {
         }
     }
 
-    /// The group behind the `@`, if any.
+    /// The group after the `@`, if any.
     fn group(&self, _key: &Text) -> Result<Option<u8>, Error> {
         self.attribute.as_ref().map(group).transpose()
     }
 
-    /// The device behind the `@` or `group_`.
+    /// The device after the `@` or `group_`.
     fn device(&self, key: &Text) -> Result<String, Error> {
         match &self.attribute {
             Some(device) if !device.text.is_empty() => Ok(device.text.clone()),
-            _ => Err(key.error(format!("'{}' names no device", key.shown()), "write it behind, as in eth0")),
+            _ => Err(key.error(format!("'{}' lacks the name of a device", key.shown()), "append it, as in eth0")),
         }
     }
 }
@@ -232,20 +233,20 @@ impl Key {
 fn unknown(key: &Text, name: &str) -> Error {
     let hint = suggestion(name, KEYS.iter().copied().filter(|known| !known.ends_with('_')));
     let hint = if hint.is_empty() { "see tidewire-pcap(7) for the keys".into() } else { hint };
-    key.error(format!("there is no key '{}'", key.shown()), hint)
+    key.error(format!("unknown key '{}'", key.shown()), hint)
 }
 
-/// A group's number.
+/// Parses a group number.
 pub fn group(text: &Text) -> Result<u8, Error> {
     text.number("group", 0..=GROUP_MAX.into()).map(|group| group as u8)
 }
 
-/// Captured bytes of a packet.
+/// Parses a capture length.
 pub fn caplen(text: &Text) -> Result<u32, Error> {
     text.number("caplen", 1..=CAPLEN_MAX).map(|bytes| bytes as u32)
 }
 
-/// Slots of a ring.
+/// Parses a number of slots.
 pub fn slots(text: &Text) -> Result<u64, Error> {
     text.number("slots", 1..=SLOTS_MAX)
 }
@@ -254,7 +255,7 @@ fn channels(text: &Text) -> Result<u32, Error> {
     text.number("channels", 1..=CHANNELS_MAX).map(|channels| channels as u32)
 }
 
-/// The text of the program in the file that is named.
+/// Reads the program in the named file.
 pub fn program_file(path: &Text) -> Result<Text, Error> {
     let named = Path::new(&path.text);
     if !named.is_absolute() {

@@ -1,8 +1,7 @@
-//! What is asked of a device that a program opens: by its name, the environment, and a configuration file.
+//! The configuration of the drop-in libpcap: device names, the environment, and a configuration file.
 //!
-//! [`plan`] reads all three and either says what is to be done, complete and without contradictions, or what is wrong,
-//! where, and what to do. It reads one file and nothing else; it prints nothing and changes nothing. The manual is
-//! docs/pcap.md.
+//! [`plan`] reads all three and returns a complete and consistent plan, or an error with its position and a hint. It reads one
+//! file and nothing else; it prints nothing and changes nothing. The manual is docs/pcap.md.
 
 #![forbid(unsafe_code)]
 
@@ -33,67 +32,66 @@ use file::File;
 use text::{At, Text};
 use variables::Variables;
 
-/// Bytes that a slot of `rx_slots` stands for where no capture length is asked for: a frame of 1,514 bytes and its header.
+/// Bytes of a slot of `rx_slots` without a capture length: a frame of 1,514 bytes and its header.
 const SLOT_BYTES: u64 = 2048;
-/// Bytes beside those of a frame in a slot: its header in the ring, and the alignment of the next one.
+/// Bytes of a slot in addition to the frame: its header in the ring, and alignment.
 const SLOT_HEADER_BYTES: u64 = 128;
-/// Bytes of the smallest ring that is asked for.
+/// Smallest ring, bytes.
 const RING_BYTES_MIN: u64 = 2 << 20;
 
-/// One of the interfaces that a name stands for.
+/// An interface of a device name.
 #[derive(Clone, Debug)]
 pub struct Device {
     /// As the program named it: `eth0:1`.
     pub asked: String,
     /// The network interface: `eth0`.
     pub name: String,
-    /// Its group, where it shares its packets.
+    /// Its group, if it shares packets.
     pub group: Option<u8>,
-    /// How; there where [`Device::group`] is.
+    /// How it shares them; present if [`Device::group`] is.
     pub fanout: Option<Fanout>,
-    /// Receive channels that it is to have (`ETHTOOL_SCHANNELS`).
+    /// Receive channels to set (`ETHTOOL_SCHANNELS`).
     pub rx_channels: Option<u32>,
-    /// Combined channels that it is to have.
+    /// Combined channels to set.
     pub combined_channels: Option<u32>,
 }
 
-/// Captured bytes of a packet.
+/// The capture length of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caplen {
-    /// So many at most.
+    /// Most bytes.
     pub bytes: u32,
-    /// Whether it stands whatever the program asks for (a variable), or only where it asks for nothing (the file).
+    /// Whether it overrides the program (a variable), or applies only if the program sets none (the file).
     pub overrides: bool,
 }
 
-/// What is asked of a device.
+/// What to do for a device.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The interfaces; one where [`Plan::is_plain`].
     pub devices: Vec<Device>,
-    /// What captures; `None`: whatever can do the rest.
+    /// The engine; `None`: any that supports the rest.
     pub engine: Option<Engine>,
-    /// Captured bytes of a packet.
+    /// The capture length.
     pub caplen: Option<Caplen>,
     /// Memory of one interface's ring, bytes.
     pub ring_bytes: Option<usize>,
-    /// Putting packets in order.
+    /// Reordering of packets.
     pub locality: Option<Locality>,
-    /// This process among others of its kind.
+    /// This process among the instances of `tidewire run`.
     pub instance: Option<Instance>,
-    /// What was said of sharing without a group being named: an error when the capture begins, unless `pcap_fanout` named
-    /// one.
+    /// Fan-out settings without a group: an error when the capture starts, unless `pcap_fanout` named a group.
     pub groupless: Option<Error>,
-    /// The name for the system's library: without engine or virtual number.
+    /// The name for the system's library: without engine prefix or virtual number.
     pub system_name: String,
-    /// Whether every device is a network interface; only those can be Tidewire's.
+    /// Whether every device is a network interface; Tidewire can only capture from those.
     pub is_network: bool,
     variables: Level,
     file: Arc<File>,
 }
 
 impl Plan {
-    /// Whether nothing is asked that the system's library could not do by itself.
+    /// Whether the system's library can do everything that is configured.
     pub fn is_plain(&self) -> bool {
         let asks = self
             .devices
@@ -104,10 +102,10 @@ impl Plan {
         !self.is_network || self.engine == Some(Engine::System) || !(ours || self.engine.is_some())
     }
 
-    /// What `pcap_fanout` asks for: a group, and a mode whose program may be in the environment or the file.
+    /// Resolves a group and a mode of `pcap_fanout`; the program of the mode may be in the environment or the file.
     ///
     /// # Errors
-    /// The group is not one of 0 to [`GROUP_MAX`]; the mode is misspelt, or lacks its program.
+    /// The group is not 0 to [`GROUP_MAX`]; the mode is unknown, or lacks its program.
     pub fn choose(&self, group: i64, mode: &str) -> Result<(u8, Fanout), Error> {
         let group = call_group(group)?;
         let call = call_level(mode)?;
@@ -122,7 +120,7 @@ impl Plan {
         Ok((group, fanout))
     }
 
-    /// Nothing is asked: the system's library opens this name.
+    /// A plan without settings: the system's library opens this name.
     fn plain(name: &str, part: &Part, is_network: bool) -> Self {
         let device = Device {
             asked: part.asked.clone(),
@@ -148,38 +146,38 @@ impl Plan {
     }
 }
 
-/// The call that errors name.
+/// The name of the call in errors.
 const CALL: &str = "pcap_fanout";
 
 fn call_group(group: i64) -> Result<u8, Error> {
     u8::try_from(group).map_err(|_| {
-        let message = format!("group {group} is out of range");
-        Error::whole(Source::Call(CALL), message, format!("give 0 to {GROUP_MAX}"))
+        let message = format!("group must be 0 to {GROUP_MAX}, got {group}");
+        Error::whole(Source::Call(CALL), message, "")
     })
 }
 
 fn call_level(mode: &str) -> Result<Level, Error> {
     let text = Text::new(Arc::new(Source::Call(CALL)), 1, 1, mode);
     if text.text.is_empty() {
-        return Err(text.error("no mode is given", "give one, as in hash"));
+        return Err(text.error("no fan-out mode", "give one, as in hash"));
     }
     let mut call = Level::default();
     call.set_mode(&text)?;
     Ok(call)
 }
 
-/// A mode by itself, as `pcap_fanout` and `PCAP_FANOUT` take it: `hash+defrag`, or a steering program.
+/// Parses a mode as in `pcap_fanout` and `PCAP_FANOUT`: `hash+defrag`, or a steering program.
 ///
 /// # Errors
-/// It is misspelt, or needs a program that it does not bring: see [`Plan::choose`].
+/// The mode is unknown, or needs a program from elsewhere: see [`Plan::choose`].
 pub fn parse_fanout(mode: &str) -> Result<Fanout, Error> {
     fanout::resolve(&[&call_level(mode)?])
 }
 
-/// What is asked of locality buffering where there is no device: for files.
+/// The locality settings of files, which have no device.
 ///
 /// # Errors
-/// As [`plan`], for everything that the environment and the configuration file say.
+/// As [`plan`], for the environment and the configuration file.
 pub fn locality(environment: &Environment<'_>) -> Result<Option<Locality>, Error> {
     let file = configuration(environment)?;
     locality::resolve(&Variables::read(environment)?.locality, &file.locality)
@@ -189,11 +187,10 @@ fn configuration(environment: &Environment<'_>) -> Result<Arc<File>, Error> {
     environment.file().map_or_else(|| Ok(Arc::default()), |(path, _)| File::read(&path).map(Arc::new))
 }
 
-/// What is asked of the device that a program names. `exists` says whether there is a network interface, or an alias, of
-/// exactly that name.
+/// The plan of the device that a program names. `exists` tells whether a network interface, or an alias, has exactly that name.
 ///
 /// # Errors
-/// The first thing that is wrong in the configuration file, the environment or the name; nothing of any is used then.
+/// The first error in the configuration file, the environment or the name; then no setting is used.
 pub fn plan(name: &str, environment: &Environment<'_>, exists: &dyn Fn(&str) -> bool) -> Result<Plan, Error> {
     let file = configuration(environment)?;
     let variables = Variables::read(environment)?;
@@ -233,7 +230,7 @@ pub fn plan(name: &str, environment: &Environment<'_>, exists: &dyn Fn(&str) -> 
     if let Some(at) = engine.as_ref().filter(|at| is_xdp(Some(at.value)))
         && devices.iter().any(|device| device.group.is_some())
     {
-        return Err(at.text.error(NO_XDP_GROUPS, "choose packet or auto, or take the group away"));
+        return Err(at.text.error(NO_XDP_GROUPS, "choose packet or auto, or remove the group"));
     }
     let caplen = variables.caplen.map(|bytes| Caplen { bytes, overrides: true });
     let caplen = caplen.or(file.caplen.map(|bytes| Caplen { bytes, overrides: false }));
@@ -253,20 +250,20 @@ pub fn plan(name: &str, environment: &Environment<'_>, exists: &dyn Fn(&str) -> 
     })
 }
 
-/// Memory for so many packets: slots of 2,048 bytes, or what the capture length needs where that is less.
+/// Bytes of a ring with this number of slots, each of 2,048 bytes, or fewer if the capture length needs less.
 fn ring_bytes(slots: u64, caplen: Option<Caplen>) -> usize {
     let slot = caplen.map_or(SLOT_BYTES, |caplen| SLOT_BYTES.min(u64::from(caplen.bytes) + SLOT_HEADER_BYTES));
     (slots * slot).max(RING_BYTES_MIN) as usize
 }
 
-/// AF_XDP gives a queue's packets to one process.
-const NO_XDP_GROUPS: &str = "AF_XDP has no groups of several processes";
+/// AF_XDP gives the packets of a queue to one process.
+const NO_XDP_GROUPS: &str = "AF_XDP cannot share a group among processes";
 
 fn is_xdp(engine: Option<Engine>) -> bool {
     matches!(engine, Some(Engine::Live(LiveEngine::Xdp | LiveEngine::XdpGeneric)))
 }
 
-/// What everything but the name says.
+/// All settings except the name.
 struct Request<'a> {
     environment: &'a Environment<'a>,
     file: &'a File,
@@ -288,8 +285,8 @@ impl Request<'_> {
             let differs = before.as_ref().map(|at| at.value) != engine.as_ref().map(|at| at.value);
             if at > 0 && differs {
                 let text = engine.as_ref().or(before.as_ref()).map(|at| at.text.clone());
-                let message = format!("{} has another engine than the devices before it", part.asked);
-                let hint = "one capture has one engine: give all of them the same";
+                let message = format!("{} has a different engine from the devices before it", part.asked);
+                let hint = "give all devices of a capture the same engine";
                 return Err(match text {
                     Some(text) => text.error(message, hint),
                     None => Error::whole(Source::Device(name.into()), message, hint),
@@ -299,15 +296,16 @@ impl Request<'_> {
         Ok(all.flatten())
     }
 
-    /// The engine that is said for just this device.
+    /// The engine that is set for this device only.
     fn own_engine(&self, part: &Part) -> Result<Option<At<Engine>>, Error> {
         let variable = variables::engine_of(self.environment, &part.asked, &part.name)?;
         let file = || self.file.engines.get(&part.asked).or_else(|| self.file.engines.get(&part.name));
-        // A variable for all devices comes before what the file says of this one.
+        // A variable for all devices overrides the file's setting for one.
         Ok(variable.or_else(|| if self.variables.engine.is_some() { None } else { file().cloned() }))
     }
 
-    /// The group of a device: its own variable, the variable for all, what the file says of it, of all, and the defaults.
+    /// The group of a device: from its own variable, the variable for all, the file's setting for it, for all, and the
+    /// defaults.
     fn group(&self, asked: &str) -> Result<Option<At<u8>>, Error> {
         let (variables, file) = (self.variables, self.file);
         let own = variables::group_of(self.environment, asked)?;
@@ -316,7 +314,7 @@ impl Request<'_> {
         Ok(all.or_else(|| variables.def_group.clone()).or_else(|| file.def_group.clone()))
     }
 
-    /// A device with its group, or why sharing was asked for and cannot be had.
+    /// A device with its group, or the error of fan-out settings without a group.
     fn device(&self, part: &Part) -> Result<(Device, Option<Error>), Error> {
         let (variables, file) = (&self.variables.level, self.file);
         let group = self.group(&part.asked)?;
@@ -338,7 +336,7 @@ impl Request<'_> {
             None => {
                 groupless = levels.iter().find_map(|level| level.first_text()).map(|text| {
                     text.error(
-                        "this says how to share packets, and no group says with whom",
+                        "a fan-out mode without a group",
                         "set PCAP_GROUP, or def_group in the file, to 0 to 255",
                     )
                 });
@@ -357,8 +355,7 @@ impl Request<'_> {
         Ok((device, groupless))
     }
 
-    /// A device that is no network interface goes to the system's library, unless something is asked that would silently
-    /// not be done.
+    /// Leaves a device that is not a network interface to the system's library, unless a setting would silently be ignored.
     fn elsewhere(&self, name: &str, part: &Part, before: Option<Engine>, plain: Plan) -> Result<Plan, Error> {
         if before == Some(Engine::System) {
             return Ok(plain);
@@ -370,7 +367,7 @@ impl Request<'_> {
             (None, Some(_), _) | (None, None, Some(_)) => "have a private engine".into(),
             (None, None, None) => return Ok(plain),
         };
-        let message = format!("'{}' is no network interface, and cannot {what}", error::word(&part.asked));
+        let message = format!("'{}' is not a network interface and cannot {what}", error::word(&part.asked));
         let hint = "name interfaces, as in eth0^eth1, or leave it to the system: system:NAME";
         Err(Error::whole(Source::Device(name.into()), message, hint))
     }

@@ -1,4 +1,4 @@
-//! What is asked of locality buffering.
+//! Settings of locality buffering.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ const MODES: &[(&str, Mode)] = &[
     ("auto", Mode::Auto),
 ];
 
-/// What one source says of it.
+/// The settings of one source.
 #[derive(Clone, Debug, Default)]
 pub struct LocalityOptions {
     mode: Option<At<Mode>>,
@@ -39,7 +39,7 @@ pub struct LocalityOptions {
 }
 
 impl LocalityOptions {
-    /// Reads one setting: none, `key`, `batch`, `timeout` or `thread`.
+    /// Parses one setting: the mode (empty name), `key`, `batch`, `timeout` or `thread`.
     pub fn set(&mut self, what: &str, text: &Text) -> Result<(), Error> {
         match what {
             "key" => self.key = Some(text.at(text.one_of("locality_key", KEYS)?)),
@@ -56,7 +56,7 @@ impl LocalityOptions {
         Ok(())
     }
 
-    /// What the environment says.
+    /// Reads the settings of the environment.
     pub fn of(environment: &Environment<'_>) -> Result<Self, Error> {
         let mut given = Self::default();
         for what in ["", "key", "batch", "timeout", "thread"] {
@@ -68,7 +68,7 @@ impl LocalityOptions {
         Ok(given)
     }
 
-    /// Where something is said that means nothing unless it is turned on.
+    /// The first setting that has no effect unless locality is on.
     fn detail(&self) -> Option<&Text> {
         let key = self.key.as_ref().map(|at| &at.text);
         let batch = || self.batch.as_ref().map(|at| &at.text);
@@ -77,13 +77,13 @@ impl LocalityOptions {
     }
 }
 
-/// What is asked for by the environment and the file.
+/// Resolves the settings of the environment and the file.
 pub fn resolve(environment: &LocalityOptions, file: &LocalityOptions) -> Result<Option<Settings>, Error> {
     let both = [environment, file];
     let Some(mode) = both.iter().find_map(|given| given.mode.as_ref()) else {
         let detail = both.iter().find_map(|given| given.detail());
         return detail.map_or(Ok(None), |text| {
-            Err(text.error("this needs locality to be set", "choose off, port, service, flow or auto"))
+            Err(text.error("this setting needs locality", "choose off, port, service, flow or auto"))
         });
     };
     let key = both.iter().find_map(|given| given.key.as_ref());

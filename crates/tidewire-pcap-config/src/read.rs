@@ -1,4 +1,4 @@
-//! Bytes of the configuration file, and of files that it names: read with a bound, and only where they are a file's.
+//! Reads the configuration file, and files that it names: with a limit, and only regular files.
 
 use std::{
     fs::OpenOptions,
@@ -10,30 +10,30 @@ use std::{
 
 use super::error::{Error, Source};
 
-/// Bytes of a configuration file, at most: thousands of lines, and what a steering program may have.
+/// Most bytes of a configuration file: thousands of lines, and the limit of a steering program.
 pub const FILE_BYTES_MAX: usize = 64 << 10;
 
-/// What a file is for, as errors say it.
+/// The purpose of a file, for errors.
 pub struct FileLimits {
     noun: &'static str,
-    /// What to do where there is none.
+    /// The hint if it is missing.
     missing: &'static str,
-    /// What to do where it is something else.
+    /// The hint if it is not a regular file.
     other: &'static str,
 }
 
-/// The file that `PCAP_CONFIG` names, or one of the usual ones.
+/// The file that `PCAP_CONFIG` names, or one of the default files.
 pub const CONFIGURATION: FileLimits = FileLimits {
     noun: "configuration file",
     missing: "correct PCAP_CONFIG, or unset it",
     other: "name a text file in PCAP_CONFIG",
 };
 
-/// One with a steering program.
+/// A file with a steering program.
 pub const PROGRAM: FileLimits =
     FileLimits { noun: "program file", missing: "correct the path", other: "name a text file with a steering program" };
 
-/// The whole text of a file, and who says it.
+/// Reads the whole text of a file, and returns its source.
 pub fn read(path: &Path, purpose: &FileLimits) -> Result<(Arc<Source>, String), Error> {
     let source = Arc::new(Source::File(path.display().to_string()));
     let fail = |message: String, hint: &str| Error {
@@ -44,19 +44,20 @@ pub fn read(path: &Path, purpose: &FileLimits) -> Result<(Arc<Source>, String), 
         hint: hint.into(),
     };
     let noun = purpose.noun;
-    // Opening a FIFO without this waits until somebody writes.
+    // Opening a FIFO without this flag waits for a writer.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
     let file = opened.map_err(|error| match error.kind() {
         ErrorKind::NotFound if path.starts_with("~") => {
-            fail(format!("there is no such {noun}"), "write the home directory's path: ~ means nothing here")
+            fail(format!("{noun} not found"), "write the full path: ~ is not expanded")
         }
-        ErrorKind::NotFound => fail(format!("there is no such {noun}"), purpose.missing),
-        ErrorKind::PermissionDenied => {
-            fail(format!("the {noun} cannot be opened: {error}"), "check its permissions, and its folders'")
-        }
+        ErrorKind::NotFound => fail(format!("{noun} not found"), purpose.missing),
+        ErrorKind::PermissionDenied => fail(
+            format!("the {noun} cannot be opened: {error}"),
+            "check the permissions of the file and its directories",
+        ),
         _ => fail(format!("the {noun} cannot be opened: {error}"), purpose.other),
     })?;
-    let metadata = file.metadata().map_err(|error| fail(format!("cannot be looked at: {error}"), ""))?;
+    let metadata = file.metadata().map_err(|error| fail(format!("cannot be inspected: {error}"), ""))?;
     if !metadata.is_file() {
         let kind = if metadata.is_dir() { "a directory" } else { "no regular file" };
         return Err(fail(format!("the {noun} is {kind}"), purpose.other));
@@ -65,12 +66,12 @@ pub fn read(path: &Path, purpose: &FileLimits) -> Result<(Arc<Source>, String), 
     let read = file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| fail(format!("the {noun} cannot be read: {error}"), purpose.other))?;
     if bytes.len() > FILE_BYTES_MAX {
-        return Err(fail(format!("the {noun} has more than {} KiB", FILE_BYTES_MAX >> 10), "is it the right one?"));
+        return Err(fail(format!("the {noun} has more than {} KiB", FILE_BYTES_MAX >> 10), "is it the right file?"));
     }
     text(source, bytes)
 }
 
-/// The bytes as a text without zeroes.
+/// Converts the bytes to a text without zeroes.
 fn text(source: Arc<Source>, bytes: Vec<u8>) -> Result<(Arc<Source>, String), Error> {
     let (valid, wrong) = match std::str::from_utf8(&bytes) {
         Ok(text) => match text.find('\0') {

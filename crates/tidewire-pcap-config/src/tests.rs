@@ -166,17 +166,17 @@ fn every_mode_by_its_exact_name() {
     assert!(data.mode == FanoutMode::Ebpf && data.steering.is_none());
     assert_eq!(parse_fanout("steer_flow").unwrap().steering.unwrap().program().to_string(), "steer_flow");
     for (text, said) in [
-        ("hashfoo", "pcap_fanout: 'hashfoo' is not a mode: there are hash lb cpu rollover rnd qm cbpf ebpf data"),
+        ("hashfoo", "pcap_fanout: unknown mode 'hashfoo'; expected hash lb cpu rollover rnd qm cbpf ebpf data"),
         ("hsah", "did you mean hash?"),
         ("HASH", "did you mean hash?"),
         ("steer_flwo", "did you mean steer_flow?"),
-        ("hash+defarg", "column 6: 'defarg' is not a flag: there are defrag and rollover; did you mean defrag?"),
+        ("hash+defarg", "column 6: unknown flag 'defarg'; expected defrag or rollover; did you mean defrag?"),
         ("ebpf", "the mode ebpf needs a steering program"),
         ("cbpf", "the mode cbpf needs a classic program"),
-        ("", "no mode is given"),
-        ("  ", "no mode is given"),
+        ("", "no fan-out mode"),
+        ("  ", "no fan-out mode"),
         ("tcp >-> steer_flwo", "column 9: `steer_flwo` is not a name"),
-        ("\u{1b}[31m", "'?[31m' is not a mode"),
+        ("\u{1b}[31m", "unknown mode '?[31m'"),
     ] {
         let error = parse_fanout(text).unwrap_err().to_string();
         assert!(error.contains(said), "{text}: {error}");
@@ -194,7 +194,7 @@ fn the_call_takes_its_program_from_the_file() {
     assert_eq!(plan.choose(7, "lb").unwrap().1.mode, FanoutMode::RoundRobin);
     for group in [-1, 256, 1 << 40, i64::MIN] {
         let error = plan.choose(group, "hash").unwrap_err().to_string();
-        assert!(error.contains(&format!("group {group} is out of range; give 0 to 255")), "{error}");
+        assert!(error.contains(&format!("group must be 0 to 255, got {group}")), "{error}");
     }
     assert_eq!(plan.choose(255, "hash").unwrap().0, 255);
 }
@@ -208,7 +208,7 @@ fn classic_programs() {
     let printed = variables(&[("PCAP_GROUP", "1"), ("PCAP_CBPF", "2\n40 0 0 12\n22 0 0 0\n")], "eth0");
     assert_eq!(group_and_mode(&printed), (1, FanoutMode::Cbpf));
     for (line, said) in [
-        ("cbpf = 3, 40 0 0 12", "3 instructions are announced, and 1 follow"),
+        ("cbpf = 3, 40 0 0 12", "expected 3 instructions, got 1"),
         ("cbpf = 1, 40 0 0", "'40 0 0' is not an instruction"),
         ("cbpf = 1, 40 0 256 1", "is not an instruction"),
         ("cbpf = 0", "out of range"),
@@ -236,50 +236,50 @@ fn virtual_lans_are_a_steering_program() {
 #[test]
 fn mistakes_in_the_file_have_line_and_column() {
     for (text, said) in [
-        ("\n  fanuot = hash", "FILE:2:3: there is no key 'fanuot'; did you mean fanout?"),
-        ("zebra = 1", "FILE:1:1: there is no key 'zebra'; see tidewire-pcap(7)"),
-        ("fanout = hashfoo", "FILE:1:10: 'hashfoo' is not a mode"),
+        ("\n  fanuot = hash", "FILE:2:3: unknown key 'fanuot'; did you mean fanout?"),
+        ("zebra = 1", "FILE:1:1: unknown key 'zebra'; see tidewire-pcap(7)"),
+        ("fanout = hashfoo", "FILE:1:10: unknown mode 'hashfoo'"),
         ("fanout@256 = hash", "FILE:1:8: group: '256' is out of range; give 0 to 255"),
         ("fanout@ = hash", "FILE:1:8: group: '' is not a number"),
         ("fanout@x = hash", "FILE:1:8: group: 'x' is not a number"),
-        ("group_eth0 = 64\ngroup_eth0 = 3", "FILE:2:1: 'group_eth0' stands in line 1 already"),
-        ("FANOUT = hash\nfanout = lb", "FILE:2:1: 'fanout' stands in line 1 already"),
+        ("group_eth0 = 64\ngroup_eth0 = 3", "FILE:2:1: 'group_eth0' is already set in line 1"),
+        ("FANOUT = hash\nfanout = lb", "FILE:2:1: 'fanout' is already set in line 1"),
         ("def_group = -1", "FILE:1:13: group: '-1' is not a number; give 0 to 255"),
         ("def_group = 300", "FILE:1:13: group: '300' is out of range"),
-        ("group_ = 1", "FILE:1:1: 'group_' names no device"),
+        ("group_ = 1", "FILE:1:1: 'group_' lacks the name of a device"),
         ("group@eth0 = 1", "FILE:1:7: 'group' takes no @; write group_eth0"),
         ("caplen@2 = 64", "FILE:1:8: 'caplen' takes no @"),
         ("caplen = 0", "FILE:1:10: caplen: '0' is out of range; give 1 to 262144"),
         ("caplen = 64, 65", "FILE:1:10: caplen: '64, 65' is not a number"),
-        ("caplen", "FILE:1:1: 'caplen' is no setting; write key = value"),
+        ("caplen", "FILE:1:1: expected a setting, got 'caplen'; write key = value"),
         ("caplen =", "'caplen' has no value"),
         ("caplen = # all of it", "'caplen' has no value"),
-        ("= 3", "FILE:1:1: there is no key ''"),
+        ("= 3", "FILE:1:1: unknown key ''"),
         ("rx_slots = 0", "FILE:1:12: slots: '0' is out of range"),
         ("tx_slots = many", "FILE:1:12: slots: 'many' is not a number"),
         ("tx_hw_queue = 0, x", "FILE:1:18: tx_hw_queue: 'x' is not a number"),
-        ("rx_channels = 4", "FILE:1:1: 'rx_channels' names no device"),
+        ("rx_channels = 4", "FILE:1:1: 'rx_channels' lacks the name of a device"),
         ("combined_channels@eth0 = 0", "FILE:1:26: channels: '0' is out of range"),
         (
             "engine = xpd",
-            "FILE:1:10: 'xpd' is not an engine: there are system, packet, xdp, xdp-generic, auto; did you mean xdp?",
+            "FILE:1:10: unknown engine 'xpd'; expected system, packet, xdp, xdp-generic, auto; did you mean xdp?",
         ),
         (
             "locality = prot",
-            "FILE:1:12: locality: 'prot' is not one of off, port, service, flow, auto; did you mean port?",
+            "FILE:1:12: locality: 'prot' is unknown; expected off, port, service, flow, auto; did you mean port?",
         ),
         ("locality_batch = 1", "FILE:1:18: locality_batch: '1' is out of range; give 2 to 65536"),
         ("locality_timeout = 1h", "FILE:1:20: locality_timeout: '1h' is not a time in range"),
-        ("locality_batch = 100", "FILE:1:18: this needs locality to be set"),
+        ("locality_batch = 100", "FILE:1:18: this setting needs locality"),
         ("locality = port\nlocality_key = flow", "FILE:2:16: locality names another key"),
-        ("locality_thraed = on", "there is no key 'locality_thraed'; did you mean locality_thread?"),
+        ("locality_thraed = on", "unknown key 'locality_thraed'; did you mean locality_thread?"),
         ("# x\n> main = do\n>   tcp\n>   steer_flwo", "FILE:4:5: `steer_flwo` is not a name"),
         ("> tcp\n\n# between\n> steer_flwo", "FILE:4:3: `steer_flwo`"),
         ("> steer_flow\nfanout = hash", "FILE:1:1: a steering program beside another way to share"),
         ("> steer_flow\nsteering = steer_p2p", "FILE:2:12: a steering program beside the lines with >"),
-        ("fanout = steer_flwo", "FILE:1:10: 'steer_flwo' is not a mode"),
+        ("fanout = steer_flwo", "FILE:1:10: unknown mode 'steer_flwo'"),
         ("fanout =  tcp >-> steer_flwo", "FILE:1:19: `steer_flwo` is not a name"),
-        ("lang = /nonexistent", "FILE:1:8: /nonexistent: there is no such"),
+        ("lang = /nonexistent", "FILE:1:8: /nonexistent: program file not found"),
         ("lang = relative", "FILE:1:8: 'relative' is not an absolute path"),
     ] {
         let error = with(Some(text.as_bytes()), &[], "eth0").unwrap_err();
@@ -293,21 +293,17 @@ fn mistakes_in_variables_are_named() {
         ("PCAP_GROUP", "256", "PCAP_GROUP: group: '256' is out of range; give 0 to 255"),
         ("PCAP_GROUP", " -1", "PCAP_GROUP, column 2: group: '-1' is not a number"),
         ("PCAP_GROUP_eth0", "x", "PCAP_GROUP_eth0: group: 'x' is not a number"),
-        ("PCAP_FANOUT", "hashfoo", "PCAP_FANOUT: 'hashfoo' is not a mode"),
-        (
-            "PCAP_FANOUT",
-            "hash",
-            "PCAP_FANOUT: this says how to share packets, and no group says with whom; set PCAP_GROUP",
-        ),
+        ("PCAP_FANOUT", "hashfoo", "PCAP_FANOUT: unknown mode 'hashfoo'"),
+        ("PCAP_FANOUT", "hash", "PCAP_FANOUT: a fan-out mode without a group; set PCAP_GROUP"),
         ("PCAP_CAPLEN", "9999999", "PCAP_CAPLEN: caplen: '9999999' is out of range"),
-        ("PFQ_eth0", "maybe", "PFQ_eth0: this device: 'maybe' is not one of"),
+        ("PFQ_eth0", "maybe", "PFQ_eth0: this device: 'maybe' is unknown; expected"),
         ("PFQ_LANG_LIT", "tcp >-> steer_flwo", "PFQ_LANG_LIT, column 9: `steer_flwo`"),
         ("PFQ_LANG_LIT", "main = do\n  steer_flwo", "PFQ_LANG_LIT, line 2, column 3: `steer_flwo`"),
-        ("TIDEWIRE_ENGINE", "dpdk", "TIDEWIRE_ENGINE: 'dpdk' is not an engine"),
-        ("TIDEWIRE_ENGINE_eth0", "dpdk", "TIDEWIRE_ENGINE_eth0: 'dpdk'"),
+        ("TIDEWIRE_ENGINE", "dpdk", "TIDEWIRE_ENGINE: unknown engine 'dpdk'"),
+        ("TIDEWIRE_ENGINE_eth0", "dpdk", "TIDEWIRE_ENGINE_eth0: unknown engine 'dpdk'"),
         ("TIDEWIRE_LOCALITY_BATCH", "70000", "TIDEWIRE_LOCALITY_BATCH: locality_batch: '70000'"),
         ("TIDEWIRE_INSTANCE", "0", "TIDEWIRE_INSTANCE: TIDEWIRE_INSTANCE and TIDEWIRE_INSTANCES go together"),
-        ("PCAP_CONFIG", "/nonexistent/x", "/nonexistent/x: there is no such configuration file; correct PCAP_CONFIG"),
+        ("PCAP_CONFIG", "/nonexistent/x", "/nonexistent/x: configuration file not found; correct PCAP_CONFIG"),
         ("PFQ_CONFIG", "/", "/: the configuration file is a directory"),
     ] {
         let plan = with(None, &[(name, value)], "eth0");
@@ -316,12 +312,12 @@ fn mistakes_in_variables_are_named() {
         assert!(error.starts_with(said), "{name}={value}: {error}");
     }
     let engines = [("TIDEWIRE_ENGINE_eth0", "xdp"), ("TIDEWIRE_ENGINE_eth1", "packet")];
-    assert!(with(None, &engines, "eth0^eth1").unwrap_err().contains("eth1 has another engine"));
+    assert!(with(None, &engines, "eth0^eth1").unwrap_err().contains("eth1 has a different engine"));
     let system = [("TIDEWIRE_ENGINE", "system"), ("PCAP_GROUP", "1")];
     assert!(with(None, &system, "eth0").unwrap_err().contains("the engine system cannot have groups"));
     for (name, engine) in [("eth0", "xdp"), ("xdp-generic:eth0", "auto")] {
         let error = with(None, &[("TIDEWIRE_ENGINE", engine), ("PCAP_GROUP", "1")], name).unwrap_err();
-        assert!(error.contains("AF_XDP has no groups of several processes"), "{error}");
+        assert!(error.contains("AF_XDP cannot share a group among processes"), "{error}");
     }
     assert!(with(None, &[], "xdp:eth0").unwrap().choose(1, "hash").is_err());
     let beside = [("PFQ_LANG_LIT", "steer_flow"), ("PCAP_FANOUT", "lb"), ("PCAP_GROUP", "1")];
@@ -364,12 +360,12 @@ fn what_is_no_interface_is_not_silently_left_out() {
     let group = [("PCAP_GROUP", "3")];
     for name in ["any", "usbmon0", "nosuch0"] {
         let error = with(None, &group, name).unwrap_err();
-        assert!(error.contains("is no network interface, and cannot share its packets (group 3)"), "{error}");
+        assert!(error.contains("is not a network interface and cannot share its packets (group 3)"), "{error}");
     }
     assert!(with(None, &[("TIDEWIRE_LOCALITY", "port"), ("PCAP_CAPLEN", "64")], "any").unwrap().is_plain());
     assert!(with(None, &[("TIDEWIRE_ENGINE_any", "xdp")], "any").unwrap_err().contains("a private engine"));
     assert!(with(None, &group, "system:any").unwrap().is_plain());
-    assert!(with(None, &[], "xdp:nosuch0").unwrap_err().contains("no network interface"));
+    assert!(with(None, &[], "xdp:nosuch0").unwrap_err().contains("not a network interface"));
 }
 
 #[test]
@@ -452,7 +448,7 @@ fn files_that_are_none_are_refused_at_once() {
     std::os::unix::fs::symlink(&one, &other).unwrap();
     std::os::unix::fs::symlink(&other, &one).unwrap();
     for (path, said) in [
-        ("~/pcap.conf", "~/pcap.conf: there is no such configuration file; write the home directory's path"),
+        ("~/pcap.conf", "~/pcap.conf: configuration file not found; write the full path"),
         (one.to_str().unwrap(), "name a text file in PCAP_CONFIG"),
     ] {
         let error = with(None, &[("PCAP_CONFIG", path)], "eth0").unwrap_err();
@@ -460,7 +456,7 @@ fn files_that_are_none_are_refused_at_once() {
     }
     // Files that the file names are not the configuration.
     for (path, said) in [
-        ("/nonexistent/program", "FILE:2:8: /nonexistent/program: there is no such program file; correct the path"),
+        ("/nonexistent/program", "FILE:2:8: /nonexistent/program: program file not found; correct the path"),
         (
             "/dev/zero",
             "FILE:2:8: /dev/zero: the program file is no regular file; name a text file with a steering program",

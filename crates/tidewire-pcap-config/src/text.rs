@@ -1,33 +1,33 @@
-//! A piece of text that knows where it stands, and what it can be read as.
+//! A text with its position, and parsers for it.
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use super::error::{Error, Source, word};
 
-/// Words, and where they stand.
+/// A text and its position.
 #[derive(Clone, Debug)]
 pub struct Text {
-    /// Who said them.
+    /// The source.
     pub source: Arc<Source>,
     /// Line, from 1.
     pub line: u32,
     /// Column of the first character, from 1.
     pub column: u32,
-    /// The words, without space around them.
+    /// The text, trimmed.
     pub text: String,
 }
 
-/// A value and the words that it was read from.
+/// A value and the text that it was parsed from.
 #[derive(Clone, Debug)]
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it was said.
+    /// The text.
     pub text: Text,
 }
 
 impl Text {
-    /// A text that begins here; space around it is left out.
+    /// A text at this position; surrounding space is removed.
     pub fn new(source: Arc<Source>, line: u32, column: u32, text: &str) -> Self {
         let trimmed = text.trim_start();
         let before = text.get(..text.len() - trimmed.len()).unwrap_or_default();
@@ -37,7 +37,7 @@ impl Text {
         Self { source, line: line + lines, column, text: trimmed.trim_end().to_owned() }
     }
 
-    /// An error about all of it.
+    /// An error about the whole text.
     pub fn error(&self, message: impl Into<String>, hint: impl Into<String>) -> Error {
         Error {
             source: Arc::clone(&self.source),
@@ -53,12 +53,12 @@ impl Text {
         word(&self.text)
     }
 
-    /// The value with these words.
+    /// A value parsed from this text.
     pub fn at<T>(&self, value: T) -> At<T> {
         At { value, text: self.clone() }
     }
 
-    /// Its parts between any of these signs.
+    /// Splits it at any of these characters.
     pub fn split(&self, signs: &[char]) -> Vec<Self> {
         let mut parts = Vec::new();
         let mut column = self.column;
@@ -69,7 +69,7 @@ impl Text {
         parts
     }
 
-    /// A decimal number in this range.
+    /// Parses a decimal number in this range.
     pub fn number(&self, what: &str, range: RangeInclusive<u64>) -> Result<u64, Error> {
         let (first, last) = (*range.start(), *range.end());
         let digits = !self.text.is_empty() && self.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -82,27 +82,27 @@ impl Text {
         }
     }
 
-    /// Numbers between commas.
+    /// Parses numbers separated by commas.
     pub fn numbers(&self, what: &str, range: RangeInclusive<u64>) -> Result<Vec<u64>, Error> {
         self.split(&[',']).iter().map(|part| part.number(what, range.clone())).collect()
     }
 
-    /// One of these names.
+    /// Parses one of these names.
     pub fn one_of<T: Copy>(&self, what: &str, names: &[(&str, T)]) -> Result<T, Error> {
         let found = names.iter().find(|(name, _)| name.eq_ignore_ascii_case(&self.text));
         found.map(|(_, value)| *value).ok_or_else(|| {
             let known: Vec<_> = names.iter().map(|(name, _)| *name).collect();
-            let message = format!("{what}: '{}' is not one of {}", self.shown(), known.join(", "));
+            let message = format!("{what}: '{}' is unknown; expected {}", self.shown(), known.join(", "));
             self.error(message, suggestion(&self.text, known.iter().copied()))
         })
     }
 
-    /// Yes or no.
+    /// Parses a switch: yes or no.
     pub fn switch(&self, what: &str) -> Result<bool, Error> {
         self.one_of(what, &[("on", true), ("off", false), ("1", true), ("0", false), ("yes", true), ("no", false)])
     }
 
-    /// A time: milliseconds where there is no unit, else `us`, `ms` or `s`.
+    /// Parses a time: in milliseconds without a unit, else `us`, `ms` or `s`.
     pub fn time(&self, what: &str, range: RangeInclusive<Duration>) -> Result<Duration, Error> {
         let digits = self.text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = self.text.split_at(digits);
@@ -123,7 +123,7 @@ impl Text {
     }
 }
 
-/// `did you mean ...?`, where one of the names is near.
+/// `did you mean ...?`, if a name is similar.
 pub fn suggestion<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let text = text.to_ascii_lowercase();
     let near = names.map(|name| (distance(&text, name), name)).min();
@@ -133,7 +133,7 @@ pub fn suggestion<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Strin
     }
 }
 
-/// Characters to insert, delete, exchange or swap with their neighbour until both are the same; long texts are far.
+/// Number of insertions, deletions, replacements and swaps between two texts; long texts count as different.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(40).collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];

@@ -1,4 +1,4 @@
-//! What the environment says of sharing, sizes and engines.
+//! Settings of the environment: fan-out, sizes, engines.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use super::{
 };
 use tidewire_live::LiveEngine;
 
-/// Instances that one run may have: as many as a kernel's group (`PACKET_FANOUT_MAX`, linux/if_packet.h: 256 members).
+/// Most instances of a run: as many as a kernel's group has (`PACKET_FANOUT_MAX`, linux/if_packet.h: 256 members).
 pub const INSTANCES_MAX: u64 = 256;
 
-/// Names behind `PFQ_` that are not those of devices.
+/// Names after `PFQ_` that are not devices.
 const NOT_DEVICES: &[&str] = &[
     "CONFIG",
     "FORCE_ALL",
@@ -33,18 +33,18 @@ const NOT_DEVICES: &[&str] = &[
     "VLAN",
 ];
 
-/// This process among those that `tidewire run` started.
+/// This process among the instances that `tidewire run` started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     /// Its number, from 0.
     pub number: u32,
-    /// How many there are.
+    /// Number of instances.
     pub count: u32,
-    /// The file with a slot for each of them ([`tidewire_live::sys::shared_counters`]).
+    /// The file with a slot for each instance ([`tidewire_live::sys::shared_counters`]).
     pub counters: Option<PathBuf>,
 }
 
-/// Everything that variables say, whatever the device.
+/// Settings of variables for all devices.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     pub group: Option<At<u8>>,
@@ -58,7 +58,7 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Reads and checks them.
+    /// Reads and checks the variables.
     pub fn read(environment: &Environment<'_>) -> Result<Self, Error> {
         let text = |names: &[&str]| environment.first(names);
         let mut level = Level::default();
@@ -81,7 +81,7 @@ impl Variables {
             level.set_vlan(&ids)?;
         }
         level.check()?;
-        // Of no effect, and still not anything.
+        // Without effect, but checked.
         text(&["PFQ_TX_SLOTS"])?.map(|text| slots(&text)).transpose()?;
         let force = text(&["PFQ_FORCE_ALL"])?;
         let forced = force.map(|text| Ok(text.switch("all devices")?.then(|| accelerated(&text)))).transpose()?;
@@ -99,7 +99,7 @@ impl Variables {
     }
 }
 
-/// The group that variables name for one device.
+/// The group that variables set for one device.
 pub fn group_of(environment: &Environment<'_>, device: &str) -> Result<Option<At<u8>>, Error> {
     let names = [device.to_owned(), variable_name(device)];
     for name in names {
@@ -111,7 +111,7 @@ pub fn group_of(environment: &Environment<'_>, device: &str) -> Result<Option<At
     Ok(None)
 }
 
-/// The engine that variables name for one device, by the name it was asked for or the interface's.
+/// The engine that variables set for one device, by the name in the program or the interface's.
 pub fn engine_of(environment: &Environment<'_>, asked: &str, interface: &str) -> Result<Option<At<Engine>>, Error> {
     for name in [asked.to_owned(), variable_name(asked), interface.to_owned(), variable_name(interface)] {
         if let Some(text) = environment.text(&format!("TIDEWIRE_ENGINE_{name}"))? {
@@ -130,7 +130,7 @@ pub fn engine_of(environment: &Environment<'_>, asked: &str, interface: &str) ->
     Ok(None)
 }
 
-/// The paper's engine: whichever of ours can do what is asked.
+/// The engine of the fan-out paper: any of Tidewire's.
 fn accelerated(text: &Text) -> At<Engine> {
     text.at(Engine::Live(LiveEngine::Auto))
 }

@@ -1,4 +1,4 @@
-//! Messages in the buffers that pcap(3PCAP) has for them.
+//! Writes messages to the error buffers of pcap(3PCAP).
 //!
 //! JUSTIFICATION: they are C strings in memory of the caller's.
 
@@ -6,11 +6,11 @@ use std::{ffi::c_char, ptr};
 
 use tidewire_wire::legible::is_hidden;
 
-/// What is said where there is no system's library.
+/// The message if the system's library is missing.
 pub const NO_SYSTEM: &str = "the system's libpcap was not found: install it (Debian: libpcap0.8); TIDEWIRE_LIBPCAP, where it is set, must name its file";
 
-/// Writes a message, cut where it is too long. Programs print it: what a terminal would obey or not show, in names that it
-/// quotes, becomes question marks, and zeroes become spaces.
+/// Writes a message, truncated to the buffer. Programs print it: control characters and invisible characters in quoted names
+/// become question marks, and zeroes become spaces.
 ///
 /// # Safety
 /// The buffer has `bytes` bytes, or is null.

@@ -1,4 +1,4 @@
-//! What can be waited for.
+//! Events, and waiting for them.
 //!
 //! JUSTIFICATION: `eventfd(2)`, `epoll(7)` and `ppoll(2)` have no wrapper in the standard library.
 
@@ -9,14 +9,14 @@ use std::{
     time::Duration,
 };
 
-/// A descriptor that is readable while the event is set.
+/// An event as a descriptor that is readable while it is set.
 pub struct Event(OwnedFd);
 
 impl Event {
-    /// One that is not set.
+    /// Creates an event that is not set.
     ///
     /// # Errors
-    /// The process has no room for one more descriptor.
+    /// The process has no more descriptors.
     pub fn new() -> io::Result<Self> {
         // SAFETY: no pointers.
         let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
@@ -27,19 +27,19 @@ impl Event {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    /// Sets it; may be called in a signal handler.
+    /// Sets the event. Safe in a signal handler.
     pub fn set(&self) {
         let one = 1_u64.to_ne_bytes();
         // SAFETY: a signal handler must leave `errno` as it was; the location is this thread's.
         unsafe {
             let number = *libc::__errno_location();
-            // Full means set.
+            // A full counter means set.
             let _ = libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len());
             *libc::__errno_location() = number;
         }
     }
 
-    /// Takes it back.
+    /// Clears the event.
     pub fn clear(&self) {
         let mut value = [0_u8; 8];
         // SAFETY: the buffer has the length given. Fails where it was not set.
@@ -53,14 +53,14 @@ impl AsRawFd for Event {
     }
 }
 
-/// One descriptor that is readable while any of several is.
+/// A descriptor that is readable while any of several descriptors is.
 pub struct Gathered(OwnedFd);
 
 impl Gathered {
-    /// Of these.
+    /// Combines these descriptors.
     ///
     /// # Errors
-    /// The process has no room for one more descriptor.
+    /// The process has no more descriptors.
     pub fn new(descriptors: &[RawFd]) -> io::Result<Self> {
         // SAFETY: no pointers.
         let descriptor = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -88,8 +88,7 @@ impl AsRawFd for Gathered {
     }
 }
 
-/// Waits until one of the descriptors is readable or in error, at most this long; for ever if that is not said. A signal ends
-/// it, too.
+/// Waits until one of the descriptors is readable or in error, at most `most` (`None`: forever). A signal ends the wait.
 pub fn wait(descriptors: &[RawFd], most: Option<Duration>) {
     let entry = |fd: &RawFd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 };
     let mut entries: Vec<_> = descriptors.iter().map(entry).collect();

@@ -66,12 +66,12 @@ unsafe fn choose(pcap: *mut Pcap, handle: Option<&Handle>, group: c_int, text: &
     }
 }
 
-/// What is said of groups in general, where a handle's own plan is not kept.
+/// The settings of groups in general, for handles without a plan of their own.
 fn general() -> Result<Plan, String> {
     resolve::plan(c"lo").map_err(|error| error.to_string())
 }
 
-/// The socket of a handle of the system's.
+/// The socket of a handle of the system's library.
 fn theirs(pcap: *mut Pcap) -> Result<RawFd, String> {
     let function = system().pcap_fileno.ok_or(error::NO_SYSTEM)?;
     // SAFETY: the handle is the system's.
@@ -82,7 +82,7 @@ fn theirs(pcap: *mut Pcap) -> Result<RawFd, String> {
     Ok(descriptor)
 }
 
-/// Joins a socket of the system's library to a group. What it received before stays with it, too.
+/// Adds a socket of the system's library to a group. Packets that it received before remain queued.
 fn join(socket: RawFd, request: &FanoutRequest) -> Result<(), String> {
     let FanoutRequest { group, fanout } = request;
     if fanout.steering.is_some() {

@@ -1,4 +1,4 @@
-//! What a handle tells `tidewire run`: its counts, in this instance's slot of the board.
+//! Publishes the counts of a handle in this instance's slot of the shared counters.
 
 use std::{
     process,
@@ -9,41 +9,41 @@ use tidewire_live::sys::shared_counters::{Count, SharedCounters, Slot};
 
 use tidewire_pcap_config::Instance;
 
-/// Between two reports while packets come: a program may end without a word, and one costs a system call.
+/// Time between two reports while packets arrive: a program may be killed at any time, and a report costs a system call.
 pub const PERIOD: Duration = Duration::from_millis(1);
 
-/// Between two questions to the devices, which cost more.
+/// Time between two queries of the devices, which cost more.
 const DEVICES_PERIOD: Duration = Duration::from_millis(200);
 
-/// The slot, and what of this handle is in it already.
+/// The slot, and the counts of this handle that it already has.
 pub struct Report {
     board: SharedCounters,
     slot: usize,
     published: Counts,
     at: Instant,
-    /// When the devices were asked last.
+    /// When the devices were queried last.
     devices_at: Instant,
-    /// The process that read last: a daemon's is not the one that opened the handle.
+    /// The process that read last: a daemon is not the process that opened the handle.
     reader: u32,
 }
 
-/// What a handle counted since it was activated.
+/// Counts of a handle since its activation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets that passed the filter, those that found no room included.
+    /// Packets that passed the filter, including those dropped because the ring was full.
     pub received: u64,
-    /// Packets that found no room.
+    /// Packets dropped because the ring was full.
     pub dropped: u64,
-    /// Packets that the devices had no room for.
+    /// Packets that the devices dropped for lack of room.
     pub dropped_by_interface: u64,
-    /// Packets that a steering program dropped: none of the others.
+    /// Packets that a steering program dropped; not included in the others.
     pub steered_out: u64,
-    /// Packets handed to the program.
+    /// Packets delivered to the program.
     pub delivered: u64,
 }
 
 impl Report {
-    /// For a handle that was just activated; none where nobody wants to know, or the board is gone.
+    /// Opens the report of a new handle; `None` if nothing is published, or the shared counters are gone.
     pub fn open(instance: Option<&Instance>) -> Option<Self> {
         let instance = instance?;
         let board = SharedCounters::open(instance.counters.as_ref()?).ok()?;
@@ -57,7 +57,7 @@ impl Report {
         Some(report)
     }
 
-    /// Leaves word of what went wrong with a handle.
+    /// Stores the error message of a handle.
     pub fn fail(instance: Option<&Instance>, message: &str) {
         let Some(instance) = instance else { return };
         let Some(board) = instance.counters.as_ref().and_then(|path| SharedCounters::open(path).ok()) else { return };
@@ -67,12 +67,12 @@ impl Report {
         }
     }
 
-    /// Whether it is time to tell again.
+    /// Whether a report is due.
     pub fn is_due(&self) -> bool {
         self.at.elapsed() >= PERIOD
     }
 
-    /// Whether it is time to ask the devices again; they are then.
+    /// Whether a query of the devices is due; resets the timer.
     pub fn asks_devices(&mut self) -> bool {
         let is_due = self.devices_at.elapsed() >= DEVICES_PERIOD;
         if is_due {
@@ -81,12 +81,12 @@ impl Report {
         is_due
     }
 
-    /// Whether it was told that so many packets were delivered.
+    /// Whether this number of delivered packets was published.
     pub fn has_published(&self, delivered: u64) -> bool {
         delivered == self.published.delivered
     }
 
-    /// The calling process reads.
+    /// Notes that the calling process reads.
     pub fn note_reader(&mut self) {
         self.reader = process::id();
     }
@@ -96,7 +96,7 @@ impl Report {
         self.reader
     }
 
-    /// Tells.
+    /// Publishes counts.
     pub fn publish(&mut self, counts: Counts) {
         self.at = Instant::now();
         let Some(slot) = self.board.slot(self.slot) else { return };

@@ -1,7 +1,7 @@
-//! What is asked of the device that a program opens: the configuration, of this process and this machine.
+//! Resolves the configuration of a device that a program opens, in this process and on this host.
 //!
-//! JUSTIFICATION: the environment is read as a program with other rights than its caller's must read it, and the machine's
-//! interfaces are asked for by `if_nametoindex(3)`.
+//! JUSTIFICATION: the environment must be read as in a program with more rights than its caller, and interfaces are looked up
+//! by `if_nametoindex(3)`.
 
 use std::{
     ffi::{CStr, CString, OsStr, OsString, c_char},
@@ -15,20 +15,20 @@ use tidewire_locality::Settings as Locality;
 use tidewire_pcap_config::{self as config, Environment, Error, Fanout, Plan, SYSTEM_FILE};
 
 unsafe extern "C" {
-    /// As `getenv`, but nothing in a program that runs with other rights than its caller's.
+    /// `getenv`, but null in a program with more rights than its caller.
     safe fn secure_getenv(name: &c_char) -> *const c_char;
 }
 
-/// What a program asked for by `pcap_fanout`.
+/// A group that a program requested by `pcap_fanout`.
 #[derive(Clone, Debug)]
 pub struct FanoutRequest {
     /// The group's number.
     pub group: u8,
-    /// How its members share.
+    /// How its members share packets.
     pub fanout: Fanout,
 }
 
-/// A variable of the environment; none in a program with other rights than its caller's.
+/// A variable of the environment; `None` in a program with more rights than its caller.
 pub fn variable(name: &str) -> Option<OsString> {
     let name = CString::new(name).ok()?;
     let bytes: &[c_char] = &name.as_bytes_with_nul().iter().map(|byte| *byte as c_char).collect::<Vec<_>>();
@@ -38,32 +38,32 @@ pub fn variable(name: &str) -> Option<OsString> {
     (!value.is_null()).then(|| OsStr::from_bytes(unsafe { CStr::from_ptr(value) }.to_bytes()).to_owned())
 }
 
-/// What is asked of the device of this name.
+/// The configuration of the device of this name.
 ///
 /// # Errors
-/// What is wrong in the configuration, where.
+/// An error in the configuration, with its position.
 pub fn plan(name: &CStr) -> Result<Plan, Error> {
-    // What is not UTF-8 is no name that we make anything of.
+    // A name that is not UTF-8 is not one of ours.
     let name = name.to_string_lossy();
     config::plan(&name, &Environment::new(&variable, Path::new(SYSTEM_FILE)), &exists)
 }
 
-/// What is asked of files: putting packets in order, or nothing.
+/// The configuration of files: reordering, or nothing.
 ///
 /// # Errors
-/// What is wrong in the configuration, where.
+/// An error in the configuration, with its position.
 pub fn locality() -> Result<Option<Locality>, Error> {
     config::locality(&Environment::new(&variable, Path::new(SYSTEM_FILE)))
 }
 
-/// Whether there is a network interface, or a label of one's address, of exactly this name.
+/// Whether an interface, or the label of an address, has exactly this name.
 fn exists(name: &str) -> bool {
     let Ok(wanted) = CString::new(name) else { return false };
     // SAFETY: the name ends with a zero.
     if unsafe { libc::if_nametoindex(wanted.as_ptr()) } != 0 {
         return true;
     }
-    // Labels have a colon; nobody else needs to be looked for.
+    // Only labels have a colon.
     name.contains(':') && is_label(&wanted)
 }
 

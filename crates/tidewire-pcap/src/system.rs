@@ -1,9 +1,9 @@
-//! The system's libpcap, behind ours.
+//! The system's libpcap.
 //!
-//! JUSTIFICATION: a library that stands in for another one finds that one at run time, by `dlopen(3)`.
+//! JUSTIFICATION: a library that replaces another one finds it at run time, by `dlopen(3)`.
 //!
-//! With LD_PRELOAD the system's library may be loaded already, because the program was linked with it, and its own calls of
-//! exported functions then arrive here. They must go back to it unchanged: see [`calling`] and [`is_inside`].
+//! With LD_PRELOAD the system's library may be loaded already, because the program is linked with it. Its own calls of exported
+//! functions then arrive here and must return to it unchanged: see [`calling`] and [`is_inside`].
 
 use std::{
     cell::Cell,
@@ -24,7 +24,7 @@ use crate::{
     resolve,
 };
 
-/// Where to look when the loader's own search only finds us. Debian's, then everybody's.
+/// Directories to search if the dynamic loader finds only this library: those of Debian, then those of others.
 const FOLDERS: &[&str] = &[
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -40,12 +40,12 @@ const FOLDERS: &[&str] = &[
 /// Debian's name, then upstream's.
 const NAMES: &[&CStr] = &[c"libpcap.so.0.8", c"libpcap.so.1"];
 
-/// Names the file to use.
+/// The variable that names the library.
 const VARIABLE: &str = "TIDEWIRE_LIBPCAP";
 
 macro_rules! functions {
     ($($name:ident: fn($($type:ty),*) $(-> $returned:ty)?;)*) => {
-        /// What the system's library exports; none where it is older than a function.
+        /// Functions of the system's library; `None` if it is older than a function.
         #[derive(Default)]
         pub struct System {
             /// `dlopen`'s handle.
@@ -177,7 +177,7 @@ impl System {
     }
 }
 
-/// A loaded object; never unloaded, because handles may outlive every reason to know when.
+/// A loaded library; never unloaded, because handles may still use it.
 struct Library(*mut c_void);
 
 // SAFETY: a handle of `dlopen` may be used by any thread.
@@ -193,7 +193,7 @@ impl Library {
         unsafe { libc::dlsym(self.0, name.as_ptr().cast()) }
     }
 
-    /// Loads a file, unless that is us, or something that is no libpcap.
+    /// Loads a library unless it is this one, or not a libpcap.
     fn open(path: &CStr, flags: c_int) -> Option<Self> {
         // SAFETY: the path ends with a zero. Libraries' constructors run: libpcap has none.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL | flags) };
@@ -201,7 +201,7 @@ impl Library {
             return None;
         }
         let library = Self(handle);
-        // Neither us, nor another one of our kind.
+        // Neither this library, nor another one like it.
         let is_another = !library.find("pcap_create\0").is_null() && library.find("pcap_fanout\0").is_null();
         is_another.then_some(library)
     }
@@ -209,7 +209,7 @@ impl Library {
 
 static SYSTEM: OnceLock<System> = OnceLock::new();
 
-/// The system's library; an empty one where there is none.
+/// The system's library; without functions if it is missing.
 #[inline]
 pub fn system() -> &'static System {
     #[cold]
@@ -220,30 +220,30 @@ pub fn system() -> &'static System {
     SYSTEM.get().unwrap_or_else(first)
 }
 
-/// The system's library, if it was looked for already: for what is called for every packet.
+/// The system's library if it was searched for already: for functions that are called for every packet.
 #[inline(always)]
 pub fn ready() -> Option<&'static System> {
     SYSTEM.get()
 }
 
-/// The system's library, if it is loaded already.
+/// The system's library if it is loaded already.
 pub fn loaded() -> Option<&'static System> {
     loaded_library()?;
     Some(system())
 }
 
-/// No libpcap was there when the program began, and another one was when ours was first called.
+/// The program started without a libpcap, and one was loaded before the first call of ours.
 static CAME_LATER: AtomicBool = AtomicBool::new(false);
-/// Whether the program began with one.
+/// Whether the program started with a libpcap.
 static AT_START: AtomicBool = AtomicBool::new(false);
 
-/// To be called when we are loaded.
+/// Notes what is loaded; called when this library is loaded.
 pub fn note_start() {
     AT_START.store(is_in_its_place() || loaded_library().is_some(), Ordering::Relaxed);
 }
 
-/// Whether the system's library was loaded by name while the program ran: its functions may be called past us then, with
-/// handles of ours that it made us make by a jump of its own, which no address gives away.
+/// Whether the program loaded the system's library by name at run time. It may then call its functions directly, with handles
+/// of ours that a jump inside that library made us create, which no return address shows.
 pub fn came_later() -> bool {
     let _ = system();
     CAME_LATER.load(Ordering::Relaxed)
@@ -284,7 +284,7 @@ fn loaded_library() -> Option<Library> {
     found.iter().find_map(|name| Library::open(name, libc::RTLD_NOLOAD))
 }
 
-/// The file that we were loaded from.
+/// The path that this library was loaded from.
 pub fn own_path() -> Option<CString> {
     // SAFETY: the structure is pointers and integers, for which zeroes are valid.
     let mut info: libc::Dl_info = unsafe { mem::zeroed() };
@@ -297,8 +297,8 @@ pub fn own_path() -> Option<CString> {
     Some(unsafe { CStr::from_ptr(info.dli_fname) }.to_owned())
 }
 
-/// Whether code at this address is the system library's: a program that looked its functions up by name calls them past us,
-/// and handles of ours must not come to such a program by the calls that they make themselves.
+/// Whether this address lies in the system's library: a program that looked its functions up by name calls them directly, and
+/// must not get handles of ours from that library's own calls.
 pub fn holds(address: *const c_void) -> bool {
     let object = |address: *const c_void| {
         // SAFETY: the structure is pointers and integers, for which zeroes are valid.
@@ -311,7 +311,7 @@ pub fn holds(address: *const c_void) -> bool {
     theirs.is_some() && object(address) == theirs
 }
 
-/// Whether we were loaded in the system library's place, and not beside it.
+/// Whether this library was loaded in place of the system's, not in addition to it.
 pub fn is_in_its_place() -> bool {
     let path = own_path().unwrap_or_default();
     let file = path.to_bytes().rsplit(|byte| *byte == b'/').next().map(OsStr::from_bytes);
@@ -322,7 +322,7 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Calls into the system's library, so that what it calls itself is known to be its own.
+/// Calls the system's library, and marks its own calls as nested.
 pub fn calling<T>(call: impl FnOnce(&'static System) -> T) -> T {
     let system = system();
     DEPTH.with(|depth| depth.set(depth.get() + 1));
@@ -331,7 +331,7 @@ pub fn calling<T>(call: impl FnOnce(&'static System) -> T) -> T {
     result
 }
 
-/// Whether the system's library is calling, on our behalf.
+/// Whether a call of the system's library is in progress.
 pub fn is_inside() -> bool {
     DEPTH.with(|depth| depth.get() > 0)
 }

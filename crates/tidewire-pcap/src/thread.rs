@@ -1,13 +1,13 @@
-//! Threads beside a program's own.
+//! Threads in addition to the program's.
 //!
-//! JUSTIFICATION: a thread's signals are blocked by a call that has no wrapper in the standard library.
+//! JUSTIFICATION: blocking a thread's signals has no wrapper in the standard library.
 
 use std::{
     mem, ptr,
     thread::{Builder, JoinHandle},
 };
 
-/// Starts a thread in which no signal is handled: they are the program's.
+/// Starts a thread with all signals blocked: they are the program's.
 pub fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     // SAFETY: sets of signals are integers, for which zeroes are valid.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (mem::zeroed(), mem::zeroed()) };

@@ -1,4 +1,4 @@
-//! Waiting, with an end.
+//! Waits with a time limit.
 
 use std::{
     io::{self, Read},
@@ -9,23 +9,23 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Nothing that a test waits for takes longer, on a slow and busy machine.
+/// Longest wait of a test, on a slow and busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often something is looked at that is waited for: soon at first, for most programs end at once.
+/// Interval of polling: short at first, since most programs end at once.
 fn tick(begun: Instant) -> Duration {
     (begun.elapsed() / 4).clamp(Duration::from_micros(100), Duration::from_millis(5))
 }
 
-/// Sends a signal to a process that was started here. One that has ended already gets none.
+/// Sends a signal to a child process; nothing happens if it has ended.
 pub fn signal(child: &Child, signal: Signal) {
     let _ = kill_process(Pid::from_child(child), signal);
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 ///
 /// # Panics
-/// Where it does not hold within [`PATIENCE`]: with `what`.
+/// The condition does not hold within [`PATIENCE`]; the message names `what`.
 pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -37,24 +37,24 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 /// Joins a thread that must end.
 ///
 /// # Panics
-/// Where it does not end within [`PATIENCE`], and as the thread did.
+/// It does not end within [`PATIENCE`]; and panics of the thread are passed on.
 pub fn join_in_time<T>(what: &str, thread: thread::JoinHandle<T>) -> T {
     wait_until(&format!("the end of {what}"), || thread.is_finished());
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The end of a process that was started.
+/// Waits for child processes.
 pub trait Ends {
-    /// Its status, once it has ended.
+    /// Waits for its status.
     ///
     /// # Panics
-    /// Where it does not end within [`PATIENCE`]: it is killed, and `what` it is is said.
+    /// It does not end within [`PATIENCE`]: it is killed, and the message names `what`.
     fn wait_in_time(&mut self, what: &str) -> ExitStatus;
 
-    /// Its status once it has ended, and what it wrote to its pipes until then.
+    /// Waits for its status and its output.
     ///
     /// # Panics
-    /// As [`wait_in_time`](Self::wait_in_time), with what it wrote.
+    /// As [`wait_in_time`](Self::wait_in_time), with its output.
     fn output_in_time(self, what: &str) -> Output;
 }
 
@@ -69,20 +69,20 @@ impl Ends for Child {
     }
 }
 
-/// Running a command to its end.
+/// Runs commands to their end.
 pub trait InTime {
     /// As [`Command::output`], within [`PATIENCE`].
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// It cannot be started.
     ///
     /// # Panics
-    /// Where it does not end: it is killed, and said with what it wrote.
+    /// It does not end: it is killed, and the message has its output.
     fn run_in_time(&mut self) -> io::Result<Output> {
         self.run_within(PATIENCE)
     }
 
-    /// The same within `most`.
+    /// As `run_in_time`, within `most`.
     ///
     /// # Errors
     /// As [`run_in_time`](Self::run_in_time).
@@ -97,7 +97,7 @@ pub trait InTime {
 
 impl InTime for Command {
     fn run_within(&mut self, most: Duration) -> io::Result<Output> {
-        // As `Command::output`: nothing to read, unless something was set.
+        // As `Command::output`: standard input is empty unless it was set.
         let mut child = self.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         Ok(output(&mut child, most).unwrap_or_else(|so_far| panic!("{self:?} does not end within {most:?}{so_far}")))
     }
@@ -108,7 +108,7 @@ impl InTime for Command {
     }
 }
 
-/// Its status; `None` where it had to be killed.
+/// Its status; `None` if it had to be killed.
 fn ended(child: &mut Child, most: Duration) -> Option<ExitStatus> {
     drop(child.stdin.take());
     let begun = Instant::now();
@@ -124,13 +124,13 @@ fn ended(child: &mut Child, most: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Everything until the pipes are closed and it has ended, or what came so far.
+/// The output until the pipes are closed and it has ended, or what arrived so far.
 fn output(child: &mut Child, most: Duration) -> Result<Output, String> {
     let begun = Instant::now();
     let out = child.stdout.take().map(gather);
     let errors = child.stderr.take().map(gather);
     let status = ended(child, most);
-    // What it started may hold the pipes for longer.
+    // Its children may hold the pipes for longer.
     let rest = |reader: Option<Gathered>| reader.map(|reader| reader.rest(begun, most)).unwrap_or(Ok(Vec::new()));
     let (out, errors) = (rest(out), rest(errors));
     match (status, out, errors) {
@@ -145,7 +145,7 @@ fn output(child: &mut Child, most: Duration) -> Result<Output, String> {
     }
 }
 
-/// What comes out of a pipe, gathered by a thread.
+/// Output of a pipe, collected by a thread.
 struct Gathered {
     thread: thread::JoinHandle<()>,
     bytes: std::sync::Arc<std::sync::Mutex<Vec<u8>>>,
@@ -164,7 +164,7 @@ fn gather(mut pipe: impl Read + Send + 'static) -> Gathered {
 }
 
 impl Gathered {
-    /// All of it, or what came in time.
+    /// All output, or what arrived in time.
     fn rest(self, begun: Instant, most: Duration) -> Result<Vec<u8>, Vec<u8>> {
         while !self.thread.is_finished() && begun.elapsed() < most {
             thread::sleep(tick(begun));

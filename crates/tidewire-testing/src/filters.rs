@@ -1,6 +1,6 @@
-//! Filter expressions, and packets that they ask for.
+//! Filter expressions and packets that match them.
 
-/// Expressions that between them use every kind of instruction.
+/// Expressions that together use every kind of instruction.
 pub const EXPRESSIONS: &[&str] = &[
     "",
     "ip",
@@ -56,7 +56,7 @@ pub const EXPRESSIONS: &[&str] = &[
     "ether[ether[14] & 31] = 0",
 ];
 
-/// A generator of numbers, so that a failing case can be run again.
+/// A random number generator with a seed, to repeat failures.
 #[derive(Clone)]
 pub struct Numbers(pub u64);
 
@@ -69,13 +69,13 @@ impl Numbers {
         self.0 % bound
     }
 
-    /// So many bytes.
+    /// Random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.below(256) as u8).collect()
     }
 }
 
-/// Headers that the expressions ask for, in random mixtures, lengths and places.
+/// Headers that the expressions test, in random combinations, lengths and offsets.
 pub fn random_packet(numbers: &mut Numbers) -> Vec<u8> {
     let length = numbers.below(120) as usize;
     let mut packet = numbers.bytes(length);

@@ -1,8 +1,8 @@
-//! What tests share: waits that end and say what they waited for, signals without a program, which programs a test may
-//! count on, and filter expressions with packets that they ask for. A dependency of tests only.
+//! Shared by tests: waits with a time limit and a message, signals, availability of programs, and filter expressions with
+//! packets that match them. A dependency of tests only.
 //!
-//! A test waits by this crate and not by [`std::process::Child::wait`] and its like, which may wait for ever: a rule of the
-//! house (`tests/house/` of the lab) holds it.
+//! Tests wait by this crate and not by [`std::process::Child::wait`] and the like, which may wait forever; the house test
+//! (`tests/house/` of the lab) checks this.
 #![forbid(unsafe_code)]
 
 mod ends;

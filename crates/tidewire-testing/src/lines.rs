@@ -1,4 +1,4 @@
-//! Lines of a pipe, each waited for no longer than is right.
+//! Lines of a pipe, each awaited with a time limit.
 
 use std::{
     io::{BufRead as _, BufReader, Read},
@@ -9,13 +9,13 @@ use std::{
 
 use crate::PATIENCE;
 
-/// Lines that a program writes; a thread reads them, so that the program never waits.
+/// Lines that a program writes; a thread reads them, so that the program never blocks.
 pub struct Lines {
     queue: Receiver<String>,
 }
 
 impl Lines {
-    /// Reads a pipe until it is closed. What is not UTF-8 is replaced.
+    /// Reads a pipe until it is closed. Invalid UTF-8 is replaced.
     pub fn new(pipe: impl Read + Send + 'static) -> Self {
         let (tell, queue) = channel();
         thread::spawn(move || {
@@ -23,7 +23,7 @@ impl Lines {
             while matches!(pipe.read_until(b'\n', &mut line), Ok(1..)) {
                 let text = String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned();
                 if tell.send(text).is_err() {
-                    // Nobody listens any more; what writes goes on.
+                    // The receiver is gone; the writer continues.
                     let _ = std::io::copy(&mut pipe, &mut std::io::sink());
                     return;
                 }
@@ -36,7 +36,7 @@ impl Lines {
     /// The next line, or `None` at the end.
     ///
     /// # Panics
-    /// Where none comes within [`PATIENCE`]: with `what` was waited for.
+    /// No line arrives within [`PATIENCE`]; the message names `what`.
     pub fn next(&self, what: &str) -> Option<String> {
         match self.queue.recv_timeout(PATIENCE) {
             Ok(line) => Some(line),
@@ -45,10 +45,10 @@ impl Lines {
         }
     }
 
-    /// The first line that holds this text; those before it are dropped.
+    /// The first line that contains this text; earlier lines are dropped.
     ///
     /// # Panics
-    /// Where it does not come within [`PATIENCE`], or the pipe is closed before: with all lines that came.
+    /// It does not arrive within [`PATIENCE`], or the pipe is closed; the message has all lines.
     pub fn until(&self, text: &str) -> String {
         let begun = Instant::now();
         let mut before = Vec::new();
@@ -62,10 +62,10 @@ impl Lines {
         }
     }
 
-    /// Every line until the pipe is closed.
+    /// All lines until the pipe is closed.
     ///
     /// # Panics
-    /// Where it is not closed within [`PATIENCE`].
+    /// It is not closed within [`PATIENCE`].
     pub fn rest(&self) -> Vec<String> {
         let begun = Instant::now();
         let mut all = Vec::new();

@@ -1,12 +1,12 @@
-//! Whether this process has the privileges that tests of interfaces need.
+//! Privileges of this process for tests of interfaces.
 
 use std::{fs, io};
 
-/// Enters a namespace by `own`, where the machine's own root does it: that of a user namespace (a user's container) gets
-/// network namespaces, and is refused what needs a privilege over the machine, as programs in the kernel and AF_XDP.
+/// Enters a namespace by `own` if this is the host's root: root of a user namespace (a user's container) can create network
+/// namespaces, but lacks privileges over the host, as for kernel programs and AF_XDP.
 ///
 /// # Errors
-/// Why not.
+/// The missing privilege.
 pub fn privileged(own: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     if is_whole(&map) {
@@ -15,7 +15,7 @@ pub fn privileged(own: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     Err(io::Error::other("root of a user namespace (a user's container), without privileges over the machine"))
 }
 
-/// Whether every user is the machine's own, as outside of user namespaces (user_namespaces(7)).
+/// Whether all user ids are the host's, as outside of user namespaces (user_namespaces(7)).
 fn is_whole(map: &str) -> bool {
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }

@@ -1,16 +1,16 @@
-//! Which programs a test may count on.
+//! Availability of external programs.
 //!
 //! Tests need programs that are not part of Rust: `ip`, tcpdump, a shell. `scripts/setup.sh` installs them, and
-//! `scripts/view.sh` runs the tests where no others are to be found; it says so by [`PROMISED`]. There a program that is
-//! missing is a mistake in `setup.sh` or in the test, and not a reason to skip it.
+//! `scripts/view.sh` runs tests with only those in `PATH`, which it declares by [`PROMISED`]. A missing program is then an
+//! error of `setup.sh` or the test, not a reason to skip the test.
 
 use std::{env, path::PathBuf};
 
-/// Variable: programs of these packages are promised (`all`, or nothing where it is not set). What could not be installed
-/// is named after it: `all but softflowd fprobe`.
+/// The variable with the promised packages (`all`; unset: none). Packages that could not be installed follow: `all but
+/// softflowd fprobe`.
 const PROMISED: &str = "TIDEWIRE_PROMISED";
 
-/// Where a program is, by `PATH` and nothing else; a name with a slash is a path.
+/// Finds a program in `PATH`; a name with a slash is a path.
 #[must_use]
 pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
@@ -20,7 +20,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// Programs and files whose package has another name (Debian's; those that `scripts/setup.sh` goes on without).
+/// Programs and files whose package has another name (Debian's; those that are optional for `scripts/setup.sh`).
 const PACKAGES: &[(&str, &str)] = &[
     ("nfpcapd", "nfdump"),
     ("argus", "argus-server"),
@@ -37,17 +37,17 @@ const PACKAGES: &[(&str, &str)] = &[
     ("/usr/include/pcap/pcap.h", "libpcap-dev"),
 ];
 
-/// Whether a program (or file) was promised: all are, but those of packages that are named as not installed.
+/// Whether a program (or file) was promised: all are, except those of packages that are named as missing.
 fn is_promised(program: &str, promised: &str) -> bool {
     let Some(rest) = promised.strip_prefix("all") else { return false };
     let mut lacking = rest.trim_start().trim_start_matches("but ").split_whitespace();
     !lacking.any(|package| package == program || PACKAGES.contains(&(program, package)))
 }
 
-/// The first of these programs (or files, named by their path) that is not there, as a reason not to test.
+/// The first missing program (or file, by its path), as a reason to skip a test.
 ///
 /// # Panics
-/// Where it was promised.
+/// It was promised.
 #[must_use]
 pub fn missing(programs: &[&str]) -> Option<String> {
     let program = programs.iter().find(|program| find(program).is_none())?;
@@ -59,7 +59,7 @@ pub fn missing(programs: &[&str]) -> Option<String> {
     Some(format!("there is no `{program}`"))
 }
 
-/// Why script(1) and `programs` cannot be used, if so: one of them is missing, or [there are no pseudo-terminals](missing_pseudo_terminals).
+/// Why script(1) or `programs` cannot be used: one is missing, or [there are no pseudo-terminals](missing_pseudo_terminals).
 ///
 /// # Panics
 /// As [`missing`].
@@ -68,14 +68,14 @@ pub fn missing_terminal(programs: &[&str]) -> Option<String> {
     missing(&["script"]).or_else(|| missing(programs)).or_else(missing_pseudo_terminals)
 }
 
-/// Why there are no pseudo-terminals, if so: in a container, or a changed root, without devpts.
+/// Why there are no pseudo-terminals: in a container or chroot without devpts.
 #[must_use]
 pub fn missing_pseudo_terminals() -> Option<String> {
     let error = std::fs::OpenOptions::new().read(true).write(true).open("/dev/ptmx").err()?;
     Some(format!("there is no pseudo-terminal: /dev/ptmx: {error}"))
 }
 
-/// Says why nothing is tested.
+/// Prints why a test is skipped.
 pub fn skip(reason: impl std::fmt::Display) {
     println!("skipped: {reason}");
 }

@@ -1,9 +1,9 @@
-//! Who calls: a program, or the system's library, whose own calls of exported functions arrive here as well.
+//! Tells calls of the program from calls of the system's library, whose own calls of exported functions arrive here as well.
 //!
 //! JUSTIFICATION: where a call comes from is known to the processor only.
 
-/// Exports a function that makes a handle, and that is told the address it returns to, after its own arguments: the registers
-/// are those of the next argument.
+/// Exports a function that creates a handle. Its implementation gets the return address as one more argument; the registers are
+/// those of that argument.
 macro_rules! told_caller {
     ($(#[$meta:meta])* $name:ident($($argument:ident: $type:ty),*) = $inner:ident, $x86_64:literal, $aarch64:literal) => {
         $(#[$meta])*

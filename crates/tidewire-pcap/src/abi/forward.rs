@@ -1,4 +1,4 @@
-//! Functions that have nothing to do with a handle, or with live ones: the system's.
+//! Functions without a live handle: forwarded to the system's library.
 //!
 //! JUSTIFICATION: exported functions of the C ABI take pointers.
 
@@ -15,7 +15,7 @@ use crate::{
     system::{self, system},
 };
 
-/// Exports a function that calls the system's of the same name; what it returns where there is none.
+/// Exports a function that calls the system's function of the same name, with a result for a missing one.
 macro_rules! forward {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $returned:ty)? = $absent:expr;)*) => {
         $(
@@ -78,7 +78,7 @@ forward! {
     pcap_tstamp_type_val_to_name(kind: c_int) -> *const c_char = ptr::null();
 }
 
-/// Exports a function that is called for every packet: straight to the system's.
+/// Exports a function that is called for every packet: jumps straight to the system's.
 macro_rules! straight {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $returned:ty)? = $absent:expr;)*) => {
         $(
@@ -116,7 +116,7 @@ straight! {
     pcap_offline_filter(program: *const BpfProgram, header: *const PacketHeader, bytes: *const u8) -> c_int = 0;
 }
 
-/// The error of a call that the system's library is missing for.
+/// The error of a call that needs the missing system's library.
 fn absent(buffer: *mut c_char) -> c_int {
     // SAFETY: an error buffer has this length, or is null (pcap(3PCAP)).
     unsafe { error::write(buffer, ERROR_BYTES, error::NO_SYSTEM) };

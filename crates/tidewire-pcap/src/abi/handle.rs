@@ -1,4 +1,4 @@
-//! Everything that is called on a handle, but for making it: the manual pages of section 3PCAP.
+//! All functions on handles except those that create one: the manual pages of section 3PCAP.
 //!
 //! JUSTIFICATION: exported functions of the C ABI take pointers.
 
@@ -17,7 +17,7 @@ use crate::{
     system::{self, system},
 };
 
-/// Exports functions on handles: the system's for the system's handles, for ours what is said here.
+/// Exports functions on handles: forwards handles of the system's library, and implements our own as given here.
 macro_rules! on {
     ($($name:ident($($argument:ident: $type:ty),*) -> $returned:ty, $absent:expr, |$pcap:ident, $handle:ident, $live:ident| $ours:expr $(, |$file:ident| $files:expr)?;)*) => {
         $(
@@ -46,7 +46,7 @@ macro_rules! on {
                         }
                     }
                 }
-                // Apart, so that calls for the system's handles are no more than a few comparisons and a jump.
+                // A separate function, so that calls for the system's handles cost a few comparisons and a jump.
                 #[inline(never)]
                 #[allow(unreachable_code, reason = "what is ours of a file does not go on to the system's")]
                 unsafe fn ours($pcap: *mut Pcap, $handle: &Handle, $($argument: $type),*) -> $returned {
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn pcap_geterr(pcap: *mut Pcap) -> *mut c_char {
         None => pcap,
         Some(handle) => match handle.state() {
             State::Live(_) => return handle.error(),
-            // What we said of it, if that was the last.
+            // The message is ours if our error was the last.
             _ if handle.has_error() => return handle.error(),
             State::System(theirs) => *theirs,
             State::File(file) => file.system(),

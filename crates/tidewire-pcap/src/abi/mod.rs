@@ -1,7 +1,7 @@
 //! The exported symbols: what pcap.h, pcap/bpf.h and pcap/namedb.h declare, and `pcap_fanout`.
 //!
-//! Each function finds out whose a handle is and passes the call on; none of them holds anything while a program's callback
-//! runs. Nothing is ever printed.
+//! Each function finds the owner of a handle and passes the call on. None holds a borrow while a callback of the program runs.
+//! The library never prints.
 
 mod caller;
 mod forward;

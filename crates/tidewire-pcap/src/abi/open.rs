@@ -1,4 +1,4 @@
-//! Making handles and activating them: pcap_create(3PCAP), pcap_open_live(3PCAP), pcap_activate(3PCAP), pcap_set_…(3PCAP).
+//! Creates and activates handles: pcap_create(3PCAP), pcap_open_live(3PCAP), pcap_activate(3PCAP), pcap_set_…(3PCAP).
 //!
 //! JUSTIFICATION: exported functions of the C ABI take pointers.
 
@@ -24,7 +24,7 @@ use crate::{
 };
 use tidewire_pcap_config::Source;
 
-/// Writes to an error buffer of the caller's.
+/// Writes a message to the caller's error buffer.
 ///
 /// # Safety
 /// The buffer has its length, or is null.
@@ -51,7 +51,7 @@ unsafe extern "C" fn create_for(device: *const c_char, error: *mut c_char, calle
     // SAFETY: a device's name ends with a zero.
     let name = unsafe { CStr::from_ptr(device) };
     let plan = resolve::plan(name);
-    // Of what we make of a name the system's library may know nothing.
+    // The system's library may not know our extended device names.
     let theirs = plan.as_ref().ok().and_then(|plan| CString::new(plan.system_name.as_str()).ok());
     let first = theirs.unwrap_or_else(|| name.to_owned());
     // SAFETY: the caller's buffer.
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn pcap_open_live(
             if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
         };
         let (why, status) = (text(super::handle::pcap_geterr(pcap)), text(super::forward::pcap_statustostr(result)));
-        // As the system's library words it.
+        // The wording of the system's library.
         let message = match result {
             status::ERROR => format!("{name}: {why}"),
             status::NO_SUCH_DEVICE | status::PERMISSION | status::PROMISCUOUS_PERMISSION => {
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn pcap_activate(pcap: *mut Pcap) -> c_int {
         Ok(plan) => plan,
         Err(error) => {
             handle.fail(&error.to_string());
-            // What is no name of a device names none.
+            // An invalid device name names no device.
             let is_name = matches!(*error.source, Source::Device(_));
             return if is_name { status::NO_SUCH_DEVICE } else { status::ERROR };
         }
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn pcap_close(pcap: *mut Pcap) {
     unsafe { Handle::take(pcap) };
 }
 
-/// Exports functions that set something on a handle that is not activated.
+/// Exports setters of inactive handles.
 macro_rules! set {
     ($($name:ident($value:ident: $options:ident) $note:expr;)*) => {
         $(
@@ -248,7 +248,7 @@ set! {
     pcap_set_rfmon(value: options) options.monitor = value != 0;
     pcap_set_timeout(value: options) options.timeout_ms = value;
     pcap_set_immediate_mode(value: options) options.immediate = value != 0;
-    // The system's library takes what is not positive for "as it was".
+    // The system's library ignores values that are not positive.
     pcap_set_buffer_size(value: options) if value > 0 { options.buffer_bytes = value };
     pcap_set_tstamp_type(value: options) options.stamp = value;
     pcap_set_tstamp_precision(value: options) options.nanoseconds = value == 1;
@@ -279,7 +279,7 @@ macro_rules! file {
     };
 }
 
-/// A file's handle, or one of ours around it where packets are to be put in order.
+/// Wraps the handle of a file in one of ours if its packets are to be reordered.
 ///
 /// # Safety
 /// The handle is null, or the system's, of a file, and nobody else has it; the buffer has its length, or is null.

@@ -1,4 +1,4 @@
-//! The structures of pcap.h and pcap/bpf.h, as both sides of the ABI have them.
+//! The structures of pcap.h and pcap/bpf.h.
 
 use std::ffi::{c_uint, c_void};
 
@@ -61,9 +61,9 @@ pub struct PacketHeader {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Statistics {
-    /// Packets that passed the filter, those that found no room included.
+    /// Packets that passed the filter, including those dropped because the ring was full.
     pub received: c_uint,
-    /// Packets that found no room.
+    /// Packets dropped because the ring was full.
     pub dropped: c_uint,
     /// Packets that the interface dropped.
     pub dropped_by_interface: c_uint,
@@ -73,11 +73,11 @@ pub struct Statistics {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct BpfInstruction {
-    /// What is done.
+    /// Operation code.
     pub code: u16,
-    /// Instructions to skip if a test holds.
+    /// Instructions to skip if a test is true.
     pub jt: u8,
-    /// And if it does not.
+    /// Instructions to skip if it is false.
     pub jf: u8,
     /// Operand.
     pub k: u32,
@@ -86,14 +86,14 @@ pub struct BpfInstruction {
 /// `struct bpf_program`
 #[repr(C)]
 pub struct BpfProgram {
-    /// Instructions.
+    /// Number of instructions.
     pub length: c_uint,
-    /// The first one.
+    /// The first instruction.
     pub instructions: *mut BpfInstruction,
 }
 
 /// `pcap_handler`
 pub type PacketHandler = unsafe extern "C" fn(*mut u8, *const PacketHeader, *const u8);
 
-/// Anything.
+/// An untyped pointer.
 pub type Pointer = *mut c_void;

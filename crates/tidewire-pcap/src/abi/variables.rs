@@ -1,4 +1,4 @@
-//! The variables that the system's library exports, with its contents.
+//! The variables that the system's library exports, with their contents.
 //!
 //! JUSTIFICATION: programs linked before pcap_lib_version(3PCAP) read them as they are, from the first instruction on: they
 //! are filled by a constructor.
@@ -26,7 +26,8 @@ pub static EPROTO_DB: Variable<208> = Variable(UnsafeCell::new([0; 208]));
 #[unsafe(link_section = ".init_array")]
 static FILL: extern "C" fn() = fill;
 
-/// Notes how the program begins, and copies the variables where the system's library is loaded, or has to be because the program knows no other one.
+/// Notes how the program was started. Copies the variables if the system's library is loaded, or must be loaded because the
+/// program has no other one.
 extern "C" fn fill() {
     system::note_start();
     let system = if system::is_in_its_place() { Some(system::system()) } else { system::loaded() };
@@ -39,7 +40,7 @@ fn copy<const BYTES: usize>(system: &System, name: &CStr, to: &Variable<BYTES>) 
     let from = system.variable(name);
     if !from.is_null() && !ptr::eq(from, to.0.get().cast()) {
         // SAFETY: the system's variable has this length: where it has not, the loader says so to every program that uses it.
-        // Nobody reads ours yet.
+        // No reader exists yet.
         unsafe { ptr::copy(from, to.0.get().cast::<u8>(), BYTES) };
     }
 }

@@ -1,4 +1,4 @@
-//! What reads of a handle are ended by, and what went wrong on it: all that a capture needs of its handle.
+//! Stop requests and errors of a handle: all that a capture needs to know of its handle.
 //!
 //! JUSTIFICATION: programs get the address of the error's buffer.
 
@@ -14,7 +14,7 @@ use crate::{
     event::Event,
 };
 
-/// Why a read ends; bits.
+/// Reasons to end a read, as bits.
 struct Stop;
 
 impl Stop {
@@ -22,23 +22,23 @@ impl Stop {
     const BREAK: u32 = 1;
     /// `pcap_close` was called, inside a callback.
     const CLOSE: u32 = 2;
-    /// A read is under way.
+    /// A read is in progress.
     const READING: u32 = 4;
 }
 
-/// See the module.
+/// Stop requests and the last error of a handle.
 pub struct Control {
-    /// What a read under way has to end for: see [`Stop`].
+    /// Pending stop requests: see [`Stop`].
     stop: AtomicU32,
-    /// Readable after [`Control::break_loop`]: ends a wait.
+    /// Readable after [`Control::break_loop`]; ends a wait.
     pub woken: Event,
     error: UnsafeCell<[c_char; ERROR_BYTES]>,
 }
 
-/// What a read came to.
+/// The result of a read.
 #[must_use]
 pub struct Ended {
-    /// What the call returns.
+    /// The return value of the call.
     pub result: c_int,
     /// A callback closed the handle.
     pub is_closed: bool,
@@ -52,7 +52,7 @@ impl Ended {
 }
 
 impl Control {
-    /// Nothing is read, and nothing went wrong.
+    /// A control without stop requests and errors.
     pub fn new() -> std::io::Result<Self> {
         Ok(Self { stop: AtomicU32::new(0), woken: Event::new()?, error: UnsafeCell::new([0; ERROR_BYTES]) })
     }
@@ -62,45 +62,45 @@ impl Control {
         self.error.get().cast()
     }
 
-    /// Notes what went wrong.
+    /// Stores an error message.
     pub fn fail(&self, message: &str) {
         // SAFETY: the buffer has this length. A program that has two threads fail at once gets one of both messages, or a
         // mixture, as with the system's.
         unsafe { error::write(self.error(), ERROR_BYTES, message) };
     }
 
-    /// Whether something that went wrong was noted, and is still the last.
+    /// Whether the last call stored an error.
     pub fn has_error(&self) -> bool {
         // SAFETY: the buffer's first byte is always there.
         unsafe { *self.error() != 0 }
     }
 
-    /// Nothing went wrong since.
+    /// Clears the error.
     #[inline]
     pub fn forget_error(&self) {
         // SAFETY: as above.
         unsafe { *self.error() = 0 };
     }
 
-    /// Notes what went wrong; what a call returns then.
+    /// Stores an error message and returns the status of a failed call.
     pub fn failed(&self, message: &str) -> c_int {
         self.fail(message);
         status::ERROR
     }
 
-    /// Ends the read that is under way, or the next one. May be called from signal handlers and other threads.
+    /// Ends the current read, or the next one. Safe in signal handlers and other threads.
     pub fn break_loop(&self) {
         self.stop.fetch_or(Stop::BREAK, Ordering::SeqCst);
         self.woken.set();
     }
 
-    /// Whether a read has to end.
+    /// Whether a read must end.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) & (Stop::BREAK | Stop::CLOSE) != 0
     }
 
-    /// Whether `pcap_breakloop` was called; forgotten then.
+    /// Whether `pcap_breakloop` was called; clears the request.
     pub fn take_break(&self) -> bool {
         if self.stop.load(Ordering::Relaxed) & Stop::BREAK == 0 {
             return false;
@@ -109,17 +109,17 @@ impl Control {
         self.stop.fetch_and(!Stop::BREAK, Ordering::SeqCst) & Stop::BREAK != 0
     }
 
-    /// A read begins; false where one is under way, as in a callback.
+    /// Begins a read; returns false if one is in progress, as in a callback.
     pub fn begin_read(&self) -> bool {
         self.stop.fetch_or(Stop::READING, Ordering::Relaxed) & Stop::READING == 0
     }
 
-    /// It ends; whether the handle was closed in the meantime.
+    /// Ends a read; returns whether the handle was closed meanwhile.
     pub fn end_read(&self) -> bool {
         self.stop.fetch_and(!Stop::READING, Ordering::Relaxed) & Stop::CLOSE != 0
     }
 
-    /// Whether the handle is to be closed when the read under way has ended; else it can be closed now.
+    /// Requests to close the handle after the current read; returns false if none is in progress, so that it can be closed now.
     pub fn close_later(&self) -> bool {
         if self.stop.load(Ordering::Relaxed) & Stop::READING == 0 {
             return false;

@@ -1,9 +1,9 @@
-//! A handle that was made and is not activated.
+//! A handle before its activation.
 //!
 //! JUSTIFICATION: the system's handle beside it is a pointer of the C ABI.
 //!
-//! What is set on it is set on a handle of the system's, too, which knows what is allowed, and is the one that will be activated
-//! where nothing is asked of ours.
+//! Options are also set on a handle of the system's library, which checks them, and which is activated if Tidewire is not
+//! needed.
 
 use std::{
     ffi::{CStr, c_char, c_int},
@@ -18,18 +18,18 @@ use crate::{
 };
 use tidewire_pcap_config::{self as config, Plan};
 
-/// What a program set.
+/// Options that the program set.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes of a packet that are wanted; 0 or less: all of them.
+    /// Bytes to capture of a packet; 0 or less: all.
     pub snap: c_int,
-    /// Packets for other machines, too.
+    /// Capture packets for other hosts as well.
     pub promiscuous: bool,
     /// Milliseconds; see pcap(3PCAP), "read timeout".
     pub timeout_ms: c_int,
-    /// Packets one by one as they come.
+    /// Deliver packets as they arrive.
     pub immediate: bool,
-    /// Bytes of the ring; 0: as we see fit.
+    /// Bytes of the ring; 0: the default.
     pub buffer_bytes: c_int,
     /// Monitor mode of a wireless interface.
     pub monitor: bool,
@@ -37,9 +37,9 @@ pub struct Options {
     pub stamp: c_int,
     /// Timestamps in nanoseconds.
     pub nanoseconds: bool,
-    /// An Ethernet type, as `pcap_set_protocol_linux` takes it; 0: all.
+    /// Ethernet type of `pcap_set_protocol_linux`; 0: all.
     pub protocol: c_int,
-    /// Reads do not wait.
+    /// Reads return at once.
     pub nonblocking: bool,
 }
 
@@ -61,26 +61,26 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How long a read waits for packets; none: for ever.
+    /// How long a read waits for packets; `None`: forever.
     pub fn timeout(&self) -> Option<Duration> {
         u64::try_from(self.timeout_ms).ok().filter(|timeout| *timeout > 0).map(Duration::from_millis)
     }
 }
 
-/// Such a handle.
+/// A handle that is not activated.
 pub struct Inactive {
-    /// The system's, for the first device.
+    /// The handle of the system's library, for the first device.
     pub system: *mut Pcap,
-    /// What is asked of the device.
+    /// The configuration of the device.
     pub plan: Result<Plan, config::Error>,
-    /// What the program set so far.
+    /// Options that the program set.
     pub options: std::cell::RefCell<Options>,
-    /// What it asked for by `pcap_fanout`.
+    /// The group that the program requested by `pcap_fanout`.
     pub fanout: std::cell::RefCell<Option<FanoutRequest>>,
 }
 
 impl Inactive {
-    /// With a handle of the system's for `device`.
+    /// Creates the handle with one of the system's library for `device`.
     ///
     /// # Safety
     /// The error buffer has its length, or is null.
@@ -92,7 +92,7 @@ impl Inactive {
         (!system.is_null()).then_some(Self { system, plan, options, fanout: std::cell::RefCell::new(None) })
     }
 
-    /// Sets something on the system's handle and, where that takes it, on ours.
+    /// Sets an option on the system's handle and, if that succeeds, on ours.
     pub fn set(
         &self,
         function: Option<unsafe extern "C" fn(*mut Pcap, c_int) -> c_int>,
@@ -108,7 +108,7 @@ impl Inactive {
         result
     }
 
-    /// Gives the system's handle away.
+    /// Returns the system's handle to the caller, who owns it then.
     pub fn into_system(mut self) -> *mut Pcap {
         std::mem::replace(&mut self.system, ptr::null_mut())
     }

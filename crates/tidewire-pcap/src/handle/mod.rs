@@ -1,11 +1,11 @@
-//! A handle of ours: what a program knows as `pcap_t`.
+//! The `pcap_t` that programs get.
 //!
 //! JUSTIFICATION: handles are pointers of the C ABI, and functions are called on them from callbacks and other threads.
 //!
-//! A pointer that a program gives back is ours, or the system library's: files, devices we leave to it, and whatever it made
-//! itself. Ours are told apart by two words at their beginning that no handle of the system's has there (it has a function's
-//! address). A handle of ours waits to be activated, then is a live capture of Tidewire's, or passes every call on to a handle
-//! of the system's because nothing was asked of it.
+//! A pointer from a program is one of our handles, or the system library's: files, devices that are left to it, and handles
+//! that it created itself. Two words at the beginning identify ours: a system's handle has the address of a function there. Our
+//! handle is inactive first. Activated, it is a live capture of Tidewire, or forwards every call to a handle of the system's
+//! library if Tidewire is not needed.
 
 mod control;
 mod inactive;
@@ -18,7 +18,7 @@ pub use inactive::{Inactive, Options};
 
 /// No address of a function: not canonical.
 const MAGIC: u64 = 0x9bd1_7469_6465_f00d;
-/// The second word is the handle's address, turned by this.
+/// The second word is the address of the handle, XORed with this.
 const TURN: u64 = 0x5bd1_e995_1234_5677;
 
 /// A program's `pcap_t`.
@@ -30,20 +30,20 @@ pub struct Handle {
     state: UnsafeCell<State>,
 }
 
-/// What a handle is.
+/// The state of a handle.
 pub enum State {
-    /// Made, not activated.
+    /// Created, not activated.
     Inactive(Box<Inactive>),
-    /// The system's.
+    /// Forwards to a handle of the system's library.
     System(*mut Pcap),
-    /// Ours.
+    /// A live capture of Tidewire.
     Live(Box<Live>),
-    /// A file, which the system's library reads and we put in order.
+    /// A file that the system's library reads and Tidewire reorders.
     File(Box<Offline>),
 }
 
 impl Handle {
-    /// A handle, for a program to keep until it calls `pcap_close`.
+    /// Creates a handle that the program owns until it calls `pcap_close`.
     pub fn give(state: State) -> std::io::Result<*mut Pcap> {
         let handle = Box::new(Self { magic: MAGIC, place: 0, control: Control::new()?, state: UnsafeCell::new(state) });
         let pointer = Box::into_raw(handle);
@@ -52,10 +52,10 @@ impl Handle {
         Ok(pointer.cast())
     }
 
-    /// The handle behind a pointer, if it is one of ours.
+    /// The handle behind a pointer; `None` for handles of the system's library.
     ///
     /// # Safety
-    /// The pointer is a handle, ours or the system's, that was not closed; or null.
+    /// The pointer is an open handle, ours or the system's; or null.
     #[inline]
     pub unsafe fn of<'a>(pcap: *mut Pcap) -> Option<&'a Self> {
         if pcap.is_null() {
@@ -75,17 +75,17 @@ impl Handle {
     /// Frees a handle.
     ///
     /// # Safety
-    /// It is one of ours, and nobody uses it any more.
+    /// It is ours, and not used afterwards.
     pub unsafe fn take(pcap: *mut Pcap) {
         // SAFETY: it was made by `give`. The words go, so that a pointer that is used once more is not taken for a handle.
         let mut handle = unsafe { Box::from_raw(pcap.cast::<Self>()) };
         (handle.magic, handle.place) = (0, 0);
     }
 
-    /// Passes on what a read came to; closes the handle where a callback asked for that.
+    /// Returns the result of a read, and closes the handle if a callback requested that.
     ///
     /// # Safety
-    /// `pcap` is one of ours, and `ended` is what its read came to.
+    /// `pcap` is ours, and `ended` is the result of its read.
     pub unsafe fn after_read(pcap: *mut Pcap, ended: Ended) -> c_int {
         if ended.is_closed {
             // SAFETY: the program closed it inside its callback, and does not use it any more.
@@ -94,16 +94,16 @@ impl Handle {
         ended.result
     }
 
-    /// What it is.
+    /// The state.
     pub fn state(&self) -> &State {
         // SAFETY: it changes in `pcap_activate` only, during which a program must not use the handle otherwise.
         unsafe { &*self.state.get() }
     }
 
-    /// Changes what it is; returns what it was.
+    /// Replaces the state and returns the old one.
     ///
     /// # Safety
-    /// Nothing that was borrowed from the state is used afterwards.
+    /// No borrow of the old state is used afterwards.
     pub unsafe fn become_(&self, state: State) -> State {
         // SAFETY: as the caller promises.
         unsafe { self.state.get().replace(state) }

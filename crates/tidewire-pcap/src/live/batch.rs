@@ -1,4 +1,4 @@
-//! The next batch: gathering it, and waiting for it.
+//! Collects the next batch, or waits for it.
 //!
 //! JUSTIFICATION: see [`super`].
 
@@ -15,23 +15,23 @@ use super::{
 };
 use crate::{event, handle::Control};
 
-/// How long to wait at a time where descriptors do not show that a device is gone.
+/// Longest single wait if descriptors do not show that a device is gone.
 pub(super) const SILENT_WAIT: Duration = Duration::from_millis(500);
 
-/// How long to wait at a time for packets of other devices, to be put in order with those that came.
+/// Longest single wait for packets of other devices to merge.
 const MERGE_WAIT: Duration = Duration::from_millis(1);
 
-/// What gathering came to.
+/// The result of collecting packets.
 enum Gathered {
     /// A batch is ready.
     Batch,
-    /// Some packets are there; look again after this time.
+    /// Some packets are there; try again after this time.
     Some(Duration),
-    /// None are.
+    /// No packets are there.
     Nothing,
 }
 
-/// What waiting for packets came to.
+/// The result of waiting for packets.
 pub(super) enum Waited {
     Packets,
     Nothing,
@@ -40,14 +40,14 @@ pub(super) enum Waited {
 }
 
 impl Live {
-    /// Gathers the next batch. Waits for it where that is wanted and allowed: until a packet comes, the timeout is over (if
-    /// `times_out`), or the read is to end.
+    /// Collects the next batch. If allowed, waits until a packet arrives, the timeout expires (if `times_out`), or the read
+    /// must end.
     pub(super) fn fill(&self, handle: &Control, wait: bool, times_out: bool) -> Waited {
         // SAFETY: as in `finish`.
         if let Some(trouble) = unsafe { (*self.reader.get()).trouble.take() } {
             return Waited::Failed(trouble);
         }
-        // A loop cannot do without waiting (pcap_loop(3PCAP)).
+        // `pcap_loop` always waits (pcap_loop(3PCAP)).
         let wait = wait && !(times_out && self.nonblocking.get());
         let timeout = self.settings.timeout.filter(|_| times_out);
         let mut deadline = None;
@@ -72,7 +72,7 @@ impl Live {
                 }
             }
             match gathered {
-                // They are delivered soon, whatever the program's timeout is.
+                // They are delivered soon, whatever the timeout of the program is.
                 Gathered::Some(more) => event::wait(&[handle.woken.as_raw_fd()], Some(more)),
                 _ => self.wait(handle, most),
             }
@@ -82,7 +82,7 @@ impl Live {
         }
     }
 
-    /// What is there now. With locality and time to wait, a batch is one when it is full or old enough.
+    /// Collects the packets that are there. With locality and time to wait, a batch is ready when it is full or old enough.
     fn gather(&self, wait: bool) -> Result<Gathered, String> {
         // SAFETY: as in `finish`.
         let reader = unsafe { &mut *self.reader.get() };
@@ -113,7 +113,7 @@ impl Live {
         self.apply_user_filter(reader, &mut rings, 0)
     }
 
-    /// The batch that the other thread gathered, if one is ready.
+    /// Takes the batch of the gather thread, if one is ready.
     fn pick_up(&self, gather_thread: &GatherThread, reader: &mut Reader) -> Result<Gathered, String> {
         let Some(locality) = &mut reader.locality else { return Ok(Gathered::Nothing) };
         gather_thread.start()?;
@@ -132,7 +132,7 @@ impl Live {
         self.apply_user_filter(reader, &mut *self.rings()?, ready.number)
     }
 
-    /// Leaves out of a batch what a filter does not want that the kernel has not, or not yet.
+    /// Removes packets that the new filter rejects, if the kernel does not, or not yet, apply it.
     fn apply_user_filter(&self, reader: &mut Reader, rings: &mut Rings, number: u64) -> Result<Gathered, String> {
         if let Some(user_filter) = &reader.user_filter {
             let left_out = user_filter.apply(rings.worker.batch().memory, &reader.packets, &mut reader.order);
@@ -143,7 +143,7 @@ impl Live {
             }
         }
         if reader.order.is_done(&reader.packets) {
-            // None of them passed the filter that was set since.
+            // The new filter rejects the whole batch.
             reader.packets.clear();
             reader.order.restart();
             self.release(rings);
@@ -161,7 +161,7 @@ impl Live {
             event::wait(&descriptors, Some(most.map_or(LOOK_AFTER, |most| most.min(LOOK_AFTER))));
             return;
         }
-        // Where they cannot be had, the next look says so.
+        // On an error, the next read reports it.
         let Ok(mut rings) = self.rings() else { return };
         let rest = if self.settings.is_immediate { Duration::ZERO } else { rings.worker.rest() };
         if !rest.is_zero() {
@@ -173,7 +173,7 @@ impl Live {
             return;
         }
         if rings.worker.is_troubled() || rings.worker.waits() {
-            // A ring in error is always readable, and one whose packets wait for another's.
+            // A ring in error is always readable, and so is one whose packets wait to be merged.
             let pause = if rings.worker.waits() { MERGE_WAIT } else { DOWN_WAIT };
             most = Some(most.map_or(pause, |most| most.min(pause)));
         } else {
@@ -186,7 +186,7 @@ impl Live {
         event::wait(&descriptors, most);
     }
 
-    /// Gives the batch back that was delivered.
+    /// Releases a delivered batch.
     pub(super) fn release(&self, rings: &mut Rings) {
         if self.gather_thread.is_some() {
             rings.worker.release_cut();

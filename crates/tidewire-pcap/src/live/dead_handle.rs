@@ -1,4 +1,4 @@
-//! A dead handle of the system's beside a live one of ours: what filters are compiled for and files are written by.
+//! A dead handle of the system's library beside a live one of ours: it compiles filters and opens files for writing.
 //!
 //! JUSTIFICATION: the handle is a pointer of the C ABI.
 
@@ -13,19 +13,19 @@ use crate::{
     system::{self, system},
 };
 
-/// Such a handle; it can be replaced by one of another link type.
+/// A dead handle, replaceable by one of another link type.
 pub struct DeadHandle(Cell<*mut Pcap>);
 
 // SAFETY: as [`super::Live`]; a program sets the link type while it knows that nobody reads.
 unsafe impl Send for DeadHandle {}
 
 impl DeadHandle {
-    /// One of this link type (`DLT_…`), snap length and precision.
+    /// Opens one with this link type (`DLT_…`), snap length and precision.
     pub fn new(link: c_int, snap: c_int, nanoseconds: bool) -> Result<Self, String> {
         open(link, snap, nanoseconds).map(|handle| Self(Cell::new(handle)))
     }
 
-    /// Another link type. Files that were opened by the old one stay as they are.
+    /// Changes the link type. Files that the old handle opened are unaffected.
     pub fn replace(&self, link: c_int, snap: c_int, nanoseconds: bool) -> Result<(), String> {
         close(self.0.replace(open(link, snap, nanoseconds)?));
         Ok(())
@@ -36,7 +36,7 @@ impl DeadHandle {
         self.0.get()
     }
 
-    /// What went wrong with it last.
+    /// The last error of the handle.
     pub fn error(&self) -> String {
         let Some(function) = system().pcap_geterr else { return error::NO_SYSTEM.into() };
         // SAFETY: the handle is ours, and of the system's library; its message ends with a zero.

@@ -1,10 +1,10 @@
-//! The thread that gathers and sorts the next batch while one is delivered.
+//! The thread that collects and sorts the next batch while one is delivered.
 //!
 //! JUSTIFICATION: see [`super`].
 //!
-//! Two batches are under way, as in the locality buffering paper: one that the program is given, and one that is gathered; it
-//! waits in a place of its own once it is full or old enough. The thread begins with the first read, because programs become
-//! daemons before that, and `fork(2)` copies no threads; it ends with the handle.
+//! Two batches exist at a time, as in the locality buffering paper: one is delivered, one is collected; when the latter is full
+//! or old enough it waits in a slot. The thread starts with the first read, because programs become daemons before that and
+//! `fork(2)` copies no threads; it ends with the handle.
 
 use std::{
     os::fd::{AsRawFd, RawFd},
@@ -29,49 +29,49 @@ use crate::{
     thread,
 };
 
-/// A batch that waits for the program.
+/// A batch that waits for delivery.
 #[derive(Default)]
 pub struct Ready {
     packets: Vec<Packet>,
-    /// Their order; none where it is that of arrival.
+    /// The order of delivery; `None`: order of arrival.
     pub order: Option<Vec<u32>>,
-    /// Batches are numbered from 0.
+    /// Number of the batch, from 0.
     pub number: u64,
 }
 
-/// What both threads know.
+/// State shared by both threads.
 struct Shared {
     rings: Arc<Mutex<Rings>>,
     settings: Settings,
     descriptors: Vec<RawFd>,
     ready: Mutex<Option<Ready>>,
-    /// Memory for packets: asked of the system for each batch it would cost more than sorting.
+    /// Reused memory for packets: allocating it for each batch would cost more than sorting.
     spare: Mutex<Vec<Packet>>,
     /// Set while a batch is ready.
     full: Event,
-    /// Wakes the thread: there is room, or it is to end.
+    /// Wakes the thread: the slot is free, or it must end.
     room: Event,
     ends: AtomicBool,
     sorts: AtomicBool,
-    /// Whether some packets of the next batch are there.
+    /// Whether the next batch has packets.
     has_some: AtomicBool,
-    /// The number of the batch that is gathered; changes under the rings' lock.
+    /// Number of the batch that is collected; changes under the rings' lock.
     number: AtomicU64,
 }
 
-/// The thread.
+/// Handle of the thread.
 pub struct GatherThread {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// The process that it was started in; 0 before that.
+    /// The process that started it; 0 before that.
     process: AtomicU32,
 }
 
 impl GatherThread {
-    /// To be started by [`GatherThread::start`].
+    /// Creates the state; [`GatherThread::start`] starts the thread.
     ///
     /// # Errors
-    /// The process has no room for more descriptors.
+    /// The process has no more descriptors.
     pub fn new(rings: Arc<Mutex<Rings>>, descriptors: Vec<RawFd>, settings: &Settings) -> std::io::Result<Self> {
         let shared = Shared {
             rings,
@@ -89,10 +89,10 @@ impl GatherThread {
         Ok(Self { shared: Arc::new(shared), thread: Mutex::default(), process: AtomicU32::new(0) })
     }
 
-    /// Starts it, if it does not run.
+    /// Starts the thread unless it runs.
     ///
     /// # Errors
-    /// It ran in the parent of this process, or cannot be started.
+    /// It runs in the parent of this process, or cannot be started.
     pub fn start(&self) -> Result<(), String> {
         if self.process.load(Ordering::Relaxed) != 0 {
             return self.check();
@@ -106,10 +106,10 @@ impl GatherThread {
         Ok(())
     }
 
-    /// Whether what it works on can be used.
+    /// Checks that its state is usable in this process.
     ///
     /// # Errors
-    /// The process that it runs in is this one's parent: what it had locked at the fork stays locked here.
+    /// The thread runs in the parent of this process: what it had locked at the fork stays locked here.
     pub fn check(&self) -> Result<(), String> {
         let process = self.process.load(Ordering::Relaxed);
         if process == 0 || process == std::process::id() {
@@ -124,7 +124,7 @@ impl GatherThread {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The batch that is ready, if one is, in place of `packets`, whose memory is used again.
+    /// Takes the batch that is ready, if any; `packets` gets its packets and gives its memory back.
     pub fn take(&self, sorts: bool, packets: &mut Vec<Packet>) -> Option<Ready> {
         self.shared.sorts.store(sorts, Ordering::Relaxed);
         let mut taken = self.shared.ready().take()?;
@@ -140,22 +140,22 @@ impl GatherThread {
         self.shared.full.as_raw_fd()
     }
 
-    /// Where no batch is ready: whether one will be soon, because some of its packets are there.
+    /// Whether a batch is ready or will be soon, because some of its packets are there.
     pub fn has_some(&self) -> bool {
         self.shared.has_some.load(Ordering::SeqCst) || self.shared.ready().is_some()
     }
 
-    /// The number of the batch that is gathered; the rings are locked.
+    /// Number of the batch that is collected. Requires the rings' lock.
     pub fn gathered(&self) -> u64 {
         self.shared.number.load(Ordering::Relaxed)
     }
 
-    /// In a child of the process that it was started in there is nothing to wait for.
+    /// Forgets the thread in a child process, where it does not exist.
     pub fn forget(&self) {
         std::mem::forget(self.thread().take());
     }
 
-    /// Ends it; in the process that it was started in.
+    /// Ends the thread, in the process that started it.
     pub fn stop(&self) {
         let Some(thread) = self.thread().take() else { return };
         self.shared.ends.store(true, Ordering::SeqCst);
@@ -178,13 +178,13 @@ impl Shared {
         let mut since = None;
         let mut frames = Vec::new();
         loop {
-            // In this order: who ends it says so before it sets the event.
+            // In this order: `stop` sets `ends` before the event.
             self.room.clear();
             if self.ends.load(Ordering::SeqCst) {
                 return;
             }
             if self.ready().is_some() {
-                // What comes meanwhile stays in the rings.
+                // Packets that arrive meanwhile stay in the rings.
                 event::wait(&[self.room.as_raw_fd()], None);
             } else if let Some(ready) = self.gather(&mut sorter, &mut since, &mut frames) {
                 *self.ready() = Some(ready);
@@ -194,7 +194,7 @@ impl Shared {
         }
     }
 
-    /// A batch, or none after a wait for packets; `frames` is memory.
+    /// Collects a batch; `None` after a wait for packets. `frames` is reused memory.
     fn gather(&self, sorter: &mut Sorter, since: &mut Option<Instant>, frames: &mut Vec<Frame>) -> Option<Ready> {
         let mut rings = self.rings();
         let worker = &mut rings.worker;
@@ -212,7 +212,7 @@ impl Shared {
             if worker.is_troubled() {
                 most = Some(DOWN_WAIT);
             } else if worker.waits() || worker.has_cuts() {
-                // The descriptors are readable as long as packets are held.
+                // The descriptors stay readable as long as packets are held.
                 most = Some(LOOK);
             } else {
                 descriptors.extend(&self.descriptors);
@@ -243,5 +243,5 @@ impl Shared {
     }
 }
 
-/// How long the reading thread waits for a batch before it looks after the devices.
+/// How long the reading thread waits for a batch before it checks the devices.
 pub const LOOK_AFTER: Duration = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! What a live handle can be asked.
+//! Getters of a live handle.
 //!
 //! JUSTIFICATION: see [`super`].
 
@@ -21,12 +21,12 @@ use crate::{
 
 /// `DLT_EN10MB`
 const ETHERNET: c_int = 1;
-/// `DLT_DOCSIS`, which a program may know an Ethernet link to carry (pcap_set_datalink(3PCAP)).
+/// `DLT_DOCSIS`, which a program may declare for an Ethernet link (pcap_set_datalink(3PCAP)).
 const DOCSIS: c_int = 143;
 /// `DLT_RAW`
 const RAW: c_int = 12;
 
-/// A link type of ours as a `DLT_…`.
+/// Converts a link type to `DLT_…`.
 pub(super) fn datalink(link: LinkType) -> c_int {
     match link {
         LinkType::ETHERNET => ETHERNET,
@@ -37,13 +37,13 @@ pub(super) fn datalink(link: LinkType) -> c_int {
 
 impl Live {
     /// `pcap_stats`: what passed the filter, what of it found no room, and what the cards had no room for since the handle was
-    /// activated. What a steering program dropped is none of the program's packets, as what its filter left out.
+    /// activated. Packets that a steering program dropped are not counted, as those that the filter rejected.
     ///
     /// # Errors
-    /// The kernel refuses to tell; a child asks about what its parent's thread gathers.
+    /// The kernel reports an error; or this is a child of the process whose thread collects.
     pub fn statistics(&self) -> Result<Statistics, String> {
         let counts = self.rings()?.counts(true).map_err(|error| error.to_string())?;
-        // The ABI has 32 bits, which go round.
+        // The counters of the ABI have 32 bits and wrap.
         let wrapped = |count: u64| count as c_uint;
         Ok(Statistics {
             received: wrapped(counts.received),
@@ -52,7 +52,7 @@ impl Live {
         })
     }
 
-    /// A question that the system's library answers for a handle of this link type.
+    /// Calls a function of the system's library for a handle of this link type.
     pub fn call_dead_handle(&self, function: Option<unsafe extern "C" fn(*mut Pcap) -> c_int>, absent: c_int) -> c_int {
         // SAFETY: the handle is the system's.
         function.map_or(absent, |function| unsafe { function(self.dead_handle()) })
@@ -155,7 +155,7 @@ impl Live {
         if self.selectable.get().is_none() {
             let mut all = match &self.gather_thread {
                 None => self.descriptors.clone(),
-                // Readable when a batch is ready, for which the thread has to run.
+                // Readable when a batch is ready, which needs the thread.
                 Some(gather_thread) => match gather_thread.start() {
                     Ok(()) => vec![gather_thread.descriptor()],
                     Err(_) => return -1,
@@ -183,13 +183,13 @@ impl Live {
         self.nonblocking.get()
     }
 
-    /// Whether they are to.
+    /// Sets whether reads return at once.
     pub fn set_nonblocking(&self, nonblocking: bool) {
         self.nonblocking.set(nonblocking);
     }
 }
 
-/// Gives a list, which the program frees by a function of the system's library that calls `free`.
+/// Returns a list, which the program frees by a function of the system's library that calls `free`.
 ///
 /// # Safety
 /// The list is where to put one.

@@ -1,4 +1,4 @@
-//! Packets gathered and sorted before they are delivered, so that the program's memory is touched in fewer places at a time.
+//! Collects and sorts packets before delivery, so that the program touches fewer memory areas at a time.
 //!
 //! JUSTIFICATION: the clock of a thread's processor time has no wrapper in the standard library.
 
@@ -10,29 +10,29 @@ use tidewire_wire::Batch;
 
 use super::order::Order;
 
-/// Between two looks at a ring while a batch is gathered. The ring's descriptor cannot be waited for meanwhile: it is readable
-/// as long as packets are held.
+/// Time between two polls of a ring while a batch is collected. The ring's descriptor cannot be waited for: it is readable as
+/// long as packets are held.
 pub const LOOK: Duration = Duration::from_millis(2);
 
-/// Frames that are gathered at once where nothing is sorted: few enough for their headers to be in the cache still when they
-/// are delivered, and for rings to get their memory back soon.
+/// Frames of a batch that is not sorted: few enough for their headers to stay in the cache until delivery, and for rings to get
+/// their memory back soon.
 pub const UNSORTED_FRAMES: usize = 64;
 
-/// How much of a ring a batch may hold while it is gathered, thousandths: the other half is for what comes while the batch
-/// is delivered.
+/// Share of a ring that a batch may hold while it is collected, in thousandths: the other half is for packets that arrive
+/// during delivery.
 pub const HELD_PERMILLE_MAX: u32 = 500;
 
-/// How batches are gathered and sorted.
+/// How batches are collected and sorted.
 pub struct Locality {
     settings: Settings,
     sorter: Sorter,
     adaptive: Option<Adaptive>,
-    /// When the first packet of the batch was gathered.
+    /// When the first packet of the batch was collected.
     since: Option<Instant>,
-    /// Processor time of this thread when the batch was handed over.
+    /// CPU time of this thread when the delivery of the batch began.
     begun_ns: u64,
     clock: Instant,
-    /// Whether sorting is judged by the batch.
+    /// Whether this batch counts in the decision about sorting.
     is_judged: bool,
 }
 
@@ -49,12 +49,12 @@ impl Locality {
         self.adaptive.as_ref().is_none_or(Adaptive::sorts)
     }
 
-    /// Frames of the next batch.
+    /// Number of frames of the next batch.
     pub fn wanted(&self) -> usize {
         wanted(&self.settings, self.sorts())
     }
 
-    /// How long to wait for more where `all` are there: if the batch is not full, not old, and there is room for more.
+    /// How long to wait for more packets than `all`; `None` if the batch is full or old, or the ring has no room.
     pub fn waits(&mut self, all: usize, worker: &mut Worker) -> Option<Duration> {
         if all >= self.wanted() || !self.sorts() || worker.held_permille() > HELD_PERMILLE_MAX {
             return None;
@@ -64,8 +64,8 @@ impl Locality {
         (!left.is_zero()).then(|| left.min(LOOK))
     }
 
-    /// A batch that another thread gathered is about to be delivered. One that was begun before sorting was turned on or off
-    /// says nothing of either.
+    /// A batch of the gather thread is about to be delivered. One that was begun before sorting was switched does not count in
+    /// the decision.
     pub fn begin(&mut self, is_sorted: bool) {
         self.is_judged = is_sorted == self.sorts();
         if self.adaptive.is_some() {
@@ -73,11 +73,11 @@ impl Locality {
         }
     }
 
-    /// Sorts a batch that is about to be delivered.
+    /// Sorts a batch before its delivery.
     pub fn sort(&mut self, batch: &Batch<'_>, order: &mut Order) {
         self.since = None;
         self.is_judged = true;
-        // What sorting takes is a part of what it costs.
+        // The cost of sorting includes the sorting itself.
         if self.adaptive.is_some() {
             self.begun_ns = thread_ns();
         }
@@ -86,7 +86,7 @@ impl Locality {
         }
     }
 
-    /// The batch was delivered: what the program took for it is what sorting is judged by.
+    /// A batch was delivered: the program's CPU time for it decides about sorting.
     pub fn delivered(&mut self, frames: usize) {
         if let Some(adaptive) = self.adaptive.as_mut().filter(|_| self.is_judged) {
             let spent = thread_ns().saturating_sub(self.begun_ns);
@@ -96,14 +96,14 @@ impl Locality {
     }
 }
 
-/// Frames of a batch that is sorted, or not. One from a thread is always large: each costs a wake-up, and what it holds is in
-/// the other core's cache.
+/// Number of frames of a batch, sorted or not. With a thread it is always large: each batch costs a wake-up, and its packets
+/// are in the other core's cache.
 pub fn wanted(settings: &Settings, sorts: bool) -> usize {
     let frames = settings.batch_frames as usize;
     if sorts || settings.thread { frames } else { frames.min(UNSORTED_FRAMES) }
 }
 
-/// Processor time of this thread.
+/// CPU time of this thread.
 pub fn thread_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a structure that lives throughout the call.

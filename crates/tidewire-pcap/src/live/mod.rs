@@ -1,10 +1,10 @@
-//! A live handle of ours: rings of Tidewire's, read as pcap(3PCAP) promises.
+//! A live handle over Tidewire's rings, with the semantics of pcap(3PCAP).
 //!
 //! JUSTIFICATION: the program's callback and its buffers are pointers of the C ABI, and the state of a read must be reachable
 //! from inside that callback.
 //!
-//! What the reading thread works on ([`Reader`]) is its own; rings are behind a lock that is taken once a batch, so that
-//! statistics and filters can be asked for by another thread. Packets lie where the kernel put them until the read after.
+//! The reading thread owns [`Reader`]; rings are behind a lock that is taken once for each batch, so that another thread can
+//! read statistics and set filters. Packets stay in the kernel's memory until the next read.
 
 mod batch;
 mod dead_handle;
@@ -43,25 +43,25 @@ use rings::Rings;
 use sender::Sender;
 use user_filter::UserFilter;
 
-/// A capture.
+/// A live capture.
 pub struct Live {
     rings: Arc<Mutex<Rings>>,
-    /// The rings' memory.
+    /// Memory of the rings.
     arena: Arc<Arena>,
-    /// A thread gathers and sorts packets.
+    /// The thread that collects and sorts packets, if any.
     gather_thread: Option<GatherThread>,
-    /// What only the thread that reads touches, and what is called inside its callbacks.
+    /// Used only by the reading thread and within its callbacks.
     reader: UnsafeCell<Reader>,
     dead_handle: DeadHandle,
     settings: Settings,
     nonblocking: Cell<bool>,
-    /// The rings' descriptors, in the devices' order.
+    /// Descriptors of the rings, in the order of devices.
     descriptors: Vec<RawFd>,
-    /// Sends, where the rings' sockets cannot.
+    /// Sends frames if the rings' sockets cannot.
     sender: Option<Sender>,
-    /// The process that opened it: another one, its child, must not take off what both use.
+    /// The process that opened it: a child must not detach what both use.
     process: u32,
-    /// Set while a batch is not delivered to its end, so that who waits for [`Live::selectable`] comes back.
+    /// Set while a batch is partly delivered, so that [`Live::selectable`] is readable.
     left: Event,
     marked: Cell<bool>,
     selectable: OnceCell<Gathered>,
@@ -71,36 +71,36 @@ pub struct Live {
 // is behind a lock, atomic, or set by the program while it knows that nobody reads.
 unsafe impl Sync for Live {}
 
-/// What was decided when the handle was activated.
+/// Settings, fixed at activation.
 struct Settings {
     snap: u32,
     timeout: Option<Duration>,
     nanoseconds: bool,
-    /// Somebody wants to know its counts.
+    /// Whether its counts are published.
     publishes: bool,
-    /// Packets are wanted at once, whatever that costs.
+    /// Deliver packets at once, at any cost.
     is_immediate: bool,
     /// Descriptors do not show that a device is gone (AF_XDP).
     is_silent: bool,
-    /// Members of the handle's groups, where that is known.
+    /// Members of the handle's groups, if known.
     members: Option<u32>,
-    /// Devices, in the order of their numbers in [`tidewire_wire::Frame::interface`].
+    /// Devices, indexed by [`tidewire_wire::Frame::interface`].
     devices: Vec<Interface>,
 }
 
 /// The state of reading.
 struct Reader {
-    /// Packets of the batch, as they were gathered.
+    /// Packets of the batch, in order of arrival.
     packets: Vec<Packet>,
-    /// In which order they are delivered, and how far that went.
+    /// The order of delivery, and the position in it.
     order: Order,
-    /// What `pcap_next_ex` points to.
+    /// Target of the header pointer of `pcap_next_ex`.
     header: PacketHeader,
-    /// Packets are gathered and sorted before they are delivered.
+    /// Collects and sorts packets before delivery.
     locality: Option<Locality>,
-    /// A filter that the kernel did not take, or that was set while packets were gathered for the next batch.
+    /// A filter that the kernel did not accept, or that was set while the next batch was collected.
     user_filter: Option<UserFilter>,
-    /// What a read found wrong after it had delivered packets: the next one says it.
+    /// An error that occurred after packets had been delivered: the next read reports it.
     trouble: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Drop for Live {
         let taken = self.reader.get_mut().order.taken();
         if self.process != std::process::id() {
             self.publish_last(taken);
-            // Closed in a child: sockets and programs stay as they are for the parent.
+            // Closed in a child: sockets and programs stay attached for the parent.
             std::mem::forget(Arc::clone(&self.rings));
             if let Some(gather_thread) = &self.gather_thread {
                 gather_thread.forget();
@@ -125,13 +125,13 @@ impl Drop for Live {
 
 impl Live {
     /// # Errors
-    /// In a child of the process whose thread gathers.
+    /// This is a child of the process whose thread collects.
     fn rings(&self) -> Result<MutexGuard<'_, Rings>, String> {
         self.gather_thread.as_ref().map_or(Ok(()), GatherThread::check)?;
         Ok(self.rings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The system's handle that knows the link type and what follows from it.
+    /// The system's handle with the link type.
     fn dead_handle(&self) -> *mut Pcap {
         self.dead_handle.handle()
     }

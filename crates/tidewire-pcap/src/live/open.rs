@@ -1,4 +1,4 @@
-//! From what is asked of a device to a live handle.
+//! Opens a live handle from the plan of a device.
 //!
 //! JUSTIFICATION: see [`super`].
 
@@ -29,26 +29,26 @@ use crate::{
 };
 use tidewire_pcap_config::{self as config, Device, Engine, Plan};
 
-/// Bytes of a ring where nobody says how many. The system's library takes 2 MiB, with which busy links lose packets in the
-/// pauses of every program.
+/// Default size of a ring, bytes. With the 2 MiB of the system's library busy links lose packets in the pauses of every
+/// program.
 const RING_BYTES: usize = 32 << 20;
-/// Bytes of the smallest ring, whatever a program asks for.
+/// Smallest size of a ring, bytes.
 const RING_BYTES_MIN: usize = 1 << 20;
 
-/// Age at which a block of packets is handed over that is not full: as long as the program's own timeout, but no longer than
-/// somebody who watches would notice.
+/// Age at which an incomplete block of packets is delivered: the program's timeout, within limits that a person does not
+/// notice.
 const RETIRE_MIN: Duration = Duration::from_millis(5);
 const RETIRE_MAX: Duration = Duration::from_millis(100);
-/// The same in immediate mode where blocks are used: the shortest that there is.
+/// The age in immediate mode with blocks: the shortest possible.
 const RETIRE_IMMEDIATE: Duration = Duration::from_millis(1);
 
-/// Slots that a ring must have for packets to be handed over one by one in immediate mode. With fewer, which is so where slots
-/// have room for 64 KiB, packets would be lost that come in trains: blocks wait for a millisecond.
+/// Fewest slots of a ring to deliver packets one by one in immediate mode. With fewer, as when slots hold 64 KiB, bursts would
+/// be lost: blocks of one millisecond are used instead.
 const SLOTS_MIN: usize = 2048;
-/// Bytes of a slot beside those of its packet, more or less.
+/// Approximate bytes of a slot in addition to its packet.
 const SLOT_HEADER_BYTES: usize = 256;
 
-/// Bytes of a packet where all are wanted (`MAXIMUM_SNAPLEN` of the system's library).
+/// Bytes of a whole packet (`MAXIMUM_SNAPLEN` of the system's library).
 const SNAP_MAX: u32 = 262_144;
 
 /// `PCAP_TSTAMP_…`
@@ -57,11 +57,11 @@ mod stamp {
     pub const ADAPTER_UNSYNCED: i32 = 4;
 }
 
-/// Why a handle was not activated.
+/// The reason why a handle was not activated.
 pub struct Refusal {
-    /// What `pcap_activate` returns.
+    /// Return value of `pcap_activate`.
     pub status: c_int,
-    /// What `pcap_geterr` says.
+    /// Message of `pcap_geterr`.
     pub message: String,
 }
 
@@ -86,8 +86,8 @@ impl From<Error> for Refusal {
     }
 }
 
-/// What a program lacks into which this library was loaded, in the 256 bytes that there are for messages. Capabilities of its
-/// file, which the usual advice would give it, would keep the library from being loaded (ld.so(8), secure-execution mode).
+/// Describes the missing capabilities of the program within 256 bytes. `setcap` on the program, the usual advice, would prevent
+/// this library from being loaded (ld.so(8), secure-execution mode).
 fn forbidden(what: &str, capabilities: &str) -> String {
     format!(
         "{what} needs {capabilities}: start tidewire run as root, or with setpriv as it says when it starts; setcap on the \
@@ -99,7 +99,7 @@ impl Live {
     /// Opens the devices of a plan.
     ///
     /// # Errors
-    /// What `pcap_activate` is to return, and what is wrong.
+    /// The return value of `pcap_activate`, and a message.
     pub fn open(plan: &Plan, options: &Options, request: Option<&FanoutRequest>) -> Result<Self, Refusal> {
         refuse(options)?;
         for device in &plan.devices {
@@ -195,7 +195,7 @@ fn sender(device: &Interface) -> Result<Sender, Refusal> {
         .map_err(|source| Refusal::new(format!("{}: a socket to send with: {source}", device.name)))
 }
 
-/// What only the system's library can do.
+/// Refuses options that only the system's library supports.
 fn refuse(options: &Options) -> Result<(), Refusal> {
     let only = |what: &str| {
         Err(Refusal::new(format!(
@@ -211,7 +211,7 @@ fn refuse(options: &Options) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The link type of all devices of a handle: a program knows one.
+/// The link type of all devices: a handle has one.
 fn one_link(devices: &[Interface]) -> Result<LinkType, Refusal> {
     let mut links = devices.iter().map(Interface::link);
     let first = links.next().ok_or_else(|| Refusal::new("no device is named"))??;
@@ -226,7 +226,7 @@ fn one_link(devices: &[Interface]) -> Result<LinkType, Refusal> {
 fn settings(plan: &Plan, options: &Options, request: Option<&FanoutRequest>, devices: &[Interface]) -> LiveSettings {
     let mut settings = LiveSettings::new(devices.iter().map(|device| device.name.clone()));
     let (engine, role) = match plan.engine {
-        // AF_XDP takes packets away from the machine, which somebody must have asked for.
+        // AF_XDP diverts host traffic and must be requested explicitly.
         Some(Engine::Live(engine @ (LiveEngine::Xdp | LiveEngine::XdpGeneric))) => (engine, Role::Tap),
         _ => (LiveEngine::Packet, Role::Host),
     };
@@ -260,7 +260,7 @@ fn settings(plan: &Plan, options: &Options, request: Option<&FanoutRequest>, dev
     settings
 }
 
-/// Bytes of a packet: what a variable says, the program, the configuration file; all of them where nobody does.
+/// Captured bytes of a packet: from a variable, else the program, else the configuration file, else all.
 fn snap(plan: &Plan, options: &Options) -> u32 {
     let program = u32::try_from(options.snap).ok().filter(|snap| (1..=SNAP_MAX).contains(snap)).unwrap_or(SNAP_MAX);
     match plan.caplen {
@@ -274,7 +274,7 @@ fn ring_bytes(plan: &Plan, options: &Options) -> usize {
     plan.ring_bytes.or(program).unwrap_or(RING_BYTES).max(RING_BYTES_MIN)
 }
 
-/// The groups of the devices: the one that the program called for, or each device's own.
+/// The groups of the devices: the requested one, or each device's own.
 fn memberships(plan: &Plan, request: Option<&FanoutRequest>) -> Vec<Option<Membership>> {
     let members = plan.instance.as_ref().map(|instance| instance.count);
     let of = |device: &Device| match request {
@@ -284,7 +284,7 @@ fn memberships(plan: &Plan, request: Option<&FanoutRequest>) -> Vec<Option<Membe
     plan.devices.iter().map(of).collect()
 }
 
-/// Whether all devices share in the same way.
+/// Whether all devices share packets in the same way.
 fn are_alike(plan: &Plan, request: Option<&FanoutRequest>) -> bool {
     let program = |device: &Device| {
         let fanout = device.fanout.as_ref();

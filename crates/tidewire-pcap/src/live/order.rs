@@ -1,15 +1,15 @@
-//! In which order a batch is delivered, and how far that went.
+//! The order of delivery of a batch, and the position in it.
 
 use tidewire_wire::Frame;
 
-/// What is delivered of a frame.
+/// The delivered part of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     /// Nanoseconds since the epoch.
     pub timestamp_ns: u64,
-    /// Where it lies in the rings' memory.
+    /// Offset in the rings' memory.
     pub at: u32,
-    /// Bytes there.
+    /// Captured bytes.
     pub captured_bytes: u32,
     /// Bytes on the wire.
     pub wire_bytes: u32,
@@ -23,16 +23,16 @@ impl From<&Frame> for Packet {
     }
 }
 
-/// As the frames were gathered, or another order; some may be left out.
+/// Order of arrival, or a list of indexes, which may omit frames.
 #[derive(Default)]
 pub struct Order {
     /// Indexes of frames; empty unless `is_listed`.
     indexes: Vec<u32>,
-    /// How many of the indexes, or of the frames, were taken.
+    /// Number of indexes, or frames, that were delivered.
     at: usize,
-    /// Frames as they were gathered: no indexes are needed.
+    /// Whether `indexes` is used; else the order of arrival.
     is_listed: bool,
-    /// Frames that were taken before some were left out.
+    /// Frames that were delivered before some were removed.
     before: usize,
 }
 
@@ -46,8 +46,7 @@ impl Order {
         Some(packet)
     }
 
-    /// The packet after the next ones, which may be looked for in memory beforehand. Only where packets are not in the order of
-    /// memory.
+    /// The packet three after the next, to prefetch it; only if the order is not that of memory.
     #[inline]
     pub fn following(&self, packets: &[Packet]) -> Option<Packet> {
         if !self.is_listed {
@@ -56,23 +55,23 @@ impl Order {
         packets.get(*self.indexes.get(self.at + 3)? as usize).copied()
     }
 
-    /// Whether there is nothing more.
+    /// Whether all packets were delivered.
     #[inline]
     pub fn is_done(&self, packets: &[Packet]) -> bool {
         self.at >= if self.is_listed { self.indexes.len() } else { packets.len() }
     }
 
-    /// How many packets were taken.
+    /// Number of packets delivered.
     pub fn taken(&self) -> usize {
         self.before + self.at
     }
 
-    /// How many packets it delivers from beginning to end.
+    /// Number of packets from beginning to end.
     pub fn count(&self, packets: &[Packet]) -> usize {
         self.before + if self.is_listed { self.indexes.len() } else { packets.len() }
     }
 
-    /// As gathered, from the beginning.
+    /// Restarts in order of arrival.
     pub fn restart(&mut self) {
         self.indexes.clear();
         self.at = 0;
@@ -80,14 +79,14 @@ impl Order {
         self.is_listed = false;
     }
 
-    /// Another order, from its beginning: `fill` lists indexes.
+    /// Restarts in another order: `fill` lists indexes.
     pub fn list(&mut self, fill: impl FnOnce(&mut Vec<u32>)) {
         self.restart();
         self.is_listed = true;
         fill(&mut self.indexes);
     }
 
-    /// Leaves out packets that were not delivered yet and that `keep` does not want; how many.
+    /// Removes packets that were not delivered and that `keep` rejects; returns their number.
     pub fn retain(&mut self, packets: &[Packet], mut keep: impl FnMut(&Packet) -> bool) -> usize {
         if !self.is_listed {
             let from = u32::try_from(self.at).unwrap_or(u32::MAX);

@@ -12,27 +12,27 @@ use crate::{
     handle::{Control, Ended},
 };
 
-/// Packets of one `pcap_dispatch` without a count: "a buffer's worth" (pcap_dispatch(3PCAP)) of a ring that fills as fast as it
-/// is read.
+/// Packets of one `pcap_dispatch` without a count: "a buffer's worth" (pcap_dispatch(3PCAP)), from a ring that fills as fast as
+/// it is read.
 const DISPATCH_PACKETS: usize = 65_536;
 
-/// How much a read delivers.
+/// The amount that a read delivers.
 #[derive(Clone, Copy, Debug)]
 pub struct Amount {
-    /// Packets at most.
+    /// Most packets.
     most: usize,
-    /// Until there were so many; else what there is.
+    /// Whether to continue until that number; else deliver what is there.
     all: bool,
 }
 
 impl Amount {
-    /// What there is, at most `count`; of 0 and less, a buffer's worth.
+    /// What is there, at most `count`; for 0 and less, a buffer's worth.
     pub fn dispatch(count: c_int) -> Self {
         let count = usize::try_from(count).ok().filter(|count| *count > 0);
         Self { most: count.unwrap_or(DISPATCH_PACKETS), all: false }
     }
 
-    /// Exactly `count`; of 0 and less, without end.
+    /// Exactly `count`; for 0 and less, unlimited.
     pub fn all(count: c_int) -> Self {
         let count = usize::try_from(count).ok().filter(|count| *count > 0);
         Self { most: count.unwrap_or(usize::MAX), all: true }
@@ -75,11 +75,11 @@ impl Live {
             if done >= amount.most {
                 return if amount.all { 0 } else { c_int::try_from(done).unwrap_or(c_int::MAX) };
             }
-            // A batch that was gathered on purpose is the buffer's worth; another one would have to be waited for.
+            // A batch that was collected for locality is the buffer's worth; another one would require waiting.
             if done > 0 && !amount.all && self.gathers() {
                 return c_int::try_from(done).unwrap_or(c_int::MAX);
             }
-            // A read without a count goes on while there is something, without waiting.
+            // A read without a count continues while packets are there, without waiting.
             let wait = amount.all || done == 0;
             match self.fill(handle, wait, !amount.all) {
                 Waited::Packets | Waited::Stopped => {}
@@ -95,13 +95,13 @@ impl Live {
         }
     }
 
-    /// Whether packets are gathered before they are delivered.
+    /// Whether packets are collected before delivery.
     fn gathers(&self) -> bool {
         // SAFETY: this thread is the one that reads; no callback runs.
         unsafe { (*self.reader.get()).locality.is_some() }
     }
 
-    /// Delivers from the batch; how many.
+    /// Delivers from the batch; returns the number of packets.
     fn deliver(&self, handle: &Control, most: usize, callback: PacketHandler, user: *mut u8) -> usize {
         let reader = self.reader.get();
         let mut count = 0;
@@ -156,7 +156,7 @@ impl Live {
         1
     }
 
-    /// The next packet, or what a read returns without one.
+    /// The next packet, or the return value of a read without one.
     fn one(&self, handle: &Control) -> Result<Packet, c_int> {
         let reader = self.reader.get();
         loop {
@@ -168,7 +168,7 @@ impl Live {
                 self.mark();
                 return Ok(packet);
             }
-            // What the last call returned was to stay valid until now.
+            // The packet of the last call had to stay valid until now.
             self.finish();
             match self.fill(handle, true, true) {
                 Waited::Packets | Waited::Stopped => {}
@@ -192,7 +192,7 @@ impl Live {
         }
     }
 
-    /// Where its bytes are.
+    /// The address of its bytes.
     #[inline]
     pub(super) fn bytes(&self, packet: &Packet) -> *const u8 {
         // A frame of a ring lies inside the rings' memory.
@@ -215,7 +215,7 @@ impl Live {
         let _ = packet;
     }
 
-    /// Gives the batch back if it was delivered to its end.
+    /// Releases the batch if it was delivered to its end.
     fn finish(&self) {
         // SAFETY: this thread is the one that reads; no callback runs.
         let reader = unsafe { &mut *self.reader.get() };
@@ -223,7 +223,7 @@ impl Live {
             if let Some(locality) = &mut reader.locality {
                 locality.delivered(reader.packets.len());
             }
-            // Where they cannot be had, the next batch cannot either, which says so.
+            // On an error, collecting the next batch fails, too, and reports it.
             if let Ok(mut rings) = self.rings() {
                 let is_last = reader.packets.len() < UNSORTED_FRAMES;
                 rings.count(reader.order.count(&reader.packets) as u64, is_last);
@@ -235,7 +235,7 @@ impl Live {
         self.mark();
     }
 
-    /// Shows on [`Live::selectable`] whether a batch is left.
+    /// Updates whether [`Live::selectable`] is readable: while a batch is partly delivered.
     pub(super) fn mark(&self) {
         if self.selectable.get().is_none() {
             return;

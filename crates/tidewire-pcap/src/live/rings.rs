@@ -4,22 +4,22 @@ use tidewire_live::{Monitor, Worker};
 
 use crate::report::Report;
 
-/// How long to wait at a time while a device is down.
+/// Longest single wait while a device is down.
 pub const DOWN_WAIT: Duration = Duration::from_millis(50);
 
-/// What is behind the lock.
+/// State behind the lock.
 pub struct Rings {
     pub worker: Worker,
     pub monitor: Monitor,
     /// Whether the program's filter is in the kernel.
     pub has_filter: bool,
-    /// Packets that it left out here.
+    /// Packets that this filter removed in the process.
     pub left_out: u64,
-    /// Packets of batches that were handed over.
+    /// Packets of delivered batches.
     pub delivered: u64,
-    /// Whether what the devices had no room for is counted: the handle wants all that arrives.
+    /// Whether losses of the devices are counted: only in promiscuous mode.
     pub is_promiscuous: bool,
-    /// What they had no room for, as they said last.
+    /// Losses of the devices, at the last query.
     pub missed: u64,
     pub report: Option<Report>,
 }

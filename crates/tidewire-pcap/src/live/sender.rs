@@ -1,4 +1,4 @@
-//! Sending where what captures cannot: beside AF_XDP.
+//! Sends frames beside AF_XDP captures, which cannot.
 //!
 //! JUSTIFICATION: packet sockets have no wrapper in the standard library.
 
@@ -8,17 +8,17 @@ use std::{
     os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
 };
 
-/// A packet socket that receives nothing, for one interface.
+/// A packet socket for sending only, for one interface.
 pub struct Sender {
     socket: OwnedFd,
     address: libc::sockaddr_ll,
 }
 
 impl Sender {
-    /// For the interface of this number.
+    /// Opens one for the interface of this index.
     ///
     /// # Errors
-    /// `CAP_NET_RAW` is missing, or the process has no room for one more descriptor.
+    /// `CAP_NET_RAW` is missing, or the process has no more descriptors.
     pub fn open(index: u32) -> io::Result<Self> {
         // SAFETY: no pointers. With no protocol it receives nothing.
         let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -34,7 +34,7 @@ impl Sender {
         Ok(Self { socket, address })
     }
 
-    /// Sends a frame; how many bytes, or -1 with `errno`.
+    /// Sends a frame; returns the number of bytes, or -1 with `errno`.
     ///
     /// # Safety
     /// There are so many bytes.

@@ -1,4 +1,4 @@
-//! What can be changed while a handle is live: the filter, the direction, the group; and what is sent on it.
+//! Setters of a live handle: filter, direction; and sending.
 //!
 //! JUSTIFICATION: see [`super`].
 
@@ -36,13 +36,13 @@ impl Live {
         };
         let in_kernel = match rings.worker.set_filter(Some(&classic)) {
             Ok(()) => true,
-            // Packets are filtered here where the kernel cannot: the program has given up the right to load programs, or this
-            // one is too long. Not behind another filter, which could not be taken off either.
+            // Filters in the process if the kernel cannot: the program has dropped the right to load programs, or this one is
+            // too long. Not behind another kernel filter, which could not be removed either.
             Err(_) if !rings.has_filter || rings.worker.set_filter(None).is_ok() => false,
             Err(error) => return handle.failed(&error.to_string()),
         };
         rings.has_filter = in_kernel;
-        // What the rings hold is held against it by the worker; what was gathered, here.
+        // The worker filters packets in the rings; those already collected are filtered here.
         let mut user_filter = UserFilter { program: program.to_vec(), stays: !in_kernel, until: 0 };
         // SAFETY: the thread that reads calls this, at most inside a callback, where nothing of the reader is borrowed.
         let reader = unsafe { &mut *self.reader.get() };
@@ -89,7 +89,7 @@ impl Live {
         let sent = unsafe {
             match &self.sender {
                 Some(sender) => sender.send(bytes, length),
-                // A packet socket does not see what it sends itself, as with the system's library.
+                // As with the system's library, a packet socket does not see the frames that it sends.
                 None => libc::send(socket, bytes, length, 0),
             }
         };
@@ -99,15 +99,15 @@ impl Live {
         c_int::try_from(sent).unwrap_or(c_int::MAX)
     }
 
-    /// What went wrong with a device for good. One that is down may come up again; one that is gone does not come back for this
-    /// handle, as with the system's library.
+    /// Reports devices that failed permanently. A device that is down may come up again; one that is gone does not come back
+    /// for this handle, as with the system's library.
     pub(super) fn check(&self, rings: &mut Rings) -> Result<(), String> {
         for trouble in rings.worker.troubles() {
             let Error::Interface { interface, .. } = &trouble else { return Err(trouble.to_string()) };
             let was = self.settings.devices.iter().find(|device| device.name == *interface);
             let is_there = |was: &Interface| match Interface::all() {
                 Ok(all) => all.iter().any(|is| is.index == was.index),
-                // It cannot be found out now.
+                // Unknown at the moment.
                 Err(_) => true,
             };
             if !was.is_none_or(is_there) {

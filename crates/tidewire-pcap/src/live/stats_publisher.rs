@@ -1,9 +1,9 @@
-//! What a handle counted, and when `tidewire run` is told.
+//! Publishes the counts of a handle for `tidewire run`.
 //!
-//! JUSTIFICATION: how a program ends is known to the C library only (`atexit(3)`).
+//! JUSTIFICATION: only the C library knows when a program ends (`atexit(3)`).
 //!
-//! Now and then while packets come, at once when no more do, when the handle is closed, and when the program
-//! ends without closing it. Only a program that is killed while packets come keeps the last [`crate::report::PERIOD`] for itself.
+//! Counts are published periodically while packets arrive, when no more arrive, when the handle is closed, and when the program
+//! ends without closing it. A program that is killed while packets arrive loses at most the last [`crate::report::PERIOD`].
 
 use std::{
     sync::{Arc, Mutex, Once, PoisonError, TryLockError, Weak},
@@ -16,19 +16,19 @@ use tidewire_live::Error;
 use super::{Live, Rings};
 use crate::report::Counts;
 
-/// Handles of this process that tell somebody.
+/// Handles of this process that publish counts.
 static PUBLISHERS: Mutex<Vec<Weak<Mutex<Rings>>>> = Mutex::new(Vec::new());
 
-/// How often a lock is tried when the program ends: who holds it may be the thread that ends it, from a signal handler.
+/// How often a lock is tried when the program ends: the holder may be the thread that ends it, from a signal handler.
 const TRIES: u32 = 10;
-/// Time between two tries.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Has a handle tell its counts when the program ends, too.
+/// Publishes the counts of a handle when the program ends, too.
 pub(super) fn register(rings: &Arc<Mutex<Rings>>) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
-        // Where that fails, what is told last is what was told before.
+        // If this fails, the counts published before remain.
         // SAFETY: the function stays as long as this library, which calls what was registered when it is unloaded.
         let _ = unsafe { libc::atexit(at_exit) };
     });
@@ -41,7 +41,7 @@ extern "C" fn at_exit() {
     let Some(publishers) = try_lock(&PUBLISHERS) else { return };
     for rings in publishers.iter().filter_map(Weak::upgrade) {
         if let Some(mut rings) = try_lock(&rings).filter(|rings| rings.is_read_here()) {
-            // What the devices say takes memory to ask for, which a signal handler must not.
+            // Querying the devices allocates memory, which a signal handler must not.
             rings.publish(false);
         }
     }
@@ -59,7 +59,7 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<std::sync::MutexGuard<'_, T>> {
 }
 
 impl Rings {
-    /// What was counted so far; of the devices only where that is wanted, else what they said last.
+    /// The counts so far; `with_devices`: queries the devices, else uses their last counts.
     pub(super) fn counts(&mut self, with_devices: bool) -> Result<Counts, Error> {
         let counts = self.worker.counts()?;
         let lost = counts.dropped + counts.failed;
@@ -76,7 +76,7 @@ impl Rings {
         })
     }
 
-    /// Tells how far it got, where somebody wants to know.
+    /// Publishes counters if a slot is attached.
     pub(super) fn publish(&mut self, with_devices: bool) {
         if self.report.is_some()
             && let Ok(counts) = self.counts(with_devices)
@@ -86,8 +86,8 @@ impl Rings {
         }
     }
 
-    /// A batch was delivered to its end; `is_last`: there were no more packets when it was gathered, so that the program may not
-    /// come back for long.
+    /// Counts a delivered batch. `is_last`: no more packets were there when it was collected, so that the program may not read
+    /// again for long.
     pub(super) fn count(&mut self, packets: u64, is_last: bool) {
         self.delivered += packets;
         if let Some(report) = &mut self.report {
@@ -99,14 +99,14 @@ impl Rings {
         }
     }
 
-    /// Whether this process is the one that read last: a child that only inherited the handle has nothing to tell.
+    /// Whether this process read last: a child that only inherited the handle publishes nothing.
     fn is_read_here(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.reader() == std::process::id())
     }
 }
 
 impl Live {
-    /// No packets are there: tells what was not told yet. The program may now wait by itself, or be ended.
+    /// Publishes pending counts when no packets are there: the program may now wait by itself, or be ended.
     pub(super) fn publish_when_idle(&self) {
         if self.settings.publishes
             && let Ok(mut rings) = self.rings()
@@ -117,7 +117,7 @@ impl Live {
         }
     }
 
-    /// The handle is being closed, after packets that nobody will ask for the end of.
+    /// Publishes the last counts while the handle is closed.
     pub(super) fn publish_last(&self, delivered: usize) {
         if let Ok(mut rings) = self.rings() {
             rings.delivered += delivered as u64;

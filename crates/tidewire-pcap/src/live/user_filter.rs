@@ -1,4 +1,4 @@
-//! A filter that packets are held against here.
+//! A filter that runs in the process.
 //!
 //! JUSTIFICATION: the system's library runs it.
 
@@ -9,17 +9,17 @@ use tidewire_wire::Memory;
 use super::order::{Order, Packet};
 use crate::{abi::types::BpfInstruction, system::system};
 
-/// A filter that packets are held against here, in the words of the ABI.
+/// A filter that runs in the process, in the format of the ABI.
 pub(super) struct UserFilter {
     pub(super) program: Vec<BpfInstruction>,
-    /// For all packets; else for those that were gathered when it was set.
+    /// Whether it applies to all packets; else to those that had been collected when it was set.
     pub(super) stays: bool,
-    /// The last batch that it is for, where a thread gathers them.
+    /// With a gather thread: the last batch that it applies to.
     pub(super) until: u64,
 }
 
 impl UserFilter {
-    /// Leaves out what does not pass; how many packets.
+    /// Removes packets that do not match; returns their number.
     pub(super) fn apply(&self, memory: Memory<'_>, packets: &[Packet], order: &mut Order) -> usize {
         order.retain(packets, |packet| {
             let bytes = memory.get(packet.at as usize, packet.captured_bytes as usize).unwrap_or_default();
@@ -27,7 +27,7 @@ impl UserFilter {
         })
     }
 
-    /// Whether a frame passes; the program was checked before.
+    /// Whether a frame matches; the program was validated before.
     fn passes(&self, bytes: &[u8], wire: u32) -> bool {
         let Some(function) = system().bpf_filter else { return true };
         // SAFETY: the program was validated, ends, and reads inside of the bytes given.

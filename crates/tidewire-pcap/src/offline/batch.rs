@@ -1,4 +1,4 @@
-//! Packets that were read, and in which order they are delivered.
+//! Packets read from a file, and the order of their delivery.
 
 use std::ffi::c_int;
 
@@ -8,32 +8,32 @@ use tidewire_wire::{ChecksumStatus, Frame, LinkType};
 
 use crate::abi::types::PacketHeader;
 
-/// What came after a batch.
+/// The reason why reading ended after a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The file's end.
+    /// End of file.
     End,
-    /// An error: what a read returns, and its text.
+    /// An error: the return value of the read, and its message.
     Failed(c_int, String),
 }
 
-/// A batch; its memory is used again for the next.
+/// A batch; its memory is reused for the next.
 #[derive(Default)]
 pub struct Batch {
     memory: Vec<u8>,
     frames: Vec<Frame>,
-    /// When each was captured, in the handle's precision.
+    /// Timestamps, in the handle's precision.
     stamps: Vec<timeval>,
-    /// Indexes of frames in the order of delivery; empty where that is the file's.
+    /// Indexes of frames in order of delivery; empty: the order of the file.
     order: Vec<u32>,
-    /// What came after it.
+    /// Why reading ended after it.
     pub ending: Option<Ending>,
-    /// What sorting took of this thread's processor time, nanoseconds.
+    /// CPU time of sorting, nanoseconds.
     pub sorting_ns: u64,
 }
 
 impl Batch {
-    /// Forgets everything, keeps the memory.
+    /// Clears the batch, keeps its memory.
     pub fn clear(&mut self) {
         self.memory.clear();
         self.frames.clear();
@@ -46,7 +46,7 @@ impl Batch {
     /// Adds a packet.
     pub fn push(&mut self, header: &PacketHeader, bytes: &[u8], link: LinkType) {
         let frame = Frame {
-            // `is_full` keeps the memory far below what does not fit.
+            // `is_full` keeps the memory far below that.
             at: self.memory.len() as u32,
             captured_bytes: bytes.len() as u32,
             wire_bytes: header.len,
@@ -63,12 +63,12 @@ impl Batch {
         self.memory.extend_from_slice(bytes);
     }
 
-    /// Whether there are so many packets, or so many bytes.
+    /// Whether it has this many packets or bytes.
     pub fn is_full(&self, frames: usize, bytes: usize) -> bool {
         self.frames.len() >= frames || self.memory.len() >= bytes
     }
 
-    /// Puts the packets in order.
+    /// Sorts the packets.
     pub fn sort(&mut self, sorter: &mut Sorter) {
         sorter.order(&tidewire_wire::Batch { memory: (&self.memory).into(), frames: &self.frames }, &mut self.order);
     }
@@ -78,7 +78,7 @@ impl Batch {
         !self.order.is_empty()
     }
 
-    /// The packet that is delivered as number `at`.
+    /// The packet at position `at` in the order of delivery.
     #[inline]
     pub fn packet(&self, at: usize) -> Option<(PacketHeader, &[u8])> {
         let index = if self.order.is_empty() { at } else { *self.order.get(at)? as usize };
@@ -88,7 +88,7 @@ impl Batch {
         Some((PacketHeader { ts: *stamp, caplen: frame.captured_bytes, len: frame.wire_bytes }, bytes))
     }
 
-    /// Asks for the headers of the packet that will be delivered as number `at`, where that is not the next in memory.
+    /// Prefetches the headers of the packet at position `at`, unless it is next in memory.
     #[inline]
     pub fn prefetch(&self, at: usize) {
         if let Some(frame) = self.order.get(at).and_then(|index| self.frames.get(*index as usize)) {

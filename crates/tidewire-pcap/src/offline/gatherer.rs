@@ -1,4 +1,4 @@
-//! Reading ahead: in the thread that delivers, or in one of its own.
+//! Reads ahead, in the delivering thread or in a separate one.
 //!
 //! JUSTIFICATION: the system's handle is a pointer of the C ABI.
 
@@ -20,14 +20,14 @@ use crate::{
     thread,
 };
 
-/// Bytes of packets in a batch, whatever their number: 16,000 large ones, or some hundred of the largest there are.
+/// Most bytes of packets in a batch: 16,000 large packets, or some hundred of the largest.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Where batches come from.
+/// The source of batches.
 pub enum Feed {
-    /// This thread reads them.
+    /// The delivering thread reads.
     Here(Box<Gatherer>),
-    /// Another one does, one batch ahead.
+    /// A separate thread reads, one batch ahead.
     Thread(Box<GatherThread>),
 }
 
@@ -45,25 +45,25 @@ unsafe impl Send for Gatherer {}
 
 /// The thread that reads ahead.
 pub struct GatherThread {
-    /// Batches to be filled, and whether to sort them; `None` once it is to end.
+    /// Batches to fill, and whether to sort them; `None` once the thread must end.
     empty: Option<Sender<(Batch, bool)>>,
     full: Receiver<Batch>,
-    /// Batches that are being filled, or are full.
+    /// Batches that are being filled or are full.
     under_way: usize,
     spare: Option<Batch>,
     thread: Option<JoinHandle<()>>,
-    /// The process that it belongs to: a child has no such thread.
+    /// The process that started the thread: a child does not have it.
     process: u32,
 }
 
 impl Feed {
-    /// From a handle of the system's.
+    /// Reads from a handle of the system's library.
     ///
     /// # Errors
-    /// The process may have no more threads.
+    /// The process cannot start more threads.
     ///
     /// # Safety
-    /// Nobody else reads from the handle, and it is not closed before this is stopped.
+    /// No other reader uses the handle, and it is not closed before `stop`.
     pub unsafe fn new(system: *mut Pcap, settings: &Settings) -> Result<Self, String> {
         // SAFETY: the handle is the system's.
         let link = system::system().pcap_datalink.map_or(0, |function| unsafe { function(system) });
@@ -87,10 +87,10 @@ impl Feed {
         })))
     }
 
-    /// Replaces a batch that was delivered by the next one.
+    /// Replaces a delivered batch by the next one.
     ///
     /// # Errors
-    /// The thread is not there.
+    /// The thread does not exist.
     pub fn next(&mut self, batch: &mut Batch, sorts: bool) -> Result<(), String> {
         match self {
             Self::Here(gatherer) => gatherer.fill(batch, sorts),
@@ -99,11 +99,11 @@ impl Feed {
         Ok(())
     }
 
-    /// Ends the thread, if there is one; whether the handle may be closed.
+    /// Ends the thread, if any; returns whether the handle may be closed.
     pub fn stop(&mut self) -> bool {
         let Self::Thread(gather_thread) = self else { return true };
         if gather_thread.process != std::process::id() {
-            // Neither the thread nor the locks that it held can be waited for.
+            // In a child, neither the thread nor the locks that it held can be waited for.
             mem::forget(gather_thread.thread.take());
             return false;
         }
@@ -127,7 +127,7 @@ impl GatherThread {
         }
         *batch = self.full.recv().map_err(|_| gone())?;
         self.under_way -= 1;
-        // What comes after the end is asked for only if the program reads on.
+        // Data after the end is requested only if the program continues to read.
         if batch.ending.is_none() {
             empty.send((self.spare.take().unwrap_or_default(), sorts)).map_err(|_| gone())?;
             self.under_way += 1;
@@ -182,7 +182,7 @@ impl Gatherer {
     }
 }
 
-/// A `DLT_…` as files number it: most are the same (pcap-common.c of the system's library).
+/// Converts `DLT_…` to the number in files: most are equal (pcap-common.c of the system's library).
 fn link_type(link: c_int) -> LinkType {
     match link {
         // DLT_ATM_RFC1483, DLT_SLIP_BSDOS, DLT_PPP_BSDOS, DLT_ATM_CLIP

@@ -1,12 +1,14 @@
-//! A file that is read ahead and sorted: what the system's library reads, a batch at a time, delivered in another order.
+//! A file that is read ahead and sorted: the system's library reads it batch by batch, and packets are delivered in another
+//! order.
 //!
 //! JUSTIFICATION: the program's callback and its buffers are pointers of the C ABI, and so is the system's handle; the state of
 //! a read must be reachable from inside that callback.
 //!
-//! The system's library reads every record, so that records, errors and their texts are its own; an error is told after
-//! everything before it was delivered. No filter is set on its handle: packets are held against the program's when they are
-//! delivered, so that a new one is good for everything that was not. Where the program stands in the file (`ftell` on
-//! `pcap_file`) is up to two batches ahead, unless it asks for that before it reads: then nothing is read ahead. Pipes are not read ahead: who writes to one may wait for an answer.
+//! The system's library reads every record, so that records, errors and messages are its own; an error is reported after
+//! everything before it was delivered. No filter is set on its handle: the program's filter is applied at delivery, so that a
+//! new one applies to all packets that were not delivered. The position in the file (`ftell` on `pcap_file`) is up to two
+//! batches ahead, unless the program asks for it before it reads: then nothing is read ahead. Pipes are never read ahead: their
+//! writer may wait for an answer.
 
 mod batch;
 mod gatherer;
@@ -29,7 +31,7 @@ use crate::{
 use batch::{Batch, Ending};
 use gatherer::Feed;
 
-/// A file.
+/// A file with reordered packets.
 pub struct Offline {
     system: *mut Pcap,
     reader: UnsafeCell<Reader>,
@@ -37,28 +39,28 @@ pub struct Offline {
 
 /// The state of reading.
 struct Reader {
-    /// What is being delivered.
+    /// The batch that is being delivered.
     batch: Batch,
-    /// How far that went.
+    /// The position in it.
     at: usize,
     feed: Feed,
     filter: Option<Vec<BpfInstruction>>,
-    /// What `pcap_next_ex` points to.
+    /// Target of the header pointer of `pcap_next_ex`.
     header: PacketHeader,
     adaptive: Option<Adaptive>,
-    /// Processor time of this thread when the batch was handed over, sorting included.
+    /// CPU time of this thread when the delivery of the batch began, including sorting.
     begun_ns: u64,
     clock: Instant,
 }
 
 impl Offline {
-    /// Reads ahead on a handle of the system's; gives it back where that is no regular file.
+    /// Reads ahead on a handle of the system's library; returns the handle if its input is no regular file.
     ///
     /// # Errors
-    /// The handle, and what went wrong, if something did.
+    /// The handle, and a message on failure.
     ///
     /// # Safety
-    /// The handle is the system's, of a file, and nobody else has it.
+    /// The handle is the system's, of a file, and has no other user.
     pub unsafe fn new(system: *mut Pcap, settings: &Settings) -> Result<Self, (*mut Pcap, Option<String>)> {
         // SAFETY: as the caller promises.
         if !unsafe { is_regular(system) } {
@@ -93,7 +95,7 @@ impl Offline {
         }
     }
 
-    /// The system's handle, for everything but reading.
+    /// The system's handle, for everything except reading.
     pub fn system(&self) -> *mut Pcap {
         self.system
     }
@@ -127,12 +129,12 @@ impl Offline {
         Ended { result, is_closed: is_outermost && handle.end_read() }
     }
 
-    /// Packets until there were so many, the end, an error, or the read is stopped.
+    /// Delivers packets until their number, the end, an error, or a stop request.
     fn deliver(&self, handle: &Control, most: c_int, callback: PacketHandler, user: *mut u8) -> c_int {
         let mut done = 0;
         while done < most {
             if handle.is_stopped() {
-                // What was delivered is returned first; the next read says that it was stopped.
+                // The number of delivered packets is returned first; the next read reports the stop.
                 if done == 0 {
                     handle.take_break();
                     return status::BREAK;
@@ -174,7 +176,7 @@ impl Offline {
     /// # Safety
     /// The pointers are to variables; nobody else reads.
     pub unsafe fn next_ex(&self, handle: &Control, header: *mut *mut PacketHeader, bytes: *mut *const u8) -> c_int {
-        // As the system's library does whatever comes of it.
+        // The system's library sets it, whatever follows.
         // SAFETY: the pointer is the caller's; the header stays as long as the handle.
         unsafe { *header = &raw mut (*self.reader.get()).header };
         if handle.take_break() {
@@ -195,7 +197,7 @@ impl Offline {
         1
     }
 
-    /// The next packet that passes the filter; none at the end.
+    /// The next packet that passes the filter; `None` at the end.
     fn one(&self, handle: &Control) -> Result<Option<(PacketHeader, *const u8)>, c_int> {
         // SAFETY: this thread is the one that reads; what is borrowed is given up before a callback runs.
         let reader = unsafe { &mut *self.reader.get() };
@@ -236,7 +238,7 @@ impl Offline {
 
 impl Drop for Offline {
     fn drop(&mut self) {
-        // A thread that does not exist any more, in a child process, may have left the file locked.
+        // In a child process the missing thread may have left the file locked.
         if !self.reader.get_mut().feed.stop() {
             return;
         }
@@ -248,12 +250,12 @@ impl Drop for Offline {
 }
 
 impl Reader {
-    /// The next batch in place of the one that was delivered.
+    /// Replaces the delivered batch by the next one.
     fn refill(&mut self) -> Result<(), String> {
         if let (Some(adaptive), true) = (&mut self.adaptive, self.at > 0) {
             let spent = thread_ns().saturating_sub(self.begun_ns);
             let now = u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            // Which way the batch went is in the batch: with a thread, the one after it is gathered already.
+            // With a thread, the batch may have been collected before sorting was switched.
             if self.batch.is_sorted() == adaptive.sorts() {
                 adaptive.delivered(u32::try_from(self.at).unwrap_or(u32::MAX), spent, now);
             }
@@ -268,14 +270,14 @@ impl Reader {
     }
 }
 
-/// Whether a packet passes a filter that was checked before.
+/// Whether a packet matches a validated filter.
 fn passes(filter: Option<&[BpfInstruction]>, header: &PacketHeader, bytes: &[u8]) -> bool {
     let (Some(filter), Some(function)) = (filter, system().bpf_filter) else { return true };
     // SAFETY: the program was validated, ends, and reads inside of the bytes given.
     unsafe { function(filter.as_ptr(), bytes.as_ptr(), header.len, bytes.len() as c_uint) != 0 }
 }
 
-/// Whether a handle's file is one on disk.
+/// Whether a handle's input is a regular file.
 ///
 /// # Safety
 /// The handle is the system's.
