@@ -1,4 +1,4 @@
-//! Values of options: names, and pairs of a name and a value.
+//! Types of option values, and their parsers.
 
 use std::{net::IpAddr, str::FromStr};
 
@@ -30,21 +30,21 @@ pub enum LinkAddressesName {
     Ignore,
 }
 
-/// What becomes of urgent bytes.
+/// Treatment of TCP urgent data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UrgentName {
     Inline,
     Out,
 }
 
-/// How the ledger is printed.
+/// Format of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StatsFormat {
     Text,
     Json,
 }
 
-/// A policy by its name, for TCP, fragments, or both.
+/// A policy that exists for TCP, for fragments, or for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     pub tcp: Option<TcpPolicy>,
@@ -58,7 +58,7 @@ impl FromStr for Policy {
         let policy = Self { tcp: name.parse().ok(), defrag: name.parse().ok() };
         if policy.tcp.is_none() && policy.defrag.is_none() {
             let (tcp, defrag) = (TcpPolicy::NAMES.join(", "), DefragPolicy::NAMES.join(", "));
-            return Err(format!("no policy is called '{name}'; for TCP there are {tcp}; for fragments {defrag}"));
+            return Err(format!("unknown policy; expected for TCP: {tcp}; for fragments: {defrag}"));
         }
         Ok(policy)
     }
@@ -81,13 +81,13 @@ impl FromStr for TargetPolicy {
             Some((address, prefix)) => (address, Some(prefix)),
             None => (network, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| format!("'{address}' is not an IP address"))?;
+        let address: IpAddr = address.parse().map_err(|_| format!("invalid IP address '{address}'"))?;
         let bits = if address.is_ipv4() { 32 } else { 128 };
         let prefix = match prefix {
             None => bits,
             Some(text) => match text.parse() {
                 Ok(prefix) if prefix <= bits => prefix,
-                _ => return Err(format!("'/{text}' is not a prefix length of 0 to {bits}")),
+                _ => return Err(format!("prefix length must be 0 to {bits}, got '{text}'")),
             },
         };
         Ok(Self { network: address, prefix, policy: policy.parse()? })
@@ -107,12 +107,12 @@ impl FromStr for DirectionCutoff {
     }
 }
 
-/// `c2s` or `s2c`, or who sends: `client` or `server`.
+/// Parses `c2s` or `s2c`, or the sender: `client` or `server`.
 pub fn parse_direction(name: &str) -> Result<Direction, String> {
     match name {
         "c2s" | "client" => Ok(Direction::ClientToServer),
         "s2c" | "server" => Ok(Direction::ServerToClient),
-        other => Err(format!("'{other}' is not a direction: c2s (client to server) or s2c")),
+        other => Err(format!("unknown direction '{other}'; expected c2s (client to server) or s2c (server to client)")),
     }
 }
 
@@ -140,7 +140,7 @@ impl FromStr for ClassPriority {
         let (expression, level) = split(text, "EXPR=LEVEL, as in 'port 53=3'")?;
         match level.trim().parse() {
             Ok(level) if level < 8 => Ok(Self(expression.into(), level)),
-            _ => Err(format!("'{level}' is not a priority of 0 (the lowest) to 7")),
+            _ => Err(format!("priority must be 0 (lowest) to 7, got '{level}'")),
         }
     }
 }
@@ -149,19 +149,19 @@ impl FromStr for ClassPriority {
 fn split<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
     match text.rsplit_once('=') {
         Some((left, right)) if !left.trim().is_empty() && !right.is_empty() => Ok((left.trim(), right)),
-        _ => Err(format!("'{text}' is not of the form {form}")),
+        _ => Err(format!("expected {form}")),
     }
 }
 
-/// A whole number that fits its type.
+/// Parses a whole number that fits its type.
 pub fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     let text = text.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(format!("'{text}' is not a whole number, 0 or more"));
+        return Err("expected a whole number, 0 or more".into());
     }
     let most = u64::MAX >> (64 - 8 * size_of::<T>().min(8));
     let number = text.parse::<u64>().ok().and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| format!("'{text}' is too large: at most {most}"))
+    number.ok_or_else(|| format!("must be at most {most}"))
 }
 
 #[cfg(test)]
@@ -173,9 +173,9 @@ mod tests {
         assert_eq!(whole::<u8>("255"), Ok(255));
         assert_eq!(whole::<u64>("18446744073709551615"), Ok(u64::MAX));
         for wrong in ["-1", "1.5", "x", "", "1K"] {
-            assert_eq!(whole::<u8>(wrong), Err(format!("'{wrong}' is not a whole number, 0 or more")));
+            assert_eq!(whole::<u8>(wrong), Err("expected a whole number, 0 or more".into()));
         }
-        assert_eq!(whole::<u8>("256"), Err("'256' is too large: at most 255".into()));
+        assert_eq!(whole::<u8>("256"), Err("must be at most 255".into()));
         assert!(whole::<u64>("18446744073709551616").is_err());
     }
 }

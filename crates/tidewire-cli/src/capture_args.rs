@@ -1,4 +1,4 @@
-//! Words that name captures, and behind them a filter expression, which needs no `--` before it.
+//! Splits positional arguments into captures and a filter expression after them, which needs no `--`.
 
 use std::{
     ffi::OsStr,
@@ -7,44 +7,44 @@ use std::{
 
 use crate::error::CliError;
 
-/// Words that a filter expression can begin with (pcap-filter(7)).
+/// Words with which a filter expression can begin (pcap-filter(7)).
 const BEGINNINGS: &str = "\
     aarp addr1 addr2 addr3 addr4 ah arp atalk broadcast carp clnp csnp decnet dir dst esis esp ether fddi gateway geneve greater host icmp \
     icmp6 ifname igmp igrp iih inbound ip ip6 ipx isis iso l1 l2 lat len less link llc lsp moprc mopdl mpls multicast net \
     netbeui not outbound pim port portrange ppp pppoed pppoes proto protochain psnp ra radio rarp sctp slip snp src stp \
     subtype ta tcp tr type udp vlan vrrp vxlan wlan";
 
-/// Whether a word begins a filter expression and names no file: `tcp`, `tcp[13]`, `!arp`, `(host`.
+/// Whether a word begins a filter expression and is not an existing file: `tcp`, `tcp[13]`, `!arp`, `(host`.
 fn begins(word: &OsStr) -> bool {
     let Some(text) = word.to_str() else { return false };
     let inner = text.trim_start_matches(['!', '(', ' ']);
     let end = inner.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inner.len());
-    // `tcp.pcap` and `ip/a.pcap` are names of files, there or not.
+    // `tcp.pcap` and `ip/a.pcap` are file names, whether they exist or not.
     let is_name = matches!(inner[end..].chars().next(), Some('.' | '/' | '_'));
     let is_operator = inner.is_empty() && !text.trim().is_empty();
     (is_operator || !is_name && BEGINNINGS.split(' ').any(|known| known == &inner[..end])) && !Path::new(word).exists()
 }
 
-/// How many of these words name captures: all before the one that begins a filter expression.
+/// Number of words that name captures: all before the one that begins a filter expression.
 pub fn captures<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> usize {
     words.into_iter().take_while(|word| !begins(word)).count()
 }
 
-/// The captures, and the filter expression behind them.
+/// Splits the captures from the filter expression after them.
 ///
 /// # Errors
-/// A capture stands behind the expression.
+/// A capture follows the expression.
 pub fn split(words: &[PathBuf]) -> Result<(&[PathBuf], Option<String>), CliError> {
     let (files, rest) = words.split_at(captures(words.iter().map(|word| word.as_os_str())));
     if rest.is_empty() {
         return Ok((files, None));
     }
     let expression: Vec<_> = rest.iter().map(|word| word.to_string_lossy()).collect();
-    // `80` or `www` may be the name of a file, too; one with a dot is hardly a host that is also in this directory.
+    // `80` or `www` may also be the name of a file; a name with a dot is hardly a host that also exists in this directory.
     let is_capture = |word: &&PathBuf| word.extension().is_some() && word.is_file();
     if let Some(capture) = rest.iter().find(is_capture) {
         return Err(CliError::Usage(format!(
-            "'{}' is a file, and stands within the filter expression that begins with '{}': name captures before it",
+            "'{}' is a file inside the filter expression that begins with '{}': name captures before it",
             capture.display(),
             expression[0]
         )));
@@ -52,10 +52,10 @@ pub fn split(words: &[PathBuf]) -> Result<(&[PathBuf], Option<String>), CliError
     Ok((files, Some(expression.join(" "))))
 }
 
-/// Refuses a file that is not there with a hint, if it may have been meant for a filter expression.
+/// Refuses a missing file, with a hint if it may begin a filter expression.
 ///
 /// # Errors
-/// There is no such file, and others were named before it.
+/// The file does not exist, and others were named before it.
 pub fn need_files(files: &[PathBuf]) -> Result<(), CliError> {
     let shown = |words: &[PathBuf]| words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     refuse_display_filters(files)?;
@@ -65,14 +65,14 @@ pub fn need_files(files: &[PathBuf]) -> Result<(), CliError> {
     let Some(place) = place.map(|place| place + 1) else { return Ok(()) };
     let (before, rest) = files.split_at(place);
     Err(CliError::Input(format!(
-        "{}: no such file; if it begins a filter expression, write -- before it: {} -- {}",
+        "{}: no such file; to begin a filter expression with it, write -- before it: {} -- {}",
         rest[0].display(),
         shown(before),
         shown(rest)
     )))
 }
 
-/// The same for words behind captures, which are no files.
+/// Refuses display filters among the files that do not exist.
 ///
 /// # Errors
 /// See [`refuse_display_filter`].
@@ -80,22 +80,22 @@ pub fn refuse_display_filters(files: &[PathBuf]) -> Result<(), CliError> {
     let words: Vec<_> = files.iter().map(|word| word.to_string_lossy()).collect();
     let mut missing = files.iter().enumerate().filter(|(_, file)| !file.exists());
     missing.try_for_each(|(index, _)| {
-        // A comparison needs three; there may be as many as there are files.
+        // A comparison has three words; the number of files is unlimited.
         let behind = &words[index..words.len().min(index + COMPARISON_WORDS)];
         refuse_display_filter(&behind.join(" "))
     })
 }
 
-/// Words of a display filter that are looked at, and shown.
+/// Words of a display filter that are examined and shown.
 const COMPARISON_WORDS: usize = 16;
 
-/// Protocols with which the fields of Wireshark's display filters begin.
+/// Protocols that begin the fields of Wireshark's display filters.
 const FIELDS: &str = "arp dns eth frame http http2 icmp icmpv6 ip ipv6 sctp ssl tcp tls udp vlan wlan";
 
-/// Refuses a display filter of Wireshark (`tcp.port == 80`), and says what it is in the language of filters here.
+/// Refuses a Wireshark display filter (`tcp.port == 80`), with the equivalent capture filter.
 ///
 /// # Errors
-/// The words begin with a field of one of Wireshark's protocols and an operator.
+/// The words begin with a field of a protocol of Wireshark and an operator.
 pub fn refuse_display_filter(words: &str) -> Result<(), CliError> {
     let begun = words.trim_start_matches(['!', '(', ' ']);
     let end = begun.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_')).unwrap_or(begun.len());
@@ -117,7 +117,7 @@ pub fn refuse_display_filter(words: &str) -> Result<(), CliError> {
         _ => "host 192.0.2.1 and tcp port 80".into(),
     };
     Err(CliError::Usage(format!(
-        "'{}' is a display filter of Wireshark; filters here are tcpdump's (pcap-filter(7)), as in: {same}",
+        "'{}' is a Wireshark display filter; use a capture filter, as tcpdump's (pcap-filter(7)), as in: {same}",
         words.trim()
     )))
 }
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// By libpcap's compiler: a word that is none of its language is the name of a host to it.
+    /// libpcap's compiler takes a word that it does not know for the name of a host.
     #[test]
     fn words_of_the_language_are_those_of_libpcap() {
         let says = |expression: &str| tidewire_filter::Filter::new(expression).err().map(|error| error.to_string());
@@ -174,7 +174,7 @@ mod tests {
             let message = need_files(&[&["a.pcap".into()], &split[..]].concat()).unwrap_err().to_string();
             assert!(message.contains("display filter"), "{message}");
         }
-        // In a time that does not grow with the square of their number.
+        // In time that is not quadratic in their number.
         let many: Vec<PathBuf> = (0..200_000).map(|number| format!("no/{number}.pcap").into()).collect();
         assert!(need_files(&many).is_ok());
         for words in ["tcp.pcap", "tcp port 80", "ip.example.org and port 80", "tcp[13] == 2", "a.pcap == b"] {
@@ -199,7 +199,7 @@ mod tests {
         let message = need_files(&words).unwrap_err().to_string();
         assert_eq!(
             message,
-            "http: no such file; if it begins a filter expression, write -- before it: a.pcap -- http 80"
+            "http: no such file; to begin a filter expression with it, write -- before it: a.pcap -- http 80"
         );
         assert!(need_files(&["nowhere", "b.pcap"].map(PathBuf::from)).is_ok());
     }

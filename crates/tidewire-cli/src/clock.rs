@@ -1,4 +1,4 @@
-//! Times for people: in a time zone that is said, and in the form that `--time` asks for.
+//! Formats times for people, in the time zone and form of `--time`.
 
 use std::{
     ffi::OsStr,
@@ -26,17 +26,17 @@ pub enum TimeForm {
     Epoch,
 }
 
-/// Turns timestamps into text. A copy is as good as the original.
+/// Formats timestamps.
 #[derive(Clone, Debug)]
 pub struct Clock(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     form: TimeForm,
-    /// Whether it was asked for.
+    /// Whether `--time` was given.
     is_asked: bool,
     zone: TimeZone,
-    /// Abbreviation of the zone at the first time that became a cell: it stands in the title.
+    /// Abbreviation of the zone at the first time in a cell, for the title.
     title_zone: OnceLock<String>,
 }
 
@@ -51,7 +51,7 @@ impl Default for Clock {
     }
 }
 
-/// Whether the name of a zone is the path of something that is no file (tzset(3): a colon may stand before it).
+/// Whether a zone is the path of something other than a file (tzset(3): a colon may precede it).
 fn is_no_file(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     let path = Path::new(OsStr::from_bytes(bytes.strip_prefix(b":").unwrap_or(bytes)));
@@ -59,19 +59,19 @@ fn is_no_file(name: &OsStr) -> bool {
 }
 
 impl Clock {
-    /// Times in the form that `--time` asks for. The zone is read now: once a capture from interfaces has begun, its file is
-    /// out of reach. One that is not known is reported, and UTC is used.
+    /// Creates a clock with the form of `--time`. The zone is read now: a capture from interfaces later has no access to its
+    /// file. An unknown zone is reported, and UTC is used.
     pub fn new(asked: Option<TimeForm>) -> Self {
         let form = asked.unwrap_or(TimeForm::Local);
         let name = std::env::var_os("TZ").filter(|name| !name.is_empty());
         let zone = match form {
-            // What is read to its end must have one.
+            // A file is read to its end, so it must be a regular one.
             TimeForm::Local | TimeForm::Iso if name.as_deref().is_some_and(is_no_file) => None,
             TimeForm::Local | TimeForm::Iso => TimeZone::try_system().ok().filter(|zone| !zone.is_unknown()),
             TimeForm::Utc | TimeForm::Epoch => Some(TimeZone::UTC),
         };
         let zone = zone.unwrap_or_else(|| {
-            // Without TZ there is no /etc/localtime, which means UTC.
+            // Without TZ, a missing /etc/localtime means UTC.
             if let Some(name) = &name {
                 error::notify(format_args!("TZ={}: no such time zone here; times are in UTC", name.display()));
             }
@@ -89,13 +89,13 @@ impl Clock {
         self.0.is_asked
     }
 
-    /// Whether a cell may be cut to its time of day where there is too little room.
+    /// Whether a cell may be shortened to its time of day.
     pub fn has_brief_form(&self) -> bool {
         matches!(self.0.form, TimeForm::Local | TimeForm::Utc)
     }
 
-    /// A cell of a table, to the microsecond. Where the zone's offset is not the one that [`Clock::unit`] names, its
-    /// abbreviation follows.
+    /// Formats a table cell, to the microsecond. If the offset differs from that of [`Clock::unit`], the zone's abbreviation
+    /// follows.
     pub fn cell(&self, ns: u64) -> String {
         let (mut text, zone) = self.parts(ns, 6);
         if self.has_brief_form() && *self.0.title_zone.get_or_init(|| zone.clone()) != zone {
@@ -104,7 +104,7 @@ impl Clock {
         text
     }
 
-    /// What the cells are counted in, for their title: a time zone. `None` where cells name it themselves.
+    /// The unit of cells for their title: a time zone. `None` if cells contain it.
     pub fn unit(&self) -> Option<&str> {
         match self.0.form {
             TimeForm::Local | TimeForm::Utc => self.0.title_zone.get().map(String::as_str),
@@ -113,7 +113,7 @@ impl Clock {
         }
     }
 
-    /// A time within a sentence, zone included, to the second.
+    /// Formats a time within a sentence, with its zone, to the second.
     pub fn sentence(&self, ns: u64) -> String {
         let (text, zone) = self.parts(ns, 0);
         match self.0.form {
@@ -123,7 +123,7 @@ impl Clock {
         }
     }
 
-    /// A time that stands alone, to the nanosecond, for comma-separated values: `local` has the offset from UTC.
+    /// Formats a time for comma-separated values, to the nanosecond; `local` includes the offset from UTC.
     pub fn value(&self, ns: u64) -> String {
         let (mut text, _) = self.parts(ns, 9);
         if self.has_brief_form() {
@@ -132,7 +132,7 @@ impl Clock {
         text
     }
 
-    /// The text with this many decimals of a second (0, 6 or 9), and the zone's abbreviation.
+    /// Formats with this number of decimals of a second (0, 6 or 9); also returns the zone's abbreviation.
     fn parts(&self, ns: u64, decimals: usize) -> (String, String) {
         let (seconds, below) = (ns / 1_000_000_000, ns % 1_000_000_000);
         let fraction = match decimals {
@@ -167,7 +167,7 @@ impl Clock {
     }
 }
 
-/// Any number of nanoseconds since 1970 fits: 64 bits reach to 2554.
+/// 64 bits of nanoseconds since 1970 reach to 2554.
 fn timestamp(ns: u64) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(ns)).unwrap_or(Timestamp::UNIX_EPOCH)
 }

@@ -1,4 +1,4 @@
-//! Options from a TOML file: each becomes the command line's option of the same name, so that both mean the same.
+//! Reads options from a TOML file: each key becomes the command line option of the same name, with the same meaning.
 
 use std::{ffi::OsString, ops::Range, path::Path};
 
@@ -10,7 +10,7 @@ use toml::{
 
 use crate::{error::CliError, text_file};
 
-/// A configuration file being turned into options for one subcommand.
+/// A configuration file that is converted to options of one subcommand.
 struct File<'a> {
     name: String,
     text: &'a str,
@@ -19,8 +19,8 @@ struct File<'a> {
     given: &'a ArgMatches,
 }
 
-/// The arguments that a configuration file adds to those of the command line, for `command` of `program`. Options
-/// that `given` (the command line as it was) has are left to it.
+/// The arguments that a configuration file adds for `command` of `program`. Options in `given`, the command line, override
+/// them.
 pub fn arguments(
     path: &Path,
     program: &Command,
@@ -46,7 +46,7 @@ pub fn arguments(
 }
 
 impl File<'_> {
-    /// The keys of a subcommand's own table.
+    /// Converts the keys of a subcommand's table.
     fn table(&self, owner: &Command, table: &DeTable<'_>, into: &mut Vec<OsString>) -> Result<(), CliError> {
         for (key, value) in table.iter() {
             let Some(argument) = find(owner, key.get_ref()) else {
@@ -61,7 +61,7 @@ impl File<'_> {
         Ok(())
     }
 
-    /// A key outside of tables: for every subcommand that has such an option.
+    /// Converts a key outside of tables, which applies to every subcommand with that option.
     fn top(
         &self,
         key: &Spanned<std::borrow::Cow<'_, str>>,
@@ -71,7 +71,7 @@ impl File<'_> {
         let ours = find(self.command, key.get_ref());
         let known = ours.or_else(|| self.program.get_subcommands().find_map(|other| find(other, key.get_ref())));
         let Some(argument) = known else {
-            let message = format!("there is no option '{}'", key.get_ref());
+            let message = format!("unknown option '{}'", key.get_ref());
             return Err(self.wrong(key.span(), &(message + &meant(self.command, key.get_ref()))));
         };
         let words = self.words(argument, key, value)?;
@@ -81,14 +81,14 @@ impl File<'_> {
         Ok(())
     }
 
-    /// Adds what a key says, unless the command line has the option, or the one that undoes it.
+    /// Adds the words of a key unless the command line has the option, or the one that undoes it.
     fn add(&self, argument: &Arg, words: Vec<OsString>, into: &mut Vec<OsString>) {
         let given = |id: &str| {
             let known = self.command.get_arguments().any(|argument| argument.get_id() == id);
             known && self.given.value_source(id) == Some(ValueSource::CommandLine)
         };
         let id = argument.get_id().as_str();
-        // A filter expression alone names no captures, and `follow` names a stream after them: one word is that.
+        // A filter expression alone names no captures, and `follow` takes a stream id after them: one word is that id.
         let captures =
             if id == "files" { crate::capture_args::captures(self.given.get_raw(id).into_iter().flatten()) } else { 0 };
         let names_none = id == "files" && (captures == 0 || captures == 1 && self.command.get_name() == "follow");
@@ -97,7 +97,8 @@ impl File<'_> {
         }
     }
 
-    /// A key and its value as words of a command line, tried out so that a wrong value is told with its place.
+    /// Converts a key and its value to words of a command line, and parses them, so that an error has the position of the
+    /// value.
     fn words(
         &self,
         argument: &Arg,
@@ -122,7 +123,7 @@ impl File<'_> {
         Ok(words)
     }
 
-    /// An option of several values: each a word of its own.
+    /// Converts an option with several values: each is a separate word.
     fn several(
         &self,
         argument: &Arg,
@@ -164,7 +165,7 @@ impl File<'_> {
             _ => return Err(self.wrong(value.span(), &format!("'{name}' wants one value"))),
         };
         let word = if argument.is_positional() { text } else { format!("--{name}={text}") };
-        // A command of this option alone: whatever it has to say is about this value.
+        // Parses a command with this option only: any error is about this value.
         let free = argument.clone().conflicts_with(Resettable::Reset).overrides_with(Resettable::Reset);
         let alone = Command::new("tidewire").no_binary_name(true).arg(free);
         if let Err(error) = alone.try_get_matches_from([&word]) {
@@ -181,7 +182,7 @@ impl File<'_> {
     }
 }
 
-/// An option by its long name; the captures by `files`. Not what makes no sense in a file.
+/// Finds an option by its long name; `files` are the captures. Options that make no sense in a file are excluded.
 fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     let fits = |argument: &&Arg| match argument.get_long() {
         Some(long) => long == name && !argument.is_hide_set(),
@@ -190,12 +191,12 @@ fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     command.get_arguments().find(fits).filter(|_| !matches!(name, "config" | "help" | "version"))
 }
 
-/// How many values an option takes at once.
+/// Number of values of an option.
 fn values_of(argument: &Arg) -> usize {
     argument.get_num_args().map_or(1, |range| range.min_values()).max(1)
 }
 
-/// What to do about a name that is none.
+/// A suggestion for an unknown name.
 fn meant(command: &Command, name: &str) -> String {
     let hyphened = name.replace('_', "-");
     match find(command, &hyphened) {
@@ -209,13 +210,13 @@ fn undo(id: &str) -> String {
     format!("no-{id}")
 }
 
-/// Its name: `--no-json` for `--json`, and `--pin` for `--no-pin`.
+/// The name of that option: `--no-json` for `--json`, and `--pin` for `--no-pin`.
 fn undoing(long: &str) -> String {
     long.strip_prefix("no-").map_or_else(|| format!("no-{long}"), str::to_owned)
 }
 
-/// Adds, to every subcommand, a hidden `--no-NAME` for each switch: what a configuration file switched on, the
-/// command line can switch off. And takes `-1` for an option's value, so that it is refused as one.
+/// Adds a hidden `--no-NAME` to every subcommand for each switch, so that the command line can turn off what a file turned on.
+/// Also accepts `-1` as the value of an option, so that the error is about the value.
 pub fn with_undo(program: Command) -> Command {
     let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let valued = |arg: Arg| match arg.get_action() {
@@ -239,7 +240,7 @@ fn undo_switches(command: Command) -> Command {
     })
 }
 
-/// Line and column, from 1, of a place in the text.
+/// Line and column, from 1, of an offset in the text.
 fn place(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
     let at = span.map_or(0, |span| span.start).min(text.len());
     let before = text.get(..at).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `tidewire count`: how many packets an interface brings, and where packets are lost; nothing is decoded.
+//! `tidewire count`: packet rates of interfaces and losses, without decoding.
 
 use std::{
     io::Write as _,
@@ -25,8 +25,8 @@ use crate::{
 
 /// Count packets, bits and drops a second, decoding nothing
 ///
-/// By worker, and at the end where packets were lost. This is what capturing alone can do, and what --fanout or --steer make of the traffic. On a terminal
-/// one table is kept up to date; elsewhere each interval is a line.
+/// Counts by worker, and reports at the end where packets were lost. Use it to measure what capturing alone achieves, and how
+/// --fanout or --steer divide the traffic. On a terminal a table is updated in place; elsewhere each interval is a line.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Count only packets that match this expression (libpcap's language, as in tcpdump)
@@ -48,7 +48,7 @@ pub struct Options {
     #[command(flatten)]
     live: Live,
 
-    /// Be busy for TIME with each packet, as an application would: 3us, 5us, 10us
+    /// Spend TIME on each packet to simulate an application, as in 5us
     #[arg(long, value_name = "TIME", default_value = "0", help_heading = "Count")]
     work: Span,
 
@@ -56,12 +56,12 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Report")]
     interval: Span,
 
-    /// One JSON object an interval, and one for all at the end; the names are a contract
+    /// Print one JSON object for each interval and one with the totals at the end; key names are stable
     #[arg(long, help_heading = "Report")]
     json: bool,
 }
 
-/// What a worker, or all of them, came to.
+/// Counts of a worker, or of all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     packets: u64,
@@ -82,7 +82,7 @@ impl Figures {
     }
 }
 
-/// Figures a second.
+/// Rates per second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rates {
     packets: f64,
@@ -107,14 +107,14 @@ impl Rates {
     }
 }
 
-/// What was said last, and how the next is said.
+/// State between two outputs.
 struct Counts {
     form: Form,
     interval: Duration,
     said: Duration,
-    /// By worker: when it told, and what.
+    /// By worker: when it last reported, and its counts.
     before: Vec<(Option<Instant>, Figures)>,
-    /// Lines on the terminal that the next table takes the place of.
+    /// Lines of the last table on the terminal, which the next one overwrites.
     lines: usize,
     out: Out,
     failure: Option<CliError>,
@@ -132,7 +132,7 @@ impl Counts {
         if report.elapsed < self.said + self.interval || self.failure.is_some() {
             return;
         }
-        // The times that were meant, not those that came a little later.
+        // Keeps to multiples of the interval, without accumulating delays.
         while report.elapsed >= self.said + self.interval {
             self.said += self.interval;
         }
@@ -144,7 +144,7 @@ impl Counts {
         }
     }
 
-    /// By worker. Each is of a moment of its own.
+    /// Rates by worker. Each worker reports at a different moment.
     fn rates(&mut self, report: &LiveReport) -> Vec<Rates> {
         let begun = Instant::now().checked_sub(report.elapsed);
         self.before.resize(report.workers.len(), (begun, Figures::default()));
@@ -203,7 +203,7 @@ impl Counts {
             lines.push(row(&index.to_string(), rates, format!("{} %", worker.ring_level_permille / 10)));
         }
         lines.push(row("all", all, format!("{:.0} s", report.elapsed.as_secs_f64())));
-        // Back to where the last table began; each line is cleared to its end.
+        // Moves to the start of the last table; each line is cleared to its end.
         let up = if self.lines > 0 { format!("\x1b[{}A", self.lines) } else { String::new() };
         self.lines = lines.len();
         self.out.buffer().extend_from_slice(up.as_bytes());
@@ -229,10 +229,10 @@ fn push_rates(object: &mut Object<'_>, rates: &Rates) {
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     if !options.live.is_on() {
-        return Err(CliError::Usage("name an interface: tidewire count -i eth0".into()));
+        return Err(CliError::Usage("no interface: name one, as in tidewire count -i eth0".into()));
     }
     if options.interval.0 == 0 {
-        return Err(CliError::Usage("--interval: more than 0, as in 1s".into()));
+        return Err(CliError::Usage("--interval must be more than 0, as in 1s".into()));
     }
     let form = match options.json {
         true => Form::Json,
@@ -302,7 +302,7 @@ fn finish(outcome: &Outcome<()>, form: Form, mut out: Out) -> Result<u8, CliErro
     Ok(error::OK)
 }
 
-/// How many packets were lost, and where.
+/// The number of lost packets, and where they were lost.
 fn loss(report: &LiveReport, packets: u64) -> String {
     let places = live::lost(report);
     let lost: u64 = places.iter().map(|(_, count)| count).sum();

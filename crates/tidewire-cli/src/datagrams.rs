@@ -1,4 +1,4 @@
-//! `tidewire datagrams`: what was rebuilt from fragments, and what was not.
+//! `tidewire datagrams`: datagrams that arrived in fragments, rebuilt or rejected.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -27,11 +27,11 @@ pub struct Options {
     #[command(flatten)]
     common: Common,
 
-    /// One JSON object a line; the names are a contract
+    /// Print JSON, one object on each line; key names are stable
     #[arg(long, overrides_with = "csv", help_heading = "Report")]
     json: bool,
 
-    /// Comma-separated values, a line of names first
+    /// Print comma-separated values, with a header line
     #[arg(long, overrides_with = "json", help_heading = "Report")]
     csv: bool,
 
@@ -39,7 +39,7 @@ pub struct Options {
     columns: ColumnOptions,
 }
 
-/// What is kept of a datagram.
+/// A record of a datagram.
 struct Entry {
     packet: u64,
     source: IpAddr,
@@ -56,12 +56,12 @@ struct Entry {
 
 #[derive(Default)]
 struct Datagrams {
-    /// Whether nothing is printed, so that counting is enough.
+    /// Whether nothing is printed, so that counting suffices.
     counts_only: bool,
     rebuilt: u64,
     rejected: u64,
     entries: Vec<Entry>,
-    /// Where datagrams are printed as they come, if they are.
+    /// Prints datagrams as they complete, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
 }

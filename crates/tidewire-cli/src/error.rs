@@ -1,4 +1,4 @@
-//! How a run can go wrong, and what the shell is told.
+//! Errors of a run, and the exit codes they become.
 
 use std::{
     fmt::{self, Display},
@@ -11,52 +11,53 @@ use tidewire::{Error, legible::legible};
 
 use crate::progress;
 
-/// Nothing went wrong.
+/// Success.
 pub const OK: u8 = 0;
-/// `match`: no pattern was found. `follow`: there is no such stream. `check-steering`: a flow is split.
+/// `match`: no pattern found. `follow`: no such stream. `check-steering`: a flow is split.
 pub const NOT_FOUND: u8 = 1;
-/// The command line, the configuration file or an expression is wrong.
+/// The command line, the configuration file or an expression is invalid.
 pub const USAGE: u8 = 2;
-/// An input is damaged or unreadable; everything before was processed.
+/// An input is damaged or unreadable; everything before the damage was processed.
 pub const INPUT: u8 = 3;
-/// The output could not be written.
+/// The output cannot be written.
 pub const OUTPUT: u8 = 4;
-/// Ended by Ctrl-C, or another signal, before the end of its files.
+/// Ended by a signal before the end of its files.
 pub const INTERRUPTED: u8 = 130;
 
-/// What the help says of exit codes.
+/// The help's section on exit codes.
 pub const EXIT_CODES: &str = "\
 Exit status:
-  0    done; a capture from interfaces also where Ctrl-C or SIGTERM ended it
-  1    nothing found (match: no pattern; follow: no such stream), or a flow is split (check-steering)
-  2    wrong usage: command line, configuration file, filter expression, no such interface
-  3    an input is damaged or unreadable, what came before was processed; an interface cannot be opened
-  4    the output could not be written
-  130  interrupted while reading files; what was read by then was processed";
+  0    success; also when Ctrl-C or SIGTERM ends a capture from interfaces
+  1    not found (match: no pattern; follow: no such stream); check-steering: a flow is split
+  2    invalid command line, configuration file or filter expression; no such interface
+  3    an input is damaged or unreadable (packets before the damage were processed); an
+       interface cannot be opened
+  4    the output cannot be written
+  130  interrupted while reading files; packets read so far were processed";
 
-/// Why a command ends early.
+/// The reason why a command ends early.
 #[derive(Debug)]
 pub enum CliError {
-    /// The caller's: a message that says what is wrong and what would be right.
+    /// Invalid usage; the message says what is wrong and what would be right.
     Usage(String),
-    /// The input's.
+    /// An unreadable input.
     Input(String),
-    /// The output's.
+    /// An output that cannot be written.
     Output(String),
-    /// Whoever read our output has seen enough.
+    /// The reader of our output closed the pipe.
     ClosedPipe,
 }
 
 impl CliError {
-    /// A write to the standard output that failed.
+    /// Converts a failed write to standard output.
     pub fn from_output(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
         }
-        Self::Output(format!("the output cannot be written: {error}"))
+        Self::Output(format!("cannot write the output: {error}"))
     }
 
-    /// The exit code, after the message was printed. A pipe that was closed is no failure of ours.
+    /// Prints the message and returns the exit code. A closed pipe counts as success.
     pub fn report(&self) -> u8 {
         let (message, code) = match self {
             Self::ClosedPipe => return OK,
@@ -78,15 +79,14 @@ impl Display for CliError {
     }
 }
 
-/// Tells people something, on standard error: messages quote names of files, interfaces, filters and keys, which must not command
-/// the terminal or look like another message. Where that cannot be written, the exit code has to do.
+/// Prints a message on standard error. Control characters are escaped: messages quote file names, interfaces, filters and keys,
+/// which must not control the terminal or imitate another message. A failed write is ignored; the exit code remains.
 pub fn notify(message: impl Display) {
     progress::remove();
     let _ = writeln!(io::stderr(), "tidewire: {}", escaped(&message.to_string()));
 }
 
-/// A message with everything escaped that is no text. Lines that point at a place are indented and stay lines; any other
-/// line break is part of a name.
+/// Escapes control characters. Indented lines, which point at a position, stay lines; any other line break is part of a name.
 fn escaped(message: &str) -> String {
     let mut parts = message.split("\n  ");
     let first = legible(parts.next().unwrap_or_default()).into_owned();

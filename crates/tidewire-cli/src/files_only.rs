@@ -1,4 +1,4 @@
-//! In the place of `live`, where the command was built without that feature: capture files only.
+//! Replaces `live` if the command is built without that feature: capture files only.
 
 use std::{convert::Infallible, path::PathBuf};
 
@@ -7,13 +7,13 @@ use tidewire::{Capture, Handler, Ledger, Outcome, Stop};
 
 use crate::{error::CliError, output::Object, shared_output::SharedOutput};
 
-/// Of interfaces there is no capture.
+/// Captures from interfaces do not exist.
 pub type Interfaces<'a> = &'a Infallible;
 
-/// Where packets come from files, there is nothing to report of what lies before the engine.
+/// Captures from files have no counters before the engine.
 pub enum LiveReport {}
 
-/// What names an interface all the same gets to know what is missing.
+/// The options for interfaces, refused with the missing feature.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Live {
     #[arg(short = 'i', long, value_name = "NAME", hide = true)]

@@ -1,4 +1,4 @@
-//! `tidewire flows`: one record a bidirectional flow.
+//! `tidewire flows`: one record for each bidirectional flow.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::{
     selection::{Order, Selected, Selection, Totals},
     session::Session,
     shared_output::SharedOutput,
-    units::{Bytes, Lasting, counted},
+    units::{BitRate, Bytes, Lasting, counted},
 };
 
 /// List flows: addresses, packets, bytes, state and end
 ///
-/// One record for both directions. BYTES count from the IP header up, without link-layer headers and padding; --json has
-/// the bytes of frames, too. For what was said, and what of it is missing: tidewire streams.
+/// Each record covers both directions. BYTES counts from the IP header on, without link-layer headers and padding; --json also
+/// has frame bytes. RATE is BYTES over DURATION. For reassembled data and gaps use tidewire streams.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -37,7 +37,7 @@ struct Flows {
     order: Order,
     totals: Totals,
     kept: Selected<Flow>,
-    /// Where flows are printed as they end, if they are.
+    /// Prints flows as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
 }
@@ -57,7 +57,7 @@ impl Handler for Flows {
         self.totals.add(stream);
         if !self.order.is_empty() {
             let mut record = Record::of(stream, reason);
-            // Nothing of it is printed here.
+            // Anomalies are not printed here.
             record.odd = None;
             match &self.sink {
                 Some(sink) => sink.push(&Flow(record), &mut self.scratch),
@@ -164,8 +164,8 @@ fn push_csv(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
     out.push(b'\n');
 }
 
-/// In the order of the line; the figure says how soon a column goes on a narrow terminal.
-const COLUMNS: [Column; 21] = [
+/// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
+const COLUMNS: [Column; 22] = [
     Column::figures("ID", "id", 0),
     Column::time("START", "start", 1),
     Column::figures("DURATION", "duration", 3),
@@ -174,6 +174,7 @@ const COLUMNS: [Column; 21] = [
     Column::words("SERVER", "server", 0),
     Column::figures("PACKETS", "packets", 0),
     Column::figures("BYTES", "bytes", 0),
+    Column::figures("RATE", "rate", 4),
     Column::words("STATE", "state", 2),
     Column::words("END", "end", 5),
     Column::words("FLAGS>", "flags_c2s", 8),
@@ -194,6 +195,14 @@ fn closing_lines(totals: &Totals, clock: &Clock) -> Vec<String> {
     totals.closing_lines(&format!("{flows}, {packets}, {}", Bytes(totals.bytes)), clock)
 }
 
+/// Bits a second from the first packet to the last; empty if there is one point in time only.
+fn rate(record: &Record) -> String {
+    match record.duration_ns() {
+        0 => String::new(),
+        ns => BitRate(record.bytes() as f64 * 8e9 / ns as f64).to_string(),
+    }
+}
+
 fn cells(record: &Record, clock: &Clock) -> Vec<String> {
     let key = &record.key;
     let [c2s, s2c] = &record.stats;
@@ -209,6 +218,7 @@ fn cells(record: &Record, clock: &Clock) -> Vec<String> {
         record::endpoint(key.server, key.proto),
         record.packets().to_string(),
         Bytes(record.bytes()).to_string(),
+        rate(record),
         record::state_cell(record),
         record.end.name().replace('_', " "),
         record::flags(c2s.tcp_flags),

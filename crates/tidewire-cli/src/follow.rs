@@ -1,4 +1,4 @@
-//! `tidewire follow`: one conversation, both directions as they were delivered.
+//! `tidewire follow`: prints one conversation, both directions in order of delivery.
 
 use std::{
     io::{self, Write as _},
@@ -20,21 +20,21 @@ use crate::{
     terminal,
 };
 
-/// Print one conversation, both directions as they were delivered
+/// Print one conversation, both directions in order of delivery
 ///
 /// The last argument is the stream's id, as `tidewire streams` and `tidewire flows` print it: the number of its first
-/// packet. Exit status 1 where there is no such stream.
+/// packet. Exit status 1 if there is no such stream.
 ///
-/// Each line of text begins with '> ' (client to server) or '< ' (server to client); on a terminal the client's lines are red
-/// and the server's blue, too. --direction leaves the marks out, --as raw gives the bytes alone.
+/// Each line of text begins with '> ' (client to server) or '< ' (server to client); on a terminal, client lines are red
+/// and server lines blue. --direction omits the marks; --as raw prints only the bytes.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// The stream's id, if it is not the last argument
+    /// The stream's id, in place of the last argument
     #[arg(long, value_name = "ID", value_parser = crate::arg_types::whole::<u64>, help_heading = "Stream")]
     stream: Option<u64>,
 
-    /// text: as it is, control characters and those without a shape as dots; hex: offsets, hexadecimal and text; raw: the bytes alone; json: one
-    /// object a piece, data in hexadecimal
+    /// text: unprintable characters as dots; hex: offsets, hexadecimal and text; raw: only the bytes; json: one object for
+    /// each piece, data in hexadecimal
     #[arg(
         long = "as",
         value_name = "FORM",
@@ -45,7 +45,7 @@ pub struct Options {
     )]
     form: Form,
 
-    /// Only one direction: c2s (or client) or s2c (or server)
+    /// Print one direction only: c2s (client) or s2c (server)
     #[arg(long, value_name = "DIR", value_parser = crate::arg_types::parse_direction, help_heading = "Stream")]
     direction: Option<Direction>,
 
@@ -70,14 +70,14 @@ struct Follow {
     direction: Option<Direction>,
     colours: bool,
     clock: Clock,
-    /// Pieces that may still be printed.
+    /// Pieces left to print.
     left: u64,
-    /// Whether the run ends with the stream: nothing is to be said of the rest.
+    /// Whether the run ends with the stream; then the rest of the input is not reported.
     ends_early: bool,
     stop: Stop,
     out: Out,
     found: bool,
-    /// Who spoke last, and whether at the beginning of a line.
+    /// The last sender, and whether the output is at the start of a line.
     last: Option<Direction>,
     at_line_start: bool,
     failure: Option<CliError>,
@@ -133,7 +133,7 @@ impl Follow {
         wanted
     }
 
-    /// Keeps the first failure, and ends the run.
+    /// Stores the first error and ends the run.
     fn note(&mut self, written: Result<(), CliError>) {
         if let Err(failure) = written {
             self.failure.get_or_insert(failure);
@@ -142,12 +142,12 @@ impl Follow {
         }
     }
 
-    /// Whether lines say who speaks: colours are lost where text is copied.
+    /// Whether lines have marks of their direction: colours are lost when text is copied.
     fn has_marks(&self) -> bool {
         self.direction.is_none()
     }
 
-    /// Who speaks to whom, and since when; not before the bytes of one direction alone, which may be wanted as they are.
+    /// Prints the endpoints and the start time; not for a single direction, whose bytes may be used as they are.
     fn opening(&mut self, stream: &Stream<'_, ()>) -> Result<(), CliError> {
         if !matches!(self.form, Form::Text | Form::Hex) || !self.colours && !self.has_marks() {
             return Ok(());
@@ -220,7 +220,7 @@ impl Follow {
             buffer.extend_from_slice(c.encode_utf8(&mut encoded).as_bytes());
         };
         for chunk in bytes.utf8_chunks() {
-            // A carriage return before a line feed is part of the line's end.
+            // A carriage return before a line feed belongs to the end of the line.
             dotted(chunk.valid()).filter(|&c| c != '\r').for_each(&mut push);
             chunk.invalid().iter().for_each(|_| push('.'));
         }
@@ -247,7 +247,7 @@ impl Follow {
         }
     }
 
-    /// Prints a gap in the forms that have a place for it; raw bytes have none: there it goes to standard error.
+    /// Prints a gap. The raw form has no place for it: there it goes to standard error.
     fn print_gap(&mut self, gap: &Gap) {
         let (direction, cause) = (gap.direction.name(), gap.cause.name());
         match self.form {
@@ -310,14 +310,14 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     }
     if !found {
         let _ = io::stdout().flush();
-        error::notify(format_args!("there is no stream {id}; `tidewire streams` lists them"));
+        error::notify(format_args!("no stream with id {id}; `tidewire streams` lists the ids"));
     }
     let code = if found { error::OK } else { error::NOT_FOUND };
     closing.finish(&common, options.form == Form::Json, &mut Out::stdout(), code)
 }
 
 impl Options {
-    /// The captures, and the stream's id.
+    /// The captures and the stream's id.
     fn input(&self) -> Result<(Common, u64), CliError> {
         let mut common = self.common.clone();
         if let Some(id) = self.stream {
@@ -329,10 +329,10 @@ impl Options {
         let id = last.as_ref().and_then(|last| last.to_str()?.parse().ok());
         let id = id.ok_or_else(|| match last {
             Some(last) => CliError::Usage(format!(
-                "'{}' is no stream's id: a number, behind the captures, as in: tidewire follow capture.pcap 17",
+                "invalid stream id '{}': expected a number after the captures, as in: tidewire follow capture.pcap 17",
                 last.display()
             )),
-            None => CliError::Usage("name a capture and a stream's id: tidewire follow capture.pcap 17".into()),
+            None => CliError::Usage("no capture and stream id given, as in: tidewire follow capture.pcap 17".into()),
         })?;
         Ok((common, id))
     }

@@ -1,10 +1,10 @@
-//! The help: commands in groups, the options of every day for `-h` and all of them for `--help`, examples.
+//! The help: subcommands in groups, common options for `-h`, all options for `--help`, and examples.
 
 use clap::{Arg, Command};
 
 use crate::error;
 
-/// Commands in groups, as `tidewire --help` lists them.
+/// Groups of commands in `tidewire --help`.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Look at traffic (files or interfaces)", &["flows", "streams", "follow", "match", "extract", "datagrams"]),
     ("Capture", &["count", "top", "split", "check-steering"]),
@@ -12,11 +12,11 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Make traffic", &["gen", "lab"]),
 ];
 
-/// Headings whose options most runs do without: `-h` leaves them out.
-const SELDOM: [&str; 5] = ["Live", "Streams", "Fragments", "Delivery", "Memory and overload"];
+/// Headings whose options are rarely needed: `-h` leaves them out.
+const RARE: [&str; 5] = ["Live", "Streams", "Fragments", "Delivery", "Memory and overload"];
 
-/// Options under these headings that `-h` shows all the same.
-const EVERYDAY: [&str; 4] = ["interface", "duration", "packets", "cutoff"];
+/// Options under these headings that `-h` still shows.
+const COMMON: [&str; 4] = ["interface", "duration", "packets", "cutoff"];
 
 /// Options under other headings that `-h` leaves out.
 const OTHERS: [&str; 3] = ["workers", "config", "expression"];
@@ -29,9 +29,9 @@ Examples:
   tidewire match capture.pcap -e password     a pattern in streams
   tidewire flows -i eth0 --duration 10s       live, as flows end
 
-tidewire COMMAND -h: its everyday options; tidewire COMMAND --help: all of them.";
+tidewire COMMAND -h lists the common options, tidewire COMMAND --help all of them.";
 
-/// Examples of commands; `gen`, `split` and `run` have theirs beside their options.
+/// Examples of commands; those of `gen`, `split` and `run` are beside their options.
 const OF_COMMANDS: [(&str, &str); 10] = [
     (
         "flows",
@@ -112,43 +112,41 @@ Examples:
     ),
 ];
 
-/// Completes the program's definition: groups of commands, usage, examples.
+/// Completes the definition of the program: groups of commands, usage, examples.
 pub fn completed(program: Command) -> Command {
     let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     let program = names.into_iter().fold(program, |program, name| program.mut_subcommand(name, of_command));
     let template = template(&program);
-    let examples = possible(EXAMPLES);
+    let examples = available(EXAMPLES);
     let long = format!("{examples}\n\n{}", error::EXIT_CODES);
     program.help_template(template).after_help(examples).after_long_help(long)
 }
 
-/// Leaves the options out of `-h` that most runs do without. Not for the manual, which has them all.
+/// Hides rarely used options from `-h`. The manual pages have all options.
 pub fn shortened(program: Command) -> Command {
     let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
     names.into_iter().fold(program, |program, name| {
         program.mut_subcommand(name, |command| {
             let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let is_used = |arg: &Arg| arg.get_long().is_some_and(|long| uses(&examples, long));
-            command.mut_args(|arg| if is_everyday(&arg) || is_used(&arg) { arg } else { arg.hide_short_help(true) })
+            let used: Vec<&str> = examples.split_whitespace().filter_map(|word| word.strip_prefix("--")).collect();
+            let is_used = |arg: &Arg| arg.get_long().is_some_and(|long| used.contains(&long));
+            command.mut_args(|arg| if is_common(&arg) || is_used(&arg) { arg } else { arg.hide_short_help(true) })
         })
     })
 }
 
-/// Whether an option, by its long name, stands in examples.
-fn uses(examples: &str, long: &str) -> bool {
-    examples.split_whitespace().any(|word| word.strip_prefix("--") == Some(long))
-}
-
-/// Examples without those of interfaces, where these are not built in.
-fn possible(examples: &str) -> String {
-    let is_possible = |line: &&str| cfg!(feature = "live") || !line.contains(" -i ");
-    examples.lines().filter(is_possible).collect::<Vec<_>>().join("\n")
+/// Leaves out examples with interfaces where the feature `live` is not built.
+fn available(examples: &str) -> String {
+    let is_available = |line: &&str| cfg!(feature = "live") || !line.contains(" -i ");
+    examples.lines().filter(is_available).collect::<Vec<_>>().join("\n")
 }
 
 fn of_command(command: Command) -> Command {
     let examples = OF_COMMANDS.iter().find(|(name, _)| *name == command.get_name());
     let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
     let captures = match (has("expression"), has("files"), has("stream")) {
+        // Its options are those of the other commands, but it reads no files.
+        (true, true, false) if command.get_name() == "top" => Some(" --interface <NAME>"),
         (true, true, false) => Some(" [CAPTURE]..."),
         (true, true, true) => Some(" <CAPTURE>... <STREAM>"),
         (true, false, _) => Some(""),
@@ -159,19 +157,25 @@ fn of_command(command: Command) -> Command {
         Some(usage) => command.override_usage(usage),
         None => command,
     };
+    let command = if command.get_name() == "top" {
+        let command = command.mut_arg("files", |arg| arg.hide(true));
+        command.mut_arg("expression", |arg| arg.help("As --filter: tidewire top -i eth0 tcp port 80"))
+    } else {
+        command
+    };
     match examples {
-        Some((_, examples)) => command.after_help(possible(examples)),
+        Some((_, examples)) => command.after_help(available(examples)),
         None => command,
     }
 }
 
-fn is_everyday(arg: &Arg) -> bool {
-    let is_seldom = arg.get_help_heading().is_some_and(|heading| SELDOM.contains(&heading));
+fn is_common(arg: &Arg) -> bool {
+    let is_rare = arg.get_help_heading().is_some_and(|heading| RARE.contains(&heading));
     let name = arg.get_id().as_str();
-    if is_seldom { EVERYDAY.contains(&name) } else { !OTHERS.contains(&name) }
+    if is_rare { COMMON.contains(&name) } else { !OTHERS.contains(&name) }
 }
 
-/// The template of the program's help: clap's own has no groups of commands.
+/// The template of the program's help, since clap has no groups of commands.
 fn template(program: &Command) -> String {
     let style = program.get_styles().get_header();
     let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
@@ -211,13 +215,13 @@ mod tests {
         }
     }
 
-    /// What the examples say can be typed: every option in them exists, and takes that value.
+    /// Examples can be typed: every option in them exists and accepts the value.
     #[test]
     fn the_examples_are_understood() {
         let program = completed(Program::command());
         let mut run = 0;
         let of_commands = program.get_subcommands().filter_map(|command| command.get_after_help());
-        let all: Vec<String> = of_commands.map(ToString::to_string).chain([possible(EXAMPLES)]).collect();
+        let all: Vec<String> = of_commands.map(ToString::to_string).chain([available(EXAMPLES)]).collect();
         for line in all.iter().flat_map(|text| text.lines()).filter_map(|line| line.trim().strip_prefix("tidewire ")) {
             let line = line.split("   ").next().unwrap_or(line);
             if line.starts_with("COMMAND") || line.contains("sh -c") || line.contains(';') {
@@ -231,7 +235,7 @@ mod tests {
         assert!(run > if cfg!(feature = "live") { 30 } else { 12 }, "only {run} examples found");
     }
 
-    /// A line's words as a shell takes them, up to what it redirects.
+    /// Splits a line into words as a shell does, up to a redirection.
     fn words(line: &str) -> Vec<String> {
         let quoted = line.split('\'').enumerate();
         let parts = quoted.flat_map(|(index, part)| match index % 2 {
@@ -249,7 +253,7 @@ mod tests {
             let short = command.clone().term_width(80).render_help().to_string();
             let lines = short.lines().count();
             assert!(lines <= 55, "{}: {lines} lines\n{short}", command.get_name());
-            // What an example uses is listed above it; options of a command's own commands in the help of these.
+            // Options in examples must be listed above them; those of nested commands are in their own help.
             let (options, examples) = short.split_once("xamples:").unwrap_or((&short, ""));
             let examples = if command.has_subcommands() { "" } else { examples };
             for option in examples.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2) {

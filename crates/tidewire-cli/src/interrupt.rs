@@ -1,4 +1,4 @@
-//! Ctrl-C and its like: the first ends reading, the second everything.
+//! Signals: the first ends reading, the second ends the process.
 
 use std::{
     sync::{
@@ -15,7 +15,7 @@ use crate::{
     progress,
 };
 
-/// Nobody wonders before whether Ctrl-C was noticed.
+/// Time until a user wonders whether Ctrl-C was noticed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -23,11 +23,11 @@ pub static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Whether reading has ended.
 pub static DONE: AtomicBool = AtomicBool::new(false);
 
-/// What gives the terminal back, where it was taken, before everything ends.
+/// Restores the terminal before the process ends.
 pub static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
 
-/// The first Ctrl-C ends reading, as soon as the read that is under way comes back: of a pipe that may be never, which is
-/// told. A second one ends everything. SIGTERM and SIGHUP do the same.
+/// The first Ctrl-C, SIGTERM or SIGHUP ends reading as soon as the current read returns. With a pipe that may be never, which
+/// is reported. A second signal ends the process.
 pub fn on_interrupt(stop: &Stop, is_live: bool) -> Result<(), CliError> {
     let stop = stop.clone();
     let handler = move || {

@@ -1,4 +1,4 @@
-//! Which columns a table, or comma-separated values, have, and how times look there.
+//! Columns of tables and comma-separated values, and the format of times.
 
 use clap::Args;
 
@@ -16,52 +16,52 @@ const REPORT: &str = "Report";
 pub struct ColumnOptions {
     /// Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state
     ///
-    /// Names are separated by commas and give the order. Those of the table stand for their values in --csv, too (client for
-    /// client_addr and client_port). +NAME adds a column to the usual ones, -NAME leaves one out. An
-    /// unknown name is answered with all names.
+    /// Names are separated by commas and give the order. In --csv a column's name stands for its values (client for client_addr
+    /// and client_port). +NAME adds a column to the default ones, -NAME removes one. The error for an unknown name lists all
+    /// names.
     ///
-    /// Without --columns, a table has the columns that fit into the terminal's width (or into COLUMNS, where that is set),
-    /// and says beneath a line what is remarkable and has no column. A column that is asked for never gives way.
+    /// Without --columns, a table has the columns that fit into the width of the terminal (COLUMNS, if set; 120 characters in
+    /// pipes and files), and notes beneath a row what has no column. Columns that are named here are always shown.
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, help_heading = REPORT)]
     pub columns: Vec<String>,
 
-    /// All columns of the table that have an entry, however long its lines get
+    /// Show all columns that have a value, however long the lines are
     ///
-    /// less -S scrolls sideways.
+    /// `less -S` scrolls sideways.
     #[arg(long, help_heading = REPORT)]
     pub wide: bool,
 }
 
-/// The option that says how times look.
+/// The option for the format of times.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TimeOption {
-    /// Times: local (TZ is honoured), utc, iso (ISO 8601, with the offset) or epoch (seconds) [default: local]
+    /// Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]
     ///
-    /// local: in the time zone of TZ, else of the system, which the title names. epoch: seconds since 1970-01-01 00:00 UTC.
-    /// A table always has the column when it is given. Comma-separated values have start_time and end_time then, in place
-    /// of start_ns and end_ns. JSON always has nanoseconds since 1970.
+    /// local: the time zone of TZ, else of the system; the title names it. epoch: seconds since 1970-01-01 00:00 UTC. With this
+    /// option a table always has the column, and comma-separated values have start_time and end_time instead of start_ns and
+    /// end_ns. JSON always has nanoseconds since 1970.
     #[arg(long, value_name = "FORM", value_enum, hide_possible_values = true, help_heading = REPORT)]
     pub time: Option<TimeForm>,
 }
 
-/// What the options come to, for records of one kind.
+/// Columns and formats for records of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     pub clock: Clock,
     /// Exactly these columns, by index: of the table, or of the comma-separated values.
     pub exactly: Option<Vec<usize>>,
-    /// Of the table: columns that are left out, and columns that are shown however narrow the terminal is.
+    /// Of the table: columns that are omitted, and columns that are always shown.
     pub without: Vec<usize>,
     pub essential: Vec<usize>,
-    /// Whether lines may be of any length.
+    /// Whether lines may have any length.
     pub wide: bool,
 }
 
 impl Layout {
-    /// What the options come to for records of kind `R` in this form.
+    /// Resolves the options for records of kind `R` in this form.
     ///
     /// # Errors
-    /// There is no such column: the message lists all of them.
+    /// Unknown column: the message lists all columns.
     pub fn of<R: Row>(columns: &ColumnOptions, time: &TimeOption, form: Form) -> Result<Self, CliError> {
         let clock = Clock::new(time.time);
         let mut layout = Self { wide: columns.wide, clock, ..Self::default() };
@@ -76,12 +76,13 @@ impl Layout {
             if form == Form::Csv && places.is_empty() {
                 places = values_of(name).iter().filter_map(|name| place(name)).collect();
             }
-            let unknown = || CliError::Usage(format!("--columns: no column is called '{name}': {}", names.join(", ")));
+            let unknown =
+                || CliError::Usage(format!("--columns: unknown column '{name}'; expected {}", names.join(", ")));
             if places.is_empty() { Err(unknown()) } else { Ok(places) }
         };
         let changes = columns.columns.iter().filter(|name| name.starts_with(['+', '-'])).count();
         if changes != 0 && changes != columns.columns.len() {
-            let message = "--columns: either the columns themselves, or changes with + and - only, as in +start,-state";
+            let message = "--columns: give either a list of columns, or only changes with + and -, as in +start,-state";
             return Err(CliError::Usage(message.into()));
         }
         if changes == 0 && !columns.columns.is_empty() {
@@ -106,13 +107,13 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Shows a column of the table however narrow the terminal is, unless columns were chosen without it.
+    /// Always shows a column of the table, unless the chosen columns do not have it.
     pub fn keep<R: Row>(&mut self, name: &str) {
         let place = R::COLUMNS.iter().position(|column| column.name == name);
         self.essential.extend(place.filter(|place| !self.without.contains(place)));
     }
 
-    /// The line of names of comma-separated values.
+    /// The header of comma-separated values.
     pub fn csv_header<R: Row>(&self) -> String {
         let header = R::csv_header(&self.clock);
         match &self.exactly {
@@ -135,7 +136,7 @@ impl Layout {
     }
 }
 
-/// The comma-separated values that a column of tables shows, by the column's name; not all records have all of them.
+/// The comma-separated values of a table's column; not all records have all of them.
 fn values_of(column: &str) -> &'static [&'static str] {
     match column.to_ascii_lowercase().as_str() {
         "start" => &["start_ns", "start_time"],
@@ -159,7 +160,7 @@ fn values_of(column: &str) -> &'static [&'static str] {
     }
 }
 
-/// Appends the chosen values of a line of comma-separated ones (RFC 4180: commas within quotes separate nothing).
+/// Appends the selected fields of a line of comma-separated values (RFC 4180: quoted commas do not separate fields).
 fn select(line: &[u8], chosen: &[usize], out: &mut Vec<u8>) {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let mut is_quoted = false;

@@ -1,4 +1,4 @@
-//! The ledger, in which every packet stands once, as JSON and as text.
+//! The ledger, which counts every packet once, as JSON and as text.
 
 use std::{fmt::Write, time::Duration};
 
@@ -10,8 +10,7 @@ use crate::{
     units::{Bytes, Count},
 };
 
-/// Appends the ledger as one JSON object: `received` and every fate by its name, which add up to it; all else is
-/// inside of `detail`.
+/// Appends the ledger as one JSON object: `received` and all fates, which add up to it; everything else is in `detail`.
 pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, elapsed: Duration) {
     let mut object = Object::open(out);
     object.number("received", ledger.received);
@@ -55,19 +54,19 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
     object.close();
 }
 
-/// The reasons of malformed packets that occurred, by name.
+/// Reasons of malformed packets that occurred, by name.
 fn malformations_of(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> {
     let all = Malformation::ALL.iter().map(|&why| (why.name(), ledger.malformation(why)));
     all.filter(|(_, count)| *count > 0)
 }
 
-/// The other link-layer protocols that occurred and have a name.
+/// Other link-layer protocols that occurred, by name.
 fn other_links_of(ledger: &Ledger) -> impl Iterator<Item = (&'static str, u64)> {
     let all = OtherLink::ALL.iter().map(|&protocol| (protocol.name(), ledger.other_link(protocol)));
     all.filter(|(_, count)| *count > 0)
 }
 
-/// The ledger for people: only what is not zero.
+/// The ledger as text: only counters that are not zero.
 pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
     let mut text = String::new();
     let mut line = |name: &str, count: u64, note: &str| {

@@ -7,6 +7,7 @@ mod capture_args;
 #[cfg(feature = "live")]
 mod check_steering;
 mod clock;
+mod completions;
 mod config_file;
 #[cfg(feature = "live")]
 mod count;
@@ -101,6 +102,8 @@ enum Command {
     RunWatchdog(run::watchdog::Options),
     #[command(hide = true)]
     Man(manual::Options),
+    #[command(hide = true)]
+    Completions(completions::Options),
 }
 
 fn main() -> ExitCode {
@@ -134,22 +137,23 @@ fn main() -> ExitCode {
         #[cfg(feature = "live")]
         Command::RunWatchdog(options) => run::watchdog::run(options),
         Command::Man(options) => manual::run(options, help::completed(Program::command())),
+        Command::Completions(options) => completions::run(options, &help::completed(Program::command())),
     };
     ExitCode::from(result.unwrap_or_else(|failure| failure.report()))
 }
 
-/// Why there is nothing to run: help was asked for, or something is wrong.
+/// Why no subcommand runs: help was requested, or the arguments are invalid.
 enum Ended {
-    /// With the words that were parsed.
+    /// With the arguments that were parsed.
     Clap(clap::Error, Vec<OsString>),
     CliError(CliError),
 }
 
-/// Prints help, or what is wrong with the command line, and gives the exit code.
+/// Prints the help or the error, and returns the exit code.
 fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
     let mut error = without_commands(error, words);
     if error.kind() == ErrorKind::UnknownArgument {
-        // It says to put the word after `--`, where our filter expression stands.
+        // clap suggests to put the argument after `--`, which here begins a filter expression.
         error.remove(ContextKind::Suggested);
     }
     let words: Vec<String> =
@@ -165,34 +169,40 @@ fn explain(error: clap::Error, words: Vec<OsString>) -> u8 {
     }
 }
 
-/// The same error with its quoted words [`legible`]: words can be names of files, which others chose.
+/// Makes the arguments that an error quotes [`legible`]: they may be file names that somebody else chose.
 fn without_commands(error: clap::Error, words: Vec<OsString>) -> clap::Error {
     let shown: Vec<OsString> = words.iter().map(|word| legible(&word.to_string_lossy()).into_owned().into()).collect();
     if shown == words || !error.use_stderr() {
         return error;
     }
-    match definition().try_get_matches_from(&shown).and_then(|matches| Program::from_arg_matches(&matches)) {
+    match definition(&shown).try_get_matches_from(&shown).and_then(|matches| Program::from_arg_matches(&matches)) {
         Err(same) if same.kind() == error.kind() => same,
-        _ if error.kind() == ErrorKind::InvalidUtf8 => {
-            definition().error(error.kind(), "an argument is no text in UTF-8; only files may have such names")
-        }
-        _ => definition().error(error.kind(), "an argument that contains control characters is invalid"),
+        _ if error.kind() == ErrorKind::InvalidUtf8 => definition(&shown)
+            .error(error.kind(), "an argument is not valid UTF-8; only file names may be in another encoding"),
+        _ => definition(&shown).error(error.kind(), "an argument that contains control characters is invalid"),
     }
 }
 
-fn definition() -> clap::Command {
-    config_file::with_undo(help::shortened(help::completed(Program::command())))
+/// The definition that parses these words. Hiding the rarely used options costs more than all the rest, so that it is done only where
+/// `-h` or `help` may ask for the short help.
+fn definition(words: &[OsString]) -> clap::Command {
+    let is_short_help = |word: &OsString| {
+        let bytes = word.as_encoded_bytes();
+        bytes == b"help" || bytes.starts_with(b"-") && !bytes.starts_with(b"--") && bytes.contains(&b'h')
+    };
+    let complete = help::completed(Program::command());
+    let command = if words.iter().any(is_short_help) { help::shortened(complete) } else { complete };
+    config_file::with_undo(command)
 }
 
-/// The command line, with what a configuration file adds to it.
+/// Parses the command line together with the options of a configuration file.
 fn parse(words: Vec<OsString>) -> Result<Program, Ended> {
-    let command = definition();
-    let matches = match command.clone().try_get_matches_from(&words) {
+    let matches = match definition(&words).try_get_matches_from(&words) {
         Ok(matches) => matches,
         Err(error) => return Err(Ended::Clap(error, words)),
     };
-    let (matches, words) = match configured(&command, &matches, &words).map_err(Ended::CliError)? {
-        Some(words) => match command.clone().try_get_matches_from(&words) {
+    let (matches, words) = match configured(&matches, &words).map_err(Ended::CliError)? {
+        Some(words) => match definition(&words).try_get_matches_from(&words) {
             Ok(matches) => (matches, words),
             Err(error) => return Err(Ended::Clap(error, words)),
         },
@@ -201,16 +211,13 @@ fn parse(words: Vec<OsString>) -> Result<Program, Ended> {
     Program::from_arg_matches(&matches).map_err(|error| Ended::Clap(error, words))
 }
 
-/// The words of the command line with those of `--config` before them.
-fn configured(
-    program: &clap::Command,
-    matches: &ArgMatches,
-    words: &[OsString],
-) -> Result<Option<Vec<OsString>>, CliError> {
+/// The command line with the options of `--config` inserted; `None` without that option.
+fn configured(matches: &ArgMatches, words: &[OsString]) -> Result<Option<Vec<OsString>>, CliError> {
     let Some((name, given)) = matches.subcommand() else { return Ok(None) };
-    let path = given.try_get_one::<PathBuf>("config").ok().flatten();
-    let (Some(path), Some(command)) = (path, program.find_subcommand(name)) else { return Ok(None) };
-    let added = config_file::arguments(path, program, command, given)?;
+    let Some(path) = given.try_get_one::<PathBuf>("config").ok().flatten() else { return Ok(None) };
+    let program = definition(words);
+    let Some(command) = program.find_subcommand(name) else { return Ok(None) };
+    let added = config_file::arguments(path, &program, command, given)?;
     // The subcommand is the first word that is its name: the program itself has no options with values.
     let at = words.iter().position(|word| word == name).map_or(words.len(), |at| at + 1);
     let (head, tail) = words.split_at(at);

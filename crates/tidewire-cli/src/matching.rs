@@ -1,4 +1,4 @@
-//! `tidewire match`: many patterns at once over reassembled streams.
+//! `tidewire match`: searches reassembled streams for many patterns at once.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -23,50 +23,51 @@ use crate::{
 };
 use tidewire_patterns::{self as patterns, Border, Pattern, Patterns, Syntax};
 
-/// Look for byte patterns in streams, across segment borders
+/// Search streams for byte patterns, across segment borders
 ///
-/// Exit status 1 where none is found.
+/// Exit status 1 if nothing is found.
 ///
-/// A pattern stands for its own bytes; |0d 0a| in it for bytes in hexadecimal, and anything else between bars is an error.
-/// `hex:0d0a` is hexadecimal as a whole, `text:|0d|` not at all. Matches are printed by stream, direction and offset; those from interfaces as they are found.
+/// A pattern is text; |0d 0a| within it stands for bytes in hexadecimal, and other characters between bars are an error. In
+/// `hex:0d0a` all is hexadecimal, in `text:|0d|` nothing is. Matches are printed by stream, direction and offset; from
+/// interfaces, as they are found.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Look for this pattern (repeatable)
+    /// Search for PATTERN (repeatable)
     #[arg(short = 'e', long, value_name = "PATTERN", allow_hyphen_values = true, help_heading = "Patterns")]
     pattern: Vec<String>,
 
-    /// Look for the patterns in a file, one a line (repeatable)
+    /// Search for the patterns in FILE, one on each line (repeatable)
     #[arg(short = 'f', long, value_name = "FILE", help_heading = "Patterns")]
     pattern_file: Vec<PathBuf>,
 
-    /// Letters of ASCII match in both cases
+    /// Ignore the case of ASCII letters
     #[arg(short = 'I', long, help_heading = "Patterns")]
     ignore_case: bool,
 
-    /// All patterns are hexadecimal
+    /// Read all patterns as hexadecimal
     #[arg(short = 'x', long, help_heading = "Patterns")]
     hex: bool,
 
-    /// Stop after N matches in all. One worker does this, so that it is plain which come first
+    /// Stop after N matches in total; uses one worker, so that their order is defined
     #[arg(long, value_name = "N", value_parser = crate::arg_types::whole::<u64>, help_heading = "Patterns")]
     stop_after: Option<u64>,
 
-    /// Look no further in a stream after N matches in it
+    /// Stop searching a stream after N matches in it
     #[arg(long, value_name = "N", value_parser = crate::arg_types::whole::<u64>, help_heading = "Patterns")]
     stop_after_stream: Option<u64>,
 
     #[command(flatten)]
     common: Common,
 
-    /// Print how often each pattern was found, not each match
+    /// Print the number of matches of each pattern instead of the matches
     #[arg(long, help_heading = "Report")]
     count: bool,
 
-    /// One JSON object a line; the names are a contract
+    /// Print JSON, one object on each line; key names are stable
     #[arg(long, overrides_with = "csv", help_heading = "Report")]
     json: bool,
 
-    /// Comma-separated values, a line of names first
+    /// Print comma-separated values, with a header line
     #[arg(long, overrides_with = "json", help_heading = "Report")]
     csv: bool,
 
@@ -78,12 +79,12 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Match {
     direction: u8,
-    /// Of its first byte.
+    /// Offset of its first byte.
     offset: u64,
     pattern: u32,
 }
 
-/// A stream's own state.
+/// State of a stream.
 #[derive(Default)]
 struct Looking {
     borders: [Border; 2],
@@ -91,14 +92,14 @@ struct Looking {
     matches: Vec<Match>,
 }
 
-/// A stream in which something was found.
+/// A stream with matches.
 struct Found {
     id: u64,
     key: FlowKey,
     matches: Vec<Match>,
 }
 
-/// A match and what it was found in: a line of the output.
+/// A match with its stream: a line of the output.
 struct Hit<'a> {
     id: u64,
     key: FlowKey,
@@ -111,14 +112,14 @@ struct Matcher<'a> {
     list: &'a [Pattern],
     lengths: &'a [usize],
     stop: Stop,
-    /// Whether matches are kept, or counted only.
+    /// Whether matches are stored, or only counted.
     keeps: bool,
     left: u64,
     left_in_stream: u64,
     counts: Vec<u64>,
     streams: u64,
     found: Vec<Found>,
-    /// Where matches are printed as they are found, if they are.
+    /// Prints matches as they are found, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
 }
@@ -131,7 +132,7 @@ impl Handler for Matcher<'_> {
         let looking = stream.data();
         let border = &mut looking.borders[chunk.direction as usize];
         if chunk.is_datagram {
-            // Datagrams are no stream: nothing reaches from one into the next.
+            // Datagrams are separate: no match reaches from one into the next.
             border.reset();
         }
         let begin = chunk.offset + chunk.repeated_bytes as u64;
@@ -155,7 +156,7 @@ impl Handler for Matcher<'_> {
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, Looking>, gap: Gap) {
-        // An urgent byte that was taken out separates nothing: the receiver reads on.
+        // A removed urgent byte separates nothing: the receiver continues to read.
         if gap.cause != GapCause::Urgent {
             stream.data().borders[gap.direction as usize].reset();
         }
@@ -171,17 +172,17 @@ impl Handler for Matcher<'_> {
 }
 
 impl Matcher<'_> {
-    /// Takes `number` new matches of a stream, from index `first`, into account: limits, counts.
+    /// Processes `number` new matches of a stream, from index `first`: limits and counts.
     fn settle(&mut self, stream: &mut Stream<'_, Looking>, first: usize, number: u64) {
         let (id, key) = (stream.id(), stream.key());
         let looking = stream.data();
         let room = self.left.min(self.left_in_stream.saturating_sub(looking.found));
         let taken = number.min(room);
         looking.found += taken;
-        // No limit stays no limit.
+        // `u64::MAX`: no limit.
         self.left -= if self.left == u64::MAX { 0 } else { taken };
         if looking.matches.len() > first {
-            // By the place where a match ends: the one that is complete first comes first.
+            // Ordered by the end of the match: the first complete match comes first.
             let lengths = self.lengths;
             let end = |found: &Match| (found.offset + lengths[found.pattern as usize] as u64, *found);
             looking.matches[first..].sort_unstable_by_key(end);
@@ -215,7 +216,9 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let lengths: Vec<usize> = list.iter().map(|pattern| pattern.bytes.len()).collect();
     let patterns = Patterns::new(&list, options.ignore_case).map_err(CliError::Usage)?;
     if options.stop_after == Some(0) || options.stop_after_stream == Some(0) {
-        return Err(CliError::Usage("stopping after 0 matches finds nothing; --limit 0 prints none".into()));
+        return Err(CliError::Usage(
+            "--stop-after must be at least 1, got 0; to print no matches use --limit 0".into(),
+        ));
     }
     let mut common = options.common.clone();
     if options.stop_after.is_some() {
@@ -288,12 +291,12 @@ impl Options {
             list.extend(more.map_err(|error| CliError::Usage(format!("{name}: {error}")))?);
         }
         if list.is_empty() {
-            return Err(CliError::Usage("no pattern is given: name one with -e, or a file of them with -f".into()));
+            return Err(CliError::Usage("no pattern: give one with -e, or a file of patterns with -f".into()));
         }
         Ok(list)
     }
 
-    /// How often each pattern was found; those that were not are left out.
+    /// Prints the number of matches of each pattern that was found.
     fn print_counts(&self, list: &[Pattern], counts: &[u64], out: &mut Out) -> Result<(), CliError> {
         let limit = usize::try_from(self.common.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         let columns = [Column::figures("MATCHES", "matches", 0), Column::words("PATTERN", "pattern", 0)];
@@ -374,7 +377,7 @@ impl Row for Hit<'_> {
     }
 }
 
-/// A value of comma-separated ones, in quotes (RFC 4180), and [`legible`]: files of patterns come from others, too.
+/// Quotes a comma-separated value (RFC 4180) and makes it [`legible`]: pattern files may come from others.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", legible(text).replace('"', "\"\""))
 }

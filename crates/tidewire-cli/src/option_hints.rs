@@ -1,4 +1,4 @@
-//! Options of other tools that people try here: what to write in their place.
+//! Hints for options of other tools.
 
 use clap::{
     Error,
@@ -8,24 +8,22 @@ use clap::{
 /// Commands that read capture files.
 const READERS: [&str; 6] = ["flows", "streams", "follow", "match", "extract", "datagrams"];
 
-/// What to write in place of the option that an error names, if another tool has it. `words` are the command line's.
+/// What to write instead of the option that an error names, if it is one of another tool. `words`: the command line.
 pub fn hint(error: &Error, words: &[String]) -> Option<String> {
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
     let command = words.first()?;
     let reads = READERS.contains(&command.as_str());
     match (error.kind(), argument.as_str()) {
         (ErrorKind::UnknownArgument, "-r") if reads => {
-            Some(format!("a capture file stands alone, without -r: tidewire {command} capture.pcap"))
+            Some(format!("name the capture file without -r: tidewire {command} capture.pcap"))
         }
-        (ErrorKind::UnknownArgument, "-n" | "-nn") => {
-            Some("leave it out: addresses are never resolved to names".into())
-        }
+        (ErrorKind::UnknownArgument, "-n" | "-nn") => Some("omit it: addresses are never resolved to names".into()),
         (ErrorKind::ValueValidation, argument) if argument.starts_with("--workers") => {
             let is_short = words.iter().any(|word| word.starts_with("-w"));
             let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return None };
             let is_number = value.starts_with(|c: char| c.is_ascii_digit());
             (is_short && !is_number)
-                .then(|| "-w is --workers, a number of threads: tidewire writes no capture files".into())
+                .then(|| "-w is --workers, a number of threads; tidewire does not write capture files".into())
         }
         _ => None,
     }

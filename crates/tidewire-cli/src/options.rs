@@ -1,4 +1,4 @@
-//! The options that all subcommands share: their definition, and what they set.
+//! The options that all subcommands share, and the configuration that they set.
 
 use std::{fs::File, os::fd::AsFd as _, path::PathBuf};
 
@@ -15,8 +15,11 @@ use crate::{
     capture_args,
     error::CliError,
     live::{Interfaces, Live},
-    units::{Share, Size, Span},
+    units::{Binary, Share, Size, Span, counted},
 };
+
+/// Least memory of a worker, bytes (`WORKER_MEMORY_BYTES_MIN` of `tidewire-core`).
+const WORKER_MEMORY_BYTES_MIN: u64 = 2 << 20;
 
 /// Headings of the help.
 const INPUT: &str = "Input";
@@ -26,7 +29,7 @@ const DELIVERY: &str = "Delivery";
 const MEMORY: &str = "Memory and overload";
 const REPORT: &str = "Report";
 
-/// What every subcommand takes.
+/// Options of every subcommand that reads captures.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
     /// Capture files (pcap, pcapng, snoop; gzip, zstd, lz4), merged by time; `-` is standard input
@@ -37,162 +40,160 @@ pub struct Common {
     #[arg(short = 'F', long, value_name = "EXPR", display_order = 1, help_heading = INPUT)]
     pub filter: Option<String>,
 
-    /// As --filter, behind the captures: tidewire flows a.pcap tcp port 80. With `--` before it no word of it is taken for
-    /// a file's name
+    /// As --filter, after the captures: tidewire flows a.pcap tcp port 80. Write `--` before it if one of its words could be
+    /// a file name
     #[arg(last = true, value_name = "EXPR", display_order = 2, conflicts_with = "filter", help_heading = INPUT)]
     pub expression: Vec<String>,
 
-    /// Worker threads, 1 to 64. Results do not depend on it as long as no bound is reached: each worker has its own
-    /// (--memory, --history and the tables)
+    /// Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the
+    /// tables are divided among workers
     #[arg(short = 'j', visible_short_alias = 'w', long, display_order = 3, value_name = "N", default_value_t = 1, value_parser = whole::<usize>, help_heading = INPUT)]
     pub workers: usize,
 
-    /// Read options from a TOML file: `key = value` named as here, or in a table of the subcommand's name. The
-    /// command line wins; --no-NAME undoes what the file switches on
+    /// Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the
+    /// subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on
     #[arg(long, value_name = "FILE", display_order = 4, help_heading = INPUT)]
     pub config: Option<PathBuf>,
 
     #[command(flatten)]
     pub live: Live,
 
-    /// strict: wait for holes as long as a receiver may get them filled; fast: only for a few packets; track:
-    /// deliver nothing [default: strict; flows and datagrams: track]
+    /// strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track:
+    /// deliver no data [default: strict; flows and datagrams: track]
     #[arg(long, value_name = "MODE", value_enum, hide_possible_values = true, help_heading = STREAMS)]
     pub mode: Option<ModeName>,
 
-    /// Whose bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux,
-    /// windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that only one of both knows sets that one. Only
-    /// linux was compared with hosts: what is named after others is as published, and unverified
+    /// Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux,
+    /// windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only
+    /// for fragments sets that one. Only linux was compared with real hosts; the others follow publications
     #[arg(long, value_name = "POLICY", default_value = "linux", help_heading = STREAMS)]
     pub policy: Policy,
 
-    /// The same for fragments of IPv6, which hosts treat alike since RFC 5722
+    /// The policy for fragments of IPv6, which all hosts treat alike since RFC 5722
     #[arg(long, value_name = "POLICY", default_value = "linux", help_heading = STREAMS)]
     pub policy_ipv6: DefragPolicy,
 
-    /// The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix decides (repeatable)
+    /// The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)
     #[arg(long, value_name = "NET=POLICY", help_heading = STREAMS)]
     pub target_policy: Vec<TargetPolicy>,
 
-    /// Wrong checksums. auto: take what the receiver took; verify: leave all of them out; ignore: take all
+    /// Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all
     #[arg(long, value_name = "HOW", value_enum, default_value = "auto", hide_possible_values = true, help_heading = STREAMS)]
     pub checksum: ChecksumName,
 
-    /// MAC addresses that frames are sent to. compare: packets of a flow to another address are doubted; ignore: not looked at
+    /// Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare
     #[arg(long, value_name = "HOW", value_enum, default_value = "compare", hide_possible_values = true, help_heading = STREAMS)]
     pub link_addresses: LinkAddressesName,
 
-    /// Leave out packets with a lower time to live: they do not reach the receiver
+    /// Drop packets with a lower time to live: they do not reach the receiver
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u8>, help_heading = STREAMS)]
     pub ttl_min: u8,
 
-    /// Urgent bytes of TCP: inline: part of the stream; out: taken out, as Linux does by default
+    /// TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default
     #[arg(long, value_name = "HOW", value_enum, default_value = "inline", hide_possible_values = true, help_heading = STREAMS)]
     pub urgent: UrgentName,
 
-    /// End a stream that was silent for longer, by packet time; 0: never [default: never; of interfaces 10m]
+    /// End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]
     #[arg(long, value_name = "TIME", help_heading = STREAMS)]
     pub inactivity_timeout: Option<Span>,
 
-    /// Keep a connection that is over this long for packets that come late [default: 2m; of interfaces 10s]
+    /// Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]
     #[arg(long, value_name = "TIME", help_heading = STREAMS)]
     pub closed_timeout: Option<Span>,
 
-    /// Take the outermost IP header as the flow's, not the innermost (as --tunnel-depth 0)
+    /// Use the outermost IP header, not the innermost (as --tunnel-depth 0)
     #[arg(long, help_heading = STREAMS)]
     pub outer: bool,
 
-    /// Tunnels that are looked through
+    /// Most nested tunnels to decode
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u8>, help_heading = STREAMS)]
     pub tunnel_depth: u8,
 
-    /// What tells flows apart. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: also these
-    /// ids, which then have to be the same in both directions
+    /// What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids
+    /// as well, which then must be the same in both directions
     #[arg(long, value_name = "IDS", default_value = "5tuple", help_heading = STREAMS)]
     pub key: KeyIds,
 
-    /// Reject a datagram with a smaller fragment, in bytes of data, that is not its last
+    /// Reject a datagram with a fragment of fewer bytes of data, unless it is the last
     #[arg(long, value_name = "SIZE", default_value = "8", help_heading = FRAGMENTS)]
     pub fragment_min: Size,
 
-    /// Reject a datagram of more fragments
+    /// Reject a datagram of more than N fragments
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = whole::<u32>, help_heading = FRAGMENTS)]
     pub fragments_max: u32,
 
-    /// Reject a datagram of fragments that is larger, in bytes behind the IP header; IP allows 65535
+    /// Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535
     #[arg(long, value_name = "SIZE", default_value = "65535", help_heading = FRAGMENTS)]
     pub datagram_max: Size,
 
-    /// Reject a datagram that is not complete after TIME, by packet time; 0: never
+    /// Reject a datagram that is incomplete after TIME, by packet time; 0: never
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = FRAGMENTS)]
     pub fragment_timeout: Span,
 
-    /// Deliver at most SIZE of each direction; statistics go on. 0: statistics only
+    /// Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only
     #[arg(long, value_name = "SIZE", default_value = "all", help_heading = DELIVERY)]
     pub cutoff: Size,
 
-    /// The same for one direction: c2s=SIZE or s2c=SIZE (repeatable)
+    /// The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)
     #[arg(long, value_name = "DIR=SIZE", help_heading = DELIVERY)]
     pub cutoff_direction: Vec<DirectionCutoff>,
 
-    /// The same for streams whose first packet matches, as in 'port 443=16K'; the first that matches decides
-    /// (repeatable)
+    /// The cutoff of streams whose first packet matches EXPR, as in 'port 443=16K'; the first match wins (repeatable)
     #[arg(long, value_name = "EXPR=SIZE", help_heading = DELIVERY)]
     pub cutoff_class: Vec<ClassCutoff>,
 
-    /// Gather chunks of SIZE; 0: deliver bytes as they arrive
+    /// Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive
     #[arg(long, value_name = "SIZE", default_value = "0", help_heading = DELIVERY)]
     pub chunk_size: Size,
 
-    /// Repeat the last SIZE bytes of a chunk before the next
+    /// Repeat the last SIZE bytes of a chunk at the start of the next
     #[arg(long, value_name = "SIZE", default_value = "0", help_heading = DELIVERY)]
     pub overlap: Size,
 
-    /// Deliver a chunk that is not full after TIME; 0: wait until it is
+    /// Deliver an incomplete chunk after TIME; 0: wait until it is full
     #[arg(long, value_name = "TIME", default_value = "0", help_heading = DELIVERY)]
     pub flush_timeout: Span,
 
-    /// Memory of all workers together for what grows with the traffic: tables of flows and fragments, out-of-order data,
-    /// chunks, lists, history. At least 2M for each worker; rings of interfaces, blocks of files and the records that a
-    /// command sorts (see --limit) come on top
+    /// Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M
+    /// for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = MEMORY)]
     pub memory: Size,
 
-    /// Remember the last N delivered segments of all streams (of a direction 128), to notice retransmissions with
-    /// other bytes; 0: do not compare
+    /// Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with
+    /// different bytes; 0: do not compare
     #[arg(long, value_name = "N", default_value = "128K", help_heading = MEMORY)]
     pub history: Size,
 
-    /// Priority of streams whose first packet matches, 0 (lowest, the default) to 7, as in 'port 53=3': when memory
-    /// fills up, low priorities are shed first (repeatable)
+    /// Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in 'port 53=3': under memory
+    /// pressure low priorities are shed first (repeatable)
     #[arg(long, value_name = "EXPR=LEVEL", help_heading = MEMORY)]
     pub priority_class: Vec<ClassPriority>,
 
-    /// Shed by priority once this share of the memory is in use, as 50% or 0.5 [default: 50% where priorities or an
-    /// overload cutoff are given, otherwise nothing is shed]
+    /// Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an
+    /// overload cutoff, otherwise nothing is shed]
     #[arg(long, value_name = "SHARE", help_heading = MEMORY)]
     pub base_threshold: Option<Share>,
 
-    /// Just below a priority's watermark, shed what lies beyond SIZE of its stream
+    /// Just below a priority's watermark, shed bytes after the first SIZE of a stream
     #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
     pub overload_cutoff: Option<Size>,
 
-    /// Print at most N records; 0: only the closing figures and the ledger (as --stats)
+    /// Print at most N records; 0: only the totals and the ledger (as --stats)
     ///
-    /// The ledger then is text on standard error, or with --json the last line of standard output.
+    /// With 0, the ledger is text on standard error, or with --json the last line of standard output.
     #[arg(long, value_name = "N", value_parser = whole::<u64>, help_heading = REPORT)]
     pub limit: Option<u64>,
 
-    /// Close with the ledger, in which every packet stands once: text on standard error, or json on standard output
+    /// End with the ledger, which counts every packet once: text on standard error, or json on standard output
     ///
-    /// text, the default where it is given without a value, leaves standard output to the records; json is its last line.
+    /// text is the default value and keeps standard output for records; json is the last line of standard output.
     #[arg(long, value_name = "text|json", value_enum, num_args = 0..=1, require_equals = true,
         default_missing_value = "text", hide_possible_values = true, help_heading = REPORT)]
     pub stats: Option<StatsFormat>,
 }
 
 impl Common {
-    /// The capture from files that these options describe. `mode` is the subcommand's own default.
+    /// The capture from files that these options describe. `mode`: the subcommand's default.
     pub fn of_files<'a>(&self, mode: Mode) -> Result<Capture<Files<'a>>, CliError> {
         self.set(self.named_files()?, mode)
     }
@@ -202,15 +203,16 @@ impl Common {
         self.set(self.named_interfaces()?, mode)
     }
 
-    /// Whether there is a capture that these options describe.
+    /// Checks the options without running a capture.
     pub fn check(&self, mode: Mode) -> Result<(), CliError> {
         if self.live.is_on() { self.of_interfaces(mode).map(drop) } else { self.of_files(mode).map(drop) }
     }
 
-    /// What is set of either.
+    /// Applies the options that both kinds of input have.
     fn set<I>(&self, capture: Capture<I>, mode: Mode) -> Result<Capture<I>, CliError> {
+        self.check_memory()?;
         let mut applied = Ok(());
-        // What is set already are the defaults of files, or of interfaces.
+        // The capture already has the defaults of its kind of input.
         let mut capture =
             capture.workers(self.workers).memory(self.memory.0).configure(|config| applied = self.apply(config, mode));
         applied?;
@@ -230,8 +232,8 @@ impl Common {
         if let Some(file) = capture_args::split(&self.files)?.0.first() {
             let (file, name) = (file.display(), self.live.interface.join(", "));
             return Err(CliError::Usage(format!(
-                "packets come from files ({file}) or from interfaces (-i {name}), not from both at once; if '{file}' begins \
-                 a filter expression, write -- before it"
+                "cannot read a file ({file}) and capture from interfaces (-i {name}) in one run; if '{file}' begins a filter \
+                 expression, write -- before it"
             )));
         }
         self.live.capture()
@@ -244,22 +246,22 @@ impl Common {
             let before =
                 expression.map_or_else(String::new, |words| format!(" before the filter expression '{words}'"));
             return Err(CliError::Usage(format!(
-                "no capture file is named{before} ('-' is standard input), and no interface (-i); see --help"
+                "no input{before}: name capture files ('-' is standard input) or an interface (-i eth0); see --help"
             )));
         }
         capture_args::need_files(files)?;
         if files.iter().filter(|file| file.as_os_str() == "-").count() > 1 {
-            return Err(CliError::Usage("'-' is named twice, but there is one standard input".into()));
+            return Err(CliError::Usage("standard input ('-') is named twice; name it once".into()));
         }
         Ok(Capture::files(files.iter().cloned()))
     }
 
-    /// Whether the input may go on for ever: interfaces, or a pipe. Then records are printed as streams end.
+    /// Whether the input may never end (interfaces, pipes): records are then printed as streams end.
     pub fn is_unending(&self) -> bool {
         self.live.is_on() || self.is_pipe()
     }
 
-    /// Whether packets come from one pipe, device or terminal.
+    /// Whether the input is a single pipe, device or terminal.
     pub fn is_pipe(&self) -> bool {
         let Ok(([path], _)) = capture_args::split(&self.files) else { return false };
         let metadata = if path.as_os_str() == "-" {
@@ -270,15 +272,17 @@ impl Common {
         metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
     }
 
-    /// Refuses a mode in which a subcommand that needs the streams' bytes gets none.
+    /// Refuses mode `track` for a subcommand that needs the streams' bytes.
     pub fn need_bytes(&self, what: &str) -> Result<(), CliError> {
         match self.mode {
-            Some(ModeName::Track) => Err(CliError::Usage(format!("--mode track delivers nothing to {what}"))),
+            Some(ModeName::Track) => {
+                Err(CliError::Usage(format!("--mode track delivers no data, which {what} needs; use strict or fast")))
+            }
             _ => Ok(()),
         }
     }
 
-    /// The filter expression: of -F, after `--`, or behind the captures.
+    /// The filter expression: from -F, after `--`, or after the captures.
     pub fn filter_expression(&self) -> Result<Option<String>, CliError> {
         let trailing = (!self.expression.is_empty()).then(|| self.expression.join(" "));
         let given = self.filter.clone().or(trailing);
@@ -287,7 +291,7 @@ impl Common {
         }
         match (capture_args::split(&self.files)?.1, given) {
             (Some(words), Some(given)) => Err(CliError::Usage(format!(
-                "two filter expressions, '{given}' and '{words}': join them with 'and' or 'or'"
+                "two filter expressions: '{given}' and '{words}'; join them with 'and' or 'or'"
             ))),
             (words, given) => Ok(words.or(given)),
         }
@@ -338,9 +342,9 @@ impl Common {
 
     fn apply_fragments(&self, config: &mut Config) -> Result<(), CliError> {
         if self.fragments_max == 0 {
-            return Err(CliError::Usage("--fragments-max: at least 1, or no datagram could be rebuilt".into()));
+            return Err(CliError::Usage("--fragments-max must be at least 1, got 0".into()));
         }
-        // Beyond IP's own bounds any number means the same.
+        // Above the limits of IP all numbers mean the same.
         config.set_fragment_bytes_min(u32::try_from(self.fragment_min.0).unwrap_or(u32::MAX));
         config.set_fragments_max(self.fragments_max);
         config.set_datagram_bytes_max(u32::try_from(self.datagram_max.0).unwrap_or(u32::MAX));
@@ -361,10 +365,25 @@ impl Common {
         config.set_overlap_bytes(small("--overlap", self.overlap)?);
         config.set_flush_timeout_ns(self.flush_timeout.0);
         if config.flush_timeout_ns() > 0 && config.chunk_bytes() == 0 {
-            let message = "--flush-timeout needs --chunk-size: without chunks, bytes are delivered as they arrive";
+            let message = "--flush-timeout needs --chunk-size: without chunks bytes are delivered as they arrive";
             return Err(CliError::Usage(message.into()));
         }
         Ok(())
+    }
+
+    /// Refuses a `--memory` that is too small for the workers. The engine checks it, too, but knows only bytes.
+    fn check_memory(&self) -> Result<(), CliError> {
+        let (least, workers) = (WORKER_MEMORY_BYTES_MIN.saturating_mul(self.workers as u64), self.workers as u64);
+        // A wrong number of workers has its own message.
+        if self.memory.0 >= least || !(1..=64).contains(&workers) {
+            return Ok(());
+        }
+        let workers = counted(workers, "worker", "workers");
+        Err(CliError::Usage(format!(
+            "--memory must be at least {} for {workers}, got {}",
+            Binary(least),
+            Binary(self.memory.0)
+        )))
     }
 
     fn apply_memory(&self, config: &mut Config) -> Result<(), CliError> {
@@ -384,5 +403,5 @@ impl Common {
 
 /// A size that the engine counts in 32 bits.
 fn small(option: &str, size: Size) -> Result<u32, CliError> {
-    u32::try_from(size.0).map_err(|_| CliError::Usage(format!("{option}: the limit is 4G - 1")))
+    u32::try_from(size.0).map_err(|_| CliError::Usage(format!("{option} must be less than 4G, got {}", Binary(size.0))))
 }

@@ -1,4 +1,4 @@
-//! Writing for programs: numbers and JSON without detours, to a standard output that may close at any time.
+//! Output for programs: fast formatting of numbers and JSON, to a standard output that may close at any time.
 
 use std::{
     io::{self, Write},
@@ -9,10 +9,10 @@ use tidewire::legible::is_hidden;
 
 use crate::{error::CliError, progress, terminal::is_terminal};
 
-/// Bytes gathered before they are written.
+/// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Standard output, buffered. A reader that went away ends the program quietly (see [`CliError::ClosedPipe`]).
+/// Buffered standard output. A closed pipe ends the program quietly (see [`CliError::ClosedPipe`]).
 pub struct Out {
     inner: io::Stdout,
     buffer: Vec<u8>,
@@ -24,7 +24,7 @@ impl Out {
         Self { inner: io::stdout(), buffer: Vec::with_capacity(BUFFER_BYTES + (8 << 10)) }
     }
 
-    /// Where text for the next write is appended.
+    /// The buffer, to append text.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -36,12 +36,12 @@ impl Out {
         self.settle()
     }
 
-    /// Writes what has gathered, if it is enough to be worth it.
+    /// Writes the buffer if it is large enough.
     pub fn settle(&mut self) -> Result<(), CliError> {
         if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what has gathered.
+    /// Writes the buffer.
     pub fn flush(&mut self) -> Result<(), CliError> {
         if progress::is_shown() && is_terminal() {
             progress::remove();
@@ -67,7 +67,7 @@ pub fn push_number(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Bytes as hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
@@ -90,8 +90,8 @@ pub fn push_address(out: &mut Vec<u8>, address: IpAddr) {
     }
 }
 
-/// Appends a JSON string, quotes included. What a terminal would obey or not show is escaped (RFC 8259 section 7), so that
-/// objects can be looked at, too.
+/// Appends a JSON string with its quotes. Control characters and invisible ones are escaped (RFC 8259 section 7), so that
+/// objects can be shown on a terminal.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for c in text.chars() {
@@ -115,7 +115,7 @@ pub fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// A JSON object being written on one line.
+/// A JSON object that is written on one line.
 pub struct Object<'a> {
     out: &'a mut Vec<u8>,
     first: bool,
@@ -128,7 +128,7 @@ impl<'a> Object<'a> {
         Self { out, first: true }
     }
 
-    /// The name of the next member; its value is for the caller to append to what is returned.
+    /// Appends the name of the next member; the caller appends its value to the returned buffer.
     pub fn key(&mut self, name: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.first) {
             self.out.push(b',');
@@ -139,12 +139,12 @@ impl<'a> Object<'a> {
         self.out
     }
 
-    /// A number.
+    /// Appends a number.
     pub fn number(&mut self, name: &str, value: u64) {
         push_number(self.key(name), value);
     }
 
-    /// A string that needs no escapes.
+    /// Appends a string that needs no escapes.
     pub fn plain(&mut self, name: &str, value: &str) {
         let out = self.key(name);
         out.push(b'"');
@@ -152,22 +152,22 @@ impl<'a> Object<'a> {
         out.push(b'"');
     }
 
-    /// Any string.
+    /// Appends any string.
     pub fn text(&mut self, name: &str, value: &str) {
         push_string(self.key(name), value);
     }
 
-    /// True or false.
+    /// Appends true or false.
     pub fn truth(&mut self, name: &str, value: bool) {
         self.key(name).extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    /// Null.
+    /// Appends null.
     pub fn null(&mut self, name: &str) {
         self.key(name).extend_from_slice(b"null");
     }
 
-    /// An address.
+    /// Appends an address.
     pub fn address(&mut self, name: &str, value: IpAddr) {
         let out = self.key(name);
         out.push(b'"');
@@ -175,14 +175,14 @@ impl<'a> Object<'a> {
         out.push(b'"');
     }
 
-    /// An object inside.
+    /// Appends a nested object.
     pub fn object(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) {
         let mut inner = Object::open(self.key(name));
         fill(&mut inner);
         inner.close();
     }
 
-    /// An array; `each` appends one element.
+    /// Appends an array; `each` appends one element.
     pub fn array<T>(&mut self, name: &str, items: impl IntoIterator<Item = T>, mut each: impl FnMut(&mut Vec<u8>, T)) {
         let out = self.key(name);
         out.push(b'[');

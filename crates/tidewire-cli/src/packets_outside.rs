@@ -1,4 +1,4 @@
-//! What the closing text says of packets that are in no flow.
+//! Describes packets that are in no flow, for the closing lines.
 
 use tidewire::{Capture, Fate, Handler, Ledger, OtherLink, Stop, Stream};
 
@@ -15,15 +15,14 @@ impl Handler for Any {
     }
 }
 
-/// The lines beneath the closing one, as wide as the terminal: what packets of no flow were, or that the filter accepted
-/// none. Empty where all packets are in flows.
+/// The lines after the closing one, wrapped to the terminal: packets outside of flows, or that the filter accepted none. Empty
+/// if all packets are in flows.
 pub fn lines(ledger: &Ledger, common: &Common, stop: &Stop) -> Vec<String> {
     let line = none_accepted(ledger, common, stop).or_else(|| outside_of_flows(ledger));
     line.map(|line| terminal::wrapped(&line, terminal::width())).unwrap_or_default()
 }
 
-/// Says that the filter accepted none of the packets, and whether that is because their frames have VLAN tags: unless `stop` is
-/// raised before that is known.
+/// Reports that the filter accepted no packet, and whether VLAN tags are the reason; not if `stop` is set before that is known.
 pub fn none_accepted(ledger: &Ledger, common: &Common, stop: &Stop) -> Option<String> {
     let is_none = ledger.received > 0 && ledger.fate(Fate::Filtered) == ledger.received;
     let expression = common.filter_expression().ok().flatten().filter(|_| is_none)?;
@@ -36,7 +35,7 @@ pub fn none_accepted(ledger: &Ledger, common: &Common, stop: &Stop) -> Option<St
     Some(format!("the filter accepted none of {packets}{hint}"))
 }
 
-/// Whether an expression accepts any packet of the captures, which are read once more for that; pipes cannot be.
+/// Whether an expression accepts any packet of the captures. This reads them again, which is impossible for pipes.
 fn accepts_any(expression: &str, common: &Common, stop: &Stop) -> bool {
     let Ok((files, _)) = capture_args::split(&common.files) else { return false };
     if stop.is_stopped() || common.live.is_on() || files.is_empty() || !files.iter().all(|file| file.is_file()) {
@@ -47,7 +46,7 @@ fn accepts_any(expression: &str, common: &Common, stop: &Stop) -> bool {
     outcome.is_ok_and(|outcome| outcome.ledger.fate(Fate::Filtered) < outcome.ledger.received)
 }
 
-/// How many packets were read, where some are in no flow or are parts of one packet, and what these were.
+/// The number of packets read, and the kinds of those outside of flows.
 fn outside_of_flows(ledger: &Ledger) -> Option<String> {
     let of = |fate: Fate| ledger.fate(fate);
     let datagrams = counted(ledger.datagrams_rebuilt, "datagram", "datagrams");
@@ -75,7 +74,7 @@ fn outside_of_flows(ledger: &Ledger) -> Option<String> {
     Some(format!("{} read{some} {}", counted(read, "packet", "packets"), parts.join(", ")))
 }
 
-/// Other link-layer protocols: by name where there is one alone.
+/// Other link-layer protocols, by name if there is only one.
 fn other_links(ledger: &Ledger) -> String {
     let all = ledger.fate(Fate::OtherLink);
     let alone = OtherLink::ALL.iter().find(|&&protocol| ledger.other_link(protocol) == all);

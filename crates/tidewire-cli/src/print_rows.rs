@@ -1,4 +1,4 @@
-//! Records in the forms in which subcommands print them.
+//! Prints records as JSON, CSV or table.
 
 use crate::{
     clock::Clock,
@@ -9,8 +9,7 @@ use crate::{
     table::Table,
 };
 
-/// Prints records that have been gathered and put in order. `names` is whether the line of names is printed where no
-/// record follows.
+/// Prints sorted records. `names`: whether CSV has a header without records.
 pub fn print<R: Row>(
     rows: impl IntoIterator<Item = R>,
     form: Form,

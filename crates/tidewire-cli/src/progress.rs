@@ -1,4 +1,4 @@
-//! A progress bar on standard error, for people who wait.
+//! A progress bar on standard error.
 
 use std::{
     io::{IsTerminal as _, Write as _},
@@ -10,39 +10,39 @@ use tidewire::Progress;
 
 use crate::{terminal, units::Bytes};
 
-/// Nobody misses a progress bar before.
+/// Delay before the bar appears.
 const AFTER: Duration = Duration::from_millis(400);
 
-/// Between two drawings.
+/// Time between two updates.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Inputs below this are read before anybody would look at a progress bar.
+/// Smaller inputs have no bar: they are read within that delay.
 const INPUT_BYTES_MIN: u64 = 64 << 20;
 
-/// Columns that are left free at the end of the line: a terminal shows `^C` there, which must not begin another line, or the
-/// bar would stand above the one that is cleared.
+/// Columns left free at the end of the line: terminals print `^C` there, which must not wrap, or a line of the bar would
+/// remain.
 const FREE_COLUMNS: usize = 6;
 
-/// Fewer columns make no bar.
+/// Least columns of a bar.
 const BAR_COLUMNS_MIN: usize = 8;
 
-/// Whether a bar stands on the terminal's last line.
+/// Whether a bar is on the last line of the terminal.
 static SHOWN: AtomicBool = AtomicBool::new(false);
 
-/// When a run began, and when its bar was last drawn.
+/// When the run began, and when its bar was updated last.
 pub struct Bar {
     begun: Instant,
     drawn: Option<Instant>,
 }
 
 impl Bar {
-    /// `None` where standard error is no terminal, or one without escape sequences.
+    /// `None` if standard error is not a terminal with escape sequences.
     pub fn new() -> Option<Self> {
         let is_possible = std::io::stderr().is_terminal() && terminal::has_escapes();
         is_possible.then(|| Self { begun: Instant::now(), drawn: None })
     }
 
-    /// Draws it, if it is time to.
+    /// Updates the bar if it is due.
     pub fn show(&mut self, progress: Progress) {
         let is_short = progress.bytes_total.is_some_and(|total| total < INPUT_BYTES_MIN);
         let is_early = match self.drawn {
@@ -66,19 +66,19 @@ impl Drop for Bar {
     }
 }
 
-/// Whether a bar stands on the terminal.
+/// Whether a bar is on the terminal.
 pub fn is_shown() -> bool {
     SHOWN.load(Ordering::Relaxed)
 }
 
-/// Takes the bar off the terminal before something else is said there, or the program ends.
+/// Removes the bar before other output, or at the end.
 pub fn remove() {
     if SHOWN.swap(false, Ordering::Relaxed) {
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
 }
 
-/// The bar, where the end is known and there is room, and the pace.
+/// The bar, if the total is known and there is room, and the rate.
 fn line(progress: Progress, elapsed: Duration, columns: usize) -> String {
     let (room, pace) = (columns.saturating_sub(FREE_COLUMNS), pace(progress, elapsed));
     let pace: String = pace.chars().take(room).collect();
@@ -93,7 +93,7 @@ fn line(progress: Progress, elapsed: Duration, columns: usize) -> String {
     }
 }
 
-/// How far a run has come, how fast it goes on average, and how long the rest takes at that pace.
+/// Progress of a run, its average rate, and the remaining time.
 fn pace(progress: Progress, elapsed: Duration) -> String {
     let (read, seconds) = (progress.bytes_read, elapsed.as_secs_f64().max(1e-3));
     let rate = read as f64 / seconds;

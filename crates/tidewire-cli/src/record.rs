@@ -1,4 +1,4 @@
-//! What is kept of a stream that ended, and the parts of it that several subcommands print.
+//! Records of closed streams, and parts of them that several subcommands print.
 
 use std::{borrow::Cow, io::Write as _};
 
@@ -28,11 +28,11 @@ pub struct Record {
     pub start_ns: u64,
     pub end_ns: u64,
     pub stats: [DirectionStats; 2],
-    /// `None` where there is nothing to tell.
+    /// `None` if there is nothing to report.
     pub odd: Option<Box<Odd>>,
 }
 
-/// What was odd about a stream.
+/// Unusual facts about a stream.
 #[derive(Default)]
 pub struct Odd {
     pub gaps: Vec<Gap>,
@@ -41,7 +41,7 @@ pub struct Odd {
 }
 
 impl Record {
-    /// Takes down a stream as it ends.
+    /// Creates the record of a stream that ends.
     pub fn of<D>(stream: &Stream<'_, D>, end: EndReason) -> Self {
         let conflicts = DIRECTIONS.map(|direction| stream.conflicts(direction));
         let is_odd = !stream.gaps().is_empty()
@@ -81,7 +81,7 @@ impl Record {
     }
 }
 
-/// A protocol's name in records: its own, or its number.
+/// The name of a protocol in records, or its number.
 pub fn proto_name(proto: u8) -> Cow<'static, str> {
     Cow::Borrowed(match proto {
         1 => "icmp",
@@ -106,7 +106,7 @@ pub fn has_ports(proto: u8) -> bool {
     matches!(proto, 6 | 17 | 132 | 136)
 }
 
-/// A tunnel's name in records; `None` outside of tunnels.
+/// The name of a tunnel in records; `None` outside of tunnels.
 pub fn tunnel_name(tunnel: Tunnel) -> Option<&'static str> {
     (tunnel.kind != TunnelKind::None).then(|| tunnel.kind.name())
 }
@@ -116,7 +116,7 @@ pub fn vlans(key: &FlowKey) -> impl Iterator<Item = u64> {
     key.vlan.into_iter().filter(|&id| id != 0xffff).map(u64::from)
 }
 
-/// An endpoint for people: `10.0.0.1:80`, `[2001:db8::1]:80`, or the address alone.
+/// Formats an endpoint: `10.0.0.1:80`, `[2001:db8::1]:80`, or only the address.
 pub fn endpoint(endpoint: Endpoint, proto: u8) -> String {
     match endpoint.address {
         address if !has_ports(proto) => address.to_string(),
@@ -151,7 +151,7 @@ pub fn push_tunnel(object: &mut Object<'_>, key: &FlowKey) {
     }
 }
 
-/// Members that records of flows and of streams have in common.
+/// Appends the members that flows and streams have in common.
 pub fn push_identity(object: &mut Object<'_>, record: &Record) {
     let key = &record.key;
     object.number("id", record.id);
@@ -185,7 +185,7 @@ pub fn tunnel_cell(key: &FlowKey) -> String {
 const CSV_IDENTITY: &str = "id,proto,client_addr,client_port,server_addr,server_port,client_known,icmp_type,\
     icmp_code,vlan,tunnel_kind,tunnel_id,start_ns,end_ns,state,end_reason,community_id";
 
-/// The same where a form of times was asked for.
+/// These columns with formatted times.
 pub fn csv_identity(clock: &Clock) -> String {
     match clock.is_asked() {
         true => CSV_IDENTITY.replace("start_ns,end_ns", "start_time,end_time"),
@@ -193,7 +193,7 @@ pub fn csv_identity(clock: &Clock) -> String {
     }
 }
 
-/// The same as comma-separated values; no value needs quotes.
+/// Appends them as comma-separated values; none needs quotes.
 pub fn push_csv_identity(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
     let time = |ns: u64| if clock.is_asked() { clock.value(ns) } else { ns.to_string() };
     let key = &record.key;
@@ -222,12 +222,12 @@ pub fn push_csv_identity(out: &mut Vec<u8>, record: &Record, clock: &Clock) {
     );
 }
 
-/// The state as one cell; empty where the protocol has none.
+/// The state as one cell; empty if the protocol has none.
 pub fn state_cell(record: &Record) -> String {
     if record.state == TcpState::Stateless { String::new() } else { record.state.name().replace('_', " ") }
 }
 
-/// What a line says of a record where a column of that title has no room: what was odd, not what is usual.
+/// Notes beneath a row for columns that are not shown: only unusual facts.
 pub fn asides(record: &Record) -> Vec<Aside> {
     let mut asides = Vec::new();
     let mut say = |title: &'static str, text: String| asides.push(Aside { title, text });

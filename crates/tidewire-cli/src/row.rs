@@ -1,8 +1,8 @@
-//! A record that can be printed, and the columns that it has.
+//! Printable records and their columns.
 
 use crate::clock::Clock;
 
-/// How records are printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Json,
@@ -11,7 +11,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What `--json` and `--csv` come to.
+    /// The format of `--json` and `--csv`.
     pub fn of(json: bool, csv: bool) -> Self {
         match (json, csv) {
             (true, _) => Self::Json,
@@ -21,24 +21,24 @@ impl Form {
     }
 }
 
-/// Where a column's cells stand.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// For words.
     Left,
-    /// Figures.
+    /// For numbers.
     Right,
 }
 
-/// A column: its title, what `--columns` calls it, where cells stand, and how soon it goes when there is too little room
-/// (0: never).
+/// A column: its title, its name in `--columns`, its alignment, and when it is dropped if there is too little room (0: never;
+/// the greatest first).
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub title: &'static str,
     pub name: &'static str,
     pub align: Align,
     pub dispensable: u8,
-    /// Whether cells are times, which have a brief form, and whose title says the time zone.
+    /// Whether cells are times, which have a short form and a title with the time zone.
     pub is_time: bool,
 }
 
@@ -48,7 +48,7 @@ impl Column {
         Self { title, name, align: Align::Left, dispensable, is_time: false }
     }
 
-    /// A column of figures.
+    /// A column of numbers.
     pub const fn figures(title: &'static str, name: &'static str, dispensable: u8) -> Self {
         Self { align: Align::Right, ..Self::words(title, name, dispensable) }
     }
@@ -59,14 +59,14 @@ impl Column {
     }
 }
 
-/// What is said beneath a row when a column of this title had no room.
+/// A note beneath a row if the column of this title is not shown.
 #[derive(Clone, Debug)]
 pub struct Aside {
     pub title: &'static str,
     pub text: String,
 }
 
-/// A row of a table, and what stands beneath it.
+/// A row of a table with its notes.
 pub struct Cells {
     pub cells: Vec<String>,
     pub asides: Vec<Aside>,
@@ -74,23 +74,23 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// A row with nothing beneath it.
+    /// A row without notes.
     pub fn of(cells: Vec<String>) -> Self {
         Self { cells, asides: Vec::new(), notes: Vec::new() }
     }
 }
 
-/// A record that can be printed.
+/// A printable record.
 pub trait Row {
-    /// Of the table, in the order of the line.
+    /// Columns of the table, in order.
     const COLUMNS: &'static [Column];
 
-    /// Appends it as a line of JSON.
+    /// Appends a line of JSON.
     fn push_json(&self, out: &mut Vec<u8>);
-    /// The names of its comma-separated values.
+    /// The header of its comma-separated values.
     fn csv_header(clock: &Clock) -> String;
-    /// Appends it as a line of comma-separated values.
+    /// Appends a line of comma-separated values.
     fn push_csv(&self, out: &mut Vec<u8>, clock: &Clock);
-    /// Its row of the table.
+    /// Its table row.
     fn cells(&self, clock: &Clock) -> Cells;
 }

@@ -1,4 +1,4 @@
-//! Which records are printed, and in what order.
+//! Selects and orders the records that are printed.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use crate::{
     units::Lasting,
 };
 
-/// What records can be ordered by.
+/// Sort keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Key {
     Id,
@@ -32,12 +32,12 @@ pub enum Key {
 }
 
 impl Key {
-    /// The column that shows it, as `--columns` calls it; not all tables have it.
+    /// The column of this key in `--columns`; not all tables have it.
     fn column(self) -> &'static str {
         match self {
             Self::Id => "id",
             Self::Start => "start",
-            // The column of that name says why a stream ended; a table has no other.
+            // The column `end` has the end reason; no column has the end time.
             Self::End => "",
             Self::Duration => "duration",
             Self::Packets => "packets",
@@ -51,16 +51,16 @@ impl Key {
     }
 }
 
-/// Options that say which records come, in what order, in what form.
+/// Options that select, order and format records.
 #[derive(Args, Clone, Debug)]
 pub struct Selection {
-    /// Order by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server [default: id]
+    /// Sort by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server [default: id]
     ///
-    /// Records of interfaces and pipes are printed as they end; with --sort or --top all of them are when the input ends.
+    /// Records of interfaces and pipes are printed as streams end; with --sort or --top, all when the input ends.
     #[arg(long, value_name = "KEY", value_enum, hide_possible_values = true, help_heading = "Report")]
     pub sort: Option<Key>,
 
-    /// The N largest by KEY, the largest first; N is --limit, or 10
+    /// Print the N largest by KEY, largest first; N is --limit, or 10
     #[arg(
         long,
         value_name = "KEY",
@@ -71,11 +71,11 @@ pub struct Selection {
     )]
     pub top: Option<Key>,
 
-    /// One JSON object a line; the names are a contract
+    /// Print JSON, one object on each line; key names are stable
     #[arg(long, overrides_with = "csv", help_heading = "Report")]
     pub json: bool,
 
-    /// Comma-separated values, a line of names first
+    /// Print comma-separated values, with a header line
     #[arg(long, overrides_with = "json", help_heading = "Report")]
     pub csv: bool,
 
@@ -86,7 +86,7 @@ pub struct Selection {
     time: TimeOption,
 }
 
-/// How many records, and which come first.
+/// The order of records, and their limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     key: Key,
@@ -100,12 +100,12 @@ impl Selection {
         common.is_unending() && self.sort.is_none() && self.top.is_none()
     }
 
-    /// How records are printed.
+    /// The output format.
     pub fn form(&self) -> Form {
         Form::of(self.json, self.csv)
     }
 
-    /// Which columns there are, and how times look.
+    /// Columns and the format of times.
     pub fn layout<R: Row>(&self) -> Result<Layout, CliError> {
         let mut layout = Layout::of::<R>(&self.columns, &self.time, self.form())?;
         if let Some(key) = self.top.or(self.sort) {
@@ -114,7 +114,7 @@ impl Selection {
         Ok(layout)
     }
 
-    /// The order that the options ask for.
+    /// The order of the options.
     pub fn order(&self, common: &Common) -> Order {
         let limit = common.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         match self.top {
@@ -125,7 +125,7 @@ impl Selection {
 }
 
 impl Order {
-    /// Whether no record at all is printed.
+    /// Whether no record is printed.
     pub fn is_empty(&self) -> bool {
         self.limit == Some(0)
     }
@@ -147,7 +147,7 @@ impl Order {
             Key::Server => a.key.server.cmp(&b.key.server),
         };
         let ordering = if self.descending { ordering.reverse() } else { ordering };
-        // Equal ones in the order of their first packets, whatever the number of workers.
+        // Ties are ordered by id, for any number of workers.
         ordering.then(a.id.cmp(&b.id))
     }
 }
@@ -156,19 +156,19 @@ fn total(record: &Record, figure: impl Fn(&tidewire::DirectionStats) -> u64) -> 
     record.stats.iter().map(figure).sum()
 }
 
-/// Records under selection: never many more than are printed.
+/// Selected records: never many more than are printed.
 pub struct Selected<T> {
     order: Order,
     records: Vec<T>,
 }
 
 impl<T: AsRef<Record>> Selected<T> {
-    /// Nothing yet.
+    /// No records yet.
     pub fn new(order: Order) -> Self {
         Self { order, records: Vec::new() }
     }
 
-    /// Adds a record; gives up those that cannot be among the first any more, now and then.
+    /// Adds a record; from time to time drops those that cannot be printed any more.
     pub fn push(&mut self, record: T) {
         self.records.push(record);
         if let Some(limit) = self.order.limit
@@ -180,7 +180,7 @@ impl<T: AsRef<Record>> Selected<T> {
         }
     }
 
-    /// All workers' records that are to be printed, in order.
+    /// The records of all workers that are printed, in order.
     pub fn merged(all: impl IntoIterator<Item = Self>, order: Order) -> Vec<T> {
         let mut records: Vec<T> = all.into_iter().flat_map(|kept| kept.records).collect();
         records.sort_unstable_by(|a, b| order.compare(a.as_ref(), b.as_ref()));
@@ -189,7 +189,7 @@ impl<T: AsRef<Record>> Selected<T> {
     }
 }
 
-/// Figures over all streams, printed or not.
+/// Totals over all streams, printed or not.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
     pub streams: u64,
@@ -203,7 +203,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds a stream that ended.
+    /// Adds a closed stream.
     #[inline]
     pub fn add<D>(&mut self, stream: &tidewire::Stream<'_, D>) {
         self.streams += 1;
@@ -223,7 +223,7 @@ impl Totals {
         self.end_ns = self.end_ns.max(end_ns);
     }
 
-    /// Adds another worker's.
+    /// Adds the totals of another worker.
     pub fn merge(&mut self, other: &Self) {
         self.streams += other.streams;
         self.packets += other.packets;
@@ -236,7 +236,7 @@ impl Totals {
         }
     }
 
-    /// For a closing line: how long the traffic lasted and when it began, where there was any.
+    /// For the closing line: duration of the traffic and its start.
     fn period(&self, clock: &Clock) -> String {
         let lasting = Lasting(self.duration_ns());
         if self.streams == 0 || self.start_ns == 0 {
@@ -245,7 +245,7 @@ impl Totals {
         format!("in {lasting} from {}", clock.sentence(self.start_ns))
     }
 
-    /// The closing line of a table, in two where it is longer than the terminal is wide.
+    /// The closing line of a table, wrapped to the terminal.
     pub fn closing_lines(&self, counts: &str, clock: &Clock) -> Vec<String> {
         let (line, period) = (format!("{counts} {}", self.period(clock)), self.period(clock));
         let width = terminal::width();
@@ -255,7 +255,7 @@ impl Totals {
         }
     }
 
-    /// From the first packet of a stream to the last.
+    /// From the first packet of any stream to the last.
     pub fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }

@@ -1,4 +1,4 @@
-//! One run: Ctrl-C, the progress bar, what is said at the end.
+//! One run: signals, the progress bar, the messages at the end.
 
 use std::{
     io::Write as _,
@@ -24,40 +24,41 @@ use crate::{
     units::{Count, counted},
 };
 
-/// How often records of a pipe are printed.
+/// Interval between outputs of records from a pipe.
 const FLUSH: Duration = Duration::from_millis(200);
 
-/// Silence after which a connection of a pipe that is over has its record printed, as of interfaces.
+/// Silence after which a closed connection of a pipe is reported, as for interfaces.
 const REPORT_CLOSED: Duration = Duration::from_secs(1);
 
-/// A run that is about to begin.
+/// A run before its start.
 pub struct Session<'a> {
     common: &'a Common,
-    /// Ends it.
+    /// Ends the run.
     pub stop: Stop,
-    /// Where it writes files.
+    /// Paths below which files are written.
     writable: Vec<PathBuf>,
 }
 
-/// What remains of a run when its handlers are taken out.
+/// The result of a run without its handlers.
 pub struct Closing {
     pub ledger: Ledger,
-    /// Of a capture from interfaces: what lies before the engine.
+    /// Counters before the engine, for captures from interfaces.
     live: Option<LiveReport>,
     input_errors: Vec<Error>,
     interrupted: bool,
     elapsed: Duration,
-    /// Whether a handler ended the run, so that no signal did.
+    /// Whether a handler ended the run, not a signal.
     stopped: bool,
-    /// Raised by signals from now on, too.
+    /// Also set by later signals.
     stop: Stop,
 }
 
 impl<'a> Session<'a> {
-    /// Signals end the run, and not the program: of files from now on, of interfaces once packets can come.
+    /// Creates a session. Signals now end the run instead of the process: at once for files, for interfaces once packets can
+    /// arrive.
     pub fn new(common: &'a Common) -> Result<Self, CliError> {
         let stop = Stop::new();
-        // Beyond a limit of file sizes (RLIMIT_FSIZE) a write then fails, and is told of, instead of ending the program.
+        // A write beyond the limit of file sizes (RLIMIT_FSIZE) then fails with an error instead of ending the process.
         let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
         if !common.live.is_on() {
             on_interrupt(&stop, false)?;
@@ -65,13 +66,13 @@ impl<'a> Session<'a> {
         Ok(Self { common, stop, writable: Vec::new() })
     }
 
-    /// Files are written below `path`, which exists.
+    /// Declares that files are written below `path`, which exists.
     pub fn writing(mut self, path: &Path) -> Self {
         self.writable.push(path.to_owned());
         self
     }
 
-    /// Runs the capture that the options describe. `make` is given each worker's index. What is printed as it comes goes to
+    /// Runs the capture of the options. `make` gets the index of each worker. Records that are printed as they come go to
     /// `sinks`.
     pub fn run<H: Handler + Send>(
         &self,
@@ -92,19 +93,19 @@ impl<'a> Session<'a> {
         let Outcome { handlers, ledger, input_errors, elapsed, interrupted, .. } = outcome;
         let signal = INTERRUPTED.load(Ordering::Relaxed);
         let stopped = interrupted && !signal;
-        // A signal that came while the last read was waiting counts, too. It is how a capture from interfaces ends.
+        // A signal during the last read counts, too. For interfaces a signal is the normal end.
         let interrupted = signal && live.is_none();
         let stop = self.stop.clone();
         Ok((handlers, Closing { ledger, live, input_errors, interrupted, elapsed, stopped, stop }))
     }
 }
 
-/// Reads files, with a progress bar for people who wait.
+/// Reads files with a progress bar.
 fn read<H: Handler + Send>(
     capture: Capture<Files<'_>>,
     make: &mut impl FnMut(usize) -> H,
 ) -> Result<Outcome<H>, tidewire::Error> {
-    // Dropped, and so removed, before anything else is said.
+    // The bar is removed before any other output.
     let outcome = match Bar::new() {
         Some(mut bar) => capture.on_progress(move |progress| bar.show(progress)).run(make),
         None => capture.run(make),
@@ -113,7 +114,7 @@ fn read<H: Handler + Send>(
     outcome
 }
 
-/// Reads a pipe, whose records are printed as they come.
+/// Reads a pipe; records are printed as streams end.
 fn read_unending<H: Handler + Send>(
     capture: Capture<Files<'_>>,
     sinks: &[&SharedOutput],
@@ -135,8 +136,8 @@ fn read_unending<H: Handler + Send>(
 }
 
 impl Closing {
-    /// Says what was wrong, prints the ledger where it is wanted, and gives the exit code: `code` unless the input was
-    /// damaged or the run interrupted. `json` is whether records were printed as JSON.
+    /// Reports problems, prints the ledger if requested, and returns the exit code: `code` unless the input was damaged or the
+    /// run interrupted. `json`: whether records were printed as JSON.
     pub fn finish(&self, common: &Common, json: bool, out: &mut Out, code: u8) -> Result<u8, CliError> {
         let implied = if json { StatsFormat::Json } else { StatsFormat::Text };
         let stats = common.stats.or((common.limit == Some(0)).then_some(implied));
@@ -166,42 +167,42 @@ impl Closing {
             )));
         }
         if self.interrupted {
-            error::notify("interrupted; what was read until then was processed");
+            error::notify("interrupted; packets read so far were processed");
             return Ok(error::INTERRUPTED);
         }
-        // A run that was cut short on purpose has not seen the rest of its input.
+        // A run that was stopped on purpose did not see the rest of its input.
         Ok(if self.input_errors.is_empty() || self.stopped { code } else { error::INPUT })
     }
 }
 
 impl Closing {
-    /// What stands beneath the closing line: see [`packets_outside::lines`].
+    /// The lines after the closing line: see [`packets_outside::lines`].
     pub fn lines(&self, common: &Common) -> Vec<String> {
         packets_outside::lines(&self.ledger, common, &self.stop)
     }
 
-    /// That the filter accepted no packet, if so.
+    /// The message that the filter accepted no packet.
     pub fn none_accepted(&self, common: &Common) -> Option<String> {
         packets_outside::none_accepted(&self.ledger, common, &self.stop)
     }
 
-    /// Says how many packets were left out that an option takes.
+    /// Reports packets that an option would have kept.
     fn say_left_out(&self) {
         let count = self.ledger.fate(Fate::BadChecksum);
         if count > 0 {
             let packets = counted(count, "packet", "packets");
-            error::notify(format_args!("{packets} left out for bad checksums (--checksum ignore takes them)"));
+            error::notify(format_args!("{packets} dropped for wrong checksums (--checksum ignore keeps them)"));
         }
     }
 
-    /// Says how many flows are there in pieces because the tables or the memory could not hold them.
+    /// Reports flows that were evicted because of the memory limit.
     fn say_evicted(&self) {
         let (flows, half_open) = (self.ledger.evicted, self.ledger.evicted_half_open);
         if flows + half_open > 0 {
             let (flows, half_open) = (counted(flows, "flow", "flows"), Count(half_open));
             error::notify(format_args!(
-                "{flows} and {half_open} half-open connections ended early, as the memory could not hold them: what came later \
-                 is in other flows, or in none (--memory takes more)"
+                "memory limit: {flows} and {half_open} half-open connections were evicted; their later packets count as new flows, \
+                 or none (raise --memory)"
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! Records that are printed as they come, by all workers into one output.
+//! An output that workers share, for records that are printed as they come.
 
 use std::{
     io::{self, Write},
@@ -17,36 +17,36 @@ use crate::{
     table::Table,
 };
 
-/// Bytes that gather before whoever adds more writes them itself. Otherwise they are written a few times a second.
+/// Bytes that are collected before the worker that adds more writes them. Otherwise they are written a few times a second.
 const GATHERED_BYTES: usize = 256 << 10;
 
-/// An output that workers share. Lines stay whole; what a slow reader does not take holds workers up, and does not gather.
+/// A shared output. Lines stay whole. A slow reader blocks the workers instead of filling memory.
 pub struct SharedOutput {
     gathered: Mutex<Gathered>,
-    /// Locked before what has gathered is taken, so that it stays in order.
+    /// Locked before collected bytes are taken, to keep them in order.
     writer: Mutex<Box<dyn Write + Send>>,
     failure: Mutex<Option<io::Error>>,
     form: Form,
     layout: Layout,
-    /// Records that may still be printed.
+    /// Records left to print.
     left: AtomicU64,
     stop: Stop,
 }
 
 struct Gathered {
     bytes: Vec<u8>,
-    /// The line of names of comma-separated values, until it is printed.
+    /// The header of comma-separated values, until it is printed.
     header: Option<String>,
     table: Option<Table>,
 }
 
 impl SharedOutput {
-    /// Prints records of one kind on standard output, at most `limit`. What cannot be written ends the run.
+    /// Prints records of one kind on standard output, at most `limit`. A write error ends the run.
     pub fn stdout<R: Row>(form: Form, layout: &Layout, limit: Option<u64>, stop: &Stop) -> Arc<Self> {
         Self::new::<R>(form, layout, limit, stop, Box::new(io::stdout()))
     }
 
-    /// The same into something else.
+    /// Prints to another writer.
     pub fn new<R: Row>(
         form: Form,
         layout: &Layout,
@@ -70,14 +70,14 @@ impl SharedOutput {
         })
     }
 
-    /// Prints a record. `scratch` is the caller's, to be used again.
+    /// Prints a record. `scratch` is a reusable buffer of the caller.
     pub fn push<R: Row>(&self, row: &R, scratch: &mut Vec<u8>) {
         let take = |left: u64| (left > 0).then(|| if left == u64::MAX { left } else { left - 1 });
         if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             return;
         }
         let is_much = if self.form == Form::Table {
-            // Made before the lock is taken, as lines are.
+            // Formatted before the lock is taken, as lines are.
             let cells = row.cells(&self.layout.clock);
             let mut gathered = lock(&self.gathered);
             gathered.table.as_mut().is_some_and(|table| {
@@ -104,7 +104,7 @@ impl SharedOutput {
         }
     }
 
-    /// Writes what has gathered.
+    /// Writes collected lines.
     pub fn flush(&self) {
         let mut writer = lock(&self.writer);
         let bytes = {
@@ -125,14 +125,14 @@ impl SharedOutput {
         }
     }
 
-    /// Writes the rest, and says what could not be written.
+    /// Writes the rest and returns the write error, if any.
     pub fn finish(&self) -> Result<(), CliError> {
         self.flush();
         lock(&self.failure).take().map_or(Ok(()), |error| Err(CliError::from_output(error)))
     }
 }
 
-/// A worker that panicked leaves whole lines behind.
+/// A worker that panicked leaves whole lines.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

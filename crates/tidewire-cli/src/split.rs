@@ -1,4 +1,4 @@
-//! `tidewire split`: one link over several.
+//! `tidewire split`: splits one link over several.
 
 use std::{
     path::PathBuf,
@@ -23,59 +23,60 @@ use crate::{
     units::{Bytes, Count, Span},
 };
 
-/// Split one link over several, no conversation divided
+/// Split one link over several, keeping conversations together
 ///
-/// Every frame that comes to IN leaves through one of the OUTs, chosen by an XDP program; the machine does not see it. By
-/// default both IP addresses decide, outermost ones of tunnels, so that all that two hosts say to each other stays together,
-/// fragments and all; frames without IP go by their MACs. The program goes away with this command, however it ends.
+/// An XDP program redirects every frame that arrives at IN to one of the OUTs; the machine itself does not receive it. By
+/// default the (outermost) IP addresses decide, so that all traffic between two hosts stays together, fragments included;
+/// frames without IP are divided by MAC addresses. The program is removed when this command ends, however it ends.
 ///
-/// Where IN's driver runs no XDP programs, or an output's takes no frames from them (a veth while its other end has neither GRO
-/// nor an XDP program), the generic hook behind the driver does the same, more slowly; receive offloads that merge
-/// frames (ethtool -K IN gro off lro off) must then be off, or merged frames that no output takes are lost.
+/// The slower generic hook is used if the driver of IN has no native XDP, or if the driver of an output accepts no redirected
+/// frames (a veth whose other end has neither GRO nor an XDP program). Receive offloads must then be off (ethtool -K IN gro
+/// off lro off): merged frames that are too long for an output are lost.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// The link to split
+    /// The interface to split
     #[arg(value_name = "IN")]
     input: String,
 
-    /// Where to
+    /// The interfaces to send to
     #[arg(value_name = "OUT", required = true)]
     outputs: Vec<String>,
 
-    /// What decides: addresses, or ports as well: finer, but fragments go by addresses alone, apart from their flow's rest
+    /// What selects the output: addresses; or ports: addresses and ports, but fragments by addresses only, so that they may
+    /// leave another way than the rest of their flow
     #[arg(long, value_name = "WHAT", value_enum, default_value = "addresses", hide_possible_values = true)]
     by: By,
 
-    /// A steering program decides (docs/steering.md), its workers being the outputs; @FILE reads it from a file
+    /// Select the output by a steering program (docs/steering.md) whose workers are the outputs; @FILE reads it from a file
     #[arg(long, value_name = "PROGRAM", conflicts_with = "by")]
     steering: Option<String>,
 
-    /// Tunnels to look through
+    /// Most nested tunnels to decode
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=i64::from(tidewire_steer::TUNNELS_MAX)))]
     tunnels: u8,
 
-    /// Where the program runs: native (in the driver), generic (behind it), or auto: the first that works
+    /// Where the program runs: native (in the driver), generic (after it), or auto (native if possible)
     #[arg(long, value_name = "MODE", value_enum, default_value = "auto", hide_possible_values = true)]
     mode: ModeName,
 
-    /// Split nothing: name the conversations of a capture that would be divided; exit status 1 where there is one
+    /// Only report the conversations of a capture file that would be divided; exit status 1 if there are any
     #[arg(long, value_name = "CAPTURE")]
     check: Option<PathBuf>,
 
-    /// End after so long; else on Ctrl-C
+    /// Stop after TIME [default: until Ctrl-C]
     #[arg(short, long, value_name = "TIME")]
     duration: Option<Span>,
 
-    /// Print JSON: one object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Say nothing of how far it is
+    /// Print no progress
     #[arg(short, long)]
     quiet: bool,
 
-    /// IN may have an address: this machine loses what comes to it there
+    /// Allow an IN with an IP address: this machine no longer receives traffic there
     #[arg(long)]
     i_own_this_network: bool,
 }
@@ -87,9 +88,9 @@ Examples:
 
 Capabilities: cap_bpf, cap_net_admin, cap_net_raw.";
 
-/// Why frames are lost on their way out, and what to do.
-const REDIRECTED: &str = "an output took no redirected frames; use --mode generic, or at a veth's other end: \
-    ethtool -K PEER gro on";
+/// Why redirected frames are lost, and what to do.
+const REDIRECTED: &str =
+    "an output accepted no redirected frames; use --mode generic, or for a veth: ethtool -K PEER gro on";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
@@ -129,7 +130,7 @@ impl Options {
     }
 }
 
-/// What outputs counted themselves.
+/// The outputs' own counters.
 type Sent = Vec<InterfaceCounts>;
 
 fn sent(outputs: &[String]) -> Result<Sent, CliError> {
@@ -147,15 +148,14 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let input = Interface::find(&options.input).map_err(from_live)?;
     if !options.i_own_this_network && has_address(&input).map_err(from_live)? {
         return Err(CliError::Usage(format!(
-            "{} has an address, and this machine would lose what comes to it there; if that is meant, say \
-             --i-own-this-network",
+            "{} has an IP address, and this machine would lose its traffic there; to allow that, add --i-own-this-network",
             input.name
         )));
     }
     let before = sent(&options.outputs)?;
     let split = Split::start(&settings).map_err(from_live)?;
     watch(options, &split, &before)?;
-    // Frames under way arrive.
+    // Lets frames in flight arrive.
     std::thread::sleep(Duration::from_millis(10));
     let counts = split.counts().map_err(from_live)?;
     let after = sent(&options.outputs).unwrap_or_else(|_| before.clone());
@@ -172,9 +172,9 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     Ok(if stopped() && options.duration.is_some() { error::INTERRUPTED } else { error::OK })
 }
 
-/// Waits for the end; says what comes, and when an output takes nothing.
+/// Waits for the end; reports progress, and outputs that accept no frames.
 fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), CliError> {
-    /// Drivers bring their counters up to date every so often.
+    /// Drivers update their counters periodically.
     const PATIENCE: u32 = 3;
     if !options.quiet {
         notify(format!("splitting {} over {}, {}", options.input, options.outputs.join(", "), mode_name(split.mode())));
@@ -200,7 +200,7 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), CliError
             notify(format!("{} frames, {} a second", Count(counts.received.packets), Count(rate)));
         }
         last = counts.received.packets;
-        // Frames that no output took are counted nowhere else.
+        // Redirected frames that no output accepted have no other counter.
         losing = if counts.lost() > lost { losing + 1 } else { 0 };
         lost = counts.lost();
         if losing == PATIENCE {
@@ -216,7 +216,7 @@ fn watch(options: &Options, split: &Split, before: &Sent) -> Result<(), CliError
             *silent = if count.packets > 0 && since.tx_packets + since.tx_dropped == 0 { *silent + 1 } else { 0 };
             if *silent == PATIENCE {
                 let name = options.outputs.get(index).map_or("", String::as_str);
-                notify(format!("{name} sends nothing of its share: {REDIRECTED}"));
+                notify(format!("{name} does not send its share: {REDIRECTED}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `tidewire streams`: streams with their statistics and anomalies.
+//! `tidewire streams`: lists streams with statistics and anomalies.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -24,7 +24,7 @@ use crate::{
 
 /// List streams: bytes reassembled, gaps, conflicts, anomalies
 ///
-/// Gaps come with their causes; conflicts are bytes of which two versions came, and only one was delivered.
+/// Gaps have a cause. A conflict is a range of which two versions arrived; one of them was delivered.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub struct Options {
     #[command(flatten)]
     selection: Selection,
 
-    /// Digest of each direction's delivered bytes, in order, holes left out
+    /// Digest of the delivered bytes of each direction, in order, gaps omitted
     #[arg(long, value_name = "sha256", value_enum, hide_possible_values = true, help_heading = "Report")]
     digest: Option<DigestName>,
 }
@@ -43,17 +43,17 @@ enum DigestName {
     Sha256,
 }
 
-/// Counts and keeps records; hashes where `DIGEST`.
+/// Counts and stores records; computes digests if `DIGEST`.
 struct Streams<const DIGEST: bool> {
     order: Order,
     totals: Totals,
     kept: Selected<Ended>,
-    /// Where streams are printed as they end, if they are.
+    /// Prints streams as they end, for inputs that may not end.
     sink: Option<Arc<SharedOutput>>,
     scratch: Vec<u8>,
 }
 
-/// A stream that ended, with its digests where they were asked for.
+/// A closed stream, with its digests if requested.
 struct Ended {
     record: Record,
     digests: Option<[[u8; 32]; 2]>,
@@ -65,7 +65,7 @@ impl AsRef<Record> for Ended {
     }
 }
 
-/// A running digest of each direction.
+/// A running digest for each direction.
 type Digests = Option<Box<[Sha256; 2]>>;
 
 impl<const DIGEST: bool> Handler for Streams<DIGEST> {
@@ -147,7 +147,7 @@ impl Row for Ended {
 
     fn cells(&self, clock: &Clock) -> Cells {
         let mut asides = record::asides(&self.record);
-        // A few gaps are listed one by one.
+        // A few gaps are listed individually.
         let missing = |gap: &&Gap| gap.cause != GapCause::Cutoff;
         let gaps = self.record.odd.as_ref().map_or(0, |odd| odd.gaps.iter().filter(missing).count());
         asides.retain(|aside| aside.title != "MISSING" || gaps == 0 || gaps > NOTES_MAX + 1);
@@ -259,7 +259,7 @@ fn push_csv(out: &mut Vec<u8>, stream: &Ended, clock: &Clock) {
     out.push(b'\n');
 }
 
-/// In the order of the line; the figure says how soon a column goes on a narrow terminal.
+/// In order of the line; the number is the order in which columns are dropped on a narrow terminal.
 const COLUMNS: [Column; 14] = [
     Column::figures("ID", "id", 0),
     Column::time("START", "start", 1),
@@ -277,10 +277,10 @@ const COLUMNS: [Column; 14] = [
     Column::words("VLAN/TUNNEL", "tunnel", 4),
 ];
 
-/// Lines of one kind beneath a stream; more are counted only.
+/// Most notes of one kind beneath a stream; others are only counted.
 const NOTES_MAX: usize = 3;
 
-/// The closing line: what was delivered, and what was only counted.
+/// The closing line: delivered bytes, or reassembled ones in mode `track`.
 fn closing_lines(totals: &Totals, common: &Common, clock: &Clock) -> Vec<String> {
     let (delivered, in_order) = (Bytes(totals.delivered_bytes), Bytes(totals.reassembled_bytes));
     let rest = totals.reassembled_bytes.saturating_sub(totals.delivered_bytes);
@@ -364,8 +364,8 @@ fn notes(stream: &Ended) -> Vec<String> {
     notes
 }
 
-/// The first few of one kind, and how many more there are, with their bytes. One more takes the line that would say so.
-/// `is_cut`: a list is full, and what came later is not in it.
+/// Lists the first entries of one kind, and the number of others with their bytes. A single other entry is listed itself.
+/// `is_cut`: the list was full, and later entries are missing.
 fn some(notes: &mut Vec<String>, items: impl Iterator<Item = (String, u64)>, what: &str, is_cut: bool) {
     let mut items = items.peekable();
     notes.extend(items.by_ref().take(NOTES_MAX).map(|(text, _)| text));

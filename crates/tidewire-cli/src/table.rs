@@ -1,4 +1,4 @@
-//! Tables for terminals and for text files.
+//! Tables for terminals, pipes and files.
 
 use std::ops::Range;
 
@@ -11,41 +11,45 @@ use crate::{
     terminal,
 };
 
-/// A line of cells, and what stands beneath it.
+/// A row of cells, and its notes.
 struct Row {
     cells: Vec<String>,
     asides: Vec<Aside>,
     notes: Vec<String>,
 }
 
-/// Rows of text under titles, each with notes beneath.
+/// Rows with a header, and notes beneath each row.
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Row>,
-    /// What columns have got by now; they only grow.
+    /// Widths of columns so far; they only grow.
     widths: Vec<usize>,
-    /// Which columns are shown: decided when the titles are printed.
+    /// Columns that are shown: decided with the header.
     shown: Option<Vec<usize>>,
-    /// The part of times that is shown, where there was no room for all of it.
+    /// The part of times that is shown, if there is no room for all.
     brief: Option<Range<usize>>,
-    /// Columns that never give way, and had to: their cells stand beneath the rows.
+    /// Essential columns without room: their cells are noted beneath the rows.
     beneath: Vec<usize>,
-    /// Whether later rows are not known when the titles are printed.
+    /// Whether later rows are unknown when the header is printed.
     is_unending: bool,
+    /// Whether words are cut to fit: not in pipes and files, where programs such as grep search for whole addresses.
+    cuts: bool,
     layout: Layout,
 }
 
-/// Cells are cut to no less than this, in characters.
+/// Least width of a cut cell, characters.
 const CELL_MIN: usize = 12;
 
 /// Characters of a date with a time to the microsecond.
 const MICROSECOND_CHARS: usize = SECOND_CHARS + 7;
 
-/// Before what stands beneath a row.
+/// Width in pipes and files, characters: columns that do not fit are dropped.
+const PIPE_CHARS: usize = 120;
+
+/// Indentation of notes.
 const INDENT: &str = "    ";
 
-/// Rows that are looked at together for the widths of columns. Longer tables are printed in pieces, so that they
-/// need not be held whole.
+/// Rows that determine the widths of columns. Longer tables are printed in parts, to limit memory.
 const ROWS_TOGETHER: usize = 8192;
 
 impl Table {
@@ -59,12 +63,13 @@ impl Table {
             brief: None,
             beneath: Vec::new(),
             is_unending: false,
+            cuts: true,
             layout: layout.clone(),
         }
     }
 
-    /// A table whose rows are printed as they come: what comes later is not known when the titles are printed, so that
-    /// columns have the room that they usually need, and stay even where the first rows have nothing in them.
+    /// A table whose rows are printed as they come: later rows are unknown when the header is printed, so columns have their
+    /// usual width, and are shown even if the first rows leave them empty.
     pub fn unending(columns: &[Column], layout: &Layout) -> Self {
         let widths = columns.iter().map(usual_width).collect();
         Self { widths, is_unending: true, ..Self::new(columns, layout) }
@@ -75,35 +80,40 @@ impl Table {
         self.row_with_notes(cells, Vec::new(), Vec::new());
     }
 
-    /// Adds a row, and lines to stand beneath it: `notes` in any case, `asides` where their columns have no room.
+    /// Adds a row with notes beneath: `notes` always, `asides` if their columns are not shown.
     pub fn row_with_notes(&mut self, cells: Vec<String>, asides: Vec<Aside>, notes: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(Row { cells, asides, notes });
     }
 
-    /// Prints a piece of the table when enough rows have gathered.
+    /// Prints a part of the table if there are enough rows.
     pub fn settle(&mut self, out: &mut Out) -> Result<(), CliError> {
         if self.is_long() { self.finish(out) } else { Ok(()) }
     }
 
-    /// Whether enough rows have gathered to be printed.
+    /// Whether there are enough rows to print.
     pub fn is_long(&self) -> bool {
         self.rows.len() >= ROWS_TOGETHER
     }
 
-    /// Prints the rows that have gathered.
+    /// Prints the collected rows.
     pub fn finish(&mut self, out: &mut Out) -> Result<(), CliError> {
         self.take_lines().iter().try_for_each(|line| out.line(line))
     }
 
-    /// The rows that have gathered, as lines for standard output.
+    /// Takes the collected rows as lines for standard output.
     pub fn take_lines(&mut self) -> Vec<String> {
-        if self.rows.is_empty() { Vec::new() } else { self.lines(terminal::width(), terminal::colours()) }
+        if self.rows.is_empty() {
+            return Vec::new();
+        }
+        let known = terminal::width();
+        self.cuts = known.is_some();
+        self.lines(known.or(Some(PIPE_CHARS)), terminal::colours())
     }
 
-    /// The lines of the rows that have gathered, at most `width` characters each where one is given: times lose their date
-    /// first, then dispensable columns go, then the widest words are cut. Figures are never cut. Columns without a cell are
-    /// left out unless they were asked for.
+    /// Renders the collected rows in at most `width` characters, if given: times lose their date first, then dispensable
+    /// columns are dropped, then the widest words are cut. Numbers are never cut. Empty columns are omitted unless they were
+    /// requested.
     fn lines(&mut self, width: Option<usize>, bold: bool) -> Vec<String> {
         let width = width.filter(|_| !self.layout.wide);
         self.widen();
@@ -115,9 +125,13 @@ impl Table {
                 self.shorten_times();
                 widths = self.titled_widths();
                 shown = self.fitting(shown, &widths, width);
-                self.move_beneath(&mut shown, &widths, width);
+                if self.cuts {
+                    self.move_beneath(&mut shown, &widths, width);
+                }
             }
-            self.cut_words(&shown, &mut widths, width);
+            if self.cuts {
+                self.cut_words(&shown, &mut widths, width);
+            }
         }
         let mut lines = Vec::with_capacity(self.rows.len() + 1);
         if is_first {
@@ -139,7 +153,7 @@ impl Table {
         lines
     }
 
-    /// Gives columns the room that the rows need which have gathered.
+    /// Widens columns for the collected rows.
     fn widen(&mut self) {
         for row in &self.rows {
             for (index, cell) in row.cells.iter().enumerate() {
@@ -149,7 +163,7 @@ impl Table {
         }
     }
 
-    /// The columns that were chosen, or those with a cell.
+    /// The requested columns, or those with a value.
     fn chosen(&self) -> Vec<usize> {
         if let Some(exactly) = &self.layout.exactly {
             return exactly.clone();
@@ -161,7 +175,7 @@ impl Table {
         (0..self.columns.len()).filter(is_chosen).collect()
     }
 
-    /// A column's title; that of times names their unit.
+    /// A column's title; for times with their unit.
     fn title(&self, column: &Column) -> String {
         match self.layout.clock.unit().filter(|_| column.is_time) {
             Some(unit) => format!("{} ({unit})", column.title),
@@ -174,8 +188,8 @@ impl Table {
         self.widths.iter().zip(&self.columns).map(titled).collect()
     }
 
-    /// From now on times are shown without their date, to the millisecond, where all are known to be of one day (or are
-    /// printed as they happen), else to the second.
+    /// Shows times without their date: to the millisecond if all are of one day (or are printed as they happen), else to the
+    /// second.
     fn shorten_times(&mut self) {
         let Some(time) = self.columns.iter().position(|column| column.is_time) else { return };
         if !self.layout.clock.has_brief_form() {
@@ -191,11 +205,11 @@ impl Table {
         self.widen();
     }
 
-    /// What is shown of a cell.
+    /// The visible part of a cell.
     fn visible<'a>(&self, index: usize, cell: &'a str) -> std::borrow::Cow<'a, str> {
         match self.brief.clone().filter(|_| self.columns[index].is_time) {
             Some(part) => {
-                // What stands behind the microseconds is another time zone than the title's.
+                // A zone that differs from the title's follows the microseconds.
                 let (time, zone) = (cell.get(part).unwrap_or(cell), cell.get(MICROSECOND_CHARS..).unwrap_or_default());
                 format!("{time}{zone}").into()
             }
@@ -203,8 +217,8 @@ impl Table {
         }
     }
 
-    /// What the line of a row could not say, in lines of at most `room` characters: words that were cut (unless they
-    /// are longer than a line), and asides of columns that are not shown.
+    /// Notes for what a row does not show, in lines of at most `room` characters: cut words (unless longer than a line), and
+    /// asides of columns that are not shown.
     fn beneath(&self, row: &Row, shown: &[usize], widths: &[usize], room: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let is_cut =
@@ -220,7 +234,7 @@ impl Table {
             moved.iter().map(|&&index| format!("{} {}", self.columns[index].title.to_lowercase(), row.cells[index]));
         lines.extend(Some(moved.collect::<Vec<_>>().join(", ")).filter(|line| !line.is_empty()));
         let is_shown = |aside: &&Aside| shown.iter().any(|&index| self.columns[index].title == aside.title);
-        // Who has chosen the columns wants no others.
+        // Requested columns are shown without other ones.
         let is_wanted = self.layout.exactly.is_none();
         let mut asides = row.asides.iter().filter(|aside| is_wanted && !is_shown(aside));
         if let Some(first) = asides.next() {
@@ -238,7 +252,7 @@ impl Table {
         lines
     }
 
-    /// Of these columns those that fit, the least dispensable first.
+    /// The columns that fit, the least dispensable first.
     fn fitting(&self, shown: Vec<usize>, widths: &[usize], width: usize) -> Vec<usize> {
         if self.layout.exactly.is_some() {
             return shown;
@@ -260,8 +274,8 @@ impl Table {
         kept
     }
 
-    /// Takes columns away, from the left, that would make lines too long even with words cut; the first one, addresses and
-    /// those that were asked for stay. `width` is that of a line.
+    /// Moves columns, from the left, into notes if even cut words do not fit; the first column, addresses and requested columns
+    /// stay. `width`: that of a line.
     fn move_beneath(&mut self, shown: &mut Vec<usize>, widths: &[usize], width: usize) {
         if self.layout.exactly.is_some() {
             return;
@@ -315,7 +329,7 @@ impl Table {
     }
 }
 
-/// Characters that a column's cells usually have.
+/// Usual width of a column's cells, characters.
 fn usual_width(column: &Column) -> usize {
     match (column.title, column.align) {
         ("CLIENT" | "SERVER", _) => 21,
@@ -326,19 +340,19 @@ fn usual_width(column: &Column) -> usize {
     }
 }
 
-/// Characters of a line of these columns.
+/// Width of a line with these columns, characters.
 fn total(shown: &[usize], widths: &[usize]) -> usize {
     shown.iter().map(|&index| widths[index]).sum::<usize>() + 2 * shown.len().saturating_sub(1)
 }
 
-/// A cell in at most `width` characters; what is left out of its middle is shown as an ellipsis.
+/// Cuts a cell to at most `width` characters, with an ellipsis in its middle.
 fn cut(cell: &str, width: usize) -> String {
     let length = cell.chars().count();
     if length <= width {
         return cell.to_owned();
     }
     let kept = width.saturating_sub(1);
-    // An address keeps its port: more of them differ in it.
+    // An address keeps its port, in which more of them differ.
     let port = port(cell).filter(|port| port.len() < kept).map_or(0, str::len);
     let tail = port.max(kept / 2);
     let head = kept - tail;

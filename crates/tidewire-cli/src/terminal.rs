@@ -1,4 +1,4 @@
-//! What standard output is, and how wide.
+//! Properties of standard output: terminal or not, width, colours.
 
 use std::io::{self, IsTerminal};
 
@@ -9,26 +9,25 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether standard output is a pipe whose reader went away. Only writing or asking shows it.
+/// Whether standard output is a pipe whose reader has closed it. Only writing or polling shows it.
 pub fn is_closed() -> bool {
     let stdout = io::stdout();
-    let mut asked = [PollFd::new(&stdout, PollFlags::empty())];
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut asked, Some(&now)).is_ok_and(|_| asked[0].revents().contains(PollFlags::ERR))
+    poll(&mut polled, Some(&now)).is_ok_and(|_| polled[0].revents().contains(PollFlags::ERR))
 }
 
-/// The width to keep to: `COLUMNS` where set, the terminal's where there is one; `None`: no limit. A terminal that does not
-/// know its width (a serial line) has none.
+/// The width of lines: `COLUMNS` if set, else the terminal's; `None` if neither is known (pipes, files, serial lines).
 pub fn width() -> Option<usize> {
-    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
-    let width = asked.filter(|&columns| columns > 0).or_else(|| {
+    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
+    let width = given.filter(|&columns| columns > 0).or_else(|| {
         let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
         Some(usize::from(width.0))
     });
     width.filter(|&columns| columns > 0)
 }
 
-/// A line in pieces of at most `width` characters, where one is given, divided at spaces. Longer words stay whole.
+/// Wraps a line at spaces to at most `width` characters; longer words stay whole.
 pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width.filter(|width| line.chars().count() > *width) else { return vec![line.to_owned()] };
     let mut lines = vec![String::new()];
@@ -46,12 +45,12 @@ pub fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
     lines
 }
 
-/// Whether the terminal understands escape sequences: `TERM` names one that does.
+/// Whether the terminal understands escape sequences, by `TERM`.
 pub fn has_escapes() -> bool {
     std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
-/// Whether colours are wanted: on a terminal that has them, unless `NO_COLOR` says otherwise.
+/// Whether to use colours: on a terminal that has them, unless `NO_COLOR` is set.
 pub fn colours() -> bool {
     is_terminal() && has_escapes() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

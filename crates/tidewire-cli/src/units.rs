@@ -1,4 +1,4 @@
-//! Sizes and times with units, read and written.
+//! Sizes and times with units: parsing and formatting.
 
 use std::{fmt, str::FromStr};
 
@@ -10,13 +10,12 @@ pub struct Size(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub u64);
 
-/// A share: `50%` or `0.5`, kept in thousandths.
+/// A share: `50%` or `0.5`, in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share(pub u32);
 
-const SIZES: &str =
-    "a size is a number with K, M, G or T (times 1024; KB, MB, ... times 1000), as in 64K or 1.5G, or 'all'";
-const SPANS: &str = "a time is a number with ns, us, ms, s, m, h or d, as in 500ms, 10s or 1m30s";
+const SIZES: &str = "expected a size: a number with K, M, G or T (powers of 1024; KB, MB, ... powers of 1000), as in 64K or 1.5G, or 'all'";
+const SPANS: &str = "expected a time: a number with ns, us, ms, s, m, h or d, as in 500ms, 10s or 1m30s";
 
 /// Splits a leading decimal number off.
 fn number(text: &str) -> Option<(f64, &str)> {
@@ -26,13 +25,13 @@ fn number(text: &str) -> Option<(f64, &str)> {
     Some((value, rest))
 }
 
-/// `value` times `scale`, in whole units; exact for whole numbers. `None` where it does not fit.
+/// `value` times `scale` in whole units; exact for whole numbers. `None` on overflow.
 fn scaled(digits: &str, value: f64, scale: u64) -> Option<u64> {
     if let Ok(whole) = digits.parse::<u64>() {
         return whole.checked_mul(scale);
     }
     let product = value * scale as f64;
-    // 2^63 and more have no fractions that matter, and nobody means them.
+    // Fractions do not matter above 2^63.
     (product < 9.2e18).then_some(product.round() as u64)
 }
 
@@ -45,7 +44,7 @@ impl FromStr for Size {
             return Ok(Self(u64::MAX));
         }
         let Some((value, unit)) = number(text) else {
-            return Err(format!("'{text}' does not begin with a number: {SIZES}"));
+            return Err(SIZES.into());
         };
         let scale: u64 = match unit.trim().to_ascii_lowercase().as_str() {
             "" | "b" => 1,
@@ -57,10 +56,10 @@ impl FromStr for Size {
             "mb" => 1_000_000,
             "gb" => 1_000_000_000,
             "tb" => 1_000_000_000_000,
-            _ => return Err(format!("'{}' is not a unit of size: {SIZES}", unit.trim())),
+            _ => return Err(format!("unknown unit '{}'; {SIZES}", unit.trim())),
         };
         let digits = &text[..text.len() - unit.len()];
-        scaled(digits, value, scale).map(Self).ok_or_else(|| format!("'{text}' is more than can be counted"))
+        scaled(digits, value, scale).map(Self).ok_or_else(|| format!("'{text}' is too large"))
     }
 }
 
@@ -76,12 +75,12 @@ impl FromStr for Span {
         let mut sum: u64 = 0;
         loop {
             let Some((value, after)) = number(rest) else {
-                return Err(format!("'{rest}' does not begin with a number: {SPANS}"));
+                return Err(SPANS.into());
             };
             let digits = &rest[..rest.len() - after.len()];
             let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
             let (unit, next) = after.split_at(end);
-            let too_much = || format!("'{text}' is more than can be counted");
+            let too_much = || format!("'{text}' is too large");
             let part = scaled(digits, value, span_scale(unit.trim(), text)?).ok_or_else(too_much)?;
             sum = sum.checked_add(part).ok_or_else(too_much)?;
             rest = next.trim_start();
@@ -101,8 +100,8 @@ fn span_scale(unit: &str, text: &str) -> Result<u64, String> {
         "m" | "min" => 60_000_000_000,
         "h" => 3_600_000_000_000,
         "d" => 86_400_000_000_000,
-        "" => return Err(format!("'{text}' has no unit: did you mean {text}s? {SPANS}")),
-        other => return Err(format!("'{other}' is not a unit of time: {SPANS}")),
+        "" => return Err(format!("no unit; did you mean {text}s? {SPANS}")),
+        other => return Err(format!("unknown unit '{other}'; {SPANS}")),
     })
 }
 
@@ -110,7 +109,7 @@ impl FromStr for Share {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let explain = || format!("'{text}' is not a share: give 50% or 0.5");
+        let explain = || "expected a share of 0 to 1, as in 50% or 0.5".to_owned();
         let (digits, whole) = match text.trim().strip_suffix('%') {
             Some(percent) => (percent.trim(), 100.0),
             None => (text.trim(), 1.0),
@@ -120,7 +119,7 @@ impl FromStr for Share {
     }
 }
 
-/// Bytes for people: at most five characters and a unit.
+/// Formats bytes: at most five characters and a unit.
 pub struct Bytes(pub u64);
 
 impl fmt::Display for Bytes {
@@ -137,7 +136,24 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Bits a second for people.
+/// Bytes in binary units, as options are given: `1 MiB`, `2.5 MiB`, `600 B`.
+pub struct Binary(pub u64);
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        while value >= 1024.0 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        let decimals = usize::from(value.fract() != 0.0);
+        f.pad(&format!("{value:.decimals$} {}", UNITS[unit]))
+    }
+}
+
+/// Formats bits a second.
 pub struct BitRate(pub f64);
 
 impl fmt::Display for BitRate {
@@ -159,7 +175,7 @@ impl fmt::Display for BitRate {
     }
 }
 
-/// A count for people, with its thousands apart.
+/// Formats a count with separated thousands.
 pub struct Count(pub u64);
 
 impl fmt::Display for Count {
@@ -176,12 +192,12 @@ impl fmt::Display for Count {
     }
 }
 
-/// A count and what is counted, in the plural where it is not one.
+/// A count and its noun in singular or plural.
 pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", Count(count), if count == 1 { one } else { many })
 }
 
-/// A duration for people.
+/// Formats a duration.
 pub struct Lasting(pub u64);
 
 impl fmt::Display for Lasting {
@@ -216,9 +232,9 @@ mod tests {
         assert_eq!(read("64KB"), Ok(64_000));
         assert_eq!(read("1.5G"), Ok(1_610_612_736));
         assert_eq!(read("all"), Ok(u64::MAX));
-        assert!(read("10x").unwrap_err().contains("'x' is not a unit of size"));
-        assert!(read("-1").unwrap_err().contains("does not begin with a number"));
-        assert!(read("99999999999T").unwrap_err().contains("more than can be counted"));
+        assert!(read("10x").unwrap_err().contains("unknown unit 'x'"));
+        assert!(read("-1").unwrap_err().contains("expected a size"));
+        assert!(read("99999999999T").unwrap_err().contains("too large"));
     }
 
     #[test]
@@ -231,7 +247,7 @@ mod tests {
         assert_eq!(read("1.5h"), Ok(5_400_000_000_000));
         assert_eq!(read("7ns"), Ok(7));
         assert!(read("10").unwrap_err().contains("did you mean 10s?"));
-        assert!(read("10K").unwrap_err().contains("not a unit of time"));
+        assert!(read("10K").unwrap_err().contains("unknown unit"));
     }
 
     #[test]
@@ -242,6 +258,8 @@ mod tests {
         assert_eq!(Bytes(999).to_string(), "999 B");
         assert_eq!(Bytes(1234).to_string(), "1.2 kB");
         assert_eq!(Bytes(2_054_500_000).to_string(), "2.1 GB");
+        assert_eq!(Binary(1 << 20).to_string(), "1 MiB");
+        assert_eq!(Binary(2_500_000).to_string(), "2.4 MiB");
         assert_eq!(BitRate(0.0).to_string(), "0 bit/s");
         assert_eq!(BitRate(9_870_000_000.0).to_string(), "9.87 Gbit/s");
         assert_eq!(BitRate(999_600.0).to_string(), "1.00 Mbit/s");

@@ -1,23 +1,23 @@
-//! Which conversation a packet belongs to, fragments included, and where each of its packets went.
+//! Assigns packets to flows, fragments included, and records where each packet went.
 
 use std::{collections::HashMap, net::IpAddr};
 
 use tidewire_wire::{Decoded, Kind, addresses, ports};
 
-/// Flows at once: each takes about 200 bytes.
+/// Most flows; each takes about 200 bytes.
 pub const FLOWS_MAX: usize = 4 << 20;
 
-/// A conversation, both directions: its ends in order.
+/// The key of a flow, both directions: its endpoints in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub ends: [(IpAddr, u16); 2],
     pub proto: u8,
-    /// VLAN ids and tunnel, so that equal addresses of different networks stay apart.
+    /// VLAN ids and tunnel, to separate equal addresses of different networks.
     vlan: [u16; 2],
     tunnel: (u8, u32),
 }
 
-/// A datagram in fragments, one direction.
+/// The key of a fragmented datagram, one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Datagram {
     ends: [IpAddr; 2],
@@ -25,15 +25,15 @@ struct Datagram {
     proto: u8,
 }
 
-/// Where a flow's packets went.
+/// Destinations of a flow's packets.
 #[derive(Clone, Debug, Default)]
 pub struct Flow {
     /// Number of its first packet.
     pub first: u64,
     pub packets: u64,
-    /// Packets that went nowhere.
+    /// Packets without a destination.
     pub dropped: u64,
-    /// Packets at each place that got some.
+    /// Packets by destination.
     pub places: Vec<(u32, u64)>,
 }
 
@@ -50,14 +50,14 @@ impl Flow {
         }
     }
 
-    /// No place got all of it.
+    /// Whether no destination got all packets.
     pub fn is_split(&self) -> bool {
         let whole = self.places.iter().any(|place| place.1 == self.packets);
         !whole && !self.places.is_empty()
     }
 }
 
-/// A fragment whose datagram's first fragment was not seen yet: its number and where it went.
+/// A fragment before the first fragment of its datagram: its number and destinations.
 type Early = Vec<(u64, Vec<u32>)>;
 
 /// All flows of a capture.
@@ -69,7 +69,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Notes that a packet went to these places. `false` where there are too many flows.
+    /// Records the destinations of a packet; `false` if there are too many flows.
     pub fn add(&mut self, number: u64, frame: &[u8], decoded: &Decoded, places: &[u32]) -> bool {
         if !is_flow(decoded) {
             return true;
@@ -114,7 +114,7 @@ impl Flows {
         self.flows.len() + self.datagrams.len() + self.early.len() <= FLOWS_MAX
     }
 
-    /// All flows by their first packet. Fragments whose first one never came are flows without ports.
+    /// All flows, by first packet. Fragments without a first fragment are flows without ports.
     pub fn finish(mut self) -> Vec<(Key, Flow)> {
         for (_, (key, fragments)) in std::mem::take(&mut self.early) {
             for (number, places) in fragments {
@@ -131,7 +131,7 @@ fn is_flow(decoded: &Decoded) -> bool {
     !matches!(decoded.kind, Kind::Arp | Kind::OtherLink | Kind::UnsupportedLink | Kind::Malformed)
 }
 
-/// The ports that a first fragment begins with, where its protocol has ports.
+/// The ports at the start of a first fragment, if its protocol has ports.
 fn fragment_ports(frame: &[u8], decoded: &Decoded) -> (u16, u16) {
     /// TCP, UDP, SCTP, UDP-Lite.
     const WITH_PORTS: [u8; 4] = [6, 17, 132, 136];

@@ -18,12 +18,12 @@ use flows::{FLOWS_MAX, Flow, Flows, Key};
 
 /// Name the flows that a fan-out mode or program would split
 ///
-/// A flow is split when no worker gets all of its packets; what is dropped counts as missing. Exit status 1 where there
-/// is one. Modes of the kernel hash with a secret of their own: a flow counts as split when its packets have different
-/// hashes, whether or not these would fall on one worker by chance.
+/// A flow is split when no worker gets all of its packets; dropped packets count as missing. Exit status 1 if a flow is
+/// split. The kernel's modes hash with a secret key: a flow counts as split when its packets have different hashes, even if
+/// these might select the same worker by chance.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// The capture; - is standard input
+    /// The capture file; - is standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
 
@@ -31,40 +31,40 @@ pub struct Options {
     #[arg(value_name = "MODE|PROGRAM")]
     steering: String,
 
-    /// How many workers there are
+    /// Number of workers
     #[arg(short = 'w', long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=65536))]
     workers: u32,
 
-    /// Where fragments go when a program goes by ports: addresses or follow-first
+    /// How a program that uses ports steers fragments: by addresses, or follow-first
     #[arg(long, value_name = "HOW", value_enum, default_value = "addresses", hide_possible_values = true)]
     fragments: FragmentsOption,
 
-    /// Tunnels that a program looks through
+    /// Most nested tunnels that a program decodes
     #[arg(long, value_name = "N", default_value_t = tidewire_steer::TUNNELS_MAX, value_parser = clap::value_parser!(u8).range(0..=i64::from(tidewire_steer::TUNNELS_MAX)))]
     tunnels: u8,
 
-    /// Print at most so many split flows
+    /// Print at most N split flows
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
 
-    /// Print JSON: one object a split flow, then one for all
+    /// Print JSON: one object for each split flow, then one with the totals
     #[arg(long)]
     json: bool,
 
-    /// Names of the places that packets go to, where these are no workers.
+    /// Names of the destinations, if they are not workers.
     #[arg(skip)]
     outputs: Vec<String>,
 }
 
 impl Options {
-    /// The check of a program that divides packets among interfaces.
+    /// Options to check a program that divides packets among interfaces.
     pub fn of(capture: &Path, program: String, outputs: &[String], tunnels: u8, json: bool) -> Self {
         let (fragments, outputs) = (FragmentsOption::Addresses, outputs.to_vec());
         let workers = u32::try_from(outputs.len()).unwrap_or(u32::MAX);
         Self { capture: capture.into(), steering: program, workers, fragments, tunnels, limit: 20, json, outputs }
     }
 
-    /// What a place is called: `worker 3`, or an interface's name.
+    /// The name of a destination: `worker 3`, or an interface.
     fn place(&self, number: u32) -> String {
         self.outputs.get(number as usize).cloned().unwrap_or_else(|| format!("worker {number}"))
     }
@@ -76,16 +76,16 @@ enum FragmentsOption {
     FollowFirst,
 }
 
-/// What says where packets go.
+/// The steering program and its state.
 struct Steering {
     compiled: Compiled,
     state: State,
-    /// A place is a hash and not a worker.
+    /// Destinations are hashes, not workers.
     by_hash: bool,
 }
 
-/// The kernel's `PACKET_FANOUT_HASH`: its flow dissector looks through VLAN tags, PPPoE, MPLS, GRE and IP in IP, not into
-/// UDP, and takes fragments by their addresses (net/core/flow_dissector.c).
+/// The kernel's `PACKET_FANOUT_HASH`: its flow dissector decodes VLAN tags, PPPoE, MPLS, GRE and IP in IP, but not UDP tunnels,
+/// and uses the addresses of fragments (net/core/flow_dissector.c).
 fn kernel_hash(defrag: bool) -> Settings {
     let mut settings = Settings::default();
     settings.wire = settings.wire.without_udp_tunnels();
@@ -105,23 +105,23 @@ impl Steering {
         match mode.trim() {
             "hash" => made("steer_flow", &kernel_hash(flags.split(',').any(|flag| flag.trim() == "defrag")), true),
             "lb" => made("steer_rrobin", &Settings::default(), false),
-            // Like `lb`, it looks at no packet: what splits under one does under the other.
+            // Like `lb`, it ignores the contents of packets: both split the same flows.
             "rnd" => made("steer_rrobin", &Settings::default(), false),
             "cpu" | "qm" => Err(CliError::Usage(format!(
-                "{mode}: which processor or queue received a packet is not written in a capture; the card's hash decides it \
-                 (see ethtool -n DEVICE rx-flow-hash tcp4)"
+                "{mode} cannot be checked: captures do not record which CPU or queue received a packet; the NIC's hash decides \
+                 (ethtool -n DEVICE rx-flow-hash tcp4)"
             ))),
             "rollover" => Err(CliError::Usage(
-                "rollover: everything goes to the first worker until its ring is full, and what is full depends on the \
-                 moment; flows are split whenever it overflows"
+                "rollover cannot be checked: packets go to the next worker whenever a ring is full, which depends on timing; it \
+                 splits flows on every overflow"
                     .into(),
             )),
-            "cbpf" | "ebpf" => Err(CliError::Usage(format!("{mode}: name the program itself, as a steering program"))),
+            "cbpf" | "ebpf" => Err(CliError::Usage(format!("{mode} needs its program: give it as a steering program (docs/steering.md)"))),
             _ => made(&program_text(&options.steering)?, &program_settings(options), false),
         }
     }
 
-    /// The places that a packet goes to.
+    /// The destinations of a packet.
     fn places(&mut self, packet: &Packet<'_>, workers: u32) -> ([u32; 2], usize) {
         let verdict: Verdict = self.compiled.evaluate(packet, &mut self.state);
         match verdict.target {
@@ -139,7 +139,7 @@ impl Steering {
     }
 }
 
-/// A program from the command line, or from the file that it names.
+/// Reads a program from the command line, or from the file that it names.
 pub fn program_text(argument: &str) -> Result<String, CliError> {
     match argument.strip_prefix('@') {
         Some(path) => text_file::read_text(Path::new(path), text_file::STEERING_BYTES_MAX),
@@ -157,7 +157,7 @@ fn program_settings(options: &Options) -> Settings {
     settings
 }
 
-/// Packets at each worker, and in all.
+/// Packets of each worker, and in total.
 #[derive(Default)]
 struct Totals {
     packets: u64,

@@ -1,4 +1,4 @@
-//! Many files written in turn, few of them open: bytes gather in memory and go out in large pieces.
+//! Writes many files with few of them open: bytes are collected in memory and written in large pieces.
 
 use std::{
     collections::VecDeque,
@@ -12,43 +12,42 @@ use sha2::{Digest, Sha256};
 
 use super::output_dir::{Folder, Identity, identity};
 
-/// Bytes that gather for one file before they are written.
+/// Bytes that are collected for one file before they are written.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Bytes from which on a piece is written at once, without being gathered first.
+/// Bytes from which on a piece is written directly.
 const DIRECT_BYTES: usize = 16 << 10;
 
-/// Bytes that may wait in memory for all files of one worker. Beyond it, the file that has waited longest is written:
-/// most often it got its last byte long ago. Not more than a shared cache holds, so that what is written was not
-/// pushed out to memory first.
+/// Most bytes that wait in memory for all files of a worker. Beyond it, the file that has waited longest is written: most often
+/// it is complete. No more than a shared cache holds, so that the data is still cached when it is written.
 const WAITING_BYTES_MAX: usize = 8 << 20;
 
-/// Buffers of a whole piece, used in turn. Where more files wait, theirs grow as needed.
+/// Buffers of a whole piece, reused. If more files wait, theirs grow as needed.
 const BUFFERS_MAX: usize = 256;
 
-/// No entry: the end of a list.
+/// The end of a list.
 const NONE: u32 = u32::MAX;
 
-/// A file under way.
+/// A file that is being written.
 struct Entry {
     name: String,
-    /// What waits to be written.
+    /// Bytes to be written.
     waiting: Vec<u8>,
     file: Option<File>,
-    /// Which file it is, under its hidden name, once it exists.
+    /// Identity of the file under its hidden name, once it exists.
     exists: Option<Identity>,
     bytes: u64,
-    /// Whether bytes were lost: it can never be whole.
+    /// Whether bytes were lost: the file can never be complete.
     spoiled: bool,
     hash: Option<Sha256>,
-    /// When its bytes began to wait: its number in [`Files::queue`], 0 where none wait.
+    /// Position in [`Files::queue`] while bytes wait; else 0.
     turn: u64,
-    /// Neighbours in the list of open files: towards the one used last, and towards the one used longest ago.
+    /// Neighbours in the list of open files: more recently used, and less recently used.
     newer: u32,
     older: u32,
 }
 
-/// A file that was completed.
+/// A complete file.
 pub struct Written {
     pub name: String,
     pub bytes: u64,
@@ -58,7 +57,7 @@ pub struct Written {
 /// The files of one worker.
 pub struct Files {
     folder: Arc<Folder>,
-    /// Whether each file has a hidden name until it is whole; not where the directory itself has.
+    /// Whether each file has a hidden name until it is complete; not if the directory has one.
     hides: bool,
     digests: bool,
     open_max: usize,
@@ -67,17 +66,17 @@ pub struct Files {
     spare: Vec<Vec<u8>>,
     buffers: usize,
     waiting_bytes: usize,
-    /// Files in the order in which their bytes began to wait, with a number that tells whether they still do.
+    /// Files in the order in which their bytes began to wait, with a number that tells whether they still wait.
     queue: VecDeque<(u32, u64)>,
     turns: u64,
     open: usize,
-    /// The open file used last, and the one used longest ago.
+    /// The most recently used open file, and the least recently used one.
     newest: u32,
     oldest: u32,
 }
 
 impl Files {
-    /// Files in `folder`, at most `open_max` of them open; each with a hidden name until it is whole, if it `hides`.
+    /// Creates files in `folder`, at most `open_max` of them open; each with a hidden name until it is complete, if `hides`.
     pub fn new(folder: Arc<Folder>, hides: bool, digests: bool, open_max: usize) -> Self {
         Self {
             folder,
@@ -97,7 +96,7 @@ impl Files {
         }
     }
 
-    /// Begins a file; nothing is created yet. The number stands for it until it is finished.
+    /// Begins a file; nothing is created yet. The number identifies it until it is finished.
     pub fn begin(&mut self, name: String) -> u32 {
         let entry = Entry {
             name,
@@ -157,7 +156,7 @@ impl Files {
         Ok(())
     }
 
-    /// Appends `count` times the same byte.
+    /// Appends the same byte `count` times.
     pub fn append_repeated(&mut self, index: u32, byte: u8, count: u64) -> io::Result<()> {
         let block = [byte; 4096];
         let mut left = count;
@@ -169,12 +168,12 @@ impl Files {
         Ok(())
     }
 
-    /// Bytes of a file are lost: it is never shown.
+    /// Marks a file as incomplete: it is never shown.
     pub fn spoil(&mut self, index: u32) {
         self.entries[index as usize].spoiled = true;
     }
 
-    /// Writes what waits, closes the file, and shows it under its name; leaves nothing behind where that fails.
+    /// Writes the remaining bytes, closes the file and renames it to its final name; on failure it is removed.
     pub fn finish(&mut self, index: u32) -> io::Result<Written> {
         if self.entries[index as usize].spoiled {
             self.abandon(index);
@@ -189,13 +188,13 @@ impl Files {
         let draft = self.draft(&name);
         let shown = written.and_then(|()| if self.hides { self.folder.rename(&draft, &name) } else { Ok(()) });
         shown.inspect_err(|_| {
-            // What is not whole is not left behind: it would only take the room that the index needs.
+            // An incomplete file is removed: the index needs the space.
             let _ = self.folder.remove(&draft);
         })?;
         Ok(Written { name, bytes, sha256 })
     }
 
-    /// Gives a file up: nothing of it stays.
+    /// Abandons a file and removes it.
     pub fn abandon(&mut self, index: u32) {
         self.close(index);
         let entry = &mut self.entries[index as usize];
@@ -208,7 +207,7 @@ impl Files {
         self.free.push(index);
     }
 
-    /// Writes what waits; creates the file in any case.
+    /// Writes the waiting bytes; creates the file in any case.
     fn flush(&mut self, index: u32) -> io::Result<()> {
         let entry = &mut self.entries[index as usize];
         entry.turn = 0;
@@ -219,7 +218,7 @@ impl Files {
             waiting.clear();
             self.spare.push(waiting);
         }
-        // Turns that are over are left in the queue; they must not outnumber the files that wait by much.
+        // Outdated entries stay in the queue; they must not outnumber the waiting files by much.
         if self.queue.len() > 64 + 2 * self.entries.len() {
             let entries = &self.entries;
             self.queue.retain(|&(index, turn)| entries[index as usize].turn == turn);
@@ -240,7 +239,7 @@ impl Files {
         written
     }
 
-    /// Opens a file, after closing the one used longest ago where too many are open.
+    /// Opens a file, after closing the least recently used one if too many are open.
     fn open(&mut self, index: u32) -> io::Result<()> {
         while self.open >= self.open_max && self.oldest != NONE {
             self.close(self.oldest);
@@ -261,7 +260,7 @@ impl Files {
         Ok(())
     }
 
-    /// The name of a file while it is not whole.
+    /// The hidden name of an incomplete file.
     fn draft(&self, name: &str) -> String {
         if self.hides { self.folder.hidden(name) } else { name.to_owned() }
     }
@@ -273,7 +272,7 @@ impl Files {
         }
     }
 
-    /// Puts an open file at the head of the list.
+    /// Inserts an open file at the head of the list.
     fn link(&mut self, index: u32) {
         let second = std::mem::replace(&mut self.newest, index);
         let entry = &mut self.entries[index as usize];
@@ -284,7 +283,7 @@ impl Files {
         }
     }
 
-    /// Takes an open file out of the list.
+    /// Removes an open file from the list.
     fn unlink(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let (newer, older) = (entry.newer, entry.older);
@@ -299,7 +298,7 @@ impl Files {
     }
 }
 
-/// Each worker has one file open at least: what to do where these are too many.
+/// Adds a hint to an error: each worker has at least one file open, which may be too many.
 pub fn with_hint(error: io::Error) -> io::Error {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE) => io::Error::other(format!("{error}; allow more (ulimit -n), or take fewer workers (-j)")),
@@ -317,7 +316,7 @@ mod tests {
         Arc::new(Folder::open(place.path()).unwrap())
     }
 
-    /// More files than may be open, written in turn, in pieces of every size around the bounds.
+    /// More files than may be open, written alternately, in pieces of every size around the limits.
     #[test]
     fn few_files_are_open_and_all_are_whole() {
         let directory = tempfile::tempdir().unwrap();
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(left.len(), 5);
     }
 
-    /// What was lost once is never shown as if it were whole, whatever can be written later.
+    /// An incomplete file is never shown, whatever can be written later.
     #[test]
     fn a_file_that_lost_bytes_is_not_shown() {
         let directory = tempfile::tempdir().unwrap();

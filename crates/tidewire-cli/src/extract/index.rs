@@ -19,7 +19,7 @@ use crate::{
     units::Bytes,
 };
 
-/// The index's name.
+/// Name of the index.
 pub const INDEX: &str = "index.jsonl";
 
 /// A line of the index.
@@ -30,15 +30,15 @@ pub struct Line {
     pub start_ns: u64,
     pub end_ns: u64,
     pub end: EndReason,
-    /// `None` where nothing of the direction was delivered.
+    /// `None` if nothing of the direction was delivered.
     pub written: Option<Written>,
     pub gaps: Vec<Gap>,
 }
 
-/// Lines of the index: gathered, or written as they come.
+/// Lines of the index: collected, or written as they come.
 pub struct Lines {
     pub gathered: Vec<Line>,
-    /// Of lines that are written as they come, this many are gathered all the same, to be shown at the end.
+    /// Number of lines that are also collected while they are written, for the closing table.
     pub gathered_max: usize,
     pub sinks: Vec<Arc<SharedOutput>>,
     pub scratch: Vec<u8>,
@@ -62,7 +62,7 @@ impl Lines {
     }
 }
 
-/// Writes the index, under a hidden name until it is whole; leaves nothing behind where that fails.
+/// Writes the index under a hidden name until it is complete; on failure it is removed.
 pub fn write(folder: &Folder, lines: &[Line]) -> io::Result<()> {
     let hidden = folder.hidden(INDEX);
     let written = folder.create(&hidden).and_then(|file| write_to(file, lines));
@@ -110,7 +110,7 @@ fn push_line(out: &mut Vec<u8>, line: &Line) {
     out.push(b'\n');
 }
 
-/// The index has no other form than JSON; its table has the name, the length and the number of gaps only.
+/// The index is always JSON; its table has only name, length and number of gaps.
 impl Row for Line {
     const COLUMNS: &'static [Column] = &COLUMNS;
 

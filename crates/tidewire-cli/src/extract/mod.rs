@@ -1,4 +1,4 @@
-//! `tidewire extract`: each direction's bytes to a file, and an index beside them.
+//! `tidewire extract`: writes each direction's bytes to a file, with an index.
 
 mod files;
 mod index;
@@ -32,37 +32,39 @@ use files::{Files, with_hint};
 use index::{INDEX, Line, Lines};
 use output_dir::Folder;
 
-/// A gap of more than this is not filled: nobody wants a terabyte of question marks for one forged segment.
+/// Longest gap that is filled: a forged segment must not fill a terabyte.
 const FILL_BYTES_MAX: u64 = 16 << 20;
 
-/// File descriptors left to everything else: standard streams, captures, libraries.
+/// File descriptors reserved for standard streams, captures and libraries.
 const DESCRIPTORS_KEPT: u64 = 32;
 
-/// Files listed in the closing table unless --limit says otherwise.
+/// Default number of files in the closing table.
 const LISTED: u64 = 20;
 
 /// Write each direction's bytes to a file, with an index
 ///
-/// Files are named ID-PROTO-CLIENT.PORT-SERVER.PORT.c2s (or .s2c). A new directory has a hidden name until all is
-/// written; in one that exists, or of a capture from interfaces, each file has, until it is complete. index.jsonl has one
-/// JSON object a file, in the order of ids (of interfaces: as streams end): name, addresses, bytes, SHA-256 of the file,
-/// and gaps as [offset in the stream, length, cause]. Missing bytes take no place in the file unless --fill says so.
+/// Files are named ID-PROTO-CLIENT.PORT-SERVER.PORT.c2s (or .s2c). index.jsonl has one JSON object for each file, ordered by
+/// id (interfaces: as streams end): name, addresses, bytes, SHA-256 of the file, and gaps as [offset in the stream, length,
+/// cause]. Missing bytes are omitted from the file unless --fill is given.
+///
+/// A new directory has a hidden name until it is complete. In an existing directory, and in captures from interfaces, each
+/// file has a hidden name until it is complete.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Write to this directory; it is made if need be
+    /// Write to this directory; it is created if it does not exist
     #[arg(short = 'o', long, value_name = "DIR", help_heading = "Files")]
     output: Option<PathBuf>,
 
-    /// Write to a directory that is not empty; files of the same names are replaced
+    /// Write to a directory that is not empty; files with the same names are replaced
     #[arg(long, help_heading = "Files")]
     force: bool,
 
-    /// What is written for missing bytes: skip: nothing; zero, or any byte as a character or 0x3f: as many of it, up
-    /// to 16 MiB for one gap; marker: a line of text that says how many
+    /// What to write for missing bytes. skip: nothing; zero, a character, or a byte as 0x3f: that byte repeated, at most
+    /// 16 MiB for each gap; marker: a line of text with their number
     #[arg(long, value_name = "WHAT", default_value = "skip", help_heading = "Files")]
     fill: Fill,
 
-    /// Most files open at once [default: what the system allows; from interfaces at most 480]
+    /// Most files open at once [default: the system's limit; interfaces: at most 480]
     #[arg(long, value_name = "N", value_parser = crate::arg_types::whole::<usize>, help_heading = "Files")]
     max_open: Option<usize>,
 
@@ -80,7 +82,7 @@ pub struct Options {
     #[command(flatten)]
     common: Common,
 
-    /// Print the index, too
+    /// Print the index as well
     #[arg(long, help_heading = "Report")]
     json: bool,
 }
@@ -91,7 +93,7 @@ enum DigestName {
     None,
 }
 
-/// What stands for missing bytes.
+/// What to write for missing bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fill {
     Skip,
@@ -109,14 +111,13 @@ impl FromStr for Fill {
             ("zero", ..) => Ok(Self::Byte(0)),
             ("marker", ..) => Ok(Self::Marker),
             (_, Some(byte), _) | (_, None, &[byte]) => Ok(Self::Byte(byte)),
-            _ => Err(format!(
-                "invalid --fill '{text}': expected skip, zero, marker, one character, or a byte as in 0x3f"
-            )),
+            // clap puts "invalid value 'x' for '--fill <WHAT>'" before it.
+            _ => Err("expected skip, zero, marker, one character, or a byte as in 0x3f".into()),
         }
     }
 }
 
-/// A stream's files: their numbers plus one, 0 where there is none yet.
+/// A stream's files: their numbers plus one; 0: none yet.
 type Numbers = [u32; 2];
 
 struct Extract {
@@ -144,7 +145,7 @@ impl Handler for Extract {
     }
 
     fn gap(&mut self, stream: &mut Stream<'_, Numbers>, gap: Gap) {
-        // What the user cut off, and urgent bytes taken out, are not missing.
+        // Bytes beyond the cutoff, and removed urgent bytes, are not missing.
         let is_missing = !matches!(gap.cause, GapCause::Cutoff | GapCause::Urgent);
         if self.fill == Fill::Skip || !is_missing || self.failure.is_some() {
             return;
@@ -167,7 +168,7 @@ impl Handler for Extract {
         for direction in DIRECTIONS {
             let number = numbers[direction as usize].checked_sub(1);
             if self.failure.is_some() && !matches!(end, EndReason::Fin | EndReason::Rst) {
-                // Its end was not read any more. What it gives up is room for those that are whole.
+                // The rest of the stream was not read. Removing the file frees space for complete ones.
                 number.into_iter().for_each(|number| self.files.abandon(number));
                 continue;
             }
@@ -189,7 +190,7 @@ impl Handler for Extract {
 }
 
 impl Extract {
-    /// The number of a direction's file.
+    /// The file of a direction.
     fn file(&mut self, stream: &mut Stream<'_, Numbers>, direction: Direction) -> u32 {
         let number = stream.data()[direction as usize];
         if let Some(index) = number.checked_sub(1) {
@@ -200,7 +201,7 @@ impl Extract {
         index
     }
 
-    /// Keeps the first failure, and ends the run.
+    /// Stores the first error and ends the run.
     fn note(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             self.failure.get_or_insert(error);
@@ -222,19 +223,19 @@ fn name(id: u64, key: &FlowKey, direction: Direction) -> String {
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let Some(directory) = &options.output else {
-        return Err(CliError::Usage("say where to: -o DIR".into()));
+        return Err(CliError::Usage("no output directory: name one with -o DIR".into()));
     };
-    // What is wrong with the options is told before a directory is made.
+    // Options are checked before a directory is created.
     options.common.need_bytes("extract")?;
     options.common.check(Mode::Strict)?;
     let open_max = (options.open_max()? / options.common.workers.max(1)).max(1);
     let is_live = options.common.live.is_on();
-    let place = RunDir::prepare(directory, options.force, is_live)?;
-    let session = Session::new(&options.common)?.writing(&place.folder.by_handle());
-    let sinks = if is_live { options.sinks(directory, &place.folder, &session.stop)? } else { Vec::new() };
+    let target = OutputDir::prepare(directory, options.force, is_live)?;
+    let session = Session::new(&options.common)?.writing(&target.folder.by_handle());
+    let sinks = if is_live { options.sinks(directory, &target.folder, &session.stop)? } else { Vec::new() };
     let digests = options.digest == DigestName::Sha256;
     let make = |_| Extract {
-        files: Files::new(Arc::clone(&place.folder), place.staged.is_none(), digests, open_max),
+        files: Files::new(Arc::clone(&target.folder), target.staged.is_none(), digests, open_max),
         fill: options.fill,
         stop: session.stop.clone(),
         lines: options.lines(&sinks),
@@ -242,7 +243,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     };
     let shared: Vec<&SharedOutput> = sinks.iter().map(|sink| &**sink).collect();
     let ran = session.run(Mode::Strict, &shared, make);
-    let (handlers, closing) = ran.inspect_err(|_| place.abandon())?;
+    let (handlers, closing) = ran.inspect_err(|_| target.abandon())?;
     let (mut all, mut failure) = (options.lines(&[]), None);
     for handler in handlers {
         all.files += handler.lines.files;
@@ -251,13 +252,13 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         failure = failure.or(handler.failure);
     }
     all.gathered.sort_unstable_by_key(|line: &Line| (line.id, line.direction as u8));
-    // What is whole is shown, even where there is no room for the index.
-    let indexed = if is_live { Ok(()) } else { index::write(&place.folder, &all.gathered) };
+    // Complete files are shown even if there is no space for the index.
+    let indexed = if is_live { Ok(()) } else { index::write(&target.folder, &all.gathered) };
     let whole = match indexed {
         Ok(()) => counted(all.gathered.len() as u64, "direction is", "directions are") + " in " + INDEX,
         Err(_) => counted(all.files, "file is", "files are") + " whole, and not in " + INDEX,
     };
-    if let Some(error) = failure.or(indexed.err()).or(place.show().err()) {
+    if let Some(error) = failure.or(indexed.err()).or(target.show().err()) {
         let name = directory.display();
         return Err(CliError::Output(format!("{name}: writing failed: {error}; {whole}")));
     }
@@ -266,46 +267,46 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     closing.finish(&options.common, options.json, &mut out, error::OK)
 }
 
-/// Where files are written, and where they are seen in the end.
-struct RunDir {
+/// The directory that is written, and its final name.
+struct OutputDir {
     folder: Arc<Folder>,
-    /// Where the whole directory is renamed at the end.
+    /// The whole directory is renamed at the end.
     staged: Option<Staged>,
 }
 
-/// A directory with a hidden name beside the one that it will have.
+/// A directory with a hidden name beside its final name.
 struct Staged {
     parent: Folder,
     hidden: String,
     name: OsString,
 }
 
-impl RunDir {
-    /// Makes the directory; refuses one that has something in it unless told otherwise. That of a live capture is seen at
-    /// once: nobody knows when it will end.
+impl OutputDir {
+    /// Creates the directory; refuses one that is not empty unless `force` is set. The directory of a live capture has its
+    /// final name at once, since the end is unknown.
     fn prepare(directory: &Path, force: bool, is_live: bool) -> Result<Self, CliError> {
         let name = directory.display();
-        let cannot = |error| CliError::Output(format!("{name}: cannot be made: {}", with_hint(error)));
+        let cannot = |error| CliError::Output(format!("{name}: cannot create the directory: {}", with_hint(error)));
         if directory.is_symlink() && !directory.exists() {
             return Err(CliError::Usage(format!(
-                "{name} is a link that leads nowhere; remove it, or name another directory"
+                "{name} is a symbolic link to nothing; remove it or name another directory"
             )));
         }
         if directory.exists() {
             if !directory.is_dir() {
-                return Err(CliError::Usage(format!("{name} is a file; -o names a directory")));
+                return Err(CliError::Usage(format!("{name} is a file; -o needs a directory")));
             }
             let entries = fs::read_dir(directory);
             let mut entries = entries.map_err(|error| CliError::Output(format!("{name}: cannot be read: {error}")))?;
             if entries.next().is_some() && !force {
-                return Err(CliError::Usage(format!("{name} is not empty; choose another directory, or --force")));
+                return Err(CliError::Usage(format!("{name} is not empty; name another directory, or use --force")));
             }
             let folder = Folder::open(directory);
             let folder = folder.map_err(|error| CliError::Output(format!("{name}: cannot be used: {error}")))?;
             return Ok(Self { folder: Arc::new(folder), staged: None });
         }
         let Some(last) = directory.file_name() else {
-            return Err(CliError::Usage(format!("{name} is not a name for a directory")));
+            return Err(CliError::Usage(format!("invalid directory name '{name}'")));
         };
         let parent = output_dir::parent(directory).map_err(cannot)?;
         if is_live {
@@ -316,7 +317,7 @@ impl RunDir {
         Ok(Self { folder, staged: Some(Staged { parent, hidden, name: last.to_owned() }) })
     }
 
-    /// Everything is whole: shows it.
+    /// Shows the complete directory.
     fn show(&self) -> io::Result<()> {
         let Some(staged) = &self.staged else { return Ok(()) };
         staged.parent.rename_new(&staged.hidden, &staged.name).map_err(|error| {
@@ -328,7 +329,7 @@ impl RunDir {
         })
     }
 
-    /// Nothing was read: leaves nothing behind.
+    /// Removes the directory if nothing was read.
     fn abandon(&self) {
         if let Some(staged) = &self.staged {
             let _ = staged.parent.remove_empty(&staged.hidden);
@@ -337,7 +338,7 @@ impl RunDir {
 }
 
 impl Options {
-    /// Lines to be gathered, or for the sinks where there are some.
+    /// Lines to collect, or to write to the sinks, if any.
     fn lines(&self, sinks: &[Arc<SharedOutput>]) -> Lines {
         let gathered_max = match sinks {
             [] => usize::MAX,
@@ -347,11 +348,11 @@ impl Options {
         Lines { gathered: Vec::new(), gathered_max, sinks: sinks.to_vec(), scratch: Vec::new(), files: 0, bytes: 0 }
     }
 
-    /// Where lines of the index go as they come: to the index, and with --json to standard output.
+    /// Outputs for lines of the index as they come: the index, and with --json standard output.
     fn sinks(&self, directory: &Path, folder: &Folder, stop: &Stop) -> Result<Vec<Arc<SharedOutput>>, CliError> {
         let path = directory.join(INDEX);
         let cannot = |error| CliError::Output(format!("{}: cannot be written: {error}", path.display()));
-        // With --force, that of an earlier run, or a link: either goes, nothing is written through it.
+        // With --force the index of an earlier run, or a link, may exist: it is removed, never written through.
         let _ = folder.remove(INDEX);
         let file = folder.create(INDEX).map_err(cannot)?;
         let mut sinks = vec![SharedOutput::new::<Line>(Form::Json, &Layout::default(), None, stop, Box::new(file))];
@@ -361,7 +362,7 @@ impl Options {
         Ok(sinks)
     }
 
-    /// How many lines are printed.
+    /// Number of lines that are printed.
     fn listed(&self) -> u64 {
         self.common.limit.unwrap_or(if self.json { u64::MAX } else { LISTED })
     }
@@ -378,13 +379,13 @@ impl Options {
         out.line(&format!("{files}, {} in {}; {INDEX} lists them", Bytes(lines.bytes), legible(&name)))
     }
 
-    /// How many files may be open.
+    /// Number of files that may be open.
     fn open_max(&self) -> Result<usize, CliError> {
         let allowed = getrlimit(Resource::Nofile).current.unwrap_or(1 << 16);
         let allowed = self.common.live.numbers_for_files(allowed);
         let allowed = usize::try_from(allowed.saturating_sub(DESCRIPTORS_KEPT)).unwrap_or(usize::MAX).clamp(1, 1 << 16);
         match self.max_open {
-            Some(0) => Err(CliError::Usage("--max-open: at least one file has to be open".into())),
+            Some(0) => Err(CliError::Usage("--max-open must be at least 1, got 0".into())),
             Some(asked) => Ok(asked.min(allowed)),
             None => Ok(allowed),
         }

@@ -1,5 +1,5 @@
-//! The directory that files are written to, by its handle: nothing is done through a link that somebody puts there, and no file
-//! is opened for writing that this run did not make.
+//! The output directory, accessed by its handle: no link that somebody else puts there is followed, and no file is opened for
+//! writing that this run did not create.
 
 use std::{
     ffi::OsStr,
@@ -18,25 +18,25 @@ use rustix::{
     rand::{GetRandomFlags, getrandom},
 };
 
-/// What a file that is reopened must still be: its device, and its number there.
+/// Device and inode of a file, to verify it when it is reopened.
 pub type Identity = (u64, u64);
 
-/// How much of a name is in the hidden one: names have at most 255 bytes (NAME_MAX), and those of files written here 130.
+/// Bytes of a name that its hidden name contains: names have at most 255 bytes (NAME_MAX), those of files written here 130.
 const HIDDEN_NAME_BYTES: usize = 200;
 
-/// A directory.
+/// An open directory.
 #[derive(Debug)]
 pub struct Folder {
     handle: OwnedFd,
-    /// Of this run alone, in the names of what is not complete: nobody can put something there before.
+    /// A random token of this run in the names of incomplete files, which nobody can predict.
     token: String,
 }
 
 impl Folder {
-    /// A directory that exists. The last name of the path may be a link, if it is this user's or root's.
+    /// Opens an existing directory. The last component of the path may be a link if this user or root owns it.
     ///
     /// # Errors
-    /// What the system says; `PermissionDenied` for another user's link.
+    /// The system's error; `PermissionDenied` for another user's link.
     pub fn open(path: &Path) -> io::Result<Self> {
         let found = fs::symlink_metadata(path)?;
         let own = rustix::process::geteuid().as_raw();
@@ -51,10 +51,10 @@ impl Folder {
         Ok(Self { handle: open(path, flags, Mode::empty())?, token: token()? })
     }
 
-    /// Makes a directory in this one, for nobody else to have made before.
+    /// Creates a directory in this one, which must not exist.
     ///
     /// # Errors
-    /// What the system says; `AlreadyExists` for anything of that name.
+    /// The system's error; `AlreadyExists` for anything with that name.
     pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let name = name.as_ref();
         mkdirat(&self.handle, name, Mode::from_raw_mode(0o777))?;
@@ -66,25 +66,25 @@ impl Folder {
         Ok(Self { handle, token: self.token.clone() })
     }
 
-    /// The name of a file, or of a directory, that is not complete. Of a long name only the beginning is in it, so that
-    /// whatever can have its name can have this one before: names that are written differ earlier.
+    /// The hidden name of an incomplete file or directory. It contains only the beginning of a long name, so that it fits
+    /// wherever the name does; names that are written differ within it.
     pub fn hidden(&self, name: &str) -> String {
         format!(".{}.{}.part", &name[..name.floor_char_boundary(HIDDEN_NAME_BYTES)], self.token)
     }
 
-    /// A new file.
+    /// Creates a file.
     ///
     /// # Errors
-    /// What the system says; `AlreadyExists` for anything of that name, links that lead nowhere included.
+    /// The system's error; `AlreadyExists` for anything with that name, dangling links included.
     pub fn create(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.handle, name, flags, Mode::from_raw_mode(0o666))?))
     }
 
-    /// A file that [`create`](Self::create) made, to write at its end.
+    /// Reopens a file that [`create`](Self::create) created, to append to it.
     ///
     /// # Errors
-    /// What the system says; another file has its name by now.
+    /// The system's error; another file has the name now.
     pub fn reopen(&self, name: &str, identity: Identity) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         let file = File::from(openat(&self.handle, name, flags, Mode::empty())?);
@@ -94,66 +94,67 @@ impl Folder {
         Ok(file)
     }
 
-    /// Gives a file its name; what had the name, if only a link, is replaced.
+    /// Renames a file; replaces what has the name, even a link.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn rename(&self, from: &str, to: impl AsRef<OsStr>) -> io::Result<()> {
         Ok(renameat(&self.handle, from, &self.handle, to.as_ref())?)
     }
 
-    /// The same where nothing has that name.
+    /// Renames a file to an unused name.
     ///
     /// # Errors
-    /// What the system says; `AlreadyExists`.
+    /// The system's error; `AlreadyExists`.
     pub fn rename_new(&self, from: &str, to: impl AsRef<OsStr>) -> io::Result<()> {
         let to = to.as_ref();
         match renameat_with(&self.handle, from, &self.handle, to, RenameFlags::NOREPLACE) {
-            // Not every file system has it. A directory replaces no file, and no directory that has something in it.
+            // Not all file systems support this. Renaming a directory replaces neither a file nor a directory that is not
+            // empty.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => self.rename(from, to),
             renamed => Ok(renamed?),
         }
     }
 
-    /// Removes a file, or a link.
+    /// Removes a file or a link.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.handle, name, AtFlags::empty())?)
     }
 
-    /// Removes a directory that is empty.
+    /// Removes an empty directory.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn remove_empty(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.handle, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// A path that leads to this very directory while this value lives, whatever becomes of its names.
+    /// A path to this very directory while this value lives, even if it is renamed.
     pub fn by_handle(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()))
     }
 }
 
-/// What a file is.
+/// The identity of a file.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn identity(file: &File) -> io::Result<Identity> {
     let metadata = file.metadata()?;
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// The directory that a path's last name is in.
+/// Opens the directory that contains the last component of a path.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn parent(path: &Path) -> io::Result<Folder> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(|error| match error.kind() {
-        // Said of a file in the way.
+        // A component of the path is a file.
         io::ErrorKind::AlreadyExists => io::Error::from(Errno::NOTDIR),
         _ => error,
     })?;

@@ -7,10 +7,10 @@ use super::{
 };
 use crate::error::CliError;
 
-/// UDP datagrams in fragments, as they should be and as they should not
+/// UDP datagrams in fragments, valid and invalid ones
 ///
-/// Shares of datagrams with a flaw are given in thousandths and add up; a datagram has one flaw at most. Datagrams without
-/// one, or with a repeated fragment, can be put together.
+/// Shares of invalid datagrams are in thousandths and add up; a datagram has at most one flaw. Datagrams without a flaw, or
+/// with a repeated fragment, can be rebuilt.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -32,34 +32,34 @@ pub struct Options {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
     open: u32,
 
-    /// Datagrams in all; else 1000, or, with --packets or --duration, one after the other
+    /// Number of datagrams [default: 1000; with --packets or --duration unlimited]
     #[arg(long, value_name = "N", value_parser = count)]
     datagrams: Option<u64>,
 
-    /// Of 1000 datagrams so many lack a fragment
+    /// Thousandths of datagrams that lack a fragment
     #[arg(long, value_name = "N", default_value_t = 0)]
     holes: u32,
 
-    /// Of 1000 datagrams so many have a fragment that overlaps others, with the same bytes
+    /// Thousandths of datagrams with a fragment that overlaps others, with the same bytes
     #[arg(long, value_name = "N", default_value_t = 0)]
     overlaps: u32,
 
-    /// Of 1000 datagrams so many have a fragment that overlaps others, with other bytes
+    /// Thousandths of datagrams with a fragment that overlaps others, with different bytes
     #[arg(long, value_name = "N", default_value_t = 0)]
     conflicts: u32,
 
-    /// Of 1000 datagrams so many have a last fragment that ends beyond 65535 bytes
+    /// Thousandths of datagrams with a last fragment that ends beyond 65535 bytes
     #[arg(long, value_name = "N", default_value_t = 0)]
     out_of_bounds: u32,
 
-    /// Of 1000 datagrams so many have a fragment that is sent twice
+    /// Thousandths of datagrams with a fragment that is sent twice
     #[arg(long, value_name = "N", default_value_t = 0)]
     repeats: u32,
 
     #[command(flatten)]
     link: LinkOptions,
 
-    /// Another seed gives other flaws
+    /// Seed of the random flaws
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

@@ -11,25 +11,24 @@ use crate::{
     units::Count,
 };
 
-/// Which of the frames sent are missing in captures of them
+/// Find sent frames that are missing in captures
 ///
-/// Reads the numbers that frames sent by 'tidewire gen' end in. Exit status 1 where frames are missing.
+/// Reads the numbers at the end of frames that 'tidewire gen' sent. Exit status 1 if frames are missing.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Captures of what arrived; several are taken together. - is standard input
+    /// Captures of the received frames; several are combined. - is standard input
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
 
-    /// How many frames were sent. Without it that is inferred from the greatest number that arrived: frames lost after it
-    /// are not noticed
+    /// Number of frames sent. Without it the greatest number received counts: frames lost after it are not detected
     #[arg(short = 'c', long, value_name = "N", value_parser = count)]
     packets: Option<u64>,
 
-    /// Print at most so many holes
+    /// Print at most N ranges
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
 
-    /// Print JSON: one object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -44,7 +43,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         while source.fill(&mut block).map_err(input)? {
             let batch = block.batch();
             for frame in batch.frames {
-                // What was cut has lost its number.
+                // A truncated frame has lost its number.
                 let whole = frame.captured_bytes == frame.wire_bytes;
                 match number::of(batch.bytes(frame)).filter(|_| whole) {
                     Some(number) => numbers.add(number),
@@ -57,7 +56,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let lost = numbers.lost(sent);
     let is_without = numbers.received() == 0 && without > 0;
     if is_without {
-        error::notify("no frame has a number: captures of frames that 'tidewire gen' sent, uncut, are needed");
+        error::notify("no numbered frames found: expected captures of whole frames that 'tidewire gen' sent");
     }
     if numbers.end() > sent {
         let last = Count(numbers.end() - 1);

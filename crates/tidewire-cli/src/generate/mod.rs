@@ -1,4 +1,4 @@
-//! `tidewire gen`: traffic made to order.
+//! `tidewire gen`: synthetic traffic.
 
 mod fragments;
 mod missing;
@@ -14,16 +14,16 @@ use clap::{Args, Subcommand};
 use crate::error::CliError;
 pub use sending::{from_live, on_signal, stopped};
 
-/// Send traffic made to order, and report what was sent
+/// Send synthetic traffic, and report what was sent
 ///
-/// Frames come out of the kernel itself (XDP live frames) where that works, and from a packet socket elsewhere, at a rate
-/// or as fast as it goes. Every frame carries a number in its last six bytes, behind the IP packet, so that 'tidewire gen
-/// missing' can tell which were lost.
+/// The kernel itself sends frames (XDP live frames) where possible, else a packet socket, at a given rate or as fast as
+/// possible. The last six bytes of every frame, after the IP packet, are its number, so that 'tidewire gen missing' can find
+/// lost frames.
 ///
-/// Frames are only sent on cables that 'tidewire lab net' made, unless --i-own-this-network says otherwise.
+/// Frames are only sent on cables of 'tidewire lab net', unless --i-own-this-network is given.
 ///
-/// Sizes are those on a cable, FCS included: the smallest frame has 64 bytes, of which 60 are in memory. Rates in bits
-/// count preamble and gap as well, so that 10Gbit of 64-byte frames are 14.88 million frames a second.
+/// Sizes are those on the wire, FCS included: the smallest frame has 64 bytes, 60 of them in memory. Rates in bits include
+/// preamble and interframe gap, so that 10Gbit of 64-byte frames are 14.88 million frames a second.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {

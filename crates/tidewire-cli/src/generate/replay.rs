@@ -9,13 +9,13 @@ use tidewire_gen::{
 use super::sending::{self, Sending};
 use crate::{error::CliError, units::Size};
 
-/// Replay captures out of memory, at their own pace, faster, or at a rate
+/// Replay captures from memory, at their own pace, faster, or at a rate
 ///
-/// At their own pace unless --speed or --rate says otherwise. In each loop after the first all IP addresses are others
-/// (their lower 24 bits, an IPv6 network's lower 24; in tunnels the outer ones), so that conversations do not repeat; checksums stay
-/// right. With two interfaces the two directions of a conversation are sent from different ones.
+/// Frames are sent at their recorded pace unless --speed or --rate is given. Each loop after the first changes all IP addresses
+/// (their lower 24 bits, in IPv6 those of the network; in tunnels the outer ones), so that conversations do not repeat;
+/// checksums stay valid. With two interfaces, the two directions of a conversation are sent from different ones.
 ///
-/// Bytes that were not captured are sent as zeroes. Frames that are too long are left out and counted.
+/// Bytes that were not captured are sent as zeroes. Frames that are too long are skipped and counted.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Captures, merged by time
@@ -25,11 +25,11 @@ pub struct Options {
     #[command(flatten)]
     sending: Sending,
 
-    /// So many times as fast as it was recorded; not with --rate
+    /// Multiple of the recorded pace; not with --rate
     #[arg(long, value_name = "TIMES", conflicts_with = "rate")]
     speed: Option<f64>,
 
-    /// How often; else once, or, with --packets or --duration, without end
+    /// Number of loops [default: 1; with --packets or --duration unlimited]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     loops: Option<u64>,
 
@@ -37,7 +37,7 @@ pub struct Options {
     #[arg(short, long, value_name = "SIZE", default_value = "1G")]
     memory: Size,
 
-    /// Leave frames out that are longer than this on the cable, numbers and FCS included
+    /// Skip frames longer than this on the wire, numbers and FCS included
     #[arg(long, value_name = "BYTES", default_value_t = 9018, value_parser = clap::value_parser!(u32).range(64..=9018))]
     longest: u32,
 }
@@ -57,7 +57,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     sending::run_at(&mut replay, &options.sending, Rate::Timed)
 }
 
-/// What is wrong with a capture, or with what is asked.
+/// An error of a capture, or of the options.
 fn refused(error: ReplayError) -> CliError {
     match error {
         ReplayError::File(error) => CliError::Input(error.to_string()),

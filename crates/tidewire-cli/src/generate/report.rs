@@ -1,4 +1,4 @@
-//! What was sent, for people and for programs.
+//! The report of sent traffic, as table and JSON.
 
 use tidewire_gen::{Ended, Report, Sender};
 
@@ -16,7 +16,7 @@ fn why(ended: Ended) -> &'static str {
     }
 }
 
-/// One object.
+/// As a JSON object.
 pub fn push_json(out: &mut Vec<u8>, report: &Report) {
     let mut object = Object::open(out);
     object.plain("sender", report.sender.name());
@@ -53,7 +53,7 @@ pub fn push_json(out: &mut Vec<u8>, report: &Report) {
     object.close();
 }
 
-/// A table.
+/// As a table.
 pub fn print(out: &mut Out, report: &Report) -> Result<(), CliError> {
     let mut line = |name: &str, count: u64, note: &str| {
         let note = if note.is_empty() { String::new() } else { format!("  {note}") };

@@ -1,4 +1,4 @@
-//! What all kinds of traffic share: where, how fast, how long.
+//! Options of all kinds of traffic: interfaces, rate, duration.
 
 use std::{
     io::{IsTerminal, Write as _},
@@ -19,51 +19,51 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub struct Sending {
-    /// Where to send; given twice: the clients' end, then the servers'
+    /// Interface to send from; given twice: the clients' end, then the servers'
     #[arg(short, long = "interface", value_name = "IF", required = true)]
     interfaces: Vec<String>,
 
-    /// How fast: as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as it goes, which is the default except for replay
+    /// Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]
     #[arg(short, long, value_name = "RATE")]
     rate: Option<Rate>,
 
-    /// Send at most so many frames
+    /// Send at most N frames
     #[arg(short = 'c', long, value_name = "N", value_parser = count)]
     packets: Option<u64>,
 
-    /// Send at most so long, as in 10s or 500ms
+    /// Stop after TIME, as in 10s or 500ms
     #[arg(short, long, value_name = "TIME")]
     duration: Option<Span>,
 
-    /// How to send: kernel (XDP live frames, of up to 3332 bytes), socket (packet socket), or auto: the first that works
+    /// Sender: kernel (XDP live frames of up to 3332 bytes), socket (packet socket), or auto (kernel if possible)
     #[arg(long, value_name = "HOW", value_enum, default_value = "auto", hide_possible_values = true)]
     sender: SenderName,
 
-    /// Frames that are made up for when the sender was held up
+    /// Most frames to catch up after the sender was delayed
     #[arg(long, value_name = "N", default_value_t = 256)]
     burst: u32,
 
-    /// Frames handed over together, 1 to 256 (sender kernel)
+    /// Frames in a batch, 1 to 256 (sender kernel)
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=256))]
     batch: u32,
 
-    /// Send from this CPU: the N-th that may be used. A veth chooses the receive queue by it
+    /// Send from the Nth available CPU. A veth selects the receive queue by it
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
 
-    /// Leave the numbers at the frames' ends out; receivers with GRO then merge TCP segments
+    /// Omit the numbers at the end of frames; receivers with GRO then merge TCP segments
     #[arg(long)]
     no_numbers: bool,
 
-    /// Print JSON: one object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Say nothing of how far it is
+    /// Print no progress
     #[arg(short, long)]
     quiet: bool,
 
-    /// Send on any interface, where frames may reach others: you say that all of them are yours
+    /// Send on any interface, where others may receive the frames: you confirm that they are all yours
     #[arg(long)]
     i_own_this_network: bool,
 }
@@ -75,7 +75,7 @@ enum SenderName {
     Socket,
 }
 
-/// A number of things, as in 64k.
+/// Parses a count, as in 64k.
 pub fn count(text: &str) -> Result<u64, String> {
     let (digits, scale) = match text.trim().to_ascii_lowercase() {
         text if text.ends_with('k') => (text.trim_end_matches('k').to_owned(), 1_000),
@@ -92,7 +92,7 @@ impl Sending {
         !self.no_numbers
     }
 
-    /// Whether it ends by itself, however much traffic there is.
+    /// Whether it ends by itself.
     pub fn is_limited(&self) -> bool {
         self.packets.is_some() || self.duration.is_some()
     }
@@ -114,28 +114,28 @@ impl Sending {
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Whether a signal came.
+/// Whether a signal arrived.
 pub fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// The first signal ends sending, a second one everything.
+/// The first signal ends sending, a second one the process.
 pub fn on_signal() {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(error::INTERRUPTED));
         }
     };
-    // Without it a signal ends the program without a report.
+    // Otherwise a signal would end the process without a report.
     let _ = ctrlc::set_handler(handler);
 }
 
-/// Sends traffic, as fast as it goes unless told otherwise, and prints the report.
+/// Sends traffic, as fast as possible by default, and prints the report.
 pub fn run(traffic: &mut dyn Traffic, sending: &Sending) -> Result<u8, CliError> {
     run_at(traffic, sending, Rate::Flat)
 }
 
-/// Sends traffic at this rate unless told otherwise, and prints the report.
+/// Sends traffic, at this rate by default, and prints the report.
 pub fn run_at(traffic: &mut dyn Traffic, sending: &Sending, rate: Rate) -> Result<u8, CliError> {
     on_signal();
     let plan = sending.plan(rate);
@@ -176,7 +176,7 @@ fn progress_line(progress: &Progress, before: &mut (u64, Duration)) -> String {
     )
 }
 
-/// An error of the interface, the kernel or the caller, with what to do about it.
+/// An error of the interface, the kernel or the options, with its hint.
 pub fn from_live(error: impl Into<tidewire_gen::Error>) -> CliError {
     use tidewire_gen::Error;
     use tidewire_live::Error as Live;

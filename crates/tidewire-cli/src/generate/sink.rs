@@ -12,18 +12,18 @@ use crate::{
 
 /// The other end of a cable: count frames and drop them, as early as the kernel can
 ///
-/// An XDP program in the interface's driver, which goes away with this command, however it ends. Ends on Ctrl-C.
+/// An XDP program in the interface's driver, removed when this command ends. Ends on Ctrl-C.
 #[derive(Args, Debug)]
 pub struct Options {
     /// The receiving interface
     #[arg(short, long, value_name = "IF")]
     interface: String,
 
-    /// End after so long
+    /// Stop after TIME [default: until Ctrl-C]
     #[arg(short, long, value_name = "TIME")]
     duration: Option<Span>,
 
-    /// Print JSON: one object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -12,12 +12,11 @@ use crate::error::CliError;
 
 /// TCP connections from handshake to FIN, many at once
 ///
-/// Each: SYN, SYN-ACK, ACK, a request of 200 to 400 bytes, data from the server with an ACK for each second segment, both
-/// FINs, ACK. Both directions are sent as a tap between the two ends sees them; with two interfaces, the clients' from
-/// the first and the servers' from the second, as a full-duplex tap's two legs. No segment is lost, late or repeated.
+/// Each connection: SYN, SYN-ACK, ACK, a request of 200 to 400 bytes, data from the server with an ACK for every second
+/// segment, both FINs, ACK. Both directions are sent as a tap between the two ends sees them; with two interfaces, the clients'
+/// from the first and the servers' from the second, as the two legs of a full-duplex tap. No segment is lost, late or repeated.
 ///
-/// A connection takes 16 bytes of memory here. Connection n runs from 10.x.y.z to 192.168.0.(n modulo 256); payload and
-/// checksums are right.
+/// A connection takes 16 bytes of memory. Connection n runs from 10.x.y.z to 192.168.0.(n modulo 256); checksums are valid.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
@@ -27,7 +26,7 @@ pub struct Options {
     #[arg(short = 'n', long, value_name = "N", default_value = "10", value_parser = count)]
     concurrent: u64,
 
-    /// Connections in all; else as many as are open at once, or, with --packets or --duration, one after the other
+    /// Number of connections [default: as many as are open at once; with --packets or --duration unlimited]
     #[arg(long, value_name = "N", value_parser = count)]
     connections: Option<u64>,
 
@@ -39,29 +38,29 @@ pub struct Options {
     #[arg(short, long, value_name = "SIZES", default_value = "512")]
     size: Sizes,
 
-    /// One packet of each connection after the other, or connections at random
+    /// Order of packets: one of each connection in turn, or connections at random
     #[arg(long, value_name = "ORDER", value_enum, default_value = "turn")]
     order: OrderName,
 
-    /// A class of connections: its share of them, server's port and DSCP, as in 10:443 or 10:443:46; up to 8
+    /// A class of connections: its share, the server's port and DSCP, as in 10:443 or 10:443:46; up to 8
     #[arg(long = "class", value_name = "SHARE:PORT[:DSCP]", value_parser = class)]
     classes: Vec<Class>,
 
     #[command(flatten)]
     link: LinkOptions,
 
-    /// Another seed gives other traffic
+    /// Seed of the random traffic
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
 #[derive(Args, Clone, Copy, Debug)]
 pub struct LinkOptions {
-    /// IPv6, else IPv4
+    /// Use IPv6 [default: IPv4]
     #[arg(short = '6', long)]
     ipv6: bool,
 
-    /// Tag frames (802.1Q) with this number
+    /// Tag frames (802.1Q) with this VLAN id
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(0..=4095))]
     vlan: Option<u16>,
 }

@@ -9,18 +9,18 @@ use crate::error::CliError;
 
 /// UDP datagrams of many flows
 ///
-/// Flow f runs from 10.x.y.z, where x.y.z is f, to 192.168.0.(f modulo 256), port 5001 or its class's. The n-th frame
-/// follows from n and the seed alone. The payload is the word 'tidewire' over and over; checksums are right.
+/// Flow f runs from 10.x.y.z, where x.y.z is f, to 192.168.0.(f modulo 256), port 5001 or that of its class. Frame n depends
+/// only on n and the seed. The payload repeats the word 'tidewire'; checksums are valid.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
     sending: Sending,
 
-    /// How many flows, 1 to 16777216
+    /// Number of flows, 1 to 16777216
     #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = count)]
     flows: u64,
 
-    /// Flows one after the other, or at random
+    /// Order of flows: in turn, or at random
     #[arg(long, value_name = "ORDER", value_enum, default_value = "turn")]
     order: OrderName,
 
@@ -28,28 +28,28 @@ pub struct Options {
     #[arg(short, long, value_name = "SIZES", default_value = "64")]
     size: Sizes,
 
-    /// Servers send as well: with two interfaces, from the second
+    /// Send replies of the servers as well: with two interfaces, from the second
     #[arg(long)]
     both: bool,
 
-    /// A class of flows: its share of them, server's port and DSCP, as in 10:53 or 10:53:46; up to 8
+    /// A class of flows: its share, the server's port and DSCP, as in 10:53 or 10:53:46; up to 8
     #[arg(long = "class", value_name = "SHARE:PORT[:DSCP]", value_parser = class)]
     classes: Vec<Class>,
 
-    /// Another seed gives other traffic
+    /// Seed of the random traffic
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
 /// A flood of TCP SYNs, each from another address
 ///
-/// Addresses are all over the Internet, the target is port 80 of 192.168.0.0. Frames have 64 bytes.
+/// Source addresses are random; the target is port 80 of 192.168.0.0. Frames have 64 bytes.
 #[derive(Args, Debug)]
 pub struct FloodOptions {
     #[command(flatten)]
     sending: Sending,
 
-    /// Another seed gives other addresses
+    /// Seed of the random addresses
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -76,7 +76,7 @@ pub fn flood(options: &FloodOptions) -> Result<u8, CliError> {
     sending::run(&mut flows, &options.sending)
 }
 
-/// A class, as `SHARE:PORT[:DSCP]`.
+/// Parses a class, `SHARE:PORT[:DSCP]`.
 pub fn class(text: &str) -> Result<Class, String> {
     let mut parts = text.split(':');
     let mut number = |most: u32| -> Option<u32> { parts.next()?.trim().parse().ok().filter(|value| *value <= most) };

@@ -1,4 +1,4 @@
-//! `tidewire lab`: networks to try things in.
+//! `tidewire lab`: private networks for experiments.
 
 mod net;
 
@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use crate::error::CliError;
 
-/// Make private networks to try things in
+/// Make private networks for experiments
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(subcommand)]

@@ -13,10 +13,10 @@ use crate::{
     output::Out,
 };
 
-/// Cables (veth pairs) in network namespaces of their own
+/// Cables (veth pairs) in private network namespaces
 ///
-/// Cable 0 runs from tx0 to rx0, cable 1 from tx1 to rx1. What is sent into tx0 arrives at rx0. Nothing leaves the
-/// namespaces, and nothing is sent unasked.
+/// Cable 0 runs from tx0 to rx0, cable 1 from tx1 to rx1. Frames sent into tx0 arrive at rx0. Nothing leaves the namespaces,
+/// and the kernel sends nothing by itself.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
@@ -39,66 +39,65 @@ Capabilities: cap_sys_admin and cap_net_admin.";
 enum Action {
     Up(Up),
     Down(Down),
-    /// Name the networks there are
+    /// List the networks
     List,
 }
 
-/// Make a network, for a command or until it is taken down
+/// Make a network, for a command or until it is removed
 ///
-/// With a COMMAND it runs inside, in a namespace without a name that ends with it, whatever happens; its exit status is
-/// ours. With a NAME the network stays: namespaces tidewire-lab-NAME with the sending ends and tidewire-lab-NAME-rx with
-/// the receiving ones.
+/// COMMAND runs in an unnamed namespace that is removed with it; its exit status is returned. With a NAME the network stays:
+/// namespaces tidewire-lab-NAME with the sending ends and tidewire-lab-NAME-rx with the receiving ones.
 #[derive(Args, Debug)]
 struct Up {
-    /// The network's name: letters, digits and -
+    /// Name of the network: letters, digits and -
     #[arg(value_name = "NAME", required_unless_present = "command", conflicts_with = "command")]
     name: Option<String>,
 
-    /// How many cables
+    /// Number of cables
     #[arg(long, value_name = "N", default_value_t = 1)]
     cables: u32,
 
-    /// Queues of each interface, each way
+    /// Queues of each interface in each direction
     #[arg(long, value_name = "N", default_value_t = 1)]
     queues: u32,
 
-    /// Largest packet
+    /// MTU: largest packet
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     mtu: u32,
 
-    /// Receivers do not merge segments. Without an XDP program they then lose frames that come out of the kernel
+    /// Receivers do not merge segments; without an XDP program they then lose frames that the kernel sends
     #[arg(long)]
     no_gro: bool,
 
-    /// Receivers work in threads of the kernel, else on the sender's CPU
+    /// Receive in kernel threads [default: on the sender's CPU]
     #[arg(long)]
     threaded: bool,
 
-    /// Leave checksums and segmentation to the other end, as veths do by themselves
+    /// Leave checksums and segmentation to the other end, the default of veths
     #[arg(long)]
     offload: bool,
 
-    /// Addresses: 10.77.0.1/24 and fd77::0:1/112 at tx0, .2 and :2 at rx0, 10.77.1.1 at tx1, and so on
+    /// Set addresses: 10.77.0.1/24 and fd77::0:1/112 at tx0, .2 and :2 at rx0, 10.77.1.1 at tx1, and so on
     #[arg(long)]
     addresses: bool,
 
-    /// Receiving ends in a namespace apart, whose file TIDEWIRE_LAB_RX names to the command
+    /// Put receiving ends into a separate namespace; the command finds its file in TIDEWIRE_LAB_RX
     #[arg(long, conflicts_with = "name")]
     apart: bool,
 
-    /// What to run inside
+    /// The command to run inside
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-/// Take networks down, and what was left of them
+/// Remove networks, and remains of them
 #[derive(Args, Debug)]
 struct Down {
-    /// Networks' names
+    /// Names of the networks
     #[arg(value_name = "NAME", required_unless_present = "all")]
     names: Vec<String>,
 
-    /// All of them
+    /// Remove all networks
     #[arg(long, conflicts_with = "names")]
     all: bool,
 }
@@ -137,7 +136,7 @@ impl Up {
             out.flush()?;
             return Ok(error::OK);
         }
-        // Ctrl-C is the command's; we wait for it.
+        // Ctrl-C is for the command, which is waited for.
         let _ = ctrlc::set_handler(|| {});
         let inside = |network: &Network| self.command(network).map_err(Ended::CliError);
         let done = if self.apart { Network::apart(&layout, inside) } else { Network::inside(&layout, inside) };
@@ -160,7 +159,7 @@ impl Up {
     }
 }
 
-/// Why there is no status.
+/// The reason for a missing status.
 enum Ended {
     Network(tidewire_gen::Error),
     CliError(CliError),
@@ -172,7 +171,7 @@ impl From<tidewire_gen::Error> for Ended {
     }
 }
 
-/// A command's status as a shell shows it.
+/// A command's status as an exit code.
 fn status(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(u8::MAX)

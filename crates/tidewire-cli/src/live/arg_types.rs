@@ -1,4 +1,4 @@
-//! Values of options about interfaces.
+//! Types of option values about interfaces.
 
 use clap::ValueEnum;
 use tidewire::live::{Fanout, FanoutMode, LiveEngine};
@@ -25,29 +25,29 @@ impl From<EngineName> for LiveEngine {
     }
 }
 
-/// `7` or `any`, then `hash,defrag`.
+/// Parses `7` or `any`, then `hash,defrag`.
 pub fn fanout(words: &[String]) -> Result<Fanout, CliError> {
     let wrong = |what: String| Err(CliError::Usage(format!("--fanout: {what}")));
-    let [group, mode] = words else { return wrong("a group and a mode, as in 7 hash".into()) };
+    let [group, mode] = words else { return wrong("expected a group and a mode, as in 7 hash".into()) };
     let number = match group.as_str() {
         "any" => None,
         text => match text.parse() {
             Ok(number) => Some(number),
-            Err(_) => return wrong(format!("'{text}' is not a group: a number of 0 to 65535, or any")),
+            Err(_) => return wrong(format!("group must be 0 to 65535 or any, got '{text}'")),
         },
     };
     let mut parts = mode.split(',').map(str::trim);
     let name = parts.next().unwrap_or_default();
     let Some(&(_, mode)) = FanoutMode::ALL.iter().find(|(known, _)| *known == name) else {
         let known: Vec<_> = FanoutMode::ALL.iter().map(|(known, _)| *known).collect();
-        return wrong(format!("'{name}' is not a mode: there are {}", known.join(", ")));
+        return wrong(format!("unknown mode '{name}'; expected {}", known.join(", ")));
     };
     let mut fanout = Fanout::new(mode).with_group(number);
     for flag in parts {
         match flag {
             "defrag" => fanout.set_defrag(true),
             "rollover" => fanout.set_rollover(true),
-            other => return wrong(format!("'{other}' is not a flag: there are defrag and rollover")),
+            other => return wrong(format!("unknown flag '{other}'; expected defrag or rollover")),
         }
     }
     Ok(fanout)

@@ -1,4 +1,4 @@
-//! Where the packets of a live capture are or went, as text and as JSON.
+//! Counters of a live capture, as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -17,14 +17,14 @@ use crate::{
     units::{Bytes, Count, counted},
 };
 
-/// Says how the packets of each interface are got, and why so.
+/// Reports the engine of each interface, and the reason.
 pub fn say_engines(interfaces: &[InterfaceReport]) {
     for interface in interfaces {
         error::notify(format_args!("{}: {}", interface.name, interface.engine));
     }
 }
 
-/// Says which interfaces do not work from the beginning: nothing becomes of them that would be told later.
+/// Reports interfaces that are down at the start: no event would report them later.
 pub fn say_down(interfaces: &[InterfaceReport]) {
     let works =
         |interface: &&InterfaceReport| Interface::find(&interface.name).map_or(true, |found| found.up && found.carrier);
@@ -33,23 +33,23 @@ pub fn say_down(interfaces: &[InterfaceReport]) {
     }
 }
 
-/// Says what became of an interface.
+/// Reports an event of an interface.
 pub fn say_event(event: &InterfaceEvent) {
     say_change(&event.name, &event.change);
 }
 
 fn say_change(name: &str, change: &Change) {
     match change {
-        Change::Down => error::notify(format_args!("{name}: is down; capture continues when it is up")),
-        Change::Up => error::notify(format_args!("{name}: is up")),
-        Change::Gone => error::notify(format_args!("{name}: is gone; what it had received was delivered")),
-        Change::Back => error::notify(format_args!("{name}: is there again")),
-        Change::Renamed(now) => error::notify(format_args!("{name}: is called {now} now")),
+        Change::Down => error::notify(format_args!("{name} is down; capture continues when it is up again")),
+        Change::Up => error::notify(format_args!("{name} is up")),
+        Change::Gone => error::notify(format_args!("{name} is gone; the packets it had received were delivered")),
+        Change::Back => error::notify(format_args!("{name} is back")),
+        Change::Renamed(now) => error::notify(format_args!("{name} was renamed to {now}")),
     }
 }
 
-/// Says what went wrong without ending the capture. That an interface is down or gone every ring of every worker finds out
-/// for itself; it is told as what became of the interface.
+/// Reports an error that does not end the capture. Every ring of every worker notices an interface that is down or gone; events
+/// report that once.
 pub fn say_trouble(error: &LiveError) {
     let is_told = matches!(
         error,
@@ -63,8 +63,8 @@ pub fn say_trouble(error: &LiveError) {
     }
 }
 
-/// The part of the ledger that lies before the engine, for people: by place, from the wire on. What is nothing is left
-/// out, except what arrived.
+/// The part of the ledger before the engine, as text: by place, starting at the wire. Counters of zero are omitted, except
+/// received packets.
 pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
     let mut lines: Vec<(String, u64, String)> = Vec::new();
     let mut line = |name: &str, count: u64, note: String| lines.push((name.to_owned(), count, note));
@@ -108,7 +108,7 @@ pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
     })
 }
 
-/// Packets that never came to us, by place, from the wire on.
+/// Packets lost before they could be read, by place, starting at the wire.
 pub fn lost(report: &LiveReport) -> [(&'static str, u64); 6] {
     let of_interfaces = |count: fn(&InterfaceCounts) -> u64| {
         report.interfaces.iter().filter_map(|interface| interface.counts.as_ref()).map(count).sum()
@@ -125,7 +125,7 @@ pub fn lost(report: &LiveReport) -> [(&'static str, u64); 6] {
     ]
 }
 
-/// Says how many packets never came to us, and where they were lost: else the gaps that they leave look as the network's doing.
+/// Reports packets lost before they could be read: the gaps that they leave otherwise look like losses of the network.
 pub fn say_lost(report: &LiveReport) {
     let places = lost(report).into_iter().filter(|(_, count)| *count > 0);
     let (all, places) = places.fold((0, Vec::new()), |(all, mut places), (place, count)| {
@@ -139,7 +139,7 @@ pub fn say_lost(report: &LiveReport) {
     }
 }
 
-/// Packets that were in the rings and that nobody asked for: `--packets` was reached.
+/// Packets left in the rings when `--packets` was reached.
 fn left_unread(report: &LiveReport, ledger: &Ledger) -> u64 {
     report.rings().received.saturating_sub(ledger.received)
 }
@@ -148,7 +148,7 @@ fn calls_per_packet(rings: &RingCounts) -> f64 {
     if rings.received == 0 { 0.0 } else { rings.calls as f64 / rings.received as f64 }
 }
 
-/// The same as a member: `live`.
+/// Appends the member `live`.
 pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) {
     object.object("live", |object| {
         object.array("interfaces", &report.interfaces, |out, interface| {
@@ -179,7 +179,7 @@ pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) 
     });
 }
 
-/// Where the program in the kernel sent packets, by reason; together what it saw.
+/// Fates of packets in the kernel program; their sum is what it received.
 fn places(kernel: &KernelCounters) -> Vec<(&'static str, u64)> {
     vec![
         ("    filtered", kernel.filtered),
@@ -191,7 +191,7 @@ fn places(kernel: &KernelCounters) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// The same by name.
+/// Appends these counters by name.
 fn push_kernel(object: &mut Object<'_>, kernel: &KernelCounters) {
     object.number("received", kernel.received);
     object.number("received_bytes", kernel.received_bytes);

@@ -1,4 +1,4 @@
-//! A run over interfaces, and what goes on beside it.
+//! Runs a capture from interfaces with its signals, privileges, metrics and messages.
 
 use std::{cell::RefCell, path::PathBuf, rc::Rc, sync::atomic::Ordering};
 
@@ -16,7 +16,7 @@ use crate::{
     terminal,
 };
 
-/// Runs a capture from interfaces; what is printed as it comes goes to `sinks`.
+/// Runs a capture from interfaces; records are printed to `sinks` as they come.
 pub fn run<H: Handler + Send>(
     capture: Capture<Interfaces<'_>>,
     live: &Live,
@@ -39,13 +39,13 @@ pub fn run<H: Handler + Send>(
     Ok(outcome?)
 }
 
-/// What lies before the engine, of a run that has ended.
+/// The counters before the engine, of a run that has ended.
 pub fn report_of<H>(outcome: &Outcome<H>) -> Option<LiveReport> {
     outcome.live.clone()
 }
 
-/// What goes on beside a capture from interfaces: privileges are given up before it begins, signals end it, what is to be
-/// said is said, figures are shown, and `look` is called with reports. Files may be written below `writable` only.
+/// Prepares a capture: drops privileges before it starts, ends it on signals, prints messages, publishes metrics, and calls
+/// `look` with reports. Files may be written only below `writable`.
 pub fn watched<'a>(
     capture: Capture<Interfaces<'a>>,
     live: &'a Live,
@@ -54,7 +54,7 @@ pub fn watched<'a>(
     is_closed: &'a mut bool,
     writable: &[PathBuf],
 ) -> Result<Capture<Interfaces<'a>>, CliError> {
-    // Bound with the privileges that there still are; the thread begins without them.
+    // Binds with the initial privileges; the thread starts without them.
     let metrics = live.metrics.as_deref().map(Metrics::bind).transpose()?;
     let metrics = Rc::new(RefCell::new(metrics));
     let shown = Rc::clone(&metrics);
@@ -64,7 +64,7 @@ pub fn watched<'a>(
             report::say_engines(interfaces);
         }
         report::say_down(interfaces);
-        // Before any thread is started, that of signals too: what a thread has, it keeps.
+        // Before any thread starts, including that of signals: a thread keeps its privileges.
         if let Some(confinement) = confinement {
             confinement.confine()?.missing.iter().for_each(error::notify);
         }
@@ -77,7 +77,7 @@ pub fn watched<'a>(
             metrics.publish(report);
         }
         look(report);
-        // Nothing may be printed for long: whoever has seen enough is noticed all the same.
+        // There may be no output for long: detects a closed pipe anyway.
         if terminal::is_closed() {
             *is_closed = true;
             stop.stop();
@@ -85,13 +85,13 @@ pub fn watched<'a>(
     }))
 }
 
-/// Starts the threads that stand beside a capture. Until now a signal ended the program: nothing had been gathered.
+/// Starts the threads of a capture. Until now a signal ended the process: nothing was captured yet.
 fn begin(stop: &Stop, metrics: Option<&mut Metrics>, quiet: bool) -> Result<(), CliError> {
     on_interrupt(stop, true)?;
     let Some(metrics) = metrics else { return Ok(()) };
     metrics.start()?;
     if !quiet {
-        error::notify(format_args!("metrics are served at http://{}/metrics", metrics.address()));
+        error::notify(format_args!("serving OpenMetrics at http://{}/metrics", metrics.address()));
     }
     Ok(())
 }

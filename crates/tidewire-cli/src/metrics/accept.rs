@@ -1,6 +1,6 @@
-//! Which of two media types a request asks for (RFC 9110 section 12.5.1).
+//! Selects the media type of an answer (RFC 9110 section 12.5.1).
 
-/// Whether `text/plain` is preferred to OpenMetrics, which is the answer to whoever accepts both alike, or names neither.
+/// Whether `text/plain` is preferred to OpenMetrics, the default for clients that accept both equally, or name neither.
 pub fn prefers_plain(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
     let fields = text.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
@@ -11,7 +11,7 @@ pub fn prefers_plain(request: &[u8]) -> bool {
     quality(&accepted, "text", "plain") > quality(&accepted, "application", "openmetrics-text")
 }
 
-/// How much a media type is wanted, in thousandths: by the most specific range that it is in.
+/// The quality of a media type in thousandths: that of the most specific matching range.
 fn quality(accepted: &[&str], kind: &str, subtype: &str) -> u32 {
     let mut best = None;
     for range in accepted {
@@ -26,7 +26,7 @@ fn quality(accepted: &[&str], kind: &str, subtype: &str) -> u32 {
         let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
         let weight = weight.map_or(1.0, |weight| weight.parse::<f64>().unwrap_or(0.0).clamp(0.0, 1.0));
         let candidate = (specific, (weight * 1000.0) as u32);
-        // Of the same range twice (other parameters), what is wanted most.
+        // Of equal ranges (with other parameters) the highest quality counts.
         if best.is_none_or(|best| candidate > best) {
             best = Some(candidate);
         }
@@ -51,7 +51,7 @@ mod tests {
         ] {
             assert!(prefers(plain), "{plain}");
         }
-        // As Prometheus itself asks, curl, a browser, and nonsense.
+        // Requests of Prometheus, curl and a browser; and invalid ones.
         for open in [
             "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1",
             "Accept: */*",

@@ -1,4 +1,4 @@
-//! Families of figures as text: OpenMetrics 1.0, and the older format of Prometheus (text format 0.0.4).
+//! Encodes metric families: OpenMetrics 1.0, and the older Prometheus text format 0.0.4.
 
 use std::fmt::{self, Write as _};
 
@@ -11,10 +11,10 @@ use prometheus_client::{
 
 use super::{Family, Kind, families::Sample};
 
-/// The media type of [`encode`]'s text.
+/// Media type of [`encode`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The media type of [`encode_plain`]'s text.
+/// Media type of [`encode_plain`].
 pub const PLAIN_MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ fn write(figure: &mut MetricEncoder<'_>, kind: Kind, value: f64) -> fmt::Result 
     }
 }
 
-/// The text of some families; empty where they cannot be written, which a `String` never refuses.
+/// Encodes families; a `String` never fails.
 pub fn encode(families: Vec<Family>) -> String {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(All(families)));
@@ -59,8 +59,8 @@ pub fn encode(families: Vec<Family>) -> String {
     }
 }
 
-/// The same in the format of Prometheus before OpenMetrics: names of counters end in `_total` everywhere, and nothing marks
-/// the end.
+/// Encodes families in the Prometheus format before OpenMetrics: names of counters always end in `_total`, and there is no end
+/// mark.
 pub fn encode_plain(families: &[Family]) -> String {
     let mut text = String::new();
     for Family { name, help, kind, samples } in families {

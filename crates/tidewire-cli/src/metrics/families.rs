@@ -1,4 +1,4 @@
-//! A report as families of figures.
+//! Converts a report to metric families.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,41 +8,41 @@ use tidewire::{
     live::{InterfaceReport, KernelCounters, LiveReport, WorkerReport},
 };
 
-/// What is shown at the next request.
+/// The families of the next answer.
 pub type Shown = Arc<Mutex<Vec<Family>>>;
 
-/// What may become of a figure.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows.
+    /// A counter: it only grows.
     Counter,
-    /// It rises and falls.
+    /// A gauge: it rises and falls.
     Gauge,
 }
 
-/// Figures of one name.
+/// Samples with one name.
 #[derive(Clone, Debug)]
 pub struct Family {
     /// The name, without the `_total` of counters.
     pub name: &'static str,
-    /// What it counts, in a sentence without its full stop.
+    /// The help text, a sentence without its full stop.
     pub help: &'static str,
-    /// See [`Kind`].
+    /// The type.
     pub kind: Kind,
-    /// The figures.
+    /// The samples.
     pub samples: Vec<Sample>,
 }
 
-/// One figure.
+/// One sample.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What tells it from the others of its name.
+    /// Labels that distinguish it from others with its name.
     pub labels: Vec<(&'static str, String)>,
     /// Its value.
     pub value: f64,
 }
 
-/// All families, in the order in which they are shown.
+/// All families, in order of output.
 #[derive(Default)]
 struct Families(Vec<Family>);
 
@@ -60,13 +60,13 @@ impl Families {
     }
 }
 
-/// A sample whose labels are [`legible`]: both formats escape quotes, backslashes and line feeds, but allow every other
-/// control character, and interfaces may have such names.
+/// A sample with [`legible`] labels: both formats escape quotes, backslashes and line feeds, but allow all other control
+/// characters, which interface names may contain.
 fn sample<const LABELS: usize>(labels: [(&'static str, &str); LABELS], value: u64) -> Sample {
     Sample { labels: labels.map(|(name, value)| (name, legible(value).into_owned())).into(), value: value as f64 }
 }
 
-/// A live capture's report: interface, ring, worker, engine.
+/// The metrics of a live capture: interface, ring, worker, engine.
 pub fn live(report: &LiveReport) -> Vec<Family> {
     let mut families = Families::default();
     let elapsed = Sample { labels: Vec::new(), value: report.elapsed.as_secs_f64() };
@@ -82,7 +82,7 @@ fn interfaces(families: &mut Families, all: &[InterfaceReport]) {
     let present = all
         .iter()
         .map(|one| sample([("interface", &one.name), ("engine", one.engine_name())], u64::from(one.counts.is_some())));
-    families.gauge("tidewire_interface_present", "Whether the interface is there, and how its frames are got", present);
+    families.gauge("tidewire_interface_present", "Whether the interface exists, and its capture engine", present);
     let mut counter = |name, help, count: fn(&tidewire::live::InterfaceCounts) -> u64| {
         let counted = all.iter().filter_map(|one| Some((one, one.counts.as_ref()?)));
         families.counter(name, help, counted.map(|(one, counts)| sample([("interface", &one.name)], count(counts))));
@@ -94,23 +94,28 @@ fn interfaces(families: &mut Families, all: &[InterfaceReport]) {
     counter("tidewire_interface_errors", "Frames that arrived damaged", |counts| counts.rx_errors);
     counter(
         "tidewire_interface_dropped_packets",
-        "Frames that driver or kernel dropped before anyone saw them",
+        "Frames that the driver or kernel dropped before any capture",
         |counts| counts.rx_dropped,
     );
-    counter("tidewire_interface_missed_packets", "Frames for which the card had no room", |counts| counts.rx_missed);
+    counter("tidewire_interface_missed_packets", "Frames that the NIC dropped for lack of room", |counts| {
+        counts.rx_missed
+    });
 }
 
-/// What the programs in the kernel counted, where there are some. `place` is where each packet ended: their sum is what the
-/// program received.
+/// Counters of kernel programs, if any. `place` is the fate of a packet: the sum is what the program received.
 fn kernel(families: &mut Families, all: &[InterfaceReport]) {
     let of = |figure: fn(&KernelCounters) -> u64| {
         let counted = all.iter().filter_map(|one| Some((one, one.kernel.as_ref()?)));
         counted.map(move |(one, kernel)| sample([("interface", &one.name)], figure(kernel)))
     };
-    families.counter("tidewire_kernel_received_packets", "Packets that the program saw", of(|kernel| kernel.received));
+    families.counter(
+        "tidewire_kernel_received_packets",
+        "Packets that the kernel program received",
+        of(|kernel| kernel.received),
+    );
     families.counter(
         "tidewire_kernel_received_bytes",
-        "Bytes that the program saw",
+        "Bytes that the kernel program received",
         of(|kernel| kernel.received_bytes),
     );
     let counted = || all.iter().filter_map(|one| Some((one.name.as_str(), one.kernel.as_ref()?)));
@@ -125,17 +130,21 @@ fn kernel(families: &mut Families, all: &[InterfaceReport]) {
         ];
         places.map(|(place, count)| sample([("interface", name), ("place", place)], count))
     });
-    families.counter("tidewire_kernel_packets", "Where packets that the program saw ended; the sum is all", places);
+    families.counter("tidewire_kernel_packets", "Fates of packets in the kernel program; the sum is all", places);
     let shed = counted().flat_map(|(name, kernel)| {
         let levels = kernel.shed.iter().enumerate();
         levels.map(move |(level, count)| sample([("interface", name), ("priority", &level.to_string())], *count))
     });
-    families.counter("tidewire_kernel_shed_packets", "Packets that the program shed, 0 the lowest priority", shed);
+    families.counter(
+        "tidewire_kernel_shed_packets",
+        "Packets that the kernel program shed, by priority (0 lowest)",
+        shed,
+    );
     families.counter("tidewire_kernel_cut_bytes", "Bytes beyond cutoffs", of(|kernel| kernel.cut_bytes));
-    families.counter("tidewire_kernel_unparsed_packets", "Packets without a flow's key", of(|kernel| kernel.unparsed));
+    families.counter("tidewire_kernel_unparsed_packets", "Packets without a flow key", of(|kernel| kernel.unparsed));
     families.counter(
         "tidewire_kernel_full_packets",
-        "Packets without room for their flow",
+        "Packets whose flow had no room in the kernel's table",
         of(|kernel| kernel.map_full),
     );
     let steered = all.iter().map(|one| sample([("interface", &one.name)], one.steered_out));
@@ -154,12 +163,12 @@ fn workers(families: &mut Families, all: &[WorkerReport]) {
     );
     families.counter(
         "tidewire_ring_dropped_packets",
-        "Frames that found no room in the worker's rings",
+        "Frames dropped because a ring of the worker was full",
         each(|one| one.rings.dropped),
     );
     families.counter(
         "tidewire_ring_failed_packets",
-        "Frames that could not be put into a ring for another reason",
+        "Frames lost before a ring for another reason",
         each(|one| one.rings.failed),
     );
     families.counter(
@@ -171,41 +180,41 @@ fn workers(families: &mut Families, all: &[WorkerReport]) {
         value: f64::from(worker.ring_level_permille) / 1000.0,
         labels: vec![("worker", number.to_string())],
     });
-    families.gauge("tidewire_ring_level_ratio", "How full the worker's fullest ring is", levels);
+    families.gauge("tidewire_ring_level_ratio", "Fill level of the worker's fullest ring", levels);
     families.counter("tidewire_worker_packets", "Frames taken out of the rings", each(|one| one.frames));
-    families.counter("tidewire_worker_late_packets", "Frames handed over after a later one", each(|one| one.late));
+    families.counter("tidewire_worker_late_packets", "Frames delivered after a later one", each(|one| one.late));
     families.gauge(
         "tidewire_worker_buffered_bytes",
         "Bytes that the worker's engine holds",
         each(|one| one.buffered_bytes),
     );
-    families.gauge("tidewire_worker_memory_bytes", "Bytes that it may hold", each(|one| one.memory_bytes));
+    families.gauge("tidewire_worker_memory_bytes", "Memory limit of the worker's engine", each(|one| one.memory_bytes));
     families.gauge("tidewire_worker_ended", "Whether the worker has ended", each(|one| u64::from(one.ended)));
 }
 
 fn engine(families: &mut Families, ledger: &Ledger) {
     let alone = |value: u64| [sample([], value)];
-    families.counter("tidewire_packets_received", "Packets taken in by the engines", alone(ledger.received));
-    families.counter("tidewire_received_bytes", "Captured bytes taken in by the engines", alone(ledger.received_bytes));
+    families.counter("tidewire_packets_received", "Packets received by the engines", alone(ledger.received));
+    families.counter("tidewire_received_bytes", "Captured bytes received by the engines", alone(ledger.received_bytes));
     let fates = Fate::ALL.iter().map(|fate| sample([("fate", fate.name())], ledger.fate(*fate)));
-    families.counter("tidewire_packets", "What became of packets taken in; the sum is all", fates);
+    families.counter("tidewire_packets", "Fates of received packets; the sum is all", fates);
     let shed = ledger.shed_by_priority.iter().enumerate();
     let shed = shed.map(|(priority, count)| sample([("priority", &priority.to_string())], *count));
-    families.counter("tidewire_shed_packets", "Packets shed by the watermark rule, 0 the lowest priority", shed);
+    families.counter("tidewire_shed_packets", "Packets shed by the watermark rule, by priority (0 lowest)", shed);
     families.counter("tidewire_shunted_packets", "Packets counted before the engines", alone(ledger.shunted_packets));
     families.counter(
         "tidewire_shunted_bytes",
         "Bytes of packets counted before the engines",
         alone(ledger.shunted_bytes),
     );
-    families.counter("tidewire_streams_opened", "Streams that began", alone(ledger.streams_opened));
-    families.counter("tidewire_streams_closed", "Streams that ended", alone(ledger.streams_closed));
+    families.counter("tidewire_streams_opened", "Streams opened", alone(ledger.streams_opened));
+    families.counter("tidewire_streams_closed", "Streams closed", alone(ledger.streams_closed));
     let open = ledger.streams_opened.saturating_sub(ledger.streams_closed);
     families.gauge("tidewire_streams_open", "Streams that are open", alone(open));
     let evicted = [("full_table", ledger.evicted), ("half_open", ledger.evicted_half_open)];
     let evicted = evicted.map(|(which, count)| sample([("table", which)], count));
-    families.counter("tidewire_streams_evicted", "Streams pushed out of a full table", evicted);
-    families.counter("tidewire_delivered_bytes", "Payload handed to the application", alone(ledger.delivered_bytes));
+    families.counter("tidewire_streams_evicted", "Streams evicted from a full table", evicted);
+    families.counter("tidewire_delivered_bytes", "Payload delivered to the application", alone(ledger.delivered_bytes));
     families.counter("tidewire_gap_bytes", "Payload reported to the application as missing", alone(ledger.gap_bytes));
     let uncompared = alone(ledger.uncompared_bytes);
     families.counter(
@@ -223,5 +232,5 @@ fn engine(families: &mut Families, ledger: &Ledger) {
     families.counter("tidewire_malformations", "Why packets were malformed", malformed);
     let others = OtherLink::ALL.iter();
     let others = others.map(|what| sample([("protocol", what.name())], ledger.other_link(*what)));
-    families.counter("tidewire_other_links", "Link-layer protocols that are not followed, by name", others);
+    families.counter("tidewire_other_links", "Packets of other link-layer protocols, by name", others);
 }

@@ -1,7 +1,7 @@
-//! `--metrics ADDR`: where every packet is or went, in OpenMetrics form, for whoever asks by HTTP.
+//! `--metrics ADDR`: serves OpenMetrics at http://ADDR/metrics.
 //!
-//! The address is bound before privileges are given up ([`Metrics::bind`]), the thread that answers is started after
-//! ([`Metrics::start`]); each report of the run is put where that thread finds it ([`Metrics::publish`]).
+//! The address is bound before privileges are dropped ([`Metrics::bind`]); the server thread starts afterwards
+//! ([`Metrics::start`]) and serves the last published report ([`Metrics::publish`]).
 
 mod accept;
 mod encode;
@@ -24,7 +24,7 @@ use families::Shown;
 pub use families::{Family, Kind, live};
 use server::Server;
 
-/// Figures that are shown by HTTP, until it is dropped.
+/// The metrics server; it runs until this value is dropped.
 pub struct Metrics {
     address: SocketAddr,
     shown: Shown,
@@ -34,12 +34,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Binds an address, as `127.0.0.1:9600`, `[::1]:9600` or `:9600` (every address of this machine).
+    /// Binds an address, as `127.0.0.1:9600`, `[::1]:9600` or `:9600` (every address of this host).
     pub fn bind(address: &str) -> Result<Self, CliError> {
         let full = if address.starts_with(':') { format!("[::]{address}") } else { address.to_owned() };
         let refused = |error: std::io::Error| {
             CliError::Usage(format!(
-                "--metrics {address}: {error}; give an address and a free port, as in 127.0.0.1:9600"
+                "invalid --metrics '{address}': {error}; expected an address and an unused port, as in 127.0.0.1:9600"
             ))
         };
         let (shown, stop) = (Shown::default(), Arc::new(AtomicBool::new(false)));
@@ -48,12 +48,12 @@ impl Metrics {
         Ok(Self { address, shown, stop, server: Some(server), thread: None })
     }
 
-    /// Where it is bound: with port 0, the port that was free.
+    /// The bound address: with port 0, the assigned port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Begins to answer, on a thread of its own.
+    /// Starts to serve, in a separate thread.
     pub fn start(&mut self) -> Result<(), CliError> {
         let Some(server) = self.server.take() else { return Ok(()) };
         let thread = std::thread::Builder::new().name("metrics".into()).spawn(move || server.run());
@@ -61,12 +61,12 @@ impl Metrics {
         Ok(())
     }
 
-    /// Shows a report from now on.
+    /// Publishes a report.
     pub fn publish(&self, report: &LiveReport) {
         self.show(live(report));
     }
 
-    /// Shows figures from now on.
+    /// Publishes families.
     pub fn show(&self, families: Vec<Family>) {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = families;
     }

@@ -1,7 +1,7 @@
-//! As much of HTTP/1.1 as a scrape needs: one request a connection, `GET /metrics`, everything else refused.
+//! The part of HTTP/1.1 that a scrape needs: one request on each connection, `GET /metrics`; everything else is refused.
 //!
-//! One thread, which never waits for a single client: each has so long for all of its request and its answer, and where
-//! there are too many the one that came first has had its time.
+//! One thread, which never waits for a single client: each has a time limit for its request and answer, and with too many
+//! clients the oldest is dropped.
 
 use std::{
     collections::VecDeque,
@@ -18,16 +18,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{accept, encode, families::Shown};
 
-/// Clients at once. A scrape takes milliseconds; more than this are rude ones.
+/// Most clients at a time. A scrape takes milliseconds; more are misbehaving clients.
 const CLIENTS_MAX: usize = 32;
-/// The longest request: its line and headers. Scrapers send a few hundred bytes.
+/// Longest request: its line and headers. Scrapers send a few hundred bytes.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
-/// A client's time for all of it.
+/// Time limit of a client.
 const CLIENT_TIME: Duration = Duration::from_secs(5);
-/// How long it takes at most to notice that it shall stop.
+/// Longest delay until a stop request is noticed.
 const TICK: Duration = Duration::from_millis(200);
 
-/// See the module.
+/// The server.
 pub struct Server {
     listener: TcpListener,
     shown: Shown,
@@ -40,7 +40,7 @@ struct Client {
     stream: TcpStream,
     since: Instant,
     request: Vec<u8>,
-    /// What is answered, once it is known, and how much of it is sent.
+    /// The answer, once it is known, and the number of bytes sent.
     answer: Option<(Vec<u8>, usize)>,
 }
 
@@ -52,12 +52,12 @@ impl Server {
         Ok(Self { listener, shown, stop, clients: VecDeque::new() })
     }
 
-    /// Where it is bound.
+    /// The bound address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until it shall stop.
+    /// Serves until it must stop.
     pub fn run(mut self) {
         while !self.stop.load(Ordering::Relaxed) {
             self.wait();
@@ -67,7 +67,7 @@ impl Server {
         }
     }
 
-    /// Until something can be done, or it is time to look at clocks.
+    /// Waits until a socket is ready, or a time limit is due.
     fn wait(&self) {
         let mut waited = vec![PollFd::new(&self.listener, PollFlags::IN)];
         waited.extend(self.clients.iter().map(|client| {
@@ -75,13 +75,13 @@ impl Server {
         }));
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(TICK.subsec_nanos()) };
         if poll(&mut waited, Some(&timeout)).is_err() {
-            // A signal, or no memory: not at once again.
+            // A signal, or no memory: wait before the next attempt.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     fn accept(&mut self) {
-        // No more at a time than there are places, or someone could keep it busy with this alone.
+        // At most as many as there are places, so that new connections cannot block the rest.
         for _ in 0..CLIENTS_MAX {
             match self.listener.accept() {
                 Ok((stream, _)) => {
@@ -95,7 +95,7 @@ impl Server {
                     self.clients.push_back(client);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Nobody more, or no descriptor is free: the others go on, and end.
+                // No more connections, or no free descriptor: the others continue, and end.
                 Err(_) => return,
             }
         }
@@ -103,7 +103,7 @@ impl Server {
 }
 
 impl Client {
-    /// Does what can be done without waiting; whether there is more to do.
+    /// Does all work that needs no waiting; returns whether the connection continues.
     fn go_on(&mut self, shown: &Shown) -> bool {
         if self.answer.is_none() && !self.receive(shown) {
             return false;
@@ -121,7 +121,7 @@ impl Client {
         false
     }
 
-    /// Reads on; false where nothing more can come of it.
+    /// Reads; returns false if the connection is useless.
     fn receive(&mut self, shown: &Shown) -> bool {
         let mut room = [0; 1024];
         loop {
@@ -140,7 +140,7 @@ impl Client {
     }
 }
 
-/// What is answered to a request.
+/// The answer to a request.
 fn answer(request: &[u8], shown: &Shown) -> Vec<u8> {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

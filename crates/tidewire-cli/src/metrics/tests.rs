@@ -64,7 +64,7 @@ fn scrape(address: SocketAddr) -> String {
     ask(address, b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n")
 }
 
-/// Reads the text as OpenMetrics has it: families with their lines in between, each figure once, `# EOF` at the end.
+/// Parses OpenMetrics: families with contiguous lines, each sample once, `# EOF` at the end.
 fn parse(body: &str) -> BTreeMap<String, f64> {
     let (mut figures, mut family, mut kind) = (BTreeMap::new(), String::new(), String::new());
     let lines: Vec<_> = body.lines().collect();
@@ -141,7 +141,7 @@ fn only_what_is_asked_for_is_answered() {
     assert_eq!(status(&[b'x'; 8300]), "431");
 }
 
-/// In both forms the same figures, by the same names.
+/// Both formats have the same samples under the same names.
 #[test]
 fn plain_text_is_answered_when_it_is_asked_for() {
     let metrics = started();
@@ -161,7 +161,7 @@ fn plain_text_is_answered_when_it_is_asked_for() {
     assert_eq!(samples(&plain), samples(&open));
 }
 
-/// Labels tell figures apart: they are words, not sentences.
+/// Labels distinguish samples: they are words, not sentences.
 #[test]
 fn labels_are_short() {
     for family in live(&report()) {
@@ -179,7 +179,7 @@ fn labels_are_short() {
 #[test]
 fn rude_clients_hold_nobody_up() {
     let metrics = started();
-    // Such as say nothing, or half of it, and such as do not read what they are told.
+    // Clients that send nothing, or half a request, or do not read the answer.
     let mut rude = Vec::new();
     for number in 0..100 {
         let mut stream = TcpStream::connect(metrics.address()).expect("it listens");
@@ -195,7 +195,7 @@ fn rude_clients_hold_nobody_up() {
         assert!(scrape(metrics.address()).ends_with("# EOF\n"));
     }
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
-    // Its time is over at last.
+    // Its time limit has expired.
     let mut slow = TcpStream::connect(metrics.address()).expect("it listens");
     slow.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
     slow.write_all(b"GET").expect("sent");
@@ -216,6 +216,6 @@ fn addresses_that_are_not_free_are_named() {
         _ => panic!("{address} was taken"),
     };
     assert!(told(&taken.address().to_string()).contains(&taken.address().to_string()));
-    assert!(told("nonsense").contains("--metrics nonsense"));
+    assert!(told("nonsense").contains("--metrics 'nonsense'"));
     assert!(Metrics::bind(":0").is_ok());
 }

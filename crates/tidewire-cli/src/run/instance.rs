@@ -1,4 +1,4 @@
-//! One instance: the process that was started, and what it left behind.
+//! One instance: its first process, and the processes that it leaves behind.
 
 use std::{
     io,
@@ -9,19 +9,19 @@ use tidewire_live::sys::process;
 
 use super::orphans;
 
-/// One of them: the process that was started, and those that outlive it.
+/// An instance: its first process, and those that outlive it.
 pub struct Instance {
     pub child: Child,
     pub processor: Option<usize>,
-    /// How the process that was started ended.
+    /// Exit status of the first process.
     pub own: Option<ExitStatus>,
-    /// Processes that came from it and have no other parent any more.
+    /// Its processes whose parent has ended.
     pub orphans: Vec<u32>,
-    /// How one of those failed.
+    /// Exit status of an orphan that failed.
     orphan_failed: Option<ExitStatus>,
-    /// Whether it was said that it goes on.
+    /// Whether it was reported that the instance continues.
     pub is_reported_running: bool,
-    /// How it ended, when all of them have.
+    /// Its exit status, when all processes have ended.
     pub ended: Option<ExitStatus>,
 }
 
@@ -38,7 +38,7 @@ impl Instance {
         }
     }
 
-    /// The process: the one that was started, while it is there.
+    /// Its process id: that of the first process while it runs.
     pub fn number(&self) -> u32 {
         self.orphans.first().copied().filter(|_| self.own.is_some()).unwrap_or(self.child.id())
     }
@@ -49,7 +49,7 @@ impl Instance {
         self.orphans.iter().fold(own, |result, orphan| result.and(orphans::send(*orphan, signal)))
     }
 
-    /// Looks which of its processes have ended; whether any has.
+    /// Collects ended processes; returns whether any has ended.
     pub fn reap(&mut self) -> bool {
         let before = (self.own, self.orphans.len());
         if self.own.is_none() {
@@ -66,8 +66,8 @@ impl Instance {
         before != (self.own, self.orphans.len())
     }
 
-    /// How it ended, if all of its processes have. What the first one said counts, unless that was only that a daemon is on
-    /// its way.
+    /// Its exit status if all processes have ended. That of the first process counts, unless it succeeded because a daemon
+    /// continues.
     pub fn conclude(&self) -> Option<ExitStatus> {
         let own = self.own.filter(|_| self.orphans.is_empty())?;
         Some(if own.success() { self.orphan_failed.unwrap_or(own) } else { own })

@@ -1,4 +1,4 @@
-//! The instances: started together, told every signal once, waited for.
+//! The instances: started together, signalled once, waited for.
 
 use std::{
     collections::BTreeMap,
@@ -31,53 +31,53 @@ use super::{
 };
 use crate::error::{CliError, notify};
 
-/// What is started, and how.
+/// What to start, and how.
 pub struct Recipe<'a> {
     pub program: &'a Path,
-    /// The program's name as it was given.
+    /// The program's name as given.
     pub name: &'a OsStr,
     pub arguments: &'a [OsString],
-    /// Whether `%i` is the instance's number.
+    /// Whether `%i` is replaced by the instance's number.
     pub substitute: bool,
     pub count: u32,
-    /// Instance i stays on the i-th of these; empty: anywhere.
+    /// Instance i is bound to the i-th of these CPUs; empty: to none.
     pub processors: &'a [usize],
     pub library: &'a Path,
-    /// Whether the program may ask for libpcap by name while it runs.
+    /// Whether the program may load libpcap by name at run time.
     pub by_name: bool,
     pub variables: &'a Variables,
 }
 
-/// When to look again at a child that is becoming another program.
+/// Delay before a child that is executing another program is examined again.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// How often that is done before a signal is passed on.
+/// Number of such attempts before a signal is forwarded.
 const TELL_TRIES: u32 = 100;
-/// A child whose environment stays empty for so long has none, and is none of the instances'.
+/// A child whose environment is empty for this long has none, and belongs to no instance.
 const UNKNOWN_MAX: Duration = Duration::from_secs(5);
-/// One that does not name an instance is read again for so long: of a process that becomes another program while it is read,
-/// only the beginning comes.
+/// An environment that does not name an instance is read again for this long: during execve(2) only its beginning may be
+/// readable.
 const NO_OWNER_MAX: Duration = Duration::from_millis(200);
 
-/// All of them.
+/// All instances.
 pub struct Instances {
     board: SharedCounters,
-    /// Goes away with the instances.
+    /// Removed with the instances.
     names: Option<Folder>,
-    /// Goes away after both.
+    /// Removed after both.
     _place: RunDir,
     pub all: Vec<Instance>,
     signals: Signals,
     watchdog: Watchdog,
-    /// Children that are no instances: from before this process became this program, or the guard.
+    /// Children that belong to no instance: from before this program was executed, or the watchdog.
     strangers: Vec<u32>,
-    /// Children of which it cannot be said yet whose they are, and since when.
+    /// Children whose instance is unknown so far, and since when.
     unknown: BTreeMap<u32, Instant>,
-    /// The first that failed, and its code.
+    /// The first instance that failed, and its exit code.
     failed: Option<(usize, u8)>,
 }
 
 impl Instances {
-    /// Starts all, or none.
+    /// Starts all instances, or none.
     pub fn start(recipe: &Recipe<'_>) -> Result<Self, CliError> {
         let input = |what: &str, error: io::Error| CliError::Input(format!("{what}: {error}"));
         let place = RunDir::make().map_err(|error| input("no place for counters", error))?;
@@ -86,7 +86,7 @@ impl Instances {
             .map_err(|error| input("no place for counters", error))?;
         let names = recipe.by_name.then(|| Folder::find(recipe.library, place.path.join(NAMES))).transpose();
         let names = names.map_err(|error| input("no place for the library's names", error))?;
-        // Before anything is started: no signal is lost in between.
+        // Before anything is started, so that no signal is lost.
         let signals = Signals::take().map_err(|error| input("no signals", error))?;
         let mut strangers = orphans::children();
         let watchdog = Watchdog::start().map_err(|error| input("no process to watch over the instances", error))?;
@@ -108,7 +108,7 @@ impl Instances {
             let started = process::start(&mut recipe.command(number, &path, instances.names.as_ref()), 0, processor);
             match started {
                 Ok(child) => {
-                    // Without a guard the kernel still ends what keeps its rights.
+                    // Without a watchdog the kernel still ends processes that keep their rights.
                     let _ = instances.watchdog.watch(child.id());
                     instances.all.push(Instance::new(child, processor));
                 }
@@ -123,7 +123,7 @@ impl Instances {
         Ok(instances)
     }
 
-    /// Waits until all have ended, and passes signals on; `show` is called every so often.
+    /// Waits until all have ended, and forwards signals; calls `show` periodically.
     pub fn attend(
         &mut self,
         together: bool,
@@ -152,13 +152,13 @@ impl Instances {
         Ok(())
     }
 
-    /// Waits for a signal, the end of an instance being one.
+    /// Waits for a signal; SIGCHLD reports the end of an instance.
     fn wait(&self, most: Option<Duration>) {
-        // Should a signal be missed, the instances are looked at anyway.
+        // Instances are checked periodically, in case a signal is missed.
         let limit = if self.unknown.is_empty() { Duration::from_secs(1) } else { LOOK_AGAIN };
         let most = most.unwrap_or(limit).min(limit);
         let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
-        // Interrupted, or nothing came: either way the caller looks.
+        // Interrupted or timed out: the caller checks in both cases.
         let _ = poll(&mut [PollFd::new(&self.signals, PollFlags::IN)], Some(&most));
     }
 
@@ -167,14 +167,14 @@ impl Instances {
             CHILD_CHANGED => {}
             STOP_ASKED => {
                 self.tell(signal);
-                // Nobody would notice if it failed: then the instances are stopped, and this is not.
+                // On failure the instances are stopped, but this process is not.
                 let _ = process::stop_myself();
             }
             signal => self.tell(signal),
         }
     }
 
-    /// Sends a signal to all that run.
+    /// Sends a signal to all running instances.
     fn tell(&mut self, signal: i32) {
         for _ in 0..TELL_TRIES {
             self.adopt();
@@ -190,9 +190,9 @@ impl Instances {
         }
     }
 
-    /// Whether any has ended since.
+    /// Whether any process has ended since the last call.
     fn gather(&mut self) -> bool {
-        // What ends leaves others behind, which may have ended as well.
+        // An ended process may leave others behind, which may have ended as well.
         loop {
             let reaped = self.all.iter_mut().fold(false, |any, instance| instance.reap() | any);
             if !self.adopt() && !reaped {
@@ -215,7 +215,7 @@ impl Instances {
         any
     }
 
-    /// Takes in processes whose parent has ended; whether there were any.
+    /// Adopts processes whose parent has ended; returns whether there were any.
     fn adopt(&mut self) -> bool {
         let mut any = false;
         let before = mem::take(&mut self.unknown);
@@ -242,7 +242,7 @@ impl Instances {
             };
             match heir_of.and_then(|instance| self.all.get_mut(instance)) {
                 Some(instance) => {
-                    // It is not told by the kernel when we are killed.
+                    // The kernel does not end it when this process is killed.
                     let _ = self.watchdog.watch(number);
                     instance.orphans.push(number);
                     any = true;
@@ -253,17 +253,17 @@ impl Instances {
         any
     }
 
-    /// What an instance counted.
+    /// The counts of an instance.
     pub fn slot(&self, number: usize) -> Option<Slot<'_>> {
         self.board.slot(number)
     }
 
-    /// Which instance failed first.
+    /// The first instance that failed.
     pub fn failed(&self) -> Option<usize> {
         self.failed.map(|(number, _)| number)
     }
 
-    /// The exit code of all.
+    /// The exit code of the run.
     pub fn code(&self) -> u8 {
         self.failed.map_or(0, |(_, code)| code)
     }
@@ -277,7 +277,7 @@ impl Drop for Instances {
     }
 }
 
-/// A process's exit code, as shells have it.
+/// A process's exit code, as in shells.
 fn code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
@@ -306,7 +306,7 @@ impl Recipe<'_> {
     }
 }
 
-/// An argument with `%i` and `%%` replaced; any other percent sign stays.
+/// Replaces `%i` and `%%` in an argument; other percent signs stay.
 fn numbered(argument: &OsStr, number: usize) -> OsString {
     let mut out = Vec::new();
     let mut bytes = argument.as_bytes().iter().copied().peekable();

@@ -1,4 +1,4 @@
-//! Where the drop-in library is.
+//! Finds the drop-in library.
 
 use std::{
     env, fs, io,
@@ -8,19 +8,19 @@ use std::{
 
 use crate::error::CliError;
 
-/// Its name as it is built.
+/// Its file name.
 const NAME: &str = "libtidewire_pcap.so";
 
-/// Under which programs ask for libpcap: Debian's name, and everybody else's.
+/// Names under which programs load libpcap: Debian's, and that of others.
 pub const NAMES: &[&str] = &["libpcap.so.0.8", "libpcap.so.1"];
 
-/// The drop-in library: named by a variable, beside this command, or where it is installed.
+/// Finds the library: by a variable, beside this command, or where it is installed.
 pub fn find() -> Result<PathBuf, CliError> {
     if let Some(path) = env::var_os("TIDEWIRE_PCAP_LIBRARY").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         return match path.canonicalize() {
             Ok(path) if path.is_file() => preloadable(path),
-            Ok(_) => Err(CliError::Usage(format!("TIDEWIRE_PCAP_LIBRARY: {} is no file", path.display()))),
+            Ok(_) => Err(CliError::Usage(format!("TIDEWIRE_PCAP_LIBRARY: {} is not a file", path.display()))),
             Err(error) => Err(CliError::Usage(format!("TIDEWIRE_PCAP_LIBRARY: {}: {error}", path.display()))),
         };
     }
@@ -31,54 +31,53 @@ pub fn find() -> Result<PathBuf, CliError> {
     match found {
         Some(path) => preloadable(path),
         None => Err(CliError::Usage(format!(
-            "{NAME} is neither in {} nor in {}: install it there (make install), build it (cargo build -p tidewire-pcap), or \
-             name it in TIDEWIRE_PCAP_LIBRARY",
+            "{NAME} not found in {} and {}: install it (make install), build it (cargo build -p tidewire-pcap), or set \
+             TIDEWIRE_PCAP_LIBRARY to its path",
             folder.display(),
             folder.join("../lib/tidewire").display(),
         ))),
     }
 }
 
-/// The dynamic loader divides LD_PRELOAD at spaces and colons, and knows no way around.
+/// The dynamic loader splits LD_PRELOAD at spaces and colons, without a way to escape them.
 fn preloadable(path: PathBuf) -> Result<PathBuf, CliError> {
     if path.to_string_lossy().contains([' ', ':', '\t', '\n']) {
-        let message = "has a space or a colon in its path, which LD_PRELOAD cannot have: move or link it elsewhere";
+        let message = "has a space or a colon in its path, which LD_PRELOAD does not allow: move or link it elsewhere";
         return Err(CliError::Usage(format!("{} {message}", path.display())));
     }
     Ok(path)
 }
 
-/// A folder that has the library under libpcap's names, for programs that ask for them while they run, as Python's scapy
-/// does: the loader looks for those in LD_LIBRARY_PATH. What is only loaded before would be mixed with the system's library
-/// then, which knows nothing of it.
+/// A directory with the library under libpcap's names, for programs that load libpcap by name at run time, as Python's scapy
+/// does: the loader searches LD_LIBRARY_PATH for them. Preloading alone would mix the drop-in with the system's library.
 #[derive(Debug)]
 pub struct Folder {
     pub path: PathBuf,
-    /// Whether it is ours, and goes away again.
+    /// Whether this run created it and removes it.
     is_made: bool,
 }
 
 impl Folder {
-    /// The library's own folder where it has the names (`make install`), else one made for the purpose at this path.
+    /// The directory of the library if it has these names (`make install`), else a new one at this path.
     pub fn find(library: &Path, path: PathBuf) -> io::Result<Self> {
         let own = library.parent().unwrap_or(Path::new("/"));
         let is_library = |name: &&str| own.join(name).canonicalize().is_ok_and(|found| found == library);
         if NAMES.iter().all(is_library) {
             return Ok(Self { path: own.to_owned(), is_made: false });
         }
-        // Others may look into it: programs change their user before they load what they need.
+        // Readable for others: programs change their user before they load libraries.
         fs::DirBuilder::new().mode(0o755).create(&path)?;
         let folder = Self { path, is_made: true };
         NAMES.iter().try_for_each(|name| symlink(library, folder.path.join(name)))?;
         Ok(folder)
     }
 
-    /// Takes away what [`Folder::find`] made.
+    /// Removes what [`Folder::find`] created.
     pub fn remove(path: &Path) {
         for name in NAMES {
             let _ = fs::remove_file(path.join(name));
         }
-        // What else somebody put there stays.
+        // Files of others stay.
         let _ = fs::remove_dir(path);
     }
 }

@@ -20,11 +20,11 @@ use crate::error::{CliError, notify};
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let Some((name, arguments)) = options.command.split_first() else {
-        return Err(CliError::Usage("name a program".into()));
+        return Err(CliError::Usage("no program: name one, as in tidewire run tcpdump -i eth0".into()));
     };
-    // Programs may have such names behind a path.
+    // Programs with such names can be run by a path.
     if name.as_encoded_bytes().starts_with(b"-") {
-        let message = format!("there is no option '{}'; tidewire run --help lists them", name.to_string_lossy());
+        let message = format!("unknown option '{}'; see tidewire run --help", name.to_string_lossy());
         return Err(CliError::Usage(message));
     }
     let library = library::find()?;
@@ -56,7 +56,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     Ok(instances.code())
 }
 
-/// Where programs of this user may not capture: what lets them, and what would not.
+/// Warns if programs of this user cannot capture, with ways that help and ways that do not.
 fn may_not_capture(arguments: &[OsString]) -> Option<String> {
     let reads_file = arguments.iter().any(|word| word == "-r");
     if reads_file || tidewire_live::privilege::programs_may_capture() {
@@ -67,22 +67,22 @@ fn may_not_capture(arguments: &[OsString]) -> Option<String> {
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let capabilities = "+net_raw,+net_admin,+bpf,+perfmon,+ipc_lock";
     Some(format!(
-        "programs that this user starts may not capture on interfaces (cap_net_raw). Run this as root: sudo {0} run ...; or \
-         stay this user, with the capabilities passed on: sudo setpriv --reuid {user} --regid {group} --init-groups \
-         --inh-caps {capabilities} --ambient-caps {capabilities} {0} run ... (setcap on the program would keep the drop-in \
-         library from being loaded)",
+        "programs of this user lack the right to capture (cap_net_raw). Run as root: sudo {0} run ...; or pass capabilities \
+         on to this user: sudo setpriv --reuid {user} --regid {group} --init-groups \
+         --inh-caps {capabilities} --ambient-caps {capabilities} {0} run ... (do not use setcap on the program: it \
+         prevents the drop-in library from being loaded)",
         own.display()
     ))
 }
 
-/// What is probably not meant.
+/// Warnings about likely mistakes.
 fn warnings(options: &Options, arguments: &[OsString], count: u32) -> Vec<String> {
     let has_number = |text: &OsString| text.to_string_lossy().contains("%i");
     let written = arguments.windows(2).find(|pair| pair.first().is_some_and(|word| word == "-w"));
     let file = written.and_then(|pair| pair.get(1)).filter(|file| *file != "-");
     match file {
         Some(file) if count > 1 && (options.no_substitute || !has_number(file)) => vec![format!(
-            "all {count} instances write to {}: write %i where each is to have its number",
+            "all {count} instances write to {}; put %i, the number of the instance, into the name",
             file.to_string_lossy()
         )],
         _ => Vec::new(),

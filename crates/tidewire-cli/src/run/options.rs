@@ -12,37 +12,38 @@ Examples:
   tidewire run -n 2 tcpdump -i eth0 -w /tmp/out-%i.pcap
   tidewire run -n 4 --fanout hash -- softflowd -d -i eth0 -n 127.0.0.1:2055";
 
-/// Run instances of a libpcap program, each with a share
+/// Run instances of a libpcap program that share packets
 ///
-/// The program is started as it is: the drop-in library is loaded before the system's (LD_PRELOAD), and the instances
-/// find each other by their environment. `%i` in an argument is the instance's number, from 0, and `%%` a percent sign.
-/// Signals go to every instance once, daemons included, and daemons are waited for. The exit status is that
-/// of the first instance that failed, 128 and the number of the signal where one ended it, or 0. Standard input is empty.
+/// The program runs unchanged: the drop-in library is preloaded (LD_PRELOAD) in place of the system's libpcap, and the
+/// environment tells each instance its number and its group. In arguments, `%i` is the number of the instance, from 0, and
+/// `%%` a percent sign. Signals are forwarded to every instance, including programs that became daemons, and the command
+/// ends when all have ended. The exit status is that of the first instance that failed, or 0; 128 plus the signal number if
+/// a signal ended it. Standard input is empty.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// Instances, 1 to 256 [default: as many as there are processors]
+    /// Number of instances, 1 to 256 [default: one for each CPU]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(super) instances: Option<u32>,
 
-    /// How packets are shared: hash, lb, cpu, rollover, rnd, qm, cbpf, ebpf, data; flags behind it, as in hash+defrag; or
-    /// a steering program [default: what the configuration says, else hash]
+    /// How instances share packets: hash, lb, cpu, rollover, rnd, qm, cbpf, ebpf, data; with flags, as in hash+defrag; or a
+    /// steering program [default: from the configuration, else hash]
     #[arg(short = 'f', long, value_name = "MODE", help_heading = SHARING)]
     pub(super) fanout: Option<String>,
 
-    /// Share by a steering program (docs/steering.md), or by the one in a file: @FILE
+    /// Share packets by a steering program (docs/steering.md); @FILE reads it from a file
     #[arg(long, value_name = "PROGRAM", help_heading = SHARING)]
     pub(super) steer: Option<String>,
 
-    /// The group that the instances join, 0 to 255 [default: what the configuration says, else one that is free]
+    /// The fan-out group that the instances join, 0 to 255 [default: from the configuration, else an unused one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8), help_heading = SHARING)]
     pub(super) group: Option<u8>,
 
-    /// What captures: system, packet, xdp, xdp-generic, auto
+    /// The capture engine: system (libpcap), packet, xdp, xdp-generic or auto
     #[arg(long, value_name = "ENGINE", help_heading = SHARING)]
     pub(super) engine: Option<String>,
 
-    /// Put packets in order: off, port, service, flow or auto; behind it what differs from the default, as in
+    /// Reorder packets so that those of a flow come together: off, port, service, flow or auto; with settings, as in
     /// port,batch=8000,timeout=50ms,thread
     #[arg(long, value_name = "HOW", help_heading = SHARING)]
     pub(super) locality: Option<String>,
@@ -51,27 +52,27 @@ pub struct Options {
     #[arg(id = "pcap_config", long = "config", value_name = "FILE", help_heading = SHARING)]
     pub(super) config: Option<PathBuf>,
 
-    /// Leave `%i` and `%%` in arguments as they are
+    /// Do not replace `%i` and `%%` in arguments
     #[arg(long)]
     pub(super) no_substitute: bool,
 
-    /// Let instances run on any processor; otherwise instance i stays on the i-th one
+    /// Do not bind instance N to the Nth CPU
     #[arg(long)]
     pub(super) no_pin: bool,
 
-    /// End all instances (SIGTERM) when the first one ends; otherwise the others go on, and get its packets
+    /// End all instances (SIGTERM) when the first one ends [default: the others continue and get its packets]
     #[arg(long)]
     pub(super) together: bool,
 
-    /// Report in JSON
+    /// Print the report as JSON
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Write the report to this file [default: standard error]
+    /// Write the report to FILE [default: standard error]
     #[arg(long, value_name = "FILE")]
     pub(super) report: Option<PathBuf>,
 
-    /// Report every so often while the instances run, too
+    /// Also report every TIME while the instances run
     #[arg(long, value_name = "TIME")]
     pub(super) every: Option<Span>,
 

@@ -1,62 +1,62 @@
-//! Processes that outlive the one that an instance began with: a daemon's, or what a program leaves behind when it ends.
+//! Processes that outlive their instance's first process: daemons, and others that a program leaves running.
 //!
-//! Linux gives a process without a parent to the nearest ancestor that asked for such (`PR_SET_CHILD_SUBREAPER`, prctl(2)),
-//! so that they become children of `tidewire run`, which waits for them and tells them signals as it does with those that
-//! it started. Whose they are is in their environment.
+//! Linux makes an orphaned process a child of the nearest ancestor that is a subreaper (`PR_SET_CHILD_SUBREAPER`, prctl(2)). So
+//! orphans become children of `tidewire run`, which waits for them and forwards signals to them as to the processes that it
+//! started. Their environment names their instance.
 
 use std::{fs, io, os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 
-/// What an instance is told its number by.
+/// The variable with an instance's number.
 pub const INSTANCE: &str = "TIDEWIRE_INSTANCE";
 
-/// From now on orphans among this process's descendants become its children.
+/// Makes this process the subreaper of its descendants.
 pub fn adopt() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// The children of this process, ended ones too that nobody waited for.
+/// The children of this process, including zombies.
 pub fn children() -> Vec<u32> {
     let mut found = Vec::new();
     for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
         match fs::read_to_string(task.path().join("children")) {
             Ok(list) => found.extend(list.split_whitespace().filter_map(|word| word.parse::<u32>().ok())),
-            // A kernel without CONFIG_PROC_CHILDREN.
+            // The kernel lacks CONFIG_PROC_CHILDREN.
             Err(_) => return looked_for(),
         }
     }
     found
 }
 
-/// The same, of all processes those whose parent this one is.
+/// Finds the children among all processes, by their parent.
 fn looked_for() -> Vec<u32> {
     let own = std::process::id().to_string();
     let is_child = |number: &u32| {
         let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
-        // Behind the name, which may hold anything: the state and the parent.
+        // State and parent follow the name, which may contain any character.
         stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)) == Some(own.as_str())
     };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_child).collect()
 }
 
-/// Whose a process is.
+/// The owner of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The instance of this number.
     Instance(usize),
-    /// Nobody's here: it was not started by an instance.
+    /// Not our descendant: it was not started by an instance.
     None,
-    /// Its environment may not be read.
+    /// Its environment cannot be read.
     Hidden,
-    /// It has no environment, as for a moment while a process becomes another program, or ends: ask again.
+    /// Its environment is empty, as for a moment during execve(2), or when it ends: retry.
     Unknown,
-    /// It has ended, and was waited for: nobody can say whose it was.
+    /// It has ended and was waited for, so that its owner is unknown.
     Ended,
 }
 
-/// Whose a child is, by the environment that it was started with.
+/// The owner of a child, by its initial environment.
 pub fn owner(number: u32) -> Owner {
     if ended(number).is_some() {
         return Owner::Ended;
@@ -65,7 +65,7 @@ pub fn owner(number: u32) -> Owner {
         Ok(bytes) if bytes.is_empty() => Owner::Unknown,
         Ok(bytes) => of(&bytes),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Owner::Hidden,
-        // It is about to end, and may have children that are ours when it has.
+        // It is about to end, and may leave children of ours.
         Err(_) => Owner::Unknown,
     }
 }
@@ -77,18 +77,18 @@ fn of(environment: &[u8]) -> Owner {
     number.map_or(Owner::None, Owner::Instance)
 }
 
-/// How a child ended, if it has; it is no child any more then.
+/// The exit status of a child, if it has ended; then it is reaped.
 pub fn ended(number: u32) -> Option<ExitStatus> {
     let pid = Pid::from_raw(i32::try_from(number).ok()?)?;
     match waitpid(Some(pid), WaitOptions::NOHANG) {
         Ok(None) => None,
         Ok(Some((_, status))) => Some(ExitStatus::from_raw(status.as_raw())),
-        // Nobody's child: somebody else's affair.
+        // Not our descendant.
         Err(_) => Some(ExitStatus::default()),
     }
 }
 
-/// Sends a signal to a child that was not waited for.
+/// Sends a signal to a child that was not reaped.
 pub fn send(number: u32, signal: i32) -> io::Result<()> {
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
     match (pid, Signal::from_named_raw(signal)) {

@@ -1,4 +1,5 @@
-//! Whether a program can be helped: found, executable, loaded dynamically, and without more rights than its caller.
+//! Checks whether the drop-in library can be loaded into a program: it exists, is executable and dynamically linked, and has no
+//! more rights than its caller.
 
 use std::{
     env,
@@ -15,24 +16,24 @@ use std::{
 
 use crate::error::CliError;
 
-/// Interpreters of scripts that are looked at, one behind the other (Linux allows five).
+/// Most nested interpreters of scripts (Linux allows five).
 const SCRIPTS_MAX: usize = 5;
-/// Of a program, this much is read: headers, and the path of its loader.
+/// Bytes read of a program: its headers, and the path of its loader.
 const HEAD_BYTES: u64 = 64 << 10;
 /// `PT_DYNAMIC`, `PT_INTERP` (elf(5)).
 const DYNAMIC: u32 = 2;
 const INTERPRETER: u32 = 3;
 
-/// A program that can be run.
+/// A program that can run with the library.
 #[derive(Debug)]
 pub struct Program {
     pub path: PathBuf,
-    /// Whether libpcap is loaded when it starts, as far as the loader knows.
+    /// Whether it loads libpcap at its start.
     pub loads_libpcap: bool,
     pub warnings: Vec<String>,
 }
 
-/// Finds a program as a shell does, and checks it and whatever interprets it.
+/// Finds a program as a shell does, and checks it and its interpreters.
 pub fn check(name: &OsStr, library: &Path) -> Result<Program, CliError> {
     let path = find(name)?;
     let mut warnings = Vec::new();
@@ -49,7 +50,7 @@ pub fn check(name: &OsStr, library: &Path) -> Result<Program, CliError> {
         let loads_libpcap = depth == 0 && loads_libpcap(&current);
         if depth == 0 && !loads_libpcap {
             warnings.push(format!(
-                "{} does not load libpcap at its start: unless it does later, its instances share nothing",
+                "{} is not linked with libpcap: unless it loads libpcap later, its instances share no packets",
                 path.display()
             ));
         }
@@ -68,7 +69,7 @@ fn find(name: &OsStr) -> Result<PathBuf, CliError> {
         return match fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => refuse(&path, "is a directory"),
             Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
-                refuse(&path, "is not executable; chmod +x makes it so")
+                refuse(&path, "is not executable; use chmod +x")
             }
             Ok(_) => Ok(path),
             Err(error) => refuse(&path, format_args!("cannot be run: {error}")),
@@ -79,15 +80,15 @@ fn find(name: &OsStr) -> Result<PathBuf, CliError> {
         fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     let found = env::split_paths(&paths).map(|folder| folder.join(name)).find(is_program);
-    found.ok_or_else(|| CliError::Usage(format!("{}: no such program in PATH", name.to_string_lossy())))
+    found.ok_or_else(|| CliError::Usage(format!("{}: program not found in PATH", name.to_string_lossy())))
 }
 
 /// A program with more rights than its caller ignores LD_PRELOAD (ld.so(8), secure-execution mode).
 fn rights(path: &Path) -> Result<(), CliError> {
-    let metadata = fs::metadata(path).or_else(|error| refuse(path, format_args!("cannot be looked at: {error}")))?;
+    let metadata = fs::metadata(path).or_else(|error| refuse(path, format_args!("cannot be inspected: {error}")))?;
     let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let why = "the dynamic loader lets nothing be loaded before such a program's libraries. Run tidewire run as root, or a \
-               copy of the program without it, for which it says how capabilities are passed on";
+    let why = "the dynamic loader preloads no library into such a program. Run tidewire run as root, or run a copy of the \
+               program without it (tidewire run then prints how to pass capabilities on)";
     let mode = metadata.permissions().mode();
     if mode & 0o4000 != 0 && metadata.uid() != user {
         return refuse(path, format_args!("is set-user-ID: {why}"));
@@ -108,20 +109,18 @@ fn head(path: &Path) -> Result<Vec<u8>, CliError> {
     let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(_) => Ok(bytes),
-        Err(error) => {
-            refuse(path, format_args!("cannot be read, so that it cannot be said whether it is dynamic: {error}"))
-        }
+        Err(error) => refuse(path, format_args!("cannot be read to check whether it is dynamically linked: {error}")),
     }
 }
 
-/// The program that a script's first line names; behind `env`, the one that it looks for.
+/// The interpreter in a script's first line; after `env`, the program that it runs.
 fn interpreter(line: &[u8], script: &Path) -> Result<Option<PathBuf>, CliError> {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let mut words = line.split(|byte| matches!(byte, b' ' | b'\t' | b'\r')).filter(|word| !word.is_empty());
     let Some(first) = words.next() else { return refuse(script, "its first line names no interpreter") };
     let first = Path::new(OsStr::from_bytes(first));
     if first.file_name() == Some(OsStr::new("env")) {
-        // Options and variables of env come before the program.
+        // Options and variables of env precede the program.
         let named = words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
         return named.map(|word| find(OsStr::from_bytes(word))).transpose();
     }
@@ -131,7 +130,7 @@ fn interpreter(line: &[u8], script: &Path) -> Result<Option<PathBuf>, CliError> 
     Ok(Some(first.to_owned()))
 }
 
-/// An executable's headers, as far as they matter.
+/// The relevant headers of an executable.
 struct Elf<'a> {
     bytes: &'a [u8],
     is_64: bool,
@@ -151,12 +150,12 @@ impl<'a> Elf<'a> {
         Some(if self.is_little { field.iter().rev().fold(0, add) } else { field.iter().fold(0, add) })
     }
 
-    /// Width, byte order and processor.
+    /// Width, byte order and machine.
     fn machine(&self) -> Option<(bool, bool, u64)> {
         Some((self.is_64, self.is_little, self.number(18, 2)?))
     }
 
-    /// Where a segment of this kind is in the file, and its length.
+    /// Offset and length of the segment of this type.
     fn segment(&self, kind: u32) -> Option<(usize, usize)> {
         let (table, entry, count) = if self.is_64 {
             (self.number(32, 8)?, self.number(54, 2)?, self.number(56, 2)?)
@@ -175,7 +174,7 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The loader that it asks for.
+    /// The path of its loader.
     fn loader(&self) -> Option<String> {
         let (offset, length) = self.segment(INTERPRETER)?;
         let text = self.bytes.get(offset..offset.checked_add(length)?)?;
@@ -183,7 +182,7 @@ impl<'a> Elf<'a> {
     }
 }
 
-/// Whether the loader of a program takes our library.
+/// Checks that the loader of a program accepts our library.
 fn loaded(head: &[u8], path: &Path, library: &Path) -> Result<(), CliError> {
     let Some(elf) = Elf::new(head) else {
         return refuse(path, "is neither an ELF program nor a script that begins with #!");
@@ -214,8 +213,8 @@ fn loaded(head: &[u8], path: &Path, library: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Whether the loader would load libpcap for a program, which it says itself (ld.so(8), LD_TRACE_LOADED_OBJECTS) without
-/// running it. Where it does not say, nothing is claimed.
+/// Whether the loader would load libpcap, which it reports (ld.so(8), LD_TRACE_LOADED_OBJECTS) without running the program.
+/// Without a report: true.
 fn loads_libpcap(path: &Path) -> bool {
     let mut command = Command::new(path);
     command.env("LD_TRACE_LOADED_OBJECTS", "1").env_remove("LD_PRELOAD");
@@ -225,7 +224,7 @@ fn loads_libpcap(path: &Path) -> bool {
     }
 }
 
-/// A variable of the loader, which has a list, with this before what it has already.
+/// A list variable of the loader, with this path before its current value.
 pub fn before(variable: &str, path: &Path) -> OsString {
     let mut value = path.as_os_str().to_owned();
     if let Some(others) = env::var_os(variable).filter(|others| !others.is_empty()) {

@@ -1,4 +1,4 @@
-//! What the instances counted, as a table or JSON.
+//! The report of the instances' counts, as table or JSON.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
     output::{Object, push_number},
 };
 
-/// An instance's line.
+/// The row of an instance.
 pub struct Row {
     process: u32,
     processor: Option<usize>,
@@ -29,7 +29,7 @@ pub struct Row {
     text: Option<String>,
 }
 
-/// Everything that is reported.
+/// The report.
 pub struct Report {
     rows: Vec<Row>,
     /// Whether the instances have ended.
@@ -37,7 +37,7 @@ pub struct Report {
     code: u8,
 }
 
-/// What the instances counted by now.
+/// The current counts of the instances.
 pub fn rows(instances: &Instances, is_last: bool) -> Report {
     let row = |(number, instance): (usize, &Instance)| {
         let slot = instances.slot(number);
@@ -58,7 +58,7 @@ pub fn rows(instances: &Instances, is_last: bool) -> Report {
     Report { rows: instances.all.iter().enumerate().map(row).collect(), is_last, code: instances.code() }
 }
 
-/// Writes it where it is wanted. On standard error it is lost where that is closed, as messages are.
+/// Writes the report. As for messages, a closed standard error is ignored.
 pub fn write(options: &Options, report: &Report) -> Result<(), CliError> {
     let mut text = Vec::new();
     if options.json {
@@ -76,7 +76,7 @@ pub fn write(options: &Options, report: &Report) -> Result<(), CliError> {
     }
 }
 
-/// What somebody should know beside the figures.
+/// Remarks in addition to the counts.
 pub fn remarks(instances: &Instances) {
     if let Some(number) = instances.failed()
         && let Some(status) = instances.all.get(number).and_then(|instance| instance.ended)
@@ -90,7 +90,7 @@ pub fn remarks(instances: &Instances) {
     if !idle.is_empty() {
         let (instances, they) = if idle.len() == 1 { ("instance", "it") } else { ("instances", "they") };
         notify(format_args!(
-            "no packets were shared by {instances} {}: {they} opened no network interface through libpcap",
+            "{instances} {} shared no packets: {they} opened no network interface through libpcap",
             idle.join(", ")
         ));
     }
@@ -104,7 +104,7 @@ fn ending(status: ExitStatus) -> String {
     }
 }
 
-/// The same for a table, which is to fit a terminal of 80 columns.
+/// The exit status for a table, which must fit 80 columns.
 fn short_ending(status: ExitStatus) -> String {
     let code = status.code().map(|code| format!("code {code}"));
     let signal = status.signal().map(|signal| format!("signal {signal}"));
@@ -117,18 +117,18 @@ impl Row {
     }
 }
 
-/// An instance's figures, and the cells of its line.
+/// Number of counters of an instance, and of cells of its row.
 const FIGURES: usize = 5;
 const CELLS: usize = FIGURES + 4;
 
-/// Which of them is shown only where there are any.
+/// The counter that is shown only if it is not zero.
 const STEERED_OUT: usize = 3;
 
-/// Titles of the figures; what the interface dropped is counted by each of its captures, so that it has no sum.
+/// Titles of the counters. Each capture counts all drops of the interface, so that they have no sum.
 const TITLES: [&str; FIGURES] = ["received", "delivered", "dropped", "steered out", "by interface"];
 
 impl Report {
-    /// The figures of all: sums, and the greatest of what each counts whole.
+    /// Totals: sums, and the maximum of what each instance counts as a whole.
     fn total(&self) -> [u64; FIGURES] {
         let mut total = [0; FIGURES];
         for row in &self.rows {
@@ -162,7 +162,7 @@ impl Report {
         for line in &lines {
             widths.iter_mut().zip(line).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
         }
-        // Of no interest where nothing is.
+        // Omitted if it is zero.
         let hidden = (self.total()[STEERED_OUT] == 0).then_some(STEERED_OUT + 3);
         for line in &lines {
             let cells = line.iter().zip(widths).take(CELLS - 1).enumerate();

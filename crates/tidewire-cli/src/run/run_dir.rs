@@ -1,7 +1,7 @@
-//! Where a run keeps its counters and the library's names: a folder of its own, with a random name.
+//! The directory of a run, for counters and the library's names, with a random name.
 //!
-//! The folders above it are often open to everybody (`/dev/shm`, `/tmp`), and the run may be root's. So nothing there has a name
-//! that can be foreseen, nothing is done by a path through a link, and what is removed was opened and looked at before.
+//! Its parent directories are often writable for all users (`/dev/shm`, `/tmp`), and the run may be root's. So no name is
+//! predictable, no path is followed through a link, and only what was opened and checked is removed.
 
 use std::{
     env, io,
@@ -17,18 +17,18 @@ use rustix::{
     rand::{GetRandomFlags, getrandom},
 };
 
-/// What folders' names begin with; 128 random bits follow.
+/// Prefix of directory names; 128 random bits follow.
 const PREFIX: &str = "tidewire-run-";
 /// The file with the counters.
 pub const COUNTERS: &str = "counters";
 /// The folder with the library under libpcap's names.
 pub const NAMES: &str = "lib";
-/// Another run may take a new folder for one that was left, before it is locked.
+/// Attempts to create one: another run may remove a new directory as abandoned before it is locked.
 const TRIES: u32 = 16;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);
 
-/// A run's folder; goes away with this value. Locked while it lives, which is how others know that it is in use.
+/// A run's directory, removed on drop. Its lock shows other runs that it is in use.
 #[derive(Debug)]
 pub struct RunDir {
     pub path: PathBuf,
@@ -39,10 +39,10 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Makes one where memory is shared, and removes what runs of this user that were killed have left there.
+    /// Creates the directory in shared memory, and removes those that killed runs of this user left there.
     ///
     /// # Errors
-    /// No folder is fit for it: what was wrong with the last one.
+    /// No parent directory is suitable: the last error.
     pub fn make() -> io::Result<Self> {
         let own = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
         let mut result = Err(io::ErrorKind::NotFound.into());
@@ -62,7 +62,7 @@ impl RunDir {
         sweep(&parent);
         for _ in 0..TRIES {
             let name = random_name()?;
-            // Others may look into it: programs change their user before they load what they need.
+            // Readable for others: programs change their user before they load libraries.
             mkdirat(&parent, &name, Mode::from_raw_mode(0o755))?;
             let Ok(folder) = openat(&parent, &name, FOLDER, Mode::empty()) else { continue };
             let is_ours = flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() && exists(&folder);
@@ -88,13 +88,13 @@ fn random_name() -> io::Result<String> {
     Ok(format!("{PREFIX}{:032x}", u128::from_ne_bytes(random)))
 }
 
-/// Whether a folder still has a name.
+/// Whether a directory still has a name.
 fn exists(folder: &OwnedFd) -> bool {
     fstat(folder).is_ok_and(|stat| stat.st_nlink > 0)
 }
 
-/// Refuses a folder whose entries others than this user and root could replace: programs load libraries from there. That of a
-/// sticky one may be written by anybody: its entries belong to who made them.
+/// Refuses a directory whose entries other users than this one and root could replace: programs load libraries from there. A
+/// sticky directory may be writable for all: entries belong to their creators.
 fn trusted(folder: &Path) -> io::Result<()> {
     let own = rustix::process::geteuid().as_raw();
     let foreign_root = foreign_root();
@@ -115,8 +115,7 @@ fn trusted(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The user to whom root's files seem to belong within a user namespace that does not have the machine's root
-/// (user_namespaces(7)); none elsewhere.
+/// The user that seems to own root's files in a user namespace without the host's root (user_namespaces(7)); `None` elsewhere.
 fn foreign_root() -> Option<u32> {
     let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
     let is_whole = map.lines().any(|line| line.split_whitespace().take(2).eq(["0", "0"]));
@@ -124,14 +123,14 @@ fn foreign_root() -> Option<u32> {
     overflow.trim().parse().ok().filter(|_| !is_whole)
 }
 
-/// Removes what runs of this user that were killed have left: folders with a name of ours that nobody holds a lock on.
+/// Removes directories with our names that killed runs of this user left: those without a lock.
 fn sweep(parent: &OwnedFd) {
     let own = rustix::process::geteuid().as_raw();
     let Ok(entries) = Dir::read_from(parent) else { return };
     for entry in entries.flatten() {
         let Ok(name) = entry.file_name().to_str() else { continue };
         let is_name = name.strip_prefix(PREFIX).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        // What is no folder, or a link to one, is not opened.
+        // Links and other files are not opened.
         let Some(folder) = openat(parent, name, FOLDER, Mode::empty()).ok().filter(|_| is_name) else { continue };
         let is_own = fstat(&folder).is_ok_and(|stat: Stat| stat.st_uid == own);
         if is_own && flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
@@ -140,7 +139,7 @@ fn sweep(parent: &OwnedFd) {
     }
 }
 
-/// Removes a run's folder and what runs make in it; what else is there stays, and the folder with it.
+/// Removes a run's directory and the files that runs create; with other files in it, it stays.
 fn remove(parent: &OwnedFd, name: &str) {
     let Ok(folder) = openat(parent, name, FOLDER, Mode::empty()) else { return };
     let _ = unlinkat(&folder, COUNTERS, AtFlags::empty());
@@ -150,6 +149,6 @@ fn remove(parent: &OwnedFd, name: &str) {
         }
         let _ = unlinkat(&folder, NAMES, AtFlags::REMOVEDIR);
     }
-    // Of another folder that came to have this name, no more than an empty one is lost.
+    // If another directory has this name meanwhile, it is removed only if it is empty.
     let _ = unlinkat(parent, name, AtFlags::REMOVEDIR);
 }

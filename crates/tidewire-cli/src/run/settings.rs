@@ -1,4 +1,4 @@
-//! What the instances are told, checked before any of them starts.
+//! The environment of the instances, checked before any of them starts.
 
 use std::{collections::BTreeMap, env, ffi::OsString, path::Path};
 
@@ -8,10 +8,10 @@ use super::options::Options;
 use crate::{check_steering::program_text, error::CliError};
 use tidewire_pcap_config::{Environment, Plan, SYSTEM_FILE};
 
-/// Variables that instances get, and those that they must not have.
+/// Variables to set (`Some`) and to unset (`None`).
 pub type Variables = BTreeMap<String, Option<OsString>>;
 
-/// Names behind which a steering program may stand.
+/// Variables that may contain a steering program.
 const PROGRAMS: &[&str] = &["TIDEWIRE_STEERING", "PFQ_LANG_LIT", "PFQ_LANG_SRC"];
 
 /// The variables of all instances.
@@ -40,7 +40,7 @@ pub fn variables(options: &Options, count: u32) -> Result<Variables, CliError> {
     if let Some(program) = &options.steer {
         set("TIDEWIRE_STEERING", program_text(program)?.into());
     }
-    // What is given here is meant instead of what the environment has, not beside it.
+    // Options replace the settings of the environment.
     if options.fanout.is_some() || options.steer.is_some() {
         for name in PROGRAMS.iter().chain(&["PCAP_FANOUT", "PCAP_CBPF"]) {
             let keep = *name == "PCAP_CBPF" && options.fanout.as_deref().is_some_and(|mode| mode.starts_with("cbpf"));
@@ -50,7 +50,7 @@ pub fn variables(options: &Options, count: u32) -> Result<Variables, CliError> {
         }
     }
     let checked = plan(&variables)?;
-    // One process alone may have AF_XDP, which knows no groups.
+    // A single process can use AF_XDP, which has no groups.
     let is_alone = count == 1 && options.engine.as_deref().is_some_and(|engine| engine.starts_with("xdp"));
     if !is_alone && checked.devices.iter().all(|device| device.group.is_none()) {
         variables.insert("PCAP_DEF_GROUP".into(), Some(free_group().to_string().into()));
@@ -59,7 +59,7 @@ pub fn variables(options: &Options, count: u32) -> Result<Variables, CliError> {
     Ok(variables)
 }
 
-/// What the drop-in library would make of these variables, for a device of no particular name.
+/// Resolves these variables as the drop-in library does, for an arbitrary device.
 fn plan(variables: &Variables) -> Result<Plan, CliError> {
     let lookup = |name: &str| match (name, variables.get(name)) {
         ("TIDEWIRE_INSTANCE", _) => Some("0".into()),
@@ -80,7 +80,7 @@ fn plan(variables: &Variables) -> Result<Plan, CliError> {
     tidewire_pcap_config::plan("device", &environment, &|_| true).map_err(told)
 }
 
-/// Names of variables as the options that set them.
+/// Replaces names of variables in errors by the options that set them.
 fn named_as_given(error: &str) -> String {
     let options = [
         ("PCAP_FANOUT", "--fanout"),
@@ -97,14 +97,14 @@ fn named_as_given(error: &str) -> String {
     found.unwrap_or_else(|| error.to_owned())
 }
 
-/// `port,batch=8000,timeout=50ms,thread` as variables.
+/// Converts `port,batch=8000,timeout=50ms,thread` to variables.
 fn locality_of(text: &str) -> Result<Vec<(String, String)>, CliError> {
     let mut words = text.split(',').map(str::trim);
     let mut variables = vec![("TIDEWIRE_LOCALITY".to_owned(), words.next().unwrap_or_default().to_owned())];
     for word in words {
         let (name, value) = word.split_once('=').unwrap_or((word, "on"));
         if !matches!(name, "key" | "batch" | "timeout" | "thread") {
-            let message = format!("--locality: there is no '{name}': there are key, batch, timeout and thread");
+            let message = format!("--locality: unknown setting '{name}'; expected key, batch, timeout or thread");
             return Err(CliError::Usage(message));
         }
         variables.push((format!("TIDEWIRE_LOCALITY_{}", name.to_ascii_uppercase()), value.to_owned()));
@@ -112,12 +112,12 @@ fn locality_of(text: &str) -> Result<Vec<(String, String)>, CliError> {
     Ok(variables)
 }
 
-/// A group that no packet socket of this network namespace is in, on any interface. Where the kernel does not tell, one by
-/// this process's number: two runs seldom have the same.
+/// A group that no packet socket of this network namespace has joined, on any interface. If the kernel does not report them,
+/// one derived from the process id: two runs rarely have the same.
 fn free_group() -> u8 {
     let used = groups_in_use().unwrap_or_default();
     let first = std::process::id() as u8;
     let mut groups = (0..=u8::MAX).map(|step| first.wrapping_add(step));
-    // A group's number in the kernel has that of the interface above it.
+    // In the kernel the upper bits of a group's number are that of the interface.
     groups.find(|group| used.iter().all(|number| number.to_le_bytes().first() != Some(group))).unwrap_or(first)
 }

@@ -1,4 +1,4 @@
-//! Which flows there are: counted by the workers, looked at by the view.
+//! Flow counters for the view, updated by the workers.
 
 use std::{
     collections::HashMap,
@@ -13,13 +13,13 @@ use std::{
 
 use tidewire::{Chunk, Direction, EndReason, FlowKey, Handler, Stream};
 
-/// Flows that are looked at, at most: those that came first. Others are only counted.
+/// Most flows that are counted individually: the first ones. Others only count in totals.
 const FLOWS_MAX: usize = 1 << 16;
 
-/// A flow's figures so far, both directions.
+/// Counters of a flow, both directions.
 #[derive(Clone, Copy, Debug)]
 pub struct Noted {
-    /// Who with whom.
+    /// Its endpoints.
     pub key: FlowKey,
     /// Packets.
     pub packets: u64,
@@ -27,7 +27,7 @@ pub struct Noted {
     pub bytes: u64,
 }
 
-/// The same as its worker counts them.
+/// The same counters, shared with its worker.
 #[derive(Debug, Default)]
 struct Figures {
     packets: AtomicU64,
@@ -43,20 +43,20 @@ impl Figures {
     }
 }
 
-/// A flow, and what is known of it.
+/// A flow with its counters.
 type Entry = (FlowKey, Arc<Figures>);
 
-/// The flows that are open, and those that ended since the last look, by id.
+/// Open flows, and those that ended since the last look, by id.
 #[derive(Clone, Debug, Default)]
 pub struct Shared(Arc<Mutex<HashMap<u64, Entry>>>);
 
 impl Shared {
-    /// The figures now. Those of flows that ended are told once more.
+    /// Current counters. Flows that ended are reported a last time.
     pub fn look(&self) -> HashMap<u64, Noted> {
         let mut flows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut now = HashMap::with_capacity(flows.len());
         flows.retain(|&id, (key, figures)| {
-            // Asked first: what was counted until then is there.
+            // Checked first: what was counted before is included.
             let is_over = figures.is_over.load(Acquire);
             let (packets, bytes) = (figures.packets.load(Relaxed), figures.bytes.load(Relaxed));
             now.insert(id, Noted { key: *key, packets, bytes });
@@ -66,13 +66,13 @@ impl Shared {
     }
 }
 
-/// Notes the figures of flows whose payload is delivered.
+/// The handler that updates the counters.
 pub struct Flows {
-    /// Where they are noted.
+    /// The shared counters.
     pub shared: Shared,
 }
 
-/// A stream's figures; none where it is not looked at.
+/// Counters of a stream; `None` if it is not counted individually.
 #[derive(Default)]
 pub struct Mine(Option<Arc<Figures>>);
 
@@ -81,7 +81,7 @@ impl Handler for Flows {
 
     fn data(&mut self, stream: &mut Stream<'_, Mine>, _: Chunk<'_>) {
         if stream.data().0.is_none() {
-            // The view looks just now: the next packet will do.
+            // The view holds the lock: the next packet updates them.
             let Ok(mut flows) = self.shared.0.try_lock() else { return };
             if flows.len() >= FLOWS_MAX {
                 return;

@@ -1,4 +1,4 @@
-//! `tidewire top`: an interface as one looks at a machine's processes.
+//! `tidewire top`: shows interfaces on a terminal as top(1) shows processes.
 
 mod flows;
 mod model;
@@ -32,19 +32,19 @@ use snapshot::Memory;
 
 /// Watch interfaces on a terminal: rates, losses, largest flows
 ///
-/// Keys: q quits, p pauses, s sorts by bits, packets or bytes, r reverses, arrows scroll. What Ctrl-C does elsewhere it does
-/// here. For figures line by line, or where there is no terminal: tidewire count.
+/// Keys: q or Ctrl-C quits, p pauses, s sorts by bits, packets or bytes, r reverses the order, arrows scroll. For output line by
+/// line, or without a terminal, use tidewire count.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]
     common: Common,
 }
 
-/// What is done about reports and keys.
+/// Handles reports and keys.
 struct Top {
     model: Model,
     shared: Shared,
-    /// Taken with the first report: what is said before stays where it was said.
+    /// Opened with the first report, so that earlier messages stay visible.
     screen: Option<Screen>,
     failure: Option<io::Error>,
 }
@@ -86,7 +86,7 @@ fn press(model: &mut Model, key: Key, stop: &Stop) {
     model.sort();
 }
 
-/// Where packets are shed, as the options say it.
+/// Memory watermarks of the options.
 fn watermarks(common: &Common) -> Vec<u32> {
     let levels = common.priority_class.iter().map(|class| u32::from(class.1));
     let priorities = levels.max().unwrap_or(0) + 1;
@@ -99,15 +99,15 @@ fn watermarks(common: &Common) -> Vec<u32> {
 pub fn run(options: &Options) -> Result<u8, CliError> {
     let common = &options.common;
     if !common.live.is_on() {
-        return Err(CliError::Usage("name an interface: tidewire top -i eth0".into()));
+        return Err(CliError::Usage("no interface: name one, as in tidewire top -i eth0".into()));
     }
     let names = common.live.interface.join(" -i ");
-    let instead = |why: &str| Err(CliError::Usage(format!("{why}; for lines of figures: tidewire count -i {names}")));
+    let instead = |why: &str| Err(CliError::Usage(format!("{why}; without one use: tidewire count -i {names}")));
     if !terminal::is_terminal() || !io::stdin().is_terminal() {
         return instead("top needs a terminal");
     }
     if !terminal::has_escapes() {
-        return instead("top needs a terminal with escape sequences, and TERM names none");
+        return instead("top needs a terminal with escape sequences, which TERM does not name");
     }
     common.need_bytes("top")?;
     let stop = Stop::new();
@@ -120,7 +120,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let mut is_closed = false;
     let look = |report: &LiveReport| top.borrow_mut().look(report, &stop);
     let capture = live::watched(capture, &common.live, &stop, look, &mut is_closed, &[])?;
-    // On standard error it would stand across the tables.
+    // On standard error it would overwrite the tables.
     let capture = capture.on_trouble(|trouble| {
         top.borrow_mut().model.snapshot.trouble = Some(trouble.to_string());
     });
@@ -128,10 +128,10 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         let InterfaceEvent { name, change, .. } = event;
         top.borrow_mut().model.snapshot.trouble = match change {
             Change::Up => None,
-            Change::Down => Some(format!("{name}: is down; capture continues when it is up")),
-            Change::Gone => Some(format!("{name}: is gone")),
-            Change::Back => Some(format!("{name}: is there again")),
-            Change::Renamed(now) => Some(format!("{name}: is called {now} now")),
+            Change::Down => Some(format!("{name} is down; capture continues when it is up again")),
+            Change::Gone => Some(format!("{name} is gone")),
+            Change::Back => Some(format!("{name} is back")),
+            Change::Renamed(now) => Some(format!("{name} was renamed to {now}")),
         };
     });
     let outcome = capture.run(|_| Flows { shared: shared.clone() });

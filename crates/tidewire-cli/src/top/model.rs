@@ -1,4 +1,4 @@
-//! From reports to snapshots: rates are what came between two of them.
+//! Converts reports to snapshots: rates are differences between two reports.
 
 use std::{
     collections::HashMap,
@@ -16,13 +16,13 @@ use super::{
 };
 use crate::{live, record};
 
-/// How often figures change.
+/// Interval between updates.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is remembered of the last report.
+/// State of the last report.
 #[derive(Default)]
 pub struct Model {
-    /// What is shown.
+    /// The current snapshot.
     pub snapshot: Snapshot,
     elapsed: Duration,
     losses: Vec<(&'static str, u64)>,
@@ -30,7 +30,7 @@ pub struct Model {
     flows: HashMap<u64, (u64, u64)>,
 }
 
-/// A worker's figures in the last report.
+/// Counters of a worker in the last report.
 #[derive(Clone, Copy, Default)]
 struct Before {
     at: Option<Instant>,
@@ -40,7 +40,7 @@ struct Before {
 }
 
 impl Model {
-    /// Takes in a report, if it is time for one; `flows` is asked then.
+    /// Processes a report if an update is due; calls `flows` then.
     pub fn take(&mut self, report: &LiveReport, flows: impl FnOnce() -> HashMap<u64, Noted>) {
         let is_first = self.workers.is_empty();
         if self.snapshot.paused || !is_first && report.elapsed < self.elapsed + INTERVAL {
@@ -79,7 +79,7 @@ impl Model {
             .collect();
     }
 
-    /// What each flow sent since it was looked at last; those that sent nothing are left out.
+    /// Rates of flows since the last update; idle flows are omitted.
     fn rate(&mut self, flows: HashMap<u64, Noted>, seconds: f64) {
         let before = std::mem::take(&mut self.flows);
         self.snapshot.flows.clear();
@@ -101,7 +101,7 @@ impl Model {
         }
     }
 
-    /// Sorts flows as wished; those of the same rank by name.
+    /// Sorts flows by the selected key; ties by name.
     pub fn sort(&mut self) {
         let rank = |flow: &Flow| match self.snapshot.sort {
             Sort::Bits => flow.now.bits,
@@ -117,7 +117,7 @@ impl Model {
     }
 }
 
-/// A worker's row. Each worker tells at a moment of its own.
+/// A worker's row. Each worker reports at a different moment.
 fn row(worker: &WorkerReport, before: &mut Before, seconds: f64) -> Worker {
     let now = Before {
         at: worker.at,
@@ -141,14 +141,14 @@ fn row(worker: &WorkerReport, before: &mut Before, seconds: f64) -> Worker {
     row
 }
 
-/// The watermarks of so many priorities above a base, in thousandths (S5).
+/// Watermarks of this number of priorities above a base, in thousandths.
 pub fn watermarks(base_permille: u32, priorities: u32) -> Vec<u32> {
     let step = |i: u32| base_permille + 1000_u32.saturating_sub(base_permille) * i / priorities.max(1);
     (1..=priorities).map(step).collect()
 }
 
 impl Memory {
-    /// Nothing in use, with these watermarks.
+    /// Unused memory, with these watermarks.
     pub fn with(watermarks: Vec<u32>) -> Self {
         Self { used: 0, limit: 0, watermarks }
     }

@@ -1,4 +1,4 @@
-//! The terminal: taken, and given back as it was whatever happens.
+//! The terminal: taken, and always restored.
 
 use std::{
     io::{self, Stdout},
@@ -23,15 +23,15 @@ use ratatui::{
 use super::{snapshot::Snapshot, view};
 use crate::interrupt::GIVE_BACK;
 
-/// Whether the terminal is ours.
+/// Whether the terminal is taken.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The terminal while it is ours; given back when dropped, and before the message of a panic, on whatever thread.
+/// The terminal while it is taken; restored on drop, and before the message of a panic in any thread.
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
-/// What a key means.
+/// Meanings of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     Quit,
@@ -60,9 +60,9 @@ impl Screen {
         taken.map(|terminal| Self { terminal }).inspect_err(|_| give_back())
     }
 
-    /// Shows a snapshot.
+    /// Draws a snapshot.
     pub fn show(&mut self, snapshot: &Snapshot) -> io::Result<()> {
-        // After a panic elsewhere it is the message's.
+        // After a panic the message owns the terminal.
         if TAKEN.load(Ordering::SeqCst) {
             self.terminal.draw(|frame| view::draw(frame, snapshot))?;
         }
@@ -76,7 +76,7 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back, if it is ours.
+/// Restores the terminal if it is taken.
 fn give_back() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
@@ -84,7 +84,7 @@ fn give_back() {
     }
 }
 
-/// The next key that means anything, if one was pressed.
+/// The next known key, if one was pressed.
 pub fn key() -> io::Result<Option<Key>> {
     while event::poll(Duration::ZERO)? {
         let Event::Key(pressed) = event::read()? else { continue };

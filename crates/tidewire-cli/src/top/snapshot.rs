@@ -1,43 +1,43 @@
-//! What is shown at one moment: everything the view needs, and nothing it would have to ask for.
+//! All data of one moment that the view shows.
 
 use std::time::Duration;
 
-/// A picture of a capture that is under way.
+/// A snapshot of a running capture.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Names of the interfaces.
     pub interfaces: String,
-    /// Since the capture was opened.
+    /// Time since the capture was opened.
     pub elapsed: Duration,
-    /// Nothing changes until it is asked to go on.
+    /// Whether updates are paused.
     pub paused: bool,
-    /// What came in the last interval, a second.
+    /// Rates of the last interval.
     pub now: Rates,
-    /// What came in all.
+    /// Packets in total.
     pub packets: u64,
-    /// Its bytes.
+    /// Bytes in total.
     pub bytes: u64,
-    /// Where packets were lost, in the order of their way; those where none was are left out.
+    /// Losses by place, in order of the packets' way; places without losses are omitted.
     pub losses: Vec<Loss>,
     /// Workers, in order.
     pub workers: Vec<Worker>,
     /// The engines' memory.
     pub memory: Memory,
-    /// Flows that sent anything in the last interval, sorted as wished.
+    /// Flows that sent anything in the last interval, sorted.
     pub flows: Vec<Flow>,
-    /// Streams that are open.
+    /// Open streams.
     pub open: u64,
-    /// What flows are sorted by.
+    /// The sort key.
     pub sort: Sort,
-    /// The least first.
+    /// Whether the order is reversed.
     pub reversed: bool,
-    /// How many flows are scrolled past.
+    /// Number of flows scrolled past.
     pub scrolled: usize,
-    /// What went wrong with an interface last.
+    /// The last error of an interface.
     pub trouble: Option<String>,
 }
 
-/// Figures a second.
+/// Rates per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Packets.
@@ -46,14 +46,14 @@ pub struct Rates {
     pub bits: f64,
 }
 
-/// Packets lost at one place.
+/// Losses at one place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// Where.
+    /// The place.
     pub place: &'static str,
-    /// In the last interval, a second.
+    /// In the last interval, per second.
     pub rate: f64,
-    /// In all.
+    /// In total.
     pub total: u64,
 }
 
@@ -62,41 +62,41 @@ pub struct Loss {
 pub struct Worker {
     /// The CPU it is bound to.
     pub cpu: Option<usize>,
-    /// What it took in.
+    /// Its rates.
     pub now: Rates,
-    /// Packets lost before it, a second.
+    /// Packets lost before it, per second.
     pub lost: f64,
-    /// How full its fullest ring is, in thousandths.
+    /// Fill level of its fullest ring, in thousandths.
     pub ring_permille: u32,
-    /// How much of its memory is in use, in thousandths.
+    /// Share of its memory in use, in thousandths.
     pub memory_permille: u32,
 }
 
-/// Memory in use, of all workers.
+/// Memory of all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
     /// Bytes in use.
     pub used: u64,
-    /// Bytes that may be.
+    /// Limit, bytes.
     pub limit: u64,
-    /// Shares above which packets are shed, by priority, in thousandths; empty where nothing is.
+    /// Shares above which packets are shed, by priority, in thousandths; empty without shedding.
     pub watermarks: Vec<u32>,
 }
 
 /// A flow's row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// Who with whom.
+    /// Its endpoints.
     pub name: String,
     /// The protocol's name.
     pub proto: String,
-    /// In the last interval, both directions.
+    /// Rates of the last interval, both directions.
     pub now: Rates,
-    /// Bytes of its frames so far, both directions.
+    /// Bytes of its frames, both directions.
     pub bytes: u64,
 }
 
-/// What flows are sorted by.
+/// Sort keys of flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// Bits a second.
@@ -104,12 +104,12 @@ pub enum Sort {
     Bits,
     /// Packets a second.
     Packets,
-    /// Bytes so far.
+    /// Total bytes.
     Total,
 }
 
 impl Sort {
-    /// The next in turn.
+    /// The next key.
     pub fn next(self) -> Self {
         match self {
             Self::Bits => Self::Packets,

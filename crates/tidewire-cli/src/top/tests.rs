@@ -62,7 +62,7 @@ fn busy() -> Snapshot {
     }
 }
 
-/// The text that a snapshot gives on a screen of this size.
+/// The text of a snapshot on a screen of this size.
 fn drawn(snapshot: &Snapshot, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal of memory");
     terminal.draw(|frame| view::draw(frame, snapshot)).expect("drawn");
@@ -71,7 +71,7 @@ fn drawn(snapshot: &Snapshot, width: u16, height: u16) -> String {
     rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned() + "\n").collect()
 }
 
-/// Compares with the text in `golden/`; with `TIDEWIRE_BLESS=1` it is written anew: look at the difference.
+/// Compares with the text in `golden/`; `TIDEWIRE_BLESS=1` rewrites it: read the difference.
 fn is_golden(name: &str, snapshot: &Snapshot, width: u16, height: u16) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/top/golden").join(name);
     let now = drawn(snapshot, width, height);
@@ -109,11 +109,11 @@ fn no_screen_is_too_small() {
     assert!(!drawn(&scrolled, 80, 24).contains("192.0.2.1:40000"));
 }
 
-/// Most characters may be in the name of an interface.
+/// Interface names may contain almost any character.
 #[test]
 fn names_on_the_screen_are_legible() {
     let name = "a\u{1b}[2J\u{202e}b\u{9b}c";
-    let trouble = Some(format!("{name}: is gone"));
+    let trouble = Some(format!("{name} is gone"));
     for snapshot in [Snapshot { interfaces: name.into(), ..busy() }, Snapshot { trouble, ..busy() }] {
         let text = drawn(&snapshot, 100, 24);
         assert!(text.contains("a\\u{1b}[2J\\u{202e}b\\u{9b}c"), "{text}");
@@ -154,7 +154,7 @@ fn report(seconds: u64, packets: u64, dropped: u64) -> LiveReport {
 fn rates_are_what_came_between_two_reports() {
     let mut model = Model::default();
     model.take(&report(1, 1000, 0), || HashMap::from([(1, noted(1000, 10, 1000)), (2, noted(2000, 5, 50_000))]));
-    // Not yet time.
+    // No update is due yet.
     model.take(&LiveReport { elapsed: Duration::from_millis(1500), ..report(1, 9999, 9) }, HashMap::new);
     assert_eq!(model.snapshot.packets, 1000);
     let flows = [(1, noted(1000, 30, 3000)), (2, noted(2000, 5, 50_000)), (3, noted(3000, 4, 16_000))];
@@ -166,7 +166,7 @@ fn rates_are_what_came_between_two_reports() {
     let expected =
         [loss("missed by the card", 0.0, 5), loss("no room in a ring", 30.0, 60), loss("shed by priority", 1.0, 3)];
     assert_eq!(snapshot.losses, expected);
-    // The flow that sent nothing is not there.
+    // The idle flow is omitted.
     let names = |snapshot: &Snapshot| snapshot.flows.iter().map(|flow| flow.name.clone()).collect::<Vec<_>>();
     assert_eq!(names(snapshot), ["192.0.2.1:3000 > 192.0.2.2:80", "192.0.2.1:1000 > 192.0.2.2:80"]);
     assert_eq!(snapshot.flows[1].now, Rates { packets: 10.0, bits: 8000.0 });
@@ -197,14 +197,14 @@ fn watermarks_are_scap_s() {
     assert_eq!(model::watermarks(1000, 2), [1000, 1000]);
 }
 
-/// In a process of its own, on a terminal that script(1) makes: this test again, with the part to play in the environment.
+/// In a separate process, on a terminal of script(1): runs this test again, with its part in the environment.
 #[test]
 fn a_panic_leaves_the_terminal_as_it_was() {
     const PART: &str = "TIDEWIRE_TEST_PANICS";
     if std::env::var_os(PART).is_some() {
         let mut screen = Screen::take().expect("a terminal");
         screen.show(&busy()).expect("drawn");
-        // On another thread, as a worker's would be; the screen is still held.
+        // In another thread, as a worker's would be; the screen is still taken.
         let panicked = std::thread::spawn(|| panic!("a worker gives up")).join();
         assert!(panicked.is_err());
         screen.show(&busy()).expect("what is the message's is left alone");
@@ -234,7 +234,7 @@ fn a_panic_leaves_the_terminal_as_it_was() {
     assert!(!screen[at("a worker gives up")..].contains("tidewire top"), "nothing is drawn over the message");
 }
 
-/// What a flow had when it ended is told, however short it was, and then no more.
+/// An ended flow is reported a last time, however short it was.
 #[test]
 fn flows_that_end_are_told_once_more() {
     let shared = Shared::default();
@@ -242,7 +242,7 @@ fn flows_that_end_are_told_once_more() {
     let outcome = Capture::files([demo]).run(|_| Flows { shared: shared.clone() }).unwrap();
     assert!(outcome.input_errors.is_empty());
     let flows = shared.look();
-    // The largest of them has 58 packets within a tenth of a second (`tidewire flows` says so).
+    // The largest flow has 58 packets within a tenth of a second (`tidewire flows` shows it).
     let largest = &flows[&54];
     assert_eq!((flows.len(), largest.packets), (9, 58));
     assert!(shared.look().is_empty());

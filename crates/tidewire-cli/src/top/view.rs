@@ -1,4 +1,4 @@
-//! How a snapshot looks. Nothing here reads a clock or a terminal: the same snapshot in the same room gives the same text.
+//! Draws a snapshot. Reads neither clock nor terminal: the same snapshot and size give the same text.
 
 use ratatui::{
     Frame,
@@ -12,13 +12,13 @@ use tidewire::legible::legible;
 use super::snapshot::{Loss, Memory, Snapshot, Sort, Worker};
 use crate::units::{BitRate, Bytes, Count, counted};
 
-/// Lines that are always there: title, rates, memory, keys.
+/// Lines that are always shown: title, rates, memory, keys.
 const FIXED: usize = 4;
-/// Lines between these from which on losses have a table of their own.
+/// Free lines from which on losses have a table.
 const LOSS_TABLE_LINES: usize = 14;
-/// Lines from which on workers have rows of their own.
+/// Free lines from which on workers have rows.
 const WORKER_LINES: usize = 12;
-/// Columns from which on tables have all of theirs.
+/// Columns from which on tables are complete.
 const WIDE: usize = 64;
 
 /// Draws a snapshot on all of a frame.
@@ -73,7 +73,7 @@ fn rates(snapshot: &Snapshot, width: usize) -> Line<'static> {
     Line::from(fitting.unwrap_or_else(|| cut(&short, width)))
 }
 
-/// A bar with a mark at each watermark, and what it means.
+/// A bar with a mark at each watermark, and its meaning.
 fn memory(memory: &Memory, width: usize) -> Line<'static> {
     let permille = permille(memory.used, memory.limit);
     let said = format!(" {} % of {} for streams", permille / 10, Bytes(memory.limit));
@@ -100,7 +100,7 @@ fn permille(part: u64, whole: u64) -> u32 {
     if whole == 0 { 0 } else { (u128::from(part) * 1000 / u128::from(whole)).min(1000) as u32 }
 }
 
-/// What part of all packets was lost, in percent.
+/// Share of packets lost, in percent.
 fn share(lost: f64, came: f64) -> String {
     if lost <= 0.0 { "0 %".into() } else { format!("{:.2} %", lost * 100.0 / (lost + came)) }
 }
@@ -179,7 +179,7 @@ fn flows(snapshot: &Snapshot, width: usize, room: usize) -> Vec<Line<'static>> {
         };
         cut(&text, width)
     };
-    // The sorted column has a mark.
+    // Marks the sorted column.
     let mark = |sort: Sort, title: &str| {
         let arrow = if snapshot.reversed { '^' } else { 'v' };
         if snapshot.sort == sort { format!("{title} {arrow}") } else { title.to_owned() }
@@ -204,7 +204,7 @@ fn keys(snapshot: &Snapshot, width: usize) -> Line<'static> {
     Line::from(cut(text, width)).dim()
 }
 
-/// At most so many characters, the last of them dots where something was cut off.
+/// Truncates to this many characters, with an ellipsis.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The defragmenter's bounds (N3), set from the command line and from a configuration file.
+//! Limits of the defragmenter, set on the command line and in a configuration file.
 
 use std::net::Ipv4Addr;
 
@@ -62,7 +62,7 @@ fn a_bound_that_rejects_everything_is_refused() {
     let bench = Bench::new();
     let capture = capture(&bench, 0);
     let (message, code) = complaint(&["datagrams", &capture, "--fragments-max", "0"]);
-    assert!(message.contains("--fragments-max: at least 1") && code == 2, "{message}");
+    assert!(message.contains("--fragments-max must be at least 1") && code == 2, "{message}");
     let (message, code) = complaint(&["datagrams", &capture, "--fragment-timeout", "30"]);
     assert!(message.contains("did you mean 30s?") && code == 2, "{message}");
 }

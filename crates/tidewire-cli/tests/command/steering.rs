@@ -81,8 +81,8 @@ fn what_cannot_be_told_is_said() {
         ("steer_flwo", "did you mean `steer_flow`?"),
         ("steer_rss", "cannot run on files"),
         ("steer_to 4", "there are 4, counted from 0"),
-        ("qm", "not written in a capture"),
-        ("rollover", "until its ring is full"),
+        ("qm", "captures do not record"),
+        ("rollover", "whenever a ring is full"),
         ("@/nowhere", "/nowhere"),
     ] {
         let output = check(&[steering], &path);

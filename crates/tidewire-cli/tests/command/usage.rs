@@ -95,9 +95,9 @@ fn an_interrupt_is_noticed_while_the_input_waits() {
     // The beginning of a packet whose end does not come.
     let half = [pcap.bytes(), &pcap.bytes()[24..24 + 20]].concat();
     for (bytes, arguments, said) in [
-        (pcap.bytes(), &["flows", "--json", "-"][..], "what was read"),
-        (&half, &["flows", "--json", "-"], "what was read"),
-        (pcap.bytes(), &["flows", "--json", "--sort", "id", "-j", "2", "-"], "what was read"),
+        (pcap.bytes(), &["flows", "--json", "-"][..], "packets read so far"),
+        (&half, &["flows", "--json", "-"], "packets read so far"),
+        (pcap.bytes(), &["flows", "--json", "--sort", "id", "-j", "2", "-"], "packets read so far"),
         (&compressed[..], &["flows", "--json", "-"], "waiting for"),
     ] {
         let mut child =
@@ -139,7 +139,7 @@ fn an_interrupt_is_noticed_while_nothing_is_wanted() {
         wait_until("it handles signals", || catches(&child, Signal::INT));
         signal(&child, Signal::INT);
         let line = Lines::new(child.stderr.take().unwrap()).next("it says what the interrupt does").unwrap();
-        assert!(line.starts_with("tidewire: interrupted; what was read"), "{expression}: {line}");
+        assert!(line.starts_with("tidewire: interrupted; packets read so far"), "{expression}: {line}");
         assert_eq!(child.output_in_time("the command").status.code(), Some(130));
     }
 }
@@ -149,24 +149,24 @@ fn wrong_values_are_explained() {
     let bench = Bench::new();
     let capture = bench.file("mixed.pcap", mixed().bytes());
     let cases: [(&[&str], &str); 22] = [
-        (&["--limit", "-1"], "'-1' is not a whole number"),
-        (&["--limit", "1.5"], "'1.5' is not a whole number"),
-        (&["--limit", "99999999999999999999"], "is too large"),
-        (&["--memory", "-1"], "'-1' does not begin with a number"),
-        (&["--ttl-min", "256"], "'256' is too large: at most 255"),
+        (&["--limit", "-1"], "expected a whole number"),
+        (&["--limit", "1.5"], "expected a whole number"),
+        (&["--limit", "99999999999999999999"], "must be at most"),
+        (&["--memory", "-1"], "expected a size"),
+        (&["--ttl-min", "256"], "must be at most 255"),
         (&["--limt", "1"], "a similar argument exists: '--limit'"),
-        (&["--cutoff", "10x"], "'x' is not a unit of size"),
+        (&["--cutoff", "10x"], "unknown unit 'x'"),
         (&["--flush-timeout", "10"], "did you mean 10s?"),
         (&["--flush-timeout", "1s"], "needs --chunk-size"),
         (&["--chunk-size", "1K", "--overlap", "1K"], "needs chunks that are larger"),
-        (&["--cutoff-direction", "up=1K"], "'up' is not a direction"),
-        (&["--cutoff-class", "port 80"], "not of the form EXPR=SIZE"),
+        (&["--cutoff-direction", "up=1K"], "unknown direction 'up'"),
+        (&["--cutoff-class", "port 80"], "expected EXPR=SIZE"),
         (&["--cutoff-class", "port bananas=1K"], "port bananas"),
-        (&["--priority-class", "port 80=9"], "not a priority of 0"),
-        (&["--base-threshold", "50"], "give 50% or 0.5"),
-        (&["--policy", "beos"], "no policy is called 'beos'"),
-        (&["--target-policy", "10.0.0.0/33=linux"], "not a prefix length"),
-        (&["--target-policy", "10.0.0.0/8=beos"], "no policy is called 'beos'"),
+        (&["--priority-class", "port 80=9"], "priority must be 0"),
+        (&["--base-threshold", "50"], "expected a share"),
+        (&["--policy", "beos"], "unknown policy"),
+        (&["--target-policy", "10.0.0.0/33=linux"], "prefix length must be"),
+        (&["--target-policy", "10.0.0.0/8=beos"], "unknown policy"),
         (&["--key", "vlan,teid"], "unknown part of a key 'teid': expected 5tuple, vlan, tunnel, or vlan,tunnel"),
         (&["--key", ""], "unknown part of a key ''"),
         (&["--workers", "65"], "1 to 64"),
@@ -180,17 +180,17 @@ fn wrong_values_are_explained() {
     // What stands behind `--` is a filter expression: nothing to send a misspelt option to.
     assert!(!complaint(&["flows", &capture, "--bogus"]).0.contains("-- --bogus"));
     for (options, expected) in [
-        (&["match", "-e", "a", "--mode", "track"][..], "--mode track delivers nothing to match"),
-        (&["follow", "--stream", "1", "--mode", "track"], "delivers nothing"),
-        (&["extract", "-o", "/tmp/never", "--mode", "track"], "delivers nothing"),
-        (&["extract", "-o", &capture], "is a file; -o names a directory"),
-        (&["flows", "-", "-"], "'-' is named twice"),
-        (&["match", "-x", "-e", "4"], "not hexadecimal"),
-        (&["match", "-e", ""], "is empty"),
-        (&["match", "-e", "|zz|"], "'zz' between bars is not hexadecimal"),
-        (&["match", "-f", "/nonexistent"], "cannot be read"),
-        (&["match", "-e", "a", "--stop-after", "0"], "finds nothing"),
-        (&["extract", "-o", "/tmp/never", "--fill", "zeroes"], "invalid --fill"),
+        (&["match", "-e", "a", "--mode", "track"][..], "--mode track delivers no data, which match needs"),
+        (&["follow", "--stream", "1", "--mode", "track"], "delivers no data"),
+        (&["extract", "-o", "/tmp/never", "--mode", "track"], "delivers no data"),
+        (&["extract", "-o", &capture], "is a file; -o needs a directory"),
+        (&["flows", "-", "-"], "('-') is named twice"),
+        (&["match", "-x", "-e", "4"], "hexadecimal digits"),
+        (&["match", "-e", ""], "empty pattern"),
+        (&["match", "-e", "|zz|"], "'zz' is not hexadecimal"),
+        (&["match", "-f", "/nonexistent"], "cannot read /nonexistent"),
+        (&["match", "-e", "a", "--stop-after", "0"], "--stop-after must be at least 1"),
+        (&["extract", "-o", "/tmp/never", "--fill", "zeroes"], "expected skip, zero, marker"),
     ] {
         let (message, code) = complaint(&[options, &[&capture]].concat());
         assert!(message.contains(expected), "{options:?}: {message}");

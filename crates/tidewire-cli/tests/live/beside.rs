@@ -65,7 +65,7 @@ fn figures_of_a_capture_are_shown() {
     alone(|| {
         let mut running =
             Running::new(&["flows", "-i", "lo", "--duration", "4s", "--json", "--metrics", "127.0.0.1:0"]);
-        let line = running.until("metrics are served at");
+        let line = running.until("serving OpenMetrics at");
         let address =
             line.trim().strip_suffix("/metrics").and_then(|line| line.rsplit_once("//")).expect("an address").1;
         send(40);
@@ -105,7 +105,7 @@ fn privileges_are_given_up_by_every_thread() {
         for workers in ["1", "3"] {
             let arguments = ["flows", "-i", "lo", "--duration", "2s", "-j", workers, "--metrics", "127.0.0.1:0"];
             let mut running = Running::new(&arguments);
-            running.until("metrics are served at");
+            running.until("serving OpenMetrics at");
             thread::sleep(Duration::from_millis(500));
             let statuses = statuses(running.child.id());
             // Its own, that of signals, that of figures, and the workers' where there are several.

@@ -148,12 +148,12 @@ fn not_with_an_interface_that_goes_down() {
         rig.nginx();
         ip(&format!("link set {HERE} down"));
         let running = rig.tidewire(&["match", "-i", HERE, "-e", "tide is", "--json", "-w", "2"]);
-        running.wait_for_said("tw0: is down");
+        running.wait_for_said("tw0 is down");
         ip(&format!("link set {HERE} up"));
-        running.wait_for_said("tw0: is up");
+        running.wait_for_said("tw0 is up");
         goes_on(rig, &running);
         ip(&format!("link set {HERE} down"));
-        wait_for("the second time", || running.said().matches("tw0: is down").count() >= 2);
+        wait_for("the second time", || running.said().matches("tw0 is down").count() >= 2);
         ip(&format!("link set {HERE} up"));
         goes_on(rig, &running);
         let ended = running.interrupt();
@@ -171,7 +171,7 @@ fn not_with_an_interface_that_goes_away() {
         datagrams(3);
         settle();
         ip(&format!("link del {HERE}"));
-        running.wait_for_said("tw0: is gone");
+        running.wait_for_said("tw0 is gone");
         let ended = running.interrupt();
         assert_eq!(ended.code(), 0, "{}", ended.said);
         assert_eq!(ended.records().len(), 3);

@@ -284,7 +284,7 @@ fn reports_are_written_where_they_are_wanted() {
     assert_eq!(report["ended"], true);
     assert_eq!(report["instances"][1]["code"], 1);
     assert_eq!((&report["all"]["received"], &report["instances"][0]["handles"]), (&Value::from(0), &Value::from(0)));
-    assert!(said(&output).contains("no packets were shared by instances 0, 1: they opened"), "{}", said(&output));
+    assert!(said(&output).contains("instances 0, 1 shared no packets: they opened"), "{}", said(&output));
     let often = run(&["-n", "1", "--every", "100ms", "sleep", "0.5"]);
     assert!(said(&often).matches("runs").count() >= 2, "{}", said(&often));
     let nowhere = run(&["-n", "1", "--report", "/nonexistent/report", "true"]);
@@ -299,23 +299,23 @@ fn mistakes_are_found_before_anything_starts() {
     fs::write(&file, "def_group = 3\n\n  fanuot = hash\n").unwrap();
     let file = file.to_str().unwrap();
     for (words, why) in [
-        (&["--fanout", "hashfoo"][..], "--fanout: 'hashfoo' is not a mode"),
+        (&["--fanout", "hashfoo"][..], "--fanout: unknown mode 'hashfoo'"),
         (&["--fanout", "ebpf"], "--fanout: the mode ebpf needs a steering program"),
         (&["--fanout", "hash", "--steer", "steer_flow"], "beside another way to share"),
         (&["--steer", "tcp >-> steer_flwo"], "--steer, column 9: `steer_flwo`"),
         (&["--steer", "steer_to 2"], "names worker 2, and there are 2"),
         (&["--steer", "@/nonexistent"], "/nonexistent"),
         (&["--group", "256"], "256"),
-        (&["--engine", "dpdk"], "--engine: 'dpdk' is not an engine"),
+        (&["--engine", "dpdk"], "--engine: unknown engine 'dpdk'"),
         (&["--engine", "system"], "the engine system cannot have groups"),
-        (&["--engine", "xdp"], "--engine: AF_XDP has no groups of several processes"),
+        (&["--engine", "xdp"], "--engine: AF_XDP cannot share a group among processes"),
         (&["--locality", "prot"], "did you mean port?"),
         (&["--locality", "port,batch=1"], "locality_batch: '1' is out of range"),
-        (&["--locality", "port,size=1"], "there is no 'size'"),
-        (&["--config", file], "pcap.conf:3:3: there is no key 'fanuot'; did you mean fanout?"),
-        (&["--config", "/nonexistent"], "no such configuration file; correct --config"),
+        (&["--locality", "port,size=1"], "unknown setting 'size'"),
+        (&["--config", file], "pcap.conf:3:3: unknown key 'fanuot'; did you mean fanout?"),
+        (&["--config", "/nonexistent"], "configuration file not found; correct --config"),
         (&["--config", "/dev"], "/dev: the configuration file is a directory; name a text file in --config"),
-        (&["--fan", "hash"], "there is no option '--fan'"),
+        (&["--fan", "hash"], "unknown option '--fan'"),
         (&["-n", "0"], "0"),
         (&["-n", "257"], "257"),
     ] {
@@ -354,7 +354,7 @@ fn programs_that_cannot_be_helped_are_refused() {
         (write("of-static", format!("#!{}\n", path("static")).as_bytes(), 0o755), "static: is linked statically"),
         (path(""), "is a directory"),
         (path("nothing"), "cannot be run"),
-        ("no-such-program".to_owned(), "no such program in PATH"),
+        ("no-such-program".to_owned(), "program not found in PATH"),
     ];
     if rustix::process::getuid().is_root() {
         let owned = write("set-uid", &shell, 0o755);
@@ -376,8 +376,8 @@ fn programs_that_cannot_be_helped_are_refused() {
     let missing = command(&["true"]).env("TIDEWIRE_PCAP_LIBRARY", "/nonexistent").run_in_time().unwrap();
     assert!(said(&missing).contains("TIDEWIRE_PCAP_LIBRARY: /nonexistent"), "{}", said(&missing));
     let warned = run(&["-n", "2", "true", "-w", "out.pcap"]);
-    assert!(said(&warned).contains("all 2 instances write to out.pcap: write %i"), "{}", said(&warned));
-    assert!(said(&warned).contains("does not load libpcap at its start"), "{}", said(&warned));
+    assert!(said(&warned).contains("all 2 instances write to out.pcap; put %i"), "{}", said(&warned));
+    assert!(said(&warned).contains("is not linked with libpcap"), "{}", said(&warned));
 }
 
 /// How long the drop-in library is built, at most: all tests wait for one, on a machine that may be slow and busy.

@@ -1,0 +1,808 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_tidewire_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_tidewire_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_tidewire_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_tidewire_using_subcommand
+    set -l cmd (__fish_tidewire_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c tidewire -n "__fish_tidewire_needs_command" -s h -l help -d 'Print help'
+complete -c tidewire -n "__fish_tidewire_needs_command" -s V -l version -d 'Print version'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "flows" -d 'List flows: addresses, packets, bytes, state and end'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "lab" -d 'Make private networks for experiments'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "split" -d 'Split one link over several, keeping conversations together'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "run" -d 'Run instances of a libpcap program that share packets'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+fast\t''
+track\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l policy-ipv6 -d 'The policy for fragments of IPv6, which all hosts treat alike since RFC 5722' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l target-policy -d 'The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l checksum -d 'Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all' -r -f -a "auto\t''
+verify\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
+out\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tunnel-depth -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l overlap -d 'Repeat the last SIZE bytes of a chunk at the start of the next' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l flush-timeout -d 'Deliver an incomplete chunk after TIME; 0: wait until it is full' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l memory -d 'Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l history -d 'Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with different bytes; 0: do not compare' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': under memory pressure low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l base-threshold -d 'Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an overload cutoff, otherwise nothing is shed]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l overload-cutoff -d 'Just below a priority\'s watermark, shed bytes after the first SIZE of a stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l sort -d 'Sort by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server [default: id]' -r -f -a "id\t''
+start\t''
+end\t''
+duration\t''
+packets\t''
+bytes\t''
+retransmitted\t''
+missing\t''
+proto\t''
+client\t''
+server\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l top -d 'Print the N largest by KEY, largest first; N is --limit, or 10' -r -f -a "id\t''
+start\t''
+end\t''
+duration\t''
+packets\t''
+bytes\t''
+retransmitted\t''
+missing\t''
+proto\t''
+client\t''
+server\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
+utc\t'The same in UTC'
+iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
+epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l outer -d 'Use the outermost IP header, not the innermost (as --tunnel-depth 0)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l json -d 'Print JSON, one object on each line; key names are stable'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l csv -d 'Print comma-separated values, with a header line'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -l wide -d 'Show all columns that have a value, however long the lines are'
+complete -c tidewire -n "__fish_tidewire_using_subcommand flows" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+fast\t''
+track\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l policy-ipv6 -d 'The policy for fragments of IPv6, which all hosts treat alike since RFC 5722' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l target-policy -d 'The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l checksum -d 'Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all' -r -f -a "auto\t''
+verify\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
+out\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tunnel-depth -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l overlap -d 'Repeat the last SIZE bytes of a chunk at the start of the next' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l flush-timeout -d 'Deliver an incomplete chunk after TIME; 0: wait until it is full' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l memory -d 'Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l history -d 'Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with different bytes; 0: do not compare' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': under memory pressure low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l base-threshold -d 'Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an overload cutoff, otherwise nothing is shed]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l overload-cutoff -d 'Just below a priority\'s watermark, shed bytes after the first SIZE of a stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l sort -d 'Sort by id, start, end, duration, packets, bytes, retransmitted, missing, proto, client or server [default: id]' -r -f -a "id\t''
+start\t''
+end\t''
+duration\t''
+packets\t''
+bytes\t''
+retransmitted\t''
+missing\t''
+proto\t''
+client\t''
+server\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l top -d 'Print the N largest by KEY, largest first; N is --limit, or 10' -r -f -a "id\t''
+start\t''
+end\t''
+duration\t''
+packets\t''
+bytes\t''
+retransmitted\t''
+missing\t''
+proto\t''
+client\t''
+server\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
+utc\t'The same in UTC'
+iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
+epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l digest -d 'Digest of the delivered bytes of each direction, in order, gaps omitted' -r -f -a "sha256\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l outer -d 'Use the outermost IP header, not the innermost (as --tunnel-depth 0)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l json -d 'Print JSON, one object on each line; key names are stable'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l csv -d 'Print comma-separated values, with a header line'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -l wide -d 'Show all columns that have a value, however long the lines are'
+complete -c tidewire -n "__fish_tidewire_using_subcommand streams" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s o -l output -d 'Write to this directory; it is created if it does not exist' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fill -d 'What to write for missing bytes. skip: nothing; zero, a character, or a byte as 0x3f: that byte repeated, at most 16 MiB for each gap; marker: a line of text with their number' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l max-open -d 'Most files open at once [default: the system\'s limit; interfaces: at most 480]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l digest -d 'Digest of each file in the index: sha256 or none' -r -f -a "sha256\t''
+none\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+fast\t''
+track\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l policy-ipv6 -d 'The policy for fragments of IPv6, which all hosts treat alike since RFC 5722' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l target-policy -d 'The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l checksum -d 'Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all' -r -f -a "auto\t''
+verify\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
+out\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l tunnel-depth -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l overlap -d 'Repeat the last SIZE bytes of a chunk at the start of the next' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l flush-timeout -d 'Deliver an incomplete chunk after TIME; 0: wait until it is full' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l memory -d 'Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l history -d 'Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with different bytes; 0: do not compare' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': under memory pressure low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l base-threshold -d 'Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an overload cutoff, otherwise nothing is shed]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l overload-cutoff -d 'Just below a priority\'s watermark, shed bytes after the first SIZE of a stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l force -d 'Write to a directory that is not empty; files with the same names are replaced'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l outer -d 'Use the outermost IP header, not the innermost (as --tunnel-depth 0)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -l json -d 'Print the index as well'
+complete -c tidewire -n "__fish_tidewire_using_subcommand extract" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l stream -d 'The stream\'s id, in place of the last argument' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l as -d 'text: unprintable characters as dots; hex: offsets, hexadecimal and text; raw: only the bytes; json: one object for each piece, data in hexadecimal' -r -f -a "text\t''
+hex\t''
+raw\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l direction -d 'Print one direction only: c2s (client) or s2c (server)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+fast\t''
+track\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l policy-ipv6 -d 'The policy for fragments of IPv6, which all hosts treat alike since RFC 5722' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l target-policy -d 'The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l checksum -d 'Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all' -r -f -a "auto\t''
+verify\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
+out\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l tunnel-depth -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l overlap -d 'Repeat the last SIZE bytes of a chunk at the start of the next' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l flush-timeout -d 'Deliver an incomplete chunk after TIME; 0: wait until it is full' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l memory -d 'Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l history -d 'Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with different bytes; 0: do not compare' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': under memory pressure low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l base-threshold -d 'Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an overload cutoff, otherwise nothing is shed]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l overload-cutoff -d 'Just below a priority\'s watermark, shed bytes after the first SIZE of a stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l time -d 'Format of times: local (honours TZ), utc, iso (ISO 8601 with the offset) or epoch (seconds) [default: local]' -r -f -a "local\t'`2026-11-21 05:00:48.885960` in the time zone of `TZ`, else of the system'
+utc\t'The same in UTC'
+iso\t'`2026-11-21T05:00:48.885960+01:00` (ISO 8601, RFC 3339), in the zone of `local`'
+epoch\t'`1795233648.885960`: seconds since 1970-01-01 00:00 UTC'"
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -l outer -d 'Use the outermost IP header, not the innermost (as --tunnel-depth 0)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand follow" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s e -l pattern -d 'Search for PATTERN (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s f -l pattern-file -d 'Search for the patterns in FILE, one on each line (repeatable)' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stop-after -d 'Stop after N matches in total; uses one worker, so that their order is defined' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stop-after-stream -d 'Stop searching a stream after N matches in it' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+fast\t''
+track\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l policy-ipv6 -d 'The policy for fragments of IPv6, which all hosts treat alike since RFC 5722' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l target-policy -d 'The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l checksum -d 'Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all' -r -f -a "auto\t''
+verify\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
+out\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l tunnel-depth -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l overlap -d 'Repeat the last SIZE bytes of a chunk at the start of the next' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l flush-timeout -d 'Deliver an incomplete chunk after TIME; 0: wait until it is full' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l memory -d 'Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l history -d 'Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with different bytes; 0: do not compare' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': under memory pressure low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l base-threshold -d 'Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an overload cutoff, otherwise nothing is shed]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l overload-cutoff -d 'Just below a priority\'s watermark, shed bytes after the first SIZE of a stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s I -l ignore-case -d 'Ignore the case of ASCII letters'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s x -l hex -d 'Read all patterns as hexadecimal'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l outer -d 'Use the outermost IP header, not the innermost (as --tunnel-depth 0)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l count -d 'Print the number of matches of each pattern instead of the matches'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l json -d 'Print JSON, one object on each line; key names are stable'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l csv -d 'Print comma-separated values, with a header line'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -l wide -d 'Show all columns that have a value, however long the lines are'
+complete -c tidewire -n "__fish_tidewire_using_subcommand match" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+fast\t''
+track\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l policy-ipv6 -d 'The policy for fragments of IPv6, which all hosts treat alike since RFC 5722' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l target-policy -d 'The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l checksum -d 'Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all' -r -f -a "auto\t''
+verify\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
+out\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l tunnel-depth -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l overlap -d 'Repeat the last SIZE bytes of a chunk at the start of the next' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l flush-timeout -d 'Deliver an incomplete chunk after TIME; 0: wait until it is full' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l memory -d 'Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l history -d 'Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with different bytes; 0: do not compare' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': under memory pressure low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l base-threshold -d 'Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an overload cutoff, otherwise nothing is shed]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l overload-cutoff -d 'Just below a priority\'s watermark, shed bytes after the first SIZE of a stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l columns -d 'Columns of the table or of --csv, as in start,client,bytes; or changes, as in +start,-state' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l outer -d 'Use the outermost IP header, not the innermost (as --tunnel-depth 0)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l json -d 'Print JSON, one object on each line; key names are stable'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l csv -d 'Print comma-separated values, with a header line'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -l wide -d 'Show all columns that have a value, however long the lines are'
+complete -c tidewire -n "__fish_tidewire_using_subcommand datagrams" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s F -l filter -d 'Count only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s w -s j -l workers -d 'Worker threads, 1 to 64' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l config -d 'Read options from a TOML file, as the other commands do' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l work -d 'Spend TIME on each packet to simulate an application, as in 5us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l interval -d 'Report every TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -l json -d 'Print one JSON object for each interval and one with the totals at the end; key names are stable'
+complete -c tidewire -n "__fish_tidewire_using_subcommand count" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s F -l filter -d 'Process only packets that match this expression (libpcap\'s language, as in tcpdump)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s j -s w -l workers -d 'Worker threads, 1 to 64. The results are the same for any number unless a limit is reached: --memory, --history and the tables are divided among workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l config -d 'Read options from a TOML file: `key = value` with the names of these options, at the top or in a table named after the subcommand. The command line overrides the file; --no-NAME turns off a switch that the file turns on' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s i -l interface -d 'Capture from interface NAME until Ctrl-C, --duration or --packets (repeatable; eth1:eth3 is two interfaces, any all that are up)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l duration -d 'Stop after TIME' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s c -l packets -d 'Stop after N packets that match the filter' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l engine -d 'Capture engine: auto, packet (packet socket), xdp (AF_XDP in the driver) or xdp-generic [default: auto]' -r -f -a "auto\t''
+packet\t''
+xdp\t''
+xdp-generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fanout -d 'Divide packets among workers by a fan-out group (packet(7)). GROUP: its number, which other processes may share, or any; MODE: hash, lb, cpu, rollover, rnd, qm, cbpf or ebpf, optionally with ,defrag and ,rollover [default: both directions of a flow to one worker]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l steer -d 'Divide packets among workers by a steering program; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l ring -d 'Size of a ring; each worker has one for each interface [default: 64M]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l snaplen -d 'Capture at most SIZE of each packet [default: all]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l busy-poll -d 'Let AF_XDP sockets poll the driver, for up to TIME at a time, as in 50us' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l merge-window -d 'How long to hold packets to merge several interfaces in order of time [default: 10ms]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l metrics -d 'Serve OpenMetrics at http://ADDR/metrics, as in 127.0.0.1:9600' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l kernel-flows -d 'Most flow directions that the kernel programs track for IPv4, and a quarter as many for IPv6; 0: no cutoffs in the kernel [default: 262144, in 48 MiB]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l mode -d 'strict: wait for missing segments as long as the receiver could still get them; fast: wait for a few packets only; track: deliver no data [default: strict; flows and datagrams: track]' -r -f -a "strict\t''
+fast\t''
+track\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l policy -d 'Which bytes win where segments or fragments overlap: first, last, bsd, bsd-right, linux, linux-2.6, old-linux, windows, vista, solaris, hpux10, hpux11, irix, macos, rfc5722. A name that exists only for TCP or only for fragments sets that one. Only linux was compared with real hosts; the others follow publications' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l policy-ipv6 -d 'The policy for fragments of IPv6, which all hosts treat alike since RFC 5722' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l target-policy -d 'The policy of receivers in a network, as in 10.1.0.0/16=windows; the longest prefix wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l checksum -d 'Packets with a wrong checksum. auto: keep those that the receiver accepted; verify: drop all; ignore: keep all' -r -f -a "auto\t''
+verify\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l link-addresses -d 'Destination MAC addresses. compare: report packets of a flow that are sent to another address; ignore: do not compare' -r -f -a "compare\t''
+ignore\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l ttl-min -d 'Drop packets with a lower time to live: they do not reach the receiver' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l urgent -d 'TCP urgent data. inline: part of the stream; out: removed from the stream, as Linux does by default' -r -f -a "inline\t''
+out\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l inactivity-timeout -d 'End a stream without packets for TIME, by packet time; 0: never [default: never; interfaces: 10m]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l closed-timeout -d 'Keep a closed connection for TIME to recognise late packets [default: 2m; interfaces: 10s]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l tunnel-depth -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l key -d 'What identifies a flow. 5tuple: innermost addresses, ports and protocol; vlan, tunnel or vlan,tunnel: these ids as well, which then must be the same in both directions' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragment-min -d 'Reject a datagram with a fragment of fewer bytes of data, unless it is the last' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragments-max -d 'Reject a datagram of more than N fragments' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l datagram-max -d 'Reject a fragmented datagram of more than SIZE bytes after the IP header; IP allows 65535' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l fragment-timeout -d 'Reject a datagram that is incomplete after TIME, by packet time; 0: never' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff -d 'Deliver at most the first SIZE bytes of each direction; statistics stay exact. 0: statistics only' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff-direction -d 'The cutoff of one direction: c2s=SIZE or s2c=SIZE (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l cutoff-class -d 'The cutoff of streams whose first packet matches EXPR, as in \'port 443=16K\'; the first match wins (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l chunk-size -d 'Collect bytes into chunks of SIZE; 0: deliver bytes as they arrive' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l overlap -d 'Repeat the last SIZE bytes of a chunk at the start of the next' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l flush-timeout -d 'Deliver an incomplete chunk after TIME; 0: wait until it is full' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l memory -d 'Memory for all workers together: flow and fragment tables, out-of-order data, chunks, gap lists, history. At least 2M for each worker. Rings of interfaces, file buffers and the records that a command sorts (see --limit) are not included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l history -d 'Remember the last N delivered segments of all streams (at most 128 for a direction) to detect retransmissions with different bytes; 0: do not compare' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l priority-class -d 'Priority of streams whose first packet matches EXPR, 0 (lowest, the default) to 7, as in \'port 53=3\': under memory pressure low priorities are shed first (repeatable)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l base-threshold -d 'Shed packets by priority once SHARE of the memory is in use, as 50% or 0.5 [default: 50% with priorities or an overload cutoff, otherwise nothing is shed]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l overload-cutoff -d 'Just below a priority\'s watermark, shed bytes after the first SIZE of a stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l limit -d 'Print at most N records; 0: only the totals and the ledger (as --stats)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l stats -d 'End with the ledger, which counts every packet once: text on standard error, or json on standard output' -r -f -a "text\t''
+json\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l tap -d 'The interface only receives mirrored traffic: drop packets after capture, and unwanted ones in the driver'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l host -d 'The interface carries this host\'s traffic: leave it untouched (the default)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l incoming -d 'Capture incoming packets only, none that this host sends'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l no-promiscuous -d 'Do not set promiscuous mode: capture only packets that this host receives'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l no-pin -d 'Do not bind worker N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l no-sandbox -d 'Keep privileges and access to files and system calls; by default they are dropped once the capture is open'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s q -l quiet -d 'Do not print the capture engine at the start'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -l outer -d 'Use the outermost IP header, not the innermost (as --tunnel-depth 0)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand check-steering" -s w -l workers -d 'Number of workers' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand check-steering" -l fragments -d 'How a program that uses ports steers fragments: by addresses, or follow-first' -r -f -a "addresses\t''
+follow-first\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand check-steering" -l tunnels -d 'Most nested tunnels that a program decodes' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand check-steering" -l limit -d 'Print at most N split flows' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand check-steering" -l json -d 'Print JSON: one object for each split flow, then one with the totals'
+complete -c tidewire -n "__fish_tidewire_using_subcommand check-steering" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "udp" -d 'UDP datagrams of many flows'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "tcp" -d 'TCP connections from handshake to FIN, many at once'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "replay" -d 'Replay captures from memory, at their own pace, faster, or at a rate'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "syn-flood" -d 'A flood of TCP SYNs, each from another address'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "fragments" -d 'UDP datagrams in fragments, valid and invalid ones'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "missing" -d 'Find sent frames that are missing in captures'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "sink" -d 'The other end of a cable: count frames and drop them, as early as the kernel can'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and not __fish_seen_subcommand_from udp tcp replay syn-flood fragments missing sink help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s c -l packets -d 'Send at most N frames' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l sender -d 'Sender: kernel (XDP live frames of up to 3332 bytes), socket (packet socket), or auto (kernel if possible)' -r -f -a "auto\t''
+kernel\t''
+socket\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l burst -d 'Most frames to catch up after the sender was delayed' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l batch -d 'Frames in a batch, 1 to 256 (sender kernel)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l cpu -d 'Send from the Nth available CPU. A veth selects the receive queue by it' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s n -l flows -d 'Number of flows, 1 to 16777216' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l order -d 'Order of flows: in turn, or at random' -r -f -a "turn\t''
+random\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s s -l size -d 'Sizes on the cable: 512; 64,1518; 64:7,594:4,1518:1 with shares; 64-1518, 16 sizes in between; imix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l class -d 'A class of flows: its share, the server\'s port and DSCP, as in 10:53 or 10:53:46; up to 8' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l seed -d 'Seed of the random traffic' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l no-numbers -d 'Omit the numbers at the end of frames; receivers with GRO then merge TCP segments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l json -d 'Print one JSON object'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s q -l quiet -d 'Print no progress'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -l both -d 'Send replies of the servers as well: with two interfaces, from the second'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from udp" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s c -l packets -d 'Send at most N frames' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l sender -d 'Sender: kernel (XDP live frames of up to 3332 bytes), socket (packet socket), or auto (kernel if possible)' -r -f -a "auto\t''
+kernel\t''
+socket\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l burst -d 'Most frames to catch up after the sender was delayed' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l batch -d 'Frames in a batch, 1 to 256 (sender kernel)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l cpu -d 'Send from the Nth available CPU. A veth selects the receive queue by it' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s n -l concurrent -d 'Connections open at once, 1 to 67108864' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l connections -d 'Number of connections [default: as many as are open at once; with --packets or --duration unlimited]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l segments -d 'Segments of data from each server' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s s -l size -d 'Sizes of the servers\' data frames: 512; 64,1518; 64:7,594:4,1518:1 with shares; 64-1518, 16 sizes in between; imix' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l order -d 'Order of packets: one of each connection in turn, or connections at random' -r -f -a "turn\t''
+random\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l class -d 'A class of connections: its share, the server\'s port and DSCP, as in 10:443 or 10:443:46; up to 8' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l vlan -d 'Tag frames (802.1Q) with this VLAN id' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l seed -d 'Seed of the random traffic' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l no-numbers -d 'Omit the numbers at the end of frames; receivers with GRO then merge TCP segments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l json -d 'Print one JSON object'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s q -l quiet -d 'Print no progress'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s 6 -l ipv6 -d 'Use IPv6 [default: IPv4]'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from tcp" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s c -l packets -d 'Send at most N frames' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l sender -d 'Sender: kernel (XDP live frames of up to 3332 bytes), socket (packet socket), or auto (kernel if possible)' -r -f -a "auto\t''
+kernel\t''
+socket\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l burst -d 'Most frames to catch up after the sender was delayed' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l batch -d 'Frames in a batch, 1 to 256 (sender kernel)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l cpu -d 'Send from the Nth available CPU. A veth selects the receive queue by it' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l speed -d 'Multiple of the recorded pace; not with --rate' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s l -l loops -d 'Number of loops [default: 1; with --packets or --duration unlimited]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s m -l memory -d 'Most memory for frames' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l longest -d 'Skip frames longer than this on the wire, numbers and FCS included' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l no-numbers -d 'Omit the numbers at the end of frames; receivers with GRO then merge TCP segments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l json -d 'Print one JSON object'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s q -l quiet -d 'Print no progress'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s c -l packets -d 'Send at most N frames' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l sender -d 'Sender: kernel (XDP live frames of up to 3332 bytes), socket (packet socket), or auto (kernel if possible)' -r -f -a "auto\t''
+kernel\t''
+socket\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l burst -d 'Most frames to catch up after the sender was delayed' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l batch -d 'Frames in a batch, 1 to 256 (sender kernel)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l cpu -d 'Send from the Nth available CPU. A veth selects the receive queue by it' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l seed -d 'Seed of the random addresses' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l no-numbers -d 'Omit the numbers at the end of frames; receivers with GRO then merge TCP segments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l json -d 'Print one JSON object'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s q -l quiet -d 'Print no progress'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from syn-flood" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s i -l interface -d 'Interface to send from; given twice: the clients\' end, then the servers\'' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s r -l rate -d 'Rate, as in 1.5Mpps, 300kpps, 10Gbit, or flat: as fast as possible [default: flat; replay: its own pace]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s c -l packets -d 'Send at most N frames' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s d -l duration -d 'Stop after TIME, as in 10s or 500ms' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l sender -d 'Sender: kernel (XDP live frames of up to 3332 bytes), socket (packet socket), or auto (kernel if possible)' -r -f -a "auto\t''
+kernel\t''
+socket\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l burst -d 'Most frames to catch up after the sender was delayed' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l batch -d 'Frames in a batch, 1 to 256 (sender kernel)' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l cpu -d 'Send from the Nth available CPU. A veth selects the receive queue by it' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s s -l size -d 'Payload of a datagram, 16 to 65507 bytes' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s f -l fragment -d 'Bytes of a datagram in each fragment: a multiple of 8' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l order -d 'Order of a datagram\'s fragments' -r -f -a "forward\t''
+reverse\t''
+random\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s n -l open -d 'Datagrams pending at once, a fragment of each after the other' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l datagrams -d 'Number of datagrams [default: 1000; with --packets or --duration unlimited]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l holes -d 'Thousandths of datagrams that lack a fragment' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l overlaps -d 'Thousandths of datagrams with a fragment that overlaps others, with the same bytes' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l conflicts -d 'Thousandths of datagrams with a fragment that overlaps others, with different bytes' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l out-of-bounds -d 'Thousandths of datagrams with a last fragment that ends beyond 65535 bytes' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l repeats -d 'Thousandths of datagrams with a fragment that is sent twice' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l vlan -d 'Tag frames (802.1Q) with this VLAN id' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l seed -d 'Seed of the random flaws' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l no-numbers -d 'Omit the numbers at the end of frames; receivers with GRO then merge TCP segments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l json -d 'Print one JSON object'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s q -l quiet -d 'Print no progress'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -l i-own-this-network -d 'Send on any interface, where others may receive the frames: you confirm that they are all yours'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s 6 -l ipv6 -d 'Use IPv6 [default: IPv4]'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from fragments" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from missing" -s c -l packets -d 'Number of frames sent. Without it the greatest number received counts: frames lost after it are not detected' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from missing" -l limit -d 'Print at most N ranges' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from missing" -l json -d 'Print one JSON object'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from missing" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -s i -l interface -d 'The receiving interface' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -s d -l duration -d 'Stop after TIME [default: until Ctrl-C]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -l json -d 'Print one JSON object'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from sink" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from help" -f -a "udp" -d 'UDP datagrams of many flows'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from help" -f -a "tcp" -d 'TCP connections from handshake to FIN, many at once'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from help" -f -a "replay" -d 'Replay captures from memory, at their own pace, faster, or at a rate'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from help" -f -a "syn-flood" -d 'A flood of TCP SYNs, each from another address'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from help" -f -a "fragments" -d 'UDP datagrams in fragments, valid and invalid ones'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from help" -f -a "missing" -d 'Find sent frames that are missing in captures'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from help" -f -a "sink" -d 'The other end of a cable: count frames and drop them, as early as the kernel can'
+complete -c tidewire -n "__fish_tidewire_using_subcommand gen; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and not __fish_seen_subcommand_from net help" -s h -l help -d 'Print help'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and not __fish_seen_subcommand_from net help" -f -a "net" -d 'Cables (veth pairs) in private network namespaces'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and not __fish_seen_subcommand_from net help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from net" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from net" -f -a "up" -d 'Make a network, for a command or until it is removed'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from net" -f -a "down" -d 'Remove networks, and remains of them'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from net" -f -a "list" -d 'List the networks'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from net" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "net" -d 'Cables (veth pairs) in private network namespaces'
+complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l by -d 'What selects the output: addresses; or ports: addresses and ports, but fragments by addresses only, so that they may leave another way than the rest of their flow' -r -f -a "addresses\t''
+ports\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l steering -d 'Select the output by a steering program (docs/steering.md) whose workers are the outputs; @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l tunnels -d 'Most nested tunnels to decode' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l mode -d 'Where the program runs: native (in the driver), generic (after it), or auto (native if possible)' -r -f -a "auto\t''
+native\t''
+generic\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l check -d 'Only report the conversations of a capture file that would be divided; exit status 1 if there are any' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -s d -l duration -d 'Stop after TIME [default: until Ctrl-C]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l json -d 'Print one JSON object'
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -s q -l quiet -d 'Print no progress'
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l i-own-this-network -d 'Allow an IN with an IP address: this machine no longer receives traffic there'
+complete -c tidewire -n "__fish_tidewire_using_subcommand split" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -s n -l instances -d 'Number of instances, 1 to 256 [default: one for each CPU]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -s f -l fanout -d 'How instances share packets: hash, lb, cpu, rollover, rnd, qm, cbpf, ebpf, data; with flags, as in hash+defrag; or a steering program [default: from the configuration, else hash]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l steer -d 'Share packets by a steering program (docs/steering.md); @FILE reads it from a file' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l group -d 'The fan-out group that the instances join, 0 to 255 [default: from the configuration, else an unused one]' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l engine -d 'The capture engine: system (libpcap), packet, xdp, xdp-generic or auto' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l locality -d 'Reorder packets so that those of a flow come together: off, port, service, flow or auto; with settings, as in port,batch=8000,timeout=50ms,thread' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l config -d 'The drop-in library\'s configuration file (tidewire-pcap(7)) [default: PCAP_CONFIG, ~/.pcap.conf or /etc/pcap.conf]' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l report -d 'Write the report to FILE [default: standard error]' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l every -d 'Also report every TIME while the instances run' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l no-substitute -d 'Do not replace `%i` and `%%` in arguments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l no-pin -d 'Do not bind instance N to the Nth CPU'
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l together -d 'End all instances (SIGTERM) when the first one ends [default: the others continue and get its packets]'
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l json -d 'Print the report as JSON'
+complete -c tidewire -n "__fish_tidewire_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "flows" -d 'List flows: addresses, packets, bytes, state and end'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "lab" -d 'Make private networks for experiments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "split" -d 'Split one link over several, keeping conversations together'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "run" -d 'Run instances of a libpcap program that share packets'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "udp" -d 'UDP datagrams of many flows'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "tcp" -d 'TCP connections from handshake to FIN, many at once'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "replay" -d 'Replay captures from memory, at their own pace, faster, or at a rate'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "syn-flood" -d 'A flood of TCP SYNs, each from another address'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "fragments" -d 'UDP datagrams in fragments, valid and invalid ones'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "missing" -d 'Find sent frames that are missing in captures'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "sink" -d 'The other end of a cable: count frames and drop them, as early as the kernel can'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "net" -d 'Cables (veth pairs) in private network namespaces'
