@@ -6,6 +6,7 @@ demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh
 live:  ; @scripts/live.sh
 lint:  ; @scripts/lint.sh
+generated: ; @scripts/generate.sh
 semver: ; @scripts/semver.sh
 minimum-rust: ; @scripts/minimum-rust.sh
 parts: ; @scripts/parts.sh

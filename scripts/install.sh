@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and installs the command, the drop-in libpcap with its header, and the manual pages.
+# Builds and installs the command, the drop-in libpcap with its header, manual pages and completion scripts.
 # PREFIX: where to (/usr/local); DESTDIR: put before it, for packages. UNINSTALL=1 takes the same files away.
 # BUILT: a folder with what was built before; then nothing is built.
 set -euo pipefail
@@ -12,10 +12,18 @@ library=$to/lib/tidewire
 # What programs that are linked with libpcap ask the loader for: Debian's name, then everybody else's.
 names=(libpcap.so.0.8 libpcap.so.1)
 
+# Completion scripts, and where each shell looks for them.
+completions=(
+  "tidewire.bash share/bash-completion/completions/tidewire"
+  "tidewire.fish share/fish/vendor_completions.d/tidewire.fish"
+  "_tidewire share/zsh/site-functions/_tidewire"
+)
+
 if [ "${UNINSTALL:-}" = 1 ]; then
   rm -f "$to/bin/tidewire" "$library/libtidewire_pcap.so" "${names[@]/#/$library/}" \
     "$to/include/tidewire/pcap-fanout.h" "$to/lib/pkgconfig/tidewire-pcap.pc"
   for page in docs/man/*.[1-8]*; do section=${page##*.}; rm -f "$to/share/man/man${section:0:1}/$(basename "$page")"; done
+  for entry in "${completions[@]}"; do rm -f "$to/${entry#* }"; done
   rmdir "$library" "$to/include/tidewire" 2>/dev/null || true
   echo "install: taken away from $to"
   exit 0
@@ -41,4 +49,5 @@ for page in docs/man/*.[1-8]*; do
   section=${page##*.}
   install -D -m 644 "$page" "$to/share/man/man${section:0:1}/$(basename "$page")"
 done
-echo "install: $to/bin/tidewire, $library, manual pages (UNINSTALL=1 make install takes them away)"
+for entry in "${completions[@]}"; do install -D -m 644 "docs/completions/${entry%% *}" "$to/${entry#* }"; done
+echo "install: $to/bin/tidewire, $library, manual pages, completions (UNINSTALL=1 make install takes them away)"

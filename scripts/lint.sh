@@ -4,7 +4,7 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 scripts/setup.sh build
 cargo fmt --all --check
-scripts/bpf.sh --check
+scripts/generate.sh --check
 cargo clippy --locked --workspace --all-targets --profile quick -- -D warnings
 cargo clippy --locked -p tidewire-cli --no-default-features --profile quick -- -D warnings # what `make demo` builds
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --profile quick
