@@ -1,4 +1,4 @@
-//! Correctness: adversaries, the kernel as an oracle, random scripts against it, and captures made to order.
+//! Correctness: adversaries, the kernel as an oracle, random scripts against it, and generated captures.
 //!
 //! Nothing here is part of the product; the command `tidewire-lab` and the workspace's tests use it. Figures are made by
 //! `tidewire-bench`.

@@ -1,4 +1,4 @@
-//! The `tidewire-lab` command: captures made to order, attacks, and comparisons with the running kernel.
+//! The `tidewire-lab` command: generated captures, attacks, and comparisons with the running kernel.
 #![forbid(unsafe_code)]
 
 use std::{path::PathBuf, process::ExitCode};
@@ -9,7 +9,7 @@ use tidewire_lab::{
     generate::{Worst, concurrent, impair, worst},
 };
 
-/// Captures made to order, attacks, and comparisons with the running kernel. To record real traffic: scripts/record.sh
+/// Generate captures, measure attacks, and compare the engine with the running kernel. To record real traffic: scripts/record.sh
 #[derive(Parser)]
 #[command(name = "tidewire-lab", version)]
 struct Arguments {

@@ -1,4 +1,4 @@
-//! Plain pcap files, microseconds, little-endian: what the generators write.
+//! Writes pcap files: microseconds, little-endian.
 
 use std::{
     fs::File,
@@ -22,7 +22,7 @@ impl Writer {
     /// Creates the file and writes its header.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::with_link(path, LINK_ETHERNET)
     }
@@ -30,7 +30,7 @@ impl Writer {
     /// As [`Self::create`], for another link type.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn with_link(path: &Path, link: u32) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(path)?);
         for word in [MAGIC_MICROSECONDS, 0x0004_0002, 0, 0, SNAP_BYTES, link] {
@@ -39,18 +39,18 @@ impl Writer {
         Ok(Self { out, packets: 0, bytes: 0 })
     }
 
-    /// Adds a frame, whole.
+    /// Adds a complete frame.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn write(&mut self, time_us: u64, frame: &[u8]) -> io::Result<()> {
         self.write_record(time_us, frame, frame.len() as u32)
     }
 
-    /// Adds a frame of which `frame` was captured and that had `wire_bytes` on the wire.
+    /// Adds a frame with these captured bytes and this length on the wire.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn write_record(&mut self, time_us: u64, frame: &[u8], wire_bytes: u32) -> io::Result<()> {
         let head = [(time_us / 1_000_000) as u32, (time_us % 1_000_000) as u32, frame.len() as u32, wire_bytes];
         for word in head {
@@ -67,10 +67,10 @@ impl Writer {
         (self.packets, self.bytes)
     }
 
-    /// Writes what is still buffered.
+    /// Writes buffered bytes and closes the file.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn finish(mut self) -> io::Result<(u64, u64)> {
         self.out.flush()?;
         Ok((self.packets, self.bytes))

@@ -1,5 +1,5 @@
-//! Floods: what an attacker sends to take memory and time. Everything of a packet follows from its number, so that no table
-//! of the generator's is measured.
+//! Floods: packets that consume memory and CPU time. A packet depends on its number alone, so that the generator has no
+//! tables whose memory would be measured.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,7 +11,7 @@ use crate::{
 /// A kind of flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flood {
-    /// No attack: connections of 1,400 bytes a packet in order, as the reference.
+    /// No attack, the reference: connections with 1,400 bytes a packet, in order.
     Benign,
     /// Connections joined midway: one forged packet with one byte each.
     Midstream,
@@ -19,7 +19,7 @@ pub enum Flood {
     MidstreamFull,
     /// Handshakes of a quarter of all packets, then a hole with one byte behind it in each.
     HandshakeHoles,
-    /// SYN and SYN-ACK, and nothing more.
+    /// Only SYN and SYN-ACK.
     SynAck,
     /// SYNs, each of another connection: half-open connections.
     Syn,
@@ -31,13 +31,13 @@ pub enum Flood {
     Holes3000,
     /// A hole with eight segments of 1,400 bytes behind it, in every connection.
     FullHoles,
-    /// Segments of one byte; of every 512 first the odd ones, then the even ones.
+    /// Segments of one byte; of every 512 first those at odd offsets, then those at even ones.
     TinySegments,
-    /// Behind a hole, segments of other bytes that all overlap one another.
+    /// Behind a hole, segments with different bytes that all overlap each other.
     Overlaps,
-    /// First fragments of 1,400 bytes whose datagrams are never finished.
+    /// First fragments of 1,400 bytes whose datagrams are never completed.
     Unfinished,
-    /// Fragments of 16 bytes, each overlapping the one before by 8.
+    /// Fragments of 16 bytes, each of which overlaps the previous one by 8.
     OverlappingFragments,
     /// New flows of one datagram eight IP headers deep.
     Tunnels,
@@ -66,7 +66,7 @@ impl Flood {
         Self::Udp,
     ];
 
-    /// The name on the command line.
+    /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl Flood {
         }
     }
 
-    /// Whether its bytes have to be copied and compared, which costs more than passing them on.
+    /// Whether its bytes must be copied and compared, which costs more than delivering them.
     #[must_use]
     pub fn is_copied(self) -> bool {
         matches!(
@@ -99,7 +99,7 @@ impl Flood {
     }
 }
 
-/// Whom an attacker's packets come from and go to.
+/// Source and destination addresses of an attacker's packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowd {
     /// Source addresses.
@@ -110,10 +110,10 @@ pub struct Crowd {
     pub is_v6: bool,
 }
 
-/// Connections open at once where a flood has no number of its own.
+/// Connections open at once, unless the flood specifies their number.
 const OPEN: u64 = 1024;
 
-/// Makes a flood's frames.
+/// Generates a flood's frames.
 pub struct Maker {
     flood: Flood,
     crowd: Crowd,
@@ -124,7 +124,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// A flood of `packets` packets (which divides some into phases).
+    /// A flood of `packets` packets. Some floods have phases, which depend on that number.
     #[must_use]
     pub fn new(flood: Flood, crowd: Crowd, packets: u64) -> Self {
         let mut random = Random::new(7);
@@ -133,7 +133,7 @@ impl Maker {
         Self { flood, crowd, packets, random, noise, at: 0 }
     }
 
-    /// Both ends of the `n`th connection, where they are after the handshake.
+    /// Both ends of the `n`th connection, as they are after the handshake.
     fn ends(&self, n: u64) -> [Peer; 2] {
         let (source, destination) = (mix(n) % self.crowd.sources, mix(n ^ 0x55) % self.crowd.destinations);
         let turn = n / self.crowd.sources;
@@ -149,7 +149,7 @@ impl Maker {
         };
         let seqs = mix(n ^ 0xaaaa);
         let peer = |address, port, seq| Peer { at: SocketAddr::new(address, port), seq };
-        // (Of equal ends in a small crowd the port tells them apart.)
+        // (With few addresses the port distinguishes connections.)
         let port = ports.0.wrapping_add((mix(n) >> 48) as u16 & if self.crowd.sources > 64_000 { 0xfff } else { 0 });
         [peer(from, port, seqs as u32), peer(to, ports.1, (seqs >> 32) as u32)]
     }
@@ -169,7 +169,7 @@ impl Maker {
         }
     }
 
-    /// A segment of the `n`th connection's client, `ahead` of its beginning.
+    /// A segment of the `n`th connection's client, `ahead` bytes behind its beginning.
     fn ahead(&mut self, n: u64, ahead: u64, bytes: usize) -> Vec<u8> {
         let [mut client, server] = self.ends(n);
         client.seq = client.seq.wrapping_add(ahead as u32);

@@ -1,4 +1,4 @@
-//! Honest connections among the attacker's: with handshake and end, and 3 of 100 segments late.
+//! Honest connections among the attacker's packets: with handshake and close, 3 of 100 segments late.
 
 use std::{
     collections::VecDeque,
@@ -10,21 +10,21 @@ use crate::{
     random::{Random, mix},
 };
 
-/// Segments of data that a server sends.
+/// Data segments of a server.
 const SEGMENTS: u32 = 40;
 /// Bytes of each.
 const SEGMENT_BYTES: u32 = 1400;
 /// Bytes of the client's request.
 const REQUEST_BYTES: u32 = 300;
-/// Of 100 segments this many come up to 8 segments late.
+/// Of 100 segments, how many arrive up to 8 segments late.
 const LATE_PERCENT: u64 = 3;
-/// The server's port, by which honest connections are known.
+/// The server's port, which identifies honest connections.
 pub const PORT: u16 = 443;
 
-/// What each side of a connection delivers: client, server.
+/// Bytes that each side of a connection delivers: client, server.
 pub const BYTES: [u64; 2] = [REQUEST_BYTES as u64, (SEGMENTS * SEGMENT_BYTES) as u64];
 
-/// A packet that is still to come, relative to the first numbers of both sides.
+/// A packet that is not sent yet, relative to the initial sequence numbers of both sides.
 #[derive(Clone, Copy)]
 struct Planned {
     from_server: bool,
@@ -39,13 +39,13 @@ struct Connection {
     planned: VecDeque<Planned>,
 }
 
-/// Honest connections, some open at a time.
+/// Honest connections, a fixed number of them open at a time.
 pub struct Honest {
     open: Vec<Connection>,
     at_once: usize,
     random: Random,
     noise: Vec<u8>,
-    /// Connections begun.
+    /// Connections opened so far.
     pub begun: u64,
 }
 
@@ -68,7 +68,7 @@ impl Honest {
             packet(false, ACK | PSH, 1, 1, REQUEST_BYTES),
         ]);
         let request_end = 1 + REQUEST_BYTES;
-        // When each segment comes: its place, or some places later.
+        // The position of each segment: its own, or a few later.
         let mut order: Vec<(u32, u32)> = (0..SEGMENTS)
             .map(|number| {
                 let is_late = self.random.below(100) < LATE_PERCENT;
@@ -92,7 +92,7 @@ impl Honest {
         planned
     }
 
-    /// The next frame; once `ends`, no connection is begun any more, and there is none when all have ended.
+    /// The next frame. With `ends` no connection is opened any more; `None` when all have ended.
     pub fn next_frame(&mut self, ends: bool) -> Option<Vec<u8>> {
         while !ends && self.open.len() < self.at_once {
             let planned = self.plan();

@@ -1,4 +1,4 @@
-//! Attacks on memory and time (`make attack`): what they cost, and what becomes of honest connections meanwhile.
+//! Attacks on memory and CPU time (`make attack`): their cost, and the loss of honest connections meanwhile.
 
 mod floods;
 mod honest;
@@ -9,21 +9,21 @@ use std::{fmt::Write as _, process::Command};
 pub use floods::{Crowd, Flood, Maker};
 pub use one::{Figures, One, frame, one};
 
-/// Memory that a process may take beside what it was given.
+/// Memory that a process may use beyond its budget.
 const BESIDE_BYTES: u64 = 32 << 20;
-/// How often time is measured: the least is what the packets took, the rest is what else the machine did.
+/// How often time is measured. The least counts; other load makes the others longer.
 const REPEATS: u32 = 5;
-/// The memories that every flood is measured with.
+/// Memory budgets of the measurements.
 const MEMORIES_MIB: [u64; 3] = [16, 64, 1024];
 
-/// What `attack` measures.
+/// How `attack` is run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Fewer packets.
     pub quick: bool,
-    /// Only floods whose names hold one of these.
+    /// Only floods whose names contain one of these.
     pub only: Vec<String>,
-    /// Instead: honest connections whole against the attacker's share.
+    /// Instead: the share of intact honest connections by the attacker's share of the packets.
     pub curves: bool,
 }
 
@@ -35,7 +35,7 @@ impl Options {
     }
 }
 
-/// A measurement in a process of its own.
+/// A measurement in a separate process.
 fn apart(what: &One) -> Result<Figures, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let One { flood, crowd, memory_bytes, packets, share } = what;
@@ -53,7 +53,7 @@ fn apart(what: &One) -> Result<Figures, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("{}: {error}", flood.name()))
 }
 
-/// The same several times: the least time, the greatest peak.
+/// Repeats a measurement: the least time, the greatest peak.
 fn least(what: &One) -> Result<Figures, String> {
     let mut least = apart(what)?;
     for _ in 1..REPEATS {
@@ -67,12 +67,12 @@ fn least(what: &One) -> Result<Figures, String> {
 /// Runs all floods and returns the tables.
 ///
 /// # Errors
-/// What a measurement could not do; a name that no flood has.
+/// A measurement failed; an unknown name.
 pub fn run(options: &Options) -> Result<String, String> {
     let has = |name: &&String| Flood::ALL.iter().any(|flood| flood.name().contains(name.as_str()));
     if let Some(name) = options.only.iter().find(|name| !has(name)) {
         let all: Vec<_> = Flood::ALL.iter().map(|flood| flood.name()).collect();
-        return Err(format!("no flood's name holds '{name}'; there are: {}", all.join(", ")));
+        return Err(format!("no flood's name contains '{name}': expected part of {}", all.join(", ")));
     }
     if options.curves { curves(options) } else { floods(options) }
 }
@@ -81,7 +81,7 @@ fn floods(options: &Options) -> Result<String, String> {
     let packets = if options.quick { 400_000 } else { 4_000_000 };
     let crowd = Crowd { sources: 1_000_000, destinations: 1, is_v6: false };
     let mut table = String::from(
-        "| flood | memory | peak | of budget + 32 MiB | ns a packet | of benign | goal | honest whole, half the packets |\n\
+        "| flood | memory | peak | of budget + 32 MiB | ns a packet | of benign | goal | intact honest connections, half the packets |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     let mut missed = Vec::new();
@@ -119,7 +119,7 @@ fn floods(options: &Options) -> Result<String, String> {
     let _ = writeln!(
         table,
         "\nGoals: peak within the budget and 32 MiB; time of benign traffic four times at most, six where bytes are copied and \
-         compared; of honest connections 97 % whole at 16 MiB, 99 % with more.\nMissed: {missed}"
+         compared; 97 % of honest connections intact at 16 MiB, 99 % with more.\nMissed: {missed}"
     );
     Ok(table)
 }

@@ -1,4 +1,4 @@
-//! One measurement: an engine, a flood, honest connections between.
+//! One measurement: an engine, a flood, and honest connections among it.
 
 use std::fs;
 
@@ -13,40 +13,40 @@ use super::{
 };
 use crate::{random::Random, sys::thread_cpu_ns};
 
-/// A batch is about as large as a block that a file is read in.
+/// About the size of a block that a file is read into.
 const BATCH_BYTES: usize = 256 << 10;
 /// Honest connections at a time.
 const HONEST_AT_ONCE: usize = 1000;
 /// Packet time between two frames.
 const PACKET_NS: u64 = 2_000;
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct One {
     /// The flood.
     pub flood: Flood,
-    /// Whom it comes from and goes to.
+    /// Its source and destination addresses.
     pub crowd: Crowd,
-    /// `--memory`, bytes.
+    /// Memory budget, bytes.
     pub memory_bytes: u64,
     /// Packets in all.
     pub packets: u64,
-    /// The attacker's part of them, percent.
+    /// The attacker's share of them, percent.
     pub share: u64,
 }
 
-/// What a run showed.
+/// The figures of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
-    /// Packets that the engine took in.
+    /// Packets that the engine processed.
     pub packets: u64,
-    /// The engine's CPU time for each, nanoseconds.
+    /// The engine's CPU time per packet, nanoseconds.
     pub ns_per_packet: f64,
     /// Greatest resident memory of the process, bytes.
     pub peak_bytes: u64,
     /// Honest connections.
     pub honest: u64,
-    /// Of these, delivered whole: every byte, in one stream, without a gap.
+    /// Of these, the intact ones: every byte delivered, in one stream, without a gap.
     pub whole: u64,
 }
 
@@ -80,7 +80,7 @@ impl Handler for Witness {
     }
 }
 
-/// A flood's frame as a batch of it alone has it: whole, with nothing known of its checksum. Packet time follows from its
+/// A flood's frame in a batch of its own: complete, checksum not verified. Its timestamp depends on its
 /// number.
 #[must_use]
 pub fn frame(bytes: &[u8], number: u64) -> Frame {
@@ -126,12 +126,12 @@ impl Feed {
     }
 }
 
-/// Runs one, in this process: its greatest memory is part of the figures.
+/// Runs a measurement in this process, whose peak memory is part of the figures.
 ///
 /// # Errors
-/// What has no room in the memory, or a ledger that does not close.
+/// The settings do not fit the memory budget, or the ledger does not close.
 pub fn one(what: &One) -> Result<Figures, String> {
-    // As of an interface: the memory of what has ended is for what comes.
+    // As on an interface: closed streams release their memory for new ones.
     let mut config = Config::default().with_closed_timeout_ns(10_000_000_000).with_memory_bytes(u64::MAX);
     config.share_out(what.memory_bytes, 1, size_of::<Delivered>()).map_err(|error| error.to_string())?;
     let engine = Engine::new(config, Share::ALL, Witness::default());
@@ -147,7 +147,7 @@ pub fn one(what: &One) -> Result<Figures, String> {
         }
     }
     if what.share < 100 {
-        // The flood goes on until the last honest connection has ended.
+        // The flood continues until the last honest connection has ended.
         loop {
             if random.below(100) < what.share {
                 feed.put(&maker.next_frame());

@@ -1,4 +1,4 @@
-//! The odd things that may come in a connection.
+//! Anomalies of TCP segments.
 
 use super::{
     generator::{Agreed, Generator},
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::craft::{ACK, FIN, PSH, RST, SYN, URG};
 
-/// Distances at which a host's answer changes: around a byte, a window, and half the sequence space.
+/// Distances at which a host's reaction changes: around a byte, a window, and half the sequence space.
 const DISTANCES: [i64; 19] = [
     0,
     1,
@@ -37,7 +37,7 @@ fn distance(make: &mut Generator) -> i64 {
     if make.once_in(2) { distance } else { -distance }
 }
 
-/// A place at or near one that matters.
+/// An offset at or near an interesting one.
 fn place(make: &mut Generator, agreed: &Agreed) -> i64 {
     let around = make.pick(&[0, agreed.next, agreed.next, agreed.next, agreed.end, agreed.end + 1]);
     match make.below(4) {
@@ -142,7 +142,7 @@ fn vary_options(make: &mut Generator, segment: &mut Segment) {
     }
 }
 
-/// One odd thing, or several that belong together.
+/// One anomaly, or several that belong together.
 pub fn steps(make: &mut Generator, agreed: &mut Agreed, listener: Listener) -> Vec<Step> {
     if make.network && make.once_in(3) {
         return network::steps(make, agreed);
@@ -152,7 +152,7 @@ pub fn steps(make: &mut Generator, agreed: &mut Agreed, listener: Listener) -> V
     segment.version = version(make);
     match make.below(21) {
         0..=5 => {
-            // What comes next, with one field otherwise.
+            // The next segment, with one field changed.
             vary(make, agreed, &mut segment);
             if make.once_in(4) {
                 vary(make, agreed, &mut segment);
@@ -190,7 +190,7 @@ pub fn steps(make: &mut Generator, agreed: &mut Agreed, listener: Listener) -> V
         12 | 13 => syn_again(make, agreed),
         14 => urgent(make, agreed, listener),
         15 => {
-            // Time goes on.
+            // Time passes.
             agreed.stamp = agreed.stamp.map(|stamp| stamp.wrapping_add(make.pick(&[1, 10, 1000, 1 << 30])));
             vec![Step::Wait(make.pick(&[1, 20, 60]))]
         }
@@ -206,7 +206,7 @@ pub fn steps(make: &mut Generator, agreed: &mut Agreed, listener: Listener) -> V
             steps
         }
         19 => {
-            // What comes then is answered with a reset, at the latest behind the next data.
+            // Later segments are answered with a reset, at the latest behind the next data.
             let mut steps = vec![make.pick(&[Step::Close, Step::Close, Step::Abort])];
             if make.once_in(2) {
                 steps.push(Step::Send(Segment { length: 0, flags: ACK, ..segment }));
@@ -228,7 +228,7 @@ pub fn steps(make: &mut Generator, agreed: &mut Agreed, listener: Listener) -> V
     }
 }
 
-/// A SYN, and often what would follow on a connection that it had opened.
+/// A SYN, and often segments of the connection that it would open.
 fn syn_again(make: &mut Generator, agreed: &mut Agreed) -> Vec<Step> {
     let at = match make.below(6) {
         0 => -1,

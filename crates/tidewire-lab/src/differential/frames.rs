@@ -1,4 +1,4 @@
-//! A script's segments as frames, and what the host's frames say.
+//! A script's segments as frames, and fields of the host's frames.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::craft::{ETHERNET_BYTES, Ip, SYN, Tcp, fold, packet, pseudo_sum, sum, 
 pub const KEY: &[u8] = b"tidewire";
 
 const TCP: u8 = 6;
-/// The host's MAC.
+/// The host's MAC address.
 pub const HOST_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 /// A script's connection.
@@ -24,7 +24,7 @@ pub struct Connection {
     pub host: (IpAddr, u16),
     /// The client's initial sequence number.
     pub isn: u32,
-    /// The number after all that the host has sent, once it has answered.
+    /// The next sequence number of the host, once it has answered.
     pub host_next: Option<u32>,
     /// The host's last timestamp value.
     pub host_stamp: u32,
@@ -210,7 +210,7 @@ fn set_class(packet: &mut [u8], class: u8, bad_checksum: bool) {
     packet[10..12].copy_from_slice(&right.to_be_bytes());
 }
 
-/// Writes the signature into the option that begins at `at`, if there was room for it, and the checksum (RFC 2385).
+/// Writes the signature into the option that begins at `at`, if it has room, and the checksum (RFC 2385).
 fn sign(ip: &Ip, bytes: &mut [u8], at: usize, is_right: bool) {
     let header = usize::from(bytes[12] >> 4) * 4;
     if at + 18 > header {
@@ -234,19 +234,19 @@ fn sign(ip: &Ip, bytes: &mut [u8], at: usize, is_right: bool) {
     checksum(ip, bytes);
 }
 
-/// Writes the right checksum into a segment.
+/// Writes the correct checksum into a segment.
 fn checksum(ip: &Ip, bytes: &mut [u8]) {
     bytes[16..18].fill(0);
     let right = fold(sum(bytes, pseudo_sum(ip, TCP, bytes.len())));
     bytes[16..18].copy_from_slice(&right.to_be_bytes());
 }
 
-/// What a frame of the host's says.
+/// Fields of a frame of the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard {
-    /// Whom it is for.
+    /// Its destination.
     pub client: (IpAddr, u16),
-    /// The number after it.
+    /// The next sequence number after it.
     pub next: u32,
     /// Its timestamp's value.
     pub stamp: Option<u32>,
@@ -254,8 +254,8 @@ pub struct Heard {
     pub flags: u8,
 }
 
-/// Reads a TCP frame of the host's and writes the right checksum into it: the host leaves that to the interface, which has
-/// none to compute here. `None`: something else.
+/// Reads a TCP frame of the host and writes the correct checksum into it: the host offloads that to the interface, which
+/// does not compute it here. `None`: the frame is not TCP.
 pub fn hear(frame: &mut [u8]) -> Option<Heard> {
     let kind = u16::from_be_bytes([*frame.get(12)?, *frame.get(13)?]);
     let (ip, at, end) = match kind {

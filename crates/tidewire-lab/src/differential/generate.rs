@@ -1,4 +1,4 @@
-//! Random scripts: a plain connection with a few odd things in it, or nothing but odd things.
+//! Random scripts: an ordinary connection with a few anomalies, or anomalies alone.
 
 use super::{
     anomalies,
@@ -34,7 +34,7 @@ impl Generator {
         script
     }
 
-    /// Signs most segments; some have a wrong signature, or none.
+    /// Signs most segments; some get a wrong signature, or none.
     fn sign(&mut self, script: &mut Script) {
         for step in &mut script.steps {
             let Step::Send(segment) = step else { continue };
@@ -46,27 +46,27 @@ impl Generator {
         }
     }
 
-    /// A handshake, data up to a FIN, and odd things between.
+    /// A handshake, data up to a FIN, and anomalies between.
     fn realistic(&mut self, script: &mut Script) {
         let mut agreed = Agreed::default();
         self.handshake(script, &mut agreed);
         let pieces = 1 + self.below(4);
         let sizes: Vec<i64> = (0..pieces).map(|_| self.size()).collect();
         agreed.end = sizes.iter().sum();
-        let odd = match self.below(8) {
+        let count = match self.below(8) {
             0..=3 => 1,
             4 | 5 => 2,
             6 => 3,
             _ => 3 + self.below(4),
         };
-        let mut places: Vec<usize> = (0..odd).map(|_| self.below(pieces + 2) as usize).collect();
+        let mut places: Vec<usize> = (0..count).map(|_| self.below(pieces + 2) as usize).collect();
         places.sort_unstable();
         if self.once_in(2) {
             script.steps.push(Step::Write(self.pick(&[1, 10, 100, 1000, 3000])));
         }
         for (at, size) in sizes.iter().enumerate() {
-            self.oddities(script, &mut agreed, &places, at);
-            // Now and then a piece comes later than the next one.
+            self.insert_anomalies(script, &mut agreed, &places, at);
+            // Sometimes a segment is sent after the next one.
             let mut segment = self.plain(&agreed, ACK | PSH, *size as u16);
             if self.once_in(2) {
                 segment.flags &= !PSH;
@@ -82,9 +82,9 @@ impl Generator {
                 script.steps.push(self.pick(&host));
             }
         }
-        self.oddities(script, &mut agreed, &places, pieces as usize);
+        self.insert_anomalies(script, &mut agreed, &places, pieces as usize);
         script.steps.push(Step::Send(self.plain(&agreed, ACK | FIN, 0)));
-        self.oddities(script, &mut agreed, &places, pieces as usize + 1);
+        self.insert_anomalies(script, &mut agreed, &places, pieces as usize + 1);
         self.displace(script);
     }
 
@@ -96,14 +96,14 @@ impl Generator {
         }
     }
 
-    fn oddities(&mut self, script: &mut Script, agreed: &mut Agreed, places: &[usize], at: usize) {
+    fn insert_anomalies(&mut self, script: &mut Script, agreed: &mut Agreed, places: &[usize], at: usize) {
         for _ in places.iter().filter(|place| **place == at) {
             let steps = anomalies::steps(self, agreed, script.listener);
             script.steps.extend(steps);
         }
     }
 
-    /// Exchanges neighbours now and then, behind the handshake.
+    /// Sometimes swaps adjacent steps behind the handshake.
     fn displace(&mut self, script: &mut Script) {
         if !self.once_in(3) {
             return;
@@ -141,7 +141,7 @@ impl Generator {
         }
         let mut last = Segment { options: self.stamped(agreed), ..Segment::new(agreed.next, ACK, 0) };
         if self.network && self.once_in(12) {
-            // The first that is seen of the connection came another way.
+            // The first captured packet of the connection came by another path.
             let mut first = syn.clone();
             first.at += self.pick(&[0, 0, 50, -70_000]);
             first.wraps.push(network::wrap(self));
@@ -153,7 +153,7 @@ impl Generator {
         script.steps.extend([Step::Send(syn), Step::Answer, Step::Send(last)]);
     }
 
-    /// Nothing but odd things.
+    /// Anomalies alone.
     fn raw(&mut self, script: &mut Script) {
         let mut agreed = Agreed { end: 20, ..Agreed::default() };
         if self.once_in(2) {

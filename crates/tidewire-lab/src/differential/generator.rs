@@ -7,18 +7,18 @@ use crate::random::Random;
 #[derive(Clone, Debug)]
 pub struct Generator {
     pub(super) random: Random,
-    /// Whether IP and link layers are varied too.
+    /// Whether to vary IP and link layers as well.
     pub network: bool,
 }
 
-/// What a script has agreed on so far.
+/// The state that the two ends have agreed on so far.
 #[derive(Clone, Debug, Default)]
 pub struct Agreed {
-    /// The client's timestamp value of the next segment, where timestamps are in use.
+    /// The client's timestamp value of the next segment, if timestamps are in use.
     pub stamp: Option<u32>,
-    /// Bytes that the client's plain stream has so far.
+    /// Bytes of the client's ordinary stream so far.
     pub next: i64,
-    /// Bytes that it will have.
+    /// Bytes of that stream in all.
     pub end: i64,
 }
 
@@ -42,7 +42,7 @@ impl Generator {
         of[self.below(of.len() as u64) as usize].clone()
     }
 
-    /// A segment of the plain stream.
+    /// A segment of the ordinary stream.
     pub(super) fn plain(&mut self, agreed: &Agreed, flags: u8, length: u16) -> Segment {
         let mut segment = Segment::new(agreed.next, flags, length);
         segment.options = self.stamped(agreed);

@@ -1,4 +1,4 @@
-//! What the engine makes of a script's packets, and whether that is what the host's application received.
+//! Runs the engine over a script's packets, and compares its result with what the host's application received.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -15,7 +15,7 @@ use super::{
     script::{Listener, Script},
 };
 
-/// Anomalies that do not say that bytes may be others.
+/// Anomalies that do not affect the bytes of a stream.
 const SAYS_NOTHING: &[AnomalyKind] = &[
     AnomalyKind::KeepAlive,
     AnomalyKind::Urgent,
@@ -41,7 +41,7 @@ impl Collector {
     fn of(&mut self, stream: &Stream<'_, ()>) -> (&mut Found, Direction) {
         let key = stream.key();
         let kinds = Listener::ALL.len() as u16;
-        // Where no SYN was seen, the host may be taken for the client.
+        // Without a SYN the engine may take the host for the client.
         let is_turned = (PORT..PORT + kinds).contains(&key.client.port);
         let client = if is_turned { key.server } else { key.client };
         let direction = if is_turned { Direction::ServerToClient } else { Direction::ClientToServer };
@@ -54,7 +54,7 @@ impl Handler for Collector {
     type Data = ();
 
     fn data(&mut self, stream: &mut Stream<'_, ()>, chunk: Chunk<'_>) {
-        // What a stream is known as when its bytes come.
+        // The key of the stream when its bytes arrive.
         let is_midstream = !stream.client_known() || stream.state() == TcpState::Midstream;
         let (found, direction) = self.of(stream);
         if is_midstream {
@@ -75,13 +75,13 @@ impl Handler for Collector {
     fn close(&mut self, stream: &mut Stream<'_, ()>, _reason: EndReason) {
         let kinds: Vec<AnomalyKind> = stream.anomalies().iter().map(|anomaly| anomaly.kind).collect();
         let (_, direction) = self.of(stream);
-        // What became of bytes that nobody ever answered is not known, which the stream's figures say.
+        // The fate of bytes that were never answered is unknown, which the stream's figures show.
         let is_unanswered = stream.stats(direction.opposite()).packets == 0;
         let (found, _) = self.of(stream);
         if is_unanswered {
             found.kinds.insert("unanswered");
         }
-        // A second one says that it depends on when the application reads.
+        // A second one means that the result depends on when the application reads.
         if kinds.iter().filter(|kind| **kind == AnomalyKind::Urgent).count() > 1 {
             found.kinds.insert("urgent twice");
         }
@@ -89,25 +89,25 @@ impl Handler for Collector {
     }
 }
 
-/// How the two readings of a script relate.
+/// How the two results of a script relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
-    /// The application received what was delivered.
+    /// The engine delivered what the application received.
     Agreed,
-    /// It did not, and the engine reported an anomaly, a conflict or a gap.
-    Told,
-    /// It did not, and nothing was reported.
+    /// It did not, and reported an anomaly, a conflict or a gap.
+    Reported,
+    /// It did not, and reported nothing.
     Silent,
 }
 
 /// A script's outcome with its reasons.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// What the applications received.
+    /// Bytes that the applications received.
     pub received: Vec<Vec<u8>>,
-    /// What was delivered.
+    /// Bytes that the engine delivered.
     pub delivered: Vec<Vec<u8>>,
-    /// What was reported.
+    /// What the engine reported.
     pub kinds: BTreeSet<&'static str>,
 }
 
@@ -117,12 +117,12 @@ impl Verdict {
     pub fn outcome(&self) -> Outcome {
         match (self.received == self.delivered, self.kinds.is_empty()) {
             (true, _) => Outcome::Agreed,
-            (false, false) => Outcome::Told,
+            (false, false) => Outcome::Reported,
             (false, true) => Outcome::Silent,
         }
     }
 
-    /// What differs, for people.
+    /// A description of the difference.
     #[must_use]
     pub fn describe(&self) -> String {
         let text = |streams: &[Vec<u8>]| -> String {
@@ -168,7 +168,7 @@ fn engine_says(packets: &[&Packet], urgent_inline: bool) -> Collector {
     engine.into_parts().0
 }
 
-/// Compares what was played with what the engine says of the packets.
+/// Compares the host's result with the engine's.
 #[must_use]
 pub fn judge(scripts: &[Script], played: Vec<Played>, packets: &[Packet]) -> Vec<Verdict> {
     let is_out = |packet: &&Packet| scripts[packet.script as usize].listener == Listener::UrgentOut;

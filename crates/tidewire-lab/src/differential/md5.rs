@@ -1,4 +1,4 @@
-//! MD5 (RFC 1321), for signatures of segments alone.
+//! MD5 (RFC 1321), only for signatures of segments.
 
 /// Left rotations, by round.
 const ROTATIONS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
@@ -21,7 +21,7 @@ pub fn md5(message: &[u8]) -> [u8; 16] {
                 2 => (b ^ c ^ d, 3 * step + 5),
                 _ => (c ^ (b | !d), 7 * step),
             };
-            // RFC 1321 section 3.4: the table is made of the sine.
+            // RFC 1321 section 3.4: the table is computed from the sine.
             let sine = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
             let sum = a.wrapping_add(mixed).wrapping_add(sine).wrapping_add(word(at % 16));
             (a, d, c) = (d, c, b);
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(hex(&digits[..56]), FIFTY_SIX);
     }
 
-    /// As other programs have them.
+    /// Digests computed by other programs.
     const FIFTY_FIVE: &str = "c9ccf168914a1bcfc3229f1948e67da0";
     const FIFTY_SIX: &str = "49f193adce178490e34d1b3a4ec0064c";
 }

@@ -1,6 +1,6 @@
-//! Smaller scripts with the same outcome (delta debugging): steps are left out, then fields made usual.
+//! Minimizes scripts while their results differ (delta debugging): removes steps, then gives fields their ordinary values.
 //!
-//! Every round tries all the smaller forms of all scripts side by side, because a round costs the same time for one as for
+//! Every round tries all smaller forms of all scripts concurrently, because a round takes as long for one as for
 //! many.
 
 use std::io;
@@ -12,12 +12,12 @@ use super::{
 };
 use crate::craft::{ACK, PSH, SYN};
 
-/// Rounds at most: each makes every script smaller that still can be.
+/// Greatest number of rounds; each makes every script smaller if possible.
 const ROUNDS: usize = 40;
 /// Scripts tried in one batch.
 const BATCH: usize = 4000;
 
-/// A script and how it came out.
+/// A script and its verdict.
 #[derive(Clone, Debug)]
 pub struct Small {
     /// The script.
@@ -26,11 +26,11 @@ pub struct Small {
     pub verdict: Verdict,
 }
 
-/// Makes scripts smaller whose readings differ, as long as they differ. One that was told may end as a silent one: then
-/// what was told of it was about something else.
+/// Minimizes scripts as long as their results differ. A reported difference may become a silent one: then
+/// the report was about another part of the script.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn minimize(player: &mut Player<'_>, scripts: Vec<Small>) -> io::Result<Vec<Small>> {
     let mut all: Vec<(Small, bool)> = scripts.into_iter().map(|small| (small, true)).collect();
     for _ in 0..ROUNDS {
@@ -49,12 +49,12 @@ pub fn minimize(player: &mut Player<'_>, scripts: Vec<Small>) -> io::Result<Vec<
             let (played, packets) = player.play(&scripts)?;
             for ((at, script), verdict) in part.iter().zip(judge(&scripts, played, &packets)) {
                 let (small, is_open) = &mut all[*at];
-                // The first in the list is the one that leaves out most; a silent one is worth more than any.
+                // The first in the list removes most; a silent difference is preferred to any other.
                 let adds_nothing = verdict.kinds.is_subset(&small.verdict.kinds);
                 let is_better = match (verdict.outcome(), small.verdict.outcome()) {
-                    (Outcome::Told, Outcome::Told) if !adds_nothing => false,
-                    (Outcome::Silent, Outcome::Told) => true,
-                    (Outcome::Told, Outcome::Silent) | (Outcome::Agreed, _) => false,
+                    (Outcome::Reported, Outcome::Reported) if !adds_nothing => false,
+                    (Outcome::Silent, Outcome::Reported) => true,
+                    (Outcome::Reported, Outcome::Silent) | (Outcome::Agreed, _) => false,
                     _ => !*is_open,
                 };
                 if is_better {
@@ -66,7 +66,7 @@ pub fn minimize(player: &mut Player<'_>, scripts: Vec<Small>) -> io::Result<Vec<
     Ok(all.into_iter().map(|one| one.0).collect())
 }
 
-/// Smaller forms of a script, those first that leave out most.
+/// Smaller forms of a script, those first that remove most.
 fn smaller(script: &Script) -> Vec<Script> {
     let mut found = Vec::new();
     let count = script.steps.len();
@@ -98,7 +98,7 @@ fn smaller(script: &Script) -> Vec<Script> {
     found
 }
 
-/// Forms of a segment with one field as usual.
+/// Forms of a segment with one field set to its ordinary value.
 fn plainer(segment: &Segment) -> Vec<Segment> {
     let mut found = Vec::new();
     let mut with = |change: &dyn Fn(&mut Segment)| {

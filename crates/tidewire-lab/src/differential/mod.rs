@@ -1,9 +1,9 @@
-//! A differential fuzzer: random packets go to a real socket of the running kernel in another network namespace and to the
-//! engine; what the application received is compared with what was delivered.
+//! A differential fuzzer: random packets are sent to a socket of the running kernel in another network namespace and to the
+//! engine; the bytes that the application received are compared with those that the engine delivered.
 //!
-//! A difference is *told* where the engine reported an anomaly, a conflict or a gap for the stream, and *silent*
-//! otherwise. A sample of the told ones is made smaller as long as the readings differ: what was told of something else
-//! in the script goes away, and a silent difference behind it shows.
+//! A difference is *reported* if the engine reported an anomaly, a conflict or a gap for the stream, and *silent*
+//! otherwise. A sample of reported differences is minimized as long as the results differ: this removes reports about other
+//! parts of the script, and exposes silent differences that they masked.
 
 mod anomalies;
 pub mod frames;
@@ -31,34 +31,34 @@ use minimize::{Small, minimize};
 use player::Player;
 pub use report::Report;
 
-/// Scripts side by side.
+/// Scripts played concurrently.
 const BATCH: usize = 2000;
-/// Silent differences of a batch that are made smaller, and told ones.
+/// How many silent and how many reported differences of a batch are minimized.
 const SMALLER: [usize; 2] = [40, 10];
-/// So many are made smaller side by side.
+/// How many are minimized concurrently.
 const TOGETHER: usize = 100;
 /// Distinct scripts kept.
 const KEPT: usize = 200;
 
-/// What to run.
+/// How the fuzzer is run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// For how long.
+    /// Duration.
     pub time: Duration,
-    /// At most so many scripts; 0: as time allows.
+    /// Greatest number of scripts; 0: no limit.
     pub scripts: u64,
-    /// Where the random scripts begin.
+    /// Seed of the random scripts.
     pub seed: u64,
-    /// Whether IP and link layers are varied too.
+    /// Whether to vary IP and link layers as well.
     pub network: bool,
-    /// Where the smallest scripts of silent differences are written.
+    /// Folder for the minimized scripts of silent differences.
     pub cases: Option<PathBuf>,
 }
 
-/// Runs random scripts; `progress` gets a line about every ten seconds.
+/// Runs random scripts; writes a line to `progress` about every ten seconds.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn run(options: &Options, progress: &mut (dyn Write + Send)) -> io::Result<Report> {
     Network::inside(|network| {
         let mut player = Player::new(network)?;
@@ -83,7 +83,7 @@ pub fn run(options: &Options, progress: &mut (dyn Write + Send)) -> io::Result<R
     })
 }
 
-/// Plays one batch of random scripts, and keeps some of those that differ.
+/// Plays one batch of random scripts, and keeps some of those whose results differ.
 fn batch(
     player: &mut Player<'_>,
     generator: &mut Generator,
@@ -100,7 +100,7 @@ fn batch(
         let left = match verdict.outcome() {
             Outcome::Agreed => continue,
             Outcome::Silent => &mut left[0],
-            Outcome::Told => &mut left[1],
+            Outcome::Reported => &mut left[1],
         };
         if *left > 0 && report.found.len() < KEPT {
             *left -= 1;
@@ -120,7 +120,7 @@ fn make_smaller(player: &mut Player<'_>, report: &mut Report, differing: &mut Ve
 /// Plays scripts once.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn play(scripts: &[script::Script]) -> io::Result<Vec<judge::Verdict>> {
     Network::inside(|network| {
         let (played, packets) = Player::new(network)?.play(scripts)?;
@@ -128,10 +128,10 @@ pub fn play(scripts: &[script::Script]) -> io::Result<Vec<judge::Verdict>> {
     })
 }
 
-/// Plays scripts from files, and says what came of each, packets included.
+/// Plays scripts from files, and describes the result of each, packets included.
 ///
 /// # Errors
-/// What the kernel or the file system says, and what is wrong with a script.
+/// The error of the kernel or the file system; a script that cannot be parsed.
 pub fn replay(files: &[PathBuf]) -> io::Result<String> {
     let mut text = String::new();
     let scripts = files.iter().map(|file| read(file)).collect::<io::Result<Vec<_>>>()?;
@@ -151,7 +151,7 @@ pub fn replay(files: &[PathBuf]) -> io::Result<String> {
 /// Reads a script.
 ///
 /// # Errors
-/// What the file system says, and what is wrong with the script.
+/// The error of the file system; a script that cannot be parsed.
 pub fn read(file: &std::path::Path) -> io::Result<script::Script> {
     let text = std::fs::read_to_string(file)?;
     text.parse().map_err(|error| io::Error::other(format!("{}: {error}", file.display())))

@@ -1,4 +1,4 @@
-//! The odd things of IP and link layers.
+//! Anomalies of IP and link layers.
 
 use super::{
     generator::{Agreed, Generator},
@@ -10,7 +10,8 @@ fn bytes(make: &mut Generator, count: usize) -> Vec<u8> {
     (0..count).map(|_| make.below(256) as u8).collect()
 }
 
-/// One segment in an odd packet, or in fragments. Another version of the bytes, so that it shows whether the host took it.
+/// One segment in an anomalous packet, or in fragments. It has another version of the bytes, which shows whether the host
+/// accepted it.
 pub fn steps(make: &mut Generator, agreed: &mut Agreed) -> Vec<Step> {
     let length = 8 + make.below(24) as u16;
     let mut segment: Segment = make.plain(agreed, ACK | PSH, length);
@@ -25,7 +26,7 @@ pub fn steps(make: &mut Generator, agreed: &mut Agreed) -> Vec<Step> {
     vec![Step::Send(segment)]
 }
 
-/// Something odd around a segment.
+/// An anomalous wrapper of a segment.
 pub fn wrap(make: &mut Generator) -> Wrap {
     match make.below(12) {
         0 | 1 => ipv4_options(make),

@@ -1,4 +1,4 @@
-//! Many scripts at once against the running kernel: what the host's applications received, and all packets in order.
+//! Plays many scripts at once to the running kernel: what the host's applications received, and all packets in order.
 
 use std::{
     collections::HashMap,
@@ -20,29 +20,30 @@ use crate::{
 
 /// The first listener's port; the others follow.
 pub const PORT: u16 = 7100;
-/// Clients before an address comes again: each has its own, because fragments, cached metrics and rates are kept by address.
+/// Clients before an address is reused. Each client has its own address, because the kernel keeps fragments, cached metrics and
+/// rates by address.
 const CLIENTS: u64 = 1 << 22;
-/// The first client's address, and how many of its bits are those of every client.
+/// The first client's address, and the prefix length that all clients share.
 const FIRST: [(IpAddr, u8); 2] =
     [(IpAddr::V4(Ipv4Addr::new(10, 128, 0, 0)), 9), (IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 0)), 32)];
 /// Client ports.
 const PORTS: u64 = 50_000;
 const FIRST_PORT: u64 = 10_000;
-/// A SYN-ACK is waited for so long.
+/// How long to wait for a SYN-ACK.
 const ANSWER_MS: u64 = 300;
-/// Connections are accepted after so many steps, so that none waits for room.
+/// Connections are accepted after this many steps, so that the backlog does not fill.
 const STEPS: usize = 64;
-/// After the last step: the host delays an acknowledgment by up to 200 ms.
+/// Wait after the last step: the host delays an acknowledgment by up to 200 ms.
 const LAST_MS: u64 = 260;
 /// Bytes of the small receive buffer: the kernel doubles them.
 const SMALL_BYTES: i32 = 2304;
 
-/// What became of a script.
+/// The result of a script.
 #[derive(Clone, Debug)]
 pub struct Played {
     /// The client's address and port.
     pub client: (IpAddr, u16),
-    /// What each connection's application received, in the order of their acceptance.
+    /// Bytes that the application received on each connection, in the order of acceptance.
     pub received: Vec<Vec<u8>>,
 }
 
@@ -69,7 +70,7 @@ struct Running<'s> {
     script: &'s Script,
     next: usize,
     due: Instant,
-    /// Until when the answer is waited for.
+    /// Deadline for the reply.
     answer_until: Option<Instant>,
     connection: Connection,
     streams: Vec<Option<TcpStream>>,
@@ -85,10 +86,10 @@ fn client(number: u64, is_ipv6: bool) -> (IpAddr, u16) {
     (address, port)
 }
 
-/// Makes the network's host ready for many connections.
+/// Prepares the network's host for many connections.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 fn prepare(network: &Network) -> io::Result<()> {
     network.on_host(|| {
         let settings = [
@@ -96,7 +97,7 @@ fn prepare(network: &Network) -> io::Result<()> {
             ("net/ipv4/tcp_max_syn_backlog", "1000000"),
             ("net/core/somaxconn", "1000000"),
             ("net/ipv4/tcp_syncookies", "0"),
-            // A server, and no cookie is asked for.
+            // Enables the server side without cookies.
             ("net/ipv4/tcp_fastopen", "514"),
             ("net/ipv4/tcp_max_tw_buckets", "1000000"),
         ];
@@ -109,7 +110,7 @@ impl<'a> Player<'a> {
     /// Opens the listening sockets.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn new(network: &'a Network) -> io::Result<Self> {
         prepare(network)?;
         let mut listeners = Vec::new();
@@ -137,10 +138,10 @@ impl<'a> Player<'a> {
         Ok(Self { network, listeners, number: 0, began: Instant::now() })
     }
 
-    /// Plays scripts side by side. The packets are in the order of a capture on the client's side.
+    /// Plays scripts concurrently. The packets are in the order of a capture on the client's side.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn play(&mut self, scripts: &[Script]) -> io::Result<(Vec<Played>, Vec<Packet>)> {
         let mut batch = Batch { player: self, running: Vec::new(), index: HashMap::new(), packets: Vec::new() };
         batch.begin(scripts);
@@ -178,7 +179,7 @@ impl<'s> Batch<'_, '_, 's> {
         }
     }
 
-    /// One step of each script in turn, until all are at their end.
+    /// Executes one step of each script in turn, until all have ended.
     fn run(&mut self) -> io::Result<()> {
         let mut steps = 0;
         loop {
@@ -207,7 +208,7 @@ impl<'s> Batch<'_, '_, 's> {
         }
     }
 
-    /// Waits, and notes what the host sends meanwhile.
+    /// Waits, and records what the host sends meanwhile.
     fn pause(&mut self, until: Instant) -> io::Result<()> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -226,7 +227,7 @@ impl<'s> Batch<'_, '_, 's> {
         match &script.steps[one.next] {
             Step::Send(segment) => {
                 for frame in one.connection.frames(segment) {
-                    // What was never sent cannot arrive: frames beyond the interface's size are refused.
+                    // The interface refuses frames beyond its size; these are not sent.
                     if self.player.network.wire.send(&frame).is_ok() {
                         let at_ns = self.player.began.elapsed().as_nanos() as u64;
                         self.packets.push(Packet { script: at as u32, at_ns, frame });
@@ -252,7 +253,7 @@ impl<'s> Batch<'_, '_, 's> {
                 let bytes = vec![b'h'; usize::from(*bytes)];
                 self.accept()?;
                 if let Some(Some(stream)) = self.running[at].streams.last_mut() {
-                    // A connection that was reset takes nothing.
+                    // A connection that was reset accepts nothing.
                     let _ = stream.write(&bytes);
                 }
                 self.drain()?;
@@ -329,7 +330,7 @@ impl<'s> Batch<'_, '_, 's> {
         Ok(())
     }
 
-    /// Reads all, and resets what is open, so that nothing of it lingers.
+    /// Reads everything, and resets open connections, so that none lingers.
     fn end(mut self) -> io::Result<(Vec<Played>, Vec<Packet>)> {
         self.pause(Instant::now() + Duration::from_millis(LAST_MS))?;
         self.accept()?;
@@ -341,14 +342,14 @@ impl<'s> Batch<'_, '_, 's> {
             }
             played.push(one.played);
         }
-        // What the end brings about is no part of any script.
+        // Packets caused by the end belong to no script.
         while self.player.network.wire.receive(5)?.is_some() {}
         Ok((played, self.packets))
     }
 }
 
 impl Running<'_> {
-    /// Reads what there is of every connection.
+    /// Reads the available bytes of every connection.
     fn read(&mut self) {
         let mut buffer = [0; 16_384];
         for (stream, received) in self.streams.iter_mut().zip(&mut self.played.received) {
@@ -356,7 +357,7 @@ impl Running<'_> {
             loop {
                 match open.read(&mut buffer) {
                     Ok(count) if count > 0 => received.extend_from_slice(&buffer[..count]),
-                    // Its end, nothing for now, or a reset.
+                    // End of stream, no data now, or a reset.
                     _ => break,
                 }
             }
@@ -370,7 +371,7 @@ mod tests {
 
     use super::*;
 
-    /// Fragments of two scripts from one address would be put together.
+    /// Fragments of two scripts with the same address would be reassembled together.
     #[test]
     fn every_client_has_an_address_of_its_own() {
         for is_ipv6 in [false, true] {

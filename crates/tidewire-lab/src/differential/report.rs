@@ -1,4 +1,4 @@
-//! Counts of a run, and the smallest scripts that were found.
+//! Counts of a run, and the minimized scripts of its findings.
 
 use std::{collections::BTreeMap, fmt, fs, io, path::Path};
 
@@ -8,37 +8,37 @@ use super::{
     script::{Script, Step},
 };
 
-/// Forms of told differences that are kept.
+/// Forms of reported differences that are kept.
 const FORMS: usize = 1000;
-/// … and shown.
+/// Forms that are shown.
 const SHOWN: usize = 12;
 
-/// What a run found.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Its seed.
     pub seed: u64,
     /// Scripts played.
     pub scripts: u64,
-    /// Packets, those of the host included.
+    /// Packets, including those of the host.
     pub packets: u64,
-    /// Scripts of which the application received what was delivered.
+    /// Scripts for which the engine delivered what the application received.
     pub agreed: u64,
-    /// … where the engine had reported something all the same.
+    /// Of these, scripts for which the engine reported something.
     pub agreed_with_report: u64,
-    /// … by what it was.
+    /// The same, by what was reported.
     pub agreed_kinds: BTreeMap<&'static str, u64>,
     /// Differences by what was reported.
-    pub told: BTreeMap<&'static str, u64>,
-    /// Scripts with a difference that was told.
-    pub told_scripts: u64,
-    /// Scripts with a difference that was not.
+    pub reported: BTreeMap<&'static str, u64>,
+    /// Scripts with a reported difference.
+    pub reported_scripts: u64,
+    /// Scripts with a silent difference.
     pub silent: u64,
-    /// Silent differences that showed when a told one was made smaller.
-    pub behind_told: u64,
-    /// Told differences that were made smaller, by their form.
-    pub told_forms: BTreeMap<String, (Small, u64)>,
-    /// Small scripts, by their form, and how often they were found.
+    /// Silent differences that appeared when a reported one was minimized.
+    pub behind_reported: u64,
+    /// Minimized scripts of reported differences, by their form.
+    pub reported_forms: BTreeMap<String, (Small, u64)>,
+    /// Minimized scripts of silent differences, by their form, with their frequency.
     pub found: BTreeMap<String, (Small, u64)>,
 }
 
@@ -54,40 +54,40 @@ impl Report {
                     *self.agreed_kinds.entry(kind).or_default() += 1;
                 }
             }
-            Outcome::Told => {
-                self.told_scripts += 1;
+            Outcome::Reported => {
+                self.reported_scripts += 1;
                 for kind in &verdict.kinds {
-                    *self.told.entry(kind).or_default() += 1;
+                    *self.reported.entry(kind).or_default() += 1;
                 }
             }
             Outcome::Silent => self.silent += 1,
         }
     }
 
-    /// Keeps a script that was made smaller, if it is silent.
+    /// Keeps a minimized script.
     pub fn keep(&mut self, small: Small) {
         let form = form(&small.script);
         match small.verdict.outcome() {
             Outcome::Silent => self.found.entry(form).or_insert((small, 0)).1 += 1,
-            Outcome::Told if self.told_forms.len() < FORMS => {
-                self.told_forms.entry(form).or_insert((small, 0)).1 += 1;
+            Outcome::Reported if self.reported_forms.len() < FORMS => {
+                self.reported_forms.entry(form).or_insert((small, 0)).1 += 1;
             }
             _ => {}
         }
     }
 
-    /// One line.
+    /// A summary in one line.
     #[must_use]
     pub fn line(&self) -> String {
-        let Self { scripts, agreed, told_scripts, silent, .. } = self;
+        let Self { scripts, agreed, reported_scripts, silent, .. } = self;
         let forms = self.found.len();
-        format!("{scripts} scripts, {agreed} agreed, {told_scripts} told, {silent} silent ({forms} forms)")
+        format!("{scripts} scripts, {agreed} agreed, {reported_scripts} reported, {silent} silent ({forms} forms)")
     }
 
-    /// Writes the small scripts as cases.
+    /// Writes the minimized scripts as cases.
     ///
     /// # Errors
-    /// What the file system says.
+    /// The error of the file system.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         for (number, (small, times)) in (1..).zip(self.found.values()) {
@@ -99,7 +99,7 @@ impl Report {
     }
 }
 
-/// A script without what varies from one to the next: what two of the same kind have in common.
+/// The form of a script: what scripts of the same kind have in common.
 fn form(script: &Script) -> String {
     let mut form = format!("{}{}", script.listener.name(), if script.is_ipv6 { "6" } else { "" });
     for step in &script.steps {
@@ -132,7 +132,7 @@ fn form(script: &Script) -> String {
     form
 }
 
-/// The letters that a text begins with.
+/// The letters at the beginning of a text.
 fn word(text: &str) -> String {
     text.chars().take_while(|letter| letter.is_ascii_alphabetic()).collect()
 }
@@ -147,18 +147,18 @@ impl fmt::Display for Report {
         for (kind, count) in &self.agreed_kinds {
             writeln!(f, "| … `{kind}` | {count} |")?;
         }
-        writeln!(f, "| differed and told | {} |", self.told_scripts)?;
-        for (kind, count) in &self.told {
-            writeln!(f, "| … `{kind}` among what was told | {count} |")?;
+        writeln!(f, "| differed and reported | {} |", self.reported_scripts)?;
+        for (kind, count) in &self.reported {
+            writeln!(f, "| … `{kind}` among the reports | {count} |")?;
         }
         writeln!(f, "| differed in silence | {} |", self.silent)?;
         for (small, times) in self.found.values() {
             writeln!(f, "\n# {times} times: {}\n{}", small.verdict.describe(), small.script)?;
         }
-        let mut forms: Vec<_> = self.told_forms.values().collect();
+        let mut forms: Vec<_> = self.reported_forms.values().collect();
         forms.sort_by_key(|form| std::cmp::Reverse(form.1));
         for (small, times) in forms.into_iter().take(SHOWN) {
-            writeln!(f, "\n# told, {times} times: {}\n{}", small.verdict.describe(), small.script)?;
+            writeln!(f, "\n# reported, {times} times: {}\n{}", small.verdict.describe(), small.script)?;
         }
         Ok(())
     }

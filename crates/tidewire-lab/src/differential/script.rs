@@ -1,19 +1,19 @@
-//! What is sent on one connection, in words: a script is steps, one after the other.
+//! A script: the packets of one connection and the actions of the host's application, step by step.
 
 use crate::craft::{ACK, FIN, PSH, RST, SYN, URG};
 
-/// Where a script's packets go: how the listening socket is set.
+/// Options of the listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Listener {
-    /// Urgent data stays in the stream (`SO_OOBINLINE`), as the engine's default has it.
+    /// Urgent data stays in the stream (`SO_OOBINLINE`), as by the engine's default.
     Inline,
-    /// Urgent data is taken out, as Linux does where nobody asks: `--urgent out`.
+    /// Urgent data is removed, the default of Linux: `--urgent out`.
     UrgentOut,
     /// A small receive buffer, and with it a small window.
     Small,
-    /// Data on a SYN is taken without a cookie (TCP Fast Open, RFC 7413).
+    /// Data on a SYN is accepted without a cookie (TCP Fast Open, RFC 7413).
     FastOpen,
-    /// Segments without a right MD5 signature (RFC 2385) are dropped.
+    /// Segments without a correct MD5 signature (RFC 2385) are dropped.
     Signed,
 }
 
@@ -21,7 +21,7 @@ impl Listener {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Inline, Self::UrgentOut, Self::Small, Self::FastOpen, Self::Signed];
 
-    /// The name in a script's text.
+    /// Its name in a script's text.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,25 +49,25 @@ pub enum Opt {
     SackOk,
     /// A timestamp's value, and the echo: `None` repeats the host's last value.
     Stamp(u32, Option<u32>),
-    /// An MD5 signature, right or not.
+    /// An MD5 signature, correct or not.
     Sign(bool),
-    /// Any kind with a stated length and these bytes.
+    /// Any kind, with a stated length and these bytes.
     Raw(u8, u8, Vec<u8>),
 }
 
-/// What a packet's TCP checksum is.
+/// A packet's TCP checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Sum {
-    /// Right.
+    /// Correct.
     #[default]
     Right,
     /// Wrong.
     Wrong,
-    /// Zero, as if there were none.
+    /// Zero.
     Zero,
 }
 
-/// What surrounds a segment, where it is not an IPv4 or IPv6 header of usual form.
+/// A deviation from the ordinary IPv4 or IPv6 packet around a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wrap {
     /// Time to live or hop limit.
@@ -97,13 +97,13 @@ pub enum Wrap {
 /// A TCP segment from the client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Segment {
-    /// Place of its first byte in the client's stream; a SYN stands at -1.
+    /// Offset of its first byte in the client's stream; a SYN has -1.
     pub at: i64,
-    /// What it acknowledges, counted from all that the host has sent so far.
+    /// Its acknowledgment, relative to what the host has sent so far.
     pub ack: i64,
     /// Flags.
     pub flags: u8,
-    /// Window as it stands in the header.
+    /// Window field of the header, not scaled.
     pub window: u16,
     /// Urgent pointer.
     pub urgent: u16,
@@ -111,21 +111,21 @@ pub struct Segment {
     pub options: Vec<Opt>,
     /// Bytes of payload.
     pub length: u16,
-    /// Which version of these bytes: see [`byte`].
+    /// Version of these bytes: see [`byte`].
     pub version: u8,
     /// The TCP checksum.
     pub sum: Sum,
-    /// Header length in words, where it is not the true one.
+    /// Header length in words, if it is wrong.
     pub words: Option<u8>,
-    /// What surrounds it.
+    /// Deviations of the packet around it.
     pub wraps: Vec<Wrap>,
 }
 
-/// Window of segments that say nothing else.
+/// Window of segments that do not specify another.
 pub const WINDOW: u16 = 0xfaf0;
 
 impl Segment {
-    /// A segment with usual fields.
+    /// A segment with ordinary fields.
     #[must_use]
     pub fn new(at: i64, flags: u8, length: u16) -> Self {
         Self {
@@ -144,24 +144,24 @@ impl Segment {
     }
 }
 
-/// One thing that happens.
+/// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// The client's segment arrives.
     Send(Segment),
-    /// The host's SYN-ACK is waited for.
+    /// Waits for the host's SYN-ACK.
     Answer,
     /// Time passes, milliseconds.
     Wait(u16),
-    /// The host's application reads all there is.
+    /// The host's application reads all available bytes.
     Read,
-    /// It writes so many bytes.
+    /// It writes this many bytes.
     Write(u16),
-    /// It ends its direction.
+    /// It shuts down its direction.
     Shutdown,
-    /// It reads all there is and closes.
+    /// It reads all available bytes and closes.
     Close,
-    /// It reads all there is and resets the connection.
+    /// It reads all available bytes and resets the connection.
     Abort,
 }
 
@@ -174,11 +174,11 @@ pub struct Script {
     pub listener: Listener,
     /// The client's initial sequence number.
     pub isn: u32,
-    /// In order.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// The byte that a version of the stream has at a place: no two versions agree anywhere.
+/// The byte of a version of the stream at an offset. Two versions differ at every offset.
 #[must_use]
 pub fn byte(version: u8, at: i64) -> u8 {
     (b'A' + (version % 8) * 7).wrapping_add(at.rem_euclid(7) as u8)

@@ -1,4 +1,4 @@
-//! The compact text of a script: one line for its setting, one for each step.
+//! The text form of a script: one line for its setting, one for each step.
 //!
 //! ```text
 //! host inline ipv4 isn 1000
@@ -8,7 +8,7 @@
 //! send at=0 flags=AP len=4
 //! wait 50
 //! ```
-//! Lines that begin with `#` say what it shows.
+//! Lines that begin with `#` are comments.
 
 use std::fmt;
 

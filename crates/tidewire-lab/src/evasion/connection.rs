@@ -34,7 +34,7 @@ fn refused() -> Vec<Script> {
         opened_with(
             "ack-too-old",
             "data whose acknowledgement is older than any window (RFC 5961 section 5)",
-            // Another window than before, or Linux' header prediction takes the segment without looking at it closely.
+            // A window that differs from the last one; otherwise Linux' header prediction accepts the segment without further checks.
             data(2, "EVIL").with(|s| (s.ack, s.window) = (-2_000_000, 0x7000)),
         ),
         opened_with(

@@ -1,5 +1,5 @@
-//! Cases where one field of a segment in an open connection makes the host doubt it: acknowledgments of what it never
-//! sent, signatures that were not agreed on, every flag at once, and FINs inside of data.
+//! Cases in which one field makes the host doubt a segment of an open connection: acknowledgments of data that it never
+//! sent, signatures that were not agreed on, all flags at once, and FINs within data.
 
 use super::script::{Script, Segment, data, fin, opened, rst, segment};
 use crate::craft::{ACK, FIN, PSH, RST, SYN, URG};
@@ -14,7 +14,7 @@ pub(super) fn scripts() -> Vec<Script> {
     all
 }
 
-/// "go", something, "od", and the end.
+/// "go", the segments of the case, "od", and a FIN.
 fn around(name: &'static str, shows: &'static str, evil: Vec<Segment>) -> Script {
     let segments = [data(0, "go")].into_iter().chain(evil).chain([data(2, "od"), fin(4)]).collect();
     opened(name, shows, segments)

@@ -1,4 +1,4 @@
-//! Cases about how connections begin.
+//! Cases of the handshake.
 
 use super::script::{Script, Segment, Step, data, fin, opened, rst, segment, syn};
 use crate::craft::{ACK, FIN, PSH, RST, SYN};

@@ -1,7 +1,7 @@
-//! The insertion and evasion cases of Ptacek and Newsham (1998), each with the answer that a Linux host gives.
+//! The insertion and evasion cases of Ptacek and Newsham (1998), each with the result on a Linux host.
 //!
-//! A [`Script`] is what an adversary sends. [`play()`] sends it to the running kernel and notes what the application
-//! there received; packets of both sides and that answer are a case of `tests/corpus/pn-*`.
+//! A [`Script`] is what an adversary sends. [`play()`] sends it to the running kernel and records what the application
+//! received; packets of both sides and that result are a case of `tests/corpus/pn-*`.
 
 mod connection;
 mod doubtful;

@@ -1,4 +1,4 @@
-//! Scripts sent to the running kernel.
+//! Plays scripts to the running kernel.
 
 use std::{
     io::{self, Read},
@@ -16,18 +16,18 @@ use crate::{
 };
 
 const FIRST_ISN: u32 = 1_000_000;
-/// The host's answers are waited for this long.
+/// How long to wait for replies of the host.
 const ANSWER_MS: i32 = 1000;
-/// After each packet, for acknowledgements.
+/// Wait after each packet, for acknowledgments.
 const PAUSE_MS: i32 = 3;
 const TCP_AT: usize = ETHERNET_BYTES + 20;
 
-/// What a script led to.
+/// The result of a script.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// All packets, in the order of a capture on the adversary's side.
     pub packets: Vec<Vec<u8>>,
-    /// What the application received.
+    /// Bytes that the application received.
     pub received: Vec<u8>,
 }
 
@@ -43,10 +43,10 @@ struct Player<'a> {
     answer: Answer,
 }
 
-/// Plays one script; `number` keeps its ports apart from others'.
+/// Plays one script; `number` selects its ports.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn play(network: &Network, script: &Script, number: u16) -> io::Result<Answer> {
     let ports = (20_000 + number, 8_000 + number);
     let buffer = script.receive_buffer;
@@ -63,7 +63,7 @@ pub fn play(network: &Network, script: &Script, number: u16) -> io::Result<Answe
     player.drain(50)?;
     player.read(Duration::from_millis(100))?;
     if let Some(stream) = player.stream.take() {
-        // Closed without ceremony, so that nothing of it is left for the next script.
+        // Reset, so that no state is left for the next script.
         drop(reset_on_close(OwnedFd::from(stream))?);
     }
     while network.wire.receive(20)?.is_some() {}
@@ -142,13 +142,13 @@ impl Player<'_> {
         self.drain(PAUSE_MS)
     }
 
-    /// Notes what the host sends until it is silent for a while.
+    /// Records what the host sends until it is silent for a while.
     fn drain(&mut self, wait_ms: i32) -> io::Result<()> {
         while let Some(mut frame) = self.network.wire.receive(wait_ms)? {
             if !self.is_ours(&frame) {
                 continue;
             }
-            // The host leaves checksums to the interface, which has none to compute here.
+            // The host offloads checksums to the interface, which does not compute them here.
             fix_tcp_checksum(&mut frame);
             let word = |at: usize| u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]]);
             if frame[TCP_AT + 13] & (SYN | ACK) == SYN | ACK && word(TCP_AT + 8) == self.isn.wrapping_add(1) {
@@ -176,7 +176,7 @@ impl Player<'_> {
         if self.host_next == 0 { Err(io::Error::other("the host did not answer")) } else { Ok(()) }
     }
 
-    /// The application reads what comes within this time.
+    /// The application reads what arrives within this time.
     fn read(&mut self, wait: Duration) -> io::Result<()> {
         if self.stream.is_none() {
             match self.listener.accept() {
@@ -192,7 +192,7 @@ impl Player<'_> {
         loop {
             match stream.read(&mut buffer) {
                 Ok(count) if count > 0 => self.answer.received.extend_from_slice(&buffer[..count]),
-                // The end, nothing for now, or a reset: there is no more to be had.
+                // End of stream, no data now, or a reset: nothing more arrives.
                 _ => break,
             }
         }
@@ -200,7 +200,7 @@ impl Player<'_> {
     }
 }
 
-/// Writes the right TCP checksum into an IPv4 frame without IP options.
+/// Writes the correct TCP checksum into an IPv4 frame without IP options.
 fn fix_tcp_checksum(frame: &mut [u8]) {
     let total = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
     let end = (ETHERNET_BYTES + total).min(frame.len());

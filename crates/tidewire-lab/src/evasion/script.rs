@@ -1,13 +1,13 @@
-//! What an adversary sends, in words.
+//! Scripts: what an adversary sends.
 
 use crate::craft::{ACK, FIN, PSH, RST, SYN};
 
-/// A TCP segment of the client's, relative to the connection.
+/// A TCP segment of the client, relative to the connection.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// Offset of its first byte in the client's stream; a SYN stands at -1.
+    /// Offset of its first byte in the client's stream; a SYN has -1.
     pub at: i64,
-    /// What it acknowledges, relative to all that the host has sent.
+    /// Its acknowledgment, relative to what the host has sent.
     pub ack: i64,
     /// Flags.
     pub flags: u8,
@@ -27,13 +27,13 @@ pub struct Segment {
     pub bad_ip_checksum: bool,
     /// Payload.
     pub payload: Vec<u8>,
-    /// The last touch: changes the finished frame.
+    /// Changes the finished frame.
     pub edit: Option<fn(&mut Vec<u8>)>,
     /// Captured, but lost before it reached the host (the capture was made in front of the last router).
     pub is_lost: bool,
 }
 
-/// A segment with flags, payload and place; everything else as usual.
+/// A segment with flags, payload and offset; other fields are ordinary.
 #[must_use]
 pub fn segment(at: i64, flags: u8, payload: &[u8]) -> Segment {
     Segment {
@@ -95,21 +95,21 @@ impl Segment {
     }
 }
 
-/// One fragment of a segment: which of its bytes (TCP header included) it carries.
+/// One fragment of a segment: the range of bytes (TCP header included) that it carries.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     /// First byte, a multiple of eight.
     pub from: usize,
     /// One past the last byte.
     pub to: usize,
-    /// Other bytes in place of the true ones.
+    /// Bytes that replace the correct ones.
     pub fill: Option<u8>,
 }
 
 /// A step of a script.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// The handshake as it should be.
+    /// An ordinary handshake.
     Open,
     /// A segment.
     Send(Segment),
@@ -117,24 +117,24 @@ pub enum Step {
     Fragments(Segment, Vec<Cut>),
     /// Waits for the host's SYN-ACK.
     Answer,
-    /// The application reads what there is.
+    /// The application reads all available bytes.
     Read,
-    /// From here on packets come from a new connection of the same addresses and ports: another initial number.
+    /// Starts a new connection with the same addresses and ports and another initial sequence number.
     NewIsn(u32),
 }
 
 /// A case.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Its folder is called `pn-` and this.
+    /// Its name; its folder is `pn-NAME`.
     pub name: &'static str,
     /// What it shows, one line.
     pub shows: &'static str,
     /// What is sent.
     pub steps: Vec<Step>,
-    /// Engine settings that the case needs (what only the one who runs it can know), by name.
+    /// Engine settings that the case needs because packets cannot show them, by name.
     pub settings: &'static [(&'static str, u32)],
-    /// Bytes of receive buffer of the host's socket; 0: as usual.
+    /// Receive buffer of the host's socket, bytes; 0: the default.
     pub receive_buffer: i32,
 }
 

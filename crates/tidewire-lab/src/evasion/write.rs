@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::{Answer, Script, play, scripts};
 use crate::{oracle::network::Network, pcapfile::Writer};
 
-/// What `expected.json` says.
+/// The contents of `expected.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
     /// What the case shows.
     pub shows: String,
-    /// Who gave the answer.
+    /// The system that gave the answer.
     pub answered_by: String,
     /// Engine settings that the case needs, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -22,13 +22,13 @@ pub struct Expected {
     pub c2s: String,
 }
 
-/// When the cases happened: one millisecond between packets.
+/// Timestamp of the first packet; packets are one millisecond apart.
 const START_US: u64 = 1_700_000_000_000_000;
 
-/// Plays every script whose name holds `name` and writes the cases. Returns a line for each.
+/// Plays every script whose name contains `name` and writes the cases. Returns a line for each.
 ///
 /// # Errors
-/// What the kernel or the file system says; root is needed.
+/// The error of the kernel or the file system; root is required.
 pub fn write(folder: &Path, name: &str) -> io::Result<Vec<String>> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     let answered_by = format!("Linux {}", kernel.split('-').next().unwrap_or_default().trim());

@@ -12,12 +12,12 @@ use crate::{
     random::{Random, mix},
 };
 
-/// When generated captures begin: microseconds since the epoch (2023-11-14).
+/// Timestamp of the first packet of generated captures: microseconds since the epoch (2023-11-14).
 pub(super) const START_US: u64 = 1_700_000_000_000_000;
 const MSS: u64 = 1460;
 
-/// The two ends of the `n`th connection, as they are before it begins. Neighbours get addresses far apart, and no two
-/// below 2^30 the same (multiples of the golden ratio spread evenly).
+/// The two ends of the `n`th connection before it begins. Consecutive connections have addresses far apart, and no two
+/// connections below 2^30 have the same (multiples of the golden ratio spread evenly).
 #[must_use]
 pub(super) fn ends(n: u64) -> [Peer; 2] {
     let noise = mix(n);
@@ -36,7 +36,7 @@ pub(super) fn ends(n: u64) -> [Peer; 2] {
 /// connections before the next begins. Returns packets and bytes.
 ///
 /// # Errors
-/// What the file system says.
+/// The error of the file system.
 pub fn concurrent(output: &Path, flows: u64, rounds: u64, length: u16, seed: u64) -> io::Result<(u64, u64)> {
     let mut writer = Writer::create(output)?;
     let mut random = Random::new(seed);

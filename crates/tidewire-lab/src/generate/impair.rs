@@ -1,4 +1,4 @@
-//! The same capture as a lossy path would have shown it.
+//! Copies a capture as a lossy path would show it.
 
 use std::{collections::VecDeque, io, path::Path};
 
@@ -6,7 +6,7 @@ use tidewire_files::{Block, Error, Reader, Source as _};
 
 use crate::{pcapfile::Writer, random::Random};
 
-/// Of a thousand packets, how many are dropped; and how many doubled.
+/// Of a thousand packets, how many are dropped; the same number is duplicated.
 const DROPPED_PERMILLE: u64 = 1;
 /// See `DROPPED_PERMILLE`.
 const DOUBLED_PERMILLE: u64 = 1;
@@ -15,14 +15,14 @@ const DISPLACED_PERMILLE: u64 = 5;
 /// The most places by which a packet is late.
 const PLACES_MAX: u64 = 6;
 
-/// What was done to a capture.
+/// The changes to a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Impaired {
-    /// Packets left out.
+    /// Packets dropped.
     pub dropped: u64,
     /// Packets written twice.
     pub doubled: u64,
-    /// Packets that come later than they did.
+    /// Packets delayed.
     pub displaced: u64,
     /// Packets written.
     pub written: u64,
@@ -50,7 +50,7 @@ impl Packets {
         Ok(Self { reader, block: Block::new(), next: 0 })
     }
 
-    /// Reads on until there is a frame; the link type of the next one. None at the end: a record that is cut is left out.
+    /// Reads until there is a frame; returns the link type of the next one. `None` at the end: a truncated record is dropped.
     fn link(&mut self) -> io::Result<Option<u32>> {
         loop {
             if let Some(frame) = self.block.batch().frames.get(self.next) {
@@ -80,11 +80,11 @@ impl Packets {
     }
 }
 
-/// Copies a capture; a packet in a thousand is dropped, one doubled, five are displaced by 1 to 6 places.
-/// The timestamps stay with the places, so that time never runs back.
+/// Copies a capture; of a thousand packets one is dropped, one duplicated, five are displaced by 1 to 6 positions.
+/// Timestamps stay with the positions, so that time does not go backwards.
 ///
 /// # Errors
-/// What the file system says, or the reader of a capture.
+/// The error of the file system, or of the reader of a capture.
 pub fn impair(input: &Path, output: &Path, seed: u64) -> io::Result<Impaired> {
     let mut packets = Packets::open(input)?;
     let mut writer = match packets.link()? {

@@ -1,4 +1,4 @@
-//! Traffic made to cost as much as it can: what an adversary sends to a reassembler.
+//! Traffic that costs a reassembler as much as possible.
 
 use std::{
     io,
@@ -22,11 +22,11 @@ pub enum Worst {
     SynFlood,
     /// Every connection has a hole that is never filled, and 16 segments behind it.
     HolePerFlow,
-    /// Segments of one byte; of every 512 bytes first the odd ones, then the even ones.
+    /// Segments of one byte; of every 512 bytes first those at odd offsets, then those at even ones.
     TinySegments,
     /// UDP datagrams of 64 KiB in fragments of eight bytes, the last one first.
     ReverseFragments,
-    /// Behind a hole, segments of other bytes that all overlap one another; the hole is filled at the end.
+    /// Behind a hole, segments with different bytes that all overlap each other; the hole is filled at the end.
     OverlapEverything,
 }
 
@@ -41,7 +41,7 @@ impl Worst {
         Self::OverlapEverything,
     ];
 
-    /// The name on the command line.
+    /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,10 +55,10 @@ impl Worst {
     }
 }
 
-/// Writes `packets` packets of a kind (a few more where a connection is to be ended). Returns packets and bytes.
+/// Writes `packets` packets of a kind (a few more to end a connection). Returns packets and bytes.
 ///
 /// # Errors
-/// What the file system says.
+/// The error of the file system.
 pub fn worst(output: &Path, kind: Worst, packets: u64, seed: u64) -> io::Result<(u64, u64)> {
     let mut out = Output::new(Writer::create(output)?, packets, seed);
     match kind {
@@ -105,7 +105,7 @@ impl Output {
         self.put(&frame)
     }
 
-    /// A segment of random bytes `ahead` of where the sender is; the sender stays there.
+    /// A segment of random bytes `ahead` of the sender's next byte, which does not advance.
     fn send_ahead(&mut self, from: &Peer, to: &Peer, ahead: u32, bytes: usize) -> io::Result<()> {
         let mut there = Peer { at: from.at, seq: from.seq.wrapping_add(ahead) };
         self.send(&mut there, to, ACK, bytes)

@@ -11,8 +11,8 @@ pub struct Interval {
     pub end: u32,
 }
 
-/// All arrangements of `count` intervals that differ in how their ends lie to each other. The intervals are listed in
-/// the order of arrival, so every order is among them: 1, 13 (Allen's relations) and 409 for 1, 2 and 3 intervals.
+/// All arrangements of `count` intervals that differ in the relative order of their ends. The intervals are listed in
+/// the order of arrival, so every order is included: 1, 13 (Allen's relations) and 409 for 1, 2 and 3 intervals.
 #[must_use]
 pub fn all(count: usize) -> Vec<Vec<Interval>> {
     let ends = count * 2;
@@ -20,7 +20,7 @@ pub fn all(count: usize) -> Vec<Vec<Interval>> {
     let mut places = vec![0_u32; ends];
     loop {
         let distinct = places.iter().max().map_or(0, |most| most + 1);
-        // Places without a hole between them: each arrangement once.
+        // Grid points without unused ones between them: each arrangement once.
         let is_dense = (0..distinct).all(|place| places.contains(&place));
         if is_dense && places.chunks(2).all(|pair| pair[0] < pair[1]) {
             found.push(places.chunks(2).map(|pair| Interval { start: pair[0], end: pair[1] }).collect());
@@ -31,7 +31,7 @@ pub fn all(count: usize) -> Vec<Vec<Interval>> {
     }
 }
 
-/// Intervals at random.
+/// Random intervals.
 pub fn random(random: &mut Random, count: usize, width: u32) -> Vec<Interval> {
     let mut below = |bound: u32| random.below(u64::from(bound)) as u32;
     (0..count)
@@ -42,7 +42,7 @@ pub fn random(random: &mut Random, count: usize, width: u32) -> Vec<Interval> {
         .collect()
 }
 
-/// What no interval covers of `[0, end)`.
+/// The parts of `[0, end)` that no interval covers.
 #[must_use]
 pub fn holes(intervals: &[Interval], end: u32) -> Vec<Interval> {
     let is_free = |unit: u32| !intervals.iter().any(|one| (one.start..one.end).contains(&unit));
@@ -56,7 +56,7 @@ pub fn holes(intervals: &[Interval], end: u32) -> Vec<Interval> {
     holes
 }
 
-/// The byte that chunk number `chunk` has at an offset: no two chunks of a case agree anywhere.
+/// The byte of chunk number `chunk` at an offset. Two chunks of a case differ at every offset.
 #[must_use]
 pub fn byte(chunk: usize, offset: u32) -> u8 {
     ((chunk * 16 + 7) as u8).wrapping_add((offset % 16) as u8)

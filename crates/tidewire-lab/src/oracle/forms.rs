@@ -1,5 +1,5 @@
-//! Forms of packets that hosts differ about: IP options, extension headers, fragments and frames. Each is sent as a datagram
-//! and inside a TCP connection, and what the applications received is what the engine must deliver, or must be in doubt about.
+//! Forms of packets that hosts treat differently: IP options, extension headers, fragments and frames. Each is sent as a datagram
+//! and within a TCP connection; the engine must deliver what the applications received, or report a doubt.
 
 use crate::craft::{Ip, Piece, fold, frame, sum};
 
@@ -10,12 +10,12 @@ const DESTINATION: u8 = 60;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 
-/// How a transport packet is put into frames.
+/// Wraps a transport packet into frames.
 pub type Wrap = Box<dyn Fn(&Ip, u8, &[u8]) -> Vec<Vec<u8>> + Send + Sync>;
 
 /// A form, with a name for reports.
 pub struct Form {
-    /// What is special.
+    /// Its special property.
     pub name: String,
     /// Makes its frames.
     pub wrap: Wrap,
@@ -170,7 +170,7 @@ fn ipv6() -> Vec<Form> {
     forms
 }
 
-/// The frames of a datagram of these bytes in pieces that end at these places.
+/// The frames of a datagram of these bytes in fragments that end at these offsets.
 fn pieces(ip: &Ip, proto: u8, bytes: &[u8], ends: &[usize]) -> Vec<Vec<u8>> {
     let mut from = 0;
     let ends = ends.iter().copied().filter(|end| *end < bytes.len()).chain([bytes.len()]);
@@ -219,7 +219,7 @@ fn ipv6_fragments() -> Vec<Form> {
     forms
 }
 
-/// Puts an extension header before the first header of an IPv6 frame.
+/// Inserts an extension header before the first header of an IPv6 frame.
 fn insert(frame: &[u8], kind: u8, header: &[u8]) -> Vec<u8> {
     let (fixed, rest) = frame.split_at(ETHERNET_BYTES + 40);
     let mut made = [fixed, header, rest].concat();
@@ -304,7 +304,7 @@ fn links(is_ipv6: bool) -> Vec<Form> {
         let mut frames = pieces(ip, proto, payload, &[24]);
         let mut astray = frames[0].clone();
         astray[5] = 3;
-        // Other bytes: together with the right ones they would be an overlap.
+        // Different bytes: together with the original ones they would be an overlap.
         let last = astray.len() - 1;
         astray[last] ^= 0xff;
         frames.insert(0, astray);

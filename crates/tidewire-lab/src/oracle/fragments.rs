@@ -1,4 +1,4 @@
-//! IPv4 and IPv6: fragments that overlap, and what a UDP socket and a raw socket received.
+//! IPv4 and IPv6: overlapping fragments, and what a UDP socket and a raw socket received.
 
 use std::{
     collections::HashMap,
@@ -23,13 +23,13 @@ const PORT: u16 = 7778;
 pub const EXPERIMENT: u8 = 253;
 /// UDP's protocol number.
 pub const UDP: u8 = 17;
-/// Room for what was received and not yet read.
+/// Receive buffer, bytes.
 const BUFFER_BYTES: i32 = 64 << 20;
 
-/// Where the first units come, which hold the UDP header; without them a chunk may begin the datagram.
+/// When the first units, which hold the UDP header, are sent; without them a chunk may begin the datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lead {
-    /// There is none of its own.
+    /// They are not sent separately.
     None,
     /// Before all chunks.
     First,
@@ -37,18 +37,18 @@ pub enum Lead {
     Last,
 }
 
-/// Which fragments say that they are the last of their datagram.
+/// Which fragments are marked as the last of their datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tail {
     /// The chunks that reach farthest.
     Chunks,
-    /// One of its own, before all chunks.
+    /// A separate one, before all chunks.
     First,
-    /// One of its own, after them.
+    /// A separate one, after them.
     Last,
 }
 
-/// What is sent: offset, bytes, more to come.
+/// A fragment: offset, bytes, whether more fragments follow.
 pub type Fragment = (u32, Vec<u8>, bool);
 
 /// Fragments with one identification.
@@ -56,16 +56,16 @@ pub type Fragment = (u32, Vec<u8>, bool);
 pub struct Case {
     /// IPv6 instead of IPv4.
     pub is_ipv6: bool,
-    /// UDP or the protocol for experiments.
+    /// UDP or the experimental protocol.
     pub proto: u8,
-    /// The sender's address, another one for each case.
+    /// The sender's address, which is different for each case.
     pub source: IpAddr,
     /// In the order of arrival.
     pub fragments: Vec<Fragment>,
 }
 
 impl Case {
-    /// The chunks between lead and tail, then what closes the holes; `again`: then a clean datagram with the same
+    /// The chunks between lead and tail, then fragments that fill the holes; `again`: then a clean datagram with the same
     /// identification.
     fn order(chunks: &[Interval], lead: Lead, tail: Tail, again: bool) -> Vec<(Interval, bool)> {
         let shift = u32::from(lead != Lead::None);
@@ -106,7 +106,7 @@ impl Case {
         let bytes = |chunk: usize, one: &Interval| {
             let mut bytes: Vec<u8> = (one.start * UNIT..one.end * UNIT).map(|at| byte(chunk, at)).collect();
             if proto == UDP && one.start == 0 {
-                // No checksum: which bytes the datagram will have is not known.
+                // No checksum: the bytes of the reassembled datagram are not known.
                 bytes[..2].copy_from_slice(&PORT.to_be_bytes());
                 bytes[2..4].copy_from_slice(&PORT.to_be_bytes());
                 bytes[4..6].copy_from_slice(&(end as u16).to_be_bytes());
@@ -128,7 +128,7 @@ impl Case {
         frames.map(|(offset, bytes, more)| frame(&ip, self.proto, bytes, piece(*offset, *more))).collect()
     }
 
-    /// What an application gets of an IP payload: of UDP what its length says, without the header.
+    /// The part of an IP payload that an application receives: for UDP the stated length, without the header.
     #[must_use]
     pub fn application_gets(&self, payload: &[u8]) -> Option<Vec<u8>> {
         if self.proto != UDP {
@@ -160,10 +160,10 @@ pub fn cases(is_ipv6: bool) -> Vec<Case> {
     cases
 }
 
-/// Plays cases and returns, for each, what the application received.
+/// Plays cases and returns what the application received for each.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn play(network: &Network, cases: &[Case]) -> io::Result<Vec<Vec<Vec<u8>>>> {
     let is_ipv6 = cases.first().is_some_and(|case| case.is_ipv6);
     let open = move |raw: bool| {
@@ -184,7 +184,7 @@ pub fn play(network: &Network, cases: &[Case]) -> io::Result<Vec<Vec<Vec<u8>>>> 
         }
         while network.wire.receive(0)?.is_some() {}
     }
-    // What was sent last may still be on its way.
+    // The last packets may not have arrived yet.
     std::thread::sleep(std::time::Duration::from_millis(100));
     let mut received: HashMap<IpAddr, Vec<Vec<u8>>> = HashMap::new();
     let mut buffer = vec![0; 1 << 16];
@@ -192,7 +192,7 @@ pub fn play(network: &Network, cases: &[Case]) -> io::Result<Vec<Vec<Vec<u8>>>> 
         loop {
             match socket.recv_from(&mut buffer) {
                 Ok((count, from)) => {
-                    // Raw sockets of IPv4 are given the header too.
+                    // Raw sockets of IPv4 receive the header as well.
                     let skip = if is_raw && !is_ipv6 { 20 } else { 0 };
                     received.entry(from.ip()).or_default().push(buffer[skip..count].to_vec());
                 }

@@ -1,4 +1,4 @@
-//! Sends [`forms`](super::forms) to a host, and reads what its applications received.
+//! Sends [`forms`](super::forms) to a host, and reads what its applications receive.
 
 use std::{
     collections::HashMap,
@@ -15,21 +15,21 @@ use crate::craft::{ACK, ETHERNET_BYTES, FIN, Ip, PSH, RST, SYN, Tcp, frame, tcp_
 
 /// The host's port, of UDP and of TCP.
 const PORT: u16 = 7779;
-/// Bytes of each piece of payload: enough for fragments.
+/// Bytes of each payload: enough for several fragments.
 const BYTES: usize = 40;
-/// The host's answers are waited for this long.
+/// How long to wait for replies of the host.
 const WAIT_MS: i32 = 2000;
 /// Initial sequence number of the sender.
 const ISN: u32 = 0x1000_0000;
 
-/// What a packet in a form is asked to do.
+/// The task of a packet in a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// A datagram, after one in the usual form.
     Datagram,
-    /// Payload of TCP, before other bytes for its place.
+    /// TCP payload, before other bytes at the same offset.
     Payload,
-    /// The end of a direction with payload, before more payload.
+    /// A FIN with payload, before more payload.
     Fin,
     /// A reset, before payload.
     Reset,
@@ -40,16 +40,16 @@ impl Task {
     pub const ALL: [Self; 4] = [Self::Datagram, Self::Payload, Self::Fin, Self::Reset];
 }
 
-/// What came of a task: the sender's port, and what the application received (of UDP each datagram, of TCP all bytes).
+/// The result of a task: the sender's port, and what the application received (UDP: each datagram; TCP: all bytes).
 #[derive(Debug)]
 pub struct Played {
     /// The sender's port.
     pub port: u16,
-    /// What was received.
+    /// What the application received.
     pub received: Vec<Vec<u8>>,
 }
 
-/// Sends forms and keeps what went over the cable.
+/// Sends forms and keeps the packets of both sides.
 pub struct Player<'a> {
     network: &'a Network,
     is_ipv6: bool,
@@ -58,7 +58,7 @@ pub struct Player<'a> {
     port: u16,
     identification: u32,
     ack: u32,
-    /// Everything that went over the cable, in order.
+    /// All packets of both sides, in order.
     pub trace: Vec<Vec<u8>>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Player<'a> {
     /// Opens the host's sockets.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn new(network: &'a Network, is_ipv6: bool) -> io::Result<Self> {
         let listener = network.on_host(move || TcpListener::bind((host(is_ipv6), PORT)))?;
         let datagrams = network.on_host(move || UdpSocket::bind((host(is_ipv6), PORT)))?;
@@ -78,7 +78,7 @@ impl<'a> Player<'a> {
     /// Plays a task in a form.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn play(&mut self, form: &Form, task: Task) -> io::Result<Played> {
         self.port += 1;
         let received = if task == Task::Datagram { self.datagram(form)? } else { vec![self.connection(form, task)?] };
@@ -99,7 +99,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Notes what the host has sent; `wait_ms`: waits for the first of it.
+    /// Records what the host has sent; `wait_ms`: how long to wait for the first packet.
     fn drain(&mut self, wait_ms: i32) -> io::Result<()> {
         let mut wait_ms = wait_ms;
         while let Some(frame) = self.network.wire.receive(wait_ms)? {
@@ -116,7 +116,7 @@ impl<'a> Player<'a> {
             let frames = if is_special { (form.wrap)(&ip, 17, &bytes) } else { vec![frame(&ip, 17, &bytes, None)] };
             self.send(frames)?;
         }
-        // The cable delivers at once; what is not here now does not come.
+        // A veth delivers at once; what has not arrived yet does not arrive.
         std::thread::sleep(Duration::from_millis(2));
         let (mut received, mut buffer) = (HashMap::<u16, Vec<Vec<u8>>>::new(), [0; 2048]);
         loop {
@@ -174,7 +174,7 @@ impl<'a> Player<'a> {
         Ok(received)
     }
 
-    /// Reads what the accepted connection has.
+    /// Reads all available bytes of the accepted connection.
     fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut stream: Option<TcpStream> = None;
         for _ in 0..WAIT_MS {
@@ -196,7 +196,7 @@ impl<'a> Player<'a> {
                 Ok(0) => return Ok(bytes),
                 Ok(count) => bytes.extend_from_slice(&buffer[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A reset: what came before it was read.
+                // A reset: earlier bytes have been read.
                 Err(_) => return Ok(bytes),
             }
         }

@@ -1,8 +1,8 @@
 //! The running kernel as the oracle for overlaps (the method of PYROLYSE, Aubard et al.).
 //!
 //! Every arrangement of up to three overlapping chunks, in every order of arrival and with different bytes in each, is
-//! sent by a packet socket to listening sockets in another network namespace. What the application there received is
-//! what the policy `linux` must give from the same packets.
+//! sent by a packet socket to listening sockets in another network namespace. The policy `linux` must
+//! deliver from the same packets what the application there received.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub mod hosts;
 pub mod network;
 pub mod tcp;
 
-/// How many cases were sent, and where the kernel and we differ.
+/// How many cases were sent, and where kernel and engine differ.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Cases compared.
@@ -22,9 +22,9 @@ pub struct Report {
     pub delivered: u64,
     /// Packets sent.
     pub packets: u64,
-    /// What differs, as text; the first few.
+    /// Descriptions of the first few differences.
     pub differences: Vec<String>,
-    /// How many differ.
+    /// How many cases differ.
     pub differing: u64,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Counts a case; `describe` is called where it differs.
+    /// Counts a case; calls `describe` if it differs.
     pub fn compare(&mut self, is_delivered: bool, is_same: bool, describe: impl FnOnce() -> String) {
         const KEPT: usize = 20;
         self.cases += 1;

@@ -1,6 +1,6 @@
-//! Two network namespaces with a cable between them: a sender of made-up frames, and a host that takes them seriously.
+//! Two network namespaces joined by a veth pair: a sender of crafted frames, and a host that receives them.
 //!
-//! Both namespaces belong to threads and go away with them, whatever happens.
+//! Both namespaces belong to threads and end with them.
 
 use std::{
     io,
@@ -24,7 +24,8 @@ pub fn host(is_ipv6: bool) -> IpAddr {
     if is_ipv6 { Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2).into() } else { Ipv4Addr::new(10, 77, 0, 2).into() }
 }
 
-/// A sender that the host can answer; nobody in the sender's namespace has this address, so nobody else answers for it.
+/// A sender that the host can answer. No interface in the sender's namespace has this address, so the kernel there does not
+/// answer for it.
 #[must_use]
 pub fn sender(is_ipv6: bool) -> IpAddr {
     if is_ipv6 { Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 0x66).into() } else { Ipv4Addr::new(10, 77, 0, 66).into() }
@@ -32,30 +33,30 @@ pub fn sender(is_ipv6: bool) -> IpAddr {
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The cable's near end, and the host at its far end.
+/// The sending end of the veth pair, and the host at its other end.
 pub struct Network {
-    /// What is put in here arrives at the host.
+    /// Frames sent here arrive at the host.
     pub wire: PacketSocket,
     jobs: mpsc::Sender<Job>,
 }
 
 impl Network {
-    /// Runs `work` with a network, on a thread of its own.
+    /// Runs `work` with a network, on a new thread.
     ///
     /// # Errors
-    /// Whatever keeps the network from coming up, and what `work` returns.
+    /// The network cannot be built; the error of `work`.
     pub fn inside<T: Send>(work: impl FnOnce(&Self) -> io::Result<T> + Send) -> io::Result<T> {
         thread::scope(|scope| {
             let sender = scope.spawn(move || {
                 own_namespace()?;
                 thread::scope(|scope| {
                     let (jobs, queue) = mpsc::channel::<Job>();
-                    let (number, told) = mpsc::channel();
+                    let (number, numbered) = mpsc::channel();
                     scope.spawn(move || {
                         let _ = number.send(own_namespace().map(|()| thread_number()));
                         queue.into_iter().for_each(|job| job());
                     });
-                    let host = told.recv().map_err(io::Error::other)??;
+                    let host = numbered.recv().map_err(io::Error::other)??;
                     let network = Self::up(host, jobs)?;
                     work(&network)
                 })
@@ -69,12 +70,12 @@ impl Network {
         ip(&format!("link set {SENDER_INTERFACE} address 02:00:00:00:00:01 mtu 65535 up"))?;
         let network = Self { wire: PacketSocket::open(SENDER_INTERFACE)?, jobs };
         network.on_host(|| {
-            // No address of its own accord, no detection of double ones: nothing is to be sent unasked.
+            // No automatic addresses and no duplicate address detection: the host must send nothing unsolicited.
             setting("net/ipv6/conf/default/accept_dad", "0")?;
             setting(&format!("net/ipv6/conf/{HOST_INTERFACE}/accept_dad"), "0")?;
             setting("net/ipv4/conf/all/rp_filter", "0")?;
             setting(&format!("net/ipv4/conf/{HOST_INTERFACE}/rp_filter"), "0")?;
-            // Room for all the fragments that never become datagrams.
+            // Room for all fragments that never complete a datagram.
             setting("net/ipv4/ipfrag_high_thresh", "1000000000")?;
             setting("net/ipv6/ip6frag_high_thresh", "1000000000")?;
             ip("link set lo up")?;
@@ -87,16 +88,16 @@ impl Network {
             }
             Ok(())
         })?;
-        // The carrier comes up a moment later on slow machines.
+        // On slow machines the carrier comes up with a delay.
         thread::sleep(std::time::Duration::from_millis(50));
         while network.wire.receive(0)?.is_some() {}
         Ok(network)
     }
 
-    /// Runs something in the host's namespace: opens its sockets.
+    /// Runs a function in the host's namespace, for example to open sockets.
     ///
     /// # Errors
-    /// What `job` returns.
+    /// The error of `job`.
     pub fn on_host<T: Send + 'static>(&self, job: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
         let (done, result) = mpsc::channel();
         let job = Box::new(move || drop(done.send(job())));
@@ -108,7 +109,7 @@ impl Network {
 /// Changes settings (below `/proc/sys`) of the calling thread's namespace, and runs `ip` with each line of arguments.
 ///
 /// # Errors
-/// What the kernel or `ip` says.
+/// The error of the kernel or of `ip`.
 pub fn configure(settings: &[(&str, &str)], commands: &[&str]) -> io::Result<()> {
     settings.iter().try_for_each(|(name, value)| setting(name, value))?;
     commands.iter().try_for_each(|arguments| ip(arguments))

@@ -1,4 +1,4 @@
-//! TCP: segments that overlap, and what `recv` gave.
+//! TCP: overlapping segments, and the bytes that `recv` returned.
 
 use std::{
     collections::HashMap,
@@ -18,27 +18,27 @@ use crate::craft::{ACK, ETHERNET_BYTES, FIN, Ip, PSH, SYN, Tcp, frame, tcp_segme
 
 /// The host listens here.
 const PORT: u16 = 7777;
-/// Connections that are open at once; less than what waits to be accepted (128).
+/// Connections open at once; fewer than the backlog (128).
 const BATCH: usize = 100;
-/// The host's answers are waited for this long before a case counts as failed.
+/// How long to wait for replies before a case counts as failed.
 const WAIT_MS: i32 = 2000;
 
 /// A segment of a case: offset in the stream and bytes.
 pub type Segment = (u32, Vec<u8>);
 
-/// What is sent on one connection after its handshake; it ends with a FIN after the farthest byte.
+/// The packets of one connection after its handshake; a FIN follows the farthest byte.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Initial sequence number of the sender.
     pub isn: u32,
-    /// Segments in the order of arrival. All bytes up to the farthest are among them.
+    /// Segments in the order of arrival. They cover all bytes up to the farthest.
     pub segments: Vec<Segment>,
 }
 
 impl Case {
-    /// The chunks in their order, then what closes the holes between them.
+    /// The chunks in their order, then segments that fill the holes.
     ///
-    /// `unit`: bytes of one unit of the grid. `lead`: the place in the order at which the first units arrive, and how
+    /// `unit`: bytes of one unit of the grid. `lead`: the position in the order at which the first units arrive, and how
     /// many; without it the chunks begin with the stream's first byte.
     #[must_use]
     pub fn new(chunks: &[Interval], unit: u32, isn: u32, lead: Option<(usize, u32)>) -> Self {
@@ -68,20 +68,20 @@ impl Case {
 pub struct Played {
     /// The sender's port.
     pub port: u16,
-    /// What the application received, up to the end of the stream; `None`: no connection.
+    /// Bytes that the application received up to the end of the stream; `None`: no connection.
     pub received: Option<Vec<u8>>,
 }
 
-/// What was sent, and what was answered, in the order of a capture.
+/// Packets of both sides, in the order of a capture.
 pub type Trace = Vec<Vec<u8>>;
 
-/// Sends cases and reads what arrives.
+/// Sends cases and reads what the application receives.
 pub struct Player<'a> {
     network: &'a Network,
     listener: TcpListener,
     is_ipv6: bool,
     next_port: u16,
-    /// Everything that went over the cable, in order.
+    /// All packets of both sides, in order.
     pub trace: Trace,
 }
 
@@ -97,17 +97,17 @@ impl<'a> Player<'a> {
     /// Opens the listening socket.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn new(network: &'a Network, is_ipv6: bool) -> io::Result<Self> {
         let listener = network.on_host(move || TcpListener::bind((host(is_ipv6), PORT)))?;
         listener.set_nonblocking(true)?;
         Ok(Self { network, listener, is_ipv6, next_port: 10_000, trace: Vec::new() })
     }
 
-    /// Plays cases, each on a connection of its own.
+    /// Plays cases, each on its own connection.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn play(&mut self, cases: &[Case]) -> io::Result<Vec<Played>> {
         let mut played = Vec::with_capacity(cases.len());
         for batch in cases.chunks(BATCH) {
@@ -166,7 +166,7 @@ impl<'a> Player<'a> {
         self.drain()
     }
 
-    /// Notes what the host has sent by now.
+    /// Records what the host has sent so far.
     fn drain(&mut self) -> io::Result<()> {
         while let Some(frame) = self.network.wire.receive(0)? {
             self.trace.push(frame);
@@ -199,8 +199,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The accepted streams, by the sender's port. Nothing was read before: while an application reads, the kernel may
-    /// join segments before it looks at where they lie.
+    /// The accepted streams, by the sender's port. Nothing is read before: while an application reads, the kernel may
+    /// coalesce segments before it checks their positions.
     fn accept(&self, connections: &[Connection]) -> io::Result<HashMap<u16, TcpStream>> {
         let mut streams = HashMap::new();
         let open = connections.iter().filter(|connection| connection.ack.is_some()).count();
@@ -223,7 +223,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// Reads up to the end of a stream, or what there is when it does not come.
+/// Reads up to the end of a stream, or all available bytes if it does not end.
 fn read(stream: TcpStream) -> io::Result<Vec<u8>> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(Duration::from_millis(300)))?;

@@ -1,4 +1,4 @@
-//! An allocator that counts: what a test holds against what the engine says that it has taken.
+//! An allocator that counts: tests compare the count with the memory that the engine charges.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -16,9 +16,9 @@ pub fn allocated_bytes() -> u64 {
     LIVE.load(Ordering::Relaxed)
 }
 
-// JUSTIFICATION: what a program allocates can be counted only where it allocates.
-// SAFETY: every call goes to the system's allocator as it came, which keeps the contract of the trait; counting allocates
-// nothing and cannot unwind.
+// JUSTIFICATION: allocations can be counted only in the allocator.
+// SAFETY: every call is forwarded unchanged to the system's allocator, which keeps the contract of the trait; counting does not
+// allocate and cannot unwind.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size() as u64, Ordering::Relaxed);

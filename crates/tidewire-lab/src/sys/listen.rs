@@ -1,4 +1,4 @@
-//! Listening sockets with settings that the standard library has no names for.
+//! Listening sockets with options that the standard library lacks.
 
 use std::{
     io,
@@ -6,25 +6,25 @@ use std::{
     os::fd::{AsRawFd, OwnedFd},
 };
 
-/// How a listening socket, and what is accepted from it, behaves.
+/// Options of a listening socket and of the connections accepted from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Urgent data stays in the stream (`SO_OOBINLINE`).
     pub urgent_inline: bool,
-    /// Bytes of the receive buffer, which the kernel doubles; 0: as usual.
+    /// Bytes of the receive buffer, which the kernel doubles; 0: the default.
     pub receive_bytes: i32,
-    /// Data on a SYN is taken (`TCP_FASTOPEN`).
+    /// Data on a SYN is accepted (`TCP_FASTOPEN`).
     pub fast_open: bool,
-    /// Segments have to be signed (`TCP_MD5SIG_EXT`). A kernel that has no signatures goes on without.
+    /// Segments must be signed (`TCP_MD5SIG_EXT`). On a kernel without signatures the option is ignored.
     pub signed: Option<Signed>,
 }
 
-/// Whose segments have to be signed, and with what.
+/// The clients whose segments must be signed, and the key.
 #[derive(Clone, Copy, Debug)]
 pub struct Signed {
-    /// An address of theirs.
+    /// An address in their network.
     pub from: IpAddr,
-    /// How many of its first bits all of them have.
+    /// The network's prefix length.
     pub bits: u8,
     /// At most 80 bytes.
     pub key: &'static [u8],
@@ -50,13 +50,13 @@ fn signature(signed: &Signed) -> [u8; 216] {
     bytes
 }
 
-/// Connections that wait to be accepted.
+/// The backlog.
 const BACKLOG: i32 = 100_000;
 
-/// Applies settings to a socket that listens already.
+/// Sets the options of a socket that listens already.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn apply(socket: OwnedFd, settings: &Settings) -> io::Result<OwnedFd> {
     let set_bytes = |level, name, value: &[u8]| {
         let length = value.len() as libc::socklen_t;
@@ -83,7 +83,7 @@ pub fn apply(socket: OwnedFd, settings: &Settings) -> io::Result<OwnedFd> {
             _ => {}
         }
     }
-    // SAFETY: takes no pointer; to listen once more changes the backlog alone.
+    // SAFETY: takes no pointer; a second `listen` only changes the backlog.
     match unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } {
         0 => Ok(socket),
         _ => Err(io::Error::last_os_error()),
