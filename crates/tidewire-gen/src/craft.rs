@@ -1,4 +1,4 @@
-//! Packets made to order: Ethernet frames around IPv4 and IPv6, TCP, UDP and fragments, with every field open to abuse.
+//! Crafted packets: Ethernet frames with IPv4 and IPv6, TCP, UDP and fragments; every field can be set to a wrong value.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,7 +7,7 @@ pub use tidewire_wire::flag::{ACK, FIN, PSH, RST, SYN, URG};
 /// Bytes of an Ethernet header.
 pub const ETHERNET_BYTES: usize = 14;
 
-/// What the IP header says.
+/// Fields of the IP header.
 #[derive(Clone, Debug)]
 pub struct Ip {
     /// Sender.
@@ -20,19 +20,19 @@ pub struct Ip {
     pub id: u32,
     /// IPv4 options, a multiple of four bytes.
     pub options: Vec<u8>,
-    /// Whether the IPv4 header checksum is to be wrong.
+    /// Whether the IPv4 header checksum is wrong.
     pub bad_checksum: bool,
 }
 
 impl Ip {
-    /// A usual header: time to live 64, no options.
+    /// An ordinary header: time to live 64, no options.
     #[must_use]
     pub fn new(source: IpAddr, destination: IpAddr) -> Self {
         Self { source, destination, ttl: 64, id: 1, options: Vec::new(), bad_checksum: false }
     }
 }
 
-/// What the TCP header says.
+/// Fields of the TCP header.
 #[derive(Clone, Debug, Default)]
 pub struct Tcp {
     /// Source port.
@@ -45,13 +45,13 @@ pub struct Tcp {
     pub ack: u32,
     /// Flags.
     pub flags: u8,
-    /// Window as it stands in the header.
+    /// Window field of the header, not scaled.
     pub window: u16,
     /// Urgent pointer.
     pub urgent: u16,
     /// Options, a multiple of four bytes.
     pub options: Vec<u8>,
-    /// Whether the checksum is to be wrong.
+    /// Whether the checksum is wrong.
     pub bad_checksum: bool,
 }
 
@@ -69,7 +69,7 @@ pub fn sum(bytes: &[u8], start: u64) -> u64 {
     total
 }
 
-/// The checksum to put into a header for what was summed.
+/// The checksum for a header, from the sum of its data.
 #[must_use]
 pub fn fold(mut total: u64) -> u16 {
     while total >> 16 != 0 {
@@ -136,12 +136,12 @@ pub fn udp_datagram(ip: &Ip, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
     datagram
 }
 
-/// A fragment's place in its datagram.
+/// A fragment's position in its datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Offset in bytes; a multiple of eight.
     pub offset: u32,
-    /// Whether more follows.
+    /// Whether more fragments follow.
     pub more: bool,
 }
 
@@ -202,7 +202,7 @@ fn packet_v6(ip: &Ip, proto: u8, payload: &[u8], piece: Option<Piece>, into: &mu
     into.extend(payload);
 }
 
-/// One side of a TCP connection that counts its own bytes.
+/// One side of a TCP connection, with its sequence number.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// Its address and port.
@@ -211,7 +211,7 @@ pub struct Peer {
     pub seq: u32,
 }
 
-/// A whole TCP frame from `from` to `to`, acknowledging all that `to` has sent; `from` moves on.
+/// A whole TCP frame from `from` to `to`, acknowledging all that `to` has sent; advances the sequence number of `from`.
 #[must_use]
 pub fn tcp_frame(from: &mut Peer, to: &Peer, flags: u8, payload: &[u8]) -> Vec<u8> {
     let mut ip = Ip::new(from.at.ip(), to.at.ip());

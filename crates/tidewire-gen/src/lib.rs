@@ -1,10 +1,10 @@
-//! Traffic made to order, and the networks to send it over.
+//! A traffic generator, and networks to send over.
 //!
-//! A [`traffic::Traffic`] makes frames, a [`Plan`] says where, how fast and how many, [`run`] sends them: out of the kernel
-//! itself by XDP live frames where that works, through a packet socket elsewhere. Every frame carries a [`number`], so that
-//! whoever receives them can tell which were lost. What was sent is read off the interfaces' own counters.
+//! A [`traffic::Traffic`] generates frames, a [`Plan`] sets interfaces, rate and number, [`run`] sends them: from the kernel
+//! by XDP live frames where that works, through a packet socket elsewhere. Every frame carries a [`number`], so that
+//! a receiver can identify lost frames. The interfaces' counters show what was sent.
 //!
-//! A size of a frame is its size on the cable, with the FCS of 4 bytes that memory does not hold: the smallest has 64 bytes,
+//! Frame sizes are those on the wire, including the FCS of 4 bytes that is not in memory: the smallest has 64 bytes,
 //! of which 60 are in memory. A rate in bits counts preamble and gap too, 20 bytes a frame, so that 10 Gbit/s of 64-byte
 //! frames are 14.88 million a second.
 #![forbid(unsafe_code)]

@@ -1,25 +1,25 @@
 //! Numbers on frames, and which of them are missing.
 //!
 //! The last [`TRAILER_BYTES`] of a frame are its number: a check byte and 40 bits, in network order. They lie behind the IP
-//! packet, as Ethernet padding does, so that payloads, checksums and streams are what they would be without; a kernel that
-//! merges segments leaves frames with a trailer alone, so that none loses its number.
+//! packet, like Ethernet padding, so that they do not change payloads, checksums and streams. GRO does not merge frames with a
+//! trailer, so that no number is lost.
 
 use std::{collections::BTreeMap, ops::Range};
 
 /// Bytes of the number at a frame's end.
 pub const TRAILER_BYTES: usize = 6;
 
-/// What the check byte begins with.
+/// The initial value of the check byte.
 const CHECK: u8 = 0x74;
 
-/// The number as a frame ends in it; of the number 40 bits count.
+/// The trailer with a number, of which 40 bits count.
 #[must_use]
 pub fn trailer(number: u64) -> [u8; TRAILER_BYTES] {
     let [_, _, _, a, b, c, d, e] = number.to_be_bytes();
     [CHECK ^ a ^ b ^ c ^ d ^ e, a, b, c, d, e]
 }
 
-/// A frame's number; `None` where it has none. One in 256 frames of others seems to have one.
+/// A frame's number; `None` if it has none. One in 256 frames without a number seems to have one.
 #[must_use]
 pub fn of(frame: &[u8]) -> Option<u64> {
     let &[check, a, b, c, d, e] = frame.last_chunk::<TRAILER_BYTES>()?;
@@ -27,25 +27,25 @@ pub fn of(frame: &[u8]) -> Option<u64> {
     (check == expected).then(|| u64::from_be_bytes([0, 0, 0, a, b, c, d, e]))
 }
 
-/// Which numbers arrived. Takes memory for each hole only, so that an orderly arrival costs next to nothing.
+/// The numbers that arrived. Memory is used for holes only, so that arrival in order is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
-    /// First of a run, and the one behind its last.
+    /// First number of a run, and the number after its last.
     runs: BTreeMap<u64, u64>,
-    /// The run that grew last.
+    /// The run that was extended last.
     current: Range<u64>,
     /// Numbers that arrived, each counted once.
     received: u64,
     /// Frames whose number had arrived before.
     pub repeated: u64,
-    /// Frames behind one with a greater number.
+    /// Frames that arrived after one with a greater number.
     pub late: u64,
-    /// The number behind the greatest.
+    /// The greatest number plus one.
     end: u64,
 }
 
 impl Numbers {
-    /// Notes a number.
+    /// Records a number.
     pub fn add(&mut self, number: u64) {
         let behind = number.saturating_add(1);
         if number < self.end {
@@ -53,7 +53,7 @@ impl Numbers {
         }
         self.end = self.end.max(behind);
         if number == self.current.end && !self.current.is_empty() {
-            // The usual case, in which nothing is looked up.
+            // The usual case, without a look-up.
             if self.runs.range(number..=number).next().is_none() {
                 self.current.end = behind;
                 self.runs.insert(self.current.start, behind);
@@ -83,7 +83,7 @@ impl Numbers {
         self.received
     }
 
-    /// The number behind the greatest that arrived.
+    /// The greatest number that arrived, plus one.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end

@@ -1,6 +1,6 @@
 //! A small seeded generator: the same seed gives the same traffic everywhere.
 
-/// xorshift64* (Vigna 2016): fast, and good enough for traffic. Not for secrets.
+/// xorshift64* (Vigna 2016): fast; not for secrets.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// Scatters a number over 64 bits (the finaliser of SplitMix64): properties of the `n`th thing, without a table.
+/// Hashes a number to 64 bits (the finaliser of SplitMix64): random properties of the `n`th item without a table.
 #[inline]
 #[must_use]
 pub fn mix(n: u64) -> u64 {

@@ -1,27 +1,27 @@
 use std::str::FromStr;
 
-/// Fractions of a nanosecond in which times are counted: 2^-16. 64 bits hold three days.
+/// Unit of times: 2^-16 ns. 64 bits hold three days.
 pub(crate) const TIME_SHIFT: u32 = 16;
 
-/// Bytes on the cable besides those in memory: FCS, preamble, start of frame, gap.
+/// Bytes on the wire that are not in memory: FCS, preamble, start of frame, gap.
 pub(crate) const CABLE_BYTES: u64 = 24;
 
-/// How fast frames are sent.
+/// The rate of sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Rate {
-    /// As fast as it goes.
+    /// As fast as possible.
     #[default]
     Flat,
     /// Frames a second.
     Packets(f64),
-    /// Bits a second on the cable: size, preamble and gap.
+    /// Bits per second on the wire: size, preamble and gap.
     Bits(f64),
-    /// When each is due, where the traffic says so.
+    /// By the traffic's timestamps.
     Timed,
 }
 
 impl Rate {
-    /// Time that a frame takes, and that each of its bytes on the cable takes.
+    /// Time per frame, and per byte on the wire.
     pub(crate) fn costs(self) -> (u64, u64) {
         let scale = f64::from(1 << TIME_SHIFT) * 1e9;
         match self {
@@ -59,7 +59,7 @@ impl FromStr for Rate {
             Some("bit" | "bps" | "bits") => Self::Bits(number * scale),
             _ => return Err(format!("'{text}' has no unit of a rate: {RATES}")),
         };
-        // Slower than a frame in three days, or faster than anything: a slip of the keyboard.
+        // Slower than a frame in three days, or impossibly fast: a typing error.
         if (1e-3..=1e12).contains(&(number * scale)) {
             Ok(rate)
         } else {
@@ -68,15 +68,15 @@ impl FromStr for Rate {
     }
 }
 
-/// When frames are due, for a sender in user space: the token bucket of the kernel program, in the same arithmetic.
+/// The token bucket of the kernel program, with the same arithmetic, for a sender in user space.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     per_packet: u64,
     per_byte: u64,
     burst: u64,
-    /// When the next frame is due, since the beginning.
+    /// When the next frame is due, relative to the start.
     pub(crate) due: u64,
-    /// Times that what was missed was given up.
+    /// How often missed frames were skipped.
     pub(crate) late: u64,
 }
 
@@ -86,7 +86,7 @@ impl Pacer {
         Self { per_packet, per_byte, burst, due: 0, late: 0 }
     }
 
-    /// How long the next frame has to wait, nanoseconds; 0: it is due.
+    /// How long until the next frame is due, nanoseconds.
     pub(crate) fn wait_ns(&mut self, now_ns: u64, own_due_ns: Option<u64>) -> u64 {
         if let Some(due) = own_due_ns {
             self.due = due << TIME_SHIFT;
@@ -102,7 +102,7 @@ impl Pacer {
         0
     }
 
-    /// A frame was sent.
+    /// Accounts for a sent frame.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.due += self.per_packet + self.per_byte * (bytes as u64 + CABLE_BYTES);
     }

@@ -2,21 +2,21 @@ use std::str::FromStr;
 
 use crate::random::mix;
 
-/// Smallest frame on the cable, FCS included.
+/// Smallest frame on the wire, FCS included.
 const SIZE_MIN: u32 = 64;
 /// Largest: an IP packet of 9,000 bytes, Ethernet header and FCS.
 const SIZE_MAX: u32 = 9018;
-/// FCS, which memory does not hold.
+/// FCS, which is not in memory.
 pub(crate) const FCS_BYTES: u32 = 4;
-/// Most different sizes.
+/// Greatest number of different sizes.
 pub(crate) const SIZES_MAX: usize = 16;
-/// Places among which sizes are shared out.
+/// Slots that are divided among sizes.
 pub(crate) const PLACES: usize = 128;
 
 /// Largest frame in memory.
 pub const FRAME_BYTES_MAX: usize = (SIZE_MAX - FCS_BYTES) as usize;
 
-/// Sizes of frames on the cable, FCS included, each with its share.
+/// Sizes of frames on the wire, FCS included, each with its share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
     sizes: Vec<(u32, u32)>,
@@ -58,7 +58,7 @@ impl Sizes {
         self.frames().max().unwrap_or(SIZE_MIN) as usize
     }
 
-    /// Which size has which place.
+    /// The size in each slot.
     pub(crate) fn places(&self) -> &[u8; PLACES] {
         &self.places
     }
@@ -71,7 +71,7 @@ impl Sizes {
     }
 }
 
-/// Which of several has which place, by shares: those with the same are spread over all places.
+/// Assigns slots by shares; slots of the same entry are spread out.
 pub(crate) fn shared_out(shares: &[u32]) -> Result<[u8; PLACES], String> {
     let whole: u64 = shares.iter().map(|share| u64::from(*share)).sum();
     if whole == 0 {
@@ -107,7 +107,7 @@ impl FromStr for Sizes {
     fn from_str(text: &str) -> Result<Self, String> {
         let read = |text: &str| text.trim().parse::<u32>().map_err(|_| format!("'{text}' is not a size: {FORMS}"));
         if text == "imix" {
-            // The usual mix: 7 small, 4 middling, 1 large of every 12.
+            // IMIX: of 12 frames 7 small, 4 medium, 1 large.
             return Self::shared(vec![(64, 7), (594, 4), (1518, 1)]);
         }
         if let Some((least, most)) = text.split_once('-') {

@@ -3,11 +3,11 @@ use std::io;
 use crate::Error;
 use tidewire_live::{Interface, sys::netlink::LinkSocket};
 
-/// Whether an interface has an IP address by which others reach this machine; those that IPv6 gives to every link do not
+/// Whether an interface has an IP address by which other hosts reach this machine. Link-local addresses of IPv6 do not
 /// count.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn has_address(interface: &Interface) -> Result<bool, Error> {
     let failed = |source| Error::System { what: "listing addresses".into(), source, hint: String::new() };
     addresses(interface.index).map_err(failed)

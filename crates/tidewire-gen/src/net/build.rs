@@ -10,19 +10,19 @@ use tidewire_live::{
     },
 };
 
-/// How interfaces made here begin their alias, by which they are recognised.
+/// The beginning of the alias of interfaces made here, which identifies them.
 pub const ALIAS: &str = "tidewire-lab";
 
-/// Whether an interface was made here: a veth whose alias says so.
+/// Whether an interface was made here: a veth with that alias.
 #[must_use]
 pub fn is_ours(interface: &Interface) -> bool {
     interface.kind == "veth" && interface.alias.starts_with(ALIAS)
 }
 
-/// What cables are like.
+/// Properties of the veth pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// How many there are. Cable `i` runs from `txi` to `rxi`. Default 1.
+    /// Number of veth pairs. Pair `i` runs from `txi` to `rxi`. Default 1.
     pub cables: u32,
     /// Queues of every interface, each way. Default 1.
     pub queues: u32,
@@ -31,12 +31,12 @@ pub struct Layout {
     /// Generic receive offload at the receiving ends. Default on: without it, and without an XDP program, a veth has no
     /// NAPI and loses redirected frames.
     pub gro: bool,
-    /// The receiving ends' NAPI in threads of its own. Default off: then the sender's core does the receiver's work.
+    /// Threaded NAPI at the receiving ends. Default off: then the sender's core does the receiver's work.
     pub threaded: bool,
-    /// Checksums and segmentation left to the other end, as is a veth's way. Default off: frames are as on a cable.
+    /// Checksum and segmentation offload to the other end, the default of a veth. Default off: frames are as on a wire.
     pub offload: bool,
     /// Addresses for real programs: `10.77.i.1/24` and `fd77::i:1/112` at the sending end, `.2` and `:2` at the receiving
-    /// one. Default none, and then nothing is sent unasked.
+    /// one. Default none; then the ends send nothing unsolicited.
     pub addresses: bool,
 }
 
@@ -46,12 +46,12 @@ impl Default for Layout {
     }
 }
 
-/// Two interfaces.
+/// A veth pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cable {
-    /// What is sent here arrives at `rx`.
+    /// The sending end.
     pub tx: String,
-    /// The other end.
+    /// The receiving end.
     pub rx: String,
 }
 
@@ -62,7 +62,7 @@ impl Cable {
 }
 
 impl Layout {
-    /// Whether these can be built.
+    /// Checks the settings.
     pub(super) fn check(&self) -> Result<(), Error> {
         let within = |what: &str, value: u32, least: u32, most: u32| {
             let text = || Error::Setting(format!("{value} {what}: give {least} to {most}"));
@@ -73,12 +73,12 @@ impl Layout {
         within("bytes of MTU", self.mtu, if self.addresses { 1280 } else { 68 }, 65_535)
     }
 
-    /// The cables' names.
+    /// The names of the veth pairs.
     pub(super) fn names(&self) -> Vec<Cable> {
         (0..self.cables).map(Cable::number).collect()
     }
 
-    /// Makes the cables in the calling thread's namespace; `peer`: the receiving ends go there, as `ip link` names it.
+    /// Creates the veth pairs in the calling thread's namespace; `peer`: the namespace of the receiving ends, as `ip link` names it.
     pub(super) fn make(&self, peer: Option<&str>) -> Result<(), Error> {
         let queues = self.queues;
         for Cable { tx, rx } in self.names() {
@@ -91,7 +91,7 @@ impl Layout {
 
     /// Sets up the ends that are in the calling thread's namespace.
     pub(super) fn set_up(&self, is_receiver: bool) -> Result<(), Error> {
-        // It is not there where IPv6 is off.
+        // Absent if IPv6 is disabled.
         let _ = fs::write("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
         if is_receiver && self.addresses {
             ip("link set lo up")?;
@@ -136,7 +136,7 @@ fn thread_napi(name: &str) -> Result<(), Error> {
     fs::write(sysfs.path(&format!("class/net/{name}/threaded")), "1").map_err(|source| kernel(what(), source))
 }
 
-/// Waits until links carry: that takes a moment on slow machines.
+/// Waits until links have a carrier, which takes a while on slow machines.
 pub(super) fn wait_for_carrier(names: &[String]) -> Result<(), Error> {
     for _ in 0..200 {
         let carries = |name: &String| Interface::find(name).map(|interface| interface.running);
@@ -174,13 +174,13 @@ pub(super) fn ip(arguments: &str) -> Result<String, Error> {
     Err(Error::System { what: what(), source: io::Error::other(said), hint: String::new() })
 }
 
-/// Why networks cannot be had here, if so: tests say it and pass.
+/// Why networks cannot be built here, if so: tests print it and pass.
 #[must_use]
 pub fn missing() -> Option<String> {
     if let Err(error) = Command::new("ip").arg("-V").output() {
         return Some(format!("no `ip` command: {error}"));
     }
-    // Root of a user namespace gets a network, and is refused the programs in the kernel that send over it.
+    // Root of a user namespace may build a network, but may not load the kernel programs that send over it.
     let users = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     if !users.split_whitespace().eq(["0", "0", "4294967295"]) {
         return Some("root of a user namespace (a user's container), without privileges over the machine".into());

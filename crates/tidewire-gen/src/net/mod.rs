@@ -1,4 +1,4 @@
-//! Networks to send over: cables (veth pairs) in namespaces of their own, gone when nobody needs them.
+//! Networks to send over: veth pairs in private namespaces, which are removed after use.
 
 mod address;
 mod build;

@@ -5,14 +5,14 @@ use tidewire_live::sys::namespace::enter;
 
 use super::build::{ALIAS, Cable, Layout, ip, kernel, wait_for_carrier};
 
-/// A network with a name, which stays until it is taken down: a namespace `tidewire-lab-NAME` with the sending ends, and
+/// A named network, which exists until it is taken down: a namespace `tidewire-lab-NAME` with the sending ends, and
 /// `tidewire-lab-NAME-rx` with the receiving ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     name: String,
 }
 
-/// Where `ip netns` keeps namespaces.
+/// Folder in which `ip netns` keeps namespaces.
 const FOLDER: &str = "/run/netns";
 const RECEIVER: &str = "-rx";
 
@@ -20,7 +20,7 @@ impl Named {
     /// A network's name: letters, digits and `-`, at most 32, not ending in `-rx`.
     ///
     /// # Errors
-    /// It is something else.
+    /// It is not.
     pub fn new(name: &str) -> Result<Self, Error> {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if name.is_empty() || name.len() > 32 || !name.chars().all(fits) || name.ends_with(RECEIVER) {
@@ -30,7 +30,7 @@ impl Named {
         Ok(Self { name: name.into() })
     }
 
-    /// The networks there are.
+    /// All networks.
     ///
     /// # Errors
     /// Their folder cannot be read.
@@ -41,7 +41,7 @@ impl Named {
             Err(source) => return Err(kernel(format!("reading {FOLDER}"), source)),
         };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        // A receiving end without a sending one is a leftover as well.
+        // A receiving end without a sending one is left over as well.
         let name = |full: String| {
             let name = full.strip_prefix(ALIAS)?.strip_prefix('-')?;
             Some(Self { name: name.strip_suffix(RECEIVER).unwrap_or(name).into() })
@@ -68,10 +68,10 @@ impl Named {
         self.namespaces().map(|name| PathBuf::from(FOLDER).join(name))
     }
 
-    /// Makes it.
+    /// Builds it.
     ///
     /// # Errors
-    /// It is there, or whatever keeps it from coming up; then nothing is left of it.
+    /// It exists already, or cannot be built; then nothing is left behind.
     pub fn up(&self, layout: &Layout) -> Result<Vec<Cable>, Error> {
         layout.check()?;
         if self.paths().iter().any(|path| path.exists()) {
@@ -103,10 +103,10 @@ impl Named {
         Ok(layout.names())
     }
 
-    /// Takes it down, and whether there was anything.
+    /// Takes it down; returns whether there was anything to remove.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn down(&self) -> Result<bool, Error> {
         let mut found = false;
         for (name, path) in self.namespaces().iter().zip(self.paths()) {
@@ -119,7 +119,7 @@ impl Named {
     }
 }
 
-/// Runs something in a namespace, on a thread of its own.
+/// Runs a function in a namespace, on a new thread.
 fn within<T: Send>(path: PathBuf, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
     std::thread::scope(|scope| {
         let inside = scope.spawn(move || {

@@ -7,10 +7,10 @@ use super::build::{Cable, Layout, kernel, wait_for_carrier};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Cables in namespaces that belong to threads and go away with them, whatever happens.
+/// Veth pairs in namespaces that belong to threads and end with them.
 ///
-/// What runs inside sees the sending ends; the receiving ones are beside them, or, where they are apart, in a namespace of
-/// another thread that runs [`on_receiver`](Self::on_receiver)'s jobs.
+/// Functions inside see the sending ends; the receiving ends are in the same namespace, or in that of
+/// another thread, which runs the jobs of [`on_receiver`](Self::on_receiver).
 pub struct Network {
     /// Names of the interfaces.
     pub cables: Vec<Cable>,
@@ -18,10 +18,10 @@ pub struct Network {
 }
 
 impl Network {
-    /// Runs `work` in a namespace with both ends of the cables.
+    /// Runs `work` in a namespace with both ends of the veth pairs.
     ///
     /// # Errors
-    /// Whatever keeps the network from coming up, and what `work` returns.
+    /// The network cannot be built; the error of `work`.
     pub fn inside<T, E>(layout: &Layout, work: impl FnOnce(&Self) -> Result<T, E> + Send) -> Result<T, E>
     where
         T: Send,
@@ -75,7 +75,7 @@ impl Network {
         })
     }
 
-    /// Runs something where the receiving ends are, and returns what it returned. What it opens there stays open.
+    /// Runs a function in the namespace of the receiving ends, and returns its result. Sockets that it opens stay open.
     ///
     /// # Errors
     /// It panicked.
@@ -87,7 +87,7 @@ impl Network {
         result.recv().map_err(|_| gone())
     }
 
-    /// The receiving ends' namespace, as `nsenter --net=` takes it; `None` where they are beside the sending ones.
+    /// The receiving ends' namespace, as `nsenter --net=` takes it; `None` if they are in the namespace of the sending ends.
     #[must_use]
     pub fn receiver(&self) -> Option<PathBuf> {
         let (_, thread) = self.receiver.as_ref()?;
@@ -99,7 +99,7 @@ fn no_namespace(source: std::io::Error) -> Error {
     kernel("making a network namespace".into(), source)
 }
 
-/// A thread of its own for what changes the thread's namespace.
+/// A new thread, for a function that changes the thread's namespace.
 fn in_thread<T: Send, E: Send>(work: impl FnOnce() -> Result<T, E> + Send) -> Result<T, E> {
     thread::scope(|scope| match scope.spawn(work).join() {
         Ok(result) => result,

@@ -6,49 +6,49 @@ use tidewire_live::{Interface, InterfaceCounts};
 use super::plan::{Ended, Progress, Sender};
 use crate::{rate::CABLE_BYTES, size::FCS_BYTES, traffic::Traffic};
 
-/// What was sent, by our own account and by the interfaces'.
+/// What was sent, by the sender's account and by the interfaces' counters.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How it was sent.
+    /// The sender.
     pub sender: Sender,
-    /// Why it was not sent out of the kernel, where that was tried.
+    /// Why the kernel sender was not used, if it was tried.
     pub fallback: Option<String>,
-    /// Why it ended.
+    /// Why the run ended.
     pub ended: Ended,
     /// Frames handed to the interfaces; their numbers are 0 to one less.
     pub packets: u64,
     /// Their bytes, with FCS.
     pub bytes: u64,
-    /// Their bits on the cable: with preamble and gap as well.
+    /// Their bits on the wire, preamble and gap included.
     pub cable_bits: u64,
     /// From the first frame to the last.
     pub elapsed: Duration,
-    /// Frames that could not be made: 0, or something is wrong.
+    /// Frames that could not be generated; 0 unless there is a bug.
     pub failed: u64,
-    /// Times that the interface had no room for a frame, which was then offered again (packet socket).
+    /// How often the interface had no room for a frame, which was then retried (packet socket).
     pub refused: u64,
-    /// Times that the sender was held up for longer than it makes up for.
+    /// How often the sender was delayed for longer than it may catch up on.
     pub late: u64,
     /// By interface.
     pub interfaces: Vec<Sent>,
-    /// What the traffic says of itself.
+    /// Further counts of the traffic.
     pub tally: Vec<(&'static str, u64)>,
 }
 
-/// What went to an interface.
+/// Frames of an interface.
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// Its name.
     pub interface: String,
     /// Frames handed to it.
     pub packets: u64,
-    /// What it counted itself since then: everybody's frames.
+    /// Its counters since the start: frames of all senders.
     pub counted: InterfaceCounts,
 }
 
 impl Sent {
-    /// Frames that the interface neither sent nor dropped by its own account; 0 unless somebody else sends there as well,
-    /// or takes redirected frames away.
+    /// Frames that the interface neither sent nor dropped by its counters; 0 unless another sender uses it,
+    /// or redirected frames are diverted.
     #[must_use]
     pub fn unaccounted(&self) -> i64 {
         let counted = self.counted.tx_packets.saturating_add(self.counted.tx_dropped);
@@ -57,13 +57,13 @@ impl Sent {
 }
 
 impl Report {
-    /// Frames that reached the other ends, by the interfaces' account.
+    /// Frames that reached the other ends, by the interfaces' counters.
     #[must_use]
     pub fn arrived(&self) -> u64 {
         self.interfaces.iter().map(|sent| sent.counted.tx_packets).sum()
     }
 
-    /// Frames that found no room at the other ends, by the interfaces' account.
+    /// Frames that the other ends had no room for, by the interfaces' counters.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.interfaces.iter().map(|sent| sent.counted.tx_dropped).sum()
@@ -75,20 +75,20 @@ impl Report {
         self.packets as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Bits a second on the cable.
+    /// Bits per second on the wire.
     #[must_use]
     pub fn cable_bits_per_s(&self) -> f64 {
         self.cable_bits as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 }
 
-/// The account while it is kept.
+/// The account of a run.
 pub(super) struct Account {
     began: Instant,
     /// When the last frame was sent.
     pub last: Duration,
     pub packets: [u64; 2],
-    /// On the cable, preamble and gap included.
+    /// On the wire, preamble and gap included.
     pub cable_bytes: u64,
     pub failed: u64,
     pub refused: u64,
@@ -113,7 +113,7 @@ impl Account {
         })
     }
 
-    /// The clock begins with the first frame.
+    /// Starts the clock with the first frame.
     pub fn start(&mut self) {
         self.began = Instant::now();
     }
@@ -131,12 +131,12 @@ impl Account {
         Progress { packets: self.packets.iter().sum(), bytes: self.bytes(), elapsed: self.elapsed() }
     }
 
-    /// What the interfaces have counted since.
+    /// The interfaces' counters since the start.
     pub fn counted(&self) -> Result<Vec<InterfaceCounts>, Error> {
         self.before.iter().map(|(name, before)| Ok(Interface::find(name)?.counts.since(before))).collect()
     }
 
-    /// Waits until the interfaces have counted what was handed to them: a veth counts when its other end takes a frame.
+    /// Waits until the interfaces have counted all frames: a veth counts a frame when its other end receives it.
     fn settled(&self) -> Result<Vec<InterfaceCounts>, Error> {
         const TIMEOUT: Duration = Duration::from_millis(500);
         let began = Instant::now();
@@ -152,7 +152,7 @@ impl Account {
         Ok(counts)
     }
 
-    /// Frames by interface: with one, both ends are it.
+    /// Frames by interface; a single interface is both ends.
     fn shares(&self) -> Vec<u64> {
         let [near, far] = self.packets;
         if self.before.len() < 2 { vec![near + far] } else { vec![near, far] }
@@ -165,7 +165,7 @@ impl Account {
         fallback: Option<String>,
         traffic: &dyn Traffic,
     ) -> Result<Report, Error> {
-        // An interface that went away takes its counters with it; ours are still worth having.
+        // Without the counters of a removed interface the sender's account is still valid.
         let counted = self.settled().unwrap_or_else(|_| vec![InterfaceCounts::default(); self.before.len()]);
         let interfaces = self.before.iter().zip(counted).zip(self.shares());
         let interfaces = interfaces

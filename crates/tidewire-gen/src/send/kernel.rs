@@ -1,4 +1,4 @@
-//! Out of the kernel itself: a program writes packets into frames of a pool, and they are redirected to the interface.
+//! Sends from the kernel: a program writes packets into a pool of frames, which are redirected to the interface.
 
 use std::{fs::File, io, os::fd::AsFd, thread, time::Duration};
 
@@ -26,11 +26,11 @@ use crate::{
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../objects/generate.bpf.o");
 
-/// Why the kernel does not send.
+/// Why the kernel sender fails.
 pub(super) enum Refusal {
-    /// It cannot; a packet socket may.
+    /// The kernel cannot send; a packet socket may.
     Cannot(Error),
-    /// Nobody could.
+    /// No sender could.
     Fatal(Error),
 }
 
@@ -40,32 +40,32 @@ pub(super) struct Kernel {
     _parked: Option<Parked>,
     control: MmapArray,
     slots: MmapArray,
-    /// What frames of the pool begin as.
+    /// Initial contents of the pool's frames.
     template: Vec<u8>,
-    /// Whether the program makes the packets up, or sends what is put into slots.
+    /// Whether the program generates the packets, or sends those in the slots.
     makes: bool,
     batch: u32,
-    /// The number behind the last frame that was put down.
+    /// The number after that of the last frame in a slot.
     filled: u64,
-    /// The traffic has no more.
+    /// The traffic has ended.
     dry: bool,
-    /// Frames are sent when the traffic says.
+    /// Frames are sent by the traffic's timestamps.
     timed: bool,
 }
 
-/// Calls of a program that has nothing to send yet take this long at least, nanoseconds.
+/// Least duration of a call of a program that has nothing to send yet, nanoseconds.
 const IDLE_NS: u64 = 20;
-/// Most that one call into the kernel may take when it waits awake.
+/// Greatest duration of a call into the kernel with a busy wait.
 const SPIN_NS: u64 = 4_000_000;
-/// Frames further apart than this are waited for asleep, nanoseconds.
+/// Longer intervals between frames are slept through, nanoseconds.
 const NAP_GAP_NS: u64 = 3_000;
-/// How long to sleep at least; what became due by then is sent at once.
+/// Least duration of a sleep; frames that become due meanwhile are sent at once.
 const NAP_NS: u64 = 100_000;
-/// Frames that are sent before looking whether they get anywhere.
+/// Frames sent before the sender checks whether they are delivered.
 const PROBE_FRAMES: u64 = 64;
 
 fn refused(what: &str, error: impl std::error::Error + 'static) -> Error {
-    // The system's error is at the bottom of the loader's.
+    // The system's error is the source of the loader's.
     let mut cause: Option<&dyn std::error::Error> = Some(&error);
     while let Some(current) = cause {
         // `EPERM`; the verifier's refusal is another one.
@@ -74,7 +74,7 @@ fn refused(what: &str, error: impl std::error::Error + 'static) -> Error {
         }
         cause = current.source();
     }
-    /// Of what the verifier says, the end is shown, this many characters.
+    /// How many characters of the verifier's log are shown, from its end.
     const TAIL: usize = 1500;
     let text = error.to_string();
     let skip = text.chars().count().saturating_sub(TAIL);
@@ -197,7 +197,7 @@ impl Kernel {
         self.control.load(at::POSITION)
     }
 
-    /// Puts frames down as far as there is room and the program does not make them itself.
+    /// Fills the slots, unless the program generates the frames.
     fn prepare(&mut self, traffic: &mut dyn Traffic, until: u64) {
         if self.makes {
             self.filled = until;
@@ -227,7 +227,7 @@ impl Kernel {
         self.control.store(at::END, self.filled);
     }
 
-    /// How often to call the program now, or how long to sleep instead.
+    /// How many times to call the program now, or how long to sleep instead.
     fn pace(&self, left: u64, called: Duration, work: &Work<'_>) -> Pace {
         /// Frames of a call that does not wait: a few milliseconds.
         const FLAT: u64 = 1 << 16;
@@ -258,14 +258,14 @@ impl Kernel {
         Pace::Call(became_due.min(left) + wait_ns / IDLE_NS)
     }
 
-    /// When the next frame is due by its own account.
+    /// When the next frame is due by its timestamp.
     fn next_due_ns(&self) -> u64 {
         let start = (self.position() % SLOTS) as usize * SLOT_BYTES;
         if self.makes { 0 } else { self.slots.load(start) >> TIME_SHIFT }
     }
 
     fn call(&self, times: u64) -> Result<(), Refusal> {
-        /// `EINVAL`: what kernels before 5.18 say of live frames. `EPERM`.
+        /// `EINVAL`: kernels before 5.18 have no live frames. `EPERM`.
         const UNKNOWN: i32 = 22;
         const NOT_ALLOWED: i32 = 1;
         let count = u32::try_from(times.clamp(1, 1 << 30)).unwrap_or(1);
@@ -283,7 +283,7 @@ impl Kernel {
         }
     }
 
-    /// Takes the program's account over.
+    /// Reads the program's account.
     fn note(&self, work: &mut Work<'_>) {
         let account = &mut work.account;
         for (packets, at) in account.packets.iter_mut().zip(at::SENT) {
@@ -294,7 +294,7 @@ impl Kernel {
         account.late = self.control.load(at::LATE);
     }
 
-    /// Whether the first frames got anywhere: an interface that takes none from XDP loses them in silence.
+    /// Whether the first frames were delivered: an interface that accepts none from XDP drops them silently.
     fn probe(&self, work: &mut Work<'_>) -> Result<(), Refusal> {
         const TRIES: u32 = 40;
         self.note(work);
@@ -302,7 +302,7 @@ impl Kernel {
             let counts = work.account.counted().map_err(Refusal::Fatal)?;
             if counts.iter().any(|counts| counts.tx_packets + counts.tx_dropped > 0) {
                 if work.plan.rate != Rate::Timed {
-                    // What the probe took is nobody's delay.
+                    // The time of the probe is no delay.
                     self.control.store(at::START_NS, 0);
                     self.control.store(at::DUE, 0);
                     work.account.start();
@@ -320,14 +320,14 @@ impl Kernel {
 /// The program attached to the loopback interface of an empty namespace, where it never runs.
 ///
 /// The kernel calls XDP programs through a dispatcher, which it rewrites when a program's first use begins and its last one
-/// ends (kernel/bpf/dispatcher.c): tens of milliseconds for each call of ours, if this were not a use all the while.
+/// ends (kernel/bpf/dispatcher.c). Without a permanent use each call here would take tens of milliseconds.
 struct Parked {
     _attachment: Attachment,
     _namespace: File,
 }
 
 impl Parked {
-    /// `None` where that is not allowed: then calls take longer.
+    /// `None` if that is not allowed: then calls take longer.
     fn new(program: &Program) -> Option<Self> {
         const LOOPBACK: u32 = 1;
         let park = || {
@@ -341,23 +341,23 @@ impl Parked {
 }
 
 enum Pace {
-    /// So many times.
+    /// This many times.
     Call(u64),
     /// Not yet.
     Sleep(Duration),
 }
 
-/// The other end of a cable: an XDP program that counts frames and drops them. It goes away when this is dropped.
+/// The receiving end of a veth pair: an XDP program that counts frames and drops them. It is detached when this is dropped.
 pub struct Sink {
     _attachment: Attachment,
     object: Ebpf,
 }
 
 impl Sink {
-    /// Attaches it to an interface, in its driver.
+    /// Attaches it to an interface, in native mode.
     ///
     /// # Errors
-    /// There is no such interface, the kernel refuses, or privileges are missing.
+    /// The interface does not exist, the kernel refuses, or privileges are missing.
     pub fn attach(interface: &str) -> Result<Self, Error> {
         let link = Interface::find(interface)?;
         let (program, object) = load("sink")?;
@@ -370,7 +370,7 @@ impl Sink {
     /// Frames and bytes so far.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn counted(&self) -> Result<(u64, u64), Error> {
         let Some(Map::PerCpuArray(data)) = self.object.map("sunk") else { return Ok((0, 0)) };
         let what = "reading a map";

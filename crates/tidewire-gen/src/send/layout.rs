@@ -5,16 +5,16 @@ use crate::{
     traffic::{FlowKind, Flows, Order, PATTERN},
 };
 
-/// Frames that can be put down at once (`SLOTS`).
+/// Number of slots (`SLOTS`).
 pub(super) const SLOTS: u64 = 1024;
-/// Most bytes of one in memory (`SLOT_FRAME_BYTES`).
+/// Greatest frame of a slot, in memory (`SLOT_FRAME_BYTES`).
 pub(super) const SLOT_FRAME_BYTES: usize = 3328;
-/// Bytes of a slot: when it is due, length, interface, frame.
+/// Bytes of a slot: time, length, interface, frame.
 pub(super) const SLOT_BYTES: usize = 16 + SLOT_FRAME_BYTES;
-/// Behind the longest frame where sizes are mixed (`PRIVATE_BYTES`).
+/// Bytes behind the longest frame if sizes are mixed (`PRIVATE_BYTES`).
 pub(super) const PRIVATE_BYTES: usize = 16;
 
-/// What changes, 8 bytes each.
+/// Fields that change, 8 bytes each.
 pub(super) mod at {
     pub const POSITION: usize = 0;
     pub const DUE: usize = 8;
@@ -24,7 +24,7 @@ pub(super) mod at {
     pub const SENT: [usize; 2] = [56, 64];
     pub const END: usize = 72;
     pub const START_NS: usize = 80;
-    /// From here on programs only read, up to the end.
+    /// Programs only read the fields from here on.
     pub const PER_PACKET: usize = 88;
     pub const BURST: usize = 104;
 }
@@ -43,7 +43,7 @@ pub(super) mod flag {
     pub const PACED: u32 = 128;
 }
 
-/// What a run is, besides its flows.
+/// Parameters of a run, besides its flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fixed {
     pub per_packet: u64,

@@ -1,4 +1,4 @@
-//! Sending: out of the kernel, or through packet sockets; paced or flat out; with an account of what was sent.
+//! Sending: from the kernel or through packet sockets, paced or as fast as possible, with an account of sent frames.
 
 mod account;
 mod kernel;
@@ -20,11 +20,11 @@ use kernel::{Kernel, Refusal};
 pub use plan::{Ended, Plan, Progress, Sender};
 use work::Work;
 
-/// Sends traffic until it ends, the plan is fulfilled, or `stop` is set; says now and then how far it is.
+/// Sends traffic until it ends, the plan is fulfilled, or `stop` is set; reports progress.
 ///
 /// # Errors
-/// There is no such interface, it is down, not made for this or too narrow; privileges are missing; the kernel refuses.
-/// What was sent before an error is lost to the account, not to the network.
+/// The interface does not exist, is down, was not made for this, or its MTU is too small; privileges are missing; the kernel
+/// refuses. Frames sent before an error are not reported.
 pub fn run(
     traffic: &mut dyn Traffic,
     plan: &Plan,
@@ -54,7 +54,7 @@ pub fn run(
     work.account.finish(ended, Sender::Socket, None, traffic)
 }
 
-/// The plan's interfaces, if frames may be sent there.
+/// The plan's interfaces, if sending is allowed there.
 fn checked(traffic: &dyn Traffic, plan: &Plan) -> Result<Vec<Interface>, Error> {
     if !(1..=2).contains(&plan.interfaces.len()) {
         return Err(Error::Setting(format!("{} interfaces: give one, or one for each end", plan.interfaces.len())));

@@ -1,18 +1,18 @@
-//! What is asked of a sender, and what it says of itself.
+//! Settings of a sender, and its progress.
 
 use std::time::Duration;
 
 use crate::Rate;
 
-/// How frames get to an interface.
+/// How frames are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sender {
-    /// Out of the kernel where that works, else through a packet socket.
+    /// From the kernel where that works, otherwise through a packet socket.
     #[default]
     Auto,
-    /// Out of the kernel itself: XDP live frames, redirected to the interface. Frames of at most 3,328 bytes.
+    /// From the kernel: XDP live frames, redirected to the interface. Frames of at most 3,328 bytes.
     Kernel,
-    /// A packet socket, past the queueing discipline.
+    /// A packet socket, bypassing the queueing discipline.
     Socket,
 }
 
@@ -31,30 +31,30 @@ impl Sender {
 /// Where, how fast and how long.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Interfaces: the clients' end, and the servers' where it is another; 1 or 2.
+    /// One or two interfaces: the clients' end and the servers' end.
     pub interfaces: Vec<String>,
     /// See [`Sender`].
     pub sender: Sender,
     /// See [`Rate`].
     pub rate: Rate,
-    /// Frames to send at most.
+    /// Greatest number of frames.
     pub packets: Option<u64>,
-    /// How long to send at most.
+    /// Greatest duration.
     pub duration: Option<Duration>,
-    /// Frames that a sender that was held up makes up for at once. Default 256: what a veth's ring holds.
+    /// How many frames a delayed sender may catch up on at once. Default 256, the size of a veth's ring.
     pub burst: u32,
-    /// Frames between two hand-overs to the interface, 1 to 256. Default 64.
+    /// Frames handed to the interface at once, 1 to 256. Default 64.
     pub batch: u32,
     /// The CPU to send from, counted among those that may be used.
     pub cpu: Option<usize>,
-    /// Sends on interfaces that were not made for it.
+    /// Allows interfaces that were not made for this.
     pub own_network: bool,
     /// Time between two reports of progress. Default one second.
     pub progress: Duration,
 }
 
 impl Plan {
-    /// The defaults, for these interfaces: flat out, until the traffic ends.
+    /// The defaults, for these interfaces: as fast as possible, until the traffic ends.
     pub fn new<S: Into<String>>(interfaces: impl IntoIterator<Item = S>) -> Self {
         Self {
             interfaces: interfaces.into_iter().map(Into::into).collect(),
@@ -71,24 +71,24 @@ impl Plan {
     }
 }
 
-/// Why sending ended.
+/// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The traffic came to its end, or as many frames as asked were sent.
+    /// The traffic ended, or the requested number of frames was sent.
     Done,
-    /// The time was over.
+    /// The duration is over.
     Duration,
-    /// Somebody asked.
+    /// It was stopped.
     Stopped,
 }
 
-/// How far it is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Frames sent so far.
     pub packets: u64,
     /// Their bytes, with FCS.
     pub bytes: u64,
-    /// Since the first.
+    /// Time since the first frame.
     pub elapsed: Duration,
 }

@@ -1,4 +1,4 @@
-//! Through packet sockets, one an end: a system call for many frames, past the queueing discipline.
+//! Sends through packet sockets, one for each end: many frames per system call, bypassing the queueing discipline.
 
 use std::{io, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
     traffic::{Made, Traffic},
 };
 
-/// Frames that are made before they are sent.
+/// Frames generated ahead.
 const FRAMES: usize = 64;
 
-/// Waiting for less than this is done awake: a sleep takes 50 microseconds longer than it was asked to.
+/// Shorter waits are busy waits: a sleep takes 50 microseconds longer than requested.
 const NAP_NS: u64 = 100_000;
 
 pub(super) fn send(traffic: &mut dyn Traffic, links: &[Interface], work: &mut Work<'_>) -> Result<Ended, Error> {
@@ -63,7 +63,7 @@ fn open(link: &Interface) -> Result<Transmitter, Error> {
     })
 }
 
-/// Frames that were made and not sent yet.
+/// Frames generated and not sent yet.
 struct Queue {
     memory: Vec<u8>,
     each: usize,
@@ -86,7 +86,7 @@ impl Queue {
         self.made.get(self.done)
     }
 
-    /// Makes frames where there are none.
+    /// Generates frames if none are left.
     fn fill(&mut self, traffic: &mut dyn Traffic, number: &mut u64, packets_max: u64, timed: bool) {
         if !self.is_empty() {
             return;
@@ -123,7 +123,7 @@ impl Queue {
         count
     }
 
-    /// Sends the next `count` frames, to one end, however often that takes.
+    /// Sends the next `count` frames to one end, with as many calls as necessary.
     fn send(
         &mut self,
         count: usize,
@@ -132,7 +132,7 @@ impl Queue {
         links: &[Interface],
     ) -> Result<(), Error> {
         let until = self.done + count;
-        // Who wants to stop does not wait until there is room.
+        // Does not wait for room when the run is to stop.
         let stopped = |work: &Work<'_>| work.stop.load(std::sync::atomic::Ordering::Relaxed);
         while let Some(rest) = self.made.get(self.done..until).filter(|rest| !rest.is_empty()) {
             let end = rest.first().map_or(0, |made| made.end);
@@ -164,7 +164,7 @@ impl Queue {
     }
 }
 
-/// A frame found no room: it is offered again, unless somebody wants to stop.
+/// There was no room for a frame: retries it, unless the run is to stop.
 fn refused(error: io::Error, link: &Interface, work: &mut Work<'_>) -> Result<(), Error> {
     /// `ENOBUFS`, `EAGAIN`, `EINTR`
     const AGAIN: [i32; 3] = [105, 11, 4];

@@ -1,4 +1,4 @@
-//! A run of a sender under way.
+//! A run of a sender.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -15,7 +15,7 @@ use crate::{
     rate::TIME_SHIFT,
 };
 
-/// A run under way.
+/// A run of a sender.
 pub(super) struct Work<'a> {
     pub plan: &'a Plan,
     pub stop: &'a AtomicBool,
@@ -25,7 +25,7 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Whether to go on; says how far it is where it is time to.
+    /// Whether to continue; reports progress when due.
     pub fn check(&mut self) -> Option<Ended> {
         if self.stop.load(Ordering::Relaxed) {
             return Some(Ended::Stopped);
@@ -38,9 +38,9 @@ impl Work<'_> {
         over.then_some(Ended::Duration)
     }
 
-    /// How long may still be waited: until the end, or progress is due.
+    /// How long the sender may wait: until the end, or until progress is due.
     pub fn patience(&self) -> Duration {
-        /// So that a signal is heeded soon.
+        /// Bounds the reaction time to a signal.
         const MOST: Duration = Duration::from_millis(50);
         self.plan.duration.map_or(MOST, |most| most.saturating_sub(self.account.elapsed()).min(MOST))
     }
@@ -49,7 +49,7 @@ impl Work<'_> {
         self.plan.packets.unwrap_or(u64::MAX)
     }
 
-    /// How long a burst takes at the rate, nanoseconds; what has no rate is never late.
+    /// How long a burst takes at the rate, nanoseconds; without a rate nothing is late.
     pub fn burst_ns(&self) -> u64 {
         if matches!(self.plan.rate, Rate::Flat | Rate::Timed) {
             return u64::MAX >> TIME_SHIFT;

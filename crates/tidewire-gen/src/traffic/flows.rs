@@ -10,7 +10,7 @@ use crate::{
 pub const FLOWS_MAX: u64 = 1 << 24;
 /// Most classes.
 const CLASSES_MAX: usize = 8;
-/// Bytes of headers that the kernel program writes as a whole.
+/// Bytes of headers that the kernel program writes at once.
 pub(crate) const HEADER_BYTES: usize = 56;
 
 const UDP_HEADERS_BYTES: usize = 42;
@@ -18,25 +18,25 @@ const TCP_HEADERS_BYTES: usize = 54;
 /// Window of a SYN.
 const WINDOW: u16 = 0xfaf0;
 
-/// What the packets are.
+/// The kind of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowKind {
     /// UDP datagrams.
     Udp,
-    /// TCP SYNs, each from another address and port somewhere in the Internet, as a flood of them looks.
+    /// TCP SYNs, each from a random address and port: a SYN flood.
     SynFlood,
 }
 
-/// In which order flows send.
+/// The order in which flows send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// One after the other.
     InTurn,
-    /// At random, each as likely as any other.
+    /// In random order, all equally likely.
     Random,
 }
 
-/// A class of flows, by which they can be told apart.
+/// A class of flows, distinguished by port and DSCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
     /// The server's port.
@@ -47,13 +47,13 @@ pub struct Class {
     pub share: u32,
 }
 
-/// Packets of many flows that are nothing but packets: UDP datagrams, or a flood of SYNs. IPv4 without tags: what the
-/// kernel program makes by itself. The `n`th packet follows from `n` and the seed alone.
+/// Independent packets of many flows: UDP datagrams, or a SYN flood. IPv4 without VLAN tags, which the kernel program can
+/// generate. The `n`th packet depends on `n` and the seed alone.
 #[derive(Clone, Debug)]
 pub struct Flows {
     /// See [`FlowKind`].
     pub kind: FlowKind,
-    /// How many flows; a flood has none.
+    /// Number of flows; a SYN flood has none.
     pub flows: u64,
     /// See [`Order`].
     pub order: Order,
@@ -61,7 +61,7 @@ pub struct Flows {
     pub both: bool,
     /// Sizes.
     pub sizes: Sizes,
-    /// What chance follows from.
+    /// Seed.
     pub seed: u64,
     /// Numbers at the frames' ends.
     pub numbered: bool,
@@ -69,7 +69,7 @@ pub struct Flows {
     class_places: [u8; PLACES],
     /// Next flow, and in its lowest bit the direction.
     turn: u64,
-    /// Sums by frame's length, as they are needed.
+    /// Checksums by frame length, filled as needed.
     sums: Vec<(usize, (u32, u32))>,
 }
 
@@ -121,7 +121,7 @@ impl Flows {
         Ok(flood)
     }
 
-    /// Divides the flows among classes, the flow's number deciding.
+    /// Divides the flows among classes by the flow's number.
     ///
     /// # Errors
     /// There are none or more than 8, or a share is less than a 128th.
@@ -135,7 +135,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Bytes of the frame's number.
+    /// Bytes of the trailer.
     fn trailer_bytes(&self) -> usize {
         if self.numbered { TRAILER_BYTES } else { 0 }
     }
@@ -145,12 +145,12 @@ impl Flows {
         &self.classes
     }
 
-    /// Which class has which place.
+    /// The class in each slot.
     pub(crate) fn class_places(&self) -> &[u8; PLACES] {
         &self.class_places
     }
 
-    /// Bytes of a packet of a frame of this length: of the IP packet, and of what is in it.
+    /// For a frame of this length: bytes of the IP packet, and of its payload.
     pub(crate) fn lengths(&self, frame: usize) -> (u16, u16) {
         let inner = match self.kind {
             FlowKind::Udp => frame.saturating_sub(self.trailer_bytes() + 34),
@@ -159,7 +159,7 @@ impl Flows {
         (inner as u16 + 20, inner as u16)
     }
 
-    /// What is the same in all packets of a frame's length, summed for the checksums of IP and of what is in it.
+    /// Partial checksums (IP header, transport) over the fields that all packets of this length share.
     pub(crate) fn sums(&self, frame: usize) -> (u32, u32) {
         let (ip_bytes, inner_bytes) = self.lengths(frame);
         let proto: u32 = if self.kind == FlowKind::Udp { 17 } else { 6 };
@@ -176,7 +176,7 @@ impl Flows {
         (ip, inner)
     }
 
-    /// The headers of any packet, what differs left 0.
+    /// The headers of any packet; varying fields are 0.
     pub(crate) fn header(&self) -> [u8; HEADER_BYTES] {
         let mut header: [u8; HEADER_BYTES] = std::array::from_fn(pattern::pattern_at);
         let [near, far] = MACS;
@@ -269,7 +269,7 @@ impl Flows {
 }
 
 impl Flows {
-    /// Begins again with the first frame.
+    /// Restarts with the first frame.
     pub(super) fn restart(&mut self) {
         self.turn = 0;
         self.sums.clear();

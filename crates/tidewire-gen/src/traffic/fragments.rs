@@ -13,22 +13,22 @@ use crate::{
 
 /// Largest UDP datagram that IP carries: payload and header of 8 bytes.
 const DATAGRAM_MAX: u32 = 65_507;
-/// Most datagrams under way at once.
+/// Greatest number of pending datagrams.
 const OPEN_MAX: u32 = 1 << 20;
 const UDP_BYTES: u32 = 8;
 
-/// In which order a datagram's fragments are sent.
+/// The order of a datagram's fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FragmentOrder {
-    /// From its beginning.
+    /// First fragment first.
     Forward,
-    /// From its end.
+    /// Last fragment first.
     Reverse,
-    /// At random.
+    /// Random.
     Random,
 }
 
-/// What fragment streams are like. Shares are of a thousand datagrams.
+/// Properties of the fragments. Shares are per thousand datagrams.
 #[derive(Clone, Debug)]
 pub struct FragmentSettings {
     /// Payload of a datagram, bytes. Default 4,000.
@@ -38,13 +38,13 @@ pub struct FragmentSettings {
     pub fragment_bytes: u32,
     /// See [`FragmentOrder`].
     pub order: FragmentOrder,
-    /// Datagrams under way at once, a fragment of each after the other. Default 1.
+    /// Pending datagrams, whose fragments are interleaved. Default 1.
     pub open: u32,
-    /// Datagrams in all; `None`: without end.
+    /// Datagrams in all; `None`: no limit.
     pub datagrams: Option<u64>,
     /// Datagrams that lack a fragment. Default 0.
     pub holes: u32,
-    /// Datagrams with a fragment that covers others' bytes once more, with the same bytes. Default 0.
+    /// Datagrams with a fragment that overlaps others with the same bytes. Default 0.
     pub overlaps: u32,
     /// The same with other bytes. Default 0.
     pub conflicts: u32,
@@ -54,7 +54,7 @@ pub struct FragmentSettings {
     pub repeats: u32,
     /// IPv4 or IPv6, tag.
     pub link: Link,
-    /// What chance follows from.
+    /// Seed.
     pub seed: u64,
     /// Numbers at the frames' ends.
     pub numbered: bool,
@@ -80,7 +80,7 @@ impl Default for FragmentSettings {
     }
 }
 
-/// What is wrong with a datagram.
+/// A flaw of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
     None,
@@ -91,7 +91,7 @@ enum Flaw {
     Repeat,
 }
 
-/// Names of the flaws as the tally has them, in the order of their numbers.
+/// Names of the flaws' counts, in the order of their numbers.
 const TALLY: [&str; 6] = [
     "datagrams_whole",
     "datagrams_with_hole",
@@ -107,11 +107,11 @@ struct Piece {
     offset: u32,
     bytes: u32,
     more: bool,
-    /// Other bytes than those that belong there.
+    /// Whether its bytes differ from the datagram's.
     other: bool,
 }
 
-/// A datagram under way.
+/// A pending datagram.
 #[derive(Clone, Debug)]
 struct Open {
     number: u64,
@@ -119,14 +119,14 @@ struct Open {
     left: Vec<Piece>,
 }
 
-/// UDP datagrams in fragments, as they should be and as they should not.
+/// UDP datagrams in fragments, correct and flawed.
 #[derive(Clone, Debug)]
 pub struct Fragments {
     settings: FragmentSettings,
     open: Vec<Open>,
     turn: usize,
     begun: u64,
-    /// Datagrams that were sent to their last fragment, by flaw.
+    /// Datagrams sent completely, by flaw.
     done: [u64; TALLY.len()],
 }
 
@@ -134,7 +134,7 @@ impl Fragments {
     /// Fragments by these settings.
     ///
     /// # Errors
-    /// Sizes that cannot be, or shares that are more than all.
+    /// Invalid sizes, or shares of more than a thousand.
     pub fn new(settings: FragmentSettings) -> Result<Self, String> {
         let s = &settings;
         let headers = s.link.bytes() + if s.link.ipv6 { FRAGMENT_BYTES } else { 0 } + TRAILER_BYTES;
@@ -207,7 +207,7 @@ impl Fragments {
     }
 
     fn spoil(&self, pieces: &mut Vec<Piece>, flaw: Flaw, random: &mut Random) {
-        // What overlaps must not come when the datagram is complete already.
+        // An overlapping fragment must not arrive after the datagram is complete.
         let overlaps = matches!(flaw, Flaw::Overlap | Flaw::Conflict);
         let index = random.below(pieces.len() as u64 - u64::from(overlaps)) as usize;
         let Some(chosen) = pieces.get(index).copied() else { return };
@@ -216,7 +216,7 @@ impl Fragments {
             Flaw::Hole => drop(pieces.remove(index)),
             Flaw::Repeat => pieces.insert(index + 1, chosen),
             Flaw::Overlap | Flaw::Conflict => {
-                // From a place inside of a fragment into the next one, or up to the end.
+                // From within a fragment into the next one, or up to the end.
                 let total = self.settings.datagram_bytes + UDP_BYTES;
                 let offset = chosen.offset + chosen.bytes / 2 / 8 * 8;
                 let bytes = self.settings.fragment_bytes.min(total - offset);
@@ -224,7 +224,7 @@ impl Fragments {
                 pieces.insert(index + 1, Piece { offset, bytes, more, other: flaw == Flaw::Conflict });
             }
             Flaw::OutOfBounds => {
-                // In place of the last one: the last place that the field can name, and more bytes than remain there.
+                // Replaces the last one: the greatest offset of the field, and more bytes than fit behind it.
                 let bytes = self.settings.fragment_bytes.max(16);
                 pieces.pop();
                 pieces.push(Piece { offset: 65_528, bytes, more: false, other: false });

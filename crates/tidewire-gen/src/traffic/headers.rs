@@ -8,7 +8,7 @@ use crate::craft::{fold, sum};
 /// Networks that generated traffic runs over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// IPv6, else IPv4.
+    /// IPv6; otherwise IPv4.
     pub ipv6: bool,
     /// A tag (802.1Q) with this number.
     pub vlan: Option<u16>,
@@ -20,13 +20,13 @@ impl Link {
         if self.vlan.is_some() { 18 } else { 14 }
     }
 
-    /// Bytes in front of what is in the IP packet.
+    /// Bytes in front of the IP payload.
     pub(crate) fn bytes(self) -> usize {
         self.link_bytes() + if self.ipv6 { 40 } else { 20 }
     }
 }
 
-/// What stands in an IP header.
+/// Fields of an IP header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ip {
     /// Source and destination; with IPv6 the last 32 bits.
@@ -34,13 +34,13 @@ pub(crate) struct Ip {
     pub proto: u8,
     pub tos: u8,
     pub id: u32,
-    /// Place in the datagram and whether more follows, for a fragment.
+    /// For a fragment: its offset, and whether more follow.
     pub piece: Option<(u32, bool)>,
     /// Which end sends it.
     pub end: usize,
 }
 
-/// Bytes of a fragment's header, which IPv6 has and IPv4 has not.
+/// Size of IPv6's fragment header; IPv4 has none.
 pub(crate) const FRAGMENT_BYTES: usize = 8;
 
 fn v6(address: u32) -> [u8; 16] {
@@ -101,7 +101,7 @@ fn write_v6(ip: &Ip, inner_bytes: usize, frame: &mut [u8], at: usize, pseudo: u6
     Some((at + 40 + extension, sum(&destination, sum(&source, pseudo))))
 }
 
-/// Writes bytes at a place, if they fit.
+/// Writes bytes at an offset, if they fit.
 pub(crate) fn put(into: &mut [u8], at: usize, bytes: &[u8]) -> Option<()> {
     into.get_mut(at..at + bytes.len())?.copy_from_slice(bytes);
     Some(())

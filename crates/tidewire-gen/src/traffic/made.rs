@@ -1,15 +1,15 @@
-//! A frame that was made, and between whom.
+//! A generated frame, and its MAC addresses.
 
-/// Addresses of the two ends: the frames' own, of nobody.
+/// MAC addresses of the two ends; no interface has them.
 pub(crate) const MACS: [[u8; 6]; 2] = [[2, 0x74, 0x77, 0, 0, 1], [2, 0x74, 0x77, 0, 0, 2]];
 
-/// A frame that was made.
+/// A generated frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// Its length, with room for the number at its end where frames are numbered.
+    /// Its length, including the trailer if frames are numbered.
     pub bytes: usize,
-    /// Which end sends it: 0 the clients', 1 the servers'. With one interface both are it.
+    /// Which end sends it: 0 the clients', 1 the servers'. A single interface is both.
     pub end: usize,
-    /// When it is due, nanoseconds since the beginning, where the traffic has times of its own.
+    /// When it is due, nanoseconds since the beginning, if the traffic has timestamps.
     pub due_ns: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Frames made to order, one after the other.
+//! Generators of frames.
 
 mod flows;
 mod fragments;

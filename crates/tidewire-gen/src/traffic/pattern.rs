@@ -1,4 +1,4 @@
-//! What payloads consist of: one word over and over, so that any piece of it can be written and summed without looking at
+//! The payload pattern: one word repeated, so that any part of it can be written and summed without reading
 //! its bytes.
 
 use crate::{craft::sum, size::FRAME_BYTES_MAX};
@@ -6,7 +6,7 @@ use crate::{craft::sum, size::FRAME_BYTES_MAX};
 /// The byte at offset `o` is the `o % 8`th of these.
 pub(crate) const PATTERN: [u8; 8] = *b"tidewire";
 
-/// As much of it as a frame may have, from any of 8 offsets.
+/// The pattern in the length of the longest frame, from any of 8 offsets.
 static LONG: [u8; FRAME_BYTES_MAX + 8] = {
     let mut long = [0; FRAME_BYTES_MAX + 8];
     let mut at = 0;
@@ -22,7 +22,7 @@ pub(crate) fn pattern_at(at: usize) -> u8 {
     PATTERN.get(at % 8).copied().unwrap_or(0)
 }
 
-/// Fills `into` with what begins at this offset.
+/// Fills `into` with the pattern from this offset on.
 pub(crate) fn fill(into: &mut [u8], offset: u64) {
     let phase = (offset % 8) as usize;
     match LONG.get(phase..phase + into.len()) {
@@ -31,7 +31,7 @@ pub(crate) fn fill(into: &mut [u8], offset: u64) {
     }
 }
 
-/// The sum of RFC 1071 over `bytes` bytes of it that begin at this offset, as if at an even place of what is summed.
+/// The sum of RFC 1071 over `bytes` bytes of it that begin at this offset, as if at an even position of the summed data.
 pub(crate) fn sum_of(offset: u64, bytes: usize) -> u64 {
     let phase = (offset % 8) as usize;
     let piece = |length: usize| LONG.get(phase..phase + length).map_or(0, |pattern| sum(pattern, 0));

@@ -10,28 +10,28 @@ use super::{
 };
 use crate::{number::TRAILER_BYTES, size::FRAME_BYTES_MAX};
 
-/// Why captures cannot be replayed.
+/// Errors of a replay.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// One cannot be read.
     #[error(transparent)]
     File(#[from] tidewire_files::Error),
-    /// A speed that is no number above 0.
+    /// The speed is not a number above 0.
     #[error("{speed} times as fast: give a number above 0")]
     Speed {
-        /// What was given.
+        /// The given speed.
         speed: f64,
     },
     /// No frame is left.
     #[error("there is nothing to replay: {too_long} frames were too long, {no_ethernet} are not of Ethernet")]
     Nothing {
-        /// Frames that are longer than those on the cable may be.
+        /// Frames longer than the limit.
         too_long: u64,
         /// Frames of other link types.
         no_ethernet: u64,
     },
-    /// The frames do not fit into the memory that they may have.
+    /// The frames exceed the memory limit.
     #[error(
         "the capture needs more than the {bytes} bytes of memory it may have; {frames} frames fit: allow more, or cut it"
     )]
@@ -48,13 +48,13 @@ pub enum ReplayError {
 pub struct ReplaySettings {
     /// Captures, merged by time.
     pub paths: Vec<PathBuf>,
-    /// How often; `None`: without end. In each loop after the first all IP addresses are others.
+    /// Number of loops; `None`: no limit. IP addresses differ in each loop.
     pub loops: Option<u64>,
-    /// Times as fast as it was recorded; only with [`Rate::Timed`](crate::Rate::Timed). Default 1.
+    /// Speed relative to the recording; only with [`Rate::Timed`](crate::Rate::Timed). Default 1.
     pub speed: f64,
     /// Most memory for the frames, bytes. Default 1 GiB.
     pub memory_bytes: usize,
-    /// Longest frame; longer ones are left out and counted. Default: those of 9,018 bytes on the cable.
+    /// Longest frame; longer ones are skipped and counted. Default: 9,018 bytes on the wire.
     pub frame_bytes_max: usize,
     /// Numbers at the frames' ends.
     pub numbered: bool,
@@ -80,13 +80,13 @@ impl ReplaySettings {
 struct Kept {
     at: usize,
     bytes: u32,
-    /// Since the first.
+    /// Time since the first frame.
     time_ns: u64,
     places: Option<Places>,
     end: u8,
 }
 
-/// Frames of captures, sent out of memory, as often as asked. Bytes that were not captured are zeroes.
+/// Frames of captures, sent from memory in any number of loops. Bytes that were not captured are zero.
 #[derive(Clone, Debug)]
 pub struct Replay {
     settings: ReplaySettings,
@@ -96,7 +96,7 @@ pub struct Replay {
     span_ns: u64,
     next: usize,
     turn: u64,
-    /// Frames that were shorter in the capture than on the wire, and those left out.
+    /// Frames truncated in the capture, and frames skipped.
     cut: u64,
     too_long: u64,
     no_ethernet: u64,
@@ -106,7 +106,7 @@ impl Replay {
     /// Loads captures.
     ///
     /// # Errors
-    /// They cannot be read, hold nothing to send, or need more memory than they may have.
+    /// They cannot be read, contain nothing to send, or exceed the memory limit.
     pub fn load(settings: ReplaySettings) -> Result<Self, ReplayError> {
         if !(settings.speed > 0.0 && settings.speed.is_finite()) {
             return Err(ReplayError::Speed { speed: settings.speed });
@@ -135,7 +135,7 @@ impl Replay {
         let Some(last) = replay.frames.last() else {
             return Err(ReplayError::Nothing { too_long: replay.too_long, no_ethernet: replay.no_ethernet });
         };
-        // A loop ends as long after its last frame as frames are apart on average.
+        // The pause after a loop's last frame is the average one.
         replay.span_ns = last.time_ns + (last.time_ns / replay.frames.len() as u64).max(1);
         Ok(replay)
     }

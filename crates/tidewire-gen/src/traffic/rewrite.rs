@@ -1,11 +1,11 @@
-//! Other addresses in a packet, checksums kept right (RFC 1624).
+//! Rewrites the addresses of a packet and updates its checksums (RFC 1624).
 
-/// Where a packet's addresses and the checksum that covers them stand.
+/// Offsets of a packet's addresses and of the checksums that cover them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places {
-    /// Where the source address begins; the destination's is behind it.
+    /// Offset of the source address; the destination address follows.
     addresses: u16,
-    /// Whether they are IPv6's.
+    /// Whether they are IPv6 addresses.
     ipv6: bool,
     /// IPv4's header checksum; 0: none.
     header_checksum: u16,
@@ -15,11 +15,11 @@ pub(super) struct Places {
     optional: bool,
 }
 
-/// Of an IPv6 address, which 32 bits change: those in front of the interface's half.
+/// The 32 bits of an IPv6 address that change: those in front of the interface identifier.
 const V6_WORD_AT: usize = 4;
 
 impl Places {
-    /// Finds them in an Ethernet frame; `None`: it has no IP addresses. Of tunnels, the outermost packet's.
+    /// Finds them in an Ethernet frame, in the outermost packet of a tunnel; `None`: it has no IP addresses.
     pub fn find(frame: &[u8]) -> Option<Self> {
         let mut at = 12;
         let mut kind = u16_at(frame, at)?;
@@ -54,7 +54,7 @@ impl Places {
         }
         let (mut next, mut inner) = (*frame.get(at + 6)?, at + HEADER_BYTES);
         let mut is_first = true;
-        // Options, routing, fragment, destination options; more than a few is nobody's traffic.
+        // Options, routing, fragment, destination options; real traffic has few.
         for _ in 0..8 {
             let bytes = match next {
                 0 | 43 | 60 => frame.get(inner + 1).map(|length| (usize::from(*length) + 1) * 8),
@@ -74,8 +74,8 @@ impl Places {
         Some(Self { addresses: at as u16 + 8, ipv6: true, header_checksum: 0, checksum, optional })
     }
 
-    /// Turns the bits of `mask` over in both addresses: in an IPv4 address as they stand, in an IPv6 address in the second
-    /// 32 bits, which name the network.
+    /// XORs both addresses with `mask`: the whole IPv4 address, or the second
+    /// 32 bits of an IPv6 address, which belong to the network prefix.
     pub fn turn(&self, frame: &mut [u8], mask: u32) {
         let (each, word_at) = if self.ipv6 { (16, V6_WORD_AT) } else { (4, 0) };
         let mut change = 0_u32;
@@ -94,7 +94,7 @@ impl Places {
     }
 }
 
-/// Where the checksum of a transport over addresses stands, if it is all there.
+/// Offset of the transport checksum that covers the addresses, if it was captured.
 fn checksum_of(frame: &[u8], proto: u8, at: usize) -> (u16, bool) {
     let (offset, optional) = match proto {
         6 => (16, false),
@@ -130,13 +130,14 @@ fn u16_at(frame: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?))
 }
 
-/// The bits that are turned over in the `turn`th loop: none in the first, then high ones of the lower 24 first, so that
-/// neighbours in the capture do not become each other.
+/// The mask of the `turn`th loop: zero in the first, then the higher ones of the lower 24 bits first, so that
+/// adjacent addresses of the capture do not become each other.
 pub(super) fn mask(turn: u64) -> u32 {
     (turn as u32 & 0x00ff_ffff).reverse_bits() >> 8
 }
 
-/// Which end sends a frame: the same for all packets of a conversation in one direction, the other for those of the other.
+/// Which end sends a frame: all packets of one direction of a conversation have the same end, those of the other direction the
+/// other.
 pub(super) fn end(frame: &[u8], places: Option<Places>) -> usize {
     let Some(places) = places else { return 0 };
     let (at, each) = (usize::from(places.addresses), if places.ipv6 { 16 } else { 4 });

@@ -1,26 +1,26 @@
 use super::{flows::Flows, made::Made};
 
-/// What makes frames.
+/// A generator of frames.
 pub trait Traffic {
     /// Writes the next frame to the beginning of `frame`, which has room for [`bytes_max`](Self::bytes_max). `number` is the
     /// frame's, counted from 0. `None`: there are no more.
     fn next(&mut self, number: u64, frame: &mut [u8]) -> Option<Made>;
 
-    /// Begins anew: the same frames follow as at first.
+    /// Restarts: the same frames follow again.
     fn rewind(&mut self);
 
     /// Bytes of the longest frame, with its number.
     fn bytes_max(&self) -> usize;
 
-    /// The same as flows that a kernel program can make up, where they are no more than that.
+    /// The same traffic as flows that a kernel program can generate, if that is possible.
     fn flows(&self) -> Option<&Flows> {
         None
     }
 
-    /// Whether frames are to be numbered: then [`Made::bytes`] includes the number's.
+    /// Whether frames are numbered: then [`Made::bytes`] includes the trailer.
     fn numbered(&self) -> bool;
 
-    /// What was made so far, by name, besides frames and bytes.
+    /// Further counts so far, by name.
     fn tally(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

@@ -16,28 +16,28 @@ pub const CONCURRENT_MAX: u64 = 1 << 26;
 /// Header without options, and the options of a SYN.
 const TCP_BYTES: usize = 20;
 const SYN_OPTIONS_BYTES: usize = 12;
-/// Window as it stands in a header; 7 is how far it is shifted.
+/// Window field of the header; the window scale is 7.
 const WINDOW: u16 = 0x01f5;
 const WINDOW_SHIFT: u8 = 7;
 /// Bytes of a request: this many and up to twice as many.
 const REQUEST_BYTES: u32 = 200;
 
-/// What connections are like.
+/// Properties of the connections.
 #[derive(Clone, Debug)]
 pub struct TcpSettings {
     /// Connections open at once. Default 10.
     pub concurrent: u64,
-    /// Connections in all; `None`: one after the other without end. Default: as many as are open at once.
+    /// Connections in all; `None`: no limit. Default: as many as are open at once.
     pub connections: Option<u64>,
-    /// Segments of data from the server, each second one acknowledged. Default 10.
+    /// Data segments of the server, every other one acknowledged. Default 10.
     pub segments: u32,
-    /// Sizes of the server's data frames on the cable. Default 512.
+    /// Sizes of the server's data frames on the wire. Default 512.
     pub sizes: Sizes,
-    /// Whose turn it is. Default: one packet of each connection after the other.
+    /// Order of the connections' packets. Default: one packet of each connection in turn.
     pub order: Order,
     /// IPv4 or IPv6, tag.
     pub link: Link,
-    /// What chance follows from.
+    /// Seed.
     pub seed: u64,
     /// Numbers at the frames' ends.
     pub numbered: bool,
@@ -65,12 +65,12 @@ impl TcpSettings {
     }
 }
 
-/// A connection under way.
+/// An open connection.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Which one: its ends and sequence numbers follow from it.
+    /// Its number, which determines its ends and sequence numbers.
     number: u32,
-    /// How many of its packets were made.
+    /// Number of its packets so far.
     step: u32,
     /// Payload bytes sent so far, by the client and by the server.
     sent: [u32; 2],
@@ -87,7 +87,7 @@ pub struct Connections {
     /// Whose turn it is, and chance.
     turn: usize,
     random: Random,
-    /// Connections that were begun.
+    /// Connections opened so far.
     begun: u64,
     finished: u64,
     payload_bytes: [u64; 2],
@@ -110,7 +110,7 @@ impl Connections {
     /// Connections by these settings.
     ///
     /// # Errors
-    /// None or too many connections, or classes that cannot be shared out.
+    /// No connections, too many, or invalid classes.
     pub fn new(settings: TcpSettings) -> Result<Self, String> {
         if !(1..=CONCURRENT_MAX).contains(&settings.concurrent) {
             return Err(format!("{} connections at once: give 1 to {CONCURRENT_MAX}", settings.concurrent));
@@ -150,7 +150,7 @@ impl Connections {
         Some(Slot { number, step: 0, sent: [0; 2] })
     }
 
-    /// What the packet of this step is.
+    /// The packet of this step.
     fn step(&self, step: u32) -> Step {
         let data_steps = self.settings.segments + self.settings.segments / 2;
         let (end, flags, payload) = match step {
@@ -171,7 +171,7 @@ impl Connections {
         Step { end, flags, payload }
     }
 
-    /// Which FINs were sent before this step.
+    /// The FINs sent before this step.
     fn fins(&self, step: u32) -> [u32; 2] {
         let first = 4 + self.settings.segments + self.settings.segments / 2;
         [u32::from(step > first + 1), u32::from(step > first)]
@@ -231,7 +231,7 @@ impl Connections {
         let ports = [client_port, self.class(slot.number).port];
         let first = [noise as u32, (noise >> 32) as u32];
         let fins = self.fins(slot.step);
-        // Where each side is: its SYN and FIN count as a byte each, once they were sent.
+        // The next byte of each side; a sent SYN and FIN count as a byte each.
         let at = |end: usize| -> Option<u32> {
             let begun = u32::from(slot.step > end as u32);
             let sent = first.get(end)?.wrapping_add(begun).wrapping_add(*slot.sent.get(end)?);
@@ -244,7 +244,7 @@ impl Connections {
         let ack = if step.flags & ACK != 0 { at(other)? } else { 0 };
         put(header, 8, &ack.to_be_bytes())?;
         put(header, 12, &[(header.len() as u8 / 4) << 4, step.flags])?;
-        // A SYN's window is not shifted.
+        // A SYN's window is not scaled.
         put(header, 14, &if step.flags & SYN != 0 { 0xfaf0 } else { WINDOW }.to_be_bytes())?;
         put(header, 16, &[0; 4])?;
         if step.flags & SYN != 0 {
