@@ -101,7 +101,7 @@ impl Driver {
             Outcome::Rejected(_) => *settled += 1,
             Outcome::Rebuilt(rebuilt) => {
                 *settled += u64::from(rebuilt.fragments);
-                assert!(versions.has_all(0, rebuilt.payload()), "a byte that nobody sent");
+                assert!(versions.has_all(0, rebuilt.payload()), "a byte that was not sent");
                 let whole = decode(LinkType::RAW, rebuilt.packet, rebuilt.packet.len() as u32, self.config.wire());
                 assert_ne!(whole.kind, Kind::Fragment);
                 assert_eq!(whole.ip_bytes as usize, rebuilt.packet.len());
@@ -113,7 +113,7 @@ impl Driver {
     }
 }
 
-/// A protocol for experiments (RFC 3692): nobody looks further.
+/// A protocol for experiments (RFC 3692): it is not decoded further.
 const PROTO: u8 = 253;
 
 fn ipv4(id: u16, offset: u16, more: bool, data: &[u8]) -> Vec<u8> {

@@ -75,7 +75,7 @@ impl Driver {
             assert!(piece.length > 0 && piece.length >= piece.bytes().len() as u64);
             self.expected += piece.length;
             assert!(self.expected <= limit && (!piece.unconfirmed || self.expected <= unconfirmed_limit));
-            assert!(self.sent.has_all(piece.start, piece.bytes()), "a byte that nobody sent");
+            assert!(self.sent.has_all(piece.start, piece.bytes()), "a byte that was not sent");
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Bytes as settings and a script of frames, run through the engine before a handler that checks what it is told.
+//! Reads bytes as settings and a script of frames, and runs them through the engine with a handler that checks invariants.
 //! Shared by the fuzz targets and by the tests that replay their seeds.
 
 mod input;
+mod invariants;
 mod packets;
 mod script;
 mod settings;
-mod witness;
 
 use std::collections::BTreeMap;
 
 use self::{
     input::Input,
+    invariants::{InvariantChecker, KEEPS, StreamLog},
     script::Script,
     settings::Settings,
-    witness::{KEEPS, Told, Witness},
 };
 use tidewire_core::{
     AnomalyKind, Batch, Class, Classify, DirectionCutoff, Engine, Fate, Frame, Handler, History, Ledger, Mode, Share,
@@ -47,7 +47,7 @@ impl Classify for Classes {
 
 /// What a run came to.
 struct Outcome {
-    streams: BTreeMap<u64, Told>,
+    streams: BTreeMap<u64, StreamLog>,
     datagrams: Vec<(u64, u32, Vec<u8>, String)>,
     ledger: Ledger,
 }
@@ -56,7 +56,7 @@ fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
     let mut outcome = Outcome { streams: BTreeMap::new(), datagrams: Vec::new(), ledger: Ledger::default() };
     for index in 0..workers {
         let config = settings.config.clone();
-        let witness = Witness {
+        let checker = InvariantChecker {
             knobs: settings.knobs,
             chunk_bytes: config.chunk_bytes(),
             list_max: config.list_max(),
@@ -64,7 +64,7 @@ fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
             streams: BTreeMap::new(),
             datagrams: Vec::new(),
         };
-        let mut engine = Engine::new(config, Share::new(index, workers), witness);
+        let mut engine = Engine::new(config, Share::new(index, workers), checker);
         if settings.has_history {
             engine.set_history(Box::new(Again(script.memory.clone())));
         }
@@ -75,14 +75,14 @@ fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
             engine.process(&Batch { memory: (&script.memory).into(), frames });
         }
         engine.finish();
-        assert_eq!(engine.buffered_bytes(), 0, "what was charged is given back");
-        let (witness, own) = engine.into_parts();
-        assert_eq!(own.streams_opened, witness.streams.len() as u64);
+        assert_eq!(engine.buffered_bytes(), 0, "everything charged is released");
+        let (checker, own) = engine.into_parts();
+        assert_eq!(own.streams_opened, checker.streams.len() as u64);
         check_memory(settings, script, &own);
         outcome.ledger.add(&own);
-        outcome.datagrams.extend(witness.datagrams);
-        for (id, told) in witness.streams {
-            assert!(outcome.streams.insert(id, told).is_none(), "a stream belongs to one worker");
+        outcome.datagrams.extend(checker.datagrams);
+        for (id, log) in checker.streams {
+            assert!(outcome.streams.insert(id, log).is_none(), "a stream belongs to one worker");
         }
     }
     let ledger = &outcome.ledger;
@@ -92,7 +92,7 @@ fn run_shared(settings: &Settings, script: &Script, workers: u32) -> Outcome {
     outcome
 }
 
-/// Buffers are bounded, but for what one group of packets adds, and for chunks under way.
+/// Buffers are bounded, but for what one group of packets adds, and for pending chunks.
 fn check_memory(settings: &Settings, script: &Script, ledger: &Ledger) {
     let (memory_bytes, chunk_bytes) = (settings.config.memory_bytes(), settings.config.chunk_bytes());
     let group = 32 * 2 * (script.packet_bytes_max as u64 + 1000);
@@ -156,10 +156,10 @@ pub fn run_counted(bytes: &[u8], allocated_bytes: fn() -> u64) {
         assert!(charged <= most, "batch {number}: {charged} bytes charged, {allocated} allocated");
     }
     engine.finish();
-    assert_eq!(engine.buffered_bytes(), 0, "what was charged is given back");
+    assert_eq!(engine.buffered_bytes(), 0, "everything charged is released");
 }
 
-/// Runs one input. The same streams must come of it whoever they are shared among.
+/// Runs one input. The number of workers must not change the streams.
 #[allow(dead_code, reason = "each user of this module calls one of two")]
 pub fn run(bytes: &[u8]) {
     let (settings, script) = read(bytes);
@@ -169,8 +169,8 @@ pub fn run(bytes: &[u8]) {
         return;
     }
     let shared = run_shared(&settings, &script, 3);
-    for (id, told) in &alone.streams {
-        assert_eq!(Some(told), shared.streams.get(id), "stream {id} is the same for any number of workers");
+    for (id, log) in &alone.streams {
+        assert_eq!(Some(log), shared.streams.get(id), "stream {id} is the same for any number of workers");
     }
     assert_eq!(alone.streams.len(), shared.streams.len());
     assert_eq!(alone.datagrams, shared.datagrams);

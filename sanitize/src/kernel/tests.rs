@@ -51,7 +51,7 @@ fn explore(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// A packet that a program says it counted is in the figures of whoever ended the entry, and no other one is.
+/// A packet that a program counted is in the figures of the thread that ended the entry, and no other packet is.
 #[test]
 fn every_packet_that_was_counted_is_in_the_last_figures() {
     explore(|| {
@@ -63,7 +63,7 @@ fn every_packet_that_was_counted_is_in_the_last_figures() {
                 thread::spawn(move || u64::from(count(&slot, &key(1))))
             })
             .collect();
-        let figures = entry::end(&slot[..]).expect("nobody else ends it");
+        let figures = entry::end(&slot[..]).expect("no other thread ends it");
         let counted: u64 = programs.into_iter().map(|program| program.join().unwrap()).sum();
         assert_eq!((figures.packets, figures.wire_bytes), (counted, counted * BYTES));
         assert!(figures.is_cut && slot[word::REST].load(Acquire) == FREED);
@@ -89,7 +89,7 @@ fn an_entry_ends_once() {
     });
 }
 
-/// A program that found an entry just before it was ended and made anew for another key counts nothing there: what it began is
+/// A program that found an entry just before it was ended and reused for another key counts nothing there: what it began is
 /// withdrawn, and its packet is not in the other key's figures.
 #[test]
 fn a_packet_is_not_counted_for_the_next_key() {
@@ -100,10 +100,10 @@ fn a_packet_is_not_counted_for_the_next_key() {
             let slot = Arc::clone(&slot);
             thread::spawn(move || u64::from(is_of(&slot, &key(1)) && count(&slot, &key(1))))
         };
-        let first = entry::end(&slot[..]).expect("nobody else ends it");
+        let first = entry::end(&slot[..]).expect("no other thread ends it");
         assert!(entry::make(&slot[..], &key(2), 0, 0x80, 8));
         assert!(count(&slot, &key(2)));
-        let second = entry::end(&slot[..]).expect("nobody else ends it");
+        let second = entry::end(&slot[..]).expect("no other thread ends it");
         let counted = late.join().unwrap();
         assert_eq!((first.packets, first.wire_bytes), (counted, counted * BYTES));
         assert_eq!((second.packets, second.wire_bytes), (1, BYTES));

@@ -201,7 +201,7 @@ impl<D: Default> Table<D> {
     pub(crate) fn add_apart(&mut self, key: Key) -> u32 {
         let slot = self.flows.take();
         let beside = self.data.take();
-        debug_assert_eq!(slot, beside, "the two arrays are taken from and given back to in step");
+        debug_assert_eq!(slot, beside, "the two arrays allocate and free in step");
         *self.flows.get_mut(slot) = Flow { key: key.opened(), flags: bits::LIVE, ..Flow::default() };
         *self.data.get_mut(slot) = D::default();
         slot

@@ -203,7 +203,7 @@ fn lists_end_and_counters_go_on() {
     let (early, ledger) = feed.finish();
     assert_eq!(early.lists, [4, 4, 4], "anomalies, gaps, conflicts");
     assert_eq!(early.last_anomaly, Some(AnomalyKind::ListFull));
-    assert_eq!(early.gaps.len(), 10, "the handler is told of every gap");
+    assert_eq!(early.gaps.len(), 10, "every gap is reported");
     assert_eq!(early.missing, 40);
     assert_eq!(anomalies(&ledger, AnomalyKind::OverlapConflict), 20);
     assert_eq!(anomalies(&ledger, AnomalyKind::ListFull), 1);
@@ -280,7 +280,7 @@ fn half_open_connections_time_out_by_themselves() {
     let config = config().with_half_open_timeout_ns(100 * SECOND);
     let mut feed = Feed::new(&config, Early::default());
     let syn = |port: u16, time_ms: u64| Seg { client_port: port, time_ms, ..Seg::new(true, C, 0, SYN, b"") };
-    // A retransmission begins the time anew.
+    // A retransmission restarts the timeout.
     feed.segments(&[syn(1, 0), syn(2, 0), syn(2, 60_000), syn(3, 100_000)]);
     assert_eq!(feed.engine.handler().ended, []);
     feed.segment(&syn(4, 105_000));

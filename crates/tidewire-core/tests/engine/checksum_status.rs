@@ -1,6 +1,6 @@
 //! What a frame's source knows of its checksum: what a host would accept is no anomaly and is delivered, in every mode.
 
-use crate::common::{ACK, Feed, Seg, Told, Witness, config, fate, handshake, udp};
+use crate::common::{ACK, Feed, InvariantChecker, Seg, StreamLog, config, fate, handshake, udp};
 use tidewire_core::{ChecksumMode, ChecksumStatus, Config, Fate, Ledger, wire::LinkType};
 
 const MODES: [ChecksumMode; 2] = [ChecksumMode::Auto, ChecksumMode::Verify];
@@ -10,15 +10,15 @@ fn with(checksum: ChecksumMode) -> Config {
 }
 
 /// The only stream of packets that have a status each.
-fn only(config: &Config, packets: &[(ChecksumStatus, Vec<u8>)]) -> (Option<Told>, Ledger) {
-    let mut feed = Feed::new(config, Witness::default());
+fn only(config: &Config, packets: &[(ChecksumStatus, Vec<u8>)]) -> (Option<StreamLog>, Ledger) {
+    let mut feed = Feed::new(config, InvariantChecker::default());
     for (status, bytes) in packets {
         feed.checksum = *status;
         feed.packet(LinkType::RAW, bytes, 0, 1_000_000_000);
     }
-    let (witness, ledger) = feed.finish();
-    assert!(witness.streams.len() <= 1);
-    (witness.streams.into_values().next(), ledger)
+    let (checker, ledger) = feed.finish();
+    assert!(checker.streams.len() <= 1);
+    (checker.streams.into_values().next(), ledger)
 }
 
 fn tcp_payload() -> Vec<Seg> {
@@ -37,22 +37,22 @@ fn tcp(status: ChecksumStatus) -> Vec<(ChecksumStatus, Vec<u8>)> {
 fn checksums_that_are_not_ready_or_verified_are_no_anomaly() {
     for mode in MODES {
         for status in [ChecksumStatus::NotReady, ChecksumStatus::Verified] {
-            let (told, ledger) = only(&with(mode), &tcp(status));
-            let told = told.expect("a stream");
-            assert_eq!(told.bytes, [b"request".to_vec(), b"answer".to_vec()], "{mode:?} {status:?}");
-            assert_eq!(told.anomalies, Vec::<String>::new(), "{mode:?} {status:?}");
+            let (log, ledger) = only(&with(mode), &tcp(status));
+            let log = log.expect("a stream");
+            assert_eq!(log.bytes, [b"request".to_vec(), b"answer".to_vec()], "{mode:?} {status:?}");
+            assert_eq!(log.anomalies, Vec::<String>::new(), "{mode:?} {status:?}");
             assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
         }
     }
     // The bytes alone say that they are wrong.
-    let (told, ledger) = only(&with(ChecksumMode::Auto), &tcp(ChecksumStatus::Unknown));
-    let told = told.expect("a stream");
-    assert_eq!(told.anomalies, ["bad_checksum"]);
-    assert_eq!(told.bytes, [b"request".to_vec(), b"answer".to_vec()]);
+    let (log, ledger) = only(&with(ChecksumMode::Auto), &tcp(ChecksumStatus::Unknown));
+    let log = log.expect("a stream");
+    assert_eq!(log.anomalies, ["bad_checksum"]);
+    assert_eq!(log.bytes, [b"request".to_vec(), b"answer".to_vec()]);
     assert_eq!(fate(&ledger, Fate::BadChecksum), 0, "the receiver acknowledged them, or none was ever right");
-    let (told, ledger) = only(&with(ChecksumMode::Verify), &tcp(ChecksumStatus::Unknown));
-    let told = told.expect("a stream");
-    assert_eq!((told.anomalies.len(), told.bytes), (5, [Vec::new(), Vec::new()]));
+    let (log, ledger) = only(&with(ChecksumMode::Verify), &tcp(ChecksumStatus::Unknown));
+    let log = log.expect("a stream");
+    assert_eq!((log.anomalies.len(), log.bytes), (5, [Vec::new(), Vec::new()]));
     assert_eq!(fate(&ledger, Fate::BadChecksum), 5);
 }
 
@@ -61,10 +61,10 @@ fn merged_segments_behind_verified_ones_are_delivered() {
     for mode in MODES {
         let mut packets = tcp(ChecksumStatus::Verified);
         packets.push((ChecksumStatus::NotReady, Seg::new(true, 108, 507, ACK, &[b'm'; 4000]).bytes()));
-        let (told, _) = only(&with(mode), &packets);
-        let told = told.expect("a stream");
-        assert_eq!(told.bytes[0].len(), 7 + 4000);
-        assert!(told.anomalies.is_empty() && told.gaps.iter().all(Vec::is_empty), "{told:?}");
+        let (log, _) = only(&with(mode), &packets);
+        let log = log.expect("a stream");
+        assert_eq!(log.bytes[0].len(), 7 + 4000);
+        assert!(log.anomalies.is_empty() && log.gaps.iter().all(Vec::is_empty), "{log:?}");
     }
 }
 
@@ -74,9 +74,9 @@ fn a_wrong_ipv4_header_stays_wrong() {
         let mut packets = tcp(status);
         // (Zero stands for one that the card fills in.)
         packets[3].1[10..12].copy_from_slice(&[0xde, 0xad]);
-        let (told, ledger) = only(&with(ChecksumMode::Verify), &packets);
+        let (log, ledger) = only(&with(ChecksumMode::Verify), &packets);
         assert_eq!(fate(&ledger, Fate::BadChecksum), 1, "{status:?}");
-        assert_eq!(told.expect("a stream").bytes[0], b"");
+        assert_eq!(log.expect("a stream").bytes[0], b"");
     }
 }
 
@@ -107,9 +107,9 @@ fn in_a_tunnel_the_status_may_be_the_outer_checksums() {
         (ChecksumStatus::NotReady, in_gre(&bytes))
     };
     let packets: Vec<_> = tcp_payload().iter().map(partial).collect();
-    let (told, ledger) = only(&with(ChecksumMode::Verify), &packets);
+    let (log, ledger) = only(&with(ChecksumMode::Verify), &packets);
     assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
-    assert_eq!(told.expect("a stream").bytes[1], b"answer");
+    assert_eq!(log.expect("a stream").bytes[1], b"answer");
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn a_datagram_is_not_ready_where_all_fragments_are() {
     for (statuses, is_taken) in cases.into_iter().chain([([Verified; 2], false), ([Unknown; 2], false)]) {
         let fragments = [fragment(24, 48, false), fragment(0, 24, true)];
         let packets: Vec<_> = statuses.into_iter().zip(fragments).collect();
-        let (told, _) = only(&with(ChecksumMode::Verify), &packets);
-        let delivered = told.map_or(0, |told| told.bytes[0].len());
+        let (log, _) = only(&with(ChecksumMode::Verify), &packets);
+        let delivered = log.map_or(0, |log| log.bytes[0].len());
         assert_eq!(delivered, if is_taken { 40 } else { 0 }, "{statuses:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Wrong checksums: the receiver's acknowledgments tell packets that it dropped from those whose checksum is the
-//! capture's doing.
+//! Wrong checksums: the receiver's acknowledgments distinguish packets that it dropped from those whose checksum is
+//! an artefact of the capture.
 
 use crate::common::*;
 use proptest::prelude::*;
@@ -43,15 +43,15 @@ fn greeting(mss: u16) -> Vec<Seg> {
     segments
 }
 
-fn one_of(config: &Config, segments: &[Seg]) -> (Told, Ledger) {
+fn one_of(config: &Config, segments: &[Seg]) -> (StreamLog, Ledger) {
     let (streams, ledger) = run(config, segments);
     assert_eq!(streams.len(), 1);
-    let told = streams[&1].clone();
-    (told, ledger)
+    let log = streams[&1].clone();
+    (log, ledger)
 }
 
 /// After a handshake with right checksums.
-fn one(more: &[Seg]) -> (Told, Ledger) {
+fn one(more: &[Seg]) -> (StreamLog, Ledger) {
     one_of(&auto(), &[&greeting(1460), more].concat())
 }
 
@@ -77,9 +77,9 @@ fn an_inserted_segment_stays_out_whichever_comes_first() {
             vec![evil.clone(), evil.clone(), evil.clone(), data(0, "a good", Sum::Good), answer(6)],
         ] {
             let evils = more.iter().filter(|one| one.sum == sum).count() as u64;
-            let (told, ledger) = one(&more);
-            assert_eq!(text(&told.bytes[0]), "a good", "{more:?}");
-            assert!(told.gaps[0].is_empty() && told.anomalies.contains(&"bad_checksum".into()), "{told:?}");
+            let (log, ledger) = one(&more);
+            assert_eq!(text(&log.bytes[0]), "a good", "{more:?}");
+            assert!(log.gaps[0].is_empty() && log.anomalies.contains(&"bad_checksum".into()), "{log:?}");
             assert_eq!(fate(&ledger, Fate::BadChecksum), evils, "{more:?}");
         }
     }
@@ -90,14 +90,14 @@ fn what_the_receiver_acknowledged_is_delivered() {
     for sum in WRONG {
         // Right ones before and after, as where a card merges some of them.
         let more = [data(0, "go", Sum::Good), data(2, "od b", sum), answer(6), data(6, "ye", Sum::Good), answer(8)];
-        let (told, ledger) = one(&more);
-        assert_eq!(text(&told.bytes[0]), "good bye");
-        assert_eq!(told.anomalies, ["bad_checksum"], "the handler is told that there are two readings");
+        let (log, ledger) = one(&more);
+        assert_eq!(text(&log.bytes[0]), "good bye");
+        assert_eq!(log.anomalies, ["bad_checksum"], "two readings are reported");
         assert_eq!((fate(&ledger, Fate::BadChecksum), fate(&ledger, Fate::Tracked)), (0, 8));
-        // The acknowledgment comes with the answer: the question is told first.
+        // The acknowledgment is part of the answer: the question is delivered first.
         let reply = Seg::new(false, S + 1, C + 3, ACK | PSH, b"yes").summed(Sum::Good);
-        let (told, _) = one(&[data(0, "ok", sum), reply]);
-        assert_eq!((text(&told.bytes[0]), text(&told.bytes[1])), ("ok", "yes"));
+        let (log, _) = one(&[data(0, "ok", sum), reply]);
+        assert_eq!((text(&log.bytes[0]), text(&log.bytes[1])), ("ok", "yes"));
     }
 }
 
@@ -114,9 +114,9 @@ fn a_right_checksum_wins_among_doubtful_segments() {
             vec![data(2, "E", sum), data(4, "IL", sum), unseen(2, "good"), answer(6)],
         ] {
             let evils = more.iter().filter(|one| one.sum == sum).count() as u64;
-            let (told, ledger) = one(&[vec![data(0, "a ", Sum::Good)], more.clone()].concat());
-            assert_eq!(text(&told.bytes[0]), "a good", "{more:?}");
-            assert!(told.anomalies.contains(&"overlap_conflict".into()), "{told:?}");
+            let (log, ledger) = one(&[vec![data(0, "a ", Sum::Good)], more.clone()].concat());
+            assert_eq!(text(&log.bytes[0]), "a good", "{more:?}");
+            assert!(log.anomalies.contains(&"overlap_conflict".into()), "{log:?}");
             assert_eq!(fate(&ledger, Fate::BadChecksum), evils, "{more:?}");
         }
     }
@@ -126,14 +126,14 @@ fn a_right_checksum_wins_among_doubtful_segments() {
 #[test]
 fn a_conflict_with_delivered_bytes_does_not_decide_about_new_ones() {
     for sum in WRONG {
-        let (told, ledger) = one(&[data(0, "good", Sum::Good), data(2, "XX bye", sum), answer(8)]);
-        assert_eq!(text(&told.bytes[0]), "good bye");
-        assert_eq!(told.anomalies, ["bad_checksum", "overlap_conflict"]);
+        let (log, ledger) = one(&[data(0, "good", Sum::Good), data(2, "XX bye", sum), answer(8)]);
+        assert_eq!(text(&log.bytes[0]), "good bye");
+        assert_eq!(log.anomalies, ["bad_checksum", "overlap_conflict"]);
         assert_eq!(fate(&ledger, Fate::BadChecksum), 0, "part of it was delivered");
     }
 }
 
-/// Acknowledgments of ranges that right segments filled in part tell nothing of the wrong ones.
+/// Acknowledgments of ranges that correct segments filled in part say nothing about wrong ones.
 #[test]
 fn a_segment_that_is_believed_in_part_teaches_nothing() {
     let small = "g".repeat(1000);
@@ -145,9 +145,9 @@ fn a_segment_that_is_believed_in_part_teaches_nothing() {
         more.push(data(40, &"E".repeat(4000), sum));
         more.extend((0..4).map(|at| data(40 + at * 1000, &small, Sum::Good)));
         more.push(answer(4040));
-        let told = one(&more).0;
-        assert_eq!(told.bytes[0].len(), 4040);
-        assert!(told.bytes[0][40..].iter().all(|byte| *byte == b'g'), "a large one is not taken at once");
+        let log = one(&more).0;
+        assert_eq!(log.bytes[0].len(), 4040);
+        assert!(log.bytes[0][40..].iter().all(|byte| *byte == b'g'), "a large one is not taken at once");
     }
 }
 
@@ -164,7 +164,7 @@ fn what_waits_for_an_acknowledgment_is_bounded_and_charged() {
     const OTHER_BYTES: u64 = 2000;
     let verify = config().with_checksum(ChecksumMode::Verify).with_list_max(4);
     let fill = |segments: &mut dyn Iterator<Item = Seg>| {
-        let mut feed = Feed::new(&verify, Witness::default());
+        let mut feed = Feed::new(&verify, InvariantChecker::default());
         feed.segments(&greeting(1460));
         let before = feed.engine.buffered_bytes();
         segments.for_each(|segment| feed.segment(&segment));
@@ -180,7 +180,7 @@ fn what_waits_for_an_acknowledgment_is_bounded_and_charged() {
     assert_eq!(left_out, 2000);
     // All of it together stays within the memory.
     let config = verify.clone().with_memory_bytes(400_000).with_fragment_memory_bytes(0);
-    let mut feed = Feed::new(&config, Witness::default());
+    let mut feed = Feed::new(&config, InvariantChecker::default());
     for port in 1..60 {
         for segment in greeting(1460).into_iter().chain(scattered(600, 2)) {
             feed.segment(&Seg { client_port: port, ..segment });
@@ -196,25 +196,25 @@ fn a_full_list_of_wrong_checksums_loses_no_bytes() {
     let first = data(0, "0123456789", Sum::Good);
     // Side by side they share a place.
     let more: Vec<Seg> = scattered(2000, 1).chain([first.clone(), answer(2010)]).collect();
-    let (told, ledger) = one(&more);
-    assert_eq!((told.bytes[0].len(), told.gaps[0].len()), (2010, 0));
+    let (log, ledger) = one(&more);
+    assert_eq!((log.bytes[0].len(), log.gaps[0].len()), (2010, 0));
     assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
     // Apart from each other those that find none are delivered, and counted as left out.
     let between = (0..599).map(|at| data(11 + at * 2, "g", Sum::Good));
     let more: Vec<Seg> = scattered(600, 2).chain([first]).chain(between).chain([answer(1209)]).collect();
     let config = auto().with_stream_holes_max(5000);
-    let (told, ledger) = one_of(&config, &[greeting(1460), more].concat());
-    assert_eq!((told.bytes[0].len(), told.gaps[0].len()), (1209, 0));
-    assert_eq!(told.bytes[0].iter().filter(|byte| **byte == b'E').count(), 600);
+    let (log, ledger) = one_of(&config, &[greeting(1460), more].concat());
+    assert_eq!((log.bytes[0].len(), log.gaps[0].len()), (1209, 0));
+    assert_eq!(log.bytes[0].iter().filter(|byte| **byte == b'E').count(), 600);
     assert_eq!(fate(&ledger, Fate::BadChecksum), 600 - 512);
 }
 
 /// The right one was lost by the capture: the bytes are delivered, and a later repetition with others is a conflict.
 #[test]
 fn an_acknowledged_range_that_nothing_else_filled_is_delivered_and_named() {
-    let (told, _) = one(&[data(0, "EVIL", Sum::Bad), answer(4), data(0, "good", Sum::Good), answer(4)]);
-    assert_eq!(text(&told.bytes[0]), "EVIL");
-    assert_eq!(told.anomalies, ["bad_checksum", "overlap_conflict"]);
+    let (log, _) = one(&[data(0, "EVIL", Sum::Bad), answer(4), data(0, "good", Sum::Good), answer(4)]);
+    assert_eq!(text(&log.bytes[0]), "EVIL");
+    assert_eq!(log.anomalies, ["bad_checksum", "overlap_conflict"]);
 }
 
 #[test]
@@ -227,9 +227,9 @@ fn segments_merged_on_receipt_are_delivered() {
         }
         // The last one was not acknowledged any more.
         more.extend([data(20_002, &big, sum), data(24_002, "od", Sum::Good), answer(20_002)]);
-        let (told, ledger) = one(&more);
-        assert_eq!(told.bytes[0].len(), 24_004);
-        assert!(told.gaps[0].is_empty());
+        let (log, ledger) = one(&more);
+        assert_eq!(log.bytes[0].len(), 24_004);
+        assert!(log.gaps[0].is_empty());
         assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
     }
 }
@@ -238,14 +238,14 @@ fn segments_merged_on_receipt_are_delivered() {
 #[test]
 fn a_segment_that_fits_a_frame_needs_an_acknowledgment() {
     let big = "m".repeat(1460);
-    let (told, ledger) = one(&[data(0, "go", Sum::Good), data(2, &big, Sum::Bad), answer(2)]);
-    assert_eq!(text(&told.bytes[0]), "go");
-    assert_eq!(told.gaps[0], [(2, 1460, "bad_checksum".into())]);
+    let (log, ledger) = one(&[data(0, "go", Sum::Good), data(2, &big, Sum::Bad), answer(2)]);
+    assert_eq!(text(&log.bytes[0]), "go");
+    assert_eq!(log.gaps[0], [(2, 1460, "bad_checksum".into())]);
     assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
     let jumbo = "m".repeat(8000);
     let more = [data(0, "go", Sum::Good), data(2, &jumbo, Sum::Bad), answer(2)];
-    let (told, _) = one_of(&auto(), &[greeting(8960), more.to_vec()].concat());
-    assert_eq!(told.gaps[0], [(2, 8000, "bad_checksum".into())]);
+    let (log, _) = one_of(&auto(), &[greeting(8960), more.to_vec()].concat());
+    assert_eq!(log.gaps[0], [(2, 8000, "bad_checksum".into())]);
 }
 
 #[test]
@@ -254,14 +254,14 @@ fn a_right_checksum_of_a_syn_says_nothing_about_payload() {
         let mut more: Vec<Seg> = (0..20).map(|at| data(at, "x", sum)).collect();
         more.push(fin(20, sum));
         // The capture ends before anything is acknowledged.
-        let (told, ledger) = one(&more);
-        assert_eq!((told.bytes[0].len(), told.state.as_str()), (20, "half_closed"));
+        let (log, ledger) = one(&more);
+        assert_eq!((log.bytes[0].len(), log.state.as_str()), (20, "half_closed"));
         assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
-        assert_eq!(told.anomalies, ["bad_checksum"]);
+        assert_eq!(log.anomalies, ["bad_checksum"]);
         // Half of it was acknowledged when it ends.
         more.insert(15, answer(10));
-        let (told, ledger) = one(&more);
-        assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (20, 0));
+        let (log, ledger) = one(&more);
+        assert_eq!((log.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (20, 0));
     }
 }
 
@@ -281,9 +281,9 @@ fn offloading_senders() {
             segments.push(fin(100, sum));
             segments.push(Seg::new(false, S + 51, C + 102, FIN | ACK, b"").summed(acks));
             segments.push(Seg::new(true, C + 102, S + 52, ACK, b"").summed(sum));
-            let (told, ledger) = one_of(&auto(), &segments[first..]);
-            assert_eq!((told.bytes[0].len(), told.bytes[1].len()), (100, 50), "{sum:?} {first} {acks:?}");
-            assert_eq!(told.state, "closed");
+            let (log, ledger) = one_of(&auto(), &segments[first..]);
+            assert_eq!((log.bytes[0].len(), log.bytes[1].len()), (100, 50), "{sum:?} {first} {acks:?}");
+            assert_eq!(log.state, "closed");
             assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
         }
     }
@@ -299,14 +299,14 @@ fn a_sender_that_is_known_to_offload_is_not_waited_for() {
         segments.extend([data(at * 1000, &block, Sum::Partial), answer((at + 1) * 1000)]);
     }
     segments.extend((4..60).map(|at| data(at * 1000, &block, Sum::Partial)));
-    let (told, ledger) = one_of(&config, &segments);
-    assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (60_000, 0));
-    assert!(told.gaps[0].is_empty());
+    let (log, ledger) = one_of(&config, &segments);
+    assert_eq!((log.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (60_000, 0));
+    assert!(log.gaps[0].is_empty());
     // One right checksum, and it may have been the sender's doing.
     segments.insert(7, data(3000, &block, Sum::Good));
     segments.push(data(4000, &"n".repeat(1000), Sum::Good));
-    let (told, _) = one_of(&auto(), &segments);
-    assert!(told.bytes[0][4000..5000].iter().all(|byte| *byte == b'n'), "the right one wins");
+    let (log, _) = one_of(&auto(), &segments);
+    assert!(log.bytes[0][4000..5000].iter().all(|byte| *byte == b'n'), "the right one wins");
 }
 
 /// The receiver's packets are in no capture: bytes that nothing else fills are believed, after a while or at the end.
@@ -320,23 +320,23 @@ fn one_sided_traffic() {
                 let mut segments = vec![Seg::new(true, C, 0, SYN, b"").summed(Sum::Good)];
                 segments.extend((0..200).map(|at| data(at * 1000, &"x".repeat(1000), sum)));
                 segments.push(fin(200_000, sum));
-                let (told, ledger) = one_of(&config, &segments[first..]);
-                assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 0));
-                assert_eq!(told.state, "half_closed");
+                let (log, ledger) = one_of(&config, &segments[first..]);
+                assert_eq!((log.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 0));
+                assert_eq!(log.state, "half_closed");
                 // Some wrong, small and large.
                 for (at, segment) in segments.iter_mut().enumerate() {
                     if at % 7 != 3 {
                         segment.sum = Sum::Good;
                     }
                 }
-                let (told, ledger) = one_of(&config, &segments[first..]);
-                assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 0));
-                assert!(told.gaps[0].is_empty());
+                let (log, ledger) = one_of(&config, &segments[first..]);
+                assert_eq!((log.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 0));
+                assert!(log.gaps[0].is_empty());
                 // One that is inserted stays out.
                 segments.insert(9, Seg { payload: vec![b'E'; 1000], ..segments[9].clone().summed(sum) });
-                let (told, ledger) = one_of(&config, &segments[first..]);
-                assert_eq!((told.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 1), "{mode:?} {first}");
-                assert!(!told.bytes[0].contains(&b'E'));
+                let (log, ledger) = one_of(&config, &segments[first..]);
+                assert_eq!((log.bytes[0].len(), fate(&ledger, Fate::BadChecksum)), (200_000, 1), "{mode:?} {first}");
+                assert!(!log.bytes[0].contains(&b'E'));
             }
         }
     }
@@ -346,18 +346,18 @@ fn one_sided_traffic() {
 fn a_fin_with_a_wrong_checksum_ends_what_it_was_acknowledged_for() {
     for sum in WRONG {
         let forged = [data(0, "go", Sum::Good), fin(2, sum), answer(2), data(2, "od", Sum::Good), answer(4)];
-        let (told, ledger) = one(&forged);
-        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "established"));
+        let (log, ledger) = one(&forged);
+        assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("good", "established"));
         assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
-        let (told, ledger) = one(&[data(0, "good", Sum::Good), fin(4, sum), answer(5)]);
-        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "half_closed"));
+        let (log, ledger) = one(&[data(0, "good", Sum::Good), fin(4, sum), answer(5)]);
+        assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("good", "half_closed"));
         assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
         let with_data = Seg { flags: FIN | ACK, ..data(2, "od", sum) };
-        let (told, ledger) = one(&[data(0, "go", Sum::Good), with_data.clone(), answer(5)]);
-        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "half_closed"));
+        let (log, ledger) = one(&[data(0, "go", Sum::Good), with_data.clone(), answer(5)]);
+        assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("good", "half_closed"));
         assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
-        let (told, _) = one(&[data(0, "go", Sum::Good), with_data, answer(2), data(2, "od bye", Sum::Good), answer(8)]);
-        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good bye", "established"));
+        let (log, _) = one(&[data(0, "go", Sum::Good), with_data, answer(2), data(2, "od bye", Sum::Good), answer(8)]);
+        assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("good bye", "established"));
     }
 }
 
@@ -365,8 +365,8 @@ fn a_fin_with_a_wrong_checksum_ends_what_it_was_acknowledged_for() {
 fn resets_and_acknowledgments_with_wrong_checksums() {
     for sum in WRONG {
         let reset = Seg::new(true, C + 3, 0, RST, b"").summed(sum);
-        let (told, ledger) = one(&[data(0, "go", Sum::Good), reset.clone(), data(2, "od", Sum::Good), answer(4)]);
-        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "established"));
+        let (log, ledger) = one(&[data(0, "go", Sum::Good), reset.clone(), data(2, "od", Sum::Good), answer(4)]);
+        assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("good", "established"));
         assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
         // A side none of whose checksums was ever right.
         let mut segments = greeting(1460);
@@ -389,9 +389,9 @@ fn a_second_beginning_with_a_wrong_checksum_changes_nothing() {
         let mut segments = greeting(1460);
         segments.insert(1, syn(C + 5000, sum));
         segments.extend([data(0, "good", Sum::Good), answer(4)]);
-        let (told, _) = one_of(&auto(), &segments);
-        assert_eq!(text(&told.bytes[0]), "good");
-        assert_eq!(told.anomalies, ["bad_checksum", "blind_syn"]);
+        let (log, _) = one_of(&auto(), &segments);
+        assert_eq!(text(&log.bytes[0]), "good");
+        assert_eq!(log.anomalies, ["bad_checksum", "blind_syn"]);
         // The one that is answered: the other was made by another program of that host.
         let mut segments = greeting(1460);
         segments.insert(0, syn(C + 5000, Sum::Good));
@@ -404,8 +404,8 @@ fn a_second_beginning_with_a_wrong_checksum_changes_nothing() {
         let mut segments = greeting(1460);
         segments.insert(2, Seg::new(false, S + 900, C + 1, SYN | ACK, b"").summed(sum));
         segments.push(Seg::new(false, S + 1, C + 1, ACK | PSH, b"hello").summed(Sum::Good));
-        let (told, _) = one_of(&auto(), &segments);
-        assert_eq!(text(&told.bytes[1]), "hello");
+        let (log, _) = one_of(&auto(), &segments);
+        assert_eq!(text(&log.bytes[1]), "hello");
     }
 }
 
@@ -414,22 +414,22 @@ fn the_other_modes() {
     let more = [data(0, "go", Sum::Good), data(2, "EV", Sum::Bad), data(4, "od", Sum::Good), answer(6)];
     let segments = [greeting(1460), more.to_vec()].concat();
     let verify = config().with_checksum(ChecksumMode::Verify);
-    let (told, ledger) = one_of(&verify, &segments);
-    assert_eq!(text(&told.bytes[0]), "good");
-    assert_eq!(told.gaps[0], [(2, 2, "bad_checksum".into())], "and not as if it had not been captured");
+    let (log, ledger) = one_of(&verify, &segments);
+    assert_eq!(text(&log.bytes[0]), "good");
+    assert_eq!(log.gaps[0], [(2, 2, "bad_checksum".into())], "and not as if it had not been captured");
     assert_eq!(fate(&ledger, Fate::BadChecksum), 1);
     assert_eq!(text(&one_of(&config(), &segments).0.bytes[0]), "goEVod");
     // What was really lost keeps its own cause.
     let more = [data(0, "go", Sum::Good), data(4, "EV", Sum::Bad), data(8, "od", Sum::Good), answer(10)];
-    let (told, _) = one_of(&verify, &[greeting(1460), more.to_vec()].concat());
+    let (log, _) = one_of(&verify, &[greeting(1460), more.to_vec()].concat());
     let cause = |name: &str| name.to_owned();
     assert_eq!(
-        told.gaps[0],
+        log.gaps[0],
         [(2, 2, cause("not_captured")), (4, 2, cause("bad_checksum")), (6, 2, cause("not_captured"))]
     );
 }
 
-/// Silence tells nothing of segments that are dropped without an answer, whatever else is odd about them.
+/// Silence says nothing about segments that are dropped without an answer, whatever other anomalies they have.
 #[test]
 fn silence_confirms_no_wrong_checksum() {
     for sum in WRONG {
@@ -447,9 +447,9 @@ fn silence_confirms_no_wrong_checksum() {
             if is_beyond_window {
                 segments[1].window = 100;
             }
-            let (told, _) = one_of(&auto(), &segments);
-            assert_eq!(text(&told.bytes[0]), "good", "{sum:?} {is_beyond_window}");
-            assert!(told.anomalies.contains(&"overlap_conflict".into()), "{:?}", told.anomalies);
+            let (log, _) = one_of(&auto(), &segments);
+            assert_eq!(text(&log.bytes[0]), "good", "{sum:?} {is_beyond_window}");
+            assert!(log.anomalies.contains(&"overlap_conflict".into()), "{:?}", log.anomalies);
         }
     }
 }
@@ -470,13 +470,13 @@ fn what_the_receiver_denied_is_not_believed_at_the_end() {
             let mut more = vec![data(0, &evil, sum)];
             more.extend(replies(0));
             assert_eq!(client_sent(&more), "", "{sum:?}");
-            let (told, ledger) = one(&[data(0, &evil, sum), answer(0), answer(0)]);
-            assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("", 1), "{sum:?}");
+            let (log, ledger) = one(&[data(0, &evil, sum), answer(0), answer(0)]);
+            assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("", 1), "{sum:?}");
         }
     }
 }
 
-/// Whoever took a part of what had a wrong checksum does not deny the rest; nor does the first that is heard of it.
+/// A receiver that accepted a part of the bytes with wrong checksums does not deny the rest; nor does its first packet.
 #[test]
 fn an_acknowledgment_of_a_part_denies_nothing() {
     for sum in WRONG {
@@ -497,16 +497,16 @@ fn a_wrong_place_is_not_believed_at_the_end() {
                 segments.extend([data(4, "bye", sum), answer(7), data(7, "!", sum)]);
                 // Shifted by 14 where the scale was not captured, as far as it goes.
                 segments.iter_mut().for_each(|segment| segment.window = 500);
-                let (told, _) = one_of(&auto(), &segments[first..]);
-                assert_eq!(text(&told.bytes[0]), "goodbye!", "{sum:?} {first} {jump}");
-                assert!(told.gaps[0].iter().all(|gap| gap.1 < 1000), "{:?}", told.gaps[0]);
+                let (log, _) = one_of(&auto(), &segments[first..]);
+                assert_eq!(text(&log.bytes[0]), "goodbye!", "{sum:?} {first} {jump}");
+                assert!(log.gaps[0].iter().all(|gap| gap.1 < 1000), "{:?}", log.gaps[0]);
             }
         }
         // Nothing of the receiver is seen at all.
         let more = [data(0, "good", sum), data(400_000_000, "EVIL", sum), data(4, "bye", sum)];
-        let (told, _) = one_of(&auto(), &[&greeting(1460)[..1], &more].concat());
-        assert_eq!(text(&told.bytes[0]), "goodbye", "{:?}", told.gaps[0]);
-        assert!(told.gaps[0].iter().all(|gap| gap.1 < 1000), "{:?}", told.gaps[0]);
+        let (log, _) = one_of(&auto(), &[&greeting(1460)[..1], &more].concat());
+        assert_eq!(text(&log.bytes[0]), "goodbye", "{:?}", log.gaps[0]);
+        assert!(log.gaps[0].iter().all(|gap| gap.1 < 1000), "{:?}", log.gaps[0]);
     }
 }
 
@@ -517,13 +517,13 @@ fn datagram(payload: &[u8], sum: Sum) -> Vec<u8> {
     packet
 }
 
-fn datagrams(config: &Config, packets: &[Vec<u8>]) -> (Told, Ledger) {
-    let mut feed = Feed::new(config, Witness::default());
+fn datagrams(config: &Config, packets: &[Vec<u8>]) -> (StreamLog, Ledger) {
+    let mut feed = Feed::new(config, InvariantChecker::default());
     for (at, packet) in packets.iter().enumerate() {
         feed.ip(packet, 1_000_000 * at as u64);
     }
-    let (witness, ledger) = feed.finish();
-    (witness.streams[&1].clone(), ledger)
+    let (checker, ledger) = feed.finish();
+    (checker.streams[&1].clone(), ledger)
 }
 
 #[test]
@@ -531,18 +531,18 @@ fn datagrams_with_wrong_checksums() {
     let cause = || "bad_checksum".to_owned();
     for sum in WRONG {
         // Never right: they are left to the card.
-        let (told, ledger) = datagrams(&auto(), &[datagram(b"one", sum), datagram(b"two", sum)]);
-        assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 0));
+        let (log, ledger) = datagrams(&auto(), &[datagram(b"one", sum), datagram(b"two", sum)]);
+        assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 0));
         // Right before: it was dropped, and what is missing is named.
         let packets = [datagram(b"one", Sum::Good), datagram(b"EVIL", sum), datagram(b"two", Sum::Good)];
-        let (told, ledger) = datagrams(&auto(), &packets);
-        assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 1));
-        assert_eq!(told.gaps[0], [(3, 4, cause())]);
-        // Who computes none leaves none to its card: what has a wrong one is somebody else's.
+        let (log, ledger) = datagrams(&auto(), &packets);
+        assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onetwo", 1));
+        assert_eq!(log.gaps[0], [(3, 4, cause())]);
+        // A sender without checksums does not offload them: a datagram with a wrong one is another sender's.
         let packets = [datagram(b"one", Sum::Zero), datagram(b"EVIL", sum), datagram(b"three", Sum::Zero)];
-        let (told, ledger) = datagrams(&auto(), &packets);
-        assert_eq!((text(&told.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onethree", 1));
-        assert_eq!(told.gaps[0], [(3, 4, cause())]);
+        let (log, ledger) = datagrams(&auto(), &packets);
+        assert_eq!((text(&log.bytes[0]), fate(&ledger, Fate::BadChecksum)), ("onethree", 1));
+        assert_eq!(log.gaps[0], [(3, 4, cause())]);
         // Larger than a frame: several, merged or not yet split.
         let packets = [datagram(b"one", Sum::Good), datagram(&[b'x'; 3000], sum)];
         assert_eq!(datagrams(&auto(), &packets).0.bytes[0].len(), 3003);
@@ -631,7 +631,7 @@ proptest! {
         let (segments, seen, acked) = plan(&ops);
         let bound = if small { 3000 } else { 1 << 20 };
         let config = auto().with_chunk_bytes(chunk).with_mode([Mode::Strict, Mode::Track][mode]).with_memory_bytes(2 * bound).with_stream_buffer_bytes(bound).with_hole_segments_strict(if small { 3 } else { 64 });
-        // The witness and the ledger check themselves: every packet has one fate, bytes and gaps cover the stream.
+        // The checker and the ledger check themselves: every packet has one fate, bytes and gaps cover the stream.
         let (alone, ledger) = run(&config, &segments);
         let (shared, other) = run_shared(&config, &segments, 3);
         prop_assert_eq!(&alone, &shared);
@@ -639,8 +639,8 @@ proptest! {
         let (long, _) = run(&config.clone().with_ttl_min(1), &segments);
         prop_assert_eq!(&alone, &long, "the slow path says the same");
         if mode == 0 && !small {
-            let told = &alone[&1];
-            let got: std::collections::BTreeMap<u64, u8> = told.offsets[0].iter().copied().zip(told.bytes[0].iter().copied()).collect();
+            let log = &alone[&1];
+            let got: std::collections::BTreeMap<u64, u8> = log.offsets[0].iter().copied().zip(log.bytes[0].iter().copied()).collect();
             for (at, seen) in seen.iter().enumerate().take(acked) {
                 let byte = got.get(&(4 * at as u64)).copied();
                 prop_assert!(byte.is_some(), "acknowledged and captured: {} of {:?}", at, seen);

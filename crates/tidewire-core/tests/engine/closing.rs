@@ -1,6 +1,6 @@
 //! When the end of a connection is reported, and what becomes of packets that come after that.
 
-use crate::common::{ACK, FIN, Feed, RST, SYN, Seg, Told, Witness, config, fate, handshake, run_shared};
+use crate::common::{ACK, FIN, Feed, InvariantChecker, RST, SYN, Seg, StreamLog, config, fate, handshake, run_shared};
 use tidewire_core::{Config, Fate, Mode};
 
 /// Reported after a second of silence, forgotten after ten.
@@ -27,14 +27,14 @@ fn closed() -> Vec<Seg> {
     segments
 }
 
-fn feed(config: &Config, segments: &[Seg]) -> Feed<Witness> {
-    let mut feed = Feed::new(config, Witness::default());
+fn feed(config: &Config, segments: &[Seg]) -> Feed<InvariantChecker> {
+    let mut feed = Feed::new(config, InvariantChecker::default());
     feed.segments(segments);
     feed
 }
 
 /// Lets the clock, which begins at a second, go to so many milliseconds of the segments'.
-fn tick(feed: &mut Feed<Witness>, time_ms: u64) -> usize {
+fn tick(feed: &mut Feed<InvariantChecker>, time_ms: u64) -> usize {
     feed.engine.tick(1_000_000_000 + time_ms * 1_000_000);
     feed.engine.handler().streams.len()
 }
@@ -43,9 +43,9 @@ fn tick(feed: &mut Feed<Witness>, time_ms: u64) -> usize {
 fn an_end_is_reported_a_second_after_the_last_packet() {
     let mut feed = feed(&closing(), &closed());
     assert_eq!([tick(&mut feed, 999), tick(&mut feed, 1000), tick(&mut feed, 1001)], [0, 0, 1]);
-    let (witness, ledger) = feed.finish();
-    let told = &witness.streams[&1];
-    assert_eq!((told.closed.as_deref(), told.packets), (Some("fin"), [4, 2]));
+    let (checker, ledger) = feed.finish();
+    let log = &checker.streams[&1];
+    assert_eq!((log.closed.as_deref(), log.packets), (Some("fin"), [4, 2]));
     assert_eq!((ledger.streams_opened, ledger.streams_closed), (1, 1));
 }
 
@@ -61,8 +61,8 @@ fn what_comes_within_the_second_counts_and_begins_it_again() {
     let mut feed = feed(&closing(), &closed());
     feed.segments(&[at(700, server_fin()), at(700, last_ack())]);
     assert_eq!([tick(&mut feed, 1500), tick(&mut feed, 1701)], [0, 1]);
-    let (witness, ledger) = feed.finish();
-    assert_eq!(witness.streams[&1].packets, [5, 3]);
+    let (checker, ledger) = feed.finish();
+    assert_eq!(checker.streams[&1].packets, [5, 3]);
     assert_eq!(fate(&ledger, Fate::AfterClose), 0);
 }
 
@@ -79,14 +79,14 @@ fn silence_reports_ends_and_lets_no_time_pass() {
     assert_eq!(feed.engine.handler().streams.len(), 0, "not yet silent for more than a second");
     feed.engine.report_silent_closes(2_000_000_001);
     assert_eq!(feed.engine.handler().streams.keys().copied().collect::<Vec<_>>(), [1]);
-    // What waited somewhere goes on where it was.
+    // Streams that wait are not affected.
     feed.segment(&at(1, of(2000, Seg::new(true, 101, 501, ACK, b"goes on"))));
     feed.segment(&at(1, of(2001, Seg::new(false, 70, 8, SYN | ACK, b""))));
     feed.segment(&at(1, last_ack()));
-    let (witness, ledger) = feed.finish();
-    assert_eq!(witness.streams.len(), 3);
-    assert_eq!((&witness.streams[&open].bytes[0][..], witness.streams[&open].packets), (&b"goes on"[..], [3, 1]));
-    assert_eq!(witness.streams[&half_open].packets, [1, 1]);
+    let (checker, ledger) = feed.finish();
+    assert_eq!(checker.streams.len(), 3);
+    assert_eq!((&checker.streams[&open].bytes[0][..], checker.streams[&open].packets), (&b"goes on"[..], [3, 1]));
+    assert_eq!(checker.streams[&half_open].packets, [1, 1]);
     assert_eq!(fate(&ledger, Fate::AfterClose), 1);
 }
 
@@ -99,9 +99,9 @@ fn late_packets_are_no_streams_of_their_own() {
         feed.segments(&late[..2]);
         feed.segment(&data);
         feed.segment(&late[2]);
-        let (witness, ledger) = feed.finish();
-        assert_eq!(witness.streams.len(), 1);
-        assert_eq!(witness.streams[&1].packets, [4, 2]);
+        let (checker, ledger) = feed.finish();
+        assert_eq!(checker.streams.len(), 1);
+        assert_eq!(checker.streams[&1].packets, [4, 2]);
         assert_eq!(fate(&ledger, Fate::AfterClose), 4);
     }
 }
@@ -114,8 +114,8 @@ fn a_reset_is_reported_in_the_same_time() {
     feed.segment(&at(500, Seg::new(true, 101, 501, ACK, b"")));
     assert_eq!([tick(&mut feed, 1400), tick(&mut feed, 1501)], [0, 1]);
     feed.segment(&at(1600, Seg::new(true, 101, 501, ACK, b"late")));
-    let (witness, ledger) = feed.finish();
-    assert_eq!(witness.streams[&1].closed.as_deref(), Some("rst"));
+    let (checker, ledger) = feed.finish();
+    assert_eq!(checker.streams[&1].closed.as_deref(), Some("rst"));
     assert_eq!(fate(&ledger, Fate::AfterClose), 1);
 }
 
@@ -133,12 +133,12 @@ fn another_connection_on_the_same_ports_is_another_stream() {
         let more = handshake(isn, 70_000).into_iter().map(|segment| at(time_ms, segment));
         segments.extend(more);
         segments.push(at(time_ms, Seg::new(true, isn + 1, 70_001, ACK, b"new")));
-        let (witness, ledger) = feed(&closing(), &segments).finish();
-        assert_eq!(witness.streams.len(), 2);
-        assert_eq!(witness.streams[&first].bytes[0], b"new");
+        let (checker, ledger) = feed(&closing(), &segments).finish();
+        assert_eq!(checker.streams.len(), 2);
+        assert_eq!(checker.streams[&first].bytes[0], b"new");
         assert_eq!(fate(&ledger, Fate::AfterClose), 0);
     }
-    // What is forgotten and goes on is another stream, as without the report.
+    // Packets after the removal are another stream, as without the report.
     let mut segments = closed();
     segments.push(at(10_001, Seg::new(true, 102, 502, ACK, b"x")));
     assert_eq!(feed(&closing(), &segments).finish().0.streams.len(), 2);
@@ -153,9 +153,9 @@ fn a_full_table_gives_up_reported_ones_first() {
             feed.segment(&Seg { client_port: port, time_ms: 1100 * (number as u64 + 1), ..segment });
         }
     }
-    let (witness, ledger) = feed.finish();
-    assert_eq!((witness.streams.len(), ledger.evicted), (41, 0));
-    assert!(witness.streams.values().all(|told| told.closed.as_deref() == Some("fin")));
+    let (checker, ledger) = feed.finish();
+    assert_eq!((checker.streams.len(), ledger.evicted), (41, 0));
+    assert!(checker.streams.values().all(|log| log.closed.as_deref() == Some("fin")));
 }
 
 #[test]
@@ -174,12 +174,9 @@ fn the_number_of_workers_changes_nothing() {
     assert_eq!(fate(&ledger, Fate::AfterClose), 60);
     for workers in [2, 3, 8] {
         let (together, shared) = run_shared(&closing(), &segments, workers);
-        let figures = |told: &Told| (told.packets, told.closed.clone());
+        let figures = |log: &StreamLog| (log.packets, log.closed.clone());
         assert!(
-            alone
-                .iter()
-                .map(|(id, told)| (id, figures(told)))
-                .eq(together.iter().map(|(id, told)| (id, figures(told))))
+            alone.iter().map(|(id, log)| (id, figures(log))).eq(together.iter().map(|(id, log)| (id, figures(log))))
         );
         assert!(ledger.fates().eq(shared.fates()));
     }

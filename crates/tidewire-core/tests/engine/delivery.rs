@@ -5,7 +5,7 @@ use tidewire_core::{Chunk, Config, Direction, EndReason, Fate, Gap, GapCause, Ha
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// Keeps chunks as often as it is told to, and remembers all.
+/// Keeps chunks as often as configured, and records all events.
 #[derive(Default)]
 struct Keeper {
     keep: usize,
@@ -78,7 +78,7 @@ fn a_chunk_that_is_always_kept_is_let_go_at_its_bound() {
     let keeper = kept(&config, usize::MAX, &payloads);
     assert_eq!(keeper.largest, 16 << 20);
     let last = keeper.chunks.last().expect("chunks");
-    assert_eq!((last.0, last.2), (16 << 20, 0), "the next begins anew");
+    assert_eq!((last.0, last.2), (16 << 20, 0), "the next one starts empty");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_chunk_is_flushed_when_its_time_is_over() {
     assert!(feed.engine.handler().chunks.is_empty());
     feed.ip(&udp(2, b""), 6_000 * MILLISECOND);
     assert_eq!(feed.engine.handler().chunks, [(0, "abcd".to_owned(), 0)]);
-    // The next chunk has a time of its own, from its first byte on.
+    // The next chunk has its own timeout, from its first byte on.
     feed.ip(&udp(1, b"ef"), 6_500 * MILLISECOND);
     feed.ip(&udp(2, b""), 7_499 * MILLISECOND);
     assert_eq!(feed.engine.handler().chunks.len(), 1);
@@ -174,7 +174,7 @@ fn a_discarded_stream_is_counted_and_not_delivered() {
     feed.segment(&Seg::new(false, 5001, 1009, ACK, b"reply"));
     feed.segment(&Seg::new(true, 1009, 5006, ACK, b""));
     let (handler, ledger) = feed.finish();
-    assert_eq!(handler.bytes, b"abcd", "what was under way when it was discarded was whole");
+    assert_eq!(handler.bytes, b"abcd", "the pending chunk at the time of the discard was complete");
     assert_eq!(handler.closed, [(8, 4)]);
     assert_eq!(fate(&ledger, Fate::Discarded), 3);
     let sides = [Direction::ClientToServer, Direction::ServerToClient];

@@ -1,4 +1,4 @@
-//! Packets that come into a flow from another VLAN or tunnel: the handler is told.
+//! Packets of a flow from another VLAN or tunnel are anomalies.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ const VNI_1: Wrap = |packet| ethernet(&[], &vxlan(1, packet));
 const VNI_2: Wrap = |packet| ethernet(&[], &vxlan(2, packet));
 const ALL: [Wrap; 6] = [PLAIN, VLAN_10, VLAN_20, VLAN_10_20, VNI_1, VNI_2];
 
-/// What the streams' handlers were told, from all workers.
-fn told(config: &Config, frames: &[Vec<u8>], workers: u32) -> BTreeMap<u64, Told> {
+/// The events of all streams, from all workers.
+fn log(config: &Config, frames: &[Vec<u8>], workers: u32) -> BTreeMap<u64, StreamLog> {
     let mut streams = BTreeMap::new();
     for index in 0..workers {
-        let mut feed = Feed::shared(config, Share::new(index, workers), Witness::default());
+        let mut feed = Feed::shared(config, Share::new(index, workers), InvariantChecker::default());
         for frame in frames {
             feed.packet(LinkType::ETHERNET, frame, 0, 0);
         }
@@ -36,15 +36,15 @@ fn told(config: &Config, frames: &[Vec<u8>], workers: u32) -> BTreeMap<u64, Told
     streams
 }
 
-/// The same on the short way and the long one, with one worker and with three: anomalies with the packets of streams.
+/// Equal on the fast and the slow path, with one worker and with three: anomalies with the packets of streams.
 fn noted(frames: &[Vec<u8>]) -> Vec<Vec<(String, u64)>> {
-    let first = told(&config(), frames, 1);
+    let first = log(&config(), frames, 1);
     for workers in [1, 3] {
-        assert_eq!(told(&config(), frames, workers), first, "{workers} workers");
-        // A lowest time to live is looked at on the long way only, and every packet has a higher one.
-        assert_eq!(told(&config().with_ttl_min(1), frames, workers), first, "{workers} workers, long way");
+        assert_eq!(log(&config(), frames, workers), first, "{workers} workers");
+        // A minimum time to live forces the slow path, and every packet has a higher one.
+        assert_eq!(log(&config().with_ttl_min(1), frames, workers), first, "{workers} workers, slow path");
     }
-    let list = |told: &Told| told.anomalies.iter().cloned().zip(told.anomaly_packets.iter().copied()).collect();
+    let list = |log: &StreamLog| log.anomalies.iter().cloned().zip(log.anomaly_packets.iter().copied()).collect();
     first.values().map(list).collect()
 }
 
@@ -115,12 +115,12 @@ fn directions_may_differ() {
                     if segment.from_client == (number <= first) { client } else { server }
                 },
             );
-            assert_eq!(noted(&turned), [vec![], vec![]], "each connection has ids of its own");
+            assert_eq!(noted(&turned), [vec![], vec![]], "each connection has its own ids");
         }
     }
 }
 
-/// Which of two link addresses is the receiver's is not known: that there were two is told, whichever came first. (Which
+/// Which of two link addresses is the receiver's is not known: two are reported, whichever came first. (Which
 /// address the answer comes from says nothing: behind a virtual router's it is another one.)
 #[test]
 fn a_first_frame_to_another_address_is_told_when_one_comes_to_the_right_one() {
@@ -137,12 +137,12 @@ fn a_first_frame_to_another_address_is_told_when_one_comes_to_the_right_one() {
     for forged in [C, C + 7000] {
         let syn = to_another(PLAIN(&Seg::new(true, forged, 0, SYN, b"").bytes()));
         let frames = [vec![syn], frames(&conversation(), |_, _| PLAIN)].concat();
-        let streams = told(&config(), &frames, 1);
+        let streams = log(&config(), &frames, 1);
         let last = streams.values().last().expect("a stream");
         assert_eq!(last.bytes[0], b"questionquestion", "{last:?}");
         assert!(forged != C || last.anomalies.contains(&"link_mismatch".to_owned()), "{last:?}");
     }
-    // The same way for what follows the SYN that went to another: then the first two tell.
+    // The packets behind the SYN travel one path, and the SYN another: the first two packets decide.
     let mut mixed = frames(&conversation(), |_, _| PLAIN);
     let first = to_another(mixed[0].clone());
     mixed.truncate(4);
@@ -185,14 +185,14 @@ fn with_ids_in_the_key_it_cannot_occur() {
     let config = config().with_key_ids(key_ids);
     for other in [VLAN_20, VNI_1] {
         let mixed = frames(&conversation(), |number, _| if number == 6 { other } else { VLAN_10 });
-        let told = told(&config, &mixed, 1);
-        assert_eq!(told.len(), 2);
-        assert!(told.values().flat_map(|told| &told.anomalies).all(|name| name != CHANGE));
+        let log = log(&config, &mixed, 1);
+        assert_eq!(log.len(), 2);
+        assert!(log.values().flat_map(|log| &log.anomalies).all(|name| name != CHANGE));
     }
     // With one of them in the key, the other is still compared.
     let vlan = config.with_key_ids(KeyIds::default().with_vlan(true));
     let mixed = frames(&conversation(), |number, _| if number == 6 { VNI_2 } else { VNI_1 });
-    assert_eq!(told(&vlan, &mixed, 1)[&1].anomalies, [CHANGE]);
+    assert_eq!(log(&vlan, &mixed, 1)[&1].anomalies, [CHANGE]);
 }
 
 /// An IPv4 packet in two fragments.
@@ -254,14 +254,14 @@ fn doubtful_headers_are_doubted_whatever_the_link() {
         (LinkType::ETHERNET, LinkAddresses::Ignore),
         (LinkType::RAW, LinkAddresses::Compare),
     ] {
-        let mut feed = Feed::new(&config().with_link_addresses(addresses), Witness::default());
+        let mut feed = Feed::new(&config().with_link_addresses(addresses), InvariantChecker::default());
         for packet in &packets {
             let frame = if link == LinkType::ETHERNET { ethernet(&[], packet) } else { packet.clone() };
             feed.packet(link, &frame, 0, 0);
         }
-        let (witness, _) = feed.finish();
-        let told = &witness.streams[&1];
-        assert_eq!(String::from_utf8_lossy(&told.bytes[0]), "questionquestiongood", "{link:?} {addresses:?}");
-        assert!(told.anomalies.contains(&"doubtful_header".into()), "{told:?}");
+        let (checker, _) = feed.finish();
+        let log = &checker.streams[&1];
+        assert_eq!(String::from_utf8_lossy(&log.bytes[0]), "questionquestiongood", "{link:?} {addresses:?}");
+        assert!(log.anomalies.contains(&"doubtful_header".into()), "{log:?}");
     }
 }

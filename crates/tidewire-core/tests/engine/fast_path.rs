@@ -1,4 +1,4 @@
-//! The short way of a segment is the long one without its detours: both tell the same.
+//! The fast path and the slow path report the same events.
 
 use crate::common::*;
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ const WHATS: [What; 15] = [
 ];
 
 fn step() -> impl Strategy<Value = Step> {
-    // Mostly what is usual, or nothing takes the short way.
+    // Mostly usual segments, or none would take the fast path.
     let what = prop_oneof![3 => Just(What::Data), 3 => Just(What::Empty), 2 => prop::sample::select(&WHATS[..])];
     (any::<bool>(), what, 1..20_u8, 0..4_u8).prop_map(|(from_client, what, size, time)| Step {
         from_client,
@@ -122,7 +122,7 @@ proptest! {
 
 fn go_both_ways(config: &Config, segments: &[Seg]) {
     let (short, short_ledger) = run(config, segments);
-    // A lowest time to live is looked at on the long way only, and every packet has a higher one.
+    // A minimum time to live forces the slow path, and every packet has a higher one.
     let (long, long_ledger) = run(&config.clone().with_ttl_min(1), segments);
     assert_eq!(short, long);
     assert_eq!(short_ledger, long_ledger);
@@ -150,7 +150,7 @@ fn a_host_that_has_ended_hears_the_same_on_both_ways() {
 fn a_byte_that_is_lost_and_waits_is_counted_once() {
     let step = |what, size| Step { from_client: true, what, size, time: 0 };
     let steps = [step(What::AckBeyond, 15), step(What::Data, 5), step(What::Snapped, 11), step(What::Again, 4)];
-    // The witness counts.
-    let (told, _) = run(&config(), &conversation(&steps, true));
-    assert_eq!(told.values().map(|told| told.retransmitted[0]).collect::<Vec<_>>(), [17]);
+    // The checker counts.
+    let (log, _) = run(&config(), &conversation(&steps, true));
+    assert_eq!(log.values().map(|log| log.retransmitted[0]).collect::<Vec<_>>(), [17]);
 }

@@ -55,31 +55,31 @@ fn cut_headers_among_whole_ones() {
         .chain([Seg::new(true, 101, 901, ACK, b"abc"), Seg::new(true, 104, 901, ACK, b"def")])
         .collect();
     // The SYN is whole, its answer is cut; then bytes come, of which the last are cut, header and all.
-    let mut feed = Feed::new(&config(), Witness::default());
+    let mut feed = Feed::new(&config(), InvariantChecker::default());
     for (index, segment) in all.iter().enumerate() {
         let bytes = segment.bytes();
         let cut = if matches!(index, 1 | 4) { bytes.len() - 30 } else { 0 };
         feed.packet(LinkType::RAW, &bytes, cut, 1);
     }
-    let (witness, ledger) = feed.finish();
-    let told = witness.streams.values().next().unwrap();
-    assert_eq!((told.packets, told.bytes[0].as_slice(), witness.streams.len()), ([4, 1], &b"abc"[..], 1));
+    let (checker, ledger) = feed.finish();
+    let log = checker.streams.values().next().unwrap();
+    assert_eq!((log.packets, log.bytes[0].as_slice(), checker.streams.len()), ([4, 1], &b"abc"[..], 1));
     assert_eq!(fate(&ledger, Fate::HeaderCut), 2);
 }
 
 #[test]
 fn a_datagram_with_a_cut_header_is_a_gap() {
-    let mut feed = Feed::new(&config(), Witness::default());
+    let mut feed = Feed::new(&config(), InvariantChecker::default());
     for (payload, captured) in [(&b"whole"[..], 33), (b"lost", 25), (b"end", 31), (b"no ports", 22)] {
         let bytes = udp(7, payload);
         feed.packet(LinkType::RAW, &bytes, bytes.len() - captured, 1);
     }
-    let (witness, ledger) = feed.finish();
+    let (checker, ledger) = feed.finish();
     assert_eq!(fate(&ledger, Fate::HeaderCut), 2);
-    assert_eq!(witness.streams.len(), 2, "without its ports it is of the addresses alone");
-    let told = &witness.streams[&1];
-    assert_eq!((told.bytes[0].as_slice(), &told.gaps[0]), (&b"wholeend"[..], &vec![(5, 4, "snapped".to_owned())]));
-    assert_eq!(witness.streams[&4].gaps[0], [(0, 8, "snapped".to_owned())]);
+    assert_eq!(checker.streams.len(), 2, "without its ports it is of the addresses alone");
+    let log = &checker.streams[&1];
+    assert_eq!((log.bytes[0].as_slice(), &log.gaps[0]), (&b"wholeend"[..], &vec![(5, 4, "snapped".to_owned())]));
+    assert_eq!(checker.streams[&4].gaps[0], [(0, 8, "snapped".to_owned())]);
 }
 
 /// An 802.11 data frame that is an aggregate of these packets: EtherType and bytes.
@@ -151,13 +151,13 @@ fn every_packet_of_an_aggregate_is_in_its_stream() {
         aggregate(&[(0x0806, &[0; 28]), (0x88cc, &[0; 28])]),
         aggregate(&[(0x0800, &[0x45; 12]), (0x88cc, &[0; 28])]),
     ];
-    let mut first: Option<BTreeMap<u64, Told>> = None;
+    let mut first: Option<BTreeMap<u64, StreamLog>> = None;
     for workers in [1, 2, 3, 8] {
-        let (witnesses, ledger) = run_frames(&packets, workers, Witness::default);
+        let (witnesses, ledger) = run_frames(&packets, workers, InvariantChecker::default);
         let mut streams = BTreeMap::new();
-        for witness in witnesses {
-            for (id, told) in witness.streams {
-                assert!(streams.insert(id, told).is_none(), "an id stands for one stream");
+        for checker in witnesses {
+            for (id, log) in checker.streams {
+                assert!(streams.insert(id, log).is_none(), "an id stands for one stream");
             }
         }
         assert_eq!(streams.len(), 21);
@@ -219,8 +219,8 @@ fn fragments_in_aggregates_are_put_together() {
     let (first, last) = (piece(0, 24, true), piece(24, 24, false));
     let packets = [aggregate(&[(0x0800, &first), (0x0800, &last)])];
     for workers in [1, 3] {
-        let (witnesses, ledger) = run_frames(&packets, workers, Witness::default);
-        let streams: Vec<Told> = witnesses.into_iter().flat_map(|witness| witness.streams.into_values()).collect();
+        let (witnesses, ledger) = run_frames(&packets, workers, InvariantChecker::default);
+        let streams: Vec<StreamLog> = witnesses.into_iter().flat_map(|checker| checker.streams.into_values()).collect();
         assert_eq!((streams.len(), &streams[0].bytes[0][..]), (1, &[9; 40][..]));
         assert_eq!((ledger.datagrams_rebuilt, fate(&ledger, Fate::Aggregate)), (1, 1));
     }

@@ -21,7 +21,7 @@ fn a_timeout_is_one_for_any_number_of_workers() {
     let (alone, _) = run_shared(&config, &segments, 1);
     let (shared, _) = run_shared(&config, &segments, 3);
     assert_eq!(alone, shared);
-    let timeouts = alone.values().filter(|told| told.closed.as_deref() == Some("timeout"));
+    let timeouts = alone.values().filter(|log| log.closed.as_deref() == Some("timeout"));
     assert_eq!(timeouts.count(), 20);
 }
 
@@ -47,15 +47,15 @@ fn what_is_noted_at_the_end_is_at_the_same_packet_for_any_number_of_workers() {
     }
 }
 
-/// Bytes that are missing beyond the cutoff are told of with the cutoff, also where nothing came after them.
+/// Bytes that are missing beyond the cutoff are reported with the cutoff, also if nothing follows them.
 #[test]
 fn a_gap_beyond_the_cutoff_is_told_of() {
     let mut segments = handshake(1000, 5000);
     segments.push(Seg::new(true, 1001, 5001, ACK, b"abc"));
     segments.push(Seg::new(false, 5001, 1101, ACK, b""));
     let config = config().with_cutoff(DirectionCutoff::new(50, u64::MAX));
-    let told = &run(&config, &segments).0[&1];
-    assert_eq!(told.gaps[0], [(3, 47, "not_captured".into()), (50, 50, "cutoff".into())]);
+    let log = &run(&config, &segments).0[&1];
+    assert_eq!(log.gaps[0], [(3, 47, "not_captured".into()), (50, 50, "cutoff".into())]);
 }
 
 /// Sets the client's cutoff when bytes of a direction come, and keeps what the client sent.
@@ -115,9 +115,9 @@ fn client(offset: u32, payload: &str) -> Seg {
 #[test]
 fn a_cutoff_that_was_passed_stays() {
     let server = Seg::new(false, 5001, 1005, ACK, b"x");
-    let told = waver(config(), [2, u64::MAX], vec![client(0, "ab"), client(2, "cd"), server, client(4, "ef")]);
-    assert_eq!(told.bytes, b"ab");
-    assert_eq!(told.gaps, [(2, 4, GapCause::Cutoff)]);
+    let log = waver(config(), [2, u64::MAX], vec![client(0, "ab"), client(2, "cd"), server, client(4, "ef")]);
+    assert_eq!(log.bytes, b"ab");
+    assert_eq!(log.gaps, [(2, 4, GapCause::Cutoff)]);
 }
 
 /// What came out of order beyond the cutoff was not kept: with a greater one before its turn, it is a gap.
@@ -125,7 +125,7 @@ fn a_cutoff_that_was_passed_stays() {
 fn a_cutoff_raised_before_its_turn_leaves_a_gap() {
     let config = config().with_cutoff(DirectionCutoff::new(4, u64::MAX));
     let segments = vec![client(6, "gh"), client(0, "ab"), client(2, "cdef"), client(8, "ij")];
-    let told = waver(config, [u64::MAX; 2], segments);
-    assert_eq!(told.bytes, b"abcdefij");
-    assert_eq!(told.gaps, [(6, 2, GapCause::Cutoff)]);
+    let log = waver(config, [u64::MAX; 2], segments);
+    assert_eq!(log.bytes, b"abcdefij");
+    assert_eq!(log.gaps, [(6, 2, GapCause::Cutoff)]);
 }

@@ -10,7 +10,7 @@ impl Handler for Silent {
     type Data = ();
 }
 
-/// A connection with a chunk under way (a place in the list of flushes, and among the holders of memory) that is closed by both
+/// A connection with a pending chunk (an entry in the list of flushes, and among the holders of memory) that is closed by both
 /// sides (a place among ends to be reported); all at one time.
 fn come_and_gone(client_port: u16) -> Vec<Seg> {
     let mut segments = handshake(100, 500);

@@ -59,7 +59,7 @@ fn open(feed: &mut Feed<Sums>) {
     feed.segment(&last);
 }
 
-/// Three times around, one segment after the other, with what the short way and the long way have to tell apart.
+/// Three times around, one segment after the other, with what the fast path and the slow path must distinguish.
 #[test]
 fn streams_go_on_beyond_the_numbers() {
     const SEGMENTS: u64 = 3 * (1 << 32) / STATED as u64 + 10;
@@ -134,7 +134,7 @@ fn holes_of_gigabytes() {
     assert_eq!(offsets, (0..20).flat_map(|leap| [leap * LEAP, leap * LEAP + 2]).collect::<Vec<_>>());
 }
 
-/// Datagrams have no numbers of their own to wrap.
+/// Datagrams have no sequence numbers that wrap.
 #[test]
 fn datagrams_go_on_beyond_four_gigabytes() {
     let mut feed = Feed::new(&config(), Sums::default());

@@ -1,4 +1,4 @@
-//! Connections that were under way when the capture began, and what comes after them on the same ports.
+//! Connections that were open when the capture began, and later ones on the same ports.
 
 use crate::common::*;
 
@@ -28,10 +28,10 @@ fn last_words() -> Vec<Seg> {
 #[test]
 fn its_end_is_its_end() {
     let (streams, _) = run(&config(), &last_words());
-    let told = &streams[&1];
-    assert_eq!((told.state.as_str(), told.closed.as_deref()), ("closed", Some("fin")));
-    assert_eq!(told.bytes, [b"request".to_vec(), b"answer".to_vec()]);
-    assert!(told.gaps.iter().all(Vec::is_empty) && told.anomalies.is_empty());
+    let log = &streams[&1];
+    assert_eq!((log.state.as_str(), log.closed.as_deref()), ("closed", Some("fin")));
+    assert_eq!(log.bytes, [b"request".to_vec(), b"answer".to_vec()]);
+    assert!(log.gaps.iter().all(Vec::is_empty) && log.anomalies.is_empty());
     // One side had nothing to say but its FIN.
     let (streams, _) = run(
         &config(),
@@ -40,7 +40,7 @@ fn its_end_is_its_end() {
     assert_eq!(streams[&1].state, "closed");
 }
 
-/// The same ports again, with numbers that lie a long way behind the old ones, or a little before them.
+/// The same ports again, with numbers far behind the old ones, or a little before them.
 #[test]
 fn its_ports_are_used_again() {
     for isn in [C + 163_006_878, C - 163_006_878] {
@@ -62,11 +62,11 @@ fn its_ports_are_used_again() {
         assert_eq!(streams[&7].bytes, [b"another".to_vec(), b"one".to_vec()]);
         assert_eq!(streams[&7].state, "established");
         assert_eq!(ledger.gap_bytes, 0);
-        assert!(streams.values().all(|told| told.anomalies.is_empty()));
+        assert!(streams.values().all(|log| log.anomalies.is_empty()));
     }
 }
 
-/// Its SYNs come after everything else: they tell who the client is, and begin nothing.
+/// Its SYNs come after everything else: they show which side is the client, and open nothing.
 #[test]
 fn its_beginning_comes_last() {
     let mut segments = last_words();
@@ -77,7 +77,7 @@ fn its_beginning_comes_last() {
     assert_eq!(streams[&1].bytes, [b"request".to_vec(), b"answer".to_vec()]);
 }
 
-/// Packets cut behind their headers, of a connection that was under way: their payload is missing, not absent.
+/// Packets cut behind their headers, of an open connection: their payload is missing, not absent.
 #[test]
 fn what_is_snapped_of_it_is_a_gap() {
     let cut = |segment: Seg, captured: usize| Seg { snapped: segment.payload.len() - captured, ..segment };
@@ -90,19 +90,19 @@ fn what_is_snapped_of_it_is_a_gap() {
             client(7, 20, ACK, ""),
         ]
     };
-    let snapped = |told: &Told, at: usize| -> u64 {
-        assert!(told.gaps[at].iter().all(|gap| gap.2 == "snapped"), "{told:?}");
-        told.gaps[at].iter().map(|gap| gap.1).sum()
+    let snapped = |log: &StreamLog, at: usize| -> u64 {
+        assert!(log.gaps[at].iter().all(|gap| gap.2 == "snapped"), "{log:?}");
+        log.gaps[at].iter().map(|gap| gap.1).sum()
     };
     for workers in [1, 3] {
         let (streams, _) = run_shared(&config(), &segments(0), workers);
-        let told = &streams[&1];
-        assert_eq!((snapped(told, 0), snapped(told, 1)), (7, 20));
+        let log = &streams[&1];
+        assert_eq!((snapped(log, 0), snapped(log, 1)), (7, 20));
         let (streams, _) = run_shared(&config(), &segments(3), workers);
-        let told = &streams[&1];
-        assert_eq!(told.bytes, [b"req".to_vec(), b"ansans".to_vec()]);
-        assert_eq!((snapped(told, 0), snapped(told, 1)), (4, 14));
-        assert_eq!((told.ignored, told.retransmitted), ([0, 0], [0, 0]));
+        let log = &streams[&1];
+        assert_eq!(log.bytes, [b"req".to_vec(), b"ansans".to_vec()]);
+        assert_eq!((snapped(log, 0), snapped(log, 1)), (4, 14));
+        assert_eq!((log.ignored, log.retransmitted), ([0, 0], [0, 0]));
     }
     // With its end, with a repetition, and in another order than it was sent.
     let mut more = segments(0);
@@ -110,8 +110,8 @@ fn what_is_snapped_of_it_is_a_gap() {
     more.push(cut(server(0, 7, ACK | PSH, "answer one"), 0));
     more.extend([server(20, 7, ACK | FIN, ""), client(7, 21, ACK | FIN, ""), server(21, 8, ACK, "")]);
     let (streams, _) = run(&config(), &more);
-    let told = &streams[&1];
-    assert_eq!((told.state.as_str(), snapped(told, 1), told.retransmitted[1]), ("closed", 20, 10));
+    let log = &streams[&1];
+    assert_eq!((log.state.as_str(), snapped(log, 1), log.retransmitted[1]), ("closed", 20, 10));
     // A long one: nothing waits for its end.
     let long: Vec<Seg> = (0..3000).map(|at| cut(client(at * 7, 0, ACK, "request"), 0)).collect();
     let (streams, _) = run(&config(), &long);
@@ -125,8 +125,8 @@ fn what_was_snapped_and_is_captured_later_is_counted_once() {
     let late = || Seg::new(true, 1010, 5001, ACK, b"late");
     let mut segments = handshake(1000, 5000);
     segments.extend([cut(late()), late(), late(), cut(late()), Seg::new(true, 1001, 5001, ACK, b"beginning")]);
-    let told = &run(&config(), &segments).0[&1];
-    assert_eq!((told.bytes[0].as_slice(), told.retransmitted[0]), (&b"beginninglate"[..], 12), "{told:?}");
+    let log = &run(&config(), &segments).0[&1];
+    assert_eq!((log.bytes[0].as_slice(), log.retransmitted[0]), (&b"beginninglate"[..], 12), "{log:?}");
 }
 
 /// A packet alone of each of these connections; some are no plain ones.
@@ -194,15 +194,15 @@ fn a_second_packet_makes_a_lone_one_a_flow() {
     assert_eq!(streams[&2].bytes[0], b"late");
 }
 
-/// Beyond their memory the oldest go, and everything is told.
+/// When their memory is full the oldest end, and everything is reported.
 #[test]
 fn lone_packets_are_bounded() {
     let config = config().with_midstream_bytes(10_000);
     let segments: Vec<Seg> = (1..=1000).map(|port| Seg { client_port: port, ..client(0, 0, ACK, "forged") }).collect();
     let (streams, ledger) = run(&config, &segments);
     assert_eq!(streams.len(), 1000);
-    assert!(streams.values().all(|told| told.bytes[0] == b"forged"));
-    let evicted = streams.values().filter(|told| told.closed.as_deref() == Some("evicted")).count();
+    assert!(streams.values().all(|log| log.bytes[0] == b"forged"));
+    let evicted = streams.values().filter(|log| log.closed.as_deref() == Some("evicted")).count();
     assert!((900..1000).contains(&evicted) && ledger.evicted == evicted as u64, "{evicted}");
     assert!(
         streams[&1].closed.as_deref() == Some("evicted") && streams[&1000].closed.as_deref() == Some("end_of_input")

@@ -93,15 +93,15 @@ fn plan(isn: u32, ops: &[Op], with_syn: bool) -> Plan {
     Plan { segments, model, acknowledged }
 }
 
-/// What a handler should have been told: the bytes that arrived, and the runs that did not, up to the end of both.
-fn check(told: &Told, plan: &Plan) -> Result<(), TestCaseError> {
+/// The expected events: the bytes that arrived, and the runs that did not, up to the end of both.
+fn check(log: &StreamLog, plan: &Plan) -> Result<(), TestCaseError> {
     let mut model = plan.model.clone();
     model.resize(model.len().max(plan.acknowledged), None);
     let present: Vec<(u64, u8)> =
         model.iter().enumerate().filter_map(|(at, byte)| byte.map(|byte| (at as u64, byte))).collect();
-    let got: Vec<(u64, u8)> = told.offsets[0].iter().copied().zip(told.bytes[0].iter().copied()).collect();
+    let got: Vec<(u64, u8)> = log.offsets[0].iter().copied().zip(log.bytes[0].iter().copied()).collect();
     prop_assert_eq!(got, present);
-    let missing: u64 = told.gaps[0].iter().map(|gap| gap.1).sum();
+    let missing: u64 = log.gaps[0].iter().map(|gap| gap.1).sum();
     prop_assert_eq!(missing, model.iter().filter(|byte| byte.is_none()).count() as u64);
     Ok(())
 }
@@ -137,7 +137,7 @@ proptest! {
     ) {
         let plan = plan(isn, &ops, with_syn);
         let config = config().with_mode([Mode::Strict, Mode::Fast, Mode::Track][mode]).with_chunk_bytes(chunk).with_overlap_bytes(overlap.min(chunk.saturating_sub(1))).with_cutoff(DirectionCutoff::new(cutoff, u64::MAX)).with_memory_bytes(memory).with_stream_buffer_bytes(memory / 2).with_hole_segments_strict(segments_strict).with_hole_bytes_strict(0).with_tcp_policy(TcpPolicy::ALL[policy]);
-        // The witness and the ledger check themselves.
+        // The checker and the ledger check themselves.
         let (alone, ledger) = run(&config, &plan.segments);
         prop_assert!(ledger.buffered_bytes_max <= memory + 20_000 || memory > 1 << 19, "{}", ledger.buffered_bytes_max);
         let (shared, _) = run_shared(&config, &plan.segments, 3);

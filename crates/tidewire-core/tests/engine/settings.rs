@@ -111,7 +111,7 @@ fn directions_with_ids_of_their_own_are_one_flow() {
             let mut streams = Vec::new();
             for index in 0..workers {
                 let share = Share::new(index, workers);
-                let mut feed = Feed::shared(&config(), share, Witness::default());
+                let mut feed = Feed::shared(&config(), share, InvariantChecker::default());
                 for frame in &frames {
                     feed.packet(LinkType::ETHERNET, frame, 0, 0);
                 }
@@ -143,8 +143,8 @@ fn overlapping(config: &Config) -> [String; 2] {
     }
     segments.push(Seg::new(true, c + 6, s + 6, ACK, b""));
     segments.push(Seg::new(false, s + 6, c + 6, ACK, b""));
-    let told = &run(config, &segments).0[&1];
-    told.bytes.each_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    let log = &run(config, &segments).0[&1];
+    log.bytes.each_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
 }
 
 #[test]

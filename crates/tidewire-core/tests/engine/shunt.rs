@@ -87,9 +87,15 @@ impl Shunt for Handle {
 
 /// Runs segments through a gate and an engine. What the engine asks for comes into force up to `late` segments later, and
 /// what passes the gate waits for as many in a ring.
-fn gated(config: &Config, segments: &[Seg], by_itself: bool, room: usize, late: usize) -> (Vec<Told>, Ledger, u64) {
+fn gated(
+    config: &Config,
+    segments: &[Seg],
+    by_itself: bool,
+    room: usize,
+    late: usize,
+) -> (Vec<StreamLog>, Ledger, u64) {
     let gate = Arc::new(Mutex::new(Gate { by_itself, room, ..Gate::default() }));
-    let mut feed = Feed::new(config, Witness::default());
+    let mut feed = Feed::new(config, InvariantChecker::default());
     feed.engine.set_shunt(Box::new(Handle(Arc::clone(&gate))));
     let mut ring = Vec::new();
     for (at, segment) in segments.iter().enumerate() {
@@ -102,18 +108,18 @@ fn gated(config: &Config, segments: &[Seg], by_itself: bool, room: usize, late: 
         }
     }
     feed.segments(ring);
-    let (witness, ledger) = feed.finish();
+    let (checker, ledger) = feed.finish();
     let gate = gate.lock().unwrap();
-    assert!(gate.ways.is_empty(), "every way is given back");
+    assert!(gate.ways.is_empty(), "every entry is retired");
     assert_eq!(ledger.shunted_packets, gate.counted);
     assert_eq!(ledger.shunted_packets + ledger.received, segments.len() as u64);
-    (witness.streams.into_values().collect(), ledger, gate.counted)
+    (checker.streams.into_values().collect(), ledger, gate.counted)
 }
 
 /// What must be the same. Which of the packets carried what is not known of those that never came.
-fn figures(told: &Told) -> impl PartialEq + std::fmt::Debug + use<> {
-    let told = told.clone();
-    (told.client_port, told.bytes, told.gaps, told.packets, told.wire, told.closed, told.state)
+fn figures(log: &StreamLog) -> impl PartialEq + std::fmt::Debug + use<> {
+    let log = log.clone();
+    (log.client_port, log.bytes, log.gaps, log.packets, log.wire, log.closed, log.state)
 }
 
 /// A connection in which both sides speak in turns, every turn acknowledged.
@@ -144,14 +150,14 @@ fn conversation(port: u16, isn: [u32; 2], turns: &[(bool, u16)], reset: bool, st
 
 fn same(config: &Config, segments: &[Seg], by_itself: bool, room: usize, late: usize) -> u64 {
     let (alone, _) = run(config, segments);
-    let (told, _, counted) = gated(config, segments, by_itself, room, late);
+    let (log, _, counted) = gated(config, segments, by_itself, room, late);
     let alone: Vec<_> = alone.values().map(figures).collect();
-    let mut told = told;
-    told.sort_by_key(|told| told.client_port);
-    let told: Vec<_> = told.iter().map(figures).collect();
-    let other = alone.iter().zip(&told).find(|(alone, told)| alone != told);
+    let mut log = log;
+    log.sort_by_key(|log| log.client_port);
+    let log: Vec<_> = log.iter().map(figures).collect();
+    let other = alone.iter().zip(&log).find(|(alone, log)| alone != log);
     assert!(other.is_none(), "alone and gated: {other:#?}");
-    assert_eq!(alone.len(), told.len());
+    assert_eq!(alone.len(), log.len());
     counted
 }
 
@@ -214,7 +220,7 @@ fn the_same_ports_again_are_another_stream() {
     let mut again = conversation(1000, [70_000, 900_000], &turns, false, 1);
     again.iter_mut().for_each(|segment| segment.time_ms += 100);
     segments.extend(again);
-    // The first connection's end is not heard: the new SYN ends it.
+    // The first connection's end is not seen: the new SYN ends it.
     let at = segments.iter().position(|segment| segment.flags & FIN != 0).unwrap();
     segments.drain(at..at + 3);
     same(&cut_at([0, 0]), &segments, true, 9, 0);

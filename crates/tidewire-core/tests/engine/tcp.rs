@@ -1,4 +1,4 @@
-//! Connections, segment by segment: what the handler is told.
+//! Connections, segment by segment, and the events they cause.
 
 use crate::common::*;
 use tidewire_core::{Config, DirectionCutoff, Fate, Mode, TcpPolicy};
@@ -18,7 +18,7 @@ fn server(offset: u32, acked: u32, payload: &str) -> Seg {
     Seg::new(false, S + 1 + offset, C.wrapping_add(1 + acked), ACK | PSH, payload.as_bytes())
 }
 
-fn one(config: &Config, more: &[Seg]) -> Told {
+fn one(config: &Config, more: &[Seg]) -> StreamLog {
     let mut segments = handshake(C, S);
     segments.extend_from_slice(more);
     let (streams, _) = run(config, &segments);
@@ -28,7 +28,7 @@ fn one(config: &Config, more: &[Seg]) -> Told {
 
 #[test]
 fn in_order_both_ways_and_closed() {
-    let told = one(
+    let log = one(
         &config(),
         &[
             client(0, "GET"),
@@ -38,47 +38,47 @@ fn in_order_both_ways_and_closed() {
             Seg::new(true, C + 5, S + 4, ACK, b""),
         ],
     );
-    assert_eq!((text(&told.bytes[0]), text(&told.bytes[1])), ("GET", "OK"));
-    assert_eq!(told.closed.as_deref(), Some("fin"));
-    assert_eq!(told.state, "closed");
-    assert!(told.anomalies.is_empty(), "{:?}", told.anomalies);
-    assert!(told.gaps[0].is_empty() && told.gaps[1].is_empty());
+    assert_eq!((text(&log.bytes[0]), text(&log.bytes[1])), ("GET", "OK"));
+    assert_eq!(log.closed.as_deref(), Some("fin"));
+    assert_eq!(log.state, "closed");
+    assert!(log.anomalies.is_empty(), "{:?}", log.anomalies);
+    assert!(log.gaps[0].is_empty() && log.gaps[1].is_empty());
 }
 
 #[test]
 fn reordered_and_repeated() {
-    let told = one(&config(), &[client(3, "def"), client(0, "abc"), client(0, "abcdef"), client(6, "g")]);
-    assert_eq!(text(&told.bytes[0]), "abcdefg");
-    assert_eq!(told.retransmitted[0], 6);
+    let log = one(&config(), &[client(3, "def"), client(0, "abc"), client(0, "abcdef"), client(6, "g")]);
+    assert_eq!(text(&log.bytes[0]), "abcdefg");
+    assert_eq!(log.retransmitted[0], 6);
 }
 
 #[test]
 fn a_hole_that_is_never_filled_is_a_gap() {
-    let told = one(&config(), &[client(0, "ab"), client(5, "fg"), server(0, 7, "x")]);
-    assert_eq!(text(&told.bytes[0]), "abfg");
-    assert_eq!(told.gaps[0], [(2, 3, "not_captured".into())]);
+    let log = one(&config(), &[client(0, "ab"), client(5, "fg"), server(0, 7, "x")]);
+    assert_eq!(text(&log.bytes[0]), "abfg");
+    assert_eq!(log.gaps[0], [(2, 3, "not_captured".into())]);
 }
 
 #[test]
 fn bytes_acknowledged_and_never_seen_are_a_gap_at_the_end() {
-    let told = one(&config(), &[client(0, "ab"), server(0, 9, "x")]);
-    assert_eq!(told.gaps[0], [(2, 7, "not_captured".into())]);
+    let log = one(&config(), &[client(0, "ab"), server(0, 9, "x")]);
+    assert_eq!(log.gaps[0], [(2, 7, "not_captured".into())]);
 }
 
 #[test]
 fn fin_before_data_waits_for_it() {
     let fin = Seg::new(true, C + 5, S + 1, FIN | ACK, b"");
-    let told = one(&config(), &[fin, client(0, "abcd"), Seg::new(false, S + 1, C + 6, FIN | ACK, b"")]);
-    assert_eq!(text(&told.bytes[0]), "abcd");
-    assert_eq!(told.state, "closed");
+    let log = one(&config(), &[fin, client(0, "abcd"), Seg::new(false, S + 1, C + 6, FIN | ACK, b"")]);
+    assert_eq!(text(&log.bytes[0]), "abcd");
+    assert_eq!(log.state, "closed");
 }
 
 #[test]
 fn fin_with_data_and_data_beyond_it() {
     let fin = Seg::new(true, C + 1, S + 1, FIN | ACK, b"abc");
-    let told = one(&config(), &[fin, client(3, "evil")]);
-    assert_eq!(text(&told.bytes[0]), "abc");
-    assert!(told.anomalies.contains(&"data_beyond_fin".into()));
+    let log = one(&config(), &[fin, client(3, "evil")]);
+    assert_eq!(text(&log.bytes[0]), "abc");
+    assert!(log.anomalies.contains(&"data_beyond_fin".into()));
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn one_side_only() {
 #[test]
 fn resets() {
     let rst = |seq: u32| Seg::new(true, seq, 0, RST, b"");
-    let told = one(&config(), &[client(0, "ab"), rst(C + 100), client(2, "cd")]);
-    assert_eq!(text(&told.bytes[0]), "abcd", "a reset inside the window, not at the next byte, is ignored");
-    assert!(told.anomalies.contains(&"blind_reset".into()));
-    let told = one(&config(), &[client(0, "ab"), rst(C.wrapping_sub(70_000)), client(2, "cd")]);
-    assert!(told.anomalies.contains(&"invalid_reset".into()));
-    let told = one(&config(), &[client(0, "ab"), rst(C + 3)]);
-    assert_eq!((told.closed.as_deref(), told.state.as_str()), (Some("rst"), "reset"));
+    let log = one(&config(), &[client(0, "ab"), rst(C + 100), client(2, "cd")]);
+    assert_eq!(text(&log.bytes[0]), "abcd", "a reset inside the window, not at the next byte, is ignored");
+    assert!(log.anomalies.contains(&"blind_reset".into()));
+    let log = one(&config(), &[client(0, "ab"), rst(C.wrapping_sub(70_000)), client(2, "cd")]);
+    assert!(log.anomalies.contains(&"invalid_reset".into()));
+    let log = one(&config(), &[client(0, "ab"), rst(C + 3)]);
+    assert_eq!((log.closed.as_deref(), log.state.as_str()), (Some("rst"), "reset"));
     let segments = [Seg::new(true, C, 0, SYN, b""), Seg::new(false, 0, C + 1, RST | ACK, b"")];
     assert_eq!(run(&config(), &segments).0[&1].closed.as_deref(), Some("rst"), "refused");
 }
@@ -166,20 +166,20 @@ fn resets() {
 fn doubtful_payload_is_not_believed() {
     let mut wrong_ack = client(0, "EVIL");
     wrong_ack.ack = S.wrapping_add(5_000_000);
-    let told = one(&config(), &[wrong_ack, client(0, "good"), server(0, 4, "x")]);
-    assert_eq!(text(&told.bytes[0]), "good");
-    assert!(told.anomalies.contains(&"invalid_ack".into()));
+    let log = one(&config(), &[wrong_ack, client(0, "good"), server(0, 4, "x")]);
+    assert_eq!(text(&log.bytes[0]), "good");
+    assert!(log.anomalies.contains(&"invalid_ack".into()));
 
     let mut no_ack = client(0, "EVIL");
     no_ack.flags = PSH;
-    let told = one(&config(), &[no_ack, client(0, "good")]);
-    assert_eq!(text(&told.bytes[0]), "good");
+    let log = one(&config(), &[no_ack, client(0, "good")]);
+    assert_eq!(text(&log.bytes[0]), "good");
 
     let mut far = client(70_000, "EVIL");
     far.payload = b"EVIL".to_vec();
-    let told = one(&config(), &[far, client(0, "good"), server(0, 4, "x")]);
-    assert_eq!(text(&told.bytes[0]), "good");
-    assert!(told.anomalies.contains(&"out_of_window".into()));
+    let log = one(&config(), &[far, client(0, "good"), server(0, 4, "x")]);
+    assert_eq!(text(&log.bytes[0]), "good");
+    assert!(log.anomalies.contains(&"out_of_window".into()));
 }
 
 #[test]
@@ -197,9 +197,9 @@ fn old_timestamps_are_not_believed() {
         server(0, 6, "x"),
     ]);
     let (streams, _) = run(&config(), &segments);
-    let told = &streams[&1];
-    assert_eq!(text(&told.bytes[0]), "abgood");
-    assert!(told.anomalies.contains(&"old_timestamp".into()));
+    let log = &streams[&1];
+    assert_eq!(text(&log.bytes[0]), "abgood");
+    assert!(log.anomalies.contains(&"old_timestamp".into()));
 }
 
 #[test]
@@ -218,9 +218,9 @@ fn a_new_connection_on_the_same_ports() {
 #[test]
 fn a_syn_in_an_open_connection_is_believed_when_it_is_answered() {
     let blind = Seg::new(true, 90_000, 0, SYN, b"");
-    let told = one(&config(), &[client(0, "ab"), blind.clone(), client(2, "cd")]);
-    assert_eq!(text(&told.bytes[0]), "abcd");
-    assert!(told.anomalies.contains(&"blind_syn".into()));
+    let log = one(&config(), &[client(0, "ab"), blind.clone(), client(2, "cd")]);
+    assert_eq!(text(&log.bytes[0]), "abcd");
+    assert!(log.anomalies.contains(&"blind_syn".into()));
     let mut segments = handshake(C, S);
     segments.extend([client(0, "ab"), blind, Seg::new(false, 70_000, 90_001, SYN | ACK, b"")]);
     segments.push(Seg::new(true, 90_001, 70_001, ACK, b"new"));
@@ -235,27 +235,27 @@ fn cutoff_is_exact_and_statistics_go_on() {
     let mut segments = handshake(C, S);
     segments.extend([client(0, "abc"), client(3, "def"), client(6, "ghi"), server(0, 9, "OK")]);
     let (streams, ledger) = run(&config, &segments);
-    let told = &streams[&1];
-    assert_eq!((text(&told.bytes[0]), text(&told.bytes[1])), ("abcd", "OK"));
-    assert_eq!(told.gaps[0], [(4, 5, "cutoff".into())]);
-    assert_eq!((told.wire[0], told.packets[0]), (9, 5));
+    let log = &streams[&1];
+    assert_eq!((text(&log.bytes[0]), text(&log.bytes[1])), ("abcd", "OK"));
+    assert_eq!(log.gaps[0], [(4, 5, "cutoff".into())]);
+    assert_eq!((log.wire[0], log.packets[0]), (9, 5));
     assert_eq!(fate(&ledger, Fate::BeyondCutoff), 1);
 }
 
 #[test]
 fn chunks_and_overlap() {
     let config = config().with_chunk_bytes(4).with_overlap_bytes(1);
-    let told = one(&config, &[client(0, "abcdefgh"), client(8, "ij")]);
-    assert_eq!(text(&told.bytes[0]), "abcdefghij");
+    let log = one(&config, &[client(0, "abcdefgh"), client(8, "ij")]);
+    assert_eq!(text(&log.bytes[0]), "abcdefghij");
 }
 
 #[test]
 fn snapped_payload_is_a_gap_with_its_cause() {
     let mut cut = client(0, "abcdef");
     cut.snapped = 4;
-    let told = one(&config(), &[cut, client(6, "gh")]);
-    assert_eq!(text(&told.bytes[0]), "abgh");
-    assert_eq!(told.gaps[0], [(2, 4, "snapped".into())]);
+    let log = one(&config(), &[cut, client(6, "gh")]);
+    assert_eq!(text(&log.bytes[0]), "abgh");
+    assert_eq!(log.gaps[0], [(2, 4, "snapped".into())]);
 }
 
 /// What is known to be missing is not waited for, also where it came before its turn.
@@ -264,14 +264,14 @@ fn snapped_payload_out_of_order_is_a_gap_at_once() {
     let cut = |offset: u32, payload: &str| Seg { snapped: payload.len() - 2, ..client(offset, payload) };
     let fin = Seg::new(true, C + 20, S + 1, FIN | ACK, b"");
     let end = Seg::new(false, S + 1, C + 21, FIN | ACK, b"");
-    let told = one(&config(), &[cut(6, "ghijkl"), cut(0, "abcdef"), cut(12, "mnopqrs"), fin, end]);
-    assert_eq!(text(&told.bytes[0]), "abghmn");
+    let log = one(&config(), &[cut(6, "ghijkl"), cut(0, "abcdef"), cut(12, "mnopqrs"), fin, end]);
+    assert_eq!(text(&log.bytes[0]), "abghmn");
     let gap = |offset, bytes| (offset, bytes, "snapped".to_owned());
-    assert_eq!(told.gaps[0], [gap(2, 4), gap(8, 4), gap(14, 5)]);
-    assert_eq!((told.state.as_str(), told.anomalies.len()), ("closed", 0), "{:?}", told.anomalies);
+    assert_eq!(log.gaps[0], [gap(2, 4), gap(8, 4), gap(14, 5)]);
+    assert_eq!((log.state.as_str(), log.anomalies.len()), ("closed", 0), "{:?}", log.anomalies);
     // A whole copy may have come, too.
-    let told = one(&config(), &[cut(6, "ghijkl"), client(6, "ghijkl"), client(0, "abcdef"), client(12, "m")]);
-    assert_eq!((text(&told.bytes[0]), told.gaps[0].len()), ("abcdefghijklm", 0));
+    let log = one(&config(), &[cut(6, "ghijkl"), client(6, "ghijkl"), client(0, "abcdef"), client(12, "m")]);
+    assert_eq!((text(&log.bytes[0]), log.gaps[0].len()), ("abcdefghijklm", 0));
 }
 
 /// Probes ask for an answer: their byte, if they have one, is none of the stream's.
@@ -279,12 +279,12 @@ fn snapped_payload_out_of_order_is_a_gap_at_once() {
 fn probes_are_named_and_change_nothing() {
     let probe = |seq: u32, payload: &[u8]| Seg::new(true, seq, S + 1, ACK, payload);
     for garbage in [&b""[..], b"?"] {
-        let told = one(
+        let log = one(
             &config(),
             &[client(0, "abc"), server(0, 3, ""), probe(C + 3, garbage), server(0, 3, ""), client(3, "def")],
         );
-        assert_eq!((text(&told.bytes[0]), told.conflicts[0]), ("abcdef", 0));
-        assert_eq!(told.anomalies, ["keep_alive"], "{garbage:?}");
+        assert_eq!((text(&log.bytes[0]), log.conflicts[0]), ("abcdef", 0));
+        assert_eq!(log.anomalies, ["keep_alive"], "{garbage:?}");
     }
     // Room for three bytes, and then none. A probe is not taken, nor is its byte lost.
     let [syn, mut answer, last] = <[Seg; 3]>::try_from(handshake(C, S)).expect("three segments");
@@ -293,14 +293,14 @@ fn probes_are_named_and_change_nothing() {
     let full = [syn, answer, last, client(0, "abc"), closed.clone()];
     for next in [probe(C + 3, b""), probe(C + 4, b"d")] {
         let probed = [next.clone(), closed.clone(), next, closed.clone(), server(0, 3, ""), client(3, "def")];
-        let told = run(&config(), &[&full[..], &probed].concat()).0[&1].clone();
-        assert_eq!(told.anomalies, ["zero_window_probe", "zero_window_probe"]);
-        assert_eq!((text(&told.bytes[0]), told.conflicts[0]), ("abcdef", 0));
+        let log = run(&config(), &[&full[..], &probed].concat()).0[&1].clone();
+        assert_eq!(log.anomalies, ["zero_window_probe", "zero_window_probe"]);
+        assert_eq!((text(&log.bytes[0]), log.conflicts[0]), ("abcdef", 0));
     }
     // A byte that the receiver takes after all is part of the stream.
     let taken = [probe(C + 4, b"d"), server(0, 4, ""), client(4, "ef")];
-    let told = run(&config(), &[&full[..], &taken].concat()).0[&1].clone();
-    assert_eq!((text(&told.bytes[0]), told.anomalies.len()), ("abcdef", 1));
+    let log = run(&config(), &[&full[..], &taken].concat()).0[&1].clone();
+    assert_eq!((text(&log.bytes[0]), log.anomalies.len()), ("abcdef", 1));
 }
 
 #[test]
@@ -310,9 +310,9 @@ fn urgent_byte_by_setting() {
     urgent.urgent = 3;
     assert_eq!(text(&one(&config(), &[urgent.clone()]).bytes[0]), "abXcd");
     let out = config().with_urgent_inline(false);
-    let told = one(&out, &[urgent]);
-    assert_eq!(text(&told.bytes[0]), "abcd");
-    assert_eq!(told.gaps[0], [(2, 1, "urgent".into())]);
+    let log = one(&out, &[urgent]);
+    assert_eq!(text(&log.bytes[0]), "abcd");
+    assert_eq!(log.gaps[0], [(2, 1, "urgent".into())]);
 }
 
 #[test]
@@ -320,17 +320,17 @@ fn fast_mode_does_not_wait_for_loss() {
     let config = config().with_mode(Mode::Fast).with_hole_segments_fast(2);
     let mut more = vec![client(0, "ab")];
     more.extend((0..5).map(|i| client(10 + i * 2, "xy")));
-    let told = one(&config, &more);
-    assert_eq!(told.gaps[0], [(2, 8, "not_captured".into())]);
-    assert_eq!(told.bytes[0].len(), 12);
+    let log = one(&config, &more);
+    assert_eq!(log.gaps[0], [(2, 8, "not_captured".into())]);
+    assert_eq!(log.bytes[0].len(), 12);
 }
 
 #[test]
 fn policies_that_rewrite_wait_for_the_acknowledgment() {
     let config = config().with_tcp_policy(TcpPolicy::Last);
-    let told = one(&config, &[client(0, "AAAA"), client(1, "BB"), server(0, 4, "x"), client(4, "C")]);
-    assert_eq!(text(&told.bytes[0]), "ABBAC");
-    assert_eq!(told.conflicts[0], 2);
+    let log = one(&config, &[client(0, "AAAA"), client(1, "BB"), server(0, 4, "x"), client(4, "C")]);
+    assert_eq!(text(&log.bytes[0]), "ABBAC");
+    assert_eq!(log.conflicts[0], 2);
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn half_open_flood_does_not_push_out_connections() {
 
 #[test]
 fn what_lies_too_far_back_to_be_compared_is_counted() {
-    let mut feed = Feed::new(&config(), Witness::default());
+    let mut feed = Feed::new(&config(), InvariantChecker::default());
     feed.segments(&handshake(C, S));
     feed.segments(&(0..200).map(|at| client(at, "a")).collect::<Vec<_>>());
     // Of 200 segments the last 128 are looked at.
@@ -360,14 +360,14 @@ fn what_lies_too_far_back_to_be_compared_is_counted() {
     assert_eq!(feed.engine.ledger().uncompared_bytes, 0);
     feed.segments(&[client(70, "bbbb")]);
     assert_eq!(feed.engine.ledger().uncompared_bytes, 2);
-    let (witness, _) = feed.finish();
-    assert_eq!(witness.streams[&1].conflicts[0], 4);
+    let (checker, _) = feed.finish();
+    assert_eq!(checker.streams[&1].conflicts[0], 4);
 }
 
 #[test]
 fn a_retransmission_with_other_bytes_is_a_conflict() {
-    let told =
+    let log =
         one(&config(), &[client(0, "abcdef"), client(6, "gh"), client(2, "cXeY"), client(0, "abcdef"), client(8, "i")]);
-    assert_eq!(text(&told.bytes[0]), "abcdefghi");
-    assert_eq!(told.conflicts[0], 2, "{:?}", told.anomalies);
+    assert_eq!(text(&log.bytes[0]), "abcdefghi");
+    assert_eq!(log.conflicts[0], 2, "{:?}", log.anomalies);
 }

@@ -25,7 +25,7 @@ fn fin(at: u32) -> Seg {
     Seg::new(true, C + 1 + at, S + 1, FIN | ACK, b"")
 }
 
-fn one(more: &[Seg]) -> Told {
+fn one(more: &[Seg]) -> StreamLog {
     let mut segments = handshake(C, S);
     segments.extend_from_slice(more);
     let (streams, _) = run(&config(), &segments);
@@ -46,12 +46,12 @@ fn bare_acknowledgments_of_what_was_never_sent_do_not_become_true_by_number() {
         more.extend([bare(100_000 + step), answer(2)]);
     }
     more.extend([data(2, "od", 0), answer(4), fin(4), Seg::new(false, S + 1, C + 6, FIN | ACK, b"")]);
-    let told = one(&more);
-    assert_eq!(text(&told.bytes[0]), "good");
-    assert!(told.gaps[1].is_empty() && !told.anomalies.contains(&"acked_unseen".into()), "{told:?}");
+    let log = one(&more);
+    assert_eq!(text(&log.bytes[0]), "good");
+    assert!(log.gaps[1].is_empty() && !log.anomalies.contains(&"acked_unseen".into()), "{log:?}");
 }
 
-/// A host drops every one of them, and says so by its own number, which goes on as if nothing had been lost.
+/// A host drops every one of them, which its own sequence number shows: it continues as if nothing had been lost.
 #[test]
 fn acknowledgments_of_what_was_never_sent_do_not_become_true_by_number() {
     let mut more = vec![data(0, "go", 0), answer(2)];
@@ -59,12 +59,12 @@ fn acknowledgments_of_what_was_never_sent_do_not_become_true_by_number() {
         more.extend([data(2, "EVIL", 100_000 + step), answer(2)]);
     }
     more.extend([data(2, "od", 0), answer(4), fin(4), Seg::new(false, S + 1, C + 6, FIN | ACK, b"")]);
-    let told = one(&more);
-    assert_eq!(text(&told.bytes[0]), "good");
-    assert_eq!(told.state, "closed");
-    assert!(told.gaps[1].is_empty(), "the server lost nothing: {:?}", told.gaps[1]);
-    assert!(told.anomalies.contains(&"invalid_ack".into()));
-    // The host answers only the first of them (it limits how often): what it acknowledges in the end tells.
+    let log = one(&more);
+    assert_eq!(text(&log.bytes[0]), "good");
+    assert_eq!(log.state, "closed");
+    assert!(log.gaps[1].is_empty(), "the server lost nothing: {:?}", log.gaps[1]);
+    assert!(log.anomalies.contains(&"invalid_ack".into()));
+    // The host answers only the first of them (it limits how often): its last acknowledgment decides.
     let mut more = vec![data(0, "go", 0), answer(2), data(2, "EVIL", 100_000), answer(2)];
     more.extend((1..6).map(|step| data(2, "EVIL", 100_000 + step)));
     more.extend([data(2, "od", 0), answer(4)]);
@@ -90,7 +90,7 @@ fn an_acknowledgment_of_one_byte_too_many_is_doubted() {
         assert_eq!(client_sent(&[data(0, "go", 0), data(2, "od", beyond), answer(4), data(4, "!", beyond)]), "good!");
     }
     assert_eq!(client_sent(&[data(0, "good", 0), data(4, "EVIL", 1), answer(4)]), "good", "answered, and refused");
-    assert_eq!(client_sent(&[data(0, "go", 0), answer(2), data(2, "od", 1)]), "good", "nobody refused it");
+    assert_eq!(client_sent(&[data(0, "go", 0), answer(2), data(2, "od", 1)]), "good", "no host refused it");
 }
 
 /// Where only one side was captured after the handshake, nothing is ever answered.
@@ -111,13 +111,13 @@ fn a_receiver_that_is_not_heard_refuses_nothing() {
 #[test]
 fn a_fin_that_acknowledges_too_much_ends_nothing_until_it_is_acknowledged() {
     let forged = Seg::new(true, C + 3, S + 1_001, FIN | ACK, b"");
-    let told = one(&[data(0, "go", 0), forged.clone(), answer(2), data(2, "od", 0), answer(4)]);
-    assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "established"));
-    let told = one(&[data(0, "go", 0), forged.clone(), answer(3)]);
-    assert_eq!(told.state, "half_closed");
+    let log = one(&[data(0, "go", 0), forged.clone(), answer(2), data(2, "od", 0), answer(4)]);
+    assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("good", "established"));
+    let log = one(&[data(0, "go", 0), forged.clone(), answer(3)]);
+    assert_eq!(log.state, "half_closed");
     // One byte in its place is as many numbers.
-    let told = one(&[data(0, "go", 0), forged, data(2, "o", 0), answer(3)]);
-    assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("goo", "established"));
+    let log = one(&[data(0, "go", 0), forged, data(2, "o", 0), answer(3)]);
+    assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("goo", "established"));
 }
 
 fn signed(mut segment: Seg) -> Seg {
@@ -127,9 +127,9 @@ fn signed(mut segment: Seg) -> Seg {
 
 #[test]
 fn signatures_are_agreed_on_with_the_syn() {
-    let told = one(&[data(0, "go", 0), signed(data(2, "EVIL", 0)), answer(2), data(2, "od", 0), answer(4)]);
-    assert_eq!(text(&told.bytes[0]), "good");
-    assert_eq!(told.anomalies, ["unexpected_signature", "overlap_conflict"]);
+    let log = one(&[data(0, "go", 0), signed(data(2, "EVIL", 0)), answer(2), data(2, "od", 0), answer(4)]);
+    assert_eq!(text(&log.bytes[0]), "good");
+    assert_eq!(log.anomalies, ["unexpected_signature", "overlap_conflict"]);
     let rst = signed(Seg::new(true, C + 3, 0, RST, b""));
     assert_eq!(client_sent(&[data(0, "go", 0), rst, data(2, "od", 0)]), "good");
     assert_eq!(client_sent(&[data(0, "go", 0), signed(fin(2)), data(2, "od", 0)]), "good");
@@ -148,11 +148,11 @@ fn signatures_are_agreed_on_with_the_syn() {
 #[test]
 fn reset_is_looked_at_before_other_flags() {
     for flags in [FIN | SYN | RST | PSH | ACK | URG, SYN | RST, FIN | RST | ACK] {
-        let told = one(&[data(0, "go", 0), Seg::new(true, C + 3, S + 1, flags, b"EVIL"), data(2, "od", 0)]);
-        assert_eq!((text(&told.bytes[0]), told.closed.as_deref()), ("go", Some("rst")), "{flags:#x}");
-        let told = one(&[data(0, "go", 0), Seg::new(true, C + 4, S + 1, flags, b"EVIL"), data(2, "od", 0)]);
-        assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "established"), "{flags:#x}");
-        assert!(told.anomalies.contains(&"blind_reset".into()));
+        let log = one(&[data(0, "go", 0), Seg::new(true, C + 3, S + 1, flags, b"EVIL"), data(2, "od", 0)]);
+        assert_eq!((text(&log.bytes[0]), log.closed.as_deref()), ("go", Some("rst")), "{flags:#x}");
+        let log = one(&[data(0, "go", 0), Seg::new(true, C + 4, S + 1, flags, b"EVIL"), data(2, "od", 0)]);
+        assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("good", "established"), "{flags:#x}");
+        assert!(log.anomalies.contains(&"blind_reset".into()));
     }
     // Where no connection is, SYN and RST together open none and refuse none.
     let opening = [Seg::new(true, C, 0, SYN, b""), Seg::new(true, C, 0, SYN | RST, b"")];
@@ -179,10 +179,10 @@ fn a_fin_inside_of_data_is_dropped() {
         (&[fin(4), data(2, "od", 0)], "good", true),
     ];
     for (more, delivered, ends) in cases {
-        let told = one(&[std::slice::from_ref(&go), *more, &[answer(delivered.len() as u32)]].concat());
-        assert_eq!(text(&told.bytes[0]), *delivered, "{more:?}");
-        assert_eq!(told.state == "half_closed", *ends, "{more:?}: {}", told.state);
-        assert!(told.gaps[0].is_empty(), "{more:?}: {:?}", told.gaps[0]);
+        let log = one(&[std::slice::from_ref(&go), *more, &[answer(delivered.len() as u32)]].concat());
+        assert_eq!(text(&log.bytes[0]), *delivered, "{more:?}");
+        assert_eq!(log.state == "half_closed", *ends, "{more:?}: {}", log.state);
+        assert!(log.gaps[0].is_empty(), "{more:?}: {:?}", log.gaps[0]);
     }
 }
 
@@ -196,17 +196,17 @@ fn nothing_is_beyond_a_cutoff_that_is_no_cutoff() {
     assert_eq!(fate(&ledger, tidewire_core::Fate::Tracked), 6);
 }
 
-/// The last word acknowledges what was not captured, with bytes and a FIN: nobody refused it.
+/// The last segment acknowledges uncaptured data, with bytes and a FIN: no host refused it.
 #[test]
 fn what_nobody_refused_ends_the_stream_with_its_fin() {
     let last = Seg::new(true, C + 3, S + 101, FIN | ACK, b"od");
-    let told = one(&[data(0, "go", 0), answer(2), last.clone()]);
-    assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("good", "half_closed"));
-    let told = one(&[data(0, "go", 0), answer(2), last, answer(2)]);
-    assert_eq!((text(&told.bytes[0]), told.state.as_str()), ("go", "established"));
+    let log = one(&[data(0, "go", 0), answer(2), last.clone()]);
+    assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("good", "half_closed"));
+    let log = one(&[data(0, "go", 0), answer(2), last, answer(2)]);
+    assert_eq!((text(&log.bytes[0]), log.state.as_str()), ("go", "established"));
     let ended = Seg::new(false, S + 1, C + 3, FIN | ACK, b"");
-    let told = one(&[data(0, "go", 0), ended, Seg::new(true, C + 3, S + 101, FIN | ACK, b"")]);
-    assert_eq!((told.state.as_str(), told.closed.as_deref()), ("closed", Some("fin")));
+    let log = one(&[data(0, "go", 0), ended, Seg::new(true, C + 3, S + 101, FIN | ACK, b"")]);
+    assert_eq!((log.state.as_str(), log.closed.as_deref()), ("closed", Some("fin")));
 }
 
 /// The capture lost what the client said next; the client's own number shows that it was said, so that the server's
@@ -230,10 +230,10 @@ fn what_the_senders_own_number_shows_to_be_sent_may_be_acknowledged() {
         client(103, 10),
         server(12, 103, "end"),
     ];
-    let told = one(&more);
-    assert_eq!(text(&told.bytes[1]), "oklastrdmoreend");
-    assert_eq!(told.gaps[0], [(3, 100, "not_captured".into())]);
-    assert_eq!(told.ignored, [0, 0]);
+    let log = one(&more);
+    assert_eq!(text(&log.bytes[1]), "oklastrdmoreend");
+    assert_eq!(log.gaps[0], [(3, 100, "not_captured".into())]);
+    assert_eq!(log.ignored, [0, 0]);
 }
 
 /// A FIN that came before its data, both with an acknowledgment of what was not captured, and no answer but a reset.
@@ -245,31 +245,31 @@ fn a_doubtful_fin_before_its_data_is_believed_with_it() {
         data(3, "two", 9),
         Seg::new(false, S + 1 + 9, 0, RST, b""),
     ];
-    let told = one(&more);
-    assert_eq!(text(&told.bytes[0]), "onetwo");
+    let log = one(&more);
+    assert_eq!(text(&log.bytes[0]), "onetwo");
 }
 
 /// Payload that no receiver took is in the figures, with its reason among the anomalies.
 #[test]
 fn what_was_ignored_is_counted() {
-    // After a reset, and answered by nobody.
-    let told = one(&[data(0, "go", 0), answer(2), Seg::new(true, C + 3, 0, RST, b""), data(2, "after", 0)]);
-    assert_eq!((text(&told.bytes[0]), told.ignored), ("go", [5, 0]));
-    assert!(told.anomalies.contains(&"after_reset".into()));
+    // After a reset, without any answer.
+    let log = one(&[data(0, "go", 0), answer(2), Seg::new(true, C + 3, 0, RST, b""), data(2, "after", 0)]);
+    assert_eq!((text(&log.bytes[0]), log.ignored), ("go", [5, 0]));
+    assert!(log.anomalies.contains(&"after_reset".into()));
     // Within one: RFC 9293 section 3.5.3.
-    let told = one(&[data(0, "go", 0), answer(2), Seg::new(true, C + 3, 0, RST, b"reason")]);
-    assert_eq!((text(&told.bytes[0]), told.ignored), ("go", [6, 0]));
-    assert!(told.anomalies.contains(&"reset_data".into()));
+    let log = one(&[data(0, "go", 0), answer(2), Seg::new(true, C + 3, 0, RST, b"reason")]);
+    assert_eq!((text(&log.bytes[0]), log.ignored), ("go", [6, 0]));
+    assert!(log.anomalies.contains(&"reset_data".into()));
     // Refused by the receiver.
-    let told = one(&[data(0, "go", 0), data(2, "EVIL", 2), answer(2), data(2, "od", 0)]);
-    assert_eq!((text(&told.bytes[0]), told.ignored[0] + told.retransmitted[0]), ("good", 4));
+    let log = one(&[data(0, "go", 0), data(2, "EVIL", 2), answer(2), data(2, "od", 0)]);
+    assert_eq!((text(&log.bytes[0]), log.ignored[0] + log.retransmitted[0]), ("good", 4));
     // Waiting beyond a FIN that turns out to lie before it.
-    let told = one(&[data(0, "go", 0), data(4, "beyond", 0), fin(2), answer(3)]);
-    assert_eq!((text(&told.bytes[0]), told.ignored), ("go", [6, 0]));
-    assert!(told.anomalies.contains(&"data_beyond_fin".into()));
+    let log = one(&[data(0, "go", 0), data(4, "beyond", 0), fin(2), answer(3)]);
+    assert_eq!((text(&log.bytes[0]), log.ignored), ("go", [6, 0]));
+    assert!(log.anomalies.contains(&"data_beyond_fin".into()));
     // Without flags that such a segment has to have, and far outside of the window.
-    let told = one(&[data(0, "go", 0), Seg::new(true, C + 3, 0, PSH, b"no ack"), answer(2)]);
-    assert_eq!((told.ignored, told.anomalies.contains(&"invalid_flags".into())), ([6, 0], true));
-    let told = one(&[data(0, "go", 0), answer(2), data(1 << 20, "far", 0), answer(2)]);
-    assert_eq!((told.ignored, told.anomalies.contains(&"out_of_window".into())), ([3, 0], true));
+    let log = one(&[data(0, "go", 0), Seg::new(true, C + 3, 0, PSH, b"no ack"), answer(2)]);
+    assert_eq!((log.ignored, log.anomalies.contains(&"invalid_flags".into())), ([6, 0], true));
+    let log = one(&[data(0, "go", 0), answer(2), data(1 << 20, "far", 0), answer(2)]);
+    assert_eq!((log.ignored, log.anomalies.contains(&"out_of_window".into())), ([3, 0], true));
 }

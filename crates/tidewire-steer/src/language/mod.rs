@@ -26,7 +26,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Parses and checks a program: one expression, steps on lines of their own, or `main = do` and steps; lines may have
+    /// Parses and checks a program: one expression, steps on separate lines, or `main = do` and steps; lines may have
     /// the leading `>` of a configuration file.
     ///
     /// # Errors

@@ -61,7 +61,7 @@ impl Parser<'_> {
     fn peek(&self) -> &Token {
         let placed = self.raw();
         let column = self.columns.last().copied().unwrap_or(0);
-        // An operator at the beginning of a line goes on with the line before.
+        // An operator at the beginning of a line continues the previous line.
         let goes_on = matches!(placed.token, Token::Operator(_) | Token::Close | Token::CloseList | Token::Dollar);
         if placed.first && placed.at.column <= column && !goes_on && self.next != self.start {
             &Token::End

@@ -44,7 +44,7 @@ pub(crate) const CLASS: Slot = 20;
 pub(crate) const MARK: Slot = 21;
 pub(crate) const STATE: Slot = 22;
 
-/// Scratch: whoever uses one of these says nothing about it afterwards.
+/// Scratch: the value is undefined after use.
 pub(crate) const T0: Slot = 23;
 pub(crate) const T1: Slot = 24;
 pub(crate) const T2: Slot = 25;

@@ -127,7 +127,7 @@ fn over_gre(builder: &mut Builder, ethernet: Label, network: Label, done: Label)
     builder.goto(network);
 }
 
-/// GRE version 1 at `AT`, flags in `T1` and protocol in `ETHER_TYPE`: PPTP goes on at `ppp`, with the type of PPP.
+/// GRE version 1 at `AT`, flags in `T1` and protocol in `ETHER_TYPE`: PPTP continues at `ppp`, with the type of PPP.
 fn over_gre1(builder: &mut Builder, ethernet: Label, ppp: Label, done: Label) {
     let eoip = builder.label();
     builder.jump(ETHER_TYPE, Condition::Equal, EOIP, eoip);

@@ -10,7 +10,7 @@ use std::process::Command;
 use tidewire_testing::InTime as _;
 use tidewire_wire::{Decoded, Kind, LinkType, addresses, decode, fuzz_input, ports};
 
-/// What tshark has to be told: it takes every 802.11 control field in CAPWAP for swapped, or none.
+/// Preferences of tshark: it takes every 802.11 control field in CAPWAP for swapped, or none.
 const PREFERENCES: &[&str] = &["capwap.swap_fc:FALSE"];
 
 /// Frames that tshark reads otherwise, and why.

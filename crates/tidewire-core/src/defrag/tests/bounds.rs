@@ -90,7 +90,7 @@ fn a_snapped_fragment_spoils_its_datagram_only() {
         let snapped = Result::Rejected(Rejection::Snapped);
         assert_eq!(bench.insert(policy, &bytes[..60], &decoded), snapped);
         assert_eq!(bench.piece(policy, false, 1, &piece(128, false, 64)), snapped);
-        // The host has it whole by now, and begins anew.
+        // The host has completed it by now, and begins a new one.
         assert_eq!(bench.piece(policy, false, 1, &piece(0, true, 64)), after);
         assert!(matches!(bench.piece(policy, false, 2, &piece(0, true, 64)), Result::Held));
         assert!(matches!(bench.piece(policy, false, 2, &piece(64, false, 64)), Result::Rebuilt { .. }));

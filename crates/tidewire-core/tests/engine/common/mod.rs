@@ -1,4 +1,4 @@
-//! Packets and a handler that checks what it is told.
+//! Packets, and a handler that checks the invariants of its events.
 
 use std::collections::BTreeMap;
 
@@ -116,9 +116,9 @@ impl Seg {
     }
 }
 
-/// What one stream's handler was told.
+/// The events of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct StreamLog {
     /// By direction: bytes and gaps in order, as (offset, bytes or their absence).
     pub bytes: [Vec<u8>; 2],
     /// Offsets of `bytes`, one for each.
@@ -137,7 +137,7 @@ pub struct Told {
     pub client_port: u16,
 }
 
-impl Told {
+impl StreamLog {
     /// Every byte of payload is delivered, repeated, in a gap, or ignored for a reason that has a name.
     fn account(&self, stats: &[DirectionStats; 2]) {
         const OF_PACKETS: [&str; 4] = ["snapped", "shed", "urgent", "bad_checksum"];
@@ -146,7 +146,7 @@ impl Told {
             let is_cut = self.gaps[at].iter().any(|gap| gap.2 == "cutoff");
             let gaps: u64 = self.gaps[at].iter().filter(of).map(|gap| gap.1).sum();
             let placed = stats.reassembled_bytes + stats.retransmitted_bytes + stats.ignored_bytes;
-            // In track mode, and beyond a cutoff, gaps are counted and not told one by one.
+            // In track mode, and beyond a cutoff, gaps are counted and not reported one by one.
             if !is_cut && stats.cutoff_bytes == 0 && stats.delivered_bytes > 0 {
                 assert_eq!(stats.payload_wire_bytes, placed + gaps, "payload is accounted for: {stats:?} {self:?}");
             }
@@ -159,63 +159,63 @@ impl Told {
 
 /// Checks the order of calls and that bytes and gaps cover each direction without holes; keeps everything.
 #[derive(Default)]
-pub struct Witness {
-    pub streams: BTreeMap<u64, Told>,
+pub struct InvariantChecker {
+    pub streams: BTreeMap<u64, StreamLog>,
 }
 
-impl Handler for Witness {
-    type Data = Told;
+impl Handler for InvariantChecker {
+    type Data = StreamLog;
 
-    fn data(&mut self, stream: &mut Stream<'_, Told>, chunk: Chunk<'_>) {
+    fn data(&mut self, stream: &mut Stream<'_, StreamLog>, chunk: Chunk<'_>) {
         let at = chunk.direction as usize;
-        let told = stream.data();
-        assert!(told.closed.is_none());
-        assert_eq!(told.reached[at], chunk.offset + chunk.repeated_bytes as u64, "bytes continue the stream");
+        let log = stream.data();
+        assert!(log.closed.is_none());
+        assert_eq!(log.reached[at], chunk.offset + chunk.repeated_bytes as u64, "bytes continue the stream");
         let fresh = chunk.fresh();
         assert!(!fresh.is_empty(), "no empty chunk");
         if chunk.repeated_bytes > 0 {
-            let known = &told.bytes[at][told.bytes[at].len() - chunk.repeated_bytes..];
+            let known = &log.bytes[at][log.bytes[at].len() - chunk.repeated_bytes..];
             assert_eq!(known, &chunk.bytes[..chunk.repeated_bytes], "what is repeated is what was delivered");
         }
-        let start = told.reached[at];
-        told.offsets[at].extend(start..start + fresh.len() as u64);
-        told.bytes[at].extend(fresh);
-        told.reached[at] += fresh.len() as u64;
+        let start = log.reached[at];
+        log.offsets[at].extend(start..start + fresh.len() as u64);
+        log.bytes[at].extend(fresh);
+        log.reached[at] += fresh.len() as u64;
     }
 
-    fn gap(&mut self, stream: &mut Stream<'_, Told>, gap: Gap) {
+    fn gap(&mut self, stream: &mut Stream<'_, StreamLog>, gap: Gap) {
         let at = gap.direction as usize;
-        let told = stream.data();
-        assert_eq!(told.reached[at], gap.offset, "gaps continue the stream");
+        let log = stream.data();
+        assert_eq!(log.reached[at], gap.offset, "gaps continue the stream");
         assert!(gap.bytes > 0);
-        told.reached[at] += gap.bytes;
-        told.gaps[at].push((gap.offset, gap.bytes, gap.cause.name().into()));
+        log.reached[at] += gap.bytes;
+        log.gaps[at].push((gap.offset, gap.bytes, gap.cause.name().into()));
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, Told>, reason: EndReason) {
+    fn close(&mut self, stream: &mut Stream<'_, StreamLog>, reason: EndReason) {
         let anomalies = stream.anomalies().iter().map(|odd| odd.kind.name().into()).collect();
         let packets = stream.anomalies().iter().map(|odd| odd.packet).collect();
         let both = [Direction::ClientToServer, Direction::ServerToClient];
         let stats = both.map(|direction| stream.stats(direction));
         let conflicts = both.map(|direction| stream.conflicts(direction).iter().map(|c| c.bytes).sum());
         let (id, state, port) = (stream.id(), stream.state().name(), stream.key().client.port);
-        let told = stream.data();
-        told.closed = Some(reason.name().into());
-        told.anomalies = anomalies;
-        told.anomaly_packets = packets;
-        told.conflicts = conflicts;
-        told.packets = stats.map(|stats| stats.packets);
-        told.wire = stats.map(|stats| stats.payload_wire_bytes);
-        told.retransmitted = stats.map(|stats| stats.retransmitted_bytes);
-        told.ignored = stats.map(|stats| stats.ignored_bytes);
-        told.state = state.into();
-        told.client_port = port;
-        for (stats, bytes) in stats.iter().zip(&told.bytes) {
+        let log = stream.data();
+        log.closed = Some(reason.name().into());
+        log.anomalies = anomalies;
+        log.anomaly_packets = packets;
+        log.conflicts = conflicts;
+        log.packets = stats.map(|stats| stats.packets);
+        log.wire = stats.map(|stats| stats.payload_wire_bytes);
+        log.retransmitted = stats.map(|stats| stats.retransmitted_bytes);
+        log.ignored = stats.map(|stats| stats.ignored_bytes);
+        log.state = state.into();
+        log.client_port = port;
+        for (stats, bytes) in stats.iter().zip(&log.bytes) {
             assert_eq!(stats.delivered_bytes, bytes.len() as u64);
         }
-        told.account(&stats);
-        let told = std::mem::take(told);
-        assert!(self.streams.insert(id, told).is_none(), "an id stands for one stream");
+        log.account(&stats);
+        let log = std::mem::take(log);
+        assert!(self.streams.insert(id, log).is_none(), "an id stands for one stream");
     }
 }
 
@@ -330,7 +330,7 @@ pub fn config() -> Config {
 }
 
 /// Runs segments through one engine for each share; the ledger has to close.
-pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<u64, Told>, Ledger) {
+pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<u64, StreamLog>, Ledger) {
     let mut memory = Vec::new();
     let mut frames = Vec::new();
     for (number, segment) in segments.iter().enumerate() {
@@ -354,28 +354,28 @@ pub fn run_shared(config: &Config, segments: &[Seg], workers: u32) -> (BTreeMap<
     let mut streams = BTreeMap::new();
     let mut ledger = Ledger::default();
     for index in 0..workers {
-        let mut engine = Engine::new(config.clone(), Share::new(index, workers), Witness::default());
+        let mut engine = Engine::new(config.clone(), Share::new(index, workers), InvariantChecker::default());
         for group in frames.chunks(7) {
             engine.process(&Batch { memory: (&memory).into(), frames: group });
         }
         engine.finish();
-        let (witness, own) = engine.into_parts();
+        let (checker, own) = engine.into_parts();
         ledger.add(&own);
-        for (id, told) in witness.streams {
-            assert!(streams.insert(id, told).is_none());
+        for (id, log) in checker.streams {
+            assert!(streams.insert(id, log).is_none());
         }
     }
     assert_eq!(ledger.received, segments.len() as u64);
     if fate(&ledger, Fate::NoRoom) == 0 {
         let sent: usize = segments.iter().map(|segment| segment.payload.len()).sum();
-        let counted: u64 = streams.values().flat_map(|told: &Told| told.wire).sum();
+        let counted: u64 = streams.values().flat_map(|log: &StreamLog| log.wire).sum();
         assert_eq!(counted, sent as u64, "all payload is some stream's");
     }
     assert!(ledger.closes(), "every packet has one fate: {ledger:?}");
     (streams, ledger)
 }
 
-pub fn run(config: &Config, segments: &[Seg]) -> (BTreeMap<u64, Told>, Ledger) {
+pub fn run(config: &Config, segments: &[Seg]) -> (BTreeMap<u64, StreamLog>, Ledger) {
     run_shared(config, segments, 1)
 }
 

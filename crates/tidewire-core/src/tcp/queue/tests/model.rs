@@ -91,7 +91,7 @@ impl Model {
         confirmed.or(self.unconfirmed[at].map(|cell| (cell.0, true)))
     }
 
-    /// Everything before `expected` is gone, except what belongs to a piece that goes on.
+    /// Everything before `expected` is gone, except what belongs to a piece that continues beyond it.
     pub fn settle(&mut self, expected: u64) {
         let at = expected as usize;
         for cells in [&mut self.confirmed, &mut self.unconfirmed] {
@@ -125,7 +125,7 @@ impl Model {
         of(&self.confirmed) + of(&self.unconfirmed)
     }
 
-    /// Removes the piece that starts last; weak ones first.
+    /// Removes the piece that starts last, unconfirmed ones first.
     pub fn drop_last(&mut self, expected: u64) -> bool {
         for cells in [&mut self.unconfirmed, &mut self.confirmed] {
             if let Some(last) = cells.iter().rposition(Option::is_some).filter(|&last| last >= expected as usize) {
@@ -139,7 +139,7 @@ impl Model {
 }
 
 /// The kernel's queue, with a plain sorted list instead of a tree; where the shape of the tree matters (a segment that
-/// could join a piece that is not its neighbour) the list asks a real tree's shape by building it anew.
+/// could join a piece that is not its neighbour) the list asks a real tree's shape by rebuilding it.
 pub mod linux {
     use super::Cell;
 

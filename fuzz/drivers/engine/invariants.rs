@@ -1,4 +1,4 @@
-//! A handler that checks what it is told.
+//! A handler that checks the invariants of its events.
 
 use std::collections::BTreeMap;
 use tidewire_core::{
@@ -14,9 +14,9 @@ const CUTS: u8 = 2;
 const DISCARDS: u8 = 4;
 const RANKS: u8 = 8;
 
-/// What one stream's handler was told.
+/// The events of one stream.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct StreamLog {
     end: Option<End>,
     bytes: [Vec<u8>; 2],
     gaps: [Vec<Gap>; 2],
@@ -41,20 +41,20 @@ struct End {
     priority: u8,
 }
 
-/// Keeps everything that it is told, by stream.
-pub struct Witness {
+/// Records all events, by stream.
+pub struct InvariantChecker {
     pub knobs: u8,
     pub chunk_bytes: u32,
     pub list_max: u32,
     pub is_track: bool,
-    pub streams: BTreeMap<u64, Told>,
+    pub streams: BTreeMap<u64, StreamLog>,
     /// Packet, fragments and payload or reason.
     pub datagrams: Vec<(u64, u32, Vec<u8>, String)>,
 }
 
-impl Witness {
-    /// What an application may do with its stream while it is told of it. By what it is told only.
-    fn meddle(&self, stream: &mut Stream<'_, Told>, direction: Direction, offset: u64, bytes: &[u8]) {
+impl InvariantChecker {
+    /// What an application may do with its stream during a call. Depends only on the event.
+    fn meddle(&self, stream: &mut Stream<'_, StreamLog>, direction: Direction, offset: u64, bytes: &[u8]) {
         let first = bytes.first().copied().unwrap_or(0);
         if self.knobs & KEEPS != 0 && first % 4 != 0 {
             stream.keep_chunk();
@@ -71,64 +71,64 @@ impl Witness {
     }
 }
 
-impl Witness {
+impl InvariantChecker {
     /// Every byte of payload was delivered, is repeated, in a gap, or ignored for a reason that has a name.
-    fn account(&self, told: &Told, end: &End, at: usize) {
+    fn account(&self, log: &StreamLog, end: &End, at: usize) {
         let stats = &end.stats[at];
-        if self.is_track || stats.cutoff_bytes > 0 || told.gaps[at].iter().any(|gap| gap.cause == GapCause::Cutoff) {
-            // Gaps beyond a cutoff are counted and not told one by one.
+        if self.is_track || stats.cutoff_bytes > 0 || log.gaps[at].iter().any(|gap| gap.cause == GapCause::Cutoff) {
+            // Gaps beyond a cutoff are counted and not reported one by one.
             return;
         }
-        let gaps: u64 = told.gaps[at].iter().filter(|gap| gap.cause.is_of_packets()).map(|gap| gap.bytes).sum();
+        let gaps: u64 = log.gaps[at].iter().filter(|gap| gap.cause.is_of_packets()).map(|gap| gap.bytes).sum();
         let placed = stats.reassembled_bytes + stats.retransmitted_bytes + stats.ignored_bytes + gaps;
-        assert!(stats.payload_wire_bytes == placed, "payload is accounted for: {stats:?} {:?}", told.gaps[at]);
-        assert!(told.payload[at] <= stats.payload_wire_bytes);
-        if stats.ignored_bytes > 0 && told.payload[at] == stats.payload_wire_bytes && self.list_max > 0 {
+        assert!(stats.payload_wire_bytes == placed, "payload is accounted for: {stats:?} {:?}", log.gaps[at]);
+        assert!(log.payload[at] <= stats.payload_wire_bytes);
+        if stats.ignored_bytes > 0 && log.payload[at] == stats.payload_wire_bytes && self.list_max > 0 {
             assert!(!end.anomalies.is_empty(), "what is ignored has a reason: {stats:?}");
         }
     }
 }
 
-impl Handler for Witness {
-    type Data = Told;
+impl Handler for InvariantChecker {
+    type Data = StreamLog;
     const PACKETS: bool = true;
     const DATAGRAMS: bool = true;
 
-    fn open(&mut self, stream: &mut Stream<'_, Told>) {
+    fn open(&mut self, stream: &mut Stream<'_, StreamLog>) {
         assert!(!std::mem::replace(&mut stream.data().opened, true), "opened once, with fresh data");
     }
 
-    fn data(&mut self, stream: &mut Stream<'_, Told>, chunk: Chunk<'_>) {
+    fn data(&mut self, stream: &mut Stream<'_, StreamLog>, chunk: Chunk<'_>) {
         let at = chunk.direction as usize;
-        let told = stream.data();
-        assert!(told.opened);
-        assert_eq!(told.reached[at], chunk.offset + chunk.repeated_bytes as u64, "bytes continue the stream");
+        let log = stream.data();
+        assert!(log.opened);
+        assert_eq!(log.reached[at], chunk.offset + chunk.repeated_bytes as u64, "bytes continue the stream");
         let fresh = chunk.fresh();
         assert!(!fresh.is_empty(), "no empty chunk");
         if chunk.repeated_bytes > 0 {
-            let known = told.bytes[at].len().checked_sub(chunk.repeated_bytes).expect("more repeated than delivered");
-            assert_eq!(told.bytes[at][known..], chunk.bytes[..chunk.repeated_bytes], "what is repeated was delivered");
+            let known = log.bytes[at].len().checked_sub(chunk.repeated_bytes).expect("more repeated than delivered");
+            assert_eq!(log.bytes[at][known..], chunk.bytes[..chunk.repeated_bytes], "what is repeated was delivered");
         }
         if self.chunk_bytes > 0 && self.knobs & KEEPS == 0 {
             assert!(chunk.bytes.len() <= self.chunk_bytes as usize);
         }
-        told.bytes[at].extend(fresh);
-        told.chunks[at] += 1;
-        told.reached[at] += fresh.len() as u64;
+        log.bytes[at].extend(fresh);
+        log.chunks[at] += 1;
+        log.reached[at] += fresh.len() as u64;
         self.meddle(stream, chunk.direction, chunk.offset, chunk.bytes);
     }
 
-    fn gap(&mut self, stream: &mut Stream<'_, Told>, gap: Gap) {
+    fn gap(&mut self, stream: &mut Stream<'_, StreamLog>, gap: Gap) {
         let at = gap.direction as usize;
-        let told = stream.data();
-        assert!(told.opened);
-        assert_eq!(told.reached[at], gap.offset, "gaps continue the stream");
+        let log = stream.data();
+        assert!(log.opened);
+        assert_eq!(log.reached[at], gap.offset, "gaps continue the stream");
         assert!(gap.bytes > 0);
-        told.reached[at] += gap.bytes;
-        told.gaps[at].push(gap);
+        log.reached[at] += gap.bytes;
+        log.gaps[at].push(gap);
     }
 
-    fn packet(&mut self, stream: &mut Stream<'_, Told>, packet: StreamPacket<'_>) {
+    fn packet(&mut self, stream: &mut Stream<'_, StreamLog>, packet: StreamPacket<'_>) {
         assert!(stream.data().opened);
         stream.data().packets += 1;
         stream.data().payload[packet.direction as usize] += u64::from(packet.payload_captured_bytes);
@@ -139,7 +139,7 @@ impl Handler for Witness {
         );
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, Told>, reason: EndReason) {
+    fn close(&mut self, stream: &mut Stream<'_, StreamLog>, reason: EndReason) {
         let end = End {
             reason,
             key: stream.key(),
@@ -151,22 +151,22 @@ impl Handler for Witness {
             priority: stream.priority(),
         };
         let id = stream.id();
-        let told = stream.data();
-        assert!(told.opened);
-        assert_eq!(told.packets, end.stats.iter().map(|stats| stats.packets).sum::<u64>(), "every packet is shown");
+        let log = stream.data();
+        assert!(log.opened);
+        assert_eq!(log.packets, end.stats.iter().map(|stats| stats.packets).sum::<u64>(), "every packet is shown");
         for (at, stats) in end.stats.iter().enumerate() {
-            assert_eq!(stats.delivered_bytes, told.bytes[at].len() as u64);
-            assert_eq!(stats.chunks, told.chunks[at]);
+            assert_eq!(stats.delivered_bytes, log.bytes[at].len() as u64);
+            assert_eq!(stats.chunks, log.chunks[at]);
             if !self.is_track {
-                assert_eq!(told.reached[at], stats.reassembled_bytes + stats.missing_bytes, "told of all of it");
+                assert_eq!(log.reached[at], stats.reassembled_bytes + stats.missing_bytes, "all of it was reported");
             }
-            self.account(told, &end, at);
+            self.account(log, &end, at);
             assert!(end.conflicts[at].len() <= self.list_max as usize);
         }
         assert!(end.gaps.len() <= self.list_max as usize && end.anomalies.len() <= self.list_max as usize);
-        told.end = Some(end);
-        let told = std::mem::take(told);
-        assert!(self.streams.insert(id, told).is_none(), "an id stands for one stream");
+        log.end = Some(end);
+        let log = std::mem::take(log);
+        assert!(self.streams.insert(id, log).is_none(), "an id stands for one stream");
     }
 
     fn datagram(&mut self, datagram: &Datagram<'_>) {
