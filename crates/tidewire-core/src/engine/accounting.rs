@@ -52,12 +52,12 @@ impl Accounting {
         }
         holder.bytes = (u64::from(holder.bytes) + after).saturating_sub(before).min(u64::from(u32::MAX)) as u32;
         holder.groups = groups;
-        Self::look_at_holder(holder, flow, number);
+        Self::update_holder(holder, flow, number);
     }
 
     /// Updates what a flow that holds memory is weighed by.
     #[inline]
-    pub(crate) fn look_at_holder(holder: &mut Holder, flow: &Flow, number: u64) {
+    pub(crate) fn update_holder(holder: &mut Holder, flow: &Flow, number: u64) {
         let delivered = (flow.delivered[0] + flow.delivered[1]).min(u64::from(u32::MAX)) as u32;
         if delivered > holder.delivered {
             holder.since = number as u32;

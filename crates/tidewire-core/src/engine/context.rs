@@ -157,12 +157,12 @@ impl<H: Deliver> FlowContext<H> {
         if H::SUBSCRIBERS {
             return self.deliver_each(flow, data, direction, start, bytes, timestamp_ns);
         }
-        self.pass_on(flow, data, direction, start, bytes, timestamp_ns);
+        self.deliver_within_cutoff(flow, data, direction, start, bytes, timestamp_ns);
     }
 
     /// Delivers bytes within the cutoff, or adds them to the chunk.
     #[inline(always)]
-    pub(crate) fn pass_on(
+    pub(crate) fn deliver_within_cutoff(
         &mut self,
         flow: &mut Flow,
         data: &mut H::Data,

@@ -49,7 +49,7 @@ impl<H: Deliver> Engine<H> {
         let mut pending = match self.context.take_held_syn(flow) {
             Some(pending) if pending.isn == segment.seq && pending.from_client == fresh.from_client => pending,
             Some(other) => {
-                self.context.absorb(flow, data, &other);
+                self.context.count_held_syn(flow, data, &other);
                 Box::new(fresh)
             }
             None => Box::new(fresh),
@@ -128,7 +128,7 @@ impl<H: Deliver> FlowContext<H> {
     }
 
     /// Counts and reports the packets of a held SYN that opened nothing.
-    pub(crate) fn absorb(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &HeldSyn) {
+    pub(crate) fn count_held_syn(&mut self, flow: &mut Flow, data: &mut H::Data, pending: &HeldSyn) {
         let direction = pending.direction();
         if flow.state == TcpState::Closed {
             let number = std::mem::replace(&mut self.now.number, pending.number);

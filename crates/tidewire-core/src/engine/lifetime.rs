@@ -65,14 +65,14 @@ impl<H: Deliver> FlowContext<H> {
     }
 
     /// Whether a closed connection is due for removal.
-    fn is_forgotten(&self, flow: &Flow) -> bool {
+    fn is_due_for_removal(&self, flow: &Flow) -> bool {
         self.now.clock_ns > flow.seen_clock_ns.saturating_add(self.config.closed_timeout_ns)
     }
 }
 
 /// Whether the held SYN of an open connection was unanswered, and nothing of that connection came after it: an attempt
 /// at another connection, not an attack on the old one. It becomes a stream by itself.
-fn is_last_word(flow: &Flow) -> bool {
+fn is_new_attempt(flow: &Flow) -> bool {
     let last_ns = flow.last_ns[0].max(flow.last_ns[1]);
     let pending = flow.slow_state.as_ref().and_then(|slow_state| slow_state.held_syn.as_ref());
     pending.is_some_and(|pending| pending.timestamp_ns > last_ns)
@@ -84,7 +84,7 @@ impl<H: Deliver> Engine<H> {
         let flow = self.table.flows.get(slot);
         let reason = flow.reason_over().unwrap_or(EndReason::Timeout);
         // A held SYN needs the entry's slot.
-        if !flow.is_over() || flow.is_reported() || self.context.is_forgotten(flow) || is_last_word(flow) {
+        if !flow.is_over() || flow.is_reported() || self.context.is_due_for_removal(flow) || is_new_attempt(flow) {
             return self.end(slot, reason);
         }
         self.conclude(slot, reason);
@@ -99,7 +99,7 @@ impl<H: Deliver> Engine<H> {
 
     /// Schedules the report of a closed flow's end.
     #[inline]
-    pub(crate) fn list_closed(&mut self, slot: u32) {
+    pub(crate) fn schedule_close_report(&mut self, slot: u32) {
         let flow = self.table.flows.get_mut(slot);
         if self.context.config.report_closed_ns != 0 && flow.is_over() && flow.closing == 0 {
             flow.closing = closing::LISTED;
@@ -128,7 +128,7 @@ impl<H: Deliver> Engine<H> {
                 self.expire(slot);
             } else {
                 // A packet arrived since.
-                self.list_closed(slot);
+                self.schedule_close_report(slot);
             }
         }
     }
@@ -163,10 +163,10 @@ impl<H: Deliver> Engine<H> {
             .and_then(|slow_state| slow_state.anomalies.last())
             .map_or(0, |note_anomaly| note_anomaly.packet);
         self.context.now.number = last_odd.max(frame_number(flow.id));
-        let alone = is_last_word(flow);
+        let alone = is_new_attempt(flow);
         let pending = self.context.take_held_syn(flow);
         if let Some(pending) = pending.as_ref().filter(|_| !alone) {
-            self.context.absorb(flow, data, pending);
+            self.context.count_held_syn(flow, data, pending);
         }
         self.context.complete(flow, data);
         // Segments that were doubtful until the end may have closed it.
@@ -236,13 +236,13 @@ impl<H: Deliver> Engine<H> {
             clock_ns.saturating_add((steps * SWEEP_NS).checked_div(used).unwrap_or(SWEEP_NS / 64));
         let is_crowded = self.context.shunt.as_ref().is_some_and(|shunt| shunt.is_crowded());
         for _ in 0..steps {
-            let slot = self.sweep.hand % self.table.flows.used();
-            self.sweep.hand = slot + 1;
+            let slot = self.sweep.deliver_contiguous % self.table.flows.used();
+            self.sweep.deliver_contiguous = slot + 1;
             let flow = self.table.flows.get_mut(slot);
             if is_crowded && flow.has(bits::LIVE) {
-                self.context.make_way(flow);
+                self.context.retire_silent(flow);
             }
-            if flow.has(bits::LIVE) && self.context.is_expired(flow) && !self.context.was_heard_meanwhile(flow) {
+            if flow.has(bits::LIVE) && self.context.is_expired(flow) && !self.context.was_counted_meanwhile(flow) {
                 self.expire(slot);
             }
         }
@@ -318,7 +318,7 @@ impl<H: Deliver> Engine<H> {
         let (flow, number) = (self.table.flows.get(slot), self.context.now.number);
         let holder = self.context.accounting.budget.holder(slot);
         if holder.bytes > 0 {
-            Accounting::look_at_holder(holder, flow, number);
+            Accounting::update_holder(holder, flow, number);
         }
         self.context.accounting.budget.weight(slot, number)
     }
@@ -358,7 +358,7 @@ impl<H: Deliver> Engine<H> {
         if H::PACKETS
             && let Some(pending) = self.context.take_held_syn(flow)
         {
-            self.context.absorb(flow, data, &pending);
+            self.context.count_held_syn(flow, data, &pending);
         }
         self.context.accounting.settle_slow_state(&self.context.now, flow);
         self.context.accounting.budget.force(slot, flow.delivered[0] + flow.delivered[1] - delivered);
@@ -420,7 +420,7 @@ impl<H: Deliver> Engine<H> {
             let flow = self.table.flows.get_mut(slot);
             self.context.now.slot = slot;
             if flow.has(bits::LIVE)
-                && is_last_word(flow)
+                && is_new_attempt(flow)
                 && let Some(pending) = self.context.take_held_syn(flow)
             {
                 let (client_is_a, seen_clock_ns) = (flow.has(bits::CLIENT_IS_A), flow.seen_clock_ns);

@@ -69,7 +69,7 @@ impl<H: Deliver> Engine<H> {
         self.make_room();
         let slot = self.table.add(first_packet.hash as u32, first_packet.key);
         self.take_in(&first_packet, slot, false);
-        self.list_closed(slot);
+        self.schedule_close_report(slot);
         // The connection sent a packet just now, so it was not silent for long.
         Ok(slot)
     }

@@ -120,7 +120,7 @@ impl<H: Deliver> FlowContext<H> {
         let counted = self.shunt.as_mut().and_then(|shunt| shunt.counted(&key, direction));
         if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
             self.count_shunted(flow, direction, &counted);
-            self.go_beyond(flow, data, direction, &counted);
+            self.skip_counted(flow, data, direction, &counted);
         }
         // Packets reach the engine some time after they passed the shunt, which may by now have counted later ones: a
         // FIN occupies a sequence number, and the stream continues behind it.
@@ -133,7 +133,7 @@ impl<H: Deliver> FlowContext<H> {
     }
 
     /// Whether packets were counted before the engine since the flow seemed to be silent.
-    pub(crate) fn was_heard_meanwhile(&mut self, flow: &mut Flow) -> bool {
+    pub(crate) fn was_counted_meanwhile(&mut self, flow: &mut Flow) -> bool {
         if (flow.halves[0].flags | flow.halves[1].flags) & half::SHUNTED == 0 {
             return false;
         }
@@ -153,7 +153,7 @@ impl<H: Deliver> FlowContext<H> {
 
     /// Retires the entries of a flow that has been silent for a while, to make room for others. What was counted stays
     /// counted; later packets reach the engine, which then asks again.
-    pub(crate) fn make_way(&mut self, flow: &mut Flow) {
+    pub(crate) fn retire_silent(&mut self, flow: &mut Flow) {
         const WAITS: u16 = half::HELD | half::QUEUED;
         let flags = flow.halves[0].flags | flow.halves[1].flags;
         if flags & half::SHUNTED == 0 || flags & WAITS != 0 {
@@ -161,7 +161,7 @@ impl<H: Deliver> FlowContext<H> {
         }
         let Some(key) = known(flow, self.config.key_ids) else { return };
         let heard_ns = flow.seen_clock_ns;
-        self.was_heard_meanwhile(flow);
+        self.was_counted_meanwhile(flow);
         if flow.seen_clock_ns != heard_ns || self.now.clock_ns < heard_ns.saturating_add(SILENT_NS) {
             return;
         }
@@ -195,7 +195,7 @@ impl<H: Deliver> FlowContext<H> {
             let counted = self.shunt.as_mut().and_then(|shunt| shunt.retire(&key, direction));
             if let Some(counted) = counted.filter(|counted| counted.packets > 0) {
                 self.count_shunted(flow, direction, &counted);
-                self.go_beyond(flow, data, direction, &counted);
+                self.skip_counted(flow, data, direction, &counted);
             }
         }
     }
@@ -218,7 +218,7 @@ impl<H: Deliver> FlowContext<H> {
     }
 
     /// Nothing before the counted bytes arrives any more: delivers what waits, and continues the direction behind them.
-    fn go_beyond(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, counted: &Counted) {
+    fn skip_counted(&mut self, flow: &mut Flow, data: &mut H::Data, direction: Direction, counted: &Counted) {
         self.empty(flow, data, direction, crate::GapCause::NotCaptured);
         flow.halves[direction as usize].flags &= !half::HELD;
         let before = flow.halves[direction as usize].next;

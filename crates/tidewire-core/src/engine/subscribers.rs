@@ -189,7 +189,7 @@ impl<H: Deliver> FlowContext<H> {
         self.each(flow, data, |context, flow, data| {
             let bytes = context.cut(flow, direction, start, bytes);
             if !bytes.is_empty() {
-                context.pass_on(flow, data, direction, start, bytes, timestamp_ns);
+                context.deliver_within_cutoff(flow, data, direction, start, bytes, timestamp_ns);
             }
         });
     }

@@ -63,7 +63,7 @@ impl<H: Deliver> Engine<H> {
     fn slow_path(&mut self, keyed: &Keyed<'_>, slot: u32) -> Fate {
         let Keyed { packet, key, from_a, .. } = *keyed;
         let flow = self.table.flows.get_mut(slot);
-        if self.context.is_expired(flow) && !self.context.was_heard_meanwhile(flow) {
+        if self.context.is_expired(flow) && !self.context.was_counted_meanwhile(flow) {
             // The flow timed out before this packet.
             self.expire(slot);
             if !self.table.flows.get(slot).is_reported() {
@@ -91,7 +91,7 @@ impl<H: Deliver> Engine<H> {
             self.context.offer(flow);
         }
         self.context.accounting.settle_slow_state(&self.context.now, self.table.flows.get_mut(slot));
-        self.list_closed(slot);
+        self.schedule_close_report(slot);
         if self.context.accounting.budget.is_over() {
             self.reclaim_memory();
         }
@@ -119,7 +119,7 @@ impl<H: Deliver> Engine<H> {
                 self.context.note_ids(flow, key);
                 let fate = self.context.packet(flow, data, packet, from_a, segment.as_ref());
                 self.context.accounting.settle_slow_state(&self.context.now, flow);
-                self.list_closed(slot);
+                self.schedule_close_report(slot);
                 fate
             }
         }

@@ -23,7 +23,7 @@ pub(crate) struct SlowState {
     /// seen.
     pub claimed: [u64; 2],
     /// Internal offset before which unconfirmed bytes are accepted without an acknowledgment.
-    pub believed: [u64; 2],
+    pub accepted: [u64; 2],
     /// Ranges that are known to be missing, and why: causes for the gap when their hole is given up.
     pub lost_ranges: [LostRanges; 2],
     /// Segments with wrong checksums that were neither delivered nor passed by, in the order of their ends.
@@ -174,7 +174,7 @@ impl Default for SlowState {
             urgent: [u64::MAX; 2],
             doubted: Default::default(),
             confirmed: [0; 2],
-            believed: [0; 2],
+            accepted: [0; 2],
             merged_end: [0; 2],
             denied: [0; 2],
             answer_stamps: None,

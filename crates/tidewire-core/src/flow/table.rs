@@ -54,7 +54,7 @@ pub(crate) struct Table<D> {
     pub data: Slab<D>,
     /// Half-open slots with their generation, oldest first.
     oldest: VecDeque<(u32, u32)>,
-    hand: u32,
+    deliver_contiguous: u32,
     mask: KeyMask,
 }
 
@@ -68,7 +68,7 @@ impl<D: Default> Table<D> {
             first_packets: FirstPackets::new(),
             data: Slab::new(),
             oldest: VecDeque::new(),
-            hand: 0,
+            deliver_contiguous: 0,
             mask,
         }
     }
@@ -285,8 +285,8 @@ impl<D: Default> Table<D> {
             if looked >= EVICTION_FEW && best.is_some_and(|best| best.0 <= UNANSWERED) {
                 break;
             }
-            let slot = self.hand % used;
-            self.hand = self.hand.wrapping_add(1) % used;
+            let slot = self.deliver_contiguous % used;
+            self.deliver_contiguous = self.deliver_contiguous.wrapping_add(1) % used;
             let flow = self.flows.get(slot);
             if !flow.has(bits::LIVE) {
                 continue;

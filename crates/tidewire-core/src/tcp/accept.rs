@@ -234,7 +234,7 @@ impl<H: Deliver> FlowContext<H> {
         if !matches!(verdict, Ack::Possible | Ack::Unseen) {
             return verdict;
         }
-        self.hear(flow, direction, segment);
+        self.reset_silence(flow, direction, segment);
         // The host decides whether its FIN was acknowledged (`Engine::answers_syn`).
         let has_ended = flow.halves[direction.opposite() as usize].has(half::FIN);
         let is_lost_on_host = has_ended && flow.is_outside(direction, segment);
@@ -259,7 +259,7 @@ impl<H: Deliver> FlowContext<H> {
     /// Records the answer in an empty segment: a host that drops a segment sends one; its segments with payload may be
     /// older. `is_repeated`: it acknowledges nothing new, so it may be a challenge ACK.
     #[inline(always)]
-    pub(super) fn hear_empty(slow_state: &mut SlowState, other: usize, is_repeated: bool, clock_ns: u64) {
+    pub(super) fn note_empty_answer(slow_state: &mut SlowState, other: usize, is_repeated: bool, clock_ns: u64) {
         let is_answer = slow_state.unanswered[other].take().is_some();
         if is_repeated && (is_answer || slow_state.anomaly_kinds & CHALLENGED != 0) {
             slow_state.challenged_ns[other] = clock_ns;
@@ -267,13 +267,13 @@ impl<H: Deliver> FlowContext<H> {
     }
 
     /// Resets what depends on the silence of a side that now sent a segment.
-    fn hear(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
+    fn reset_silence(&mut self, flow: &mut Flow, direction: Direction, segment: &Segment) {
         let (at, other) = (direction as usize, direction.opposite() as usize);
         if let Some(slow_state) = &mut flow.slow_state {
             slow_state.unheard[other] = 0;
             if segment.length == 0 {
                 let is_repeated = flow.halves[at].has(half::ACKED) && segment.ack == flow.halves[at].ack;
-                Self::hear_empty(slow_state, other, is_repeated, self.now.clock_ns);
+                Self::note_empty_answer(slow_state, other, is_repeated, self.now.clock_ns);
             }
             slow_state.skip[at].1 = 0;
         }
@@ -374,7 +374,7 @@ impl<H: Deliver> FlowContext<H> {
                 return Fate::Ignored;
             }
         }
-        if payload.is_unconfirmed && flow.is_astray(direction, segment) {
+        if payload.is_unconfirmed && flow.is_outside_windows(direction, segment) {
             return Fate::BadChecksum;
         }
         let mut doubt = flow.doubt(direction, segment, ack);
@@ -385,8 +385,8 @@ impl<H: Deliver> FlowContext<H> {
         };
         let is_silent = payload.is_unconfirmed || payload.is_refused;
         if may_be_believed
-            && (!payload.is_unconfirmed || flow.decides_itself(direction))
-            && self.receiver_is_unheard(flow, direction, segment, !is_silent)
+            && (!payload.is_unconfirmed || flow.engine_decides(direction))
+            && self.receiver_is_silent(flow, direction, segment, !is_silent)
         {
             doubt = None;
         }
@@ -418,7 +418,7 @@ impl<H: Deliver> FlowContext<H> {
     ///
     /// `answers`: the receiver would have answered the segment. A segment dropped for its checksum is not answered, so
     /// such segments only decide what cannot wait any longer.
-    fn receiver_is_unheard(&self, flow: &mut Flow, direction: Direction, segment: &Segment, answers: bool) -> bool {
+    fn receiver_is_silent(&self, flow: &mut Flow, direction: Direction, segment: &Segment, answers: bool) -> bool {
         let at = direction as usize;
         let (next, start) = (flow.halves[at].next, flow.halves[at].offset_of(segment.seq));
         let slow_state = flow.slow_state();
@@ -452,14 +452,14 @@ impl<H: Deliver> FlowContext<H> {
         let is_ahead = flow.halves[at].offset_of(segment.seq) > flow.halves[at].next as i64;
         if payload.is_unconfirmed {
             // A present host drops segments with wrong checksums silently, and continues with what it accepted.
-            if !flow.decides_itself(direction) {
+            if !flow.engine_decides(direction) {
                 return Some(AnomalyKind::BadChecksum);
             }
-            let is_unheard = self.receiver_is_unheard(flow, direction, segment, false);
+            let is_unheard = self.receiver_is_silent(flow, direction, segment, false);
             return (!is_unheard).then_some(AnomalyKind::BadChecksum);
         }
         if has_doubted && is_ahead {
-            self.receiver_is_unheard(flow, direction, segment, true);
+            self.receiver_is_silent(flow, direction, segment, true);
         }
         None
     }

@@ -7,7 +7,7 @@
 
 use super::{
     Segment,
-    doubted::{Believed, charge_of, note},
+    doubted::{AcceptedRanges, charge_of, note},
     flag,
 };
 use crate::{
@@ -141,7 +141,7 @@ impl Flow {
     /// Up to where unconfirmed bytes are accepted when nothing more will be acknowledged: those larger than a frame,
     /// and all with a wrong checksum where the direction never had a correct one. Not those that the receiver denied.
     #[inline]
-    pub(crate) fn believed_last(&self, direction: Direction) -> u64 {
+    pub(crate) fn accepted_at_end(&self, direction: Direction) -> u64 {
         let at = direction as usize;
         let Some(slow_state) = &self.slow_state else { return 0 };
         if slow_state.confirmed[at] == 0 && is_denied(self, direction) {
@@ -182,7 +182,7 @@ impl Flow {
     /// Whether unconfirmed payload of a direction whose beginning is unknown lies outside any window that its receiver
     /// had: accepting it would invent gigabytes.
     #[inline]
-    pub(crate) fn is_astray(&self, direction: Direction, segment: &Segment) -> bool {
+    pub(crate) fn is_outside_windows(&self, direction: Direction, segment: &Segment) -> bool {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
         if !me.has(half::HELD) || !peer.has(half::ACKED) || peer.has(half::SHUNTED) {
             return false;
@@ -198,7 +198,7 @@ impl Flow {
     /// receiver was captured before: it drops those silently in any case.
     #[inline]
     pub(crate) fn silence_limit(&self, direction: Direction) -> u64 {
-        if self.decides_itself(direction) {
+        if self.engine_decides(direction) {
             return u64::MAX;
         }
         let Some(slow_state) = &self.slow_state else { return u64::MAX };
@@ -210,7 +210,7 @@ impl Flow {
     /// Bounds what is accepted up to `limit` when nothing more will be acknowledged: unconfirmed bytes must continue
     /// others, or lie in the receiver's window.
     #[inline]
-    pub(crate) fn bound_belief(&self, direction: Direction, limit: u64) -> u64 {
+    pub(crate) fn bound_accepted(&self, direction: Direction, limit: u64) -> u64 {
         let (me, peer) = (&self.halves[direction as usize], &self.halves[direction.opposite() as usize]);
         if me.has(half::HELD) {
             return limit;
@@ -228,7 +228,7 @@ impl Flow {
 
     /// Whether the engine decides because the receiver is not captured: as for a hole.
     #[inline]
-    pub(crate) fn decides_itself(&self, direction: Direction) -> bool {
+    pub(crate) fn engine_decides(&self, direction: Direction) -> bool {
         let peer = &self.halves[direction.opposite() as usize];
         peer.packets() == 0 || peer.has(half::SHUNTED)
     }
@@ -236,16 +236,16 @@ impl Flow {
     /// Unconfirmed bytes alone are not a hole: they are accepted after `segments_min` segments of a direction whose
     /// receiver is not captured.
     #[inline]
-    pub(crate) fn believe_unseen(&mut self, direction: Direction, segments_min: u32) {
+    pub(crate) fn accept_unseen(&mut self, direction: Direction, segments_min: u32) {
         let at = direction as usize;
-        if !self.decides_itself(direction) {
+        if !self.engine_decides(direction) {
             return;
         }
         let Some(slow_state) = self.slow_state.as_mut().filter(|slow_state| !slow_state.doubted[at].is_empty()) else {
             return;
         };
         if slow_state.hole_segments[at] >= segments_min {
-            slow_state.believed[at] = slow_state.believed[at].max(slow_state.queue[at].end());
+            slow_state.accepted[at] = slow_state.accepted[at].max(slow_state.queue[at].end());
             if !self.halves[at].has(half::GOOD_CHECKSUM) {
                 self.halves[direction as usize].note_check(checks::STALE);
             }
@@ -254,9 +254,9 @@ impl Flow {
 
     /// The ranges with wrong checksums of a direction, in order, without overlaps.
     #[inline]
-    pub(crate) fn doubted_ranges(&self, direction: Direction) -> Believed {
+    pub(crate) fn doubted_ranges(&self, direction: Direction) -> AcceptedRanges {
         let Some(slow_state) = &self.slow_state else { return Vec::new() };
-        let mut ranges: Believed =
+        let mut ranges: AcceptedRanges =
             slow_state.doubted[direction as usize].iter().map(|one| (one.start, one.end)).collect();
         ranges.retain(|range| range.0 < range.1);
         ranges.sort_unstable();
@@ -281,7 +281,7 @@ impl<H: Deliver> FlowContext<H> {
                 && packet.decoded.payload_bytes > 0
                 && flow.is_trusted(direction, packet);
         }
-        learn(flow, direction, packet, found, 0);
+        note_correct_checksum(flow, direction, packet, found, 0);
         true
     }
 
@@ -295,7 +295,7 @@ impl<H: Deliver> FlowContext<H> {
     ) -> Verdict {
         let found = examine(packet);
         if !is_wrong(found) {
-            learn(flow, direction, packet, found, segment.map_or(0, |segment| segment.flags));
+            note_correct_checksum(flow, direction, packet, found, segment.map_or(0, |segment| segment.flags));
             return Verdict::Taken;
         }
         let verdict = match segment {
@@ -355,10 +355,10 @@ impl<H: Deliver> FlowContext<H> {
         }
     }
 
-    /// Settles what the direction has passed. `believed`: ranges of bytes with wrong checksums that were delivered, in
+    /// Settles what the direction has passed. `accepted`: ranges of bytes with wrong checksums that were delivered, in
     /// order. A segment delivered in part has its fate from that part, but confirms no other: the receiver may have
     /// dropped it, and have acknowledged other bytes in its place.
-    pub(crate) fn settle_doubted(&mut self, flow: &mut Flow, direction: Direction, believed: &[(u64, u64)]) {
+    pub(crate) fn settle_doubted(&mut self, flow: &mut Flow, direction: Direction, accepted: &[(u64, u64)]) {
         let at = direction as usize;
         let next = flow.halves[at].next;
         let acknowledged = flow.acknowledged(direction);
@@ -369,9 +369,9 @@ impl<H: Deliver> FlowContext<H> {
         let before = charge_of(list);
         let mut is_confirmed = false;
         let passed = list.partition_point(|one| one.is_past(next));
-        let decided = if believed.is_empty() { passed } else { list.len() };
+        let decided = if accepted.is_empty() { passed } else { list.len() };
         for (index, one) in list[..decided].iter_mut().enumerate() {
-            let (is_believed, is_whole) = one.is_in(believed);
+            let (is_believed, is_whole) = one.is_in(accepted);
             // Segments whose packets have a fate already, beyond a cutoff, confirm others as well.
             is_confirmed |= is_whole && one.end <= acknowledged;
             if one.pending > 0 && (is_believed || index < passed) {
@@ -411,17 +411,17 @@ impl<H: Deliver> FlowContext<H> {
 
     /// Accepts unconfirmed bytes in a hole that is given up, where the receiver is not captured or the mode does not
     /// wait for it. Returns whether there were any.
-    pub(crate) fn believe_in_hole(&mut self, flow: &mut Flow, direction: Direction, first: u64) -> bool {
+    pub(crate) fn accept_in_hole(&mut self, flow: &mut Flow, direction: Direction, first: u64) -> bool {
         let at = direction as usize;
-        if self.config.mode != Mode::Fast && !flow.decides_itself(direction) {
+        if self.config.mode != Mode::Fast && !flow.engine_decides(direction) {
             return false;
         }
         let next = flow.halves[at].next;
         let Some(slow_state) = &mut flow.slow_state else { return false };
         let is_any = slow_state.doubted[at].iter().any(|one| one.start < first && one.end > next);
-        let is_new = is_any && slow_state.believed[at] < first;
+        let is_new = is_any && slow_state.accepted[at] < first;
         if is_new {
-            slow_state.believed[at] = first;
+            slow_state.accepted[at] = first;
         }
         is_new
     }
@@ -462,7 +462,7 @@ pub(crate) fn is_merged(flow: &Flow, direction: Direction, packet: &Packet<'_>) 
 /// Notes that a direction can have correct checksums. Hosts that offload checksums compute some in software: those of a
 /// SYN, a reset or a fragmented datagram show nothing about other packets.
 #[inline(always)]
-fn learn(flow: &mut Flow, direction: Direction, packet: &Packet<'_>, found: Checksum, flags: u8) {
+fn note_correct_checksum(flow: &mut Flow, direction: Direction, packet: &Packet<'_>, found: Checksum, flags: u8) {
     let me = &mut flow.halves[direction as usize];
     // A sender without checksums does not offload them.
     if found == Checksum::Absent && packet.decoded.kind == Kind::Udp {

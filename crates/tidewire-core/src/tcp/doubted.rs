@@ -5,7 +5,7 @@
 const DOUBTED_MAX: usize = 512;
 
 /// Ranges of bytes with wrong checksums, internal offsets, in order.
-pub(super) type Believed = Vec<(u64, u64)>;
+pub(super) type AcceptedRanges = Vec<(u64, u64)>;
 
 /// Payload or a FIN with a wrong checksum: internal offsets. Lists of them are in the order of their ends, then starts.
 #[derive(Clone, Copy, Debug)]

@@ -114,9 +114,9 @@ impl<H: Deliver> FlowContext<H> {
         if let Some(slow_state) = &mut flow.slow_state {
             slow_state.unheard[at ^ 1] = 0;
             slow_state.skip[at].1 = 0;
-            // As on the slow path (`hear`).
+            // As on the slow path (`reset_silence`).
             if length == 0 {
-                Self::hear_empty(slow_state, at ^ 1, ack == flow.halves[at].ack, self.now.clock_ns);
+                Self::note_empty_answer(slow_state, at ^ 1, ack == flow.halves[at].ack, self.now.clock_ns);
             }
             // Its own number contradicts acknowledgments of data that it never sent.
             if length == 0 && flow.halves[at].flags & WAITS == 0 {

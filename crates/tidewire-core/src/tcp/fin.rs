@@ -114,7 +114,7 @@ impl<H: Deliver> FlowContext<H> {
 
     /// Accepts a doubtful FIN at the end, if all bytes before it were accepted because the receiver sent nothing more.
     /// `unanswered`: those bytes (see `SlowState::unanswered`).
-    pub(super) fn believe_last_fin(&mut self, flow: &mut Flow, direction: Direction, unanswered: Option<(u64, u64)>) {
+    pub(super) fn accept_last_fin(&mut self, flow: &mut Flow, direction: Direction, unanswered: Option<(u64, u64)>) {
         let at = direction as usize;
         let Some(slow_state) = flow.slow_state.as_ref().filter(|_| flow.halves[at].has(half::DOUBTFUL_FIN)) else {
             return;

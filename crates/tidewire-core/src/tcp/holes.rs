@@ -271,7 +271,7 @@ impl<H: Deliver> FlowContext<H> {
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
             let unanswered = flow.slow_state.as_ref().and_then(|slow_state| slow_state.unanswered[direction as usize]);
             self.empty(flow, data, direction, GapCause::NotCaptured);
-            self.believe_last_fin(flow, direction, unanswered);
+            self.accept_last_fin(flow, direction, unanswered);
             self.tail(flow, data, direction);
             self.note_unacknowledged(flow, direction);
             self.forget_doubted(flow, direction);

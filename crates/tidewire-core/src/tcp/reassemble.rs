@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::{
     Payload, Segment,
     accept::{UNHEARD, UNHEARD_SEGMENTS},
-    doubted::Believed,
+    doubted::AcceptedRanges,
     flag,
     holes::HoleEnd,
     queue::Incoming,
@@ -50,12 +50,12 @@ impl Flow {
         let is_unheard =
             self.halves[direction.opposite() as usize].packets() == 0 || slow_state.unheard[at] > UNHEARD_SEGMENTS;
         let silence = if is_unheard { self.silence_limit(direction) } else { 0 };
-        let believed = self.believed_last(direction).max(silence);
-        let believed = match slow_state.unanswered[at] {
-            Some((first, last)) if first <= self.halves[at].next => believed.max(last),
-            _ => believed,
+        let accepted = self.accepted_at_end(direction).max(silence);
+        let accepted = match slow_state.unanswered[at] {
+            Some((first, last)) if first <= self.halves[at].next => accepted.max(last),
+            _ => accepted,
         };
-        self.bound_belief(direction, believed)
+        self.bound_accepted(direction, accepted)
     }
 
     /// Internal offset up to which the receiver has acknowledged.
@@ -112,7 +112,7 @@ impl<H: Deliver> FlowContext<H> {
             let before = start.min(0).unsigned_abs() as usize;
             let origin = if payload.origin == 0 { 0 } else { payload.origin + before as u64 };
             let known = Payload { bytes: payload.bytes.get(before..).unwrap_or_default(), origin, ..payload };
-            self.repeat(flow, direction, start.max(0), end.min(next), &known);
+            self.retransmission(flow, direction, start.max(0), end.min(next), &known);
             contradicts_delivered = self.ledger.anomalies[AnomalyKind::OverlapConflict as usize] > conflicts;
         }
         if !held && start < 0 && segment.length > 0 {
@@ -197,7 +197,7 @@ impl<H: Deliver> FlowContext<H> {
 
     /// Handles a retransmission of bytes that were delivered (or given up).
     #[cold]
-    fn repeat(&mut self, flow: &mut Flow, direction: Direction, start: i64, end: i64, payload: &Payload<'_>) {
+    fn retransmission(&mut self, flow: &mut Flow, direction: Direction, start: i64, end: i64, payload: &Payload<'_>) {
         let me = &flow.halves[direction as usize];
         if end - start == 1 && end == me.next as i64 && payload.bytes.len() <= 1 {
             // A keep-alive's byte, if there is one, is garbage (RFC 9293 section 3.8.4), and not a second version.
@@ -232,10 +232,23 @@ impl<H: Deliver> FlowContext<H> {
         if is_next && !me.has(half::HELD) && !run.unconfirmed && !policy.holds_until_acknowledged() {
             let skip = (me.next as i64 - run.start) as usize;
             let is_contradicted = me.has(half::QUEUED)
-                && self.supersede(flow, direction, me.next, run.end as u64, run.bytes.get(skip..).unwrap_or_default());
+                && self.contradicts_waiting(
+                    flow,
+                    direction,
+                    me.next,
+                    run.end as u64,
+                    run.bytes.get(skip..).unwrap_or_default(),
+                );
             let end = run.end as u64;
             let origin = if payload.origin == 0 { 0 } else { payload.origin + skip as u64 };
-            self.hand(flow, data, direction, run.bytes.get(skip..).unwrap_or_default(), payload.timestamp_ns, origin);
+            self.deliver_contiguous(
+                flow,
+                data,
+                direction,
+                run.bytes.get(skip..).unwrap_or_default(),
+                payload.timestamp_ns,
+                origin,
+            );
             let reached = flow.halves[at].next;
             if reached < end {
                 flow.halves[at].next = end;
@@ -249,7 +262,14 @@ impl<H: Deliver> FlowContext<H> {
 
     /// Checks bytes that are delivered at once against doubtful ones that wait. Returns whether these are another
     /// version.
-    fn supersede(&mut self, flow: &mut Flow, direction: Direction, start: u64, end: u64, bytes: &[u8]) -> bool {
+    fn contradicts_waiting(
+        &mut self,
+        flow: &mut Flow,
+        direction: Direction,
+        start: u64,
+        end: u64,
+        bytes: &[u8],
+    ) -> bool {
         let at = direction as usize;
         let incoming = Incoming { start, bytes, length: end.saturating_sub(start), ..Incoming::default() };
         let (bias, mut conflicts) = (flow.bias(direction), Conflicts::new());
@@ -335,7 +355,7 @@ impl<H: Deliver> FlowContext<H> {
     }
 
     /// Delivers bytes that continue the direction, without urgent bytes that are to be removed.
-    pub(crate) fn hand(
+    pub(crate) fn deliver_contiguous(
         &mut self,
         flow: &mut Flow,
         data: &mut H::Data,
@@ -373,7 +393,7 @@ impl<H: Deliver> FlowContext<H> {
         let at = direction as usize;
         if flow.halves[at].has(half::QUEUED) {
             let before = flow.queue_charge(direction);
-            flow.believe_unseen(direction, UNHEARD_SEGMENTS);
+            flow.accept_unseen(direction, UNHEARD_SEGMENTS);
             // Bytes delivered when a bound first ended a hole: those behind it do not count in the flow's favour.
             let mut unforced = None;
             loop {
@@ -387,7 +407,7 @@ impl<H: Deliver> FlowContext<H> {
                     HoleEnd::Bound => unforced = unforced.or(Some(flow.delivered[0] + flow.delivered[1])),
                     HoleEnd::Time => {}
                 }
-                if self.believe_in_hole(flow, direction, first) {
+                if self.accept_in_hole(flow, direction, first) {
                     continue;
                 }
                 self.give_up(flow, data, direction, first, GapCause::NotCaptured);
@@ -438,12 +458,12 @@ impl<H: Deliver> FlowContext<H> {
         if flow.halves[at].has(half::HELD) {
             // The beginning of the stream depends on what is accepted, too.
             if let Some(slow_state) = &mut flow.slow_state {
-                slow_state.queue[at].believe(unconfirmed_limit);
+                slow_state.queue[at].accept_unconfirmed(unconfirmed_limit);
             }
             return true;
         }
         let mut moved = false;
-        let mut believed = Believed::new();
+        let mut accepted = AcceptedRanges::new();
         loop {
             let next = flow.halves[at].next;
             let Some(slow_state) = flow.slow_state.as_mut() else { return false };
@@ -457,13 +477,13 @@ impl<H: Deliver> FlowContext<H> {
             };
             moved = true;
             if piece.is_wrong {
-                match believed.last_mut() {
+                match accepted.last_mut() {
                     Some(last) if last.1 == next => last.1 += piece.length,
-                    _ => believed.push((next, next + piece.length)),
+                    _ => accepted.push((next, next + piece.length)),
                 }
             }
             slow_state.waiting_bytes[at] = slow_state.waiting_bytes[at].saturating_sub(piece.length);
-            self.hand(flow, data, direction, piece.bytes(), timestamp_ns, 0);
+            self.deliver_contiguous(flow, data, direction, piece.bytes(), timestamp_ns, 0);
             let end = next + piece.length;
             let reached = flow.halves[at].next;
             if reached < end {
@@ -477,7 +497,7 @@ impl<H: Deliver> FlowContext<H> {
             (slow_state.hole_segments[at], slow_state.hole_since_ns[at]) = (0, self.now.clock_ns);
         }
         if flow.slow_state.as_ref().is_some_and(|slow_state| !slow_state.doubted[at].is_empty()) {
-            self.settle_doubted(flow, direction, &believed);
+            self.settle_doubted(flow, direction, &accepted);
         }
         let next = flow.halves[at].next;
         flow.slow_state().queue[at].first_start().is_some_and(|first| first > next)
@@ -506,9 +526,9 @@ impl<H: Deliver> FlowContext<H> {
         let holds = self.tcp_policy(flow, direction).holds_until_acknowledged() && !flow.is_over() && !unheard;
         // The FIN occupies a sequence number: an acknowledgment beyond it does not acknowledge a byte in its place.
         let fin = flow.fin_of(direction).map_or(u64::MAX, |fin| fin.max(0) as u64);
-        let believed = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.believed[direction as usize]);
-        let believed = if unheard { flow.silence_limit(direction) } else { 0 }.max(acknowledged).max(believed);
-        (if holds { acknowledged } else { u64::MAX }.min(fin), believed.min(fin))
+        let accepted = flow.slow_state.as_ref().map_or(0, |slow_state| slow_state.accepted[direction as usize]);
+        let accepted = if unheard { flow.silence_limit(direction) } else { 0 }.max(acknowledged).max(accepted);
+        (if holds { acknowledged } else { u64::MAX }.min(fin), accepted.min(fin))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The seeds of the fuzz target `engine`, and whatever it has found, replayed; and inputs at random.
 
 #[path = "../../../../fuzz/drivers/engine/mod.rs"]
-mod engine;
+mod driver;
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ fn seeds() {
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
         println!("{}", path.display());
-        engine::run(&std::fs::read(path).unwrap());
+        driver::run(&std::fs::read(path).unwrap());
         seeds += 1;
     }
     assert!(seeds >= 12, "{seeds} seeds");
@@ -96,7 +96,7 @@ proptest! {
 
     #[test]
     fn any_input(input in prop::collection::vec(any::<u8>(), 0..800)) {
-        engine::run(&input);
+        driver::run(&input);
     }
 
     #[test]
@@ -106,6 +106,6 @@ proptest! {
         if twice {
             operations.extend_from_within(..);
         }
-        engine::run(&[settings, operations.concat()].concat());
+        driver::run(&[settings, operations.concat()].concat());
     }
 }

@@ -297,7 +297,7 @@ impl Queue {
     }
 
     /// Raises the limit for unconfirmed pieces without taking any.
-    pub fn believe(&mut self, unconfirmed_limit: u64) {
+    pub fn accept_unconfirmed(&mut self, unconfirmed_limit: u64) {
         self.unconfirmed_limit = self.unconfirmed_limit.max(unconfirmed_limit);
     }
 
