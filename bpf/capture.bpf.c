@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Decides which packets reach user space, and counts the others (S4, S5). One source, two readings: compiled with
+/* Decides which packets reach user space, and counts the others. One source for two kinds of programs: compiled with
  * READ_XDP for XDP, else for socket filters.
  *
  *   entry ── filter? ─► FILTER ─► REFUSED
  *     │                    ▼
- *     └────────────────► FLOW ── cut? shed? ─► counted here, and gone
+ *     └────────────────► FLOW ── cut? shed? ─► counted, and dropped
  *                          ▼
  *                       deliver: STEER (─► UNSTEERED), a socket of `xsks`, the stack, the packet socket */
 #include "flows.h"
@@ -28,7 +28,7 @@ INLINE u32 length(context *packet)
     return packet->data_end - packet->data;
 }
 
-/* Asking for the length is dear: it is done only where the first buffer does not hold the packet. */
+/* The length costs a helper call: only made if the first buffer does not hold the packet. */
 INLINE int read(context *from, struct packet *packet)
 {
     struct cursor cursor = {.at = (void *)(long)from->data, .end = (void *)(long)from->data_end, .xdp = from};
@@ -69,7 +69,7 @@ INLINE int delivered(context *packet, struct counters *counters)
 typedef struct __sk_buff context;
 #define PROGRAM SECTION("socket")
 
-/* A tag that the card or the kernel has taken out is on the wire all the same. */
+/* A tag that the card or the kernel removed was on the wire. */
 INLINE u32 length(context *packet)
 {
     return packet->len + (packet->vlan_present ? 4 : 0);
@@ -82,7 +82,7 @@ INLINE int read(context *from, struct packet *packet)
     return parse(&cursor, length(from), outer, packet);
 }
 
-/* Not copied to us; the stack has it anyway. */
+/* Not copied to user space; the stack has it anyway. */
 INLINE int dropped(void)
 {
     return 0;
@@ -128,8 +128,8 @@ INLINE u32 class(const struct packet *packet)
     return priority & PRIORITY;
 }
 
-/* Scap's rule, as the engine has it (crates/tidewire-core/src/engine/shed.rs): above its priority's watermark a packet is
- * shed; in the region just below it, where it lies beyond the overload cutoff of its stream. */
+/* Scap's rule, as in the engine (crates/tidewire-core/src/engine/shed.rs): above the watermark of its priority a packet is
+ * shed; in the region just below it, if it lies beyond the overload cutoff of its stream. */
 INLINE int is_shed(u32 priority, u64 position)
 {
     u32 used = level() * priorities, base = base_permille * priorities, region = 1000 - base_permille;
@@ -147,7 +147,7 @@ INLINE enum fate shed(struct slot *slot, const struct packet *packet, u32 is_v6,
     u64 position = slot ? (u64)slot->passed_bytes + slot->payload_bytes : 0;
     int is_over = is_shed(priority, position);
 
-    /* What is shed is counted for its direction as well, and the overload cutoff needs to know how far it came. */
+    /* Shed packets count for their direction, too, and the overload cutoff needs the progress of the direction. */
     if (!slot && (is_over || overload_cutoff_bytes != 0xffffffff)) {
         if (room == PROBES) {
             to->map_full += 1;
@@ -230,7 +230,7 @@ PROGRAM int tidewire_entry(context *packet)
         return flow(packet, 1, counters);
     counters->received_bytes += length(packet);
     bpf_tail_call(packet, &jump, FILTER);
-    /* Without its filter, nothing is let through unfiltered. */
+    /* If the filter is missing, nothing passes unfiltered. */
     counters->filtered += 1;
     return dropped();
 }
@@ -259,7 +259,7 @@ PROGRAM int tidewire_unsteered(context *packet)
     return dropped();
 }
 
-/* Which tick it is, for user space. Never attached. */
+/* Returns the current tick to user space. Never attached. */
 PROGRAM int tidewire_tick(context *packet)
 {
     return bpf_jiffies64();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* The flow tables: how an entry is found, made, and counted into (layout.h says by which rules). */
+/* The flow tables: look-up, creation and counting of entries, by the rules in layout.h. */
 #ifndef TIDEWIRE_FLOWS_H
 #define TIDEWIRE_FLOWS_H
 
@@ -8,7 +8,7 @@
 #define BARRIER() asm volatile("" ::: "memory")
 
 /* The sum that is hashed: multilinear over 32-bit parts (Carter and Wegman; Lemire and Kaser, "Strongly universal string
- * hashing is fast"): whoever does not know the numbers cannot do better than chance at making keys meet. */
+ * hashing is fast"): without the numbers, a sender cannot make keys collide more often than by chance. */
 INLINE u64 hash_sum(const struct packet *packet)
 {
     u64 sum = hash_key[10] + hash_key[8] * (u32)packet->rest + hash_key[9] * (packet->rest >> 32);
@@ -21,7 +21,7 @@ INLINE u64 hash_sum(const struct packet *packet)
     return sum;
 }
 
-/* Where the search begins. The sums of neighbouring keys are evenly spaced; stirring them makes them random. */
+/* The place where the search begins. Sums of neighbouring keys are evenly spaced; mixing makes them random. */
 INLINE u32 hash_place(u64 sum)
 {
     sum ^= sum >> 32;
@@ -47,7 +47,7 @@ INLINE int is_of(const struct slot *slot, const struct packet *packet, u32 is_v6
             (six->address[2] ^ packet->address[2]) | (six->address[3] ^ packet->address[3])) == 0;
 }
 
-/* Now and then, which time a tick is, is told to user space: asking for the time is dear. */
+/* Publishes the time of a tick to user space now and then: reading the clock is expensive. */
 #define TICKS_APART 64
 
 INLINE u32 now(void)
@@ -60,8 +60,8 @@ INLINE u32 now(void)
     return tick;
 }
 
-/* Where a search ended: how far from its beginning the entry is, or how far the first place where one could be made
- * (PROBES: nowhere). */
+/* The result of a search: distance of the entry from the beginning, or of the first place where one could be created
+ * (PROBES: none). */
 #define FOUND (1U << 31)
 
 INLINE u32 search(const struct packet *packet, u32 is_v6, u32 from)
@@ -82,7 +82,7 @@ INLINE u32 search(const struct packet *packet, u32 is_v6, u32 from)
     return room;
 }
 
-/* Functions of their own, which the verifier looks at once, not for each way that leads to them. */
+/* Global functions, which the verifier checks once, not for each path that leads to them. */
 __attribute__((noinline)) u32 tidewire_search4(u64 addresses, u64 rest, u32 from)
 {
     struct packet packet = {.addresses = addresses, .rest = rest};
@@ -94,7 +94,7 @@ __attribute__((noinline)) u32 tidewire_search6(struct packet *packet, u32 from)
     return packet ? search(packet, 1, from) : PROBES;
 }
 
-/* The direction's entry, or none and the place where one could be made. Most searches end where they begin. */
+/* The direction's entry, or none and the place where one could be created. Most searches end where they begin. */
 INLINE struct slot *find(struct packet *packet, u32 is_v6, u32 from, u32 *room)
 {
     struct slot *slot = slot_at(is_v6, from);
@@ -109,7 +109,7 @@ INLINE struct slot *find(struct packet *packet, u32 is_v6, u32 from, u32 *room)
     return end & FOUND ? slot_at(is_v6, from + *room) : 0;
 }
 
-/* Makes an entry, or none where somebody else was faster: then the next packet makes it. */
+/* Creates an entry, or none if another CPU was faster: then the next packet creates it. */
 INLINE struct slot *make(const struct packet *packet, u32 is_v6, u32 place, u32 kind)
 {
     struct slot *slot = slot_at(is_v6, place);
@@ -118,7 +118,7 @@ INLINE struct slot *make(const struct packet *packet, u32 is_v6, u32 place, u32 
     u64 before = *(volatile u64 *)&slot->rest;
     if (before > FREED || __sync_val_compare_and_swap(&slot->rest, before, BUSY) != before)
         return 0;
-    /* Nobody counts into it: it is CLOSED since it was freed, or was never used and no key can match it. */
+    /* No CPU counts into it: it is CLOSED since it was freed, or was never used and matches no key. */
     slot->begun = CLOSED;
     slot->addresses = packet->addresses;
     if (is_v6) {
@@ -138,7 +138,7 @@ INLINE struct slot *make(const struct packet *packet, u32 is_v6, u32 place, u32 
     else
         *(volatile u64 *)&slot->rest = packet->rest;
     BARRIER();
-    /* From here on it can be counted into. */
+    /* From here on it can be found and counted into. */
     __sync_lock_test_and_set(&slot->begun, 0);
     return slot;
 }
@@ -169,7 +169,7 @@ INLINE void add(u64 *to, u64 what)
         *to += what;
 }
 
-/* Counts a packet that user space will not see. 0: the entry was ended meanwhile; the packet is not counted. */
+/* Counts a packet that user space will not see. Returns 0 if the entry was ended meanwhile: nothing was counted. */
 INLINE int count(struct slot *slot, const struct packet *packet, u32 is_v6)
 {
     u32 *last_word = (u32 *)&slot->kind;

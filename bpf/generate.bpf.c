@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// Traffic out of the kernel itself. The programs here are never attached: BPF_PROG_TEST_RUN with
-// BPF_F_TEST_XDP_LIVE_FRAMES calls them once for each frame of a pool of the kernel's, they write a packet into it and
+// Traffic generated in the kernel. The programs here are never attached: BPF_PROG_TEST_RUN with
+// BPF_F_TEST_XDP_LIVE_FRAMES calls them once for each frame of the kernel's pool; they write a packet into it and
 // redirect it to an interface. Frames come back with the bytes that they left with, so every byte that may have changed is
-// written anew.
+// rewritten.
 //
 //   flows   makes up UDP datagrams or TCP SYNs: flow, size, number and checksums
 //   frames  sends what user space has put into `slots`

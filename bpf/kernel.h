@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What these programs use of the kernel's interface: helpers, contexts, map kinds (include/uapi/linux/bpf.h). */
+/* The parts of the kernel's interface that these programs use: helpers, contexts, map kinds (include/uapi/linux/bpf.h). */
 #ifndef TIDEWIRE_KERNEL_H
 #define TIDEWIRE_KERNEL_H
 
@@ -37,7 +37,7 @@ struct xdp_md {
     u32 egress_ifindex;
 };
 
-/* The beginning of it; no more is used. */
+/* Only the beginning, which is all that is used. */
 struct __sk_buff {
     u32 len;
     u32 pkt_type;
@@ -49,8 +49,8 @@ struct __sk_buff {
     u32 vlan_proto;
 };
 
-/* Helpers are called by their number. Those that the kernel puts into the program instead of a call (lookups in arrays,
- * the processor's number, jiffies) cost next to nothing; the others 10 ns or more each where returns are guarded
+/* Helpers are called by their number. Those that the kernel inlines into the program (lookups in arrays,
+ * the processor's number, jiffies) cost almost nothing; the others 10 ns or more each where returns are guarded
  * against speculation. */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;

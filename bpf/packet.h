@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* From a packet to a direction's key. What is not plainly a whole TCP, UDP or SCTP packet outside of tunnels is left to
- * user space: it has no key, and passes. What is taken here, crates/tidewire-wire reads in the same way. */
+/* From a packet to a direction's key. A packet that is not clearly a whole TCP, UDP or SCTP packet outside tunnels is left
+ * to user space: it has no key, and passes. Other packets are read here as in crates/tidewire-wire. */
 #ifndef TIDEWIRE_PACKET_H
 #define TIDEWIRE_PACKET_H
 
 #include "layout.h"
 
-/* Two ways to reach a packet's bytes: `peek` gives a pointer to the next `bytes` of them, or none. */
+/* Two ways to access a packet's bytes: `peek` returns a pointer to the next `bytes` of them, or none. */
 #ifdef READ_XDP
 
 struct cursor {
@@ -15,7 +15,7 @@ struct cursor {
     struct xdp_md *xdp;
 };
 
-/* The frame's length, where its first buffer (`frame_bytes`) does not hold the packet that is in it. */
+/* The frame's length, if its first buffer (`frame_bytes`) does not hold the whole packet. */
 INLINE u32 whole(const struct cursor *cursor, u32 frame_bytes)
 {
     return has_frags ? bpf_xdp_get_buff_len(cursor->xdp) : frame_bytes;
@@ -62,7 +62,7 @@ struct packet {
     u32 tcp_flags;
 };
 
-/* Ethernet's type field and what may follow it. */
+/* Ethernet's type field and the headers behind it. */
 struct type {
     u16 value;
 };
@@ -175,7 +175,7 @@ INLINE int transport(struct cursor *cursor, u32 protocol, u32 room, u64 vlan, st
     return 1;
 }
 
-/* An IP packet of `bytes`, at `at`, has to be inside of its frame. */
+/* An IP packet of `bytes`, at `at`, must be inside its frame. */
 INLINE int fits(const struct cursor *cursor, u32 at, u32 bytes, struct packet *packet)
 {
     if (likely(at + bytes <= packet->frame_bytes))
@@ -200,8 +200,8 @@ INLINE int ipv4(struct cursor *cursor, u32 at, u64 vlan, struct packet *packet)
     return transport(cursor, protocol, bytes - 20, vlan, packet);
 }
 
-/* IPv6 and up to four extension headers. Fragments, authenticated and jumbo packets pass, hop-by-hop options that might
- * make a packet jumbo as well. */
+/* IPv6 and up to four extension headers. Fragments, authenticated and jumbo packets pass, and hop-by-hop options that may
+ * make a packet jumbo. */
 INLINE int ipv6(struct cursor *cursor, u32 at, u64 vlan, struct packet *packet)
 {
     PEEK(ipv6, ip, cursor);
@@ -235,7 +235,7 @@ INLINE int ipv6(struct cursor *cursor, u32 at, u64 vlan, struct packet *packet)
     return transport(cursor, next, bytes, vlan, packet);
 }
 
-/* An Ethernet frame. `outer` is the id of a tag that the card has taken out, or NO_TAG. */
+/* An Ethernet frame. `outer` is the id of a tag that the card removed, or NO_TAG. */
 #define NO_TAG 0xfff
 #define TAG_BYTES 4
 

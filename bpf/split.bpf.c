@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// One link over several: `entry` counts a frame and goes on in a steering program, which redirects it to an output; what that
-// does not steer ends in `rest`. `egress` counts what leaves for an output.
+// Splits one link over several: `entry` counts a frame and continues in a steering program, which redirects it to an output;
+// unsteered frames end in `rest`. `egress` counts frames that leave through an output.
 
 #include "kernel.h"
 
