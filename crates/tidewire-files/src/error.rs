@@ -1,6 +1,6 @@
 use std::{fmt, io, path::PathBuf};
 
-/// Where an input stops making sense. Everything before it was delivered.
+/// Where an input is damaged. Everything before it was delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The input, `-` for standard input.
@@ -20,7 +20,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Why a source cannot go on. Each variant says who is at fault, and its text what to do.
+/// Why a source cannot continue. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

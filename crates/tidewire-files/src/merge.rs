@@ -21,7 +21,7 @@ use tidewire_wire::Frame;
 /// of files is bounded by nothing but the memory of those whose times overlap (16 to 256 KiB each, and what undoing
 /// the compression takes).
 ///
-/// A damaged or empty file does not stop the others: what was wrong is told at the end, file by file.
+/// A damaged or empty file does not stop the others: errors are reported at the end, file by file.
 pub struct Merge {
     /// Files whose first frame is not due yet.
     waiting: BinaryHeap<Reverse<Due>>,
@@ -62,8 +62,8 @@ impl Merge {
     /// Opens `paths`; `-` is standard input.
     ///
     /// # Errors
-    /// The first file that is missing, a directory, not readable or no capture: then nothing was read. Empty and
-    /// damaged ones are told at the end.
+    /// The first file that is missing, a directory, not readable or no capture: then nothing was read. Empty and damaged files
+    /// are reported at the end.
     pub fn open(paths: &[PathBuf]) -> Result<Self, Error> {
         let mut merge = Self {
             waiting: BinaryHeap::new(),

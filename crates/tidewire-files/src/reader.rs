@@ -40,7 +40,7 @@ pub struct Reader {
     /// Offset of `rest` in the stream.
     offset: u64,
     count: Count,
-    /// What ends the stream, told once the frames before it are out.
+    /// The error that ends the stream, reported once the frames before it are delivered.
     ending: Option<Error>,
     ended: bool,
     bytes_read: Arc<AtomicU64>,

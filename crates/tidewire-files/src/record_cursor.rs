@@ -1,10 +1,10 @@
 use tidewire_wire::LinkType;
 use tidewire_wire::{ChecksumStatus, Frame};
 
-/// What a walk over the bytes at hand came to.
+/// The result of scanning the available bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Walk {
-    /// All whole records were taken; this many bytes belong to them.
+    /// All complete records were read; this many bytes belong to them.
     Taken(usize),
     /// As above, and what follows is damaged.
     Damaged(usize, String),
@@ -18,7 +18,7 @@ impl Walk {
     }
 }
 
-/// What runs through the whole input: the ordinal and the clock.
+/// State over the whole input: the frame number and the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
     /// Frames so far.
@@ -27,7 +27,7 @@ pub(crate) struct Count {
     pub clock_ns: u64,
 }
 
-/// Where a record's bytes are, before it is numbered.
+/// A record, before it is numbered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub at: usize,

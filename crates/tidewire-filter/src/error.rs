@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use tidewire_ebpf::{TranslateError, classic::ProgramError};
 
-/// Why a filter cannot be used.
+/// A filter that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,7 +16,7 @@ pub enum Error {
         /// What libpcap says, or why it cannot run in the kernel.
         message: String,
     },
-    /// Instructions that are no program.
+    /// An invalid program.
     #[error("the filter program cannot be used: {0}")]
     Program(#[from] ProgramError),
     /// A program that cannot run in the kernel.

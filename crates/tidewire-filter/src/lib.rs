@@ -1,8 +1,8 @@
 //! Which packets are wanted: filter expressions in libpcap's language (pcap-filter(7)), and the machine that runs them.
 //!
-//! An expression ([`Filter`], feature `libpcap`) is compiled by libpcap's own compiler, because nobody else reproduces its
-//! language exactly. The programs run in a machine of our own ([`matches()`]): safe code, which knows the length on the wire.
-//! [`Filter::ebpf`] and [`translate`] make the same programs ready for the kernel.
+//! An expression ([`Filter`], feature `libpcap`) is compiled by libpcap's own compiler, because no other implementation
+//! reproduces its language exactly. The programs run in a machine of our own ([`matches()`]): safe code, which knows the
+//! length on the wire. [`Filter::ebpf`] and [`translate`] make the same programs ready for the kernel.
 //!
 //! Without the feature, programs of classic BPF that were compiled elsewhere can be checked and run.
 #![cfg_attr(
@@ -41,7 +41,7 @@ pub use tidewire_ebpf::{
 /// their bytes (`SKF_AD_PKTTYPE`, `…_IFINDEX`, `…_PROTOCOL`, `…_VLAN_TAG` and the like).
 ///
 /// # Errors
-/// [`Error::Program`] where it is none.
+/// [`Error::Program`] if the program is invalid.
 pub fn check(program: &[Instruction]) -> Result<Program, Error> {
     Ok(Program::live(program)?)
 }
@@ -49,7 +49,7 @@ pub fn check(program: &[Instruction]) -> Result<Program, Error> {
 /// The same as a program for the kernel, as `bpf(BPF_PROG_LOAD)` takes it.
 ///
 /// # Errors
-/// [`Error::Program`] where it is none, [`Error::Kernel`] where it cannot run in the kernel: it jumps back.
+/// [`Error::Program`] if the program is invalid, [`Error::Kernel`] if it cannot run in the kernel: it jumps back.
 pub fn translate(program: &[Instruction], hook: FilterHook, ending: FilterEnding) -> Result<Vec<u8>, Error> {
     Ok(tidewire_ebpf::translate(&check(program)?, hook, ending)?)
 }

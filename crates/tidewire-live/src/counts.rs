@@ -1,4 +1,4 @@
-/// What an interface counted since it exists (`struct rtnl_link_stats64`, include/uapi/linux/if_link.h).
+/// Counters of an interface since its creation (`struct rtnl_link_stats64`, include/uapi/linux/if_link.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceCounts {
     /// Frames received.
@@ -13,8 +13,8 @@ pub struct InterfaceCounts {
     pub rx_errors: u64,
     /// Frames that could not be sent.
     pub tx_errors: u64,
-    /// Frames that arrived and were dropped by the driver or the kernel before anyone saw them. Some drivers count here
-    /// what an XDP program drops.
+    /// Frames that arrived and were dropped by the driver or the kernel before any reader. Some drivers count here what an XDP
+    /// program drops.
     pub rx_dropped: u64,
     /// Frames that were to be sent and were dropped, as where a queue has no room.
     pub tx_dropped: u64,
@@ -23,7 +23,7 @@ pub struct InterfaceCounts {
 }
 
 impl InterfaceCounts {
-    /// What was counted since `before`; 0 where a counter began anew.
+    /// The difference to `before`; 0 for counters that were reset.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {

@@ -4,7 +4,7 @@ use super::LiveSettings;
 use crate::{ClassicInstruction, Error, SettingError, filter, sys::bpf::Program};
 use tidewire_filter::{Filter, FilterEnding, FilterHook};
 
-/// The user's filter, however it was given.
+/// The user's filter, as an expression or a program.
 #[derive(Clone, Debug, Default)]
 pub(super) enum FilterSpec {
     /// None.
@@ -17,7 +17,7 @@ pub(super) enum FilterSpec {
 }
 
 impl FilterSpec {
-    /// What the settings say.
+    /// The filter of the settings.
     pub fn of(settings: &LiveSettings) -> Result<Self, Error> {
         match (&settings.filter, &settings.program) {
             (Some(_), Some(_)) => Err(SettingError::FilterTwice.into()),
@@ -30,12 +30,12 @@ impl FilterSpec {
         }
     }
 
-    /// Whether there is one.
+    /// Whether there is a filter.
     pub fn is_some(&self) -> bool {
         !matches!(self, Self::Everything)
     }
 
-    /// The program for frames of this kind.
+    /// The classic program for frames of this link type.
     pub fn classic(&self, link: LinkType) -> Result<Option<Vec<ClassicInstruction>>, Error> {
         match self {
             Self::Everything => Ok(None),
@@ -44,7 +44,7 @@ impl FilterSpec {
         }
     }
 
-    /// The program for Ethernet frames, loaded; where nothing was asked for, one that takes every frame.
+    /// Loads the program for Ethernet frames; without a filter, a program that accepts every frame.
     pub fn load(&self, hook: FilterHook, ending: FilterEnding) -> Result<Program, Error> {
         const ALL: &[ClassicInstruction] =
             &[ClassicInstruction { code: 0x06, jump_true: 0, jump_false: 0, k: u32::MAX }];

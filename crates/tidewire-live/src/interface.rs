@@ -21,12 +21,12 @@ const NONE: u16 = 0xfffe;
 /// `ARPHRD_RAWIP`: modems.
 const RAW_IP: u16 = 519;
 
-/// What the kernel says of a network interface.
+/// A network interface, as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Its name, which may change.
     pub name: String,
-    /// Its number, which stays while it exists.
+    /// Its index, constant while it exists.
     pub index: u32,
     /// Whether it is switched on (`IFF_UP`).
     pub up: bool,
@@ -34,9 +34,9 @@ pub struct Interface {
     pub running: bool,
     /// Whether it is connected (`IFF_LOWER_UP`).
     pub carrier: bool,
-    /// What it is, as `ip -d link` names it (`veth`); empty for a card.
+    /// Its kind, as `ip -d link` names it (`veth`); empty for a network card.
     pub kind: String,
-    /// What somebody wrote to it (`ip link set … alias`); empty where nobody did.
+    /// Its alias (`ip link set … alias`); empty without one.
     pub alias: String,
     /// Its hardware's address: 6 bytes for Ethernet, none for interfaces of plain IP.
     pub address: Vec<u8>,
@@ -50,11 +50,11 @@ pub struct Interface {
     pub rx_queues: u32,
     /// Whether an XDP program is attached to it.
     pub has_xdp: bool,
-    /// Its driver, where it says one.
+    /// Its driver, if known.
     pub driver: Option<String>,
     /// The number of the interface that it belongs to, where that is in the same network namespace: of a veth its other end.
     pub peer: Option<u32>,
-    /// What it counted so far.
+    /// Its counters so far.
     pub counts: InterfaceCounts,
 }
 
@@ -62,15 +62,15 @@ impl Interface {
     /// All interfaces of the calling thread's network namespace, in the order of their numbers.
     ///
     /// # Errors
-    /// The kernel refuses to tell.
+    /// The kernel refuses the request.
     pub fn all() -> Result<Vec<Self>, Error> {
         let links = links().map_err(|source| Error::kernel("listing the network interfaces", source))?;
         let device = DeviceSocket::open().ok();
         Ok(links.into_iter().map(|link| Self::new(link, device.as_ref())).collect())
     }
 
-    /// Gives the interface of this name so many receive and combined channels; `None` leaves a kind as it is. The setting
-    /// stays when the capture ends, as that of ethtool(8) does.
+    /// Sets the number of receive and combined channels of an interface; `None` leaves a kind unchanged. The setting outlives
+    /// the capture, as with ethtool(8).
     ///
     /// # Errors
     /// The driver has fewer, or cannot change them; the capability is missing.
@@ -82,10 +82,10 @@ impl Interface {
         })
     }
 
-    /// The interface of this name.
+    /// Finds an interface by name.
     ///
     /// # Errors
-    /// [`Error::NoInterface`] with the names there are; the kernel refuses to tell.
+    /// [`Error::NoInterface`] with the existing names; the kernel refuses the request.
     pub fn find(name: &str) -> Result<Self, Error> {
         let mut all = Self::all()?;
         match all.iter().position(|interface| interface.name == name) {
@@ -119,7 +119,7 @@ impl Interface {
         }
     }
 
-    /// What it counted until now; until it was looked up, where it is gone.
+    /// Its counters now, or as of its lookup if it is gone.
     pub(super) fn counts_now(&self) -> InterfaceCounts {
         Self::find(&self.name).map_or(self.counts, |now| now.counts)
     }
@@ -164,7 +164,7 @@ impl Interface {
         self.hardware == LOOPBACK
     }
 
-    /// What its frames begin with.
+    /// The link type of its frames.
     ///
     /// # Errors
     /// [`Error::Setting`] where frames of this kind of hardware cannot be captured.
@@ -177,7 +177,7 @@ impl Interface {
     }
 }
 
-/// Every link that there is.
+/// All links.
 pub(super) fn links() -> io::Result<Vec<Link>> {
     let socket = LinkSocket::open(false)?;
     socket.send(&link_message::request())?;

@@ -1,7 +1,8 @@
-//! Packets from interfaces: rings shared with the kernel, programs in it, privileges.
+//! Packets from Linux interfaces: rings shared with the kernel, eBPF programs, privileges.
 //!
-//! A [`Ring`] notes the frames that the kernel put into its memory; a [`Worker`] polls its rings fairly, merges their
-//! frames by time and hands them over as one [`Batch`](tidewire_wire::Batch) that borrows the rings' memory.
+//! A [`Ring`] lists the frames that the kernel wrote into its memory. A [`Worker`] polls its rings fairly, merges their frames
+//! by time and delivers them as one [`Batch`](tidewire_wire::Batch) that borrows the rings' memory. [`open`] makes both from
+//! [`LiveSettings`].
 #![deny(unsafe_code)]
 
 mod counts;

@@ -1,9 +1,8 @@
 //! Drop rules in the network card (n-tuple filters, S4): a direction's packets cost the machine nothing at all.
 //!
 //! A card counts nothing for a rule, and drops SYN, FIN and RST as well, so that statistics end with the rule and the engine
-//! learns of the end by its timeouts. Only for whoever wants that more than figures: nothing here is done unasked.
-//! The rules are those of `ethtool -N`; they are taken back when this is dropped. (A process that is killed leaves them:
-//! `ethtool -n`.)
+//! learns of the end by its timeouts. Use it only where statistics matter less: it is never enabled by itself. The rules are
+//! those of `ethtool -N`; they are removed on drop. (A process that is killed leaves them: `ethtool -n`.)
 
 use std::{collections::HashMap, io, net::IpAddr};
 
@@ -143,7 +142,7 @@ impl<T: RuleTable> NtupleRules<T> {
         Ok(true)
     }
 
-    /// A place without a rule: a rule that is there is somebody's, and would be overwritten.
+    /// Finds a free place: an existing rule belongs to another user and would be overwritten.
     fn free_place(&mut self) -> Option<u32> {
         if self.driver_chooses {
             return Some(ANY);
@@ -169,7 +168,7 @@ impl<T: RuleTable> Drop for NtupleRules<T> {
         for place in std::mem::take(&mut self.rules).into_values() {
             let mut request = command(DELETE);
             set(&mut request, at::LOCATION, &place.to_ne_bytes());
-            // Nobody is left to be told.
+            // An error cannot be reported on drop.
             let _ = self.table.ask(&mut request);
         }
     }

@@ -1,4 +1,4 @@
-//! From settings to rings.
+//! Opens captures: from settings to rings.
 
 mod opening;
 mod packet;
@@ -13,11 +13,11 @@ const INTERFACES_MAX: usize = 64;
 /// Smallest ring of an interface of `any`: a few dozen blocks.
 const ANY_RING_BYTES_MIN: usize = 8 << 20;
 
-/// Opens everything that `settings` ask for.
+/// Opens a capture: rings, programs and sockets as `settings` say.
 ///
 /// # Errors
-/// The first thing that is wrong: no such interface, a missing capability, settings that do not go together, a filter or a
-/// program that the kernel refuses.
+/// The first problem found: an unknown interface, a missing capability, contradictory settings, a filter or a program that the
+/// kernel refuses.
 pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
     let every = every_interface(settings)?;
     let settings = every.as_ref().unwrap_or(settings);
@@ -31,7 +31,7 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
         }
         (LiveEngine::Auto, Role::Tap) => match xdp::open(settings, &interfaces) {
             Ok(live) => Ok(live),
-            // What is wrong with the user's own words is wrong everywhere.
+            // A wrong expression fails with packet sockets as well.
             Err(error @ (Error::Filter(_) | Error::Steering(_))) => Err(error),
             Err(error) => packet::open(settings, interfaces, &error.with_hint().to_string()),
         },

@@ -7,81 +7,82 @@ use crate::{ClassicInstruction, Error, SettingError};
 
 /// One ring of one worker on one interface: memory that the kernel fills with frames.
 ///
-/// Frames are noted by [`collect`](Self::collect), stay as they are while they are noted, and go back to the kernel by
-/// [`give_back`](Self::give_back), in the same order.
+/// [`collect`](Self::collect) lists frames, whose memory stays unchanged until [`give_back`](Self::give_back) returns it to
+/// the kernel, in the same order.
 pub trait Ring: Send {
-    /// Notes frames that arrived and were not noted before, in the order of arrival, at the end of `frames`; about `most`
-    /// of them (a ring may finish what it began). Never waits. Offsets ([`Frame::at`]) count from the arena's beginning;
-    /// [`Frame::interface`] is what the ring was given; number and clock are left 0.
+    /// Appends newly arrived frames to `frames`, in the order of arrival; about `most` of them (a ring may finish a block).
+    /// Never waits. Offsets ([`Frame::at`]) count from the arena's beginning; [`Frame::interface`] is the ring's interface
+    /// number; frame number and clock are left 0.
     ///
     /// # Errors
-    /// The interface is gone or down, or the kernel refuses; frames noted before stay valid. Called again later, a ring
-    /// tries to go on.
+    /// The interface is gone or down, or the kernel refuses; frames collected before stay valid. A later call tries to
+    /// recover.
     fn collect(&mut self, frames: &mut Vec<Frame>, most: usize) -> Result<(), Error>;
 
-    /// The oldest `count` frames that were noted are done with; their memory may be filled again.
+    /// Returns the memory of the oldest `count` collected frames to the kernel.
     fn give_back(&mut self, count: usize);
 
-    /// What becomes readable when there is something to collect.
+    /// A descriptor that is readable when frames can be collected.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// Called before waiting on [`descriptor`](Self::descriptor): whether there is nothing to collect. A ring that has to
-    /// wake the kernel up does it here.
+    /// Called before waiting on [`descriptor`](Self::descriptor): whether the ring is empty. A ring that has to wake up the
+    /// kernel does so here.
     ///
     /// # Errors
     /// As [`collect`](Self::collect).
     fn prepare_wait(&mut self) -> Result<bool, Error>;
 
-    /// How long to sleep before asking to be woken up: where frames come one by one but fast, waking up for each few of them
-    /// costs more than they do. Zero: not at all, as where the kernel itself gathers frames before it wakes anyone up.
+    /// How long to sleep before waiting on the descriptor: where frames arrive fast but one by one, a wakeup for every few of
+    /// them costs more than the frames do. Zero: not at all, as where the kernel itself gathers frames before it wakes the
+    /// worker.
     fn rest(&mut self) -> Duration {
         Duration::ZERO
     }
 
-    /// How long after a frame's timestamp it may still take until `collect` notes it, nanoseconds: a block of frames is
-    /// handed over when it is full or this old.
+    /// The longest time from a frame's timestamp to its collection, nanoseconds: a block of frames is handed over when it is
+    /// full or this old.
     fn delay_ns(&self) -> u64;
 
-    /// How full the ring is, in thousandths: what waits to be collected or given back. Cheap; called once a round.
+    /// Fill level of the ring, in thousandths: frames that wait to be collected or returned. Cheap; called once a round.
     fn level_permille(&self) -> u32 {
         0
     }
 
-    /// How much of the ring is noted and not given back, in thousandths. At 1000 nothing more arrives before something is
-    /// given back.
+    /// Share of the ring that is collected and not yet returned, in thousandths. At 1000 no frame arrives until memory is
+    /// returned.
     fn held_permille(&self) -> u32 {
         0
     }
 
-    /// Replaces the filter; `None`: every frame is taken. Returns how many frames may be noted from now on that the old filter
-    /// took and that were not asked of the new one: those that arrived before, in order. A ring may ask it itself.
+    /// Replaces the filter; `None`: every frame is accepted. Returns how many frames of the old filter may still be collected
+    /// without having passed the new one: those that arrived before, in order. A ring may apply the new filter to them itself.
     ///
     /// # Errors
-    /// What is no program, or one that the kernel does not take here; the filter is as it was.
+    /// An invalid program, or one that the kernel refuses here; the filter is unchanged.
     fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<usize, Error> {
         let _ = program;
         Err(SettingError::FilterFixed.into())
     }
 
-    /// Chooses the direction: no frame of another one is noted from now on, even if it arrived before.
+    /// Sets the direction: frames of another direction are not collected any more, even if they arrived before.
     ///
     /// # Errors
-    /// Frames of this direction are not seen here; the direction is as it was.
+    /// This ring does not see frames of this direction; the direction is unchanged.
     fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
         let _ = direction;
         Err(SettingError::DirectionFixed.into())
     }
 
-    /// Joins a group: from now on, frames are shared with its other members. A ring cannot leave it.
+    /// Joins a fan-out group, whose members share frames from now on. A ring cannot leave it.
     ///
     /// # Errors
-    /// There are no groups of this kind here, the group has other settings, or the kernel refuses; the ring is as it was.
+    /// Groups are not supported here, the group has other settings, or the kernel refuses; the ring is unchanged.
     fn join(&mut self, membership: &Membership) -> Result<(), Error> {
         let _ = membership;
         Err(SettingError::GroupUnsupported.into())
     }
 
-    /// No frame enters the ring from now on. What is in it can still be collected, the last of it after
+    /// Stops the ring: no frame enters it from now on. Frames in it can still be collected, the last of them after
     /// [`delay_ns`](Self::delay_ns); the counts are final then.
     ///
     /// # Errors

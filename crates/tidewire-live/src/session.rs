@@ -1,4 +1,4 @@
-//! All of a capture's rings and what is watched beside them.
+//! An open capture: its workers, and the monitor of its interfaces.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,24 +10,24 @@ use super::{
 };
 use crate::{Error, sys::bpf::Link};
 
-/// A capture that has been opened: its workers, each to be run by one thread, and what is looked at beside them.
+/// An open capture: its workers, each to be run by one thread, and the monitor of its interfaces.
 pub struct Live {
     /// The workers.
     pub workers: Vec<Worker>,
-    /// What is looked at now and then.
+    /// State of the interfaces, polled now and then.
     pub monitor: Monitor,
 }
 
-/// What became of an interface.
+/// A change of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceReport {
     /// Its name.
     pub name: String,
-    /// How its frames are got, and why so.
+    /// How its frames are captured, and the reason.
     pub engine: String,
-    /// What it counted since the capture was opened; `None` while it is gone.
+    /// The interface's counters since the capture was opened; `None` while it is gone.
     pub counts: Option<InterfaceCounts>,
-    /// What the programs in the kernel counted for it, where there are some.
+    /// Counters of the programs in the kernel, if there are any.
     pub kernel: Option<KernelCounters>,
     /// Frames that a steering program dropped among packet sockets, as [`Monitor::steered_out`] says; those of AF_XDP are in
     /// `kernel`.
@@ -35,7 +35,7 @@ pub struct InterfaceReport {
 }
 
 impl InterfaceReport {
-    /// How its frames are got, in a word: `packet`, `af_xdp`, or `af_xdp_generic`.
+    /// The engine's name: `packet`, `af_xdp`, or `af_xdp_generic`.
     #[must_use]
     pub fn engine_name(&self) -> &'static str {
         match self.engine.strip_prefix("AF_XDP") {
@@ -46,9 +46,9 @@ impl InterfaceReport {
     }
 }
 
-/// Looks at interfaces while packets flow elsewhere.
+/// Monitors the interfaces of a capture, apart from the packet path.
 pub struct Monitor {
-    /// None where the kernel does not let us watch.
+    /// `None` if the kernel refuses notifications.
     watch: Option<Watch>,
     interfaces: Vec<Watched>,
     /// The interfaces when it was stopped.
@@ -66,7 +66,7 @@ struct Watched {
     steered_out: Option<SteeredOut>,
 }
 
-/// A program on an interface, which is taken off when this goes away.
+/// A program on an interface, detached on drop.
 pub(super) enum Attached {
     /// With AF_XDP sockets.
     Xdp { _attachment: XdpAttachment },
@@ -74,7 +74,7 @@ pub(super) enum Attached {
     Link { _link: Link },
 }
 
-/// How an interface's frames are got.
+/// How an interface's frames are captured.
 pub(super) struct Connected {
     pub interface: Interface,
     /// In words, with the reason.
@@ -103,15 +103,15 @@ impl Monitor {
         }
     }
 
-    /// What became of the interfaces since the last call.
+    /// Changes of the interfaces since the last call.
     ///
     /// # Errors
-    /// The kernel refuses to tell.
+    /// The kernel refuses the request.
     pub fn events(&mut self) -> Result<Vec<InterfaceEvent>, Error> {
         self.watch.as_mut().map_or(Ok(Vec::new()), Watch::events)
     }
 
-    /// Takes programs off the interfaces: nothing is counted there any more. What they counted can still be asked for.
+    /// Detaches the programs from the interfaces, which ends their counting. Their counters can still be read.
     pub fn stop(&mut self) {
         self.interfaces.iter_mut().for_each(|watched| watched.attached = None);
         if self.last.is_none() {
@@ -123,23 +123,23 @@ impl Monitor {
     /// Frames that a steering program dropped among packet sockets, on all interfaces, since the capture was opened: those
     /// that had passed the filter and the direction. They are in no ring, and in no ring's counts.
     ///
-    /// Among the members of a group of several processes, each frame that the program drops comes to one member, any one,
-    /// and is held against that one's direction and filter first: what these leave out is counted nowhere, as all that
-    /// filters leave out. Where all have the same, what came is what the members received, had no room for, and counted
-    /// here. A member that joins later counts from the moment before it joins, when it still gets all frames for itself.
-    /// What comes in the microseconds until a new member's filter lets frames in is lost, and is not counted.
+    /// In a cross-process group, each frame that the program drops comes to an arbitrary member, whose direction and filter
+    /// apply first: frames that they reject are counted nowhere, as always. If all members have the same filter, the frames
+    /// that arrived are those that the members received, dropped for want of room, and counted here. A member that joins later
+    /// counts from just before it joins, when it still gets all frames. Frames that arrive in the microseconds until a new
+    /// member's filter accepts frames are lost and not counted.
     ///
     /// # Errors
-    /// The kernel refuses to tell.
+    /// The kernel refuses the request.
     pub fn steered_out(&self) -> Result<u64, Error> {
         let of = |watched: &Watched| watched.steered_out.as_ref().map_or(Ok(0), SteeredOut::frames);
         self.interfaces.iter().map(of).sum()
     }
 
-    /// What each interface counted so far.
+    /// The counters of each interface so far.
     ///
     /// # Errors
-    /// The kernel refuses to tell.
+    /// The kernel refuses the request.
     pub fn report(&mut self) -> Result<Vec<InterfaceReport>, Error> {
         let all = match &self.last {
             Some(last) => last.clone(),
@@ -160,5 +160,5 @@ impl Monitor {
     }
 }
 
-/// How long an idle worker waits before it looks at its clocks again.
+/// How long an idle worker waits before it checks its clocks again.
 pub const TICK: Duration = Duration::from_millis(50);

@@ -74,8 +74,8 @@ pub struct SplitCounts {
 }
 
 impl SplitCounts {
-    /// Frames that came and neither left nor were dropped by the program: an output did not take them. While frames come,
-    /// a few are under way.
+    /// Frames that came and neither left nor were dropped by the program: an output did not take them. While frames arrive, a
+    /// few are in flight.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let left: u64 = self.outputs.iter().map(|count| count.packets).sum();
@@ -284,7 +284,7 @@ fn map(object: &Ebpf, name: &str) -> Result<Map, Error> {
 /// The steering program, with the maps that it needs for itself.
 fn steer(steering: &Compiled, outputs: u32, devices: &Map, jump: &Map) -> Result<(Program, Vec<Map>), Error> {
     let rest = Ending::Jump { slot: place::REST, otherwise: DROP };
-    // A device that is not there, or not up, is nobody's fault but its own: the frame is lost, which the counts show.
+    // If the device is missing or down the frame is lost, which the counts show.
     let absent = Ending::Return(ABORTED);
     let code = steering.code(Hook::Xdp, Output::Redirect { workers: outputs, dropped: rest, absent, stamp: false })?;
     let state = Map::new(ARRAY, 4, STATE_BYTES as u32, 1).map_err(|e| failed("making a map", e))?;

@@ -1,4 +1,4 @@
-//! What becomes of interfaces while they are captured.
+//! Changes of interfaces during a capture.
 
 use std::{
     io,
@@ -12,33 +12,33 @@ use super::{
 };
 use crate::{Error, sys::netlink::LinkSocket};
 
-/// What became of an interface.
+/// A change of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was switched off, or lost its connection: no frame comes.
+    /// It was switched off, or lost its carrier: no frame arrives.
     Down,
-    /// It is switched on and connected.
+    /// It is switched on and has a carrier.
     Up,
-    /// It is not there any more, or in another network namespace.
+    /// It was removed, or moved to another network namespace.
     Gone,
-    /// There is one of its name again; whether it is up is told apart.
+    /// An interface of its name exists again; [`Change::Up`] follows if it is up.
     Back,
-    /// It has this name now.
+    /// It was renamed to this.
     Renamed(String),
 }
 
-/// A change of one of the interfaces that are watched.
+/// A change of one of the watched interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceEvent {
-    /// Which one, in the order given.
+    /// The interface's index, in the order given.
     pub interface: usize,
     /// Its name when the watch began.
     pub name: String,
-    /// What became of it.
+    /// The change.
     pub change: Change,
 }
 
-/// Watches interfaces: the kernel tells of each change (rtnetlink(7), `RTMGRP_LINK`).
+/// Watches interfaces: the kernel reports each change (rtnetlink(7), `RTMGRP_LINK`).
 #[derive(Debug)]
 pub struct Watch {
     socket: LinkSocket,
@@ -47,19 +47,19 @@ pub struct Watch {
     events: Vec<InterfaceEvent>,
 }
 
-/// An interface as the last message said.
+/// An interface as of the last message.
 #[derive(Debug)]
 struct Known {
     /// When the watch began.
     name: String,
     now: String,
-    /// None while it is gone.
+    /// `None` while it is gone.
     index: Option<u32>,
     works: bool,
 }
 
 impl Watch {
-    /// Begins; changes since `interfaces` were looked up are told first.
+    /// Begins to watch. Changes since `interfaces` were looked up are reported first.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -77,13 +77,13 @@ impl Watch {
         Ok(watch)
     }
 
-    /// What became readable when there is something to tell.
+    /// A descriptor that is readable when changes are pending.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// What changed since the last call. Never waits.
+    /// Returns the changes since the last call. Never waits.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -98,7 +98,7 @@ impl Watch {
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // More changed than the socket had room for: everything is looked at instead.
+                // The socket's buffer overflowed: compare with all interfaces instead.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => self.look()?,
                 Err(error) => return Err(failed(error)),
             }
@@ -106,7 +106,7 @@ impl Watch {
         Ok(std::mem::take(&mut self.events))
     }
 
-    /// Compares with what there is.
+    /// Compares the known state with the current interfaces.
     fn look(&mut self) -> Result<(), Error> {
         let links = links().map_err(failed)?;
         self.compare(&links);

@@ -32,8 +32,8 @@ const ROUND_FRAMES: usize = 512;
 /// Frames of a round, at least.
 const ROUND_FRAMES_MIN: usize = 16;
 
-/// How long a round should take at most. A handler that needs longer gets fewer frames at once: memory is given back, and
-/// the level that overload is judged by is looked at, between rounds only.
+/// How long a round should take at most. A handler that needs longer gets fewer frames at once: memory is returned, and the
+/// level that measures overload is checked, between rounds only.
 const ROUND_TIME: Duration = Duration::from_millis(1);
 
 /// The rings of one worker.
@@ -42,7 +42,7 @@ pub struct Worker {
     /// The same, to be read as far as rings hold frames there.
     view: View,
     cursors: Vec<RingCursor>,
-    /// Handed over and not released.
+    /// Delivered and not released.
     batch: Vec<Frame>,
     /// Memory for frames that a ring notes.
     fresh: Vec<Frame>,
@@ -55,13 +55,13 @@ pub struct Worker {
     window_ns: u64,
     /// Frames handed over after one with a later timestamp.
     late: u64,
-    /// Whether the rings take nothing more.
+    /// Whether the rings were stopped.
     draining: bool,
     troubles: Vec<Error>,
     calls: u64,
     shunt: Option<Box<dyn Shunt>>,
     stale_verdict: StaleVerdict,
-    /// Old frames that were not wanted any more.
+    /// Frames of the old filter that the new one rejected.
     stale: u64,
 }
 
@@ -91,18 +91,18 @@ impl Worker {
         }
     }
 
-    /// Sets what can cut directions off before these rings.
+    /// Sets the shunt, which cuts directions off before these rings.
     pub fn set_shunt(&mut self, shunt: Box<dyn Shunt>) {
         self.shunt = Some(shunt);
     }
 
-    /// What can cut directions off before these rings: for the engine that is given their frames.
+    /// The shunt, which cuts directions off before these rings: for the engine that processes their frames.
     pub fn take_shunt(&mut self) -> Option<Box<dyn Shunt>> {
         self.shunt.take()
     }
 
-    /// Hands over what has arrived, as one batch, and gives its memory back. Where nothing has, waits for it, at most
-    /// `most`. Returns how many frames there were.
+    /// Delivers the frames that have arrived as one batch, then returns their memory to the kernel. Waits at most `most` for
+    /// the first. Returns the number of frames.
     pub fn poll(&mut self, most: Duration, take: impl FnOnce(&Batch<'_>)) -> usize {
         self.take_in(self.round_frames, self.round_frames * self.cursors.len());
         if self.batch.is_empty() {
@@ -121,7 +121,7 @@ impl Worker {
         frames
     }
 
-    /// Adds what has arrived to the batch, about `most` frames; how many. Nothing is given back, and nothing waited for.
+    /// Adds about `most` frames that have arrived to the batch, and returns how many. Returns no memory and never waits.
     ///
     /// Where rings are full of frames of the batch ([`held_permille`](Self::held_permille)) nothing more arrives, and where
     /// this adds nothing to a batch that has some, it may be for that: release it before waiting for more.
@@ -131,7 +131,7 @@ impl Worker {
         self.batch.len() - before
     }
 
-    /// Everything that was gathered and not released, in order of time as far as rings were in time.
+    /// The frames that were gathered and not released, in order of time unless a ring was late.
     #[must_use]
     pub fn batch(&self) -> Batch<'_> {
         Batch { memory: Memory::of(&self.view), frames: &self.batch }
@@ -155,7 +155,7 @@ impl Worker {
         self.cursors.iter().any(|cursor| cursor.retry.is_some())
     }
 
-    /// Gives the whole batch back.
+    /// Returns the memory of the whole batch.
     pub fn release(&mut self) {
         self.batch.clear();
         for cursor in &mut self.cursors {
@@ -166,7 +166,7 @@ impl Worker {
         }
     }
 
-    /// Takes the batch away into `frames`, in place of what is there; the next one begins. To be given back by
+    /// Moves the batch to `frames`, replacing its contents, and begins the next one. Its memory is returned by
     /// [`release_cut`](Self::release_cut), before anything that was gathered later: rings get their memory back in order.
     pub fn cut(&mut self, frames: &mut Vec<Frame>) {
         frames.clear();
@@ -176,7 +176,7 @@ impl Worker {
         }
     }
 
-    /// Gives back the batch that was cut off first.
+    /// Returns the memory of the oldest batch that was cut off.
     pub fn release_cut(&mut self) {
         for cursor in &mut self.cursors {
             match cursor.cut.pop_front() {
@@ -186,7 +186,7 @@ impl Worker {
         }
     }
 
-    /// Whether batches that were cut off have not been given back.
+    /// Whether memory of batches that were cut off is outstanding.
     #[must_use]
     pub fn has_cuts(&self) -> bool {
         self.cursors.iter().any(|cursor| !cursor.cut.is_empty())
@@ -199,14 +199,14 @@ impl Worker {
         self.cursors.iter().map(|cursor| cursor.ring.held_permille()).max().unwrap_or(0)
     }
 
-    /// What becomes readable when there may be something to gather, a descriptor for each ring. A packet socket's is also
-    /// readable while frames of its newest block are held, and that of a ring in error always.
+    /// Descriptors that are readable when frames may be gathered, one for each ring. A packet socket's is also readable while
+    /// frames of its newest block are held, and that of a ring in error always.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.cursors.iter().map(|cursor| cursor.ring.descriptor())
     }
 
-    /// To be called before waiting for [`descriptors`](Self::descriptors): whether there is nothing to gather as far as is
-    /// known. Frames may still wait for other rings' earlier ones: see [`waits`](Self::waits).
+    /// To be called before waiting for [`descriptors`](Self::descriptors): whether no frame is known to be waiting. Frames may
+    /// still wait for other rings' earlier ones: see [`waits`](Self::waits).
     pub fn prepare_wait(&mut self) -> bool {
         let mut is_empty = true;
         for cursor in &mut self.cursors {
@@ -229,11 +229,11 @@ impl Worker {
         self.cursors.iter().any(|cursor| !cursor.waiting.is_empty())
     }
 
-    /// Replaces the filter of all rings; `None`: every frame is taken. What was gathered stays; of the frames that arrived
-    /// before, those are still gathered that the new filter takes, too, or none where it asks for more than their bytes.
+    /// Replaces the filter of all rings; `None`: every frame is accepted. Gathered frames stay. Frames that arrived before are
+    /// gathered only if the new filter accepts them, too; none of them if it reads more than their bytes.
     ///
     /// # Errors
-    /// What is no program, or one that the kernel does not take: the first ring's filter is as it was.
+    /// An invalid program, or one that the kernel refuses: the first ring's filter is unchanged.
     pub fn set_filter(&mut self, program: Option<&[ClassicInstruction]>) -> Result<(), Error> {
         let asked = program.map(tidewire_filter::check).transpose()?;
         for cursor in &mut self.cursors {
@@ -247,19 +247,19 @@ impl Worker {
         Ok(())
     }
 
-    /// Has all rings join a group, each on its interface: frames that arrive from now on are shared with its other members.
-    /// What was gathered, and what is in the rings, stays. A ring cannot leave its group.
+    /// Lets all rings join a group, each on its interface: the members share frames that arrive from now on. Frames in the
+    /// rings stay. A ring cannot leave its group.
     ///
     /// # Errors
-    /// A ring cannot join a group of this kind, or the group has other settings: the first one is as it was.
+    /// A ring cannot join a group of this kind, or the group has other settings: the first ring is unchanged.
     pub fn join(&mut self, membership: &Membership) -> Result<(), Error> {
         self.cursors.iter_mut().try_for_each(|cursor| cursor.ring.join(membership))
     }
 
-    /// Chooses the direction of all rings. What was gathered stays.
+    /// Sets the direction of all rings. Gathered frames stay.
     ///
     /// # Errors
-    /// Frames of this direction are not seen by a ring: the first one's direction is as it was.
+    /// A ring does not see frames of this direction: the first ring's direction is unchanged.
     pub fn set_direction(&mut self, direction: TrafficDirection) -> Result<(), Error> {
         for cursor in &mut self.cursors {
             cursor.ring.set_direction(direction)?;
@@ -271,15 +271,14 @@ impl Worker {
         Ok(())
     }
 
-    /// The time up to which everything that arrived has been handed over, when there was nothing more: what timers can run
-    /// by while no frame comes.
+    /// The time up to which every frame that arrived has been delivered: timers can use it while no frame arrives.
     #[must_use]
     pub fn quiet_until_ns(&self) -> u64 {
         let delay = self.cursors.iter().map(|cursor| cursor.ring.delay_ns()).max().unwrap_or(0);
         wait::now_ns().saturating_sub(delay + self.window_ns)
     }
 
-    /// No frame enters the rings from now on; what is in them is still handed over by [`poll`](Self::poll), without
+    /// Stops the rings: no frame enters them from now on. [`poll`](Self::poll) still delivers the frames in them, without
     /// waiting for other rings.
     pub fn stop(&mut self) {
         self.draining = true;
@@ -296,12 +295,12 @@ impl Worker {
         Duration::from_nanos(self.cursors.iter().map(|cursor| cursor.ring.delay_ns()).max().unwrap_or(0))
     }
 
-    /// What went wrong since the last call: interfaces that are gone or down. Each is told once, until it works again.
+    /// Errors since the last call: interfaces that are gone or down. Each is reported once until it works again.
     pub fn troubles(&mut self) -> Vec<Error> {
         std::mem::take(&mut self.troubles)
     }
 
-    /// What the kernel counted, all rings together; with the calls of waiting.
+    /// The kernel's counters over all rings, and the number of system calls, waits included.
     ///
     /// # Errors
     /// A ring's.
@@ -346,7 +345,7 @@ impl Worker {
             return;
         }
         let mut descriptors = Vec::with_capacity(self.cursors.len());
-        // A ring in error is always readable, and a packet ring is while it has frames that were not given back.
+        // A ring in error is always readable, and so is a packet ring with frames that were not returned.
         for cursor in self.cursors.iter().filter(|cursor| cursor.retry.is_none() && cursor.waiting.is_empty()) {
             descriptors.push(cursor.ring.descriptor());
         }

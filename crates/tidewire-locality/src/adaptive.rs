@@ -25,7 +25,7 @@ const REST_NS: [u64; 2] = [10_000_000_000, 600_000_000_000];
 /// Time between trials at least, where the traffic changes, nanoseconds.
 const REST_NS_MIN: u64 = 2_000_000_000;
 
-/// By which factor the time for a packet must change, either way, to be tried anew early.
+/// By which factor the time for a packet must change, either way, for an early retry.
 const CHANGE: f64 = 1.5;
 
 /// Weight of a new sample in the running mean that shows such a change.
@@ -41,7 +41,7 @@ pub enum Verdict {
     Untried,
     /// Sorting makes the application faster.
     Pays,
-    /// It does not, or by too little to be told from chance.
+    /// It does not, or not significantly.
     DoesNotPay,
 }
 

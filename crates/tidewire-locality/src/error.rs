@@ -2,16 +2,16 @@ use std::{error, fmt, time::Duration};
 
 use crate::{BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, TIMEOUT_MAX, TIMEOUT_MIN};
 
-/// A setting of locality buffering that cannot be.
+/// An invalid setting of locality buffering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingError {
-    /// A key that there is not.
+    /// An unknown key.
     UnknownKey {
         /// What was given.
         name: String,
     },
-    /// A setting that there is not.
+    /// An unknown setting.
     UnknownSetting {
         /// What was given.
         name: String,
@@ -23,12 +23,12 @@ pub enum SettingError {
         /// The setting.
         name: String,
     },
-    /// A setting that is there already.
+    /// A setting given twice.
     Twice {
         /// The setting.
         name: String,
     },
-    /// A value that is no number, or too large.
+    /// An invalid or too large number.
     NoNumber {
         /// The setting.
         name: String,

@@ -1,9 +1,9 @@
 /// Ports below this are assigned by IETF review (RFC 6335, 6): system ports, known one and all.
 const SYSTEM_PORTS: u16 = 1024;
 
-/// Ranges of known ports above the system ports: services that are met with on networks, from IANA's registry and from
-/// what is customary. Not the whole registry: nearly half of the user ports are registered, mostly for what nobody runs,
-/// and clients take their own ports from the same range.
+/// Ranges of known ports above the system ports: services that are met with on networks, from IANA's registry and from what is
+/// customary. Not the whole registry: nearly half of the user ports are registered, mostly for unused services, and clients
+/// take their own ports from the same range.
 const KNOWN: &[(u16, u16)] = &[
     (1080, 1080),   // SOCKS
     (1194, 1194),   // OpenVPN

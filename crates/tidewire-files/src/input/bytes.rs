@@ -11,7 +11,7 @@ pub(crate) enum Stop {
     Damaged(String),
 }
 
-/// A stream of bytes. Not `io::Read`: damage is told apart from failures of the system.
+/// A stream of bytes. Not `io::Read`: damage is distinguished from failures of the system.
 pub(crate) trait Bytes: Send {
     /// Reads into `room`; 0 at the end only (`room` is not empty).
     fn read(&mut self, room: &mut [u8]) -> Result<usize, Stop>;

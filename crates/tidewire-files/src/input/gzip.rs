@@ -97,7 +97,7 @@ impl Gzip {
         }
     }
 
-    /// Checks what follows a member's data; what is wrong is told after the data.
+    /// Checks what follows a member's data; errors are reported after the data.
     fn trailer(&mut self) {
         self.stage = Stage::LaterHeader;
         let (sum, bytes) = (self.crc.sum(), self.inflate.total_out() as u32);

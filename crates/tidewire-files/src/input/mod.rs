@@ -61,7 +61,7 @@ impl WithHead {
     }
 }
 
-/// Undoes one compression; `stream` as it was where `kind` is none.
+/// Adds one decompressor; returns `stream` unchanged for no compression.
 pub(crate) fn decompressed(kind: Kind, mut stream: WithHead) -> Result<Box<dyn Bytes>, Stop> {
     Ok(match kind {
         Kind::Gzip => Box::new(gzip::Gzip::new(Box::new(stream))),

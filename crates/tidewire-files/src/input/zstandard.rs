@@ -1,7 +1,7 @@
 use super::{Bytes, Stop, feed::Feed};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
-/// Bytes that tell the length of a frame's header.
+/// Bytes that determine the length of a frame's header.
 const FRAME_HEADER_PREFIX_BYTES: usize = 5;
 
 /// libzstd asks for a block together with the header of the next one.

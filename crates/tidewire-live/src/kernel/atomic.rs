@@ -2,7 +2,7 @@
 
 pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Looks before the processor is given to somebody else.
+/// Spins before the processor is yielded.
 const SPINS: u32 = 1000;
 
 /// Between two looks at what another thread is about to write, after so many.

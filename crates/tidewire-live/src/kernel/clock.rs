@@ -16,15 +16,15 @@ const HERTZ: [u64; 4] = [100, 250, 300, 1000];
 const APART: Duration = Duration::from_millis(24);
 /// Looks at the tick while waiting for the next.
 const LOOKS_MAX: u32 = 1_000_000;
-/// Programs tell the monotonic time in units of so many bits, nanoseconds.
+/// Programs report the monotonic time in units of 2 to this power nanoseconds.
 const SHIFT: u32 = 20;
 
-/// The tick and, << 32, the monotonic time when it was: as the programs tell it (`bpf/layout.h`).
+/// The tick and, << 32, its monotonic time, as the programs report it (`bpf/layout.h`).
 fn clocks(tick: u32, monotonic_ns: u64) -> u64 {
     u64::from(tick) | monotonic_ns >> SHIFT << 32
 }
 
-/// How long a tick takes, nanoseconds, found out with a program that tells the tick; and the clocks now. Takes about 30 ms.
+/// Measures the duration of a tick, nanoseconds, with a program that reads it; and reads the clocks. Takes about 30 ms.
 pub(super) fn ticks(program: &Program) -> io::Result<(u64, u64)> {
     let (first, begun_ns) = edge(program)?;
     thread::sleep(APART);
@@ -48,15 +48,15 @@ fn edge(program: &Program) -> io::Result<(u32, u64)> {
     Err(io::Error::other("the kernel's ticks stand still"))
 }
 
-/// Turns the kernel's ticks, which programs read for next to nothing (a helper that tells the time costs them 15 ns), into
-/// the time of frames' timestamps (nanoseconds since the epoch).
+/// Turns the kernel's ticks, which programs read at almost no cost (a helper for the time costs 15 ns), into the time of
+/// frames' timestamps (nanoseconds since the epoch).
 ///
-/// While packets are counted, the programs tell every 64 ticks which time it is, so that the two do not drift apart. Results
-/// are too early by at most two ticks and a millisecond (4 to 21 ms, as the kernel was built; usually 9), never late.
+/// While packets are counted, the programs report the time every 64 ticks, so that the two do not drift apart. Results are too
+/// early by at most two ticks and a millisecond (4 to 21 ms, as the kernel was built; usually 9), never late.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock<'a> {
     pub(super) tick_ns: u64,
-    /// What the programs tell.
+    /// The programs' report.
     pub(super) clocks: Option<&'a AtomicU64>,
 }
 

@@ -98,7 +98,7 @@ pub(super) fn set_classes(settings: &KernelSettings, memory: &MmapArray) {
     }
 }
 
-/// Numbers that nobody outside knows.
+/// Random numbers, unknown to senders.
 pub(super) fn random_key() -> io::Result<[u64; 11]> {
     use std::io::Read;
     let mut bytes = [0; 88];

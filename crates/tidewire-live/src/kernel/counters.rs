@@ -3,8 +3,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What the programs counted, on all processors, since they were loaded.
 ///
 /// `received` is the sum of [`filtered`](Self::filtered), [`cut`](Self::cut), [`shed`](Self::shed),
-/// [`delivered`](Self::delivered), [`absent`](Self::absent) and [`unsteered`](Self::unsteered), always; while packets come,
-/// a snapshot may be off by those under way.
+/// [`delivered`](Self::delivered), [`absent`](Self::absent) and [`unsteered`](Self::unsteered), always; while packets arrive,
+/// a snapshot may be off by those in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelCounters {
     /// Packets seen.

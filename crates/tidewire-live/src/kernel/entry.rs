@@ -30,8 +30,8 @@ fn store(slot: &[AtomicU64], at: usize, value: u64) {
     }
 }
 
-/// Makes an entry in a slot that has none (`sum`: of an IPv6 key, in the addresses' place). False where it has one, or somebody
-/// else makes one.
+/// Makes an entry in a slot that has none (`sum`: of an IPv6 key, in the addresses' place). False if it has one, or one is
+/// made concurrently.
 pub(super) fn make(slot: &[AtomicU64], key: &Key, sum: u64, kind: u64, tick: u32) -> bool {
     let (Some(rest), Some(begun)) = (slot.get(word::REST), slot.get(word::BEGUN)) else { return false };
     let state = rest.load(Acquire);
@@ -76,8 +76,8 @@ fn figures(slot: &[AtomicU64], begun: u64) -> Figures {
     }
 }
 
-/// Ends an entry and gives its last figures: every packet that was counted for it is in them. `None` where somebody else ended
-/// it.
+/// Ends an entry and gives its last figures: every packet that was counted for it is in them. `None` if it was ended
+/// concurrently.
 pub(super) fn end(slot: &[AtomicU64]) -> Option<Figures> {
     let begun = slot.get(word::BEGUN)?.fetch_or(CLOSED, AcqRel);
     if begun & CLOSED != 0 {

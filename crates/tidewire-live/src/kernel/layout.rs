@@ -9,13 +9,13 @@ use tidewire_wire::TunnelKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Jump {
-    /// The user's filter: goes on to [`Jump::Flow`] with what matches, to [`Jump::Refused`] with the rest.
+    /// The user's filter: continues in [`Jump::Flow`] for matching frames, in [`Jump::Refused`] for the rest.
     Filter = 0,
     /// The flow tables, then delivery.
     Flow = 1,
     /// Counts what the filter refused, and drops it.
     Refused = 2,
-    /// The steering program: redirects, or goes on to [`Jump::Unsteered`].
+    /// The steering program: redirects, or continues in [`Jump::Unsteered`].
     Steer = 3,
     /// Counts what a steering program drops, or has no socket for, and drops it.
     Unsteered = 4,
@@ -25,7 +25,7 @@ pub enum Jump {
 pub(super) const SLOT_WORDS: [usize; 2] = [8, 16];
 /// Words of the counters of one processor.
 pub(super) const COUNTERS_WORDS: usize = 32;
-/// Words of what user space tells.
+/// Words that user space writes.
 pub(super) const CONTROL_WORDS: usize = 8;
 /// Slots looked at for a key.
 pub(super) const PROBES: u32 = 32;

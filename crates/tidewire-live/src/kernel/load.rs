@@ -24,7 +24,7 @@ use tidewire_filter::FilterEnding;
 
 /// Engines that publish a level.
 const LEVELS: usize = 256;
-/// Where in what is told the clocks stand; the level is the first word.
+/// Offset of the clocks among the words that user space writes; the level is the first word.
 const CLOCKS: usize = 1;
 /// Of the verifier's log, its end is shown, this many lines.
 const LOG_LINES: usize = 12;

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! The flow tables are memory that both sides map: a [`KernelShunt`] makes, reads and ends entries without system calls, and
-//! no packet that was counted for a direction is lost to whoever ends it, however the two race.
+//! no packet counted for a direction is lost when the entry ends, however the two sides race.
 
 mod atomic;
 mod clock;

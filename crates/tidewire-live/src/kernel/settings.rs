@@ -28,7 +28,7 @@ pub struct KernelSettings {
     pub workers: u32,
     /// XDP: what is not delivered goes to the stack instead of being dropped. Default: no.
     pub passes_rest: bool,
-    /// Prioritized loss before user space; `None`: there is none.
+    /// Prioritized loss before user space; `None`: off.
     pub shed: Option<Shed>,
 }
 
@@ -51,7 +51,7 @@ impl Default for KernelSettings {
     }
 }
 
-/// Scap's rule, by the level that user space publishes (S5).
+/// Prioritized packet loss by the level that user space publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shed {
     /// Share of the memory below which nothing is shed, in thousandths.
@@ -60,7 +60,7 @@ pub struct Shed {
     pub priorities: u8,
     /// In the region below its watermark, packets beyond this many bytes of their direction are shed; 2 GiB and more: none.
     pub overload_cutoff_bytes: u64,
-    /// The priority of a direction until it is told another.
+    /// The initial priority of a direction.
     pub priority: u8,
     /// Priorities of ports, by which a direction's first packets go; the higher of its two ports' counts.
     pub ports: Vec<(u16, u8)>,

@@ -18,7 +18,7 @@ pub struct KernelShunt {
     index: usize,
     /// Of entries that were asked for before their end (by table and slot), what was given.
     given: HashMap<(bool, u32), Figures>,
-    /// Tables and slots of the entries found, so that no memory is taken anew.
+    /// Tables and slots of the entries found; reused, so that no memory is allocated.
     found: Vec<u32>,
     /// Where the next sweep of each table begins.
     swept: [u32; 2],
@@ -84,10 +84,10 @@ impl KernelShunt {
 }
 
 impl KernelShunt {
-    /// Ends entries of directions that were silent for `idle_ns`, of the next `most` slots of each table; `each` is told of
-    /// every one whose packets nobody asked for. Such entries remain where the programs cut by themselves and the engine
-    /// never saw, or has forgotten, the direction: its first packet found no room in a ring, or it went on after its end.
-    /// Whoever calls this again and again comes round; `idle_ns` has to be more than the engine waits for a silent flow.
+    /// Ends entries of directions that were silent for `idle_ns`, of the next `most` slots of each table; `each` is called for
+    /// entries with unread packets. Such entries remain where the programs cut by themselves and the engine never saw, or has
+    /// forgotten, the direction: its first packet found no room in a ring, or it went on after its end. Repeated calls cover
+    /// the whole table; `idle_ns` must exceed the engine's timeout of idle flows.
     pub fn sweep(&mut self, idle_ns: u64, most: u32, mut each: impl FnMut(FlowKey, Counted)) {
         let kernel = Arc::clone(&self.kernel);
         for (table, from) in kernel.tables().zip([0, 1]) {

@@ -21,8 +21,8 @@ pub(super) struct Table {
     is_v6: bool,
     mask: u32,
     hash_key: [u64; 11],
-    /// Between finding an entry and ending it, nobody else may end it, so that it is not another's by then: those who end
-    /// entries of their own share it, the sweep has it alone.
+    /// Held from finding an entry to ending it, so that the entry is not reused in between: engines, which end their own
+    /// entries, share the lock; the sweep holds it exclusively.
     ending: RwLock<()>,
     /// Entries made here, and freed.
     made: AtomicU64,
@@ -42,12 +42,12 @@ impl Table {
         Ok(Self { memory, is_v6, mask: slots - 1, hash_key, ending: RwLock::new(()), made, freed })
     }
 
-    /// Held from finding entries of one's own to ending them.
+    /// Held while an engine finds and ends its own entries.
     pub(super) fn shared(&self) -> RwLockReadGuard<'_, ()> {
         self.ending.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Held from finding anybody's entry to ending it.
+    /// Held while the sweep finds and ends any entry.
     pub(super) fn alone(&self) -> RwLockWriteGuard<'_, ()> {
         self.ending.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,8 +134,8 @@ impl Table {
         entry::read(self.slot(index))
     }
 
-    /// Ends the entry at `index` and gives its last figures: every packet that was counted for it is in them. `None` where
-    /// somebody else ended it.
+    /// Ends the entry at `index` and gives its last figures: every packet that was counted for it is in them. `None` if it was
+    /// ended concurrently.
     pub(super) fn end(&self, index: u32) -> Option<Figures> {
         let figures = entry::end(self.slot(index))?;
         self.freed.fetch_add(1, Relaxed);

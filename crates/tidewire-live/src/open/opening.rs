@@ -10,7 +10,7 @@ use crate::{
     sys::arena::{Arena, Place},
 };
 
-/// What is common to all engines: each worker's arena and rings, and the interfaces with their programs.
+/// State common to all engines: each worker's arena and rings, and the interfaces with their programs.
 pub(super) struct Opening {
     arenas: Vec<Arc<Arena>>,
     rings: Vec<Vec<Box<dyn Ring>>>,
@@ -18,7 +18,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// Room for so many bytes of rings in each worker's arena.
+    /// Reserves so many bytes for rings in each worker's arena.
     pub(super) fn new(bytes: &[usize]) -> Result<Self, Error> {
         let arenas = bytes.iter().map(|bytes| Arena::reserve(*bytes)).collect::<Result<Vec<_>, _>>();
         let arenas = arenas.map_err(|source| {
@@ -29,7 +29,7 @@ impl Opening {
         Ok(Self { arenas, rings, connected: Vec::new() })
     }
 
-    /// Places of `bytes` each for a worker's rings on an interface.
+    /// Reserves places of `bytes` each for a worker's rings on an interface.
     pub(super) fn places(&self, worker: usize, rings: usize, bytes: usize) -> Result<Vec<Place>, Error> {
         let failed = |source| Error::kernel("dividing the rings' memory", source);
         let Some(arena) = self.arenas.get(worker) else {
@@ -60,7 +60,7 @@ impl Opening {
     }
 }
 
-/// What the programs of an interface are to do, but for where frames go.
+/// The settings of an interface's programs, except for the destination of frames.
 pub(super) fn kernel_settings(settings: &LiveSettings) -> KernelSettings {
     let needs = &settings.kernel;
     let flows = |count: u32| if needs.needs_flows() { count } else { 0 };
@@ -75,9 +75,9 @@ pub(super) fn kernel_settings(settings: &LiveSettings) -> KernelSettings {
     }
 }
 
-/// Puts the user's filter into its place before the programs of an interface.
+/// Installs the user's filter before the programs of an interface.
 pub(super) fn put_filter(wanted: &FilterSpec, hook: FilterHook, kernel: &Kernel) -> Result<(), Error> {
-    // Neither copied to us, nor let through: `XDP_DROP`.
+    // Neither copied nor passed: `XDP_DROP`.
     let otherwise = match hook {
         FilterHook::Socket => 0,
         FilterHook::Xdp => 1,

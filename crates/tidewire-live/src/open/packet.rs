@@ -41,7 +41,7 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
     Ok(opening.live(settings))
 }
 
-/// By interface. Their programs are loaded once where all share alike.
+/// Plans by interface. Programs are loaded once if all interfaces share a group in the same way.
 fn plans(settings: &LiveSettings, interfaces: usize) -> Result<Vec<Arc<Plan>>, Error> {
     if settings.memberships.is_empty() {
         let plan = Arc::new(Plan::new(settings)?);
@@ -54,7 +54,7 @@ fn put(wanted: &FilterSpec, hook: FilterHook, kernel: &Kernel) -> Result<(), Err
     if wanted.is_some() { put_filter(wanted, hook, kernel) } else { Ok(()) }
 }
 
-/// What stands before an interface's sockets.
+/// Programs and filters before an interface's sockets.
 struct Before {
     filters: Filters,
     kernel: Option<Arc<Kernel>>,
@@ -100,7 +100,7 @@ impl Before {
         Ok(before)
     }
 
-    /// Before the stack where the driver can, else through the generic hook.
+    /// Attaches in the driver if possible, else by the generic hook.
     fn attach(&self, interface: &Interface) -> Result<Option<Link>, Error> {
         let Some(xdp) = &self.xdp else { return Ok(None) };
         match xdp.attach(interface.index, XdpMode::Native) {

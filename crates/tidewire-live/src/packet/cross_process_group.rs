@@ -23,13 +23,13 @@ use super::{
 };
 use crate::{ClassicInstruction, Error, Fanout, KernelError, Membership, Operation, SettingError, Sharing};
 
-/// What is the same in every process since the machine was started, and known to none outside.
+/// A value that all processes of this machine share until reboot, unknown to others.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// How long one waits for others that join at the same time, and how often one looks.
+/// How long to wait for processes that join at the same time, and the polling interval.
 const TURN_MAX: Duration = Duration::from_secs(3);
 const TURN_LOOK: Duration = Duration::from_millis(2);
 
-/// How one copy of the frames is shared, and which filter of a member keeps what is not meant for it away.
+/// How one copy of the frames is shared, and the member's filter for frames of others.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub join: Join,
@@ -129,13 +129,13 @@ fn mixed(bytes: impl Iterator<Item = u8>) -> u64 {
     })
 }
 
-/// Whoever has it may open sockets and join two groups. Members then have the same places in both, so that what a program
-/// says of both workers is said of the same processes. It ends with the process, however that ends.
+/// A lock across processes for joining two groups, so that members have the same positions in both and a program that names
+/// two workers names the same processes. It ends with the process, however that ends.
 #[derive(Debug)]
 pub(super) struct Turn(#[expect(dead_code, reason = "held")] Option<UnixListener>);
 
 impl Turn {
-    /// Waits for it; where somebody keeps it for seconds, goes on without.
+    /// Waits for the lock; continues without it after a few seconds.
     pub fn take(index: u32, number: Number) -> Self {
         let Number::Shared(number) = number else { return Self(None) };
         let name = format!("tidewire-group-{index}-{number}");

@@ -1,4 +1,4 @@
-//! The sockets of an interface: opened together, because a member's place in its group is what steers to it.
+//! The sockets of an interface, opened together: a member's position in its group is what steering programs address.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,14 +14,14 @@ use crate::{
     sys::{netlink::DeviceSocket, packet::RingSocket},
 };
 
-/// Where a member's socket is.
+/// State of a member's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
-    /// Ready to be taken.
+    /// Ready for a ring.
     Fresh,
     /// In use.
     Taken,
-    /// Given up: its interface is gone.
+    /// Released: its interface is gone.
     Released,
 }
 
@@ -30,22 +30,22 @@ struct State {
     /// Sockets with rings, by copy and worker.
     sockets: Vec<Arc<RingSocket>>,
     slots: Vec<Slot>,
-    /// What each takes.
+    /// The filter of each.
     frame_filters: Vec<(FrameFilter, AttachedMaps)>,
-    /// How those of each copy join a group.
+    /// How the sockets of each copy join a group.
     copies: Vec<Option<Join>>,
-    /// The socket of each copy that takes what is dropped, and what it takes.
+    /// The socket of each copy that counts dropped frames, and its filter.
     out: Vec<Option<Arc<RingSocket>>>,
     out_kept: Vec<AttachedMaps>,
-    /// Opened beforehand, for when the interface is gone and comes back: by then the process may have given up the
-    /// capability that opening takes. They receive nothing.
+    /// Opened in advance, in case the interface is removed and returns: by then the process may have given up the capability
+    /// to open sockets. They receive nothing.
     spare: Option<Opened>,
-    /// Likewise; what rings have in the meantime.
+    /// Also opened in advance: the socket of rings without an interface.
     idle: Option<Arc<RingSocket>>,
     number: Option<u16>,
-    /// What the sockets that took it counted.
+    /// Frames that steering dropped on earlier interfaces.
     steered_out: u64,
-    /// What filters of a shared group count.
+    /// Counters of the filters of a cross-process group.
     tallies: Vec<Tally>,
 }
 
@@ -58,8 +58,8 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Opens them, takes nothing yet. `frame_filters`: of each copy; `copies`: how they join; `tallies`: what programs behind the
-    /// frame_filters count.
+    /// Opens the sockets, which accept nothing yet. `frame_filters`: of each copy; `copies`: how they join; `tallies`:
+    /// counters of the programs behind the filters.
     pub fn open(
         setup: SocketSetup,
         copies: Vec<Option<Join>>,
@@ -97,15 +97,15 @@ impl Members {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets frames in.
+    /// Accepts frames from now on.
     pub fn begin(&self) -> Result<(), Error> {
         self.let_in(&mut self.state())
     }
 
-    /// Replaces the filters that take nothing by those that are wanted.
+    /// Replaces the filters that accept nothing by the real ones.
     fn let_in(&self, state: &mut State) -> Result<(), Error> {
         let workers = self.setup.workers.max(1);
-        // Who counts what is dropped goes first: it takes nothing from the others.
+        // The counting socket goes first: it takes no frames from the others.
         let copies = state.out.iter().zip(state.frame_filters.chunks(workers));
         let counts = |(out, frame_filters): (&Option<Arc<RingSocket>>, &[(FrameFilter, AttachedMaps)])| match (
             out,
@@ -116,7 +116,7 @@ impl Members {
         };
         state.out_kept = copies.map(counts).collect::<Result<_, _>>()?;
         for (at, (socket, (frame_filter, kept))) in state.sockets.iter().zip(&mut state.frame_filters).enumerate() {
-            // Those take frames since they joined.
+            // Members of cross-process groups accept frames since they joined.
             let is_in = state.copies.get(at / workers).and_then(Option::as_ref).is_some_and(Join::is_shared);
             if !is_in {
                 *kept = frame_filter.attach(socket)?;
@@ -125,7 +125,7 @@ impl Members {
         Ok(())
     }
 
-    /// Changes what a member takes; it is as before where that fails.
+    /// Changes a member's filter; unchanged on failure.
     pub fn change(
         &self,
         member: usize,
@@ -139,7 +139,7 @@ impl Members {
         let mut changed = frame_filter.clone();
         change(&mut changed)?;
         if *slot != Slot::Released {
-            // A group's own flag stands above this one.
+            // A group's flag overrides this one.
             if state.copies.iter().all(Option::is_none) {
                 changed.ignores_outgoing = changed.direction == TrafficDirection::In || changed.is_loopback;
                 let done = socket.ignore_outgoing(changed.ignores_outgoing);
@@ -186,7 +186,7 @@ impl Members {
         })
     }
 
-    /// Lets a member join a group, with a filter behind its own for what the group cannot leave out.
+    /// Lets a member join a group, with a second filter for frames that the group cannot leave out.
     pub fn join(&self, member: usize, join: &Join, last: Last) -> Result<u16, Error> {
         let mut state = self.state();
         let state = &mut *state;
@@ -195,13 +195,13 @@ impl Members {
         let (((frame_filter, kept), socket), slot) = place.ok_or_else(missing)?;
         let index = socket.bound().map_err(|source| self.setup.failed("asking for the interface", source))?;
         let Some(index) = index.filter(|_| *slot != Slot::Released) else { return Err(missing()) };
-        // What is needed when the interface is gone and comes back; and what fails fails before frames are shared.
+        // Sockets for an interface that returns; failures here come before frames are shared.
         let copies = vec![Some(join.clone())];
         let (spare, idle) = (self.setup.sockets(&copies)?, self.setup.socket()?);
         let joined = FrameFilter { ignores_outgoing: false, last: last.program, ..frame_filter.clone() };
         let ready = joined.ready()?;
         let mut number = join.group.on(index);
-        // Also where joining fails: what it keeps away meanwhile.
+        // Even if joining fails: it counts what it rejects meanwhile.
         state.tallies.extend(last.tally);
         let before = std::mem::replace(kept, ready.attach(socket, &joined)?);
         if let Err(error) = self.setup.join(socket, join, index, &mut number) {
@@ -259,7 +259,7 @@ impl Members {
         Ok(state.tallies.iter().map(Tally::frames).sum::<u64>() + state.steered_out)
     }
 
-    /// A ring gives its socket up, and gets one that receives nothing.
+    /// Releases a ring's socket, and returns one that receives nothing.
     pub fn release(&self, member: usize) -> Result<Arc<RingSocket>, Error> {
         let mut state = self.state();
         let state = &mut *state;
@@ -272,8 +272,7 @@ impl Members {
         Ok(Arc::clone(idle))
     }
 
-    /// The member's socket, if it can be had: all members of the interface that is gone were given up, and there is one of
-    /// its name again.
+    /// The member's socket on a new interface of the name, once all members of the old one were released; `None` before.
     pub fn again(&self, member: usize) -> Result<Option<Arc<RingSocket>>, Error> {
         let mut state = self.state();
         if state.slots.iter().all(|slot| *slot == Slot::Released) {
@@ -290,13 +289,13 @@ impl Members {
         }
     }
 
-    /// Opens everything again on another interface.
+    /// Reopens all sockets on another interface.
     fn reopen(&self, state: &mut State, index: u32) -> Result<(), Error> {
         if let Some(Some(out)) = state.out.first() {
             let (frames, _) = out.statistics().unwrap_or_default();
             state.steered_out += u64::from(frames);
         }
-        // The group ends with its last socket; only then its number is free.
+        // The group ends with its last socket; its number is free only then.
         state.out.clear();
         let (opened, number) =
             open_all(&self.setup, &state.copies, &mut state.frame_filters, state.spare.take(), index)?;
@@ -320,7 +319,7 @@ fn open_all(
     let shared = copies.iter().flatten().map(|join| join.group).find(|group| matches!(group, Number::Shared(_)));
     let ready = frame_filters.iter().map(|(frame_filter, _)| shared.map(|_| frame_filter.ready()).transpose());
     let ready = ready.collect::<Result<Vec<_>, _>>()?;
-    // Where a member has two places, they have to be the same ones.
+    // A member with two positions must have the same ones in both groups.
     let turn = shared.filter(|_| copies.len() > 1).map(|group| Turn::take(index, group));
     let opened = match spare {
         Some(spare) if turn.is_none() => spare,

@@ -8,7 +8,7 @@ const RAW: u32 = 1 << 6;
 /// Of the kinds of frames that are stamped: all (`HWTSTAMP_FILTER_ALL`).
 const ALL: u32 = 1 << 1;
 
-/// What sockets are told, after the card was told to stamp; `None`: nothing.
+/// Makes the card stamp frames, and returns the sockets' option; `None`: the machine stamps.
 pub(super) fn source(settings: &LiveSettings) -> Result<Option<u32>, Error> {
     let source = match settings.stamp {
         Stamp::Host => return Ok(None),

@@ -1,8 +1,8 @@
-//! Packet sockets: rings of the third version (packet(7)), alone or in fan-out groups.
+//! Packet sockets: TPACKET_V3 rings (packet(7)), alone or in fan-out groups.
 //!
-//! [`Plan`] is what the settings come to: how many rings a worker has on an interface, how large they are, which programs
-//! steer. [`Plan::open`] opens all rings of an interface, so that no worker sees a frame before every filter and every
-//! member of the group is in place.
+//! [`Plan`] follows from the settings: the number and size of a worker's rings on an interface, and the steering programs.
+//! [`Plan::open`] opens all rings of an interface, so that no worker sees a frame before every filter and every member of the
+//! group is in place.
 //!
 //! A block of frames goes to user space when it is full, or of an age ([`LiveSettings::retire`](super::LiveSettings::retire)): the kernel's own rule makes a busy link fill
 //! blocks and a quiet one deliver in time, whatever the rate is.

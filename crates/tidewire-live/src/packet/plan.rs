@@ -19,16 +19,16 @@ use crate::{
     sys::{arena::Place, packet::Blocks},
 };
 
-/// Members of a group, at most (`PACKET_FANOUT_MAX`); one may be the socket that takes what is dropped.
+/// Limit of members of a group (`PACKET_FANOUT_MAX`); one may be the socket that counts dropped frames.
 const WORKERS_MAX: usize = 255;
 
 /// The coarsest tick of a kernel, in which ages are counted, milliseconds.
 const TICK_MS: u32 = 10;
 
-/// How long it may take to hand a frame over that waits for no others, nanoseconds.
+/// Longest delay of a frame in a ring of slots, nanoseconds.
 const AT_ONCE_NS: u64 = 1_000_000;
 
-/// What the settings come to, for packet sockets.
+/// The rings and programs that follow from the settings, for packet sockets.
 #[derive(Debug)]
 pub struct Plan {
     workers: usize,
@@ -46,7 +46,7 @@ pub struct Plan {
     steering: Vec<Steering>,
     /// How each copy is shared with other processes, where the group is.
     shared: Vec<Part>,
-    /// Whether the program is our own, in whose stead the kernel's hash will do.
+    /// Whether the program is the default one, which the kernel's hash can replace.
     own: bool,
     remark: Option<String>,
 }
@@ -58,13 +58,13 @@ pub struct Group {
     pub rings: Vec<Vec<PacketRing>>,
     /// The group's number, where there is one.
     pub number: Option<u16>,
-    /// What the interface had counted before frames were let in.
+    /// The interface's counters before frames were accepted.
     pub before: InterfaceCounts,
     members: Arc<Members>,
 }
 
 impl Group {
-    /// What is left when the rings are taken: who counts the frames that steering dropped.
+    /// Splits the group into its rings and the counter of frames that steering dropped.
     #[must_use]
     pub fn split(self) -> (Vec<Vec<PacketRing>>, SteeredOut) {
         (self.rings, SteeredOut(self.members))
@@ -76,22 +76,22 @@ impl Group {
 pub struct SteeredOut(Arc<Members>);
 
 impl SteeredOut {
-    /// Frames since the rings were opened, of those that passed the filter and direction of the worker that they came to.
-    /// Among the members of a group of several processes each such frame is counted by one, which may be any.
+    /// Frames since the rings were opened, of those that passed the filter and direction of the worker that they came to. In a
+    /// cross-process group each such frame is counted by one member, which may be any.
     ///
     /// # Errors
-    /// The kernel refuses to tell.
+    /// The kernel refuses the request.
     pub fn frames(&self) -> Result<u64, Error> {
         self.0.steered_out()
     }
 }
 
 impl Plan {
-    /// Checks the settings, and loads the programs that steer.
+    /// Checks the settings, and loads the steering programs.
     ///
     /// # Errors
-    /// Settings that contradict each other, rings that memory has no room for, a steering program that cannot run in a
-    /// group, a missing capability.
+    /// Contradictory settings, rings that do not fit into memory, a steering program that cannot run in a group, a missing
+    /// capability.
     pub fn new(settings: &LiveSettings) -> Result<Self, Error> {
         let workers = settings.workers.max(1);
         if workers > WORKERS_MAX {
@@ -138,7 +138,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Our own steering where it can be had, else the kernel's hash.
+    /// Uses the default steering program if it can be loaded, else the kernel's hash.
     fn steer_by_flow(&mut self) -> Result<(), Error> {
         match programs(&flow_steering()?, self.workers as u32) {
             Ok(programs) => {
@@ -158,18 +158,18 @@ impl Plan {
         Ok(())
     }
 
-    /// What is not as it should be, and what is done instead.
+    /// What could not be done, and the substitute; `None` if everything could.
     #[must_use]
     pub fn remark(&self) -> Option<&str> {
         self.remark.as_deref()
     }
 
-    /// Asks for no more memory than there is: the kernel would look for it until other programs have to go.
+    /// Refuses more memory than is available: the kernel would evict other programs.
     fn check_memory(&self, interfaces: usize) -> Result<(), Error> {
         let rings = (self.rings() * self.workers * interfaces) as u64;
         let wanted = rings.saturating_mul(self.place_bytes() as u64);
         let Some(available) = memory::available_bytes() else { return Ok(()) };
-        // The rest is for what the rings are read with.
+        // The rest is for the readers of the rings.
         let room = available / 4 * 3;
         if wanted <= room {
             return Ok(());
@@ -196,7 +196,7 @@ impl Plan {
         self.geometry.bytes()
     }
 
-    /// Workers, each with rings of its own.
+    /// Number of workers, each with its own rings.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers
@@ -257,19 +257,19 @@ impl Plan {
         if rings.len() != self.workers || rings.iter().any(|mine| mine.len() != self.rings()) {
             return Err(SettingError::PlaceCount { interface: interface.name.clone() }.into());
         }
-        // Opening takes its time: what came meanwhile passed no filter. Members of a group of others take frames since they
-        // joined it.
+        // Frames that arrived while opening passed no filter. Members of a cross-process group accept frames since they
+        // joined.
         let before = if self.shared.is_empty() { interface.counts_now() } else { interface.counts };
         members.begin()?;
         Ok(Group { rings, number: members.number(), before, members })
     }
 
     fn members(&self, interface: &Interface, link: LinkType, number: u16, filters: &Filters) -> Result<Members, Error> {
-        // Programs know Ethernet only; the kernel's hash is the same for both directions, too.
+        // Programs read Ethernet only; the kernel's hash is symmetric, too.
         let by_hash = self.own && link != LinkType::ETHERNET;
         // Every frame of the loopback interface is seen as it leaves and as it arrives.
         let by_us = self.direction == TrafficDirection::In || interface.is_loopback();
-        // A group of others is as they made it.
+        // A cross-process group has the direction of its first member.
         let incoming = by_us && self.shared.is_empty();
         let (mut copies, mut frame_filters) = (Vec::with_capacity(self.rings()), Vec::with_capacity(self.rings()));
         let mut tallies = Vec::new();

@@ -24,30 +24,30 @@ use crate::{
 
 mod recovery;
 
-/// Calls of `collect` in a row that find nothing, until the socket is asked whether it is in error. A socket in error is
-/// readable, so that they follow each other without a wait between them.
+/// Empty calls of `collect` in a row before the socket is checked for errors. A socket in error is readable, so that the calls
+/// follow each other without waiting.
 const EMPTY_MAX: u32 = 64;
 
-/// A block whose frames were noted.
+/// A block whose frames were collected.
 #[derive(Debug)]
 struct Held {
     block: Block,
-    /// Noted and not given back.
+    /// Frames collected and not returned.
     frames: usize,
-    /// Whether all of its frames were noted.
+    /// Whether all of its frames were collected.
     complete: bool,
 }
 
-/// What keeps frames from coming.
+/// Why no frames arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outage {
-    /// The interface is switched off. The socket goes on by itself when it is switched on.
+    /// The interface is switched off. The socket continues by itself when it is switched on.
     Down,
-    /// The interface is gone; one of the same name may come.
+    /// The interface is gone; one of the same name may appear.
     Gone,
 }
 
-/// What is said of frames of an interface.
+/// Properties of the frames of an interface.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     pub name: String,
@@ -62,7 +62,7 @@ pub(super) struct Marks {
     pub checksums_are_checked: bool,
 }
 
-/// A packet socket's ring: blocks of frames that the kernel fills and that are read where they lie.
+/// A packet socket's ring: blocks of frames that the kernel fills and that are read in place.
 #[derive(Debug)]
 pub struct PacketRing {
     socket: Arc<RingSocket>,
@@ -71,9 +71,9 @@ pub struct PacketRing {
     /// The sockets of the interface, and which of them this is.
     members: Arc<Members>,
     member: usize,
-    /// Blocks of which frames were noted and not all given back, in order.
+    /// Blocks with collected frames that were not all returned, in order.
     held: VecDeque<Held>,
-    /// Of the last one, frames to be noted, and where the next one's header is.
+    /// Frames of the last block that are not yet collected, and the offset of the next header.
     left: u32,
     at: u32,
     /// Blocks behind these that are known to be full.
@@ -82,9 +82,9 @@ pub struct PacketRing {
     stale: StaleFrames,
     empty: u32,
     outage: Option<(Outage, Instant)>,
-    /// No frame is wanted any more.
+    /// The ring was stopped.
     stopped: bool,
-    /// The ring was given up because its interface is gone; `socket` is bound to nothing.
+    /// The ring was released because its interface is gone; `socket` is unbound.
     released: bool,
 }
 
@@ -116,7 +116,7 @@ impl PacketRing {
         })
     }
 
-    /// Goes on to the next block where the last one is read; whether there is a frame to note.
+    /// Advances to the next block if the last one was read. Whether a frame is available.
     fn has_frame(&mut self) -> bool {
         while self.left == 0 {
             let Some(block) = self.blocks.take() else { return false };
@@ -128,7 +128,7 @@ impl PacketRing {
         true
     }
 
-    /// Notes frames; how many.
+    /// Collects frames, and returns how many.
     fn note(&mut self, frames: &mut Vec<Frame>, most: usize) -> usize {
         let before = frames.len();
         while frames.len() - before < most && self.has_frame() {
@@ -143,7 +143,7 @@ impl PacketRing {
         frames.len() - before
     }
 
-    /// Notes frames of the last block until there are so many, or it is read.
+    /// Collects frames of the last block until `most` are there, or it is read.
     fn note_of_block(&mut self, frames: &mut Vec<Frame>, most: usize) {
         let has_stale = !self.stale.is_over();
         let (mut at, mut left) = (self.at, self.left);
@@ -162,7 +162,7 @@ impl PacketRing {
                 self.counts.failed += 1;
             }
             match header.tp_next_offset {
-                // A chain that ends early: what the block still promises cannot be found.
+                // The chain ends early: the rest of the block's frames cannot be found.
                 0 => self.counts.failed += u64::from(std::mem::take(&mut left)),
                 next => at = at.saturating_add(next),
             }
@@ -170,7 +170,7 @@ impl PacketRing {
         (self.at, self.left) = (at, left);
     }
 
-    /// Gives back the blocks in front that are done with.
+    /// Returns the oldest blocks whose frames were all returned.
     fn release(&mut self) {
         while self.held.front().is_some_and(|held| held.complete && held.frames == 0)
             && let Some(held) = self.held.pop_front()
@@ -193,7 +193,7 @@ impl PacketRing {
     }
 }
 
-// Both read the header themselves: one that others borrow is kept in memory for every frame.
+// Both read the header themselves: a borrowed header would be kept in memory for every frame.
 #[cold]
 fn is_wanted(stale: &StaleFrames, blocks: &Blocks, block: &Block, at: u32, link: LinkType) -> bool {
     let Some(header) = blocks.header(block, at) else { return true };
@@ -263,7 +263,7 @@ impl Ring for PacketRing {
         self.release();
     }
 
-    /// Also readable while frames of the newest block are not given back: the kernel only looks at that block's state.
+    /// Also readable while frames of the newest block are held: the kernel checks only that block's state.
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -313,7 +313,7 @@ impl Ring for PacketRing {
     }
 
     fn level_permille(&self) -> u32 {
-        // Blocks are filled in order: those that were found full the last time still are.
+        // Blocks are filled in order: those found full last time still are.
         let (count, held) = (self.blocks.count(), self.held.len() as u32);
         let mut ahead = self.ahead.get();
         while self.blocks.is_ready(ahead) {

@@ -1,4 +1,4 @@
-//! What one socket takes of the frames that come to it: the direction, the user's filter, and programs behind it.
+//! The filter of one socket: the direction, the user's filter, and programs behind it.
 
 use std::{
     os::fd::{AsFd, AsRawFd as _, OwnedFd},
@@ -32,7 +32,7 @@ const PACKET_TYPE: u32 = 0xffff_f004;
 /// `PACKET_OUTGOING`
 const OUTGOING: u32 = 4;
 
-/// What one socket takes.
+/// The filter of one socket.
 #[derive(Clone, Debug)]
 pub(super) struct FrameFilter {
     /// The interface's name.
@@ -41,22 +41,22 @@ pub(super) struct FrameFilter {
     pub is_loopback: bool,
     pub snap_bytes: u32,
     pub direction: TrafficDirection,
-    /// The kernel leaves outgoing frames out before it asks the filter.
+    /// The kernel leaves out outgoing frames before the filter runs.
     pub ignores_outgoing: bool,
     /// The user's, over frames as they are on the wire.
     pub filter: Option<Vec<ClassicInstruction>>,
-    /// A loaded program that is asked last.
+    /// A loaded program that runs last.
     pub last: Option<Arc<OwnedFd>>,
     /// Whether the user's filter is part of that program, or of what stands before the socket: it cannot be replaced then.
     pub is_fixed: bool,
 }
 
-/// What a socket's filter needs beside itself: the kernel empties an array of programs when its last descriptor goes away.
+/// The map of an attached filter: the kernel empties an array of programs when its last descriptor is closed.
 #[derive(Debug, Default)]
 pub(super) struct AttachedMaps(Option<Arc<Map>>);
 
 impl AttachedMaps {
-    /// The other one is needed from now on, and this one as long as packets are on their way through the old filter.
+    /// Replaces the map once in-flight runs of the old filter have finished.
     pub fn replace(&mut self, other: Self) {
         if self.0.is_some() {
             runs_ended();
@@ -65,7 +65,7 @@ impl AttachedMaps {
     }
 }
 
-/// What is to be attached to a socket, or to several.
+/// A filter that is ready to be attached to sockets.
 #[derive(Debug)]
 pub(super) enum Ready {
     Nothing,
@@ -73,9 +73,9 @@ pub(super) enum Ready {
     Classic(Vec<ClassicInstruction>),
     /// The user's filter, translated.
     Loaded(Program),
-    /// The program that is asked last, alone.
+    /// Only the program that runs last.
     Last(Arc<OwnedFd>),
-    /// The user's filter, and what leads on from it.
+    /// The user's filter, and the map of its tail call.
     Chain(Program, Arc<Map>),
 }
 
@@ -89,7 +89,7 @@ impl Ready {
             Self::Loaded(program) => (Attach::Program(program.as_fd()), None),
             Self::Chain(program, programs) => (Attach::Program(program.as_fd()), Some(Arc::clone(programs))),
             Self::Last(last) => match socket.filter(Attach::Program(last.as_fd())) {
-                // Larger than a socket's filter may be, which is not asked of what it calls.
+                // Larger than a socket's filter may be; this limit does not apply to a tail call.
                 Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
                     return frame_filter.before(&[step(RETURN_CONSTANT, u32::MAX)], last)?.attach(socket, frame_filter);
                 }
@@ -116,12 +116,12 @@ impl FrameFilter {
         }
     }
 
-    /// Attaches it all, in place of what was attached before.
+    /// Replaces the socket's filter by this one.
     pub fn attach(&self, socket: &RingSocket) -> Result<AttachedMaps, Error> {
         self.ready()?.attach(socket, self)
     }
 
-    /// Makes what is to be attached: loading programs takes milliseconds.
+    /// Prepares the filter; loading programs takes milliseconds.
     pub fn ready(&self) -> Result<Ready, Error> {
         if self.is_loopback && self.direction == TrafficDirection::Out {
             return Ok(Ready::Nothing);
@@ -142,11 +142,11 @@ impl FrameFilter {
         if before.is_empty() { Ok(Ready::Last(Arc::clone(last))) } else { self.before(&before, last) }
     }
 
-    /// A filter that goes on in another one.
+    /// A filter followed by a tail call of another one.
     fn before(&self, filter: &[ClassicInstruction], last: &OwnedFd) -> Result<Ready, Error> {
         let programs = Map::new(PROGRAM_ARRAY, 4, 4, 2).map_err(|source| self.failed(source))?;
         programs.set(0, last.as_raw_fd()).map_err(|source| self.failed(source))?;
-        // Nothing is ever in the second place: what is refused is refused.
+        // The second slot stays empty: rejected frames are dropped.
         let ending = FilterEnding::Jump { programs: programs.number(), matched: 0, refused: 1, otherwise: 0 };
         Ok(Ready::Chain(load_program(filter, FilterHook::Socket, ending)?, Arc::new(programs)))
     }
@@ -183,7 +183,7 @@ impl FrameFilter {
         program
     }
 
-    /// Refuses what has the wrong direction, and goes on with the rest as if nothing had been before.
+    /// Rejects frames of the wrong direction; the registers are as at the start for the rest.
     fn sides(&self) -> Vec<ClassicInstruction> {
         let skips_outgoing = self.direction == TrafficDirection::In || self.is_loopback;
         let (jump_true, jump_false) = match self.direction {

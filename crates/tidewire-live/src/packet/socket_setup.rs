@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// What chooses a group's member for a frame.
+/// The program that chooses a group's member for a frame.
 #[derive(Clone, Debug)]
 pub(super) enum Steering {
     Program { program: Arc<Program>, may_drop: bool },
@@ -21,11 +21,11 @@ pub(super) enum Steering {
 /// A group's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
-    /// One that is free.
+    /// A free number.
     Free,
     /// This one.
     This(u16),
-    /// One that members in several processes use on every interface.
+    /// A number that several processes use on every interface.
     Shared(u8),
 }
 
@@ -57,13 +57,13 @@ impl Join {
         matches!(self.group, Number::Shared(_))
     }
 
-    /// A group of this kind that nobody else knows.
+    /// A private group of this kind.
     pub fn alone(kind: u16) -> Self {
         Self { group: Number::Free, kind, steering: None, may_drop: false }
     }
 }
 
-/// How an interface's sockets are opened.
+/// Options for opening an interface's sockets.
 #[derive(Debug)]
 pub(super) struct SocketSetup {
     pub name: String,
@@ -71,11 +71,11 @@ pub(super) struct SocketSetup {
     pub geometry: RingGeometry,
     pub promiscuous: bool,
     pub incoming: bool,
-    /// Kind of interface: frames of another kind would be taken for what they are not.
+    /// Kind of hardware (`ARPHRD_…`): frames of another kind would be misread.
     pub hardware: u16,
     /// Age at which a block is handed over, milliseconds.
     pub retire_ms: u32,
-    /// Whose clock frames are stamped by, where it is not the machine's.
+    /// Source of the time stamps, if it is not the machine's clock.
     pub stamp: Option<u32>,
 }
 
@@ -116,9 +116,9 @@ impl SocketSetup {
         Ok(opened)
     }
 
-    /// Gives the sockets their rings, binds them, lets them join their groups; with a filter that takes nothing. In a group
-    /// that has members already, what comes to a new one and is not taken is lost: there `joined` is told of each one at
-    /// once. Returns the number of the first group.
+    /// Gives the sockets their rings, binds them and lets them join their groups, with a filter that accepts nothing. A group
+    /// with members already sends frames to a new one at once, and frames that it rejects are lost: `joined` is called for
+    /// each new member immediately. Returns the number of the first group.
     pub fn prepare(
         &self,
         opened: &Opened,
@@ -177,7 +177,7 @@ impl SocketSetup {
         if self.promiscuous { socket.promiscuous(index) } else { Ok(()) }
     }
 
-    /// Lets a bound socket join; the first one without a number finds one, and the others are told.
+    /// Lets a bound socket join a group. The first socket of a group without a number finds one, for the others.
     pub fn join(&self, socket: &RingSocket, join: &Join, index: u32, number: &mut Option<u16>) -> Result<(), Error> {
         let kind = match number {
             Some(_) => join.kind & !(libc::PACKET_FANOUT_FLAG_UNIQUEID as u16),

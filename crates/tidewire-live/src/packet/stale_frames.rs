@@ -1,4 +1,4 @@
-//! Frames that were in a ring when its filter or direction was replaced.
+//! Filters frames that were in a ring when its filter or direction was replaced.
 
 use tidewire_filter::{Facts, Instruction, Program, matches};
 use tidewire_wire::LinkType;
@@ -13,7 +13,7 @@ const OUTGOING: u8 = 4;
 /// `ETH_P_8021Q`, where the kernel does not say which tag it took out.
 pub(super) const VLAN_TPID: u16 = 0x8100;
 
-/// What is asked of frames that may have been taken by the filter before. Asking twice does no harm.
+/// The filter for frames that the old filter may have accepted. Filtering twice is harmless.
 #[derive(Debug, Default)]
 pub(super) struct StaleFrames {
     program: Option<Program>,
@@ -35,7 +35,7 @@ impl StaleFrames {
         (self.direction, self.blocks) = (direction, blocks + 1);
     }
 
-    /// Another block is begun.
+    /// Another block begins.
     #[inline]
     pub fn begin_block(&mut self) {
         self.blocks = self.blocks.saturating_sub(1);

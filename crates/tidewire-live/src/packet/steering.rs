@@ -113,7 +113,7 @@ fn load_with(code: &Code, dropped: Option<Map>) -> Result<Loaded, Error> {
     Loaded::load(SOCKET_FILTER, &code.bytes(number)).map_err(refused)
 }
 
-/// What goes together.
+/// Checks that mode, program and steering fit together.
 pub(super) fn check_modes(membership: &Membership) -> Result<(), Error> {
     let Membership { fanout, program, steering, sharing } = membership;
     if steering.is_some() && fanout.mode != FanoutMode::Ebpf {

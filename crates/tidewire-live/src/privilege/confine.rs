@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Error, KernelError, Operation};
 
-/// What a process keeps once its rings are open. [`new`](Self::new) leaves it nothing but what is open already.
+/// The rights that a process keeps once its rings are open. [`new`](Self::new) leaves only open descriptors.
 ///
 /// It holds for the calling thread and those that it starts afterwards: confine before workers are started.
 #[derive(Clone, Debug, Default)]
@@ -21,11 +21,11 @@ pub struct Confinement {
     kill: bool,
 }
 
-/// How far it was possible.
+/// The result of a confinement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Confined {
-    /// What this kernel does not offer, or refused, in words; empty: everything was done.
+    /// Protections that this kernel lacks or refused, in words; empty: everything was done.
     pub missing: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Confinement {
         self
     }
 
-    /// Whatever cannot be done is an error. Default: it is told in [`Confined::missing`].
+    /// Makes every missing protection an error. Default: it is listed in [`Confined::missing`].
     #[must_use]
     pub fn required(mut self, required: bool) -> Self {
         self.required = required;
@@ -123,7 +123,7 @@ impl Confinement {
         let refused = |error: caps::errors::CapsError| failed("giving up capabilities", error.to_string());
         let permitted = caps::read(None, CapSet::Permitted).map_err(refused)?;
         let kept: CapsHashSet = self.keep.iter().copied().filter(|one| permitted.contains(one)).collect();
-        // Whoever may not change the bounding set has nothing to gain from it under no_new_privs.
+        // Without CAP_SETPCAP the bounding set is harmless under no_new_privs.
         if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).map_err(refused)? {
             for capability in caps::all().difference(&kept) {
                 // A capability that this kernel does not know is in no set.

@@ -51,7 +51,7 @@ pub(super) fn restrict<P: AsRef<Path>>(readable: &[P], writable: &[P], terminal:
     })
 }
 
-/// What nobody needs who writes files: device nodes, sockets, pipes.
+/// Rights that writing files does not need: device nodes, sockets, pipes.
 fn special() -> BitFlags<AccessFs> {
     AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock | AccessFs::MakeFifo | AccessFs::IoctlDev
 }

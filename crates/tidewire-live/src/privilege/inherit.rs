@@ -2,14 +2,14 @@
 
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// The set that a process passes on to programs that it starts, whoever its user is (capabilities(7), ambient set).
+/// The set that a process passes on to programs that it starts, whatever its user (capabilities(7), ambient set).
 fn ambient() -> CapsHashSet {
     caps::read(None, CapSet::Ambient).unwrap_or_default()
 }
 
-/// Puts into the ambient set what the process may use *and* was told to pass on (its inheritable set, which only somebody
-/// privileged fills, as `setpriv --inh-caps` does). Needed where the command's own file has capabilities: starting it emptied
-/// the ambient set. Users whose inheritable set is empty cannot pass on anything by that.
+/// Puts into the ambient set the capabilities that the process has *and* may pass on (its inheritable set, which only a
+/// privileged process fills, as `setpriv --inh-caps` does). Needed where the command's own file has capabilities: starting it
+/// emptied the ambient set. Users whose inheritable set is empty cannot pass on anything by that.
 pub fn pass_on_inheritable() {
     let read = |set| caps::read(None, set).unwrap_or_default();
     for capability in read(CapSet::Inheritable).intersection(&read(CapSet::Permitted)) {

@@ -2,7 +2,7 @@
 //!
 //! Rings and programs are opened with capabilities; what follows works on descriptors alone. So before the first packet is
 //! looked at, [`Confinement`] gives up every capability, the means to get any back, files, programs and most system calls:
-//! what somebody who takes over the process through a packet could use.
+//! everything that an attacker who takes over the process through a packet could use.
 
 mod confine;
 mod files;

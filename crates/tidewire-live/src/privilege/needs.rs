@@ -24,7 +24,7 @@ pub struct Need {
     pub capability: Capability,
     /// What it is needed for.
     pub what: &'static str,
-    /// Without it the capture goes on another way, where the engine is [`LiveEngine::Auto`].
+    /// Without it another engine is used, if the engine is [`LiveEngine::Auto`].
     pub optional: bool,
 }
 

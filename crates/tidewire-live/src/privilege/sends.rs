@@ -1,9 +1,9 @@
 //! Sockets that frames come from send none: a filter of seccomp(2) by their descriptors' numbers.
 //!
-//! The kernel lets whoever has a packet socket send frames through it, without asking for a capability again, and has no way to
-//! take that right from the socket (`shutdown(2)` is not possible). So the calls by which bytes get into a socket fail for
+//! The kernel lets every holder of a packet socket send frames through it, without checking a capability again, and has no way
+//! to take that right from the socket (`shutdown(2)` is not possible). So the calls by which bytes get into a socket fail for
 //! these numbers, and so do those that would give the same socket another number. What would pass a descriptor through another
-//! socket (`sendmsg`) is allowed to nobody (`system_calls.rs`).
+//! socket (`sendmsg`) is never allowed (`system_calls.rs`).
 
 use std::{fs, os::fd::RawFd};
 

@@ -130,8 +130,8 @@ const OLDER: &[libc::c_long] = &[];
 /// (include/uapi/linux/bpf.h, `enum bpf_cmd`). None makes or loads anything.
 const BPF_COMMANDS: &[u64] = &[1, 2, 3, 4, 15, 21, 24, 25, 26, 27];
 
-/// Requests of ioctl(2): the terminal's (form, size, settings), non-blocking reading, bytes waiting, close on exec, and
-/// what netdevice(7) tells of an interface: name, flags, kind, number.
+/// Requests of ioctl(2): the terminal's (form, size, settings), non-blocking reading, bytes waiting, close on exec, and what
+/// netdevice(7) reports of an interface: name, flags, kind, index.
 const IOCTLS: &[u64] = &[
     0x5401,          // TCGETS
     0x5402,          // TCSETS

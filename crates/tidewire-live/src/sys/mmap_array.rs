@@ -1,4 +1,4 @@
-//! Arrays of eBPF as memory of ours (`BPF_F_MMAPABLE`): read and written without system calls.
+//! eBPF arrays mapped into this process (`BPF_F_MMAPABLE`): read and written without system calls.
 //!
 //! JUSTIFICATION: `mmap(2)` has no wrapper in the standard library.
 

@@ -1,4 +1,4 @@
-//! Namespaces of others, and the files of one's own.
+//! Network namespaces, and their `/sys`.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! Asking the kernel about network interfaces, and being told when they change.
+//! Netlink sockets: requests about network interfaces, and notifications of changes.
 //!
 //! JUSTIFICATION: netdevice(7)'s requests (`device.rs`) have no wrapper.
 #![allow(unsafe_code)]
@@ -22,7 +22,7 @@ pub use device::{DeviceSocket, RULE_BYTES};
 pub struct LinkSocket(OwnedFd);
 
 impl LinkSocket {
-    /// Opens one. With `watch` it is told of every change of an interface (`RTMGRP_LINK`), and never waits.
+    /// Opens a socket. With `watch` it receives every change of an interface (`RTMGRP_LINK`), and never blocks.
     ///
     /// # Errors
     /// What the kernel says.
@@ -41,7 +41,7 @@ impl LinkSocket {
         Self::of(Some(netlink::GENERIC), SocketFlags::empty())
     }
 
-    /// Opens one that tells of sockets (sock_diag(7)), for requests.
+    /// Opens a socket for sock_diag(7) requests.
     ///
     /// # Errors
     /// What the kernel says.

@@ -63,7 +63,7 @@ pub fn start(command: &mut Command, group: i32, cpu: Option<usize>) -> io::Resul
     let prepare = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(parent) {
-            // It ended before we asked to be told.
+            // It ended before the request.
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         // What we read ourselves is the program's own affair.
@@ -89,7 +89,7 @@ fn mask(how: libc::c_int) -> io::Result<libc::sigset_t> {
     if failed == 0 { Ok(set) } else { Err(io::Error::from_raw_os_error(failed)) }
 }
 
-/// Sends a signal to a child. Once it was waited for nothing is sent: the number may be somebody else's.
+/// Sends a signal to a child. After it was waited for nothing is sent: the number may belong to another process.
 ///
 /// # Errors
 /// What the kernel says.
@@ -102,7 +102,7 @@ pub fn send(child: &mut Child, signal: i32) -> io::Result<()> {
     Ok(kill_process(Pid::from_child(child), signal)?)
 }
 
-/// Stops the calling process, as Ctrl-Z would have, until somebody continues it.
+/// Stops the calling process, as Ctrl-Z would, until it is continued.
 ///
 /// # Errors
 /// What the kernel says.
@@ -143,7 +143,7 @@ impl Signals {
     }
 }
 
-/// Whether whoever started this process made it ignore a signal.
+/// Whether this process inherited an ignored signal.
 fn is_ignored(signal: i32) -> bool {
     // SAFETY: the structure is plain integers and a function that is not called, for which zeroes are valid.
     let mut action: libc::sigaction = unsafe { zeroed() };

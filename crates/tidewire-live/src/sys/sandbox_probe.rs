@@ -1,4 +1,4 @@
-//! What a confined process must not be able to do, for tests that try it.
+//! Operations that a confined process must not be able to do, for tests.
 //!
 //! JUSTIFICATION: neither ptrace(2) nor memory that can be run has a wrapper in the standard library.
 

@@ -1,10 +1,10 @@
-//! What several processes count, where all of them see it: a mapped file with a slot for each.
+//! Counters of several processes in shared memory: a mapped file with a slot for each.
 //!
-//! `tidewire run` makes one, and each instance that it starts adds to its own slot without a system call. Words are whole
-//! and atomic; nobody trusts what another process wrote: texts are cut and cleaned, and figures are only shown.
+//! `tidewire run` makes the file, and each instance that it starts adds to its own slot without a system call. Words are
+//! atomic. Readers do not trust them: texts are truncated and cleaned, and numbers are only shown.
 //!
-//! The file belongs to the user and nobody else can open it. Who shortens it while it is mapped ends the processes that
-//! count in it (`SIGBUS`), which the same user could do anyway.
+//! Only the user that owns the file can open it. Truncating it while it is mapped ends the processes that count in it
+//! (`SIGBUS`), which the same user could do anyway.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -20,7 +20,7 @@ use std::{
 use super::mmap_array::MmapArray;
 use tidewire_wire::legible::is_hidden;
 
-/// Slots of a board, at most: as many processes as a fan-out group has members (`PACKET_FANOUT_MAX`).
+/// Limit of slots: as many processes as a fan-out group has members (`PACKET_FANOUT_MAX`).
 pub const SLOTS_MAX: usize = 256;
 /// Bytes of an error's text in a slot, at most; what is longer is cut. A libpcap error has 255.
 pub const TEXT_BYTES_MAX: usize = 256;
@@ -39,7 +39,7 @@ const SLOT_WORDS: usize = COUNT_WORDS + TEXT_BYTES_MAX / 8;
 pub enum Count {
     /// Packets that reached the capture and passed its filter, dropped ones included (`ps_recv`).
     Received,
-    /// Packets dropped because nobody took them in time (`ps_drop`).
+    /// Packets dropped because the ring was full (`ps_drop`).
     Dropped,
     /// Packets dropped by the interface or its driver (`ps_ifdrop`).
     InterfaceDropped,
@@ -57,26 +57,26 @@ pub enum Count {
     SteeredOut,
 }
 
-/// A board, mapped.
+/// Shared counters, mapped.
 #[derive(Debug)]
 pub struct SharedCounters {
     memory: MmapArray,
     slots: usize,
-    /// The file, where it goes with this value.
+    /// The file, if it is removed on drop.
     owned: Option<PathBuf>,
 }
 
-/// One process's place on a board.
+/// One process's slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<'a> {
     words: &'a [AtomicU64],
 }
 
 impl SharedCounters {
-    /// Makes a file with so many slots, all zero, which only this user can open. It goes away with the board.
+    /// Creates a file with so many zeroed slots, which only this user can open. The file is removed on drop.
     ///
     /// # Errors
-    /// There is such a file already, or it cannot be made; `InvalidInput` for no slots, or more than [`SLOTS_MAX`].
+    /// The file exists, or cannot be created; `InvalidInput` for no slots, or more than [`SLOTS_MAX`].
     pub fn create(path: &Path, slots: usize) -> io::Result<Self> {
         if !(1..=SLOTS_MAX).contains(&slots) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -97,7 +97,7 @@ impl SharedCounters {
         file.set_len(bytes as u64)?;
         let memory = MmapArray::new(file.as_fd(), bytes)?;
         memory.store(8, slots as u64);
-        // Last: whoever sees it finds the rest.
+        // Last: a reader that sees it finds the rest.
         memory.store(0, MAGIC);
         Ok(Self { memory, slots, owned: None })
     }
@@ -105,7 +105,7 @@ impl SharedCounters {
     /// Opens a file that [`SharedCounters::create`] made.
     ///
     /// # Errors
-    /// What the system says; `InvalidData` where it is no such file, is too short, or belongs to somebody else.
+    /// What the system says; `InvalidData` if it is no such file, is too short, or belongs to another user.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)?;
@@ -150,14 +150,14 @@ impl SharedCounters {
 impl Drop for SharedCounters {
     fn drop(&mut self) {
         if let Some(path) = &self.owned {
-            // Somebody else may have taken it away.
+            // The file may have been removed already.
             let _ = fs::remove_file(path);
         }
     }
 }
 
 impl Slot<'_> {
-    /// What stands there.
+    /// Reads a counter.
     #[must_use]
     pub fn load(&self, count: Count) -> u64 {
         self.words.get(count as usize).map_or(0, |word| word.load(Ordering::Acquire))
@@ -177,13 +177,13 @@ impl Slot<'_> {
         }
     }
 
-    /// Leaves a text, such as what went wrong last; what does not fit is cut.
+    /// Stores a text, such as the last error, truncated to its limit.
     pub fn set_text(&self, text: &str) {
         let mut bytes = text.len().min(TEXT_BYTES_MAX);
         while !text.is_char_boundary(bytes) {
             bytes -= 1;
         }
-        // Nobody reads half a text: it is none while it is written.
+        // The length is 0 while the text is written: no reader sees half of it.
         self.store(Count::TextBytes, 0);
         let places = self.words.get(COUNT_WORDS..).unwrap_or_default();
         for (word, piece) in places.iter().zip(text.as_bytes().get(..bytes).unwrap_or_default().chunks(8)) {
@@ -194,7 +194,7 @@ impl Slot<'_> {
         self.store(Count::TextBytes, bytes as u64);
     }
 
-    /// The text that was left, without control characters.
+    /// The stored text, without control characters.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let bytes = usize::try_from(self.load(Count::TextBytes)).unwrap_or(0).min(TEXT_BYTES_MAX);

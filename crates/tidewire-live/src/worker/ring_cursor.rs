@@ -1,4 +1,4 @@
-//! One of a worker's rings.
+//! The position of a worker in one of its rings.
 
 use std::{
     collections::VecDeque,
@@ -9,19 +9,19 @@ use tidewire_wire::Frame;
 
 use crate::{Error, Ring};
 
-/// How long a ring in error is left alone before it is tried again.
+/// How long to wait before a ring in error is retried.
 pub(super) const RETRY: Duration = Duration::from_millis(200);
 
-/// A ring and what of it is not yet handed over.
+/// A ring, and its frames that are not yet delivered.
 pub(super) struct RingCursor {
     pub ring: Box<dyn Ring>,
-    /// Noted, in the order of arrival.
+    /// Collected frames, in the order of arrival.
     pub waiting: VecDeque<Frame>,
-    /// Of the batch under way, frames that are this ring's.
+    /// Frames of the current batch that belong to this ring.
     pub taken: usize,
-    /// The same of each batch that was cut off.
+    /// The same for each batch that was cut off.
     pub cut: VecDeque<usize>,
-    /// It was in error: tried again from then on.
+    /// The ring was in error: retried from then on.
     pub retry: Option<Instant>,
     /// Frames at the front of `waiting`, and behind it if there are more, that came before the filter was replaced.
     pub stale: usize,
@@ -32,7 +32,7 @@ impl RingCursor {
         Self { ring, waiting: VecDeque::new(), taken: 0, cut: VecDeque::new(), retry: None, stale: 0 }
     }
 
-    /// Notes about `most` frames that arrived, at the end of `frames`.
+    /// Appends about `most` frames that arrived to `frames`.
     pub fn collect(&mut self, frames: &mut Vec<Frame>, most: usize, troubles: &mut Vec<Error>) {
         if most == 0 || self.retry.is_some_and(|at| Instant::now() < at) {
             return;

@@ -1,20 +1,20 @@
-//! From rings to the batch: noting frames, and putting those of several rings in order of time.
+//! Collects frames from the rings and merges them by time into the batch.
 
 use super::{Worker, ring_cursor::RingCursor};
 use crate::sys::wait;
 
-/// Frames of one ring that wait for others with earlier timestamps. Beyond this, order is given up rather than frames.
+/// Limit of frames of one ring that wait for earlier frames of others. Beyond it, order is given up rather than frames.
 const WAITING_FRAMES_MAX: usize = 1 << 16;
 
 impl Worker {
-    /// Adds to the batch what may go, at most `most`; each ring gets the same share of a round, whatever the others have.
+    /// Adds at most `most` frames to the batch; each ring gets the same share of a round, whatever the others have.
     pub(super) fn take_in(&mut self, each: usize, most: usize) {
         let before = self.batch.len();
         if let [cursor] = &mut self.cursors[..]
             && cursor.stale == 0
             && cursor.waiting.is_empty()
         {
-            // Nothing to be put in order, or asked.
+            // One ring without old frames: neither merging nor filtering.
             cursor.collect(&mut self.batch, each, &mut self.troubles);
             cursor.taken += self.batch.len() - before;
         } else {
@@ -40,8 +40,7 @@ impl Worker {
         }
     }
 
-    /// Moves to the batch what may go, at most so many: the earliest first, up to the time until which every ring's frames
-    /// are known.
+    /// Moves at most `most` frames to the batch, the earliest first, up to the time until which every ring's frames are known.
     fn merge(&mut self, now_ns: u64, most: usize) {
         let before = self.batch.len();
         let horizon = if self.cursors.len() > 1 { self.horizon(now_ns) } else { u64::MAX };
@@ -63,8 +62,8 @@ impl Worker {
         }
     }
 
-    /// The time until which all frames are known. A ring that has some is in order; one that has none may still have some
-    /// under way, but nothing waits for them longer than the window.
+    /// The time until which all frames are known. A ring with frames is in order. Frames of an empty ring may be delayed, but
+    /// nothing waits for them longer than the window.
     fn horizon(&self, now_ns: u64) -> u64 {
         if self.draining {
             return u64::MAX;

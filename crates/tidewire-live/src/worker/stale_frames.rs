@@ -3,11 +3,11 @@ use tidewire_wire::{Frame, Parts as _};
 
 use crate::sys::arena::View;
 
-/// What becomes of frames that arrived before the filter was replaced.
+/// The decision on frames that arrived before the filter was replaced.
 pub(super) enum StaleVerdict {
     Keep,
     Drop,
-    /// What the new one says.
+    /// The new filter decides.
     Ask(Program),
 }
 

@@ -1,4 +1,4 @@
-//! Interfaces that are removed and made anew.
+//! The attached XDP program of an interface that may be removed and recreated.
 
 use std::{
     io,
@@ -15,23 +15,23 @@ use crate::{
     },
 };
 
-/// What is on an interface while it is captured.
+/// State of an interface while it is captured.
 #[derive(Debug)]
 struct Attached {
     index: u32,
     link: Option<Link>,
-    /// Keeps the interface taking frames for other machines.
+    /// Keeps the interface in promiscuous mode.
     promiscuous: Option<RingSocket>,
     /// The capture is over.
     has_ended: bool,
 }
 
-/// An attached program. When this is dropped, or the process ends, however it ends, it is taken off.
+/// An attached program, detached when this is dropped or the process ends.
 #[derive(Debug)]
 pub struct XdpAttachment(Arc<AttachedProgram>);
 
 impl XdpAttachment {
-    /// What its rings need to go on elsewhere.
+    /// What its rings need to reattach.
     pub(super) fn attachment(&self) -> &Arc<AttachedProgram> {
         &self.0
     }
@@ -77,7 +77,7 @@ impl AttachedProgram {
         self.attached().index == index
     }
 
-    /// Puts the program on the interface of this number, if it is not there. Nothing where the capture is over.
+    /// Attaches the program to the interface of this number, unless it is there or the capture has ended.
     pub(super) fn settle(&self, index: u32) -> Result<(), Error> {
         let mut attached = self.attached();
         if attached.index == index || attached.has_ended {

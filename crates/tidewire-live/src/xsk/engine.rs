@@ -40,18 +40,18 @@ pub struct XdpEngine {
     promiscuous: bool,
 }
 
-/// AF_XDP on one interface, at work.
+/// AF_XDP on one interface, attached.
 #[derive(Debug)]
 pub struct XdpCapture {
     /// Programs and counters.
     pub kernel: KernelXdp,
     /// By worker.
     pub rings: Vec<Vec<XskRing>>,
-    /// What ends with the capture.
+    /// The attachment, which ends with the capture.
     pub attachment: XdpAttachment,
-    /// How frames are got, and why so.
+    /// How frames are captured, and the reason.
     pub engine: String,
-    /// What the interface had counted before frames were let in.
+    /// The interface's counters before frames were accepted.
     pub before: InterfaceCounts,
 }
 
@@ -159,7 +159,7 @@ impl XdpEngine {
             MapUse::Datagrams => datagrams.number(),
             MapUse::Sockets => sockets.number(),
             MapUse::Programs => programs,
-            // The programs count that it goes on in.
+            // The program that follows counts it.
             MapUse::Dropped => -1,
         });
         Program::load_with(XDP, &code, Load { frags: true, attach: ATTACH_XDP })

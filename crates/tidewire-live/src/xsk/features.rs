@@ -1,4 +1,4 @@
-//! What a driver says of XDP (Documentation/netlink/specs/netdev.yaml, Linux 6.3).
+//! XDP features that a driver reports (Documentation/netlink/specs/netdev.yaml, Linux 6.3).
 
 use std::io;
 
@@ -24,7 +24,7 @@ const FEATURES: u16 = 3;
 /// `NLMSG_ERROR`
 const ERROR: u16 = 2;
 
-/// What a driver can (`enum netdev_xdp_act`).
+/// Features of a driver (`enum netdev_xdp_act`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Features(u64);
 

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use crate::sys::{arena::Place, xsk};
 
-/// Where frames that came in several buffers are put together, so that a batch stays one memory.
+/// Memory in which frames of several buffers are linearized, so that a batch stays in one arena.
 #[derive(Debug)]
 pub(super) struct LinearizeBuffer {
     place: Place,
@@ -15,7 +15,7 @@ impl LinearizeBuffer {
         Self { place, room }
     }
 
-    /// Room for a frame, as an offset in the place; `None` until more is given back.
+    /// Allocates room for a frame, as an offset in the place; `None` until more is returned.
     pub(super) fn take(&mut self, bytes: usize) -> Option<usize> {
         // What can be read is known by lines of this length: two frames share none.
         self.room.take(bytes.max(1).next_multiple_of(64))
@@ -49,7 +49,7 @@ impl LinearizeBuffer {
     }
 }
 
-/// Bytes that are taken in whole pieces and given back in the same order, round and round.
+/// A ring allocator: contiguous pieces, returned in the order of allocation.
 #[derive(Debug)]
 struct Room {
     bytes: usize,
@@ -64,7 +64,7 @@ impl Room {
         let at = match (self.taken.front(), self.taken.back()) {
             (Some(&(oldest, _)), Some(&(newest, end))) if newest < oldest => (oldest - end >= bytes).then_some(end)?,
             (Some(_), Some(&(_, end))) if self.bytes - end >= bytes => end,
-            // What is left at the end stays empty this time round.
+            // The rest at the end stays empty this round.
             (Some(&(oldest, _)), _) => (oldest >= bytes).then_some(0)?,
             (None, _) => (self.bytes >= bytes).then_some(0)?,
         };

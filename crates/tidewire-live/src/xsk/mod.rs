@@ -9,15 +9,15 @@
 //!
 //! What AF_XDP does not do. Outgoing frames are not seen. A tag that the card takes out of frames is not seen either, nor by
 //! the filter, natively or generically (tried on a veth; `ethtool -K … rxvlan off` keeps the card from it). Frames for the
-//! host are taken away from it. Switched off and on, or renamed, an interface goes on. One that is removed and made anew goes
-//! on, too, where each receive queue has one worker and the process still has the capabilities; where workers share a queue,
-//! its rings end with it.
+//! host are diverted from it. The capture survives switching the interface off and on, and renaming. It survives removal and
+//! recreation, too, if each receive queue has one worker and the process still has the capabilities; if workers share a queue,
+//! its rings end with the interface.
 //!
 //! Nor can processes share an interface. A queue's sockets share one piece of memory (XDP_SHARED_UMEM), which is a process's
 //! own. Queues could belong to several processes, but the program that redirects, and its map of sockets, belong to the
-//! attachment: whoever comes later would have to find the map (by its number, which takes CAP_SYS_ADMIN, or pinned in a
-//! mounted file system, where it stays behind when processes are killed), the attachment would have to outlive the one who
-//! made it, and frames of a queue whose process is gone would go nowhere. Packet sockets' groups have none of these troubles.
+//! attachment: a later process would have to find the map (by its number, which takes CAP_SYS_ADMIN, or pinned in a mounted
+//! file system, where it stays behind when processes are killed), the attachment would have to outlive the one who made it,
+//! and frames of a queue whose process is gone would go nowhere. Packet sockets' groups have none of these troubles.
 
 mod attachment;
 mod engine;

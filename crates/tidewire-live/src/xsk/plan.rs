@@ -93,13 +93,13 @@ impl XskPlan {
         Ok(plan)
     }
 
-    /// Asks for no more memory than there is: the kernel locks it, and would look for it until other programs have to go.
+    /// Refuses more memory than is available: the kernel locks it, and would evict other programs.
     fn check_memory(&self, settings: &LiveSettings) -> Result<(), Error> {
         let interfaces = settings.interfaces.len().max(1) as u64;
         let rings: usize = (0..self.workers).map(|worker| self.rings(worker)).sum();
         let bytes = self.memory_bytes() as u64 * u64::from(self.queues()) + (self.side_bytes() * rings) as u64;
         let (wanted, available) = (bytes.saturating_mul(interfaces), memory::available_bytes().unwrap_or(u64::MAX));
-        // The rest is for what the rings are read with.
+        // The rest is for the readers of the rings.
         let room = available / 4 * 3;
         if wanted <= room {
             return Ok(());

@@ -12,18 +12,18 @@ use crate::{
     },
 };
 
-/// What AF_XDP can do on an interface, as far as the kernel and the driver say without being tried.
+/// AF_XDP support of an interface, as the kernel and the driver report it, untested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Support {
     /// The driver runs XDP programs that redirect frames of the interface's size.
     pub native: bool,
     /// The kernel does it behind the driver.
     pub generic: bool,
-    /// The driver writes into our memory; else the kernel copies.
+    /// The driver writes into the ring's memory; else the kernel copies.
     pub zero_copy: bool,
     /// The card takes VLAN tags out of frames before XDP sees them (seen on a veth as well, in both modes): they are lost.
     pub tags_lost: bool,
-    /// What is missing, and why; empty where nothing is.
+    /// What is missing, and why; empty if nothing is.
     pub reason: String,
 }
 
@@ -54,7 +54,7 @@ pub fn probe(interface: &Interface) -> Support {
     Support { native, generic: true, zero_copy, tags_lost, reason: reason.0 }
 }
 
-/// What both ways need.
+/// Checks what native and generic mode both need.
 fn sockets(interface: &Interface, reason: &mut Reason) -> Option<()> {
     if interface.link().ok() != Some(LinkType::ETHERNET) {
         reason.add("its frames are not Ethernet's");
@@ -102,7 +102,7 @@ fn native(interface: &Interface, features: Features, reason: &mut Reason) -> (bo
     (true, features.is_zero_copy())
 }
 
-/// Sentences, one behind another.
+/// Reasons, joined by semicolons.
 #[derive(Default)]
 struct Reason(String);
 

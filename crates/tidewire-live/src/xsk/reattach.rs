@@ -1,11 +1,11 @@
-//! Rings that go on with another interface of the same name.
+//! Reattaches rings to a new interface of the same name.
 
 use super::XskRing;
 use crate::{Error, Interface};
 
 impl XskRing {
-    /// Goes on with the interface that has the name now, where there is one and nothing of the old one is held any more.
-    /// False where that is not so. Only rings that are alone on their receive queue can.
+    /// Reattaches to the interface that has the name now, if there is one and no frame of the old one is held; else returns
+    /// false. Only rings that are alone on their receive queue can.
     pub(super) fn reattach(&mut self) -> Result<bool, Error> {
         let Some(attachment) = self.attachment.clone() else { return Ok(false) };
         if self.state.stopped || self.rx.held_count() > 0 || self.rx.available() > 0 {

@@ -19,21 +19,21 @@ use crate::{
     },
 };
 
-/// Buffers that are given back before the fill ring's lock is waited for.
+/// Returned buffers above which the worker waits for the fill ring's lock.
 const RETURNED_MAX: usize = 1024;
-/// Calls of `collect` in a row that find nothing, after which the socket is asked whether its interface is still there.
+/// Empty calls of `collect` in a row after which the socket is checked for errors.
 const EMPTY_MAX: u32 = 4096;
 
-/// What 10 Gbit/s carry at most: what a rest must not make a ring too small for.
+/// Most frames a second at 10 Gbit/s: a rest must not overflow the ring at this rate.
 const FRAMES_PER_SECOND_MAX: u64 = 14_880_952;
-/// The longest rest, far below the 10 ms in which a frame has to be delivered, and the shortest that a sleep is good for.
+/// The longest rest, far below the delivery limit of 10 ms, and the shortest worth a sleep.
 const REST_MAX: Duration = Duration::from_micros(500);
 const REST_MIN: Duration = Duration::from_micros(50);
-/// Frames that must have come since the last rest: fewer are worth waking up for.
+/// Least frames since the last rest; with fewer, wakeups are cheap enough.
 const REST_FRAMES_MIN: u64 = 4;
-/// The oldest stamp of a frame that is believed.
+/// The greatest age of a plausible time stamp, nanoseconds.
 const STAMP_AGE_MAX_NS: u64 = 60_000_000_000;
-/// How long it may take a driver's round to end, after which its frames are seen.
+/// Longest duration of a driver's round, after which its frames are visible, nanoseconds.
 const ROUND_NS: u64 = 1_000_000;
 
 /// Both clocks at one time.
@@ -43,7 +43,7 @@ struct Now {
     monotonic_ns: u64,
 }
 
-/// What a ring needs to know of itself.
+/// Properties of a ring.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
     pub(super) interface: String,
@@ -74,7 +74,7 @@ pub struct XskRing {
     pub(super) sockets: Arc<Map>,
     /// Where the filter can be replaced.
     pub(super) slot: Option<Arc<FilterSlot>>,
-    /// By which it goes on with an interface that was made anew.
+    /// The attachment, for interfaces that are recreated.
     pub(super) attachment: Option<Arc<AttachedProgram>>,
     pub(super) marks: Marks,
     /// Buffers that are not yet in the fill ring.
@@ -111,10 +111,10 @@ impl State {
 }
 
 impl XskRing {
-    /// Whether the driver writes into our memory itself.
+    /// Whether the driver writes into the ring's memory itself (zero-copy).
     ///
     /// # Errors
-    /// The kernel refuses to tell.
+    /// The kernel refuses the request.
     pub fn is_zero_copy(&self) -> Result<bool, Error> {
         self.socket.is_zero_copy().map_err(|source| self.failed("reading the socket's options", source))
     }
@@ -124,7 +124,7 @@ impl XskRing {
     /// itself and counts them as its own.
     ///
     /// # Errors
-    /// The kernel refuses to tell.
+    /// The kernel refuses the request.
     pub fn buffers_missing(&self) -> Result<u64, Error> {
         let counts = self.socket.statistics().map_err(|source| self.failed("reading the socket's counts", source))?;
         Ok(counts.fill_empty)
@@ -202,10 +202,10 @@ impl XskRing {
 
     /// When a frame arrived whose first byte is there in our memory.
     fn timestamp(&mut self, at: usize, now: Now) -> u64 {
-        // Where the driver has no room for one, what was there before must not be taken for it.
+        // The driver may have no room for a stamp: a stale value must not be read as one.
         let place = at.checked_sub(8).filter(|_| self.marks.stamped);
         let stamp = place.and_then(|at| xsk::take_number(&mut self.memory, at)).filter(|stamp| *stamp != 0);
-        // A stamp of another time than the last minute is none.
+        // A stamp outside of the last minute is invalid.
         let age_ns = stamp.map_or(0, |stamp| now.monotonic_ns.saturating_sub(stamp));
         let time_ns = now.real_ns.saturating_sub(if age_ns < STAMP_AGE_MAX_NS { age_ns } else { 0 });
         self.state.latest_ns = self.state.latest_ns.max(time_ns);
@@ -315,7 +315,7 @@ impl Ring for XskRing {
                 self.linearize.give_back();
             }
         }
-        // The buffers first: with every entry of its ring used, no socket then holds more than its share of them.
+        // Buffers first: a socket whose ring is full then holds no more than its share of them.
         let wants_wakeup = self.refill(false);
         self.rx.release(parts);
         if wants_wakeup {
@@ -334,7 +334,7 @@ impl Ring for XskRing {
         if self.rx.available() > 0 {
             return Ok(false);
         }
-        // A socket in error wakes up at once: where frames came in between, it is not.
+        // A socket in error wakes up at once, unless frames arrived in between.
         if self.state.waited_at == self.state.noted {
             self.look_for_trouble()?;
         }
@@ -400,7 +400,7 @@ impl Ring for XskRing {
 }
 
 impl Drop for XskRing {
-    /// The other workers on this queue go on: they get its buffers.
+    /// The other workers on this queue continue, and get its buffers.
     fn drop(&mut self) {
         let _ = self.stop();
         let available = self.rx.available();

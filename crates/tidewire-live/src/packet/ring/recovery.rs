@@ -1,15 +1,15 @@
-//! Interfaces that are switched off, removed, and made anew.
+//! Recovery from interfaces that are switched off, removed, or recreated.
 
 use std::time::{Duration, Instant};
 
 use super::{Outage, PacketRing};
 use crate::{Error, InterfaceProblem};
 
-/// Between two looks at an interface that is down or gone.
+/// Interval of checks of an interface that is down or gone.
 const RETRY: Duration = Duration::from_millis(50);
 
 impl PacketRing {
-    /// Asks the socket whether it is in error.
+    /// Checks the socket for errors.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         self.empty = 0;
         self.counts.calls += 1;
@@ -33,7 +33,7 @@ impl PacketRing {
         Error::Interface { interface: self.marks.name.clone(), problem }
     }
 
-    /// Tries to go on.
+    /// Tries to recover.
     pub(super) fn recover(&mut self, outage: Outage, since: Instant) -> Result<(), Error> {
         let waited = since.elapsed();
         if waited < RETRY {
@@ -51,7 +51,7 @@ impl PacketRing {
         match found {
             Some(Some(())) => {
                 self.outage = None;
-                // What it said when it went down may not have been read yet, and must not be read as news.
+                // Discard the pending error of the outage that has ended.
                 let _ = self.socket.take_error();
                 Ok(())
             }
@@ -74,13 +74,13 @@ impl PacketRing {
         }
     }
 
-    /// Whether the ring is there again, on a new interface of the old name.
+    /// Reopens the ring on a new interface of the old name. False: not possible yet.
     fn reopen(&mut self) -> Result<bool, Error> {
         if !self.members.is_group() {
             return self.members.rebind(&self.socket);
         }
         if !self.released {
-            // A socket cannot leave a group, and a ring cannot leave its socket: both are given up, once no frame is used.
+            // A socket cannot leave a group, and a ring cannot leave its socket: both are released once no frame is held.
             if !self.held.is_empty() {
                 return Ok(false);
             }

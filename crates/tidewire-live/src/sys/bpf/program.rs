@@ -33,7 +33,7 @@ pub struct Program {
     pub verified: u64,
 }
 
-/// What a run over a packet of one's own came to.
+/// The result of a test run over a packet.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// What the program returned.

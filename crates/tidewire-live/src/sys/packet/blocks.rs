@@ -72,7 +72,7 @@ pub struct Blocks {
     mapping: u64,
     /// The block that the kernel hands over next.
     next: u32,
-    /// Those that it handed over and that were not given back.
+    /// Blocks handed over and not returned.
     held: u32,
 }
 
@@ -193,7 +193,7 @@ impl Blocks {
         ahead < self.count - self.held && self.status((self.next + ahead) % self.count).is_some_and(is_there)
     }
 
-    /// The next block, if the kernel has handed it over. Where all are held there is none.
+    /// The next block, if the kernel has handed it over; none while all are held.
     #[must_use]
     #[inline]
     pub fn take(&mut self) -> Option<Block> {

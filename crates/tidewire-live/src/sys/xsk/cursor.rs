@@ -1,7 +1,7 @@
 //! Whose turn it is in a ring that one side fills and the other empties: two numbers that only grow, and wrap.
 //!
-//! The items are the caller's: it is told their indices. Under `sanitize/` loom runs this source over its own atomics and cells,
-//! with the kernel's side as a thread.
+//! The items belong to the caller, which gets their indices. Under `sanitize/` loom runs this source over its own atomics and
+//! cells, with the kernel's side as a thread.
 
 use super::atomic::{AtomicU32, Ordering};
 

@@ -195,7 +195,7 @@ impl XskSocket {
 
     /// Has the driver look at the fill ring, and the card, now.
     pub fn wake(&self) {
-        // What it says (nothing there, busy, interface down) is told by other calls.
+        // Its errors (nothing there, busy, interface down) are reported by other calls.
         let _ = rustix::net::recv(&self.0, &mut [0_u8; 0], RecvFlags::DONTWAIT);
     }
 

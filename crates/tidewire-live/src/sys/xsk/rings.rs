@@ -22,7 +22,7 @@ pub(crate) struct Descriptor {
 }
 
 impl Descriptor {
-    /// Whether the frame goes on in the next one (`XDP_PKT_CONTD`).
+    /// Whether the frame continues in the next descriptor (`XDP_PKT_CONTD`).
     pub fn goes_on(&self) -> bool {
         self.options & libc::XDP_PKT_CONTD != 0
     }
@@ -133,7 +133,7 @@ impl FillRing {
     }
 }
 
-/// The ring in which the kernel tells of frames. What was read stays in it until it is released.
+/// The ring in which the kernel announces frames. Entries stay until they are released.
 #[derive(Debug)]
 pub(crate) struct RxRing {
     ring: MmapRing<Descriptor>,
