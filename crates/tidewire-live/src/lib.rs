@@ -1,7 +1,7 @@
 //! Packets from Linux interfaces: rings shared with the kernel, eBPF programs, privileges.
 //!
 //! A [`Ring`] lists the frames that the kernel wrote into its memory. A [`Worker`] polls its rings fairly, merges their frames
-//! by time and delivers them as one [`Batch`](tidewire_wire::Batch) that borrows the rings' memory. [`open`] makes both from
+//! by time and delivers them as one [`Batch`](tidewire_wire::Batch) that borrows the rings' memory. [`open()`] makes both from
 //! [`LiveSettings`].
 #![deny(unsafe_code)]
 

@@ -20,16 +20,9 @@ const SCTP: u8 = 132;
 /// and code, and then the direction matters, as the specification has it. Other protocols are named by their addresses.
 ///
 /// ```
-/// use tidewire::{Endpoint, FlowKey, Tunnel, TunnelKind, community_id};
+/// use tidewire::{Endpoint, FlowKey, community_id};
 /// let at = |address: &str, port| Endpoint { address: address.parse().unwrap(), port };
-/// let key = FlowKey {
-///     client: at("128.232.110.120", 34855),
-///     server: at("66.35.250.204", 80),
-///     proto: 6,
-///     vlan: [0xffff; 2],
-///     tunnel: Tunnel { kind: TunnelKind::None, id: 0 },
-///     icmp: [0; 2],
-/// };
+/// let key = FlowKey::new(at("128.232.110.120", 34855), at("66.35.250.204", 80), 6);
 /// assert_eq!(community_id(&key, 0), "1:LQU9qZlK+B5F3KDmev6m5PMibrg=");
 /// ```
 #[must_use]

@@ -47,7 +47,7 @@ impl<'a> Capture<Files<'a>> {
         Self::of(From::Reader(Box::new(reader)))
     }
 
-    /// Reads frames from a [`Source`](crate::Source).
+    /// Reads frames from a [`Source`].
     pub fn source(source: impl Source + 'static) -> Self {
         Self::of(From::Source(Box::new(source)))
     }
