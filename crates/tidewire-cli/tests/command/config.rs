@@ -1,4 +1,4 @@
-//! Options from a TOML file: the same as on the command line, mistakes at their place.
+//! Options from a TOML file: the same as on the command line; errors have the position of the mistake.
 
 use tidewire_testing::InTime as _;
 
@@ -17,11 +17,11 @@ fn configuration_file() {
         format!("files = ['{capture}']\njson = true\nlimit = 2\ncutoff = '3'\n[streams]\ndigest = 'sha256'\n");
     let expected = plain(&["streams", &capture, "--json", "--limit", "2", "--cutoff", "3", "--digest", "sha256"]);
     assert_eq!(text_of(&settings, &["streams"]), expected);
-    // Another subcommand's table is not ours; what we do not have at the top is for others.
+    // Tables of other subcommands are ignored, and so are keys at the top that only others have.
     let flows = plain(&["flows", &capture, "--json", "--limit", "2", "--cutoff", "3"]);
     assert_eq!(text_of(&settings, &["flows"]), flows);
     assert_eq!(text_of("pattern = ['x']", &["flows", &capture]), plain(&["flows", &capture]));
-    // The command line wins.
+    // The command line overrides the file.
     assert_eq!(text_of(&settings, &["flows", "--limit", "1"]), plain(&["flows", &capture, "--json", "--limit", "1"]));
     assert_eq!(text_of(&settings, &["flows", "--csv"]), plain(&["flows", &capture, "--csv", "--limit", "2"]));
     let no_json = plain(&["flows", &capture, "--limit", "2"]);

@@ -1,4 +1,4 @@
-//! What is found, followed and written: bytes across borders, holes, limits.
+//! Matched, followed and extracted bytes: across borders, with holes and limits.
 
 use std::net::Ipv4Addr;
 
@@ -103,7 +103,7 @@ fn text_of_a_stream_cannot_upset_a_terminal() {
     conversation(&mut pcap, 1, &[(false, b"\x1b[31mred\xff\x07\xc3\xa9\n< forged\n"), (true, b"plain")]);
     let capture = bench.file("escape.pcap", pcap.bytes());
     assert_eq!(text(&["follow", &capture, "1", "--direction", "c2s"]).0, ".[31mred..\u{e9}\n< forged\n");
-    // Nor can one side's bytes look like the other's: every line has its mark.
+    // One side's bytes cannot imitate the other's: every line has its mark.
     let (text, _) = text(&["follow", &capture, "1"]);
     assert!(text.ends_with(" UTC\n> .[31mred..\u{e9}\n> < forged\n< plain\n"), "{text}");
 }
@@ -157,7 +157,7 @@ fn cutoffs_reach_the_files() {
     assert_eq!(std::fs::read(out.join(name)).unwrap(), b"HTTP/");
 }
 
-/// What a full list does not have is not said to be all there is, nor to be in JSON.
+/// A full list is not reported as complete, nor as available in JSON.
 #[test]
 fn lists_that_are_full_are_said_to_be() {
     let bench = Bench::new();
@@ -181,7 +181,7 @@ fn lists_that_are_full_are_said_to_be() {
     }
 }
 
-/// Flows that are there in pieces are told of without being asked for.
+/// Evicted flows are always reported.
 #[test]
 fn too_little_memory_is_told() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! The output that programs read: every name, every type, every order. A change here breaks somebody's program.
+//! The output for programs: every name, type and order. A change here breaks a user's program.
 
 use crate::common::*;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn flows() {
     let capture = bench.file("mixed.pcap", mixed().bytes());
     let flows = json(&["flows", "--json", &capture]);
     let ids: Vec<u64> = flows.iter().map(|flow| flow["id"].as_u64().unwrap()).collect();
-    // One conversation each, and the rebuilt datagram's; its flow begins with the fragment that completed it.
+    // One conversation each, and that of the rebuilt datagram, whose flow begins with the fragment that completed it.
     assert_eq!(ids, [1, 9, 18, 20, 23]);
     let pairs = [
         "packets",
@@ -129,7 +129,7 @@ fn streams() {
     let [first, second] = [&streams[0], &streams[1]];
     assert_eq!(first["c2s"]["reassembled_bytes"], 18);
     assert_eq!(first["c2s"]["payload_bytes_on_wire"], 18);
-    // SHA-256 of nothing is told, too, where a digest was asked for; of the request it is that of its bytes.
+    // With a digest requested, SHA-256 of nothing is printed, too; that of the request is the digest of its bytes.
     assert_eq!(first["c2s"]["sha256"], sha256(b"GET / HTTP/1.0\r\n\r\n"));
     assert_eq!(second["c2s"]["gaps"], json!([{"offset": 4, "bytes": 4, "cause": "not_captured"}]));
     assert_eq!(second["c2s"]["missing_bytes"], 4);
@@ -156,7 +156,7 @@ fn overlap_conflicts() {
     let mut talk = Talk::new(1234);
     talk.handshake(&mut pcap);
     let begin = talk.sequence(false);
-    // Two versions of the same bytes, both before the hole in front of them is filled.
+    // Two versions of the same bytes, both before the preceding hole is filled.
     talk.segment(&mut pcap, false, begin + 4, ACK, b"BBBB");
     talk.segment(&mut pcap, false, begin + 4, ACK, b"BxyB");
     talk.segment(&mut pcap, false, begin, ACK, b"AAAA");
@@ -211,7 +211,7 @@ fn ledger() {
         assert_eq!((&ledger["arp"], &ledger["fragment_rebuilt"]), (&json!(1), &json!(2)));
         assert_eq!(ledger["fragment_unfinished"], 1);
     }
-    // No records, the closing figures only.
+    // No records, only the totals.
     let (text, code) = text(&["streams", "--json", "--limit", "0", &capture]);
     assert_eq!((text.lines().count(), code), (1, 0));
     assert!(text.starts_with("{\"received\":"));

@@ -1,5 +1,5 @@
-//! Every command that README.md and docs/ show is run, and prints what stands there; commands named in
-//! SPECIFICATION.md run. With TIDEWIRE_BLESS=1 the documents get what was printed.
+//! Runs every command in README.md and docs/ and compares its output; runs the commands of SPECIFICATION.md. TIDEWIRE_BLESS=1
+//! writes the output to the documents.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use tidewire_testing::InTime as _;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// What a shell prints (both outputs), in 80 columns, in a directory that has the corpus and the tour's configuration file.
+/// Runs a shell line (both outputs), in 80 columns, in a directory with the corpus and the tour's configuration file.
 fn shell(line: &str) -> (String, i32) {
     let place = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(Path::new(ROOT).canonicalize().unwrap().join("tests"), place.path().join("tests"))
@@ -31,7 +31,7 @@ fn shell(line: &str) -> (String, i32) {
     (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap_or(-1))
 }
 
-/// The text with what the clock says left out.
+/// The text without times that differ between runs.
 fn without_times(text: &str) -> String {
     let is_figure = |c: char| c.is_ascii_digit() || c == '.';
     let mut out = String::new();
@@ -47,7 +47,7 @@ fn without_times(text: &str) -> String {
     out
 }
 
-/// A block of commands with what they print, as it comes out today.
+/// A block of commands with their current output.
 fn run_block(block: &str) -> String {
     let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
     commands.map(|command| format!("$ {command}\n{}", shell(command).0)).collect()
@@ -85,7 +85,7 @@ fn what_the_documents_show_is_what_is_printed() {
     assert!(run >= 14, "only {run} blocks found");
 }
 
-/// README's picture shows what the commands print on a terminal today.
+/// README's picture shows the current output on a terminal.
 #[test]
 fn the_picture_is_fresh() {
     if let Some(reason) = tidewire_testing::missing_pseudo_terminals() {
@@ -124,7 +124,7 @@ fn commands_of_the_specification_run() {
     assert!(run >= 12, "only {run} commands found");
 }
 
-/// Every name in the ledger stands in docs/output.md: fates, anomalies, details.
+/// docs/output.md has every name of the ledger: fates, anomalies, details.
 #[test]
 fn names_of_the_ledger_are_documented() {
     fn names(value: &serde_json::Value, into: &mut Vec<String>) {
@@ -134,7 +134,7 @@ fn names_of_the_ledger_are_documented() {
         }
     }
     let text = fs::read_to_string(Path::new(ROOT).join("docs/output.md")).unwrap();
-    // What is in blocks is printed, not explained.
+    // Blocks are printed output, not explanations.
     let explained: String = text.split("```").step_by(2).collect();
     let ledger = serde_json::from_str(&shell("tidewire flows $D --limit 0 --stats json | tail -n 1").0).unwrap();
     let mut all = Vec::new();

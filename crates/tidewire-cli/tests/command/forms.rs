@@ -1,4 +1,4 @@
-//! How output looks to a person: which columns, which times, who speaks, and what may be left out of a command line.
+//! Output for people: columns, times, directions, and optional parts of a command line.
 
 use tidewire_testing::InTime as _;
 
@@ -29,7 +29,7 @@ fn columns_are_chosen() {
     let (text, ..) = seen("UTC", &["streams", &capture, "tcp", "--columns=-state,-end,-proto"]);
     assert!(text.starts_with("ID  START (UTC)"), "{text}");
     assert!(!text.contains("STATE") && !text.contains("PROTO"), "{text}");
-    // A column that was asked for does not give way, one without an entry included.
+    // A requested column is always shown, even if it is empty.
     let (text, ..) = seen("UTC", &["flows", &capture, "udp", "--columns", "+community_id,+retransmitted"]);
     assert!(text.contains("COMMUNITY ID") && text.contains("RETRANS") && text.contains("1:"), "{text}");
     let (text, ..) = seen("UTC", &["flows", &capture, "--wide"]);
@@ -117,7 +117,7 @@ fn a_conversation_without_colours_says_who_speaks() {
     let (text, ..) = seen("UTC", &["follow", &capture, "1"]);
     let lines: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(lines, ["> GET / HTTP/1.0", "> ", "< HTTP/1.0 200 OK", "< ", "< hello"]);
-    // A line that goes on in the next segment has one mark.
+    // A line that continues in the next segment has one mark.
     let (text, ..) = seen("UTC", &["follow", &capture, "9"]);
     let lines: Vec<&str> = text.lines().skip(1).collect();
     assert_eq!(lines, ["> one ", "< fine", "[c2s: 4 bytes missing at 4, not captured]", "> three"]);
@@ -200,7 +200,7 @@ fn packets_of_no_flow_are_accounted_for() {
     let mut plain = Pcap::new();
     conversation(&mut plain, 40_000, &[(false, b"question")]);
     assert!(last("plain.pcap", &plain, &[]).starts_with("1 flow, 7 packets"));
-    // What a filter left out is no surprise, unless it is everything.
+    // Filtered packets are not reported, unless all were filtered.
     assert!(last("mixed.pcap", &pcap, &["-F", "port 53"]).starts_with("1 flow, 2 packets"));
     assert_eq!(last("plain.pcap", &plain, &["-F", "udp"]), "the filter accepted none of 7 packets");
     let mut tagged = Pcap::new();
@@ -257,7 +257,7 @@ fn many_gaps_are_counted() {
     assert_eq!(many.matches("c2s gap at").count(), 3, "{many}");
     assert!(many.contains("\n    and 15 more gaps, 1.5 kB (--json lists all)\n"), "{many}");
     assert!(many.contains(", c2s 1.8 kB missing\n"), "{many}");
-    // One more takes the line that would count it.
+    // A single other entry takes the line of the count.
     let few = gaps(4);
     assert!(few.matches("c2s gap at").count() == 4 && !few.contains("more gaps"), "{few}");
 }

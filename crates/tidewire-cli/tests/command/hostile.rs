@@ -1,4 +1,4 @@
-//! Names and files that others made: what is quoted never commands a terminal, and nothing is written through a link.
+//! Names and files from others: quoted text never controls a terminal, and nothing is written through a link.
 
 use std::{
     fs,
@@ -9,10 +9,10 @@ use crate::common::*;
 use tidewire::legible::is_hidden;
 use tidewire_testing::InTime as _;
 
-/// A name with which a file, an interface, a filter, a key or a pattern could paint the screen or forge another message.
+/// A name with which a file, an interface, a filter, a key or a pattern could control the terminal or forge a message.
 const NAME: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\rc\ntidewire: forged\u{202e}d\u{2028}\u{200b}\u{9b}31m";
 
-/// Whether a text has lines of text only, none of them forged.
+/// Whether a text has only printable lines, none of them forged.
 fn is_legible(text: &str) -> bool {
     !text.chars().any(|c| is_hidden(c) && c != '\n') && !text.lines().any(|line| line.starts_with("tidewire: forged"))
 }
@@ -71,7 +71,7 @@ fn arguments_that_are_no_text_are_said_to_be_none() {
     assert!(output.status.code() == Some(2) && said.contains("not valid UTF-8") && is_legible(&said), "{said:?}");
 }
 
-/// What is printed beside messages: where files were written to, and names in objects.
+/// Output in addition to messages: paths of written files, and names in objects.
 #[test]
 fn reports_that_quote_names_cannot_upset_a_terminal() {
     let bench = Bench::new();
@@ -135,7 +135,7 @@ fn a_link_that_leads_nowhere_is_refused_and_blocks_no_later_run() {
     let out = bench.path("out");
     let extract = ["extract", &capture, "-o", out.to_str().unwrap()];
     symlink(bench.path("nowhere"), &out).unwrap();
-    // What an earlier run left under a name that can be foreseen is in nobody's way either.
+    // A predictable name that an earlier run left does not matter.
     fs::create_dir(bench.path(".out.part")).unwrap();
     for _ in 0..2 {
         let (message, code) = complaint(&extract);
@@ -148,7 +148,7 @@ fn a_link_that_leads_nowhere_is_refused_and_blocks_no_later_run() {
     assert!(out.join("index.jsonl").exists());
 }
 
-/// Of interfaces the index is written from the beginning, under its own name.
+/// For interfaces the index is written from the start, under its final name.
 #[test]
 fn the_index_of_a_live_capture_is_not_written_through_a_link() {
     alone(|| {
@@ -165,7 +165,7 @@ fn the_index_of_a_live_capture_is_not_written_through_a_link() {
     });
 }
 
-/// What cannot be written, or read, is an error that says so, and what is whole by then is kept.
+/// A failed write or read is an error with its reason, and complete files are kept.
 #[test]
 fn what_is_whole_is_kept_where_the_index_is_not() {
     let bench = Bench::new();

@@ -1,4 +1,4 @@
-//! `tidewire check-steering` on captures made here.
+//! `tidewire check-steering` on synthetic captures.
 
 use std::{
     fs,
@@ -67,7 +67,7 @@ fn split_flows_are_named() {
 fn fragments_go_by_the_setting() {
     let frames = [udp(false, 0, [1000, 53]), udp(false, 0x2000, [1000, 53]), udp(false, 2, [7, 7])];
     let (_folder, path) = capture("fragments.pcap", &frames);
-    // Their hashes differ; on which workers they fall is fixed, because the hash is.
+    // Their hashes differ; the hash is fixed, and so are the workers.
     assert_eq!(check(&["hash"], &path).status.code(), Some(1));
     assert_eq!(check(&["hash,defrag"], &path).status.code(), Some(0));
     assert_eq!(check(&["--fragments", "follow-first", "steer_flow"], &path).status.code(), Some(0));

@@ -1,5 +1,5 @@
-//! What stands on a terminal: no escape sequences where `TERM` says that it has none, and nothing left over of a progress bar.
-//! script(1) makes the terminal.
+//! Output on a terminal: no escape sequences if `TERM` has none, and no remains of a progress bar. script(1) creates the
+//! terminal.
 
 use std::{
     fs,

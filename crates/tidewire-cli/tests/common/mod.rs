@@ -1,4 +1,4 @@
-//! Small captures made byte by byte, and the command run over them.
+//! Small synthetic captures, and runs of the command over them.
 #![allow(dead_code)]
 
 use std::{
@@ -20,7 +20,7 @@ pub const RST: u8 = 4;
 pub const PSH: u8 = 8;
 pub const ACK: u8 = 16;
 
-/// Runs `test` in a network namespace of its own, with the loopback interface up; not where that is not allowed.
+/// Runs `test` in a private network namespace with the loopback interface up; skips it without privileges.
 pub fn alone(test: fn()) {
     if let Some(reason) = missing(&["ip"]) {
         return println!("skipped: {reason}");
@@ -61,7 +61,7 @@ impl Bench {
     }
 }
 
-/// The command, in an environment of its own.
+/// The command, with a private environment.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidewire"));
     command.args(arguments).env_remove("COLUMNS").env("TZ", "UTC").stdin(Stdio::null());
@@ -192,7 +192,7 @@ pub fn icmp(kind: u8, code: u8, rest: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Two hosts talking TCP: sequence numbers follow from what is said.
+/// Two hosts of a TCP connection: sequence numbers follow from their data.
 pub struct Talk {
     pub client: (Ipv4Addr, u16),
     pub server: (Ipv4Addr, u16),
@@ -242,7 +242,7 @@ impl Talk {
         self.skip(from_server, payload.len());
     }
 
-    /// The other side got bytes that were not captured.
+    /// Bytes that were sent but not captured.
     pub fn skip(&mut self, from_server: bool, bytes: usize) {
         let next = &mut self.next[usize::from(from_server)];
         *next = next.wrapping_add(bytes as u32);

@@ -1,8 +1,8 @@
 //! The project's own captures: what the command prints for each, line by line. These run without the large corpus.
 //!
 //! A case is a folder of `tests/corpus/` with a `capture.*`, a `README.md` and the expected lines of `streams.jsonl`,
-//! `flows.jsonl` and `datagrams.jsonl`. With `TIDEWIRE_BLESS=1` the expectations are written anew: look at the
-//! difference before it is committed.
+//! `flows.jsonl` and `datagrams.jsonl`. `TIDEWIRE_BLESS=1` rewrites the expectations: read the difference before it is
+//! committed.
 
 use crate::corpus;
 use serde_json::Value;
@@ -19,7 +19,7 @@ const RUNS: [(&str, &[&str]); 3] = [
     ("flows.jsonl", &["flows", "--json"]),
     ("datagrams.jsonl", &["datagrams", "--json"]),
 ];
-/// Fewer cases than this, and some were lost.
+/// Fewer cases than this: some were lost.
 const CASES_MIN: usize = 25;
 
 /// The folders that have a capture and expectations of this kind.

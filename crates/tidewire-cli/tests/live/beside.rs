@@ -1,4 +1,4 @@
-//! Beside a capture from interfaces: privileges that are given up, figures that are shown.
+//! Privileges and metrics of captures from interfaces.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use tidewire_testing::{Ends as _, Lines, PATIENCE, Signal, signal};
 
 use crate::common::alone;
 
-/// A capture that says on standard error what it does.
+/// A capture with its messages on standard error.
 struct Running {
     child: Child,
     said: Lines,
@@ -28,7 +28,7 @@ impl Running {
         Self { child, said }
     }
 
-    /// Reads until it says something.
+    /// Reads until this message.
     fn until(&mut self, what: &str) -> String {
         self.said.until(what)
     }
@@ -87,7 +87,7 @@ fn figures_of_a_capture_are_shown() {
     });
 }
 
-/// What every thread of the process has, as the kernel says it.
+/// Capabilities of all threads of the process, as the kernel reports them.
 fn statuses(process: u32) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
     let status = |task: std::io::Result<fs::DirEntry>| fs::read_to_string(task.expect("listed").path().join("status"));

@@ -1,6 +1,5 @@
-//! What README.md and docs/ show of live captures (blocks marked `live`) works: each command is run over a cable with web
-//! traffic on it, ends well, and prints what is shown in form; figures are of the day. With TIDEWIRE_BLESS=1 the documents
-//! get what was printed.
+//! Live captures in README.md and docs/ (blocks marked `live`): each command runs over a cable with web traffic, succeeds, and
+//! prints output of the same form; numbers differ. TIDEWIRE_BLESS=1 writes the output to the documents.
 
 use std::{
     fs,
@@ -45,7 +44,7 @@ fn shell(line: &str, rig: &Rig) -> String {
     })
 }
 
-/// What has to be the same: titles, and which lines of the ledger there are for sure.
+/// The part that must be equal: titles, and the lines of the ledger that always exist.
 fn form(printed: &str) -> Vec<String> {
     let is_title = |line: &&str| {
         let mut words = line.split_whitespace().peekable();

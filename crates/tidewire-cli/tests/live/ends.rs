@@ -1,4 +1,4 @@
-//! How captures end, and what does not end them.
+//! What ends a capture, and what does not.
 
 use std::{
     net::{TcpStream, UdpSocket},
@@ -14,7 +14,7 @@ use crate::{
     rig::{self, HERE, HERE_ADDRESS, Rig, Running, THERE_ADDRESS, ip, settle, wait_for},
 };
 
-/// Datagrams to a port where nobody listens, each from a port of its own.
+/// Datagrams to a closed port, each from a different port.
 fn datagrams(count: usize) {
     for number in 0..count {
         let socket = UdpSocket::bind((HERE_ADDRESS, 0)).expect("a socket");
@@ -87,7 +87,7 @@ fn by_a_signal_in_a_burst() {
     });
 }
 
-/// Records come while the capture goes on, within a fraction of a second.
+/// Records are printed during the capture, within a fraction of a second.
 #[test]
 fn matches_and_ended_streams_come_at_once() {
     rig::run(&["nginx", "curl"], |rig| {
@@ -109,7 +109,7 @@ fn matches_and_ended_streams_come_at_once() {
     });
 }
 
-/// Whoever reads the output goes away: that ends the capture without a word, even when nothing is printed any more.
+/// A closed pipe ends the capture silently, even without further output.
 #[test]
 fn with_its_reader() {
     rig::run(&["nginx", "curl", "sh", "head"], |rig| {
@@ -158,7 +158,7 @@ fn not_with_an_interface_that_goes_down() {
         goes_on(rig, &running);
         let ended = running.interrupt();
         assert_eq!(ended.code(), 0);
-        // Each once, however many rings there are.
+        // Each once, for any number of rings.
         assert_eq!(ended.said.matches("down").count(), 2, "{}", ended.said);
     });
 }

@@ -1,4 +1,4 @@
-//! The other forms of output: tables, files, one conversation.
+//! Other output: tables, files, a single conversation.
 
 use std::fs;
 
@@ -85,7 +85,7 @@ fn one_conversation_ends_with_it() {
         let running = rig.tidewire(&words);
         rig.here(&["curl", "-s", &format!("http://{THERE_ADDRESS}/")]);
         running.wait_for_out("the tide is high");
-        // The stream is over: so is the run.
+        // The stream has ended, and so has the run.
         let ended = running.wait();
         assert_eq!(ended.code(), 0, "{}", ended.said);
         assert!(ended.out.starts_with("HTTP/1.1 200 OK\n"), "{}", ended.out);

@@ -1,4 +1,4 @@
-//! `tidewire gen` and `tidewire lab net` as a user meets them: what they say, their exit codes, what is left behind.
+//! `tidewire gen` and `tidewire lab net` for users: messages, exit codes, cleanup.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use tidewire_testing::{Ends as _, InTime as _, Lines, wait_until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tidewire");
 
-/// Runs a shell line in a network made for it; `None`, with the reason said, where none can be made.
+/// Runs a shell line in a new network; `None`, after printing the reason, without privileges.
 fn inside(options: &str, line: &str) -> Option<(String, String, i32)> {
     if let Some(why) = tidewire_gen::net::missing() {
         println!("skipped: {why}");

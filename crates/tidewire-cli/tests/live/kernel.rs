@@ -1,4 +1,4 @@
-//! Programs in the kernel: every packet is counted once, from the interface to the engine.
+//! Kernel programs: every packet is counted once, from the interface to the engine.
 
 use std::net::UdpSocket;
 
@@ -21,7 +21,7 @@ fn send_from_there(rig: &Rig) {
     });
 }
 
-/// On a tap nobody answers: what the interface received is what the program saw, the rings took, and the ledger has.
+/// On a tap: the counts of interface, kernel program, rings and ledger agree.
 #[test]
 fn every_engine_conserves_packets() {
     rig::run(&[], |rig| {

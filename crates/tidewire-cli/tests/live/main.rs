@@ -1,5 +1,5 @@
-//! Captures from interfaces: the command over a cable between two network namespaces of the test's own, with real programs
-//! at both ends. Where there are no privileges or programs for that, each test says so and passes.
+//! Captures from interfaces: the command over a cable between two private network namespaces, with real programs at both ends.
+//! Tests are skipped, with a message, without the privileges or programs.
 #![forbid(unsafe_code)]
 
 mod beside;

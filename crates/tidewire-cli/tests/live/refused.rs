@@ -1,4 +1,4 @@
-//! What cannot be captured, and what is said of it.
+//! Captures that are refused, and the messages.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
 
@@ -46,7 +46,7 @@ fn a_steering_program_is_pointed_at() {
     assert!(said.contains("\n  tcp >-> nonsense\n          ^\n"), "{said}");
 }
 
-/// Without privileges it says which it needs, and how they are granted.
+/// Without privileges the message names the missing ones, and how to grant them.
 #[test]
 fn nobody_may_capture() {
     rig::run(&["setpriv"], |rig| {

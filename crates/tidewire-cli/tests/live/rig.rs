@@ -1,4 +1,4 @@
-//! Two network namespaces with a cable between them, programs in both, and the command beside them.
+//! Two network namespaces with a cable between them, programs in both, and the command in one.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ pub const HERE_ADDRESS: &str = "10.9.0.1";
 /// The other side's.
 pub const THERE_ADDRESS: &str = "10.9.0.2";
 
-/// Nothing that a test waits for takes longer, on a slow and busy machine.
+/// Longest wait of a test, on a slow and busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -32,7 +32,7 @@ pub struct Rig {
     children: Mutex<Vec<Child>>,
 }
 
-/// Runs `work` in namespaces of its own, or says why that cannot be: a missing privilege, or one of `programs` that is not
+/// Runs `work` in private namespaces, or reports why not: a missing privilege, or one of `programs` that is missing.
 /// there.
 pub fn run(programs: &[&str], work: impl FnOnce(&Rig) + Send) {
     if let Some(reason) = missing(programs) {
@@ -61,7 +61,7 @@ pub fn run(programs: &[&str], work: impl FnOnce(&Rig) + Send) {
     });
 }
 
-/// Why it cannot be done.
+/// The reason.
 fn missing(programs: &[&str]) -> Option<String> {
     if let Some(reason) = tidewire_testing::missing(&[&["ip"], programs].concat()) {
         return Some(reason);
@@ -76,7 +76,7 @@ fn missing(programs: &[&str]) -> Option<String> {
 impl Rig {
     fn up(&self, far: i32) {
         let quiet = || {
-            // Only what a test sends is on the cable.
+            // Only tests send packets on the cable.
             let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
             ip("link set lo up");
         };
@@ -91,7 +91,7 @@ impl Rig {
         });
     }
 
-    /// Runs something at the far end.
+    /// Runs a command at the far end.
     pub fn there<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, result) = mpsc::channel();
         self.jobs.send(Box::new(move || drop(done.send(job())))).expect("the far end");
@@ -136,7 +136,7 @@ impl Rig {
         wait_for("nginx", || std::net::TcpStream::connect((THERE_ADDRESS, 80)).is_ok());
     }
 
-    /// Runs a program at this end; it must succeed.
+    /// Runs a program at this end, which must succeed.
     pub fn here(&self, words: &[&str]) -> String {
         let output = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).run_in_time();
         let output = output.unwrap_or_else(|error| panic!("{words:?}: {error}"));
@@ -145,7 +145,7 @@ impl Rig {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The command, begun; returns when its rings are open.
+    /// Starts the command; returns when its rings are open.
     pub fn tidewire(&self, words: &[&str]) -> Running {
         let running = Running::start(crate::common::command(words));
         running.wait_for_said("packet socket");
@@ -185,7 +185,7 @@ impl Rig {
     }
 }
 
-/// What ended, and what it printed.
+/// A finished program with its output.
 pub struct Ended {
     pub status: ExitStatus,
     pub out: String,
@@ -212,7 +212,7 @@ impl Ended {
     }
 }
 
-/// A program that runs, and what it printed so far.
+/// A running program with its output so far.
 pub struct Running {
     child: Option<Child>,
     out: Arc<Mutex<String>>,
@@ -301,7 +301,7 @@ fn gather(from: impl Read + Send + 'static, into: Arc<Mutex<String>>) -> thread:
     })
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {

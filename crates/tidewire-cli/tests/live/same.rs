@@ -1,4 +1,4 @@
-//! What is said of an interface is what is said of a capture file that tcpdump wrote beside it.
+//! A capture from an interface gives the same output as the file that tcpdump recorded of it.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Programs that become daemons, and others whose processes outlive the one that was started.
+//! Programs that become daemons, and other processes that outlive their instance's first process.
 
 use std::{
     fs,
