@@ -197,7 +197,13 @@ pub fn is_wanted(id: &str, only: &[String]) -> bool {
 }
 
 fn push_section(text: &mut String, section: &Section) {
-    let _ = writeln!(text, "\n## {}\n\n{}\n", section.title, section.text);
+    let _ = writeln!(text, "\n## {}", section.title);
+    if !section.text.is_empty() {
+        let _ = writeln!(text, "\n{}", section.text);
+    }
+    if !section.commands.is_empty() {
+        text.push('\n');
+    }
     for (name, command) in &section.commands {
         let _ = writeln!(text, "- {name}: `{command}`");
     }

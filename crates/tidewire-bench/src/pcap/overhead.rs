@@ -49,7 +49,7 @@ fn verdict(what: &str, with: &[f64], without: &[f64], unit: &str) -> (Goal, Vec<
 }
 
 const COLUMNS: [&str; 6] =
-    ["what", "system's library", "ours", "difference, median of pairs", "spread of the same", "pairs"];
+    ["measurement", "system's library", "drop-in", "difference, median of pairs", "spread of the same", "pairs"];
 
 fn capture_file(path: &Path, packets: u64) -> Result<(), String> {
     let words = |error: std::io::Error| error.to_string();
@@ -83,7 +83,7 @@ pub(super) fn files(options: &Options) -> Result<Section, String> {
     let mut section = Section {
         title: "Default settings: a file".into(),
         text:
-            "`tcpdump -r FILE -w /dev/null` over 200-byte frames, in turn over the system's library and over ours by \
+            "`tcpdump -r FILE -w /dev/null` over 200-byte frames, in turn over the system's library and over the drop-in library by \
                LD_PRELOAD. Instructions are callgrind's: those of 30,000 packets less those of 10,000, so that loading \
                the library does not count."
                 .into(),
@@ -134,7 +134,7 @@ pub(super) fn live(options: &Options) -> Result<Section, String> {
         title: "Default settings: an interface".into(),
         text:
             "`pcap-loop` without work over 300,000 packets of 64 bytes a second, in turn over the system's library and \
-               over ours by LD_PRELOAD."
+               over the drop-in library by LD_PRELOAD."
                 .into(),
         ..Section::default()
     };
