@@ -131,16 +131,23 @@ fn an_interrupt_is_noticed_while_nothing_is_wanted() {
     let capture = bench.file("sparse.pcap", pcap.bytes());
     fs::OpenOptions::new().write(true).open(&capture).unwrap().set_len(1 << 40).unwrap();
     for expression in ["tcp", "udp"] {
-        let mut child = command(&["flows", &capture, "-F", expression])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        wait_until("it handles signals", || catches(&child, Signal::INT));
-        signal(&child, Signal::INT);
-        let line = Lines::new(child.stderr.take().unwrap()).next("it says what the interrupt does").unwrap();
+        let mut command = command(&["flows", &capture, "-F", expression]);
+        let mut child = Killed(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        wait_until("it handles signals", || catches(&child.0, Signal::INT));
+        signal(&child.0, Signal::INT);
+        let line = Lines::new(child.0.stderr.take().unwrap()).next("it says what the interrupt does").unwrap();
         assert!(line.starts_with("tidewire: interrupted; packets read so far"), "{expression}: {line}");
-        assert_eq!(child.output_in_time("the command").status.code(), Some(130));
+        assert_eq!(child.0.wait_in_time("the command").code(), Some(130));
+    }
+}
+
+/// A command that is killed with the value, if it still runs when the test fails.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -25,9 +25,10 @@ pub const FAR: &str = "tw1";
 /// What is waited for at most, where something must come: the tests do not measure time.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-pub fn ip(arguments: &str) {
+pub fn ip(arguments: &str) -> String {
     let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Runs `work` in a namespace that goes away with it; or says why it cannot.
@@ -55,7 +56,9 @@ pub fn cable_between(near: &str, far: &str) {
         ip(&format!("link set {interface} addrgenmode none mtu 9000 up"));
     }
     let start = Instant::now();
-    while !Interface::find(far).unwrap().carrier {
+    // The near end was up before it had a carrier. Until the kernel's link watch has seen the carrier, its transmit queue is
+    // `noop`, which drops frames without an error; the state is `UP` from then on.
+    while !Interface::find(far).unwrap().carrier || !ip(&format!("-o link show {near}")).contains("state UP") {
         assert!(start.elapsed() < PATIENCE, "no carrier");
         thread::sleep(Duration::from_millis(5));
     }

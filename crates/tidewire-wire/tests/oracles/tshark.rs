@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tidewire_testing::InTime as _;
@@ -83,15 +83,15 @@ fn seeds_are_read_as_tshark_reads_them() {
         let name = entry.file_name().to_string_lossy().into_owned();
         by_link.entry(link).or_default().push((name, frame.to_vec()));
     }
-    let folder = std::env::temp_dir().join(format!("tidewire-wire-tshark-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let scratch = Scratch(std::env::temp_dir().join(format!("tidewire-wire-tshark-{}", std::process::id())));
+    let folder = &scratch.0;
+    fs::create_dir_all(folder).unwrap();
     let (mut compared, mut differences) = (0, Vec::new());
     for (link, seeds) in by_link.iter().filter(|(link, _)| !UNKNOWN_LINKS.contains(link)) {
         let frames: Vec<Vec<u8>> = seeds.iter().map(|seed| seed.1.clone()).collect();
         let path = folder.join(format!("{}.pcap", link.0));
         fs::write(&path, pcap(*link, &frames)).unwrap();
         let Some(lines) = tshark(&path) else {
-            fs::remove_dir_all(&folder).unwrap();
             eprintln!("skipped: no tshark");
             return;
         };
@@ -106,9 +106,17 @@ fn seeds_are_read_as_tshark_reads_them() {
             }
         }
     }
-    fs::remove_dir_all(&folder).unwrap();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     assert!(compared > 60, "{compared} seeds");
+}
+
+/// A folder that is removed with the value, also when the test fails.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// A line of fields for each frame; `None` where there is no tshark.
