@@ -1,4 +1,4 @@
-//! What the kernel makes up is what user space makes, and what was sent is what arrived.
+//! The kernel program generates the same frames as user space, and all frames that were sent arrive.
 
 use super::common::{arrived, inside, made, send};
 use tidewire_gen::{
@@ -39,7 +39,7 @@ fn the_kernel_makes_what_user_space_makes() {
                 flows.rewind();
                 let socket = PacketSocket::open("rx0").unwrap();
                 let mut plan = Plan::new(["tx0"]);
-                // So slow that the socket's reader need not keep up.
+                // Slow enough for the socket's reader.
                 (plan.sender, plan.packets, plan.rate) = (sender, Some(FRAMES), Rate::Packets(400_000.0));
                 let report = send(&mut flows, &plan);
                 assert_eq!((report.sender, report.packets, report.ended), (sender, FRAMES, Ended::Done), "{name}");
@@ -110,7 +110,7 @@ fn the_rate_is_kept() {
                 };
                 let share = report.packets as f64 / 0.3 / wanted;
                 println!("{} at {rate:?}: {share:.3}, late {}", sender.name(), report.late);
-                // Other programs may keep the sender from its CPU, and it says so; it must never be faster, but for the last
+                // Other programs may delay the sender, which reports that. It must never be faster, except for the last
                 // batch, which may be sent after the time is over.
                 let least = if report.late == 0 { 0.8 } else { 0.0 };
                 assert!((least..1.25).contains(&share), "{} at {rate:?}: {share}", sender.name());

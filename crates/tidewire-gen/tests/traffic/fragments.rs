@@ -1,4 +1,4 @@
-//! Fragments that can be put together are, with right checksums; those that cannot are not.
+//! Complete datagrams are reassembled, with correct checksums; flawed ones are not.
 
 use super::common::{arrived, engine, inside, made, send};
 use tidewire::{Fate, Handler};
@@ -9,7 +9,7 @@ use tidewire_gen::{
 };
 use tidewire_live::sys::net::PacketSocket;
 
-/// Takes everything and keeps nothing.
+/// Receives everything and keeps nothing.
 struct Nobody;
 
 impl Handler for Nobody {
@@ -79,7 +79,7 @@ fn overlaps_are_overlaps() {
     let base = FragmentSettings { datagrams: Some(300), ..FragmentSettings::default() };
     let mut same = Fragments::new(FragmentSettings { overlaps: 1000, ..base.clone() }).unwrap();
     let frames = made(&mut same, u64::MAX);
-    // Whoever puts these together gets the same, whichever bytes are taken: no checksum is wrong.
+    // Every overlap policy reassembles the same bytes: no checksum is wrong.
     let _ = engine(&frames, Nobody);
     assert!(frames.len() > 300 * 3);
     let mut other = Fragments::new(FragmentSettings { conflicts: 1000, ..base }).unwrap();

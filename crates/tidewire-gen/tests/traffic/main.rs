@@ -1,4 +1,4 @@
-//! Generated traffic: what is sent arrives, and the engine makes of it what it should. Tests over interfaces need root and say so
+//! Generated traffic: all frames that are sent arrive, and the engine has the expected result. Tests over interfaces need root and say so
 //! otherwise.
 #![forbid(unsafe_code)]
 

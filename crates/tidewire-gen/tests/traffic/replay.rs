@@ -1,4 +1,4 @@
-//! Replays: the same frames in the first loop, other conversations in the next, at their own pace.
+//! Replays: the same frames in the first loop, other conversations in the next, at the capture's pace.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn what_was_loaded_is_what_arrives() {
     inside(&Layout::default(), |_| {
         for sender in [Sender::Kernel, Sender::Socket] {
             let socket = PacketSocket::open("rx0").unwrap();
-            // At a rate nobody waits for the capture's own times, here an hour.
+            // With a rate the capture's timestamps, here an hour, do not count.
             let slow = ReplaySettings { loops: Some(2), speed: 1e-7, ..settings(&frames, &folder) };
             let mut replay = Replay::load(slow).unwrap();
             let mut plan = Plan::new(["tx0"]);
@@ -84,7 +84,7 @@ fn what_was_loaded_is_what_arrives() {
 #[test]
 fn its_own_pace_and_faster() {
     let folder = tempfile::tempdir().unwrap();
-    // 660 frames, a microsecond apart in the capture: a thousandth of the pace makes them last 0.66 s.
+    // 660 frames, a microsecond apart in the capture: at a thousandth of the pace they last 0.66 s.
     let frames = recorded(false);
     inside(&Layout::default(), |_| {
         for sender in [Sender::Kernel, Sender::Socket] {

@@ -1,4 +1,4 @@
-//! One link over several: every frame leaves through the output that the evaluator names, once; no conversation is divided.
+//! One link over several: every frame leaves through the output that the evaluator names, once; conversations stay together.
 
 use std::{
     collections::HashMap,
@@ -114,7 +114,7 @@ fn check(traffic: &mut dyn Traffic, program: &str, mode: Option<XdpMode>) {
     }
     for (output, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
         let mut got: Vec<Vec<u8>> = got.iter().map(|frame| untagged_again(frame, wanted)).collect();
-        // GRO holds frames back to merge them, and lets others pass.
+        // GRO delays frames to merge them while others pass.
         got.sort_by_key(|frame| number::of(frame));
         assert_eq!(got.len(), wanted.len(), "output {output} of {program}");
         let differs = got.iter().zip(wanted).find(|(got, wanted)| got != wanted);
@@ -122,7 +122,7 @@ fn check(traffic: &mut dyn Traffic, program: &str, mode: Option<XdpMode>) {
     }
 }
 
-/// Where the generic hook took a tag out and put it back, sockets show the frame without it, as the others.
+/// The generic hook removes a tag and restores it; sockets deliver the frame without it, like others.
 fn untagged_again(frame: &[u8], wanted: &[Vec<u8>]) -> Vec<u8> {
     let number = number::of(frame);
     let same = wanted.iter().find(|other| number::of(other) == number);

@@ -1,5 +1,4 @@
-//! Connections have lives that the engine finds nothing odd about: every one is opened, closed by its FINs, and carries
-//! what it should.
+//! Connections without anomalies: every one is opened, closed by its FINs, and carries the expected bytes.
 
 use std::net::IpAddr;
 
@@ -31,7 +30,7 @@ impl Handler for Watcher {
         assert_eq!(reason, EndReason::Fin);
         assert!(stream.client_known() && stream.gaps().is_empty() && stream.anomalies().is_empty());
         self.ports.push(stream.key().server.port);
-        // The client's address says which connection it is, and that what it carries.
+        // The client's address identifies the connection, which determines its bytes.
         let number = match stream.key().client.address {
             IpAddr::V4(address) => address.octets()[3],
             IpAddr::V6(address) => address.octets()[15],
@@ -116,7 +115,7 @@ fn what_arrives_is_what_was_made() {
         {
             let count = settings.connections.unwrap();
             let mut connections = Connections::new(settings).unwrap();
-            // Segments without numbers are merged on arrival; long frames do not come out of the kernel.
+            // GRO merges segments without numbers; the kernel sender cannot send long frames.
             if !connections.numbered() || sender == Sender::Kernel && connections.bytes_max() > 3328 {
                 continue;
             }
@@ -140,7 +139,7 @@ fn made_again(connections: &Connections) -> Vec<Vec<u8>> {
     made(&mut connections, u64::MAX)
 }
 
-/// A packet socket's data lack the tag, which the kernel takes out; all else must be as it was made.
+/// The kernel removes the tag from a packet socket's data; everything else must be unchanged.
 fn restore_tags(frames: &mut [Vec<u8>], wanted: &[Vec<u8>]) {
     for (frame, wanted) in frames.iter_mut().zip(wanted) {
         if wanted[12..14] == [0x81, 0] {

@@ -8,7 +8,7 @@ use tidewire_lab::{
     sys::counting::allocated_bytes,
 };
 
-/// What an engine takes that has seen nothing, and the scratch of a look at holders, are the only bytes that are not charged.
+/// Uncharged bytes: those of an empty engine, and the scratch memory of a search for flows that release memory.
 const FIXED_BYTES: u64 = 64 << 10;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ struct Feed {
 impl Feed {
     fn new(config: Config) -> Self {
         let engine = Engine::new(config, Share::ALL, Silent);
-        // The generator and the engine's fixed parts are there by now.
+        // The generator and the engine's fixed parts are allocated by now.
         let before = allocated_bytes() - engine.charged_bytes();
         Self { engine, before, packets: 0 }
     }
@@ -42,15 +42,15 @@ impl Feed {
         self.engine.process(&Batch { memory: bytes.into(), frames: &[frame] });
     }
 
-    /// Charged, and allocated beside the frame at hand.
+    /// Bytes charged, and bytes allocated without the current frame.
     fn account(&self, frame: &[u8], capacity: usize) -> (u64, u64) {
         assert!(capacity >= frame.len());
         (self.engine.charged_bytes(), allocated_bytes() - self.before - capacity as u64)
     }
 }
 
-/// Every flood, with chunks and without, at the least memory and at more: after each packet nothing is allocated that is not
-/// charged, and what is charged is there.
+/// Every flood, with chunks and without, at the least memory and at more: after each packet all allocated memory is
+/// charged, and all charged memory is allocated.
 #[test]
 fn what_is_charged_is_what_is_allocated() {
     const PACKETS: u64 = 60_000;
@@ -80,7 +80,7 @@ fn what_is_charged_is_what_is_allocated() {
                 );
                 most = most.max(charged);
             }
-            // Entries come in pieces of 4,096: that of each table may be begun.
+            // Tables grow by 4,096 entries at a time.
             let pieces = 4096 * (256 + 8 + 200 + 200);
             assert!(most <= memory_bytes + pieces, "{}: {most} of {memory_bytes}", flood.name());
             feed.engine.finish();

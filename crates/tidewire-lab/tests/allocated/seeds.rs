@@ -7,7 +7,7 @@ use std::{path::Path, sync::PoisonError};
 
 use tidewire_lab::{random::Random, sys::counting::allocated_bytes};
 
-/// The seeds as they are, and each with parts exchanged for others and for noise.
+/// The seeds, and each with parts replaced by those of others and by random bytes.
 #[test]
 fn what_is_charged_is_allocated_for_any_settings() {
     let _alone = super::COUNTED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
-//! S10: several applications over one input get, call for call, what each gets alone.
+//! Several applications over one input get, call for call, what each gets alone.
 //!
-//! The project's own captures, generated traffic (lossy, hostile, many at once) and, where it is there, the shared corpus
+//! The project's own captures, generated traffic (lossy, hostile, many at once) and, if present, the shared corpus
 //! (`../shared/corpus` beside the checkout, or `TIDEWIRE_CORPUS`).
 
 use std::{
@@ -20,17 +20,17 @@ use tidewire_lab::generate::{Worst, concurrent, impair, worst};
 const BOTH: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
 const KEY: [u64; 2] = [1, 2];
 
-/// What a program does with its streams while they flow.
+/// What an application does with its streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Habit {
     Watches,
     /// Keeps every third chunk.
     Keeps,
-    /// Discards a stream once it has seen so many chunks of it.
+    /// Discards a stream after this many chunks.
     Discards(u32),
-    /// Lowers the cutoff of either direction to so many bytes with the first chunk.
+    /// Lowers the cutoff of both directions to this many bytes at the first chunk.
     Lowers(u64),
-    /// Raises it by so many bytes with each chunk.
+    /// Raises it by this many bytes at each chunk.
     Raises(u64),
 }
 
@@ -53,7 +53,7 @@ const PLAIN: Wants = Wants {
     habit: Habit::Watches,
 };
 
-/// Everything one can set, in combination.
+/// All settings, in combination.
 const WANTS: &[Wants] = &[
     PLAIN,
     Wants { cutoff: [1000, 100], ..PLAIN },
@@ -69,7 +69,7 @@ const WANTS: &[Wants] = &[
     Wants { filter: Some("tcp"), class: Some(("port 443", Some(10), None)), ..PLAIN },
 ];
 
-/// Writes down every call with all that can be seen in it.
+/// Records every call with all of its data.
 struct Recorder<const PACKETS: bool = false> {
     habit: Habit,
     calls: Vec<(u64, String)>,
@@ -164,7 +164,7 @@ fn application<H>(wants: &Wants, handler: H) -> Application<H> {
     application
 }
 
-/// So much of everything that no bound is reached: those are shared.
+/// Limits that are never reached, because limits are shared.
 fn unbounded(capture: Capture<Files<'_>>) -> Capture<Files<'_>> {
     capture.hash_key(KEY).memory(1 << 40).configure(|config| {
         config.set_stream_buffer_bytes(1 << 40);
@@ -173,7 +173,7 @@ fn unbounded(capture: Capture<Files<'_>>) -> Capture<Files<'_>> {
     })
 }
 
-/// What one gets from the library as it is without this; a filter is not looked at.
+/// What one application gets without the others; without its filter.
 fn alone<const PACKETS: bool>(input: &Path, wants: &Wants) -> (Recorder<PACKETS>, Ledger) {
     let mut capture = unbounded(Capture::files([input]))
         .cutoff_direction(BOTH[0], wants.cutoff[0])
@@ -218,7 +218,7 @@ fn first_difference(a: &[(u64, String)], b: &[(u64, String)]) -> String {
     format!("call {at} of {} and {}:\nalone    {:?}\ntogether {:?}", a.len(), b.len(), a.get(at), b.get(at))
 }
 
-/// Compares what each gets; how many calls that were.
+/// Compares what each application gets; returns the number of calls.
 fn compare(input: &Path, all: &[Wants]) -> usize {
     let (together, ledger) = together(input, all);
     let mut calls = 0;
@@ -227,7 +227,7 @@ fn compare(input: &Path, all: &[Wants]) -> usize {
         assert_eq!(ledger.received, alone_ledger.received);
         assert_eq!(ledger.streams_opened, alone_ledger.streams_opened);
         if let Some(filter) = wants.filter {
-            // A stream's id is the number of its first packet. Of one in fragments the whole is asked, not the last.
+            // A stream's id is the number of its first packet. For fragments the filter sees the whole datagram, not the last one.
             let wanted = matching(input, filter);
             alone.retain(|(id, _)| wanted.contains(id) && !rebuilt.contains(id));
             together.retain(|(id, _)| !rebuilt.contains(id));
@@ -251,14 +251,14 @@ fn captures(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Captures larger than this cost more time than they tell.
+/// Larger captures take time and show nothing new.
 const BYTES_MAX: u64 = 4 << 20;
 
 fn compare_all(folder: &Path, at_least: usize) {
     let mut found = Vec::new();
     captures(folder, &mut found);
     found.retain(|path| path.metadata().is_ok_and(|file| file.len() <= BYTES_MAX));
-    // A filter asks the frame of an aggregate, and an application of several its packets.
+    // A filter sees the frame of an aggregate, the filters of several applications its packets.
     found.retain(|path| !path.to_string_lossy().contains("link-802.11-aggregate"));
     found.sort();
     assert!(found.len() >= at_least, "{} captures in {}", found.len(), folder.display());
@@ -294,7 +294,7 @@ fn generated_traffic() {
     let whole = folder.path().join("whole.pcap");
     concurrent(&whole, 40, 60, 0, 7).expect("written");
     assert!(compare(&whole, WANTS) > 10_000);
-    // Where nothing waits out of order, a cutoff may be raised, too.
+    // Without out-of-order bytes a cutoff may be raised as well.
     let raises = Wants { cutoff: [100, 2000], habit: Habit::Raises(1500), ..PLAIN };
     assert!(compare(&whole, &[raises, PLAIN, Wants { chunks: (700, 0), ..raises }]) > 1000);
     let lossy = folder.path().join("lossy.pcap");
@@ -345,7 +345,7 @@ fn several_workers() {
         let mut ids = Vec::new();
         let make = |_| {
             let mut applications = Applications::new();
-            // Chunks that are flushed by time are flushed when a group of packets begins: those are other groups here.
+            // Chunks are flushed by time when a group of packets begins; with several workers the groups differ.
             let timeless = WANTS.iter().filter(|wants| wants.flush.is_zero());
             ids = timeless
                 .map(|wants| applications.add(application(wants, recorder::<false>(wants.habit))).expect("valid"))
@@ -367,8 +367,8 @@ fn several_workers() {
     assert!(run(3) == alone);
 }
 
-/// The work is that of the one that wants most: who wants nothing more costs no memory, and memory stays in its bound
-/// however many gather chunks.
+/// The cost is that of the most demanding application: others cost no memory, and memory stays within its bound
+/// however many of them gather chunks.
 #[test]
 fn union_of_what_is_wanted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -398,7 +398,7 @@ fn union_of_what_is_wanted() {
     assert_eq!(ledger.fate(Fate::Discarded), 0);
     let (_, ledger, delivered) = run(&[Wants { filter: Some("udp"), ..PLAIN }], 64 << 20);
     assert_eq!((ledger.delivered_bytes, delivered[0].streams_opened, ledger.streams_opened), (0, 0, 200));
-    // 200 streams, 100,000 bytes each, would take 20 MB and more for each application.
+    // 200 streams of 100,000 bytes would take 20 MB for each application.
     let gathers = Wants { chunks: (100_000, 0), ..PLAIN };
     let (_, ledger, _) = run(&[gathers; 3], 16 << 20);
     assert!((4 << 20..=16 << 20).contains(&ledger.buffered_bytes_max), "{}", ledger.buffered_bytes_max);

@@ -1,4 +1,4 @@
-//! The insertion and evasion cases of Ptacek and Newsham: with its defaults the engine delivers what the application on
+//! The insertion and evasion cases of Ptacek and Newsham: with default settings the engine delivers what the application on
 //! a Linux host received from the same packets.
 
 use std::{
@@ -12,7 +12,7 @@ use tidewire_lab::evasion::{Expected, scripts};
 /// Cases where the engine does not do what the host did, and why.
 const OPEN: &[(&str, &str)] = &[];
 
-/// What the client's side of each connection with a handshake delivered.
+/// Bytes delivered from the client of each connection with a handshake.
 #[derive(Default)]
 struct Delivered(Vec<u8>);
 
@@ -26,7 +26,7 @@ impl Handler for Delivered {
     }
 
     fn close(&mut self, stream: &mut Stream<'_, Vec<u8>>, _: EndReason) {
-        // What came without any handshake is a midstream pickup and says so; no host has such a connection.
+        // A stream without a handshake is joined midway and marked so; no host has such a connection.
         if stream.client_known() {
             self.0.append(stream.data());
         }

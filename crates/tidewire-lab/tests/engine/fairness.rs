@@ -1,8 +1,8 @@
-//! Honest connections among an attacker's: figures of `make attack` that follow from the packets alone, not from the machine.
+//! Honest connections among an attacker's packets: figures of `make attack` that depend on the packets alone, not on the machine.
 
 use tidewire_lab::attack::{Crowd, Flood, One, one};
 
-/// Of honest connections, the percentage that came through whole while an attacker sent half the packets.
+/// The percentage of intact honest connections while an attacker sends half the packets.
 fn whole_percent(flood: Flood, memory_mib: u64, crowd: Crowd) -> f64 {
     let figures =
         one(&One { flood, crowd, memory_bytes: memory_mib << 20, packets: 300_000, share: 50 }).expect("it runs");
@@ -10,13 +10,13 @@ fn whole_percent(flood: Flood, memory_mib: u64, crowd: Crowd) -> f64 {
     figures.whole as f64 * 100.0 / figures.honest as f64
 }
 
-/// Holes with eight full segments behind each are dearest: what gives up memory has to be the attacker's, and not the honest
+/// Holes with eight full segments behind each hold most memory. The attacker's flows must release memory, not the honest
 /// connection with one late segment.
 #[test]
 fn honest_connections_are_whole_beside_full_holes() {
     let one_server = Crowd { sources: 1_000_000, destinations: 1, is_v6: false };
     let many_servers = Crowd { sources: 1_000_000, destinations: 10_000, is_v6: true };
-    // What the bound of its source made it give up speaks for it no more than what relief did.
+    // Bytes delivered because of the source's limit count for a flow no more than those delivered for lack of memory.
     let one_source = Crowd { sources: 1, ..one_server };
     let cases = [(16, one_server, 98.0), (16, many_servers, 98.0), (16, one_source, 98.0), (64, many_servers, 99.5)];
     for (memory_mib, crowd, least) in cases {

@@ -1,5 +1,5 @@
 //! The engine against the running kernel: every case of `tests/differential/`, then random scripts for a while, once with
-//! a fixed seed and once with a new one, which is printed. Needs root and `ip`; says so otherwise.
+//! a fixed seed and once with a random one, which is printed. Needs root and `ip`; says so otherwise.
 //!
 //! `make differential` does the same for hours.
 
@@ -15,17 +15,17 @@ use tidewire_lab::{
     oracle::network::missing,
 };
 
-/// Scripts of the fixed seed, and how long the new one may take.
+/// Fixed seed, and its number of scripts.
 const FIXED: (u64, u64) = (1, 12_000);
 const NEW_SECONDS: u64 = 15;
-/// IP and link layers are varied, too.
+/// Whether to vary IP and link layers.
 const NETWORK: bool = true;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/differential")
 }
 
-/// A case's first line with `answer:` says what is to come: `agreed`, or `told` and one of the kinds.
+/// A case's line `# answer:` states the expected result: `agreed`, or `reported` and one of the kinds.
 fn wanted(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("# answer: "))
 }
@@ -53,7 +53,7 @@ fn cases_have_their_answers() {
         let text = fs::read_to_string(file).unwrap();
         let is_right = match wanted(&text).unwrap().split_once(' ') {
             None => verdict.outcome() == Outcome::Agreed,
-            // Whether the readings differ may depend on time; that it is told may not.
+            // Whether the results differ may depend on time; that it is reported may not.
             Some((_, kind)) => verdict.outcome() != Outcome::Silent && verdict.kinds.contains(kind),
         };
         if !is_right {
@@ -64,7 +64,7 @@ fn cases_have_their_answers() {
 }
 
 #[test]
-fn random_scripts_differ_in_nothing_that_is_not_told() {
+fn random_scripts_differ_only_where_that_is_reported() {
     if let Some(why) = missing() {
         eprintln!("skipped: {why}");
         return;
@@ -79,7 +79,7 @@ fn random_scripts_differ_in_nothing_that_is_not_told() {
         assert!(report.scripts >= 1000, "too few scripts to say anything");
         assert!(report.agreed > report.scripts / 2, "little of what was sent came out as it should");
         assert_eq!(report.silent, 0, "seed {seed}: silent differences, see above");
-        // What another difference of the same script hid is found by chance: it is printed for every seed.
+        // A difference masked by another one of the same script is found by chance: it is printed for every seed.
         assert!(seed != FIXED.0 || report.found.is_empty(), "seed {seed}: masked differences, see above");
     }
 }

@@ -20,7 +20,7 @@ use tidewire_lab::{
     random::Random,
 };
 
-/// What the engine delivers: TCP by the client's port, datagrams of UDP by their sender, of other protocols those that
+/// What the engine delivers: TCP by the client's port, UDP datagrams by their sender, datagrams of other protocols if they
 /// came in fragments.
 #[derive(Default)]
 struct Collector {
@@ -57,7 +57,7 @@ impl Handler for Collector {
     }
 }
 
-/// A frame's place in `bytes`, by itself.
+/// A batch frame that consists of all of `bytes`.
 fn frame_of(at: usize, bytes: &[u8], number: u64) -> Frame {
     Frame {
         at: at as u32,
@@ -73,7 +73,7 @@ fn frame_of(at: usize, bytes: &[u8], number: u64) -> Frame {
     }
 }
 
-/// Gives packets to an engine, as a capture would.
+/// Feeds packets to an engine, as a capture would.
 fn engine_says<'a>(packets: impl IntoIterator<Item = &'a [u8]>, checksum: ChecksumMode) -> Collector {
     let mut engine = Engine::new(Config::default().with_checksum(checksum), Share::ALL, Collector::default());
     for (number, packet) in (1..).zip(packets) {
@@ -84,7 +84,7 @@ fn engine_says<'a>(packets: impl IntoIterator<Item = &'a [u8]>, checksum: Checks
     engine.into_parts().0
 }
 
-/// What the queue alone makes of a case.
+/// The result of the queue alone.
 fn queue_says(case: &Case) -> Vec<u8> {
     let (mut queue, mut out, mut expected) = (Queue::default(), Vec::new(), 0);
     for (offset, bytes) in &case.segments {
@@ -98,8 +98,8 @@ fn queue_says(case: &Case) -> Vec<u8> {
     out
 }
 
-/// Every arrangement of up to three chunks: from the stream's first byte on; behind a hole of one unit that is closed at
-/// each place in the order; behind one that is closed by a segment which overlaps what waits. And more chunks at random.
+/// Every arrangement of up to three chunks: from the stream's first byte on; behind a hole of one unit that is filled at
+/// each position in the order; behind one that is filled by a segment which overlaps queued ones. And more chunks at random.
 fn tcp_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for count in 1..=3 {
@@ -157,7 +157,7 @@ fn conclude(report: &Report, what: &str, is_ipv6: bool) {
     assert_eq!(report.differing, 0, "{:#?}", report.differences);
 }
 
-/// What the defragmenter alone makes of a case.
+/// The result of the defragmenter alone.
 fn defragmenter_says(case: &fragments::Case) -> Vec<Vec<u8>> {
     let config = Config::default();
     let mut defragmenter = Defragmenter::new(&config);
@@ -185,11 +185,11 @@ fn fragments_of(is_ipv6: bool) {
     let cases = fragments::cases(is_ipv6);
     let received = Network::inside(|network| fragments::play(network, &cases)).unwrap();
     let frames: Vec<Vec<u8>> = cases.iter().flat_map(fragments::Case::frames).collect();
-    // (The datagrams have no checksum, which IPv6 forbids and the socket was told to take.)
+    // (The datagrams have no checksum, which IPv6 forbids; the socket is set to accept them.)
     let delivered = engine_says(frames.iter().map(Vec::as_slice), ChecksumMode::Ignore).datagrams;
     let mut report = Report { packets: frames.len() as u64, ..Report::default() };
     for (case, wanted) in cases.iter().zip(received) {
-        // What is whole in one packet is no datagram of fragments; the engine's own is looked at for the others.
+        // A datagram in one packet is not reassembled; for the others the engine's datagram is compared.
         let is_whole = |(offset, _, more): &fragments::Fragment| *offset == 0 && !more;
         let alone = case.proto == fragments::EXPERIMENT && case.fragments.iter().any(is_whole);
         let engine = delivered.get(&case.source).cloned().unwrap_or_default();
@@ -206,8 +206,8 @@ fn fragments_of(is_ipv6: bool) {
     conclude(&report, "fragments", is_ipv6);
 }
 
-/// What this host does and others of its kind do not, so that it is doubted: it obeys before it acknowledges, and what is sent
-/// at once in the place of doubtful bytes wins against them.
+/// Behaviour of this host that other Linux hosts do not share, so that the engine doubts it: it accepts before it acknowledges,
+/// and bytes that follow at the same offset win against the doubted ones.
 const BY_SETTING: [(&str, hosts::Task); 3] = [
     // Kernels with mobility (CONFIG_IPV6_MIP6) drop it.
     ("routing header of type 2, 0 left", hosts::Task::Payload),
@@ -235,7 +235,7 @@ fn forms_of(is_ipv6: bool) {
         Ok((played, player.trace))
     })
     .unwrap();
-    // What the host sends is offloaded and has no checksum yet.
+    // The host offloads checksums: its packets have none yet.
     let collector = engine_says(trace.iter().map(Vec::as_slice), ChecksumMode::Ignore);
     let mut report = Report { packets: trace.len() as u64, ..Report::default() };
     let mut doubted = Vec::new();

@@ -1,4 +1,4 @@
-//! What the kernel's programs count of a packet is what the decoder says of it, and both readings say the same: over random
+//! The kernel's programs count packets as the decoder reads them, in both builds: over random
 //! frames, damaged ones, and the captures of the corpus. Needs CAP_BPF and CAP_NET_ADMIN; says so otherwise.
 //!
 //! `TIDEWIRE_STEER_PACKETS=1000000` is the full run.
@@ -20,10 +20,10 @@ use tidewire_files::Block;
 use tidewire_live::kernel::KernelSettings;
 use tidewire_wire::LinkType;
 
-/// Longer frames do not fit a test run's page.
+/// Longer frames do not fit into the page of a test run.
 const FRAME_BYTES_MAX: usize = 3300;
 
-/// What the engine would make of a frame: the flow whose client sent it, and what is counted. `None`: it has to reach the
+/// The engine's reading of a frame: the flow whose client sent it, and its counts. `None`: it must reach the
 /// engine.
 fn decoded(frame: &[u8]) -> Option<(FlowKey, Counted)> {
     let settings = wire::Settings::default();
@@ -57,8 +57,8 @@ fn decoded(frame: &[u8]) -> Option<(FlowKey, Counted)> {
     Some((key, counted))
 }
 
-/// How many of the frames the kernel could have counted, and did count: what it counts is right. The second of two equal
-/// packets is counted, where any is.
+/// How many frames the kernel could have counted, and how many it did count; checks its counts. If it counts a flow, it counts
+/// the second of two equal packets.
 fn agree(frames: &[Vec<u8>]) -> [u64; 2] {
     let both = Loaded::both(&KernelSettings { is_auto: true, ..small() });
     let mut shunts = [0, 1].map(|reading: usize| both[reading].kernel.shunt(0));
@@ -124,7 +124,7 @@ fn plain_packets_of_every_shape_are_counted() {
     for number in 0..packets(20_000).min(100_000) as u32 {
         let proto = random.pick(&[6, 17, 132]);
         let ids: [u16; 2] = random.pick(&[[0xffff; 2], [1, 0xffff], [7, 4000]]);
-        // Not one of the ports behind which tunnels are looked for.
+        // Not a port of a tunnel protocol.
         let ports = (10_000 + random.below(1000) as u16, 100 + random.below(900) as u16);
         let flow = Flow { is_v6: random.once_in(2), proto, ports, vlan: ids };
         let payload = vec![7; random.below(1400) as usize];
@@ -177,7 +177,7 @@ fn frames_of_the_corpus() {
     let mut paths = Vec::new();
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     gather(&project.join("tests/corpus"), &mut paths);
-    // Where there is a larger one beside the checkout, that as well.
+    // The large corpus as well, if it exists beside the checkout.
     let beside = || project.join("../shared/corpus");
     gather(&std::env::var_os("TIDEWIRE_CORPUS").map_or_else(beside, PathBuf::from).join("captures"), &mut paths);
     paths.sort();
@@ -189,7 +189,7 @@ fn frames_of_the_corpus() {
             let batch = block.batch();
             for frame in batch.frames.iter().filter(|frame| frame.link == LinkType::ETHERNET) {
                 let bytes = batch.bytes(frame);
-                // What was cut by a snap length is whole to the kernel.
+                // For the kernel a frame truncated by a snap length is complete.
                 if (14..FRAME_BYTES_MAX).contains(&bytes.len()) {
                     frames.push(bytes.to_vec());
                     from_here += 1;

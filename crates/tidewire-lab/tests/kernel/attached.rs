@@ -1,5 +1,5 @@
-//! The kernel's programs on a cable of their own, in both of XDP's hooks and on packet sockets: what they count, what the
-//! stack still gets, and that nothing stays when the process is killed. Needs root; says so otherwise.
+//! The kernel's programs on a veth pair, in both XDP hooks and on packet sockets: what they count, what the
+//! stack still receives, and that nothing is left behind when the process is killed. Needs root; says so otherwise.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ use tidewire_live::{
 };
 use tidewire_testing::{Ends as _, InTime as _, Lines};
 
-/// The child of the test about killing attaches, and waits to be killed.
+/// Set for the child process of the last test, which attaches a program and waits to be killed.
 const CHILD: &str = "TIDEWIRE_TEST_ATTACH";
 
 fn ip(arguments: &str) -> String {
@@ -31,7 +31,7 @@ fn ip(arguments: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs `test` in a network namespace with a cable from tw0 to tw1, which has the address of host 2.
+/// Runs `test` in a network namespace with a veth pair tw0 and tw1, which has the address of host 2.
 fn on_a_cable(test: impl FnOnce() + Send) {
     if let Some(reason) = missing() {
         println!("skipped: {reason}");
@@ -44,7 +44,7 @@ fn on_a_cable(test: impl FnOnce() + Send) {
         own_namespace().unwrap();
         ip("link add tw0 type veth peer name tw1");
         for end in ["tw0", "tw1"] {
-            // Nothing is to be sent unasked.
+            // No unsolicited packets.
             fs::write(format!("/proc/sys/net/ipv6/conf/{end}/disable_ipv6"), "1").unwrap();
         }
         ip("link set tw1 address 02:00:00:00:00:02");
@@ -71,7 +71,7 @@ fn soon(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// Flows of each protocol and tagging, and what is sent of each.
+/// Flows of each protocol and tagging, and their packets.
 fn flows() -> Vec<(Flow, Vec<Vec<u8>>)> {
     let tags = [[0xffff; 2], [5, 0xffff], [5, 6]];
     let kinds = [(6, false), (17, false), (132, false), (6, true), (17, true)];
@@ -127,7 +127,7 @@ fn a_socket_s_filter_leaves_the_stack_alone() {
         let flows = flows();
         flows.iter().flat_map(|(_, frames)| frames).for_each(|frame| wire.send(frame).unwrap());
         let sent = flows.len() as u64 * 20;
-        // The host answers what nobody asked for (resets, unreachable): it sends those, and does not receive them.
+        // The host answers unexpected packets (resets, unreachable messages): it sends these and does not receive them.
         soon("all frames arrive", || filter.counters().received >= sent);
         let counters = filter.counters();
         assert_eq!(counters.received, counters.accounted(), "{counters:?}");
@@ -140,7 +140,7 @@ fn a_socket_s_filter_leaves_the_stack_alone() {
         assert_eq!(copied, flows.len());
         let mut shunt = filter.shunt(0);
         for (flow, frames) in &flows {
-            // The tag was taken out of the frame before the socket saw it; on the wire it was there.
+            // The kernel removed the tag before the socket received the frame; on the wire it was present.
             let counted = shunt.retire(&flow.key(), ClientToServer).unwrap_or_else(|| panic!("{flow:?}"));
             let bytes: usize = frames[1..].iter().map(Vec::len).sum();
             assert_eq!((counted.packets, counted.wire_bytes), (19, bytes as u64), "{flow:?}");
@@ -161,7 +161,7 @@ fn op(code: u8, registers: u8, offset: i16, number: i32) -> Vec<u8> {
     bytes
 }
 
-/// A filter that takes frames of more than 200 bytes.
+/// A filter that accepts frames of more than 200 bytes.
 fn long_ones(loaded: &Loaded) -> Program {
     let length = if loaded.is_xdp {
         // r4 = data_end - data

@@ -1,4 +1,4 @@
-//! Directions are cut off in the kernel, and what is counted there is exact: both readings of the programs, over frames by
+//! Cutoffs in the kernel, and exact counts there: both builds of the programs (XDP and socket filter), run by
 //! `BPF_PROG_TEST_RUN`. Needs CAP_BPF and CAP_NET_ADMIN; says so otherwise.
 
 use super::loaded::{Flow, Loaded, allowed, small};
@@ -132,7 +132,7 @@ fn tags_tell_flows_apart() {
     }
 }
 
-/// What is put between the IPv6 header and the rest, and its protocol number.
+/// Inserts an extension header with this protocol number behind the IPv6 header.
 fn extended(frame: &[u8], first: u8, headers: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     frame.splice(54..54, headers.iter().copied());
@@ -162,7 +162,7 @@ fn what_is_not_plain_passes_uncounted() {
         }
         passing.push(extended(&plain, 44, &[6, 0, 0, 1, 0, 0, 0, 9])); // a first fragment
         passing.push(extended(&plain, 51, &[6, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0])); // authenticated
-        passing.push(extended(&plain, 0, &[6, 0, 0xc2, 4, 0, 0, 0, 90])); // says that it is jumbo
+        passing.push(extended(&plain, 0, &[6, 0, 0xc2, 4, 0, 0, 0, 90])); // jumbo payload option
         passing.push(extended(&plain, 60, &[6, 9, 1, 4, 0, 0, 0, 0])); // longer than the packet
         passing.push(vec![0xff; 14]);
         passing.push([&[2; 12], &[8, 0][..], &[0x45; 10]].concat());
@@ -200,7 +200,7 @@ fn a_full_table_lets_packets_through() {
         }
         loaded.conserves();
         let counters = loaded.kernel.counters();
-        // All of the 32 slots of each table are used.
+        // All 32 slots of each table are used.
         assert_eq!((counters.made, counters.cut), ([32, 32], 64 * 2));
         assert_eq!((counters.map_full, counters.delivered), (36 * 3, 64 + 36 * 3));
         assert!(shunt.is_crowded());

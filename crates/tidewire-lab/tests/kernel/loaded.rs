@@ -1,4 +1,4 @@
-//! What the tests of the kernel's programs have in common: the two readings, run over frames by `BPF_PROG_TEST_RUN`.
+//! Helpers of the tests of the kernel's programs: both builds (XDP and socket filter), run over frames by `BPF_PROG_TEST_RUN`.
 #![allow(dead_code)]
 
 use std::{
@@ -25,7 +25,7 @@ pub fn allowed() -> bool {
     map.is_ok()
 }
 
-/// The programs, in one of their two readings.
+/// The programs, in one of their two builds.
 pub struct Loaded {
     pub kernel: Arc<Kernel>,
     pub program: Program,
@@ -49,7 +49,7 @@ impl Loaded {
 
     /// Whether the packet is delivered.
     pub fn passes(&self, frame: &[u8]) -> bool {
-        // A socket filter is run over what is behind an Ethernet header, so the frame gets one more.
+        // A test run passes a socket filter the bytes behind an Ethernet header, so the frame gets a second one.
         let before: &[u8] = if self.is_xdp { &[] } else { &[0; 14] };
         let returned = self.program.run(&[before, frame].concat()).unwrap();
         match (self.is_xdp, returned) {
@@ -59,7 +59,7 @@ impl Loaded {
         }
     }
 
-    /// Every packet is in one final place.
+    /// Checks that every packet is counted in exactly one place.
     pub fn conserves(&self) {
         let counters = self.kernel.counters();
         assert_eq!(counters.received, counters.accounted(), "{counters:?}");
@@ -101,7 +101,7 @@ impl Flow {
         key
     }
 
-    /// A packet of the client's.
+    /// A packet of the client.
     pub fn packet(&self, flags: u8, seq: u32, payload: &[u8]) -> Vec<u8> {
         let ip = Ip::new(address(self.is_v6, 1), address(self.is_v6, 2));
         let data = match self.proto {

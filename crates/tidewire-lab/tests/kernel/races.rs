@@ -1,5 +1,5 @@
-//! No packet is lost to whoever ends an entry while packets are counted into it: programs run on one thread (or two), entries
-//! are cut, read, ended and swept on others, and every packet is found again. Needs CAP_BPF and CAP_NET_ADMIN; says so
+//! No packet is lost when an entry is ended while packets are counted into it: programs run on one thread (or two), entries
+//! are cut, read, ended and swept on others, and every packet is accounted for. Needs CAP_BPF and CAP_NET_ADMIN; says so
 //! otherwise.
 
 use std::{
@@ -12,12 +12,12 @@ use super::loaded::{Flow, Loaded, allowed, small};
 use tidewire_core::{Direction::ClientToServer, Shunt};
 use tidewire_live::kernel::KernelSettings;
 
-/// Packets of one system call: they follow each other as fast as can be.
+/// Packets per system call, in the fastest possible succession.
 const REPEATED: u32 = 2000;
 const LASTS: Duration = Duration::from_millis(1500);
 
-/// Runs programs over the flows' packets on `writers` threads, while `ends` ends entries on this one and tells how many
-/// packets it found. Every packet is counted once; some were, whatever the two did to each other.
+/// Runs programs over the flows' packets on `writers` threads, while `ends` ends entries on this one and returns how many
+/// packets it found. Checks that every packet is counted once, and that some were counted.
 fn race(settings: &KernelSettings, writers: usize, flows: &[Flow], mut ends: impl FnMut(&Loaded) -> u64) {
     for loaded in Loaded::both(settings) {
         let (over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -60,7 +60,7 @@ fn flows(count: u16) -> Vec<Flow> {
     (0..count).map(|port| Flow { proto: 17, ..Flow::tcp(port.is_multiple_of(3), 3000 + port) }).collect()
 }
 
-/// Ends every flow's entry and makes it anew.
+/// Ends every flow's entry and creates it again.
 fn again(loaded: &Loaded, flows: &[Flow]) -> u64 {
     let mut shunt = loaded.kernel.shunt(0);
     let mut found = 0;
@@ -91,7 +91,7 @@ fn several_writers() {
 #[test]
 fn entries_that_make_themselves_in_a_crowded_table() {
     if allowed() {
-        // Slots are freed and become others' all the time.
+        // Slots are freed and reused all the time.
         let flows = flows(24);
         let settings = KernelSettings { is_auto: true, flows_v4: 4, flows_v6: 2, ..small() };
         race(&settings, 2, &flows, |loaded| {

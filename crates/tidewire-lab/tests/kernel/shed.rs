@@ -1,4 +1,4 @@
-//! Prioritized loss before user space (S5): the watermark rule by the level that engines publish. Needs CAP_BPF and
+//! Prioritized loss before user space: the watermark rule by the level that engines publish. Needs CAP_BPF and
 //! CAP_NET_ADMIN; says so otherwise.
 
 use super::loaded::{Flow, Loaded, allowed, small};
@@ -46,7 +46,7 @@ fn above_its_watermark_a_priority_is_shed() {
         loaded.conserves();
         assert_eq!(loaded.kernel.counters().shed, shed);
         for (flow, priority) in &flows {
-            // What was shed is counted for its direction.
+            // Shed packets are counted for their direction.
             let counted = shunt.retire(&flow.key(), ClientToServer).unwrap();
             let shed = shed[usize::from(*priority)];
             assert_eq!((counted.packets, counted.payload_bytes), (shed, 7 * shed));
@@ -111,7 +111,7 @@ fn first_packets_go_by_their_ports() {
             assert_eq!(loaded.passes(&flow(source, destination).data(0, b"x")), passes, "{source} {destination}");
         }
         assert_eq!(loaded.kernel.counters().shed, [1, 1, 0, 0, 0, 0, 0, 0]);
-        // An entry keeps the priority with which it was made, until it is told another.
+        // An entry keeps its initial priority until it is changed.
         shunt.prioritize(&flow(9, 9).key(), ClientToServer, 2);
         assert!(loaded.passes(&flow(9, 9).data(0, b"x")));
         loaded.conserves();

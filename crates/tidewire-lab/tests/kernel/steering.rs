@@ -1,5 +1,5 @@
-//! Compiled steering programs in the kernel: the verifier takes them, and they say of every packet what the evaluator
-//! says. Needs root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON); says so otherwise.
+//! Compiled steering programs in the kernel: the verifier accepts them, and their result for every packet is the evaluator's.
+//! Needs root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON); says so otherwise.
 //!
 //! `TIDEWIRE_STEER_PACKETS=1000000` is the full run.
 
@@ -53,7 +53,7 @@ impl Maps {
     }
 }
 
-/// The maps, or the reason why nothing can be tested here.
+/// The maps, or why nothing can be tested here.
 fn maps() -> Option<Maps> {
     match Maps::new() {
         Ok(maps) => Some(maps),
@@ -72,20 +72,20 @@ fn settings(random: &mut Random) -> Settings {
     settings
 }
 
-/// A program in the kernel says what the evaluator says of these frames, and counts the same.
+/// Checks that a program in the kernel has the evaluator's results and counts for these frames.
 fn agrees(text: &str, settings: &Settings, frames: &[Vec<u8>]) {
     let program = Program::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let compiled = Compiled::new(&program, settings).unwrap_or_else(|error| panic!("{text}: {error}"));
     for hook in [Hook::Socket, Hook::Xdp] {
         let code = compiled.code(hook, Output::Digest).unwrap_or_else(|error| panic!("{text}: {error}"));
-        // Its own maps: what was remembered of other packets would be remembered.
+        // New maps, without state of other packets.
         let maps = Maps::new().expect("maps");
         let loaded = maps.load(hook, &code).unwrap_or_else(|error| panic!("{hook:?} {text} {settings:?}: {error}"));
         let mut state = State::default();
         for (number, frame) in frames.iter().enumerate() {
             let found = match loaded.run(frame) {
                 Ok(found) => found,
-                // The test run wants an IP header behind an IP packet's type, which a wire does not.
+                // A test run requires an IP header behind an IP EtherType; real traffic need not have one.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput && frame.len() < SHORT_BYTES => continue,
                 Err(error) => panic!("{hook:?}, {} bytes: {error}", frame.len()),
             };
@@ -123,7 +123,7 @@ fn every_function_says_the_same_in_the_kernel() {
                 other => unreachable!("no program for {other:?}"),
             };
             let settings = settings(&mut random);
-            // Not all at once in memory.
+            // In parts, to bound memory.
             for part in 0..count.div_ceil(rounds).div_ceil(100_000) {
                 let frames = frames(&mut random, (count.div_ceil(rounds) - part * 100_000).min(100_000));
                 agrees(&text, &settings, &frames);
@@ -146,7 +146,7 @@ fn random_programs_say_the_same_in_the_kernel() {
     }
 }
 
-/// The filter of a shared group's members takes what the evaluator does not drop, and counts what it does; that of the
+/// The filter of a shared group's members accepts what the evaluator does not drop, and counts what it drops; that of the
 /// second copy counts nothing.
 #[test]
 fn what_a_shared_group_drops_is_counted_once() {
@@ -182,7 +182,7 @@ fn what_a_shared_group_drops_is_counted_once() {
     }
 }
 
-/// IPv4 and UDP, the commonest of frames.
+/// An ordinary frame: IPv4 and UDP.
 fn udp() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0, 0];
     frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0x30, 0x39, 0, 53, 0, 26, 0, 0]);
@@ -190,7 +190,7 @@ fn udp() -> Vec<u8> {
     frame
 }
 
-/// The verifier takes every ending of a program, also of the longest walk.
+/// The verifier accepts every ending of a program, also of the longest header walk.
 #[test]
 fn every_output_is_taken_by_the_verifier() {
     let Some(maps) = maps() else { return };

@@ -1,4 +1,4 @@
-//! Steering over real captures: the evaluator, the compiled programs in a machine of the tests' own and in the kernel,
+//! Steering over real captures: the evaluator, the compiled programs in a machine of the tests and in the kernel,
 //! and the decoder agree on every frame.
 //!
 //! The corpus lies in `../shared/corpus` beside the checkout, or where `TIDEWIRE_CORPUS` says; without it the test says
@@ -18,7 +18,7 @@ use tidewire_steer::{
 };
 use tidewire_wire::LinkType;
 
-/// Programs that look at everything there is.
+/// Programs that read every field.
 const PROGRAMS: &[&str] = &[
     "steer_flow",
     "when (has_port 53) (mark 1 >-> steer_to 0) >-> unless (has_mark 1) steer_p2p",
@@ -27,7 +27,7 @@ const PROGRAMS: &[&str] = &[
     "par (icmp >-> filter (icmp_type == 8) >-> inc 1 >-> double_steer_ip) (sample 3 >-> steer_link)",
 ];
 
-/// Of each capture, so many frames.
+/// Most frames of each capture.
 const FRAMES_MAX: usize = 400;
 
 fn captures() -> Vec<PathBuf> {
@@ -91,7 +91,7 @@ impl Checked {
             assert_eq!(machine.run(&made), again.digest(), "{whence}: {expected:?}");
         }
         if let Some(programs) = &self.in_kernel {
-            // The test run refuses frames that it cannot make a packet of, each hook its own.
+            // A test run refuses frames that it cannot turn into a packet; the hooks differ in that.
             for ((program, _), state) in programs.iter().zip(&mut self.states[2..]) {
                 if let Ok(found) = program.run(frame) {
                     let expected = self.compiled.evaluate(&Packet::new(link, frame), state);
@@ -131,6 +131,6 @@ fn every_engine_says_the_same_of_real_frames() {
     for difference in differences.iter().take(12) {
         println!("{difference}");
     }
-    // What is beyond the walk's bounds, or what the decoder looks through and the walk does not (see docs/steering.md).
+    // Beyond the bounds of the header walk, or decoded by the decoder only (see docs/steering.md).
     assert!(differences.len() * 10_000 <= compared, "{} of {compared} differ", differences.len());
 }

@@ -1,5 +1,5 @@
-//! Steering programs in fan-out groups of packet sockets, over a cable between two interfaces: every frame arrives at the
-//! workers that the evaluator names, once, and nowhere else. Needs root and `ip`; says so otherwise.
+//! Steering programs in fan-out groups of packet sockets, over a veth pair: every frame arrives once at each of the
+//! workers that the evaluator names, and nowhere else. Needs root and `ip`; says so otherwise.
 
 use std::{process::Command, thread};
 
@@ -23,7 +23,7 @@ fn ip(arguments: &str) {
     assert!(status.success(), "ip {arguments}");
 }
 
-/// A frame as a packet socket delivers it: the kernel takes the outermost tag out.
+/// A frame as a packet socket delivers it: the kernel removes the outermost tag.
 fn delivered(frame: &[u8]) -> Vec<u8> {
     match frame.get(12..14) {
         Some([0x81, 0] | [0x88, 0xa8]) => [&frame[..12], &frame[16..]].concat(),
@@ -31,7 +31,7 @@ fn delivered(frame: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Sends frames and returns what each socket got.
+/// Sends frames and returns what each socket received.
 fn play(wire: &PacketSocket, sockets: &[PacketSocket], frames: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
     for frame in frames {
         wire.send(frame).expect("sending");
@@ -40,7 +40,7 @@ fn play(wire: &PacketSocket, sockets: &[PacketSocket], frames: &[Vec<u8>]) -> Ve
     sockets.iter().map(all).collect()
 }
 
-/// What each worker must get, in order.
+/// The frames that each worker must receive, in order.
 fn expected(compiled: &Compiled, frames: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
     let mut state = State::default();
     let mut workers = vec![Vec::new(); WORKERS as usize];
@@ -77,7 +77,7 @@ fn same(text: &str, worker: usize, found: &[Vec<u8>], wanted: &[Vec<u8>]) {
     assert_eq!(found.len(), wanted.len(), "{text}, worker {worker}");
 }
 
-/// One group, or two where packets may go to two workers; each with a socket that takes what is dropped.
+/// One group, or two where packets may go to two workers; each with a socket that receives dropped packets.
 fn through_groups(text: &str, wire: &PacketSocket, frames: &[Vec<u8>], group: u16) {
     let compiled = compiled(text);
     let copies: &[Copy] = if compiled.may_double() { &[Copy::First, Copy::Second] } else { &[Copy::First] };
@@ -167,7 +167,7 @@ fn frames_arrive_at_the_workers_that_the_evaluator_names() {
         println!("skipped: {why}");
         return;
     }
-    // The namespace, and what is in it, goes away with the thread.
+    // The namespace and its interfaces end with the thread.
     if let Err(panic) = thread::spawn(run).join() {
         std::panic::resume_unwind(panic);
     }

@@ -1,4 +1,4 @@
-//! A network of the test's own, what arrives at its far end, and what the engine makes of it.
+//! A network of the test, the frames that arrive at its far end, and the engine's result.
 #![allow(dead_code)]
 
 use std::{io, sync::atomic::AtomicBool};
@@ -13,7 +13,7 @@ use tidewire_gen::{
 };
 use tidewire_live::sys::net::PacketSocket;
 
-/// Runs a test in a network, or says why it cannot.
+/// Runs a test in a network, or prints why it cannot.
 pub fn inside(layout: &Layout, test: impl FnOnce(&Network) + Send) {
     if let Some(why) = missing() {
         println!("skipped: {why}");
@@ -31,13 +31,13 @@ pub fn send(traffic: &mut dyn Traffic, plan: &Plan) -> Report {
     run(traffic, plan, &AtomicBool::new(false), &mut |_| {}).expect("sending")
 }
 
-/// All frames that wait at a socket.
+/// All frames in a socket's queue.
 pub fn arrived(socket: &PacketSocket) -> Vec<Vec<u8>> {
     let next = || -> io::Result<_> { socket.receive(100) };
     std::iter::from_fn(|| next().expect("receiving")).collect()
 }
 
-/// The frames that the traffic makes, numbered as they are sent.
+/// The frames of the traffic, with numbers as they are sent.
 pub fn made(traffic: &mut dyn Traffic, count: u64) -> Vec<Vec<u8>> {
     let mut room = vec![0; traffic.bytes_max()];
     let frame = |number: u64| {
@@ -68,7 +68,7 @@ pub fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// What the engine makes of them; every checksum is verified, and nothing may be odd.
+/// The engine's result; every checksum is verified, and anomalies are not allowed.
 pub fn engine<H: Handler + Send>(frames: &[Vec<u8>], handler: H) -> Outcome<H> {
     let capture = Capture::reader(io::Cursor::new(capture(frames))).checksum(ChecksumMode::Verify);
     let outcome = capture.run_with(handler).expect("a run");
