@@ -51,7 +51,7 @@ pub struct Figures {
 }
 
 #[derive(Default)]
-struct Witness {
+struct Observer {
     whole: u64,
 }
 
@@ -61,7 +61,7 @@ struct Delivered {
     has_gap: bool,
 }
 
-impl Handler for Witness {
+impl Handler for Observer {
     type Data = Delivered;
 
     fn data(&mut self, stream: &mut Stream<'_, Delivered>, chunk: Chunk<'_>) {
@@ -100,7 +100,7 @@ pub fn frame(bytes: &[u8], number: u64) -> Frame {
 }
 
 struct Feed {
-    engine: Engine<Witness>,
+    engine: Engine<Observer>,
     memory: Vec<u8>,
     frames: Vec<Frame>,
     packets: u64,
@@ -134,7 +134,7 @@ pub fn one(what: &One) -> Result<Figures, String> {
     // As on an interface: closed streams release their memory for new ones.
     let mut config = Config::default().with_closed_timeout_ns(10_000_000_000).with_memory_bytes(u64::MAX);
     config.share_out(what.memory_bytes, 1, size_of::<Delivered>()).map_err(|error| error.to_string())?;
-    let engine = Engine::new(config, Share::ALL, Witness::default());
+    let engine = Engine::new(config, Share::ALL, Observer::default());
     let mut feed = Feed { engine, memory: Vec::with_capacity(BATCH_BYTES), frames: Vec::new(), packets: 0, cpu_ns: 0 };
     let mut maker = Maker::new(what.flood, what.crowd, what.packets * what.share / 100);
     let mut honest = Honest::new(HONEST_AT_ONCE);
