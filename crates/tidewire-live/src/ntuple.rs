@@ -1,4 +1,4 @@
-//! Drop rules in the network card (n-tuple filters, S4): a direction's packets cost the machine nothing at all.
+//! Drop rules in the network card (n-tuple filters): a direction's packets cost the machine nothing at all.
 //!
 //! A card counts nothing for a rule, and drops SYN, FIN and RST as well, so that statistics end with the rule and the engine
 //! learns of the end by its timeouts. Use it only where statistics matter less: it is never enabled by itself. The rules are

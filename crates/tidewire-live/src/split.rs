@@ -1,5 +1,5 @@
 //! One link over several: every frame that comes to an interface leaves through one of several others, chosen by a steering
-//! program in XDP (M1).
+//! program in XDP.
 
 use std::{
     io,

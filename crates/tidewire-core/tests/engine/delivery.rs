@@ -218,7 +218,7 @@ fn priorities_are_those_that_exist() {
     assert_eq!(feed.finish().0.priorities, [0, 1, 2, 2, 2]);
 }
 
-/// Scap's rule (S5), with other arithmetic: of n priorities, i is shed above base + (1 - base) (i + 1) / n of the memory,
+/// Scap's rule, with other arithmetic: of n priorities, i is shed above base + (1 - base) (i + 1) / n of the memory,
 /// and above base + (1 - base) i / n where the stream has had its share.
 #[test]
 fn the_watermarks_are_exact() {

@@ -1,5 +1,5 @@
-//! The programs in the kernel: they cut directions off, shed by priority, and count what does not come to user space
-//! (S3, S4, S5). `bpf/capture.bpf.c` is their source.
+//! The programs in the kernel: they cut directions off, shed by priority, and count what does not reach user space.
+//! `bpf/capture.bpf.c` is their source.
 //!
 //! Every packet takes one way, and is counted at its end ([`KernelCounters`]):
 //!

@@ -7,7 +7,7 @@ use super::literal;
 use super::parser::{Node, Tree};
 use crate::error::{Error, Position};
 
-/// Terms in one program: more than anyone writes, and few enough to compile.
+/// Terms in one program, at most: enough for any use, and few enough to compile.
 const TERMS_MAX: usize = 1000;
 
 type Places = Vec<(&'static str, Position)>;
@@ -160,7 +160,7 @@ impl Checker {
     }
 }
 
-/// An argument that takes arguments itself, and has lost them for want of parentheses.
+/// An argument that takes arguments itself but has none, because parentheses are missing.
 fn without_parentheses(tree: &Tree) -> Option<Error> {
     let Node::Name(name, arguments) = &tree.node else { return None };
     let builtin = Builtin::named(name).filter(|b| arguments.is_empty() && !b.parameters.is_empty())?;
@@ -168,7 +168,7 @@ fn without_parentheses(tree: &Tree) -> Option<Error> {
     Some(Error::new(tree.at, message, format!("{}; put it in parentheses with its arguments", usage(builtin))))
 }
 
-/// What the types alone do not say.
+/// Rules that types do not express.
 fn limits(term: &Term, given: &[Tree]) -> Result<(), Error> {
     use Argument::{Address, Number};
     let at = |index: usize| given.get(index).map_or_else(Position::default, |tree| tree.at);
@@ -198,7 +198,7 @@ fn limits(term: &Term, given: &[Tree]) -> Result<(), Error> {
     }
 }
 
-/// The place of the outermost tag, which the card may have taken out of the frame.
+/// The index of the outermost VLAN tag, which the network card may have removed from the frame.
 const TAG_AT: u64 = 12;
 
 fn field(offset: u64, bytes: u64, at: Position) -> Result<(), Error> {
@@ -251,7 +251,7 @@ fn key_of(tree: &Tree, of: &Builtin) -> Result<u16, Error> {
     }
 }
 
-/// What a tree is, for errors.
+/// Describes a tree, for errors.
 fn describe(tree: &Tree) -> String {
     match &tree.node {
         Node::Name(name, _) => match Builtin::named(name) {
@@ -334,7 +334,7 @@ fn unknown(name: &str, at: Position) -> Error {
     Error::new(at, message, hint)
 }
 
-/// How many letters have to be added, removed or changed.
+/// Edit distance: letters to add, remove or change.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

@@ -3,10 +3,10 @@
 use super::ast::Comparator;
 use crate::error::{Error, Position};
 
-/// A program's text may be this long, in bytes: far more than anyone writes, and small enough to point at.
+/// Greatest length of a program's text, in bytes.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// An operator between two things.
+/// A binary operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     /// `>->`
@@ -21,7 +21,7 @@ pub(crate) enum Operator {
     Compare(Comparator),
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     Name(String),
@@ -41,7 +41,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// As an error names it.
+    /// Its name in errors.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Name(name) => format!("`{name}`"),
@@ -74,7 +74,7 @@ impl Operator {
     }
 }
 
-/// A token and where it stands.
+/// A token and its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Placed {
     pub(crate) token: Token,
@@ -114,7 +114,7 @@ struct Lexer<'a, 'b> {
     found: &'b mut Vec<Placed>,
 }
 
-/// What is written with signs only, longest first.
+/// Tokens of punctuation only, longest first.
 const SIGNS: &[(&str, Token)] = {
     use Comparator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
     use Operator::{And, Compare, Compose, Or, Xor};
@@ -178,7 +178,7 @@ impl Lexer<'_, '_> {
         Ok(())
     }
 
-    /// Goes on by this many bytes, which end between characters.
+    /// Advances by this many bytes, which end at a character boundary.
     fn step(&mut self, bytes: usize) {
         let (passed, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
         self.at.column += passed.chars().count() as u32;
@@ -217,7 +217,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// What stands between two of these signs.
+    /// The text between two of these signs.
     fn quoted(&mut self, sign: char) -> Result<String, Error> {
         let at = self.at;
         self.step(1);

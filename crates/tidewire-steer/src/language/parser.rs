@@ -1,9 +1,9 @@
-//! Tokens to a tree, with the layout of `do`: a step begins at the column of the first, deeper lines go on with it.
+//! Tokens to a tree, with the layout of `do`: a step begins at the column of the first; deeper lines continue it.
 
 use super::lexer::{Operator, Placed, Token};
 use crate::error::{Error, Position};
 
-/// Expressions may be nested this deep.
+/// Greatest nesting of expressions.
 const DEPTH_MAX: u32 = 48;
 
 /// An expression whose type is not known yet.
@@ -43,15 +43,15 @@ pub(crate) fn parse(tokens: &[Placed]) -> Result<Tree, Error> {
 struct Parser<'a> {
     tokens: &'a [Placed],
     next: usize,
-    /// Columns of the blocks that are open, from the outside in; 0 between parentheses, where layout means nothing.
+    /// Columns of the open blocks, outermost first; 0 inside parentheses, where layout has no meaning.
     columns: Vec<u32>,
-    /// Where the step being parsed begins: that token stands at its block's column and belongs to it.
+    /// Where the current step begins: that token is at its block's column and belongs to the step.
     start: usize,
     depth: u32,
 }
 
 impl Parser<'_> {
-    /// The next token, wherever it stands. The last one is never passed.
+    /// The next token, ignoring layout. Never moves past the last one.
     fn raw(&self) -> &Placed {
         const NONE: &Placed = &Placed { token: Token::End, at: Position { line: 1, column: 1 }, first: true };
         self.tokens.get(self.next).or_else(|| self.tokens.last()).unwrap_or(NONE)
@@ -237,7 +237,7 @@ impl Parser<'_> {
         Ok(Tree { at, node })
     }
 
-    /// What stands between `(` and `)`.
+    /// The expression between `(` and `)`.
     fn parenthesis(&mut self, at: Position) -> Result<Tree, Error> {
         self.pass();
         self.columns.push(0);
