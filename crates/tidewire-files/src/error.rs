@@ -2,6 +2,7 @@ use std::{fmt, io, path::PathBuf};
 
 /// Where an input is damaged. Everything before it was delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damage {
     /// The input, `-` for standard input.
     pub path: PathBuf,

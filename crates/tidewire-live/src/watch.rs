@@ -29,6 +29,7 @@ pub enum Change {
 
 /// A change of one of the watched interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InterfaceEvent {
     /// The interface's index, in the order given.
     pub interface: usize,

@@ -36,6 +36,7 @@ const OUTLIER: f64 = 2.0;
 
 /// What a trial came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// The first trial is not over.
     Untried,

@@ -4,6 +4,7 @@ use crate::SettingError;
 
 /// What packets are brought together by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Key {
     /// The destination port of TCP, UDP, SCTP and UDP-Lite, ascending; other packets last. Packets to port 65,535 are
     /// among those. The paper's key.

@@ -11,6 +11,7 @@ use crate::live::LiveReport;
 /// The outcome of a run.
 #[derive(Debug)]
 #[must_use]
+#[non_exhaustive]
 pub struct Outcome<H> {
     /// The handlers, by worker.
     pub handlers: Vec<H>,

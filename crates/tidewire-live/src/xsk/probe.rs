@@ -14,6 +14,7 @@ use crate::{
 
 /// AF_XDP support of an interface, as the kernel and the driver report it, untested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Support {
     /// The driver runs XDP programs that redirect frames of the interface's size.
     pub native: bool,

@@ -2,6 +2,8 @@
 //! says so otherwise.
 #![forbid(unsafe_code)]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod filters;
 mod gather;
 mod groups;

@@ -1,60 +1,26 @@
 //! A namespace with a cable, and a capture of one of its ends by one worker.
 
 use std::{
-    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use tidewire_filter::Filter;
-use tidewire_live::{
-    ClassicInstruction, Error, Interface, Live, LiveEngine, LiveSettings, Role, open,
-    sys::net::{PacketSocket, own_namespace},
-};
-use tidewire_testing::{InTime as _, missing};
+use tidewire_live::{ClassicInstruction, Error, Live, LiveEngine, LiveSettings, Role, open, sys::net::PacketSocket};
 use tidewire_wire::LinkType;
 
-/// Where frames go in, and where they are captured.
-pub const NEAR: &str = "tw0";
-pub const FAR: &str = "tw1";
+use crate::common;
+pub use crate::common::{FAR, NEAR, PATIENCE, ip};
 
-/// What is waited for at most, where something must come.
-pub const PATIENCE: Duration = Duration::from_secs(20);
-/// How often one looks and finds nothing, a millisecond apart, when nothing comes any more: blocks are handed over after 5 ms.
+/// Polls, a millisecond apart, that find nothing before a capture counts as idle: blocks are handed over after 5 ms.
 pub const LOOKS: u32 = 50;
 
-pub fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// Runs `work` in a namespace with a cable, which go away with it; or says why it cannot.
+/// Runs `work` in a network namespace with a cable, or says why it cannot.
 pub fn inside(work: impl FnOnce() + Send + 'static) {
-    if let Some(reason) = missing(&["ip"]) {
-        return println!("skipped: {reason}");
-    }
-    let thread = thread::spawn(|| match tidewire_testing::privileged(own_namespace) {
-        Ok(()) => {
-            cable();
-            work();
-        }
-        Err(error) => println!("skipped: no network namespace of our own: {error}"),
+    common::inside(|| {
+        common::cable_between(NEAR, FAR, 1500);
+        work();
     });
-    if let Err(panic) = thread.join() {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-fn cable() {
-    ip(&format!("link add {NEAR} type veth peer name {FAR}"));
-    for interface in [NEAR, FAR] {
-        ip(&format!("link set {interface} addrgenmode none up"));
-    }
-    let start = Instant::now();
-    while !Interface::find(FAR).unwrap().carrier {
-        assert!(start.elapsed() < PATIENCE, "no carrier");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Settings of a handle on the far end.

@@ -4,6 +4,8 @@
 
 mod beginning;
 mod changes;
+#[path = "../common/mod.rs"]
+mod common;
 mod craft;
 mod delivery;
 mod directions;

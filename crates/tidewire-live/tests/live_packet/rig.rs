@@ -1,67 +1,24 @@
 //! A namespace with a cable, and workers that read one of its ends.
 
-use std::{
-    process::Command,
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use tidewire_live::{
     Error, Interface, LiveSettings, Worker,
     packet::{Filters, Plan, SteeredOut},
-    sys::{
-        arena::Arena,
-        net::{PacketSocket, own_namespace},
-    },
+    sys::{arena::Arena, net::PacketSocket},
 };
-use tidewire_testing::{InTime as _, missing};
 use tidewire_wire::Frame;
 
-/// Where frames go in.
-pub const NEAR: &str = "tw0";
-/// Where they are captured.
-pub const FAR: &str = "tw1";
+use crate::common;
+pub use crate::common::{FAR, NEAR, PATIENCE, inside, ip};
 
-/// What is waited for at most, where something must come: the tests do not measure time.
-pub const PATIENCE: Duration = Duration::from_secs(20);
-
-pub fn ip(arguments: &str) -> String {
-    let output = Command::new("ip").args(arguments.split(' ')).run_in_time().expect("ip");
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Runs `work` in a namespace that goes away with it; or says why it cannot.
-pub fn inside(work: impl FnOnce() + Send + 'static) {
-    if let Some(reason) = missing(&["ip"]) {
-        return println!("skipped: {reason}");
-    }
-    let thread = thread::spawn(|| match tidewire_testing::privileged(own_namespace) {
-        Ok(()) => work(),
-        Err(error) => println!("skipped: no network namespace of our own: {error}"),
-    });
-    if let Err(panic) = thread.join() {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-/// A cable that carries nothing of its own accord.
+/// Makes a cable that carries nothing but the test's frames.
 pub fn cable() {
     cable_between(NEAR, FAR);
 }
 
 pub fn cable_between(near: &str, far: &str) {
-    ip(&format!("link add {near} type veth peer name {far}"));
-    for interface in [near, far] {
-        ip(&format!("link set {interface} addrgenmode none mtu 9000 up"));
-    }
-    let start = Instant::now();
-    // The near end was up before it had a carrier. Until the kernel's link watch has seen the carrier, its transmit queue is
-    // `noop`, which drops frames without an error; the state is `UP` from then on.
-    while !Interface::find(far).unwrap().carrier || !ip(&format!("-o link show {near}")).contains("state UP") {
-        assert!(start.elapsed() < PATIENCE, "no carrier");
-        thread::sleep(Duration::from_millis(5));
-    }
+    common::cable_between(near, far, 9000);
 }
 
 pub fn wire() -> PacketSocket {

@@ -18,6 +18,7 @@ pub struct Application<A> {
 
 /// What was delivered to an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Delivered {
     /// Streams opened for it.
     pub streams_opened: u64,
