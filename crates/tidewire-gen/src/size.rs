@@ -41,7 +41,7 @@ impl Sizes {
             return Err(format!("{} sizes: give 1 to {SIZES_MAX}", sizes.len()));
         }
         if let Some((size, _)) = sizes.iter().find(|(size, _)| !(SIZE_MIN..=SIZE_MAX).contains(size)) {
-            return Err(format!("a frame of {size} bytes: there are frames of {SIZE_MIN} to {SIZE_MAX}, FCS included"));
+            return Err(format!("a frame of {size} bytes: give {SIZE_MIN} to {SIZE_MAX}, FCS included"));
         }
         let shares: Vec<u32> = sizes.iter().map(|size| size.1).collect();
         Ok(Self { places: shared_out(&shares)?, sizes })

@@ -55,7 +55,7 @@ impl Network {
             own_namespace().map_err(no_namespace)?;
             thread::scope(|scope| {
                 let (jobs, queue) = mpsc::channel::<Job>();
-                let (number, told) = mpsc::channel();
+                let (number, numbered) = mpsc::channel();
                 scope.spawn(move || {
                     let made = own_namespace().map(|()| thread_number());
                     if number.send(made).is_ok() {
@@ -63,7 +63,7 @@ impl Network {
                     }
                 });
                 let gone = || Error::Setting("the receiver's thread is gone".into());
-                let receiver = told.recv().map_err(|_| gone())?.map_err(no_namespace)?;
+                let receiver = numbered.recv().map_err(|_| gone())?.map_err(no_namespace)?;
                 layout.make(Some(&receiver.to_string()))?;
                 let network = Self { cables: layout.names(), receiver: Some((jobs, receiver)) };
                 let own = layout.clone();

@@ -36,7 +36,7 @@ pub fn run(
         let refused = |source| Error::System { what: format!("pinning to CPU {cpu}"), source, hint: String::new() };
         pin(cpu).map_err(refused)?;
     }
-    let mut work = Work { plan, stop, progress, account: Account::new(&links)?, told: Instant::now() };
+    let mut work = Work { plan, stop, progress, account: Account::new(&links)?, reported: Instant::now() };
     if plan.sender != Sender::Socket {
         match Kernel::open(traffic, plan, &links).and_then(|mut kernel| kernel.send(traffic, &mut work)) {
             Ok(ended) => return work.account.finish(ended, Sender::Kernel, None, traffic),
@@ -69,8 +69,8 @@ fn fit(link: Interface, traffic: &dyn Traffic, plan: &Plan) -> Result<Interface,
     let name = &link.name;
     if !is_ours(&link) && !plan.own_network {
         return Err(Error::Setting(format!(
-            "{name} was not made by 'tidewire lab net': frames sent there may reach others; if nobody is in the way, say \
-             --i-own-this-network"
+            "{name} was not made by 'tidewire lab net': frames sent there may reach other hosts; if the network is \
+             yours alone, give --i-own-this-network"
         )));
     }
     let failed = |what: String| Err(Error::Interface { interface: name.clone(), what });

@@ -21,7 +21,7 @@ pub(super) struct Work<'a> {
     pub stop: &'a AtomicBool,
     pub progress: &'a mut dyn FnMut(&Progress),
     pub account: Account,
-    pub told: Instant,
+    pub reported: Instant,
 }
 
 impl Work<'_> {
@@ -30,8 +30,8 @@ impl Work<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Some(Ended::Stopped);
         }
-        if self.told.elapsed() >= self.plan.progress {
-            self.told = Instant::now();
+        if self.reported.elapsed() >= self.plan.progress {
+            self.reported = Instant::now();
             (self.progress)(&self.account.progress());
         }
         let over = self.plan.duration.is_some_and(|most| self.account.elapsed() >= most);

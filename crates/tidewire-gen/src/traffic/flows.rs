@@ -6,7 +6,7 @@ use crate::{
     size::{PLACES, Sizes, shared_out},
 };
 
-/// Most flows: each has a client's address of its own in 10.0.0.0/8.
+/// Greatest number of flows: each has a separate client address in 10.0.0.0/8.
 pub const FLOWS_MAX: u64 = 1 << 24;
 /// Most classes.
 const CLASSES_MAX: usize = 8;

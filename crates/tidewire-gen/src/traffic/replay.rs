@@ -24,7 +24,7 @@ pub enum ReplayError {
         speed: f64,
     },
     /// No frame is left.
-    #[error("there is nothing to replay: {too_long} frames were too long, {no_ethernet} are not of Ethernet")]
+    #[error("there is nothing to replay: {too_long} frames are too long, {no_ethernet} are not Ethernet")]
     Nothing {
         /// Frames longer than the limit.
         too_long: u64,

@@ -117,7 +117,7 @@ fn what_cannot_be_loaded_is_said() {
     let small = ReplaySettings { memory_bytes: 10_000, ..settings(&frames, &folder) };
     assert!(message(small).contains("needs more than the 10000 bytes"));
     let short = ReplaySettings { frame_bytes_max: 20, ..settings(&frames, &folder) };
-    assert!(message(short).contains("660 frames were too long"));
+    assert!(message(short).contains("660 frames are too long"));
     assert!(message(ReplaySettings { speed: 0.0, ..settings(&frames, &folder) }).contains("above 0"));
     assert!(message(ReplaySettings::new(vec!["/nonexistent.pcap".into()])).contains("no such file"));
 }
