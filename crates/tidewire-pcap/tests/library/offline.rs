@@ -195,8 +195,8 @@ fn mistakes_are_told_by_the_call_that_opens() {
     let Some(folder) = folder() else { return };
     let file = folder.join("a.pcap");
     for (name, value, what) in [
-        ("TIDEWIRE_LOCALITY", "prot", "'prot' is not one of off, port, service, flow, auto"),
-        ("TIDEWIRE_LOCALITY_BATCH", "5", "this needs locality to be set"),
+        ("TIDEWIRE_LOCALITY", "prot", "'prot' is unknown; expected off, port, service, flow, auto"),
+        ("TIDEWIRE_LOCALITY_BATCH", "5", "this setting needs locality"),
     ] {
         let said = read("all", &file, &[(name, value)]).join("\n");
         assert!(said.starts_with(&format!("open: {name}: ")) && said.contains(what), "{said}");
