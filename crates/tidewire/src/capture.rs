@@ -37,23 +37,28 @@ impl<I> Capture<I> {
         self
     }
 
-    /// How many workers [`run`](Self::run) starts, 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Default 1: everything on the calling thread.
-    /// Results do not depend on it as long as no bound is reached: each worker has its own (see [`Config`]).
+    /// How many workers [`run`](Self::run) starts, 1 to [`WORKERS_MAX`](crate::WORKERS_MAX). Default 1: everything on the
+    /// calling thread. Results do not depend on it as long as no bound is reached: each worker has its own (see [`Config`]).
+    /// Every other call runs one worker, and fails if more are set ([`SettingError::OneWorker`](crate::SettingError::OneWorker)).
     pub fn workers(mut self, count: usize) -> Self {
         self.setup.workers = count;
         self
     }
 
-    /// Replaces all settings. Methods called afterwards change single settings.
+    /// Replaces all settings of the engine, the key of its hashes included, and for interfaces the timeouts that
+    /// `Capture::live` sets. Methods called afterwards change single settings. Use [`configure`](Self::configure) to change some.
     pub fn config(mut self, config: Config) -> Self {
         self.setup.config = config;
         self.setup.key_is_set = true;
+        self.setup.cutoff_is_set = true;
         self
     }
 
     /// Changes any setting of [`Config`], for settings without a method here.
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        let before = self.setup.config.cutoff();
         change(&mut self.setup.config);
+        self.setup.cutoff_is_set |= self.setup.config.cutoff() != before;
         self
     }
 
@@ -77,14 +82,16 @@ impl<I> Capture<I> {
         self
     }
 
-    /// Delivers at most `bytes` of each direction; statistics continue. 0: statistics only.
+    /// Delivers at most `bytes` of each direction; statistics continue. 0: statistics only; `u64::MAX`: no limit.
     pub fn cutoff(mut self, bytes: u64) -> Self {
+        self.setup.cutoff_is_set = true;
         self.setup.config.set_cutoff(DirectionCutoff::both(bytes));
         self
     }
 
     /// Delivers at most `bytes` of one direction.
     pub fn cutoff_direction(mut self, direction: Direction, bytes: u64) -> Self {
+        self.setup.cutoff_is_set = true;
         let cutoff = self.setup.config.cutoff().with(direction, bytes);
         self.setup.config.set_cutoff(cutoff);
         self
@@ -172,6 +179,7 @@ impl<I: Input> Capture<I> {
     /// # Errors
     /// [`Error`]: an input that cannot be opened, an expression that is not valid, settings that contradict each other.
     pub fn run_with<H: Deliver>(mut self, handler: H) -> Result<Outcome<H>, Error> {
+        self.setup.one_worker()?;
         self.setup.settle(1, size_of::<H::Data>())?;
         self.run_settled(handler)
     }

@@ -91,6 +91,11 @@ impl<I: Input> Capture<I> {
         self.closures().on_data(call)
     }
 
+    /// Calls a closure with each gap in a stream's bytes: see [`Closures`]. Set what differs from the defaults before.
+    pub fn on_gap<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, Gap) + 'c) -> Closures<'c, I> {
+        self.closures().on_gap(call)
+    }
+
     /// Calls a closure with each stream that ended, whose figures are final: see [`Closures`]. Set what differs from the
     /// defaults before.
     pub fn on_close<'c>(self, call: impl FnMut(&mut Stream<'_, ()>, EndReason) + 'c) -> Closures<'c, I> {

@@ -15,15 +15,15 @@ pub enum Error {
     #[cfg(feature = "live")]
     #[error(transparent)]
     Live(#[from] tidewire_live::Error),
-    /// The caller's: settings that contradict each other or exceed a bound.
+    /// A setting is out of range or contradicts another.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The handler's: a worker panicked. The other workers were stopped.
+    /// A worker's handler panicked. The other workers were stopped.
     #[error("worker {index} panicked: {message}")]
     Worker {
         /// The worker's index, from 0.
         index: usize,
-        /// What the panic said.
+        /// The panic message.
         message: String,
     },
 }
@@ -54,6 +54,12 @@ pub enum SettingError {
     /// The number of workers.
     #[error("workers must be 1 to {WORKERS_MAX}, got {given}")]
     Workers {
+        /// What was set.
+        given: usize,
+    },
+    /// Several workers for a call that runs one: use [`Capture::run`](crate::Capture::run).
+    #[error("{given} workers: this call runs one, on the calling thread; Capture::run starts several")]
+    OneWorker {
         /// What was set.
         given: usize,
     },

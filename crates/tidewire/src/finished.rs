@@ -1,8 +1,11 @@
-//! Streams that have ended, with what they said.
+//! Finished streams with their bytes.
 
 use std::collections::VecDeque;
 
-use tidewire_core::{Anomaly, Chunk, Direction, DirectionStats, EndReason, FlowKey, Gap, Handler, Stream, TcpState};
+use tidewire_core::{
+    Anomaly, Chunk, Conflict, Direction, DirectionCutoff, DirectionStats, EndReason, FlowKey, Gap, Handler, Stream,
+    TcpState,
+};
 
 use crate::{
     Capture, Error, Outcome,
@@ -22,9 +25,10 @@ pub struct FinishedStream {
     reason: EndReason,
     stats: [DirectionStats; 2],
     bytes: [Vec<u8>; 2],
-    left_out: [u64; 2],
+    dropped_bytes: [u64; 2],
     gaps: Vec<Gap>,
     anomalies: Vec<Anomaly>,
+    conflicts: Vec<Conflict>,
 }
 
 impl FinishedStream {
@@ -70,43 +74,50 @@ impl FinishedStream {
         &self.stats[direction as usize]
     }
 
-    /// The bytes of a direction, in order. Missing ones are left out, and listed in [`gaps`](Self::gaps).
+    /// The bytes of a direction, in order. Missing bytes are skipped, and listed in [`gaps`](Self::gaps). If
+    /// [`dropped_bytes`](Self::dropped_bytes) is not 0, the memory was used up and the direction continues beyond these bytes.
     #[must_use]
     pub fn bytes(&self, direction: Direction) -> &[u8] {
         &self.bytes[direction as usize]
     }
 
-    /// The bytes of a direction, taken out.
+    /// Moves the bytes of a direction out.
     #[must_use]
     pub fn take_bytes(&mut self, direction: Direction) -> Vec<u8> {
         std::mem::take(&mut self.bytes[direction as usize])
     }
 
-    /// Bytes of a direction that were delivered but not kept, because all streams together held too many.
+    /// Bytes at the end of a direction that were delivered but not kept, because all streams together held too many.
     #[must_use]
-    pub fn left_out(&self, direction: Direction) -> u64 {
-        self.left_out[direction as usize]
+    pub fn dropped_bytes(&self, direction: Direction) -> u64 {
+        self.dropped_bytes[direction as usize]
     }
 
-    /// What is missing, and why: [`GapCause::Cutoff`](crate::GapCause::Cutoff) is what lies beyond the bytes wanted. The first
-    /// few are listed ([`Config::list_max`](crate::Config::list_max)).
+    /// Gaps with their cause, at most [`Config::list_max`](crate::Config::list_max);
+    /// [`GapCause::Cutoff`](crate::GapCause::Cutoff) covers bytes beyond the cutoff.
     #[must_use]
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }
 
-    /// What was odd, in the order of its appearance: the first few.
+    /// Anomalies in packet order, at most [`Config::list_max`](crate::Config::list_max).
     #[must_use]
     pub fn anomalies(&self) -> &[Anomaly] {
         &self.anomalies
     }
+
+    /// Overlaps whose bytes differ, at most [`Config::list_max`](crate::Config::list_max).
+    #[must_use]
+    pub fn conflicts(&self) -> &[Conflict] {
+        &self.conflicts
+    }
 }
 
-/// What an unfinished stream has said.
+/// What is kept of an unfinished stream.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct Kept {
     bytes: [Vec<u8>; 2],
-    left_out: [u64; 2],
+    dropped_bytes: [u64; 2],
 }
 
 /// The handler that keeps streams' bytes until they end. `F` gets finished streams, and returns those that it does not accept.
@@ -136,14 +147,19 @@ fn held(bytes: &[Vec<u8>; 2]) -> u64 {
 }
 
 impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F> {
-    type Data = Said;
+    type Data = Kept;
 
-    fn data(&mut self, stream: &mut Stream<'_, Said>, chunk: Chunk<'_>) {
+    fn data(&mut self, stream: &mut Stream<'_, Kept>, chunk: Chunk<'_>) {
         let at = chunk.direction as usize;
-        let said = stream.data();
+        let kept = stream.data();
         let fresh = chunk.fresh();
-        let bytes = &mut said.bytes[at];
-        // Kept is what is allocated.
+        // What is kept of a direction is its beginning: room that returns later is for other streams.
+        if kept.dropped_bytes[at] > 0 {
+            kept.dropped_bytes[at] += fresh.len() as u64;
+            return;
+        }
+        let bytes = &mut kept.bytes[at];
+        // Allocated bytes count as kept.
         let room = self.kept_bytes_max.saturating_sub(self.kept_bytes) as usize + bytes.capacity() - bytes.len();
         let count = fresh.len().min(room);
         let before = bytes.capacity();
@@ -152,11 +168,11 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
         }
         bytes.extend_from_slice(&fresh[..count]);
         self.kept_bytes += (bytes.capacity() - before) as u64;
-        said.left_out[at] += (fresh.len() - count) as u64;
+        kept.dropped_bytes[at] += (fresh.len() - count) as u64;
     }
 
-    fn close(&mut self, stream: &mut Stream<'_, Said>, reason: EndReason) {
-        let Said { bytes, left_out } = std::mem::take(stream.data());
+    fn close(&mut self, stream: &mut Stream<'_, Kept>, reason: EndReason) {
+        let Kept { bytes, dropped_bytes } = std::mem::take(stream.data());
         let directions = [Direction::ClientToServer, Direction::ServerToClient];
         let held = held(&bytes);
         let finished = FinishedStream {
@@ -167,9 +183,10 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
             reason,
             stats: directions.map(|direction| stream.stats(direction)),
             bytes,
-            left_out,
+            dropped_bytes,
             gaps: stream.gaps().to_vec(),
             anomalies: stream.anomalies().to_vec(),
+            conflicts: directions.iter().flat_map(|direction| stream.conflicts(*direction)).copied().collect(),
         };
         match (self.take)(finished) {
             Some(finished) => self.left.push_back(finished),
@@ -179,29 +196,27 @@ impl<F: FnMut(FinishedStream) -> Option<FinishedStream>> Handler for Gathering<F
 }
 
 impl Setup {
-    /// Bounds what is kept of each direction, and says how much all streams together may keep.
+    /// Bounds what is kept of each direction, and returns how much all streams together may keep.
     pub(crate) fn gather(&mut self) -> Result<u64, Error> {
-        let mut cutoff = self.config.cutoff();
-        for direction in [Direction::ClientToServer, Direction::ServerToClient] {
-            if cutoff.get(direction) == u64::MAX {
-                cutoff = cutoff.with(direction, STREAM_BYTES_KEPT);
-            }
+        self.one_worker()?;
+        if !self.cutoff_is_set {
+            self.config.set_cutoff(DirectionCutoff::both(STREAM_BYTES_KEPT));
         }
-        self.config.set_cutoff(cutoff);
         let kept_bytes_max = self.memory_bytes;
-        self.settle(1, size_of::<Said>())?;
+        self.settle(1, size_of::<Kept>())?;
         Ok(kept_bytes_max)
     }
 }
 
 impl<I: Input> Capture<I> {
-    /// Calls a closure with each stream that has ended, with the bytes of both directions: for small programs. One worker
-    /// runs, on this thread.
+    /// Calls a closure with each finished stream and the bytes of both directions: for small programs. One worker runs, on
+    /// this thread.
     ///
-    /// Of each direction at most [`STREAM_BYTES_KEPT`] bytes are kept, or as many as [`cutoff`](Self::cutoff) or a class of
-    /// the stream says; of all streams together as many as [`memory`](Self::memory) says, beside those that are meant there:
-    /// what is beyond is left out, and counted ([`FinishedStream::left_out`]). A stream that does not end, or a larger one,
-    /// needs a [`Handler`].
+    /// At most [`STREAM_BYTES_KEPT`] bytes of each direction are kept; [`cutoff`](Self::cutoff) or a class of the stream sets
+    /// another limit, and `cutoff(u64::MAX)` none. The bytes that all streams keep together are bounded by
+    /// [`memory`](Self::memory), in addition to what that setting covers otherwise; what does not fit is dropped from the end of a
+    /// direction and counted ([`FinishedStream::dropped_bytes`]). Use a [`Handler`] for larger streams and for streams that
+    /// do not end.
     ///
     /// ```
     /// use tidewire::{Capture, Direction};

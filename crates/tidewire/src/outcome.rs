@@ -32,10 +32,19 @@ impl<H> Outcome<H> {
     /// The first worker's handler: the only one after [`Capture::run_with`](crate::Capture::run_with).
     ///
     /// # Panics
-    /// Never: there is at least one worker.
+    /// If `handlers` is empty, as after it was drained.
     #[must_use]
     pub fn handler(&self) -> &H {
         &self.handlers[0]
+    }
+
+    /// Moves the first worker's handler out.
+    ///
+    /// # Panics
+    /// As [`handler`](Self::handler).
+    #[must_use]
+    pub fn into_handler(mut self) -> H {
+        self.handlers.swap_remove(0)
     }
 
     /// Replaces the handlers.

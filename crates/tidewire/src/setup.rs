@@ -32,6 +32,8 @@ pub struct Setup {
     pub(crate) config: Config,
     pub(crate) memory_bytes: u64,
     pub(crate) key_is_set: bool,
+    /// Whether the caller chose a cutoff; `streams` has another default than the engine.
+    pub(crate) cutoff_is_set: bool,
     pub(crate) classes: Vec<StreamClass>,
     pub(crate) stop: Stop,
 }
@@ -44,6 +46,7 @@ impl Default for Setup {
             config: Config::default(),
             memory_bytes: MEMORY_BYTES_DEFAULT,
             key_is_set: false,
+            cutoff_is_set: false,
             classes: Vec::new(),
             stop: Stop::new(),
         }
@@ -61,6 +64,11 @@ impl Setup {
             self.config.set_hash_key(random_key());
         }
         Ok(())
+    }
+
+    /// An error if several workers are set for a call that runs one.
+    pub(crate) fn one_worker(&self) -> Result<(), SettingError> {
+        if self.workers > 1 { Err(SettingError::OneWorker { given: self.workers }) } else { Ok(()) }
     }
 
     pub(crate) fn classifier(&self) -> Result<Option<Box<dyn Classify>>, Error> {

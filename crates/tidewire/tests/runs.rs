@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use tidewire::{
-    Capture, Chunk, Clocked, Direction, EndReason, Error, Fate, Files, FinishedStream, GapCause, Handler, Mode, Stop,
-    Stream, StreamClass, Timed,
+    Capture, Chunk, Clocked, Direction, EndReason, Error, Fate, Files, FinishedStream, GapCause, Handler, Mode,
+    SettingError, Stop, Stream, StreamClass, Timed,
 };
 
 const HELLO: &[u8] = include_bytes!("corpus/hello/hello.pcap");
@@ -148,7 +148,7 @@ fn finished_streams_are_those_that_a_handler_is_told_of() {
     assert_eq!(outcome.ledger.delivered_bytes, ledger.delivered_bytes);
     assert_eq!(told(&called), wanted);
     let one = &called[0];
-    assert_eq!((one.reason().name(), one.gaps().len(), one.left_out(Direction::ClientToServer)), ("fin", 0, 0));
+    assert_eq!((one.reason().name(), one.gaps().len(), one.dropped_bytes(Direction::ClientToServer)), ("fin", 0, 0));
     assert_eq!(one.stats(Direction::ServerToClient).payload_wire_bytes, 8);
     assert!(one.start_ns() < one.end_ns());
 }
@@ -176,30 +176,78 @@ fn of_all_finished_streams_no_more_is_kept_than_the_memory_says() {
     let source = std::io::Cursor::new(datagrams(3000, 8000));
     let memory = 4 << 20;
     let streams = Capture::reader(source).memory(memory).streams().unwrap();
-    let (mut kept, mut left_out, mut count) = (0, 0, 0);
+    let (mut kept, mut dropped, mut count) = (0, 0, 0);
     for stream in streams {
         count += 1;
         kept += stream.bytes(Direction::ClientToServer).len() as u64;
-        left_out += stream.left_out(Direction::ClientToServer);
+        dropped += stream.dropped_bytes(Direction::ClientToServer);
     }
-    assert_eq!((count, kept + left_out), (3000, 3000 * 8000));
+    assert_eq!((count, kept + dropped), (3000, 3000 * 8000));
     assert!(kept <= memory && kept > memory / 2, "{kept} bytes kept");
+}
+
+/// The record of a UDP datagram.
+fn datagram(port: u16, seconds: u32, payload: &[u8]) -> Vec<u8> {
+    let bytes = payload.len() as u16;
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
+    frame.extend((28 + bytes).to_be_bytes());
+    frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+    frame.extend([port.to_be_bytes(), 53_u16.to_be_bytes(), (8 + bytes).to_be_bytes(), [0, 0]].concat());
+    frame.extend(payload);
+    let length = (frame.len() as u32).to_le_bytes();
+    [&seconds.to_le_bytes()[..], &[0; 4], &length, &length, &frame].concat()
 }
 
 /// So many streams of one UDP datagram each.
 fn datagrams(count: u16, bytes: u16) -> Vec<u8> {
-    let mut capture = HELLO[..24].to_vec();
-    for port in 0..count {
-        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
-        frame.extend((28 + bytes).to_be_bytes());
-        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
-        frame.extend([(10_000 + port).to_be_bytes(), 53_u16.to_be_bytes(), (8 + bytes).to_be_bytes(), [0, 0]].concat());
-        frame.extend(vec![7; bytes.into()]);
-        let length = (frame.len() as u32).to_le_bytes();
-        capture.extend([[0; 4], [0; 4], length, length].concat());
-        capture.extend(frame);
+    let records = (0..count).map(|port| datagram(10_000 + port, 0, &vec![7; bytes.into()]));
+    [HELLO[..24].to_vec(), records.collect::<Vec<_>>().concat()].concat()
+}
+
+/// Memory that returns in the middle of a stream does not make a hole in its bytes that nothing reports.
+#[test]
+fn bytes_that_are_kept_are_the_beginning_of_a_stream() {
+    let begun = u32::from_le_bytes(HELLO[24..28].try_into().unwrap());
+    let mut capture = HELLO.to_vec();
+    let mut sent = Vec::new();
+    for number in 0..700_u32 {
+        let payload: Vec<u8> = (0..8000_u32).map(|at| (at ^ number) as u8).collect();
+        // The conversation before it is closed, and its memory released, when 600 datagrams have used all of it up.
+        capture.extend(datagram(9000, begun + if number < 600 { 0 } else { 10 }, &payload));
+        sent.extend(payload);
     }
-    capture
+    let streams = Capture::reader(std::io::Cursor::new(capture)).memory(2 << 20).cutoff(u64::MAX);
+    let streams: Vec<_> = streams.report_closed(std::time::Duration::from_secs(1)).streams().unwrap().collect();
+    assert_eq!(streams[0].key().proto, 6, "the conversation was closed first");
+    let stream = &streams[1];
+    let kept = stream.bytes(Direction::ClientToServer);
+    assert!(kept.len() > 1 << 20 && sent.starts_with(kept), "{} bytes are not a beginning", kept.len());
+    assert_eq!(kept.len() as u64 + stream.dropped_bytes(Direction::ClientToServer), sent.len() as u64);
+}
+
+#[test]
+fn a_cutoff_without_limit_is_one() {
+    let payload = vec![7; 60_000];
+    let records = (0..30).map(|_| datagram(9000, 0, &payload));
+    let capture = [HELLO[..24].to_vec(), records.collect::<Vec<_>>().concat()].concat();
+    let kept = |capture: Capture<Files<'_>>| {
+        let stream = capture.streams().unwrap().next().unwrap();
+        stream.bytes(Direction::ClientToServer).len()
+    };
+    let capture = || Capture::reader(std::io::Cursor::new(capture.clone()));
+    assert_eq!(kept(capture()), 1 << 20);
+    assert_eq!(kept(capture().cutoff(u64::MAX)), 30 * 60_000);
+    assert_eq!(kept(capture().configure(|config| config.set_chunk_bytes(4096))), 1 << 20);
+}
+
+#[test]
+fn calls_for_one_worker_refuse_several() {
+    let capture = || Capture::reader(HELLO).workers(2);
+    let refused = |error: Error| matches!(error, Error::Setting(SettingError::OneWorker { given: 2 }));
+    assert!(refused(capture().run_with(Said::default()).unwrap_err()));
+    assert!(refused(capture().streams().unwrap_err()));
+    assert!(refused(capture().for_each_stream(drop).unwrap_err()));
+    assert!(refused(capture().on_gap(|_, _| ()).run().unwrap_err()));
 }
 
 #[derive(Debug)]

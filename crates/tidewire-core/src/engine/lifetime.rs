@@ -23,11 +23,14 @@ const LIST_KEPT: usize = 4096;
 
 /// An entry that is still open when the input ends.
 #[derive(Clone, Copy)]
-enum Entry {
+pub(super) enum Entry {
     Flow,
     HalfOpen,
     FirstPacket,
 }
+
+/// Open entries in the order of ids: id, kind, slot.
+pub(super) type Finishing = std::vec::IntoIter<(u64, Entry, u32)>;
 
 impl Flow {
     /// The reason for the end of a connection that is over; `None`: it is not over.
@@ -416,6 +419,44 @@ impl<H: Deliver> Engine<H> {
 
     /// Ends every open stream, in the order of ids, and settles every packet that is still held.
     pub fn finish(&mut self) {
+        while self.finish_some(usize::MAX) {}
+    }
+
+    /// Ends at most `streams` open streams, in the order of ids; after the last one settles every packet that is still held.
+    /// `false`: nothing is left to end. No packet may be processed between two calls.
+    pub fn finish_some(&mut self, streams: usize) -> bool {
+        let mut open = match self.finishing.take() {
+            Some(open) => open,
+            None => self.open_entries(),
+        };
+        for (_, kind, slot) in open.by_ref().take(streams) {
+            // Whether the sweep visited the flow before depends on the number of flows, and so on the number of
+            // workers.
+            let reason = |timed_out| if timed_out { EndReason::Timeout } else { EndReason::EndOfInput };
+            match kind {
+                Entry::Flow => {
+                    let flow = self.table.flows.get(slot);
+                    let reason = flow.reason_over().unwrap_or(reason(self.context.is_expired(flow)));
+                    self.end(slot, reason);
+                }
+                Entry::HalfOpen => {
+                    let reason = reason(self.context.is_half_open_expired(self.table.half_open.get(slot)));
+                    self.end_half_open(slot, reason);
+                }
+                Entry::FirstPacket => self.end_first_packet(slot, reason(self.is_first_packet_expired(slot))),
+            }
+        }
+        if open.len() > 0 {
+            self.finishing = Some(open);
+            return true;
+        }
+        self.finish_fragments();
+        self.context.ledger.buffered_bytes_max = self.context.accounting.budget.used_max;
+        false
+    }
+
+    /// Every entry that is still open, in the order of ids. Held SYNs that were not answered become entries first.
+    fn open_entries(&mut self) -> Finishing {
         for slot in 0..self.table.flows.used() {
             let flow = self.table.flows.get_mut(slot);
             self.context.now.slot = slot;
@@ -440,24 +481,6 @@ impl<H: Deliver> Engine<H> {
         let mut open: Vec<(u64, Entry, u32)> = of_flow.chain(of_half_open).chain(of_lone).collect();
         // An id stands for one stream.
         open.sort_unstable_by_key(|one| one.0);
-        for (_, kind, slot) in open {
-            // Whether the sweep visited the flow before depends on the number of flows, and so on the number of
-            // workers.
-            let reason = |timed_out| if timed_out { EndReason::Timeout } else { EndReason::EndOfInput };
-            match kind {
-                Entry::Flow => {
-                    let flow = self.table.flows.get(slot);
-                    let reason = flow.reason_over().unwrap_or(reason(self.context.is_expired(flow)));
-                    self.end(slot, reason);
-                }
-                Entry::HalfOpen => {
-                    let reason = reason(self.context.is_half_open_expired(self.table.half_open.get(slot)));
-                    self.end_half_open(slot, reason);
-                }
-                Entry::FirstPacket => self.end_first_packet(slot, reason(self.is_first_packet_expired(slot))),
-            }
-        }
-        self.finish_fragments();
-        self.context.ledger.buffered_bytes_max = self.context.accounting.budget.used_max;
+        open.into_iter()
     }
 }

@@ -92,6 +92,8 @@ pub struct Engine<H: Deliver> {
     /// Closed connections with the clock at which their end is reported, earliest first: (clock, slot, flow id). Each
     /// flow is listed at most once, see [`crate::flow::closing`].
     closing: BinaryHeap<Reverse<(u64, u32, u64)>>,
+    /// Streams that [`finish_some`](Self::finish_some) has not closed yet.
+    finishing: Option<lifetime::Finishing>,
 }
 
 impl<H: Deliver> Engine<H> {
@@ -138,6 +140,7 @@ impl<H: Deliver> Engine<H> {
             prepared: None,
             sweep: Sweep::default(),
             closing: BinaryHeap::new(),
+            finishing: None,
         };
         engine.context.slow_path |= engine.holds_somewhere();
         engine.has_fast_path = engine.context.has_fast_path();

@@ -55,26 +55,30 @@ pub(super) struct SingleRun<'a, H: Deliver> {
     engine: Engine<H>,
     block: Block,
     report_ns: u64,
+    is_ending: bool,
 }
+
+/// Streams closed in one step at the end of the input: few enough to keep until they are taken.
+const CLOSED_AT_ONCE: usize = 64;
 
 impl<'a, H: Deliver> SingleRun<'a, H> {
     pub(super) fn new(input: InputLoop<'a>, config: Config, worker: Worker<H>) -> Self {
         let report_ns = config.report_closed_ns();
         let engine = engine(config, Share::ALL, worker, input.again());
-        Self { input, engine, block: Block::new(), report_ns }
+        Self { input, engine, block: Block::new(), report_ns, is_ending: false }
     }
 
-    /// Processes the next block. `false`: the input ended and every stream was closed.
+    /// Processes the next block, or at the end of the input closes some streams. `false`: every stream was closed.
     pub(super) fn step(&mut self) -> bool {
+        if self.is_ending {
+            return self.engine.finish_some(CLOSED_AT_ONCE);
+        }
         match self.input.next(&mut self.block) {
             Next::Frames => self.engine.process(&self.block.batch()),
             Next::Silence(silence, clock_ns) => {
                 self.engine.report_silent_closes(silent_until_ns(self.report_ns, silence, clock_ns));
             }
-            Next::End => {
-                self.end();
-                return false;
-            }
+            Next::End => self.is_ending = true,
         }
         true
     }

@@ -1,6 +1,6 @@
 //! Finished streams one by one.
 
-use std::fmt;
+use std::{fmt, iter::FusedIterator};
 
 use tidewire_core::{Classify, Config};
 
@@ -9,7 +9,10 @@ use crate::{FinishedStream, Outcome, finished::Gathering};
 
 type Take = fn(FinishedStream) -> Option<FinishedStream>;
 
-/// The iterator of [`Capture::streams`](crate::Capture::streams): ends when the input has ended and the last stream was given.
+/// The iterator of [`Capture::streams`](crate::Capture::streams): ends after the last stream of the input.
+///
+/// It does not report damage: [`finish`](Self::finish) returns that with the outcome.
+#[must_use = "nothing is read before `next`"]
 pub struct Streams<'a> {
     run: SingleRun<'a, Gathering<Take>>,
     has_ended: bool,
@@ -26,8 +29,8 @@ impl<'a> Streams<'a> {
         Self { run: SingleRun::new(input, config, (handler, classifier)), has_ended: false }
     }
 
-    /// What the run came to: where every packet went, and what was wrong with the input. Streams that were not asked for are
-    /// dropped; what was not read by now is not.
+    /// Ends the run and returns its outcome, with the errors of the input. Streams not yet taken are dropped; input not yet read is
+    /// not read.
     pub fn finish(mut self) -> Outcome<()> {
         if !self.has_ended {
             self.run.end();
@@ -45,10 +48,13 @@ impl Iterator for Streams<'_> {
             if finished.is_some() || self.has_ended {
                 return finished;
             }
+            // A step closes a bounded number of streams, so that few are kept here.
             self.has_ended = !self.run.step();
         }
     }
 }
+
+impl FusedIterator for Streams<'_> {}
 
 impl fmt::Debug for Streams<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
