@@ -1,7 +1,7 @@
-//! Which packets are wanted: filter expressions in libpcap's language (pcap-filter(7)), and the machine that runs them.
+//! Packet filters: expressions of libpcap, and an interpreter for classic BPF programs.
 //!
 //! An expression ([`Filter`], feature `libpcap`) is compiled by libpcap's own compiler, because no other implementation
-//! reproduces its language exactly. The programs run in a machine of our own ([`matches()`]): safe code, which knows the
+//! reproduces its language exactly. The programs run in our interpreter ([`matches()`]): safe code, which knows the
 //! length on the wire. [`Filter::ebpf`] and [`translate`] make the same programs ready for the kernel.
 //!
 //! Without the feature, programs of classic BPF that were compiled elsewhere can be checked and run.

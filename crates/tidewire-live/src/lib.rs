@@ -37,6 +37,7 @@ pub use settings::{
     TrafficDirection,
 };
 pub use tidewire_filter::Instruction as ClassicInstruction;
+pub use tidewire_steer as steer;
 pub use watch::{Change, InterfaceEvent, Watch};
 pub use worker::Worker;
 

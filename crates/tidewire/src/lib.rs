@@ -256,7 +256,7 @@ mod setup;
 mod timed;
 mod worker;
 
-pub use applications::{APPLICATIONS_MAX, Application, Applications, Delivered, Id};
+pub use applications::{APPLICATIONS_MAX, Application, ApplicationId, Applications, Delivered};
 pub use capture::Capture;
 pub use classes::StreamClass;
 pub use closures::Closures;
@@ -271,15 +271,18 @@ pub use live::{LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use outcome::Outcome;
 pub use setup::Input;
 pub use tidewire_core::{
-    Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Datagram,
-    DefragPolicy, Deliver, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate, FlowKey,
-    Frame, Gap, GapCause, Handler, KeyIds, Ledger, LinkAddresses, MemoryError, Mode, Share, Stream, StreamPacket,
-    TargetPolicies, TcpPolicy, TcpState, UnknownKeyId, UnknownPolicy,
+    Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Counted,
+    Datagram, DefragPolicy, Deliver, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate,
+    FlowKey, Frame, Gap, GapCause, Handler, History, KeyIds, Ledger, LinkAddresses, MEMORY_BYTES_DEFAULT, Memory,
+    MemoryError, Mode, Parts, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, UnknownKeyId,
+    UnknownPolicy, WORKER_MEMORY_BYTES_MIN,
     defrag::Rejection,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };
 #[cfg(feature = "files")]
 pub use tidewire_files::{Block, Damage, Error as FileError, Source};
+#[cfg(feature = "filter")]
+pub use tidewire_filter::Error as FilterError;
 pub use timed::{Clocked, Timed};
 
 /// The examples of docs/library.md.

@@ -121,7 +121,7 @@ fn what_is_shed_of_a_stream_that_nobody_knows_is_accounted_for() {
         assert_eq!(ledger.received, rings.received, "nothing is left unread");
         // The second stream never came out of the kernel.
         assert_eq!(ledger.streams_opened, 1);
-        assert_eq!(report.of_no_stream(ledger), LATE, "{report:?}");
+        assert_eq!(report.unattributed_packets(ledger), LATE, "{report:?}");
         assert_eq!(ledger.shunted_packets + LATE, shed);
     };
     thread::spawn(test).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

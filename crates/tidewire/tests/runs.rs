@@ -322,3 +322,11 @@ fn time_in_callbacks_is_measured() {
     assert!(timed.inner.0[0] >= 4_000_000);
     assert!(timed.total_ns >= timed.inner.0[0]);
 }
+
+/// A capture is set up on one thread and can run on another.
+#[test]
+fn a_capture_can_be_sent_to_a_thread() {
+    let capture = Capture::reader(HELLO).on_progress(|_| ());
+    let outcome = std::thread::spawn(move || capture.run_with(Said::default()).unwrap()).join().unwrap();
+    assert_eq!(outcome.into_handler().0.len(), 1);
+}

@@ -87,7 +87,7 @@ pub fn text(report: &LiveReport, ledger: &Ledger) -> String {
         let all = others.into_iter().chain(program).chain(kernel).chain([steered]);
         all.filter(|(_, count)| *count > 0).for_each(|(name, count)| line(name, count, String::new()));
     }
-    let unclaimed = report.of_no_stream(ledger);
+    let unclaimed = report.unattributed_packets(ledger);
     if unclaimed > 0 {
         line("counted for no stream", unclaimed, String::new());
     }
@@ -170,7 +170,7 @@ pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) 
         object.number("left_unread", left_unread(report, ledger));
         object.number("shunted_packets", ledger.shunted_packets);
         object.number("shunted_bytes", ledger.shunted_bytes);
-        object.number("unclaimed_packets", report.of_no_stream(ledger));
+        object.number("unclaimed_packets", report.unattributed_packets(ledger));
         object.array("workers", report.workers.iter().enumerate(), |out, (index, worker)| {
             let mut object = Object::open(out);
             push_worker(&mut object, index, worker);

@@ -354,7 +354,7 @@ fn several_workers() {
         };
         let outcome = unbounded(Capture::files([&lossy])).workers(workers).run(make).expect("valid");
         assert!(outcome.ledger.closes());
-        let of = |id: tidewire::Id<Recorder>| {
+        let of = |id: tidewire::ApplicationId<Recorder>| {
             let calls = outcome.handlers.iter().flat_map(|handler| handler.get(id).calls.iter().cloned());
             let mut calls: Calls = calls.collect();
             calls.sort_by_key(|call| call.0);

@@ -16,7 +16,7 @@ pub struct Application<A> {
     pub(super) subscription: Subscription,
 }
 
-/// What was delivered to an application.
+/// Totals of what one application received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Delivered {
@@ -26,7 +26,7 @@ pub struct Delivered {
     pub streams_closed: u64,
     /// Calls of `data`.
     pub chunks: u64,
-    /// Bytes handed to it, those that were repeated not counted again.
+    /// Bytes delivered to it; repeated bytes are not counted again.
     pub bytes: u64,
     /// Bytes reported to it as gaps.
     pub gap_bytes: u64,

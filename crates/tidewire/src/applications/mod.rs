@@ -55,14 +55,14 @@ pub const APPLICATIONS_MAX: usize = 256;
 /// # }
 /// ```
 ///
-/// # Whose a stream is
+/// # Which application gets a stream
 ///
 /// A filter is asked once for each stream, about its first packet: if that matches, the stream is the application's,
 /// whole, with both directions. (This differs from `Capture::filter`, which drops single
 /// packets before anyone sees them and stands before all applications here. Where an expression says the same of all
 /// packets of a stream, as `port 80` or `host 192.0.2.1` do, both come to the same.)
 ///
-/// # What is each one's own
+/// # What is separate for each application
 ///
 /// Calls and all that they carry, cutoffs, chunks, overlap, flush timeouts, kept chunks, priorities as it sees and sets
 /// them, the list of gaps, [`delivered_bytes`](crate::DirectionStats::delivered_bytes),
@@ -72,9 +72,9 @@ pub const APPLICATIONS_MAX: usize = 256;
 /// applications gives it).
 ///
 /// Three things an application can notice of the others. Bytes beyond its own cutoff are compared on their account, so
-/// that conflicts and anomalies there are listed as for whoever wants them. Where it raises its cutoff while bytes beyond the old one wait behind a hole, it gets them if another
-/// application had wanted them, instead of a gap. And with packets (below) a stream is opened for everyone with its first
-/// packet, a lone SYN too.
+/// that conflicts and anomalies there are reported as for the application with the larger cutoff. If it raises its cutoff while
+/// bytes beyond the old one wait behind a hole, it gets them if another application had wanted them, instead of a gap. And with
+/// packets (below) a stream is opened for every application with its first packet, a lone SYN too.
 ///
 /// The same fields of the [`Capture`](crate::Capture) (cutoff, classes, chunks, overlap, flush timeout) are not used;
 /// all others count for everyone.
@@ -90,20 +90,20 @@ pub struct Applications<const PACKETS: bool = false> {
 }
 
 /// Names an application that was added, for [`Applications::get`].
-pub struct Id<A> {
+pub struct ApplicationId<A> {
     index: usize,
     of: PhantomData<fn() -> A>,
 }
 
-impl<A> Clone for Id<A> {
+impl<A> Clone for ApplicationId<A> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<A> Copy for Id<A> {}
+impl<A> Copy for ApplicationId<A> {}
 
-impl<A> Id<A> {
+impl<A> ApplicationId<A> {
     /// Its index, in the order of addition, from 0.
     #[must_use]
     pub fn index(self) -> usize {
@@ -143,7 +143,7 @@ impl<const PACKETS: bool> Applications<PACKETS> {
     /// # Errors
     /// [`Error`]: an expression that is not valid, settings that contradict each other, too many applications or
     /// different expressions.
-    pub fn add<A>(&mut self, application: Application<A>) -> Result<Id<A>, Error>
+    pub fn add<A>(&mut self, application: Application<A>) -> Result<ApplicationId<A>, Error>
     where
         A: Handler<Data: 'static> + Send + 'static,
     {
@@ -154,7 +154,7 @@ impl<const PACKETS: bool> Applications<PACKETS> {
         }
         let occupant = Occupant::new(application, &mut self.expressions)?;
         self.members.push(Box::new(occupant));
-        Ok(Id { index, of: PhantomData })
+        Ok(ApplicationId { index, of: PhantomData })
     }
 
     /// How many there are.
@@ -174,7 +174,7 @@ impl<const PACKETS: bool> Applications<PACKETS> {
     /// # Panics
     /// Where `id` was given out by other `Applications` that hold something else in its place.
     #[must_use]
-    pub fn get<A: Handler<Data: 'static> + Send + 'static>(&self, id: Id<A>) -> &A {
+    pub fn get<A: Handler<Data: 'static> + Send + 'static>(&self, id: ApplicationId<A>) -> &A {
         let occupant = self.members.get(id.index).and_then(|member| member.as_any().downcast_ref::<Occupant<A>>());
         &occupant.expect("an id of these applications").handler
     }
@@ -183,7 +183,7 @@ impl<const PACKETS: bool> Applications<PACKETS> {
     ///
     /// # Panics
     /// As [`get`](Self::get).
-    pub fn get_mut<A: Handler<Data: 'static> + Send + 'static>(&mut self, id: Id<A>) -> &mut A {
+    pub fn get_mut<A: Handler<Data: 'static> + Send + 'static>(&mut self, id: ApplicationId<A>) -> &mut A {
         let member = self.members.get_mut(id.index);
         let occupant = member.and_then(|member| member.as_any_mut().downcast_mut::<Occupant<A>>());
         &mut occupant.expect("an id of these applications").handler

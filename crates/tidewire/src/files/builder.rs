@@ -20,14 +20,14 @@ use crate::{
 
 /// The input of a [`Capture`] that reads files, or any other source of bytes or frames.
 pub struct Files<'a> {
-    from: From,
+    from: FileInput,
     progress: OnProgress<'a>,
 }
 
-enum From {
+enum FileInput {
     Paths(Vec<PathBuf>),
     Reader(Box<dyn Read + Send>),
-    Source(Box<dyn Source>),
+    Source(Box<dyn Source + Send>),
 }
 
 impl<'a> Capture<Files<'a>> {
@@ -39,32 +39,33 @@ impl<'a> Capture<Files<'a>> {
     /// Reads files, merged by the time of their packets; `-` is standard input. pcap and pcapng, plain or in gzip,
     /// zstd or lz4, recognised by content.
     pub fn files<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Self {
-        Self::of(From::Paths(paths.into_iter().map(Into::into).collect()))
+        Self::of(FileInput::Paths(paths.into_iter().map(Into::into).collect()))
     }
 
     /// Reads one capture from any source of bytes.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
-        Self::of(From::Reader(Box::new(reader)))
+        Self::of(FileInput::Reader(Box::new(reader)))
     }
 
     /// Reads frames from a [`Source`].
-    pub fn source(source: impl Source + 'static) -> Self {
-        Self::of(From::Source(Box::new(source)))
+    pub fn source(source: impl Source + Send + 'static) -> Self {
+        Self::of(FileInput::Source(Box::new(source)))
     }
 
-    fn of(from: From) -> Self {
+    fn of(from: FileInput) -> Self {
         Self::new(Files { from, progress: None })
     }
 
     /// Calls `call` on the calling thread after each block of packets (about 256 KiB), and five times a second while a pipe is
     /// silent.
-    pub fn on_progress(mut self, call: impl FnMut(Progress) + 'a) -> Self {
+    pub fn on_progress(mut self, call: impl FnMut(Progress) + Send + 'a) -> Self {
         self.input.progress = Some(Box::new(call));
         self
     }
 
     /// An iterator over finished streams, each with its bytes: for programs without callbacks. One worker runs on the thread
-    /// that calls `next`. Bounds: see [`for_each_stream`](Self::for_each_stream).
+    /// that calls `next`. Bounds: see [`for_each_stream`](Self::for_each_stream). Damaged input ends the iterator early;
+    /// [`Streams::finish`] reports it.
     ///
     /// ```
     /// # use tidewire::{Capture, Direction};
@@ -94,12 +95,12 @@ impl<'a> Files<'a> {
         let filter = setup.filter.as_deref().map(Filter::new).transpose()?;
         let mut again = None;
         let source: Box<dyn Source> = match self.from {
-            From::Paths(paths) => {
+            FileInput::Paths(paths) => {
                 again = rereadable(&paths);
                 tidewire_files::open(&paths)?
             }
-            From::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
-            From::Source(source) => source,
+            FileInput::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
+            FileInput::Source(source) => source,
         };
         Ok((InputLoop::new(source, filter, self.progress, setup.stop, again), setup.config))
     }

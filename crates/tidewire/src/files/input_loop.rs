@@ -12,11 +12,11 @@ use super::filtered::Filtered;
 use crate::{Error, Outcome, Progress, Stop, filter::Filter};
 
 /// The callback for progress.
-pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + 'a>>;
+pub(crate) type OnProgress<'a> = Option<Box<dyn FnMut(Progress) + Send + 'a>>;
 
 /// Where blocks come from.
 pub(crate) struct InputLoop<'a> {
-    source: From,
+    source: MaybeFiltered,
     /// The file whose bytes can be read again.
     again: Option<PathBuf>,
     progress: OnProgress<'a>,
@@ -43,12 +43,12 @@ pub(crate) enum Next {
 /// How long to wait for an input before it counts as silent.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-enum From {
+enum MaybeFiltered {
     All(Box<dyn Source>),
     Some(Filtered<Box<dyn Source>>),
 }
 
-impl From {
+impl MaybeFiltered {
     fn wait(&mut self, most: Duration) -> bool {
         match self {
             Self::All(source) => source.wait(most),
@@ -76,8 +76,8 @@ impl<'a> InputLoop<'a> {
         again: Option<PathBuf>,
     ) -> Self {
         let source = match filter {
-            Some(filter) => From::Some(Filtered::new(source, filter)),
-            None => From::All(source),
+            Some(filter) => MaybeFiltered::Some(Filtered::new(source, filter)),
+            None => MaybeFiltered::All(source),
         };
         Self {
             source,
@@ -135,8 +135,8 @@ impl<'a> InputLoop<'a> {
         let filtered = self.filtered().0;
         let Some(call) = &mut self.progress else { return };
         let (bytes_read, bytes_total) = match &self.source {
-            From::All(source) => (source.bytes_read(), source.bytes_total()),
-            From::Some(source) => (source.bytes_read(), source.bytes_total()),
+            MaybeFiltered::All(source) => (source.bytes_read(), source.bytes_total()),
+            MaybeFiltered::Some(source) => (source.bytes_read(), source.bytes_total()),
         };
         let progress = Progress { bytes_read, bytes_total, packets: self.packets + filtered };
         call(progress);
@@ -145,8 +145,8 @@ impl<'a> InputLoop<'a> {
     /// Packets, and their captured bytes, that the filter rejected.
     fn filtered(&self) -> (u64, u64) {
         match &self.source {
-            From::All(_) => (0, 0),
-            From::Some(source) => (source.dropped_packets(), source.dropped_bytes()),
+            MaybeFiltered::All(_) => (0, 0),
+            MaybeFiltered::Some(source) => (source.dropped_packets(), source.dropped_bytes()),
         }
     }
 

@@ -11,8 +11,13 @@ pub use report::{LiveReport, WorkerReport};
 pub(crate) use run::{Hooks, count, run_single, run_threads};
 
 pub use tidewire_live::Error as LiveError;
+/// Giving up privileges once everything is open.
+pub use tidewire_live::privilege::{Confined, Confinement};
+/// A compiled steering program, for [`LiveSettings`].
+pub use tidewire_live::steer::Compiled;
 pub use tidewire_live::{
-    Change, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent, InterfaceProblem,
-    InterfaceReport, KernelError, KernelNeeds, LiveEngine, LiveSettings, Membership, Operation, RingCounts, Role,
-    SettingError as LiveSettingError, Sharing, Stamp, TrafficDirection, kernel::KernelCounters,
+    Change, ClassicInstruction, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent,
+    InterfaceProblem, InterfaceReport, KernelError, KernelNeeds, LiveEngine, LiveSettings, Membership, Operation,
+    RingCounts, Role, SettingError as LiveSettingError, Sharing, Stamp, TrafficDirection, WithHint,
+    kernel::KernelCounters,
 };

@@ -56,11 +56,11 @@ impl LiveReport {
         sum
     }
 
-    /// Packets that programs in the kernel counted and dropped, and that are in no stream's figures: under overload all
-    /// packets of a stream may be shed, and packets after the end of a stream belong to none. `ledger` is that of all workers.
+    /// Packets counted and dropped in the kernel that no stream accounts for: under overload all packets of a stream may be
+    /// shed, and packets after the end of a stream belong to none. `ledger` is that of all workers.
     /// Exact once the capture has ended; before, streams have not yet taken over their counts.
     #[must_use]
-    pub fn of_no_stream(&self, ledger: &Ledger) -> u64 {
+    pub fn unattributed_packets(&self, ledger: &Ledger) -> u64 {
         let kernels = self.interfaces.iter().filter_map(|interface| interface.kernel.as_ref());
         let counted: u64 = kernels.map(|kernel| kernel.cut + kernel.shed.iter().sum::<u64>()).sum();
         counted.saturating_sub(ledger.shunted_packets)
