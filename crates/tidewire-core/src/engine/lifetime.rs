@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::{Engine, accounting::Accounting, context::FlowContext};
 use crate::{
     Deliver, EndReason, GapCause, TcpState,
-    flow::{Flow, HalfOpen, HeldSyn, KeyMask, bits, closing, half},
+    flow::{Flow, HalfOpen, HeldSyn, KeyMask, OpenEntries, OpenEntry, bits, closing, half},
     packet::frame_number,
     prefetch::{prefetch, prefetch_all},
 };
@@ -20,17 +20,6 @@ const RECLAIM_SAMPLE: usize = 64;
 const RECLAIM_ROUND: usize = 16;
 /// Entries of a list of slots below which it is not tidied.
 const LIST_KEPT: usize = 4096;
-
-/// An entry that is still open when the input ends.
-#[derive(Clone, Copy)]
-pub(super) enum Entry {
-    Flow,
-    HalfOpen,
-    FirstPacket,
-}
-
-/// Open entries in the order of ids: id, kind, slot.
-pub(super) type Finishing = std::vec::IntoIter<(u64, Entry, u32)>;
 
 impl Flow {
     /// The reason for the end of a connection that is over; `None`: it is not over.
@@ -434,16 +423,16 @@ impl<H: Deliver> Engine<H> {
             // workers.
             let reason = |timed_out| if timed_out { EndReason::Timeout } else { EndReason::EndOfInput };
             match kind {
-                Entry::Flow => {
+                OpenEntry::Flow => {
                     let flow = self.table.flows.get(slot);
                     let reason = flow.reason_over().unwrap_or(reason(self.context.is_expired(flow)));
                     self.end(slot, reason);
                 }
-                Entry::HalfOpen => {
+                OpenEntry::HalfOpen => {
                     let reason = reason(self.context.is_half_open_expired(self.table.half_open.get(slot)));
                     self.end_half_open(slot, reason);
                 }
-                Entry::FirstPacket => self.end_first_packet(slot, reason(self.is_first_packet_expired(slot))),
+                OpenEntry::FirstPacket => self.end_first_packet(slot, reason(self.is_first_packet_expired(slot))),
             }
         }
         if open.len() > 0 {
@@ -456,7 +445,7 @@ impl<H: Deliver> Engine<H> {
     }
 
     /// Every entry that is still open, in the order of ids. Held SYNs that were not answered become entries first.
-    fn open_entries(&mut self) -> Finishing {
+    fn open_entries(&mut self) -> OpenEntries {
         for slot in 0..self.table.flows.used() {
             let flow = self.table.flows.get_mut(slot);
             self.context.now.slot = slot;
@@ -468,19 +457,6 @@ impl<H: Deliver> Engine<H> {
                 self.add_held_syn(&pending, client_is_a, seen_clock_ns);
             }
         }
-        let flows = &self.table.flows;
-        let half_open = &self.table.half_open;
-        let of_flow = (0..flows.used()).map(|slot| (flows.get(slot), slot));
-        let of_flow = of_flow.filter(|(flow, _)| flow.has(bits::LIVE)).map(|(flow, slot)| (flow.id, Entry::Flow, slot));
-        let of_half_open = (0..half_open.used()).map(|slot| (half_open.get(slot), slot));
-        let of_half_open =
-            of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, Entry::HalfOpen, slot));
-        let first_packets = &self.table.first_packets;
-        let of_lone = (0..first_packets.used()).filter(|slot| first_packets.get(*slot).live);
-        let of_lone = of_lone.map(|slot| (first_packets.get(slot).frame.number, Entry::FirstPacket, slot));
-        let mut open: Vec<(u64, Entry, u32)> = of_flow.chain(of_half_open).chain(of_lone).collect();
-        // An id stands for one stream.
-        open.sort_unstable_by_key(|one| one.0);
-        open.into_iter()
+        self.table.open_entries()
     }
 }

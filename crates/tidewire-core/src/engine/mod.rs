@@ -28,7 +28,7 @@ use crate::{
     Batch, ChecksumMode, Classify, Config, Deliver, Fate, Frame, History, Ledger, Mode, Share, Shunt,
     budget::Budget,
     defrag::Defragmenter,
-    flow::{DirectedKey, Key, KeyMask, LookupCache, NO_SLOT, Table},
+    flow::{DirectedKey, Key, KeyMask, LookupCache, NO_SLOT, OpenEntries, Table},
     packet::Now,
     path::Path,
     subscriber::Subscribers,
@@ -93,7 +93,7 @@ pub struct Engine<H: Deliver> {
     /// flow is listed at most once, see [`crate::flow::closing`].
     closing: BinaryHeap<Reverse<(u64, u32, u64)>>,
     /// Streams that [`finish_some`](Self::finish_some) has not closed yet.
-    finishing: Option<lifetime::Finishing>,
+    finishing: Option<OpenEntries>,
 }
 
 impl<H: Deliver> Engine<H> {

@@ -21,7 +21,7 @@ pub(crate) use list::List;
 pub(crate) use lookup_cache::LookupCache;
 pub(crate) use slow_state::SlowState;
 pub(crate) use subscriber::{PendingChunk, SubscriberState};
-pub(crate) use table::{Found, Table, table_entry_bytes};
+pub(crate) use table::{Found, OpenEntries, OpenEntry, Table, table_entry_bytes};
 
 use crate::{
     Direction, TcpState,

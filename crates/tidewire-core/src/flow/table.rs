@@ -36,6 +36,17 @@ pub(crate) fn table_entry_bytes(data_bytes: usize) -> (u64, u64) {
     ((FLOW + data_bytes) as u64, HALF_OPEN as u64)
 }
 
+/// Where an entry that is still open when the input ends is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OpenEntry {
+    Flow,
+    HalfOpen,
+    FirstPacket,
+}
+
+/// Open entries in the order of ids: id, kind, slot.
+pub(crate) type OpenEntries = std::vec::IntoIter<(u64, OpenEntry, u32)>;
+
 /// The result of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -59,6 +70,23 @@ pub(crate) struct Table<D> {
 }
 
 impl<D: Default> Table<D> {
+    /// Every entry that is open.
+    pub(crate) fn open_entries(&self) -> OpenEntries {
+        let (flows, half_open, first_packets) = (&self.flows, &self.half_open, &self.first_packets);
+        let of_flow = (0..flows.used()).map(|slot| (flows.get(slot), slot));
+        let of_flow =
+            of_flow.filter(|(flow, _)| flow.has(bits::LIVE)).map(|(flow, slot)| (flow.id, OpenEntry::Flow, slot));
+        let of_half_open = (0..half_open.used()).map(|slot| (half_open.get(slot), slot));
+        let of_half_open =
+            of_half_open.filter(|(entry, _)| entry.live).map(|(entry, slot)| (entry.id, OpenEntry::HalfOpen, slot));
+        let of_first = (0..first_packets.used()).filter(|slot| first_packets.get(*slot).live);
+        let of_first = of_first.map(|slot| (first_packets.get(slot).frame.number, OpenEntry::FirstPacket, slot));
+        let mut open: Vec<(u64, OpenEntry, u32)> = of_flow.chain(of_half_open).chain(of_first).collect();
+        // An id stands for one stream.
+        open.sort_unstable_by_key(|one| one.0);
+        open.into_iter()
+    }
+
     /// An empty table that compares keys under `mask`.
     pub(crate) fn new(mask: KeyMask) -> Self {
         Self {
