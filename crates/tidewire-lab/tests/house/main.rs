@@ -20,6 +20,7 @@ use tidewire_testing::InTime as _;
 const FLOORS: &[(&str, u32)] = &[
     ("tidewire-testing", 0),
     ("tidewire-patterns", 0),
+    ("tidewire-queue", 0),
     ("tidewire-wire", 0),
     ("tidewire-ebpf", 0),
     ("tidewire-core", 1),
@@ -51,6 +52,7 @@ const UNSAFE: &[&str] = &[
     "tidewire-bench/src/sys",
     "tidewire-locality/src/prefetch.rs",
     "tidewire-pcap/src",
+    "tidewire-queue/src/sys",
     "tidewire-c/src",
 ];
 

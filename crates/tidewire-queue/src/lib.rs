@@ -1,0 +1,34 @@
+//! Records in shared memory: one process publishes, any number of processes read.
+//!
+//! The publisher never waits for a reader and never reads what a reader can write. A reader maps the queue read-only, which
+//! seals enforce, and copies each record before it looks at it; what was overwritten meanwhile is reported as missed (the record's
+//! head is known) or lost (only how many). So of any reader, at any moment: published since it began = read + missed + lost + waiting.
+//!
+//! ```
+//! use tidewire_queue::{Geometry, Next, Publisher, Reader, Record};
+//!
+//! let mut publisher = Publisher::new(Geometry::new(1024, 1 << 20), 7)?;
+//! let mut reader = Reader::open(publisher.file(), None)?;
+//! publisher.publish(&Record { stream: 5, ..Record::default() }, b"bytes")?;
+//! let mut payload = Vec::new();
+//! let Next::Record(record) = reader.next(&mut payload)? else { panic!("a record was published") };
+//! assert_eq!((record.stream, payload.as_slice()), (5, b"bytes".as_slice()));
+//! # Ok::<(), tidewire_queue::Error>(())
+//! ```
+
+mod layout;
+mod page;
+mod protocol;
+mod queue;
+mod ring;
+mod server;
+mod socket;
+#[allow(unsafe_code, reason = "shared memory and futexes")]
+mod sys;
+
+pub use layout::{Ended, Geometry, PAYLOAD_BYTES_MAX, Record, SLOTS_MAX, SLOTS_MIN};
+pub use page::Progress;
+pub use protocol::{NAME_BYTES_MAX, Refusal, is_name};
+pub use queue::{Error, Offer, Publisher, Reader};
+pub use ring::{Corrupt, Next};
+pub use server::{Event, READERS_MAX, ReaderStatus, Server};

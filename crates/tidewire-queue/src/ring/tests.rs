@@ -1,0 +1,181 @@
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use proptest::prelude::*;
+
+use super::{Corrupt, Cursor, Next, Producer, Words};
+use crate::layout::{Ended, Geometry, HEADER_WORDS, Record, SLOT_WORDS, Word};
+
+/// A queue's memory on the heap. The payload is not mapped twice, so the second half is copied from the first and back.
+struct Memory {
+    header: Vec<AtomicU64>,
+    index: Vec<AtomicU64>,
+    payload: Vec<AtomicU64>,
+    geometry: Geometry,
+}
+
+fn zeroes(words: usize) -> Vec<AtomicU64> {
+    (0..words).map(|_| AtomicU64::new(0)).collect()
+}
+
+impl Memory {
+    fn new(geometry: Geometry) -> Self {
+        Self {
+            header: zeroes(HEADER_WORDS),
+            index: zeroes(geometry.slots() as usize * SLOT_WORDS),
+            payload: zeroes(geometry.payload_bytes() as usize / 4),
+            geometry,
+        }
+    }
+
+    fn words(&self) -> Words<'_> {
+        Words::new(&self.header, &self.index, &self.payload, self.geometry).unwrap()
+    }
+
+    /// Makes both halves of the payload the same again after a record was written.
+    fn mirror(&self, position: u64, bytes: u64) {
+        let words = self.payload.len() / 2;
+        let begin = (position % self.geometry.payload_bytes()) as usize / 8;
+        for at in begin..begin + bytes.div_ceil(8) as usize {
+            let value = self.payload[at].load(Ordering::Relaxed);
+            self.payload[(at + words) % (2 * words)].store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Publish(usize),
+    Read(usize),
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let bytes = prop_oneof![0..20_usize, 0..2000_usize, 7000..8193_usize];
+    prop::collection::vec(prop_oneof![3 => bytes.prop_map(Op::Publish), 2 => (1..40_usize).prop_map(Op::Read)], 1..400)
+}
+
+/// What a queue of this size still holds, kept naively.
+struct Model {
+    geometry: Geometry,
+    records: VecDeque<(Record, Vec<u8>)>,
+    position: u64,
+}
+
+impl Model {
+    fn expected(&self, sequence: u64) -> Option<(&Record, Option<&[u8]>)> {
+        let published = self.records.len() as u64;
+        let (record, bytes) = self.records.get(sequence as usize)?;
+        if published - sequence > self.geometry.slots() {
+            return None;
+        }
+        let is_there = self.position - record.position <= self.geometry.payload_bytes();
+        Some((record, is_there.then_some(bytes.as_slice())))
+    }
+}
+
+proptest! {
+    /// Every record is read, missed or lost, in order, exactly once; what is read is what was published.
+    #[test]
+    fn behaves_as_the_model(ops in ops()) {
+        let memory = Memory::new(Geometry::small(16, 1 << 16));
+        let words = memory.words();
+        let mut producer = Producer::default();
+        let mut model = Model { geometry: memory.geometry, records: VecDeque::new(), position: 0 };
+        let mut cursor = Cursor::at(0);
+        let (mut read, mut missed, mut lost) = (0, 0, 0);
+        for op in ops {
+            match op {
+                Op::Publish(bytes) => {
+                    let number = producer.sequence();
+                    let payload: Vec<u8> = (0..bytes).map(|at| (at as u64 ^ number) as u8).collect();
+                    let record = Record { stream: number * 3, offset: number * 5, kind: 2, flags: 7, detail: [1, number], ..Record::default() };
+                    let position = producer.position();
+                    prop_assert!(producer.publish(&words, &record, &payload));
+                    memory.mirror(position, bytes as u64);
+                    let record = Record { sequence: number, position, bytes: bytes as u32, ..record };
+                    model.position = producer.position();
+                    model.records.push_back((record, payload));
+                }
+                Op::Read(count) => for _ in 0..count {
+                    let (before, mut out) = (cursor.sequence(), vec![9]);
+                    let next = cursor.next(&words, &mut out).unwrap();
+                    match (next, model.expected(before)) {
+                        (Next::Empty, None) => prop_assert_eq!(before, model.records.len() as u64),
+                        (Next::Lost { first, records }, None) => {
+                            prop_assert!(first == before && records > 0 && cursor.sequence() == before + records);
+                            lost += records;
+                        }
+                        (Next::Record(record), Some((expected, Some(payload)))) => {
+                            prop_assert_eq!(&record, expected);
+                            prop_assert_eq!(&out[1..], payload);
+                            read += 1;
+                        }
+                        (Next::Missed(record), Some((expected, None))) => {
+                            prop_assert_eq!(&record, expected);
+                            prop_assert_eq!(out.len(), 1);
+                            missed += 1;
+                        }
+                        (next, expected) => prop_assert!(false, "{next:?} where {expected:?} was expected"),
+                    }
+                }
+            }
+        }
+        prop_assert_eq!(read + missed + lost, cursor.sequence());
+        producer.end(&words, Ended::Finished);
+        loop {
+            match cursor.next(&words, &mut Vec::new()).unwrap() {
+                Next::Ended(why) => { prop_assert_eq!(why, Ended::Finished); break }
+                Next::Empty => prop_assert!(false, "empty after the end"),
+                _ => {}
+            }
+        }
+        prop_assert_eq!(cursor.sequence(), producer.sequence());
+    }
+
+    /// Whatever a hostile producer writes: no panic, a bounded number of steps, and a cursor that does not go back.
+    #[test]
+    fn any_words_are_survived(
+        header in prop::collection::vec((0..72_usize, prop_oneof![any::<u64>(), 0..100_u64, Just(u64::MAX)]), 0..8),
+        slots in prop::collection::vec((0..128_usize, prop_oneof![any::<u64>(), 0..100_u64]), 0..40),
+        begin in prop_oneof![any::<u64>(), 0..40_u64, Just(u64::MAX)],
+    ) {
+        let memory = Memory::new(Geometry::small(16, 1 << 16));
+        for (at, value) in header { memory.header[at].store(value, Ordering::Relaxed); }
+        for (at, value) in slots { memory.index[at].store(value, Ordering::Relaxed); }
+        let mut cursor = Cursor::at(begin);
+        let mut out = Vec::new();
+        for _ in 0..50 {
+            let before = cursor.sequence();
+            match cursor.next(&memory.words(), &mut out) {
+                Err(_) | Ok(Next::Empty | Next::Ended(_)) => { prop_assert_eq!(cursor.sequence(), before); break }
+                Ok(_) => prop_assert!(cursor.sequence() > before),
+            }
+            prop_assert!(out.len() <= 50 * (1 << 13));
+        }
+    }
+}
+
+#[test]
+fn a_payload_that_is_too_long_is_refused() {
+    let memory = Memory::new(Geometry::small(16, 1 << 16));
+    let mut producer = Producer::default();
+    assert!(producer.publish(&memory.words(), &Record::default(), &[0; 1 << 13]));
+    assert!(!producer.publish(&memory.words(), &Record::default(), &[0; (1 << 13) + 1]));
+    assert_eq!(producer.sequence(), 1);
+}
+
+#[test]
+fn a_slot_that_names_another_record_is_corrupt() {
+    let memory = Memory::new(Geometry::small(16, 1 << 16));
+    let words = memory.words();
+    let mut producer = Producer::default();
+    producer.publish(&words, &Record::default(), b"x");
+    memory.index[0].store(5, Ordering::Relaxed);
+    let error = Cursor::at(0).next(&words, &mut Vec::new());
+    assert_eq!(error, Err(Corrupt::Slot { expected: 0, found: 5 }));
+    memory.header[Word::Published as usize].store(0, Ordering::Relaxed);
+    let error = Cursor::at(3).next(&words, &mut Vec::new());
+    assert_eq!(error, Err(Corrupt::Sequence { published: 0, read: 3 }));
+}

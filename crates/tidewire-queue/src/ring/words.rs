@@ -1,0 +1,86 @@
+//! A queue's memory as words, each read and written whole: what two processes may do at once without undefined behaviour.
+
+use super::atomic::{AtomicU64, Ordering};
+use crate::layout::{Geometry, HEADER_WORDS, Record, SLOT_WORDS, Word};
+
+/// The parts of a mapped queue. Each part has the length that [`Geometry`] states.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words<'a> {
+    header: &'a [AtomicU64],
+    index: &'a [AtomicU64],
+    /// Twice the payload: the second half is the first again.
+    payload: &'a [AtomicU64],
+    geometry: Geometry,
+}
+
+impl<'a> Words<'a> {
+    /// `None` if a part has another length than `geometry` states. Only the models have the payload once: they use payloads
+    /// that do not cross its end.
+    pub(crate) fn new(
+        header: &'a [AtomicU64],
+        index: &'a [AtomicU64],
+        payload: &'a [AtomicU64],
+        geometry: Geometry,
+    ) -> Option<Self> {
+        let index_words = usize::try_from(geometry.slots()).ok()?.checked_mul(SLOT_WORDS)?;
+        let payload_words = usize::try_from(geometry.payload_bytes() / 8).ok()?.checked_mul(2)?;
+        let fits = header.len() == HEADER_WORDS && index.len() == index_words && payload.len() == payload_words;
+        fits.then_some(Self { header, index, payload, geometry })
+    }
+
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    pub(crate) fn word(&self, word: Word) -> &'a AtomicU64 {
+        &self.header[word as usize]
+    }
+
+    fn slot(&self, sequence: u64) -> &'a [AtomicU64] {
+        let at = (sequence & (self.geometry.slots() - 1)) as usize * SLOT_WORDS;
+        &self.index[at..at + SLOT_WORDS]
+    }
+
+    pub(crate) fn store_slot(&self, record: &Record) {
+        for (word, value) in self.slot(record.sequence).iter().zip(record.words()) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn load_slot(&self, sequence: u64) -> Record {
+        let slot = self.slot(sequence);
+        Record::from_words(std::array::from_fn(|at| slot[at].load(Ordering::Relaxed)))
+    }
+
+    /// The words of `bytes` payload bytes at a position; `bytes` is at most the payload.
+    fn payload(&self, position: u64, bytes: usize) -> &'a [AtomicU64] {
+        let at = (position & (self.geometry.payload_bytes() - 1)) as usize / 8;
+        &self.payload[at..at + bytes.div_ceil(8)]
+    }
+
+    /// Writes a payload of at most [`Geometry::record_bytes_max`] bytes.
+    pub(crate) fn store_payload(&self, position: u64, bytes: &[u8]) {
+        let words = self.payload(position, bytes.len());
+        let (whole, rest) = bytes.as_chunks::<8>();
+        let (all_but_last, last) = words.split_at(whole.len());
+        for (word, bytes) in all_but_last.iter().zip(whole) {
+            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+        }
+        if let [word] = last {
+            let mut padded = [0; 8];
+            padded[..rest.len()].copy_from_slice(rest);
+            word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+        }
+    }
+
+    /// Appends `bytes` payload bytes at a position; at most [`Geometry::record_bytes_max`].
+    pub(crate) fn load_payload(&self, position: u64, bytes: usize, out: &mut Vec<u8>) {
+        let words = self.payload(position, bytes);
+        let begin = out.len();
+        out.reserve(words.len() * 8);
+        for word in words {
+            out.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+        }
+        out.truncate(begin + bytes);
+    }
+}

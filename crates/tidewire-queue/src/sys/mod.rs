@@ -1,0 +1,51 @@
+//! Memory that processes share: a sealed memfd, its mapping, and the futex in it.
+//!
+//! JUSTIFICATION: mappings at chosen addresses and futexes on them have no safe interface.
+
+mod mapping;
+
+pub(crate) use mapping::{Access, Mapping};
+
+use std::{io, os::fd::OwnedFd, time::Duration};
+
+use rustix::{
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create},
+    io::Errno,
+    thread::futex,
+};
+
+/// A memory file of `bytes` bytes, without a name that outlives its descriptors, which can no longer change its size.
+pub(crate) fn memory_file(name: &str, bytes: u64) -> io::Result<OwnedFd> {
+    let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::NOEXEC_SEAL).or_else(
+        |error| match error {
+            // Linux before 6.3 does not know MFD_NOEXEC_SEAL.
+            Errno::INVAL => memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING),
+            error => Err(error),
+        },
+    )?;
+    ftruncate(&file, bytes)?;
+    fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SHRINK)?;
+    Ok(file)
+}
+
+/// Forbids every writable mapping but those that exist, and any further seal.
+pub(crate) fn seal(file: &OwnedFd) -> io::Result<()> {
+    Ok(fcntl_add_seals(file, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?)
+}
+
+/// Waits until the futex is no longer `seen`, is woken, or the time is over, whatever comes first; may return early.
+pub(crate) fn wait(word: &std::sync::atomic::AtomicU32, seen: u32, timeout: Duration) -> io::Result<()> {
+    let timeout = futex::Timespec {
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(timeout.subsec_nanos()),
+    };
+    match futex::wait(word, futex::Flags::empty(), seen, Some(&timeout)) {
+        Ok(()) | Err(Errno::AGAIN | Errno::TIMEDOUT | Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Wakes every process that waits on the futex.
+pub(crate) fn wake(word: &std::sync::atomic::AtomicU32) -> io::Result<usize> {
+    Ok(futex::wake(word, futex::Flags::empty(), i32::MAX as u32)?)
+}

@@ -1,0 +1,226 @@
+//! The server of queues: who may attach, how many, what hostile clients can do, and what readers learn of its end.
+#![forbid(unsafe_code)]
+
+use std::{
+    env,
+    io::Write as _,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
+use tidewire_queue::{Ended, Error, Event, Geometry, Next, Publisher, READERS_MAX, Reader, Record, Refusal, Server};
+use tidewire_testing::{Ends as _, Lines, Signal, join_in_time, signal, wait_until};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("tidewire-queue-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.0.join("socket")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server on a thread of its own, until dropped.
+struct Serving {
+    stop: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<Vec<Event>>>,
+}
+
+impl Serving {
+    fn begin(mut server: Server) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut events = Vec::new();
+            while !stopped.load(Ordering::Relaxed) {
+                events.extend(server.turn(Duration::from_micros(500)).unwrap());
+            }
+            events
+        });
+        Self { stop, thread: Some(thread) }
+    }
+
+    fn end(mut self) -> Vec<Event> {
+        self.stop.store(true, Ordering::Relaxed);
+        join_in_time("the server", self.thread.take().unwrap())
+    }
+}
+
+fn publisher() -> Publisher {
+    Publisher::new(Geometry::new(1 << 12, 1 << 22), 1).unwrap()
+}
+
+fn serve(path: &Path, publisher: &Publisher) -> Server {
+    let mut server = Server::bind(path).unwrap();
+    server.offer("main", publisher.offer()).unwrap();
+    server
+}
+
+fn read_to_end(mut reader: Reader) -> (u64, Ended) {
+    let mut out = Vec::new();
+    loop {
+        out.clear();
+        match reader.next_timeout(&mut out, Duration::from_millis(20)).unwrap() {
+            Next::Record(record) => assert_eq!(out, record.stream.to_ne_bytes()),
+            Next::Empty => {}
+            Next::Ended(why) => return (reader.progress().read, why),
+            next => panic!("{next:?}"),
+        }
+    }
+}
+
+fn publish(publisher: &mut Publisher, records: u64) {
+    for stream in 0..records {
+        publisher.publish(&Record { stream, ..Record::default() }, &stream.to_ne_bytes()).unwrap();
+        if stream % 100 == 0 {
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+#[test]
+fn as_many_readers_as_may_be_read_all_and_the_next_is_refused() {
+    let folder = Folder::new("many");
+    let mut publisher = publisher();
+    let serving = Serving::begin(serve(&folder.socket(), &publisher));
+    let attach = |name: &str| Reader::attach(&folder.socket(), "main", name);
+    let readers: Vec<Reader> = (0..READERS_MAX).map(|number| attach(&format!("reader-{number}")).unwrap()).collect();
+    let refused = attach("one-more").unwrap_err();
+    assert!(matches!(refused, Error::Refused(Refusal::Full { max: READERS_MAX })), "{refused}");
+    let threads: Vec<_> = readers.into_iter().map(|reader| thread::spawn(move || read_to_end(reader))).collect();
+    publish(&mut publisher, 2000);
+    publisher.finish();
+    for thread in threads {
+        assert_eq!(join_in_time("a reader", thread), (2000, Ended::Finished));
+    }
+    // Their places are free again.
+    let events = serving.end();
+    let detached =
+        events.iter().filter(|event| matches!(event, Event::Detached(status) if status.progress.read == 2000));
+    assert_eq!(detached.count(), READERS_MAX);
+    assert!(events.iter().any(|event| matches!(event, Event::Refused { why: Refusal::Full { .. }, .. })));
+}
+
+#[test]
+fn mistakes_are_answered() {
+    let folder = Folder::new("mistakes");
+    let publisher = publisher();
+    let path = folder.socket();
+    assert!(matches!(Reader::attach(&path, "main", "x").unwrap_err(), Error::Server { .. }), "nobody listens");
+    let serving = Serving::begin(serve(&path, &publisher));
+    let error = Reader::attach(&path, "other", "x").unwrap_err().to_string();
+    assert_eq!(error, "no queue is called 'other'; there are: main");
+    assert!(matches!(Reader::attach(&path, "a b", "x").unwrap_err(), Error::Refused(Refusal::Request(_))));
+    assert!(Server::bind(&path).is_err(), "another server listens there");
+    serving.end();
+    assert!(!path.exists(), "the socket stays behind");
+    std::fs::write(&path, "a file").unwrap();
+    assert!(Server::bind(&path).is_err(), "it is no socket");
+}
+
+fn connected(path: &Path) -> OwnedFd {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    socket
+}
+
+/// Clients that say nothing, say nonsense, attach and go without end: others are served meanwhile.
+#[test]
+fn hostile_clients_disturb_nobody() {
+    let folder = Folder::new("hostile");
+    let mut publisher = publisher();
+    let path = folder.socket();
+    let serving = Serving::begin(serve(&path, &publisher));
+    let reader = Reader::attach(&path, "main", "honest").unwrap();
+    let honest = thread::spawn(move || read_to_end(reader));
+    let silent: Vec<OwnedFd> = (0..50).map(|_| connected(&path)).collect();
+    for message in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0xff; 1024], &[b'a'; 4000]] {
+        let socket = connected(&path);
+        let _ = send(&socket, message, SendFlags::NOSIGNAL);
+    }
+    for number in 0..200 {
+        let reader = Reader::attach(&path, "main", "restless").unwrap();
+        assert_eq!(reader.published(), 0, "{number}");
+    }
+    publish(&mut publisher, 1000);
+    publisher.finish();
+    assert_eq!(join_in_time("the honest reader", honest), (1000, Ended::Finished));
+    drop(silent);
+    let events = serving.end();
+    let attached = events.iter().filter(|event| matches!(event, Event::Attached(status) if status.name == "restless"));
+    assert_eq!(attached.count(), 200);
+    assert!(events.iter().any(|event| matches!(event, Event::Refused { why: Refusal::Request(_), .. })));
+}
+
+const PATH: &str = "TIDEWIRE_QUEUE_SERVER_OF_TEST";
+
+/// No test by itself: a server in a process of its own, which publishes until it is killed.
+#[test]
+fn server_process() {
+    let Some(path) = env::var_os(PATH) else { return };
+    let mut publisher = publisher();
+    let _serving = Serving::begin(serve(Path::new(&path), &publisher));
+    println!("listening");
+    std::io::stdout().flush().unwrap();
+    for stream in 0.. {
+        publisher.publish(&Record { stream, ..Record::default() }, &u64::to_ne_bytes(stream)).unwrap();
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn server_process_at(path: &Path) -> Child {
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "server_process", "--nocapture", "--test-threads=1"])
+        .env(PATH, path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    Lines::new(child.stdout.take().unwrap()).until("listening");
+    child
+}
+
+/// A publisher that is killed leaves its readers what it had published, and a clear end; its successor takes its place.
+#[test]
+fn a_killed_publisher_is_an_end_and_has_a_successor() {
+    let folder = Folder::new("killed");
+    let path = folder.socket();
+    for _ in 0..2 {
+        let mut child = server_process_at(&path);
+        let mut reader = Reader::attach(&path, "main", "x").unwrap();
+        let mut out = Vec::new();
+        let mut killed = false;
+        let ended = loop {
+            match reader.next_timeout(&mut out, Duration::from_millis(20)).unwrap() {
+                Next::Ended(why) => break why,
+                Next::Record(_) if reader.progress().read >= 5 && !killed => {
+                    killed = true;
+                    signal(&child, Signal::KILL);
+                    child.wait_in_time("the killed server");
+                }
+                _ => {}
+            }
+        };
+        assert_eq!(ended, Ended::Gone);
+        assert_eq!(reader.sequence(), reader.published(), "what was published was read");
+        wait_until("the socket stays behind a killed server", || path.exists());
+    }
+}
