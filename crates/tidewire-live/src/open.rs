@@ -30,12 +30,20 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
             packet::open(settings, interfaces, "AF_XDP would divert host traffic; use --tap on a mirror port")
         }
         (LiveEngine::Auto, Role::Tap) => match xdp::open(settings, &interfaces) {
-            Ok(live) => Ok(live),
-            // A wrong expression fails with packet sockets as well.
-            Err(error @ (Error::Filter(_) | Error::Steering(_))) => Err(error),
-            Err(error) => packet::open(settings, interfaces, &error.with_hint().to_string()),
+            Err(error) if !is_for_every_engine(&error) => {
+                packet::open(settings, interfaces, &error.with_hint().to_string())
+            }
+            opened => opened,
         },
         (LiveEngine::Xdp | LiveEngine::XdpGeneric, _) => xdp::open(settings, &interfaces),
+    }
+}
+
+/// Whether packet sockets would fail with this error of AF_XDP as well. They run filter programs that have no translation.
+fn is_for_every_engine(error: &Error) -> bool {
+    match error {
+        Error::Filter(error) => !matches!(error, tidewire_filter::Error::Kernel(_)),
+        error => matches!(error, Error::Steering(_)),
     }
 }
 
@@ -72,4 +80,25 @@ fn interfaces(settings: &LiveSettings) -> Result<Vec<Interface>, Error> {
         return Err(SettingError::DuplicateInterface { interface: twice.1.clone() }.into());
     }
     names.iter().map(|name| Interface::find(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ClassicInstruction;
+    use tidewire_filter::{FilterEnding, FilterHook};
+
+    #[test]
+    fn a_program_that_has_no_translation_for_xdp_is_left_to_packet_sockets() {
+        let step = |code, k| ClassicInstruction { code, jump_true: 0, jump_false: 0, k };
+        // The protocol (`SKF_AD_PROTOCOL`), which is known behind XDP only.
+        let protocol = [step(0x20, 0xffff_f000), step(0x16, 0)];
+        let ending = FilterEnding::Return { matched: 1, refused: 0 };
+        let translated =
+            |program: &[_]| tidewire_filter::translate(program, FilterHook::Xdp, ending).map_err(Error::from);
+        assert!(!is_for_every_engine(&translated(&protocol).unwrap_err()));
+        assert!(is_for_every_engine(&translated(&[]).unwrap_err()));
+        let tags = SettingError::XdpLosesTags { interface: "eth0".into() };
+        assert!(!is_for_every_engine(&tags.into()));
+    }
 }

@@ -122,7 +122,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let capture = live::watched(capture, &common.live, &stop, look, &mut is_closed, &[])?;
     // On standard error it would overwrite the tables.
     let capture = capture.on_trouble(|trouble| {
-        top.borrow_mut().model.snapshot.trouble = Some(trouble.to_string());
+        top.borrow_mut().model.snapshot.trouble = Some(trouble.with_hint().to_string());
     });
     let capture = capture.on_event(|event| {
         let InterfaceEvent { name, change, .. } = event;

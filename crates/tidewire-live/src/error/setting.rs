@@ -150,7 +150,7 @@ pub enum SettingError {
     #[error("this steering program names two workers for a packet, which takes two rings")]
     JoinWithTwoRings,
     /// The ring's memory is too small.
-    #[error("a ring of {} KiB is too small: it needs {} KiB", bytes >> 10, needed_bytes >> 10)]
+    #[error("a ring of {bytes} bytes is too small: it needs {needed_bytes} bytes")]
     RingTooSmall {
         /// Bytes asked for.
         bytes: usize,
@@ -262,9 +262,9 @@ pub enum SettingError {
     SteeringWithQueues,
     /// The ring's memory is too small for AF_XDP.
     #[error(
-        "{interface}: a ring of {} KiB is too small for AF_XDP, which here needs {} KiB ({queues} receive queues, {buffers} \
+        "{interface}: a ring of {bytes} bytes is too small for AF_XDP, which here needs {} KiB ({queues} receive queues, {buffers} \
          buffers of {buffer_bytes} bytes each)",
-        bytes >> 10, (queues * buffers * buffer_bytes) >> 10
+        (queues * buffers * buffer_bytes) >> 10
     )]
     XdpRingTooSmall {
         /// The interface's name.

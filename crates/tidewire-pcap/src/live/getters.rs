@@ -42,7 +42,7 @@ impl Live {
     /// # Errors
     /// The kernel reports an error; or this is a child of the process whose thread collects.
     pub fn statistics(&self) -> Result<Statistics, String> {
-        let counts = self.rings()?.counts(true).map_err(|error| error.to_string())?;
+        let counts = self.rings()?.counts(true).map_err(|error| error.with_hint().to_string())?;
         // The counters of the ABI have 32 bits and wrap.
         let wrapped = |count: u64| count as c_uint;
         Ok(Statistics {

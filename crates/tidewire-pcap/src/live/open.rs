@@ -186,7 +186,7 @@ impl Live {
     /// What is wrong.
     pub fn join(&self, request: &FanoutRequest) -> Result<(), String> {
         let joined = self.rings()?.worker.join(&membership(request.group, &request.fanout, self.settings.members));
-        joined.map_err(|error| format!("pcap_fanout: {error}"))
+        joined.map_err(|error| format!("pcap_fanout: {}", error.with_hint()))
     }
 }
 

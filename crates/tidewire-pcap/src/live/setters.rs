@@ -39,7 +39,7 @@ impl Live {
             // Filters in the process if the kernel cannot: the program has dropped the right to load programs, or this one is
             // too long. Not behind another kernel filter, which could not be removed either.
             Err(_) if !rings.has_filter || rings.worker.set_filter(None).is_ok() => false,
-            Err(error) => return handle.failed(&error.to_string()),
+            Err(error) => return handle.failed(&error.with_hint().to_string()),
         };
         rings.has_filter = in_kernel;
         // The worker filters packets in the rings; those already collected are filtered here.
@@ -68,8 +68,9 @@ impl Live {
             direction::OUT => TrafficDirection::Out,
             _ => return handle.failed("Invalid direction"),
         };
-        let set =
-            self.rings().and_then(|mut rings| rings.worker.set_direction(wanted).map_err(|error| error.to_string()));
+        let set = self
+            .rings()
+            .and_then(|mut rings| rings.worker.set_direction(wanted).map_err(|error| error.with_hint().to_string()));
         match set {
             Ok(()) => 0,
             Err(message) => handle.failed(&message),
@@ -103,7 +104,7 @@ impl Live {
     /// for this handle, as with the system's library.
     pub(super) fn check(&self, rings: &mut Rings) -> Result<(), String> {
         for trouble in rings.worker.troubles() {
-            let Error::Interface { interface, .. } = &trouble else { return Err(trouble.to_string()) };
+            let Error::Interface { interface, .. } = &trouble else { return Err(trouble.with_hint().to_string()) };
             let was = self.settings.devices.iter().find(|device| device.name == *interface);
             let is_there = |was: &Interface| match Interface::all() {
                 Ok(all) => all.iter().any(|is| is.index == was.index),
