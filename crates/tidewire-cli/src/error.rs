@@ -9,6 +9,8 @@ use std::{
 use tidewire::live::LiveError;
 use tidewire::{Error, legible::legible};
 
+#[cfg(feature = "live")]
+use crate::live::advice;
 use crate::progress;
 
 /// Success.
@@ -95,7 +97,14 @@ fn escaped(message: &str) -> String {
 
 impl From<Error> for CliError {
     fn from(error: Error) -> Self {
-        let text = match error.hint() {
+        #[cfg(feature = "live")]
+        let hint = match &error {
+            Error::Live(error) => advice::hint(error),
+            error => error.hint(),
+        };
+        #[cfg(not(feature = "live"))]
+        let hint = error.hint();
+        let text = match hint {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),
         };

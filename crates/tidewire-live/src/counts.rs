@@ -1,5 +1,6 @@
 /// Counters of an interface since its creation (`struct rtnl_link_stats64`, include/uapi/linux/if_link.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InterfaceCounts {
     /// Frames received.
     pub rx_packets: u64,

@@ -23,6 +23,7 @@ const RAW_IP: u16 = 519;
 
 /// A network interface, as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Interface {
     /// Its name, which may change.
     pub name: String,

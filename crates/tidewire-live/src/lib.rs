@@ -31,7 +31,7 @@ pub use error::{Error, InterfaceProblem, KernelError, Operation, SettingError, W
 pub use interface::Interface;
 pub use open::open;
 pub use ring::{Ring, RingCounts};
-pub use session::{InterfaceReport, Live, Monitor, TICK};
+pub use session::{CaptureMethod, InterfaceReport, Live, Monitor, TICK};
 pub use settings::{
     Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, RETIRE_MAX, Role, Sharing, Stamp,
     TrafficDirection,

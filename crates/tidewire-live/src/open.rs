@@ -26,9 +26,7 @@ pub fn open(settings: &LiveSettings) -> Result<Live, Error> {
     crate::privilege::check(settings)?;
     match (settings.engine, settings.role) {
         (LiveEngine::Packet, _) => packet::open(settings, interfaces, ""),
-        (LiveEngine::Auto, Role::Host) => {
-            packet::open(settings, interfaces, "AF_XDP would divert host traffic; use --tap on a mirror port")
-        }
+        (LiveEngine::Auto, Role::Host) => packet::open(settings, interfaces, "AF_XDP would divert host traffic"),
         (LiveEngine::Auto, Role::Tap) => match xdp::open(settings, &interfaces) {
             Err(error) if !is_for_every_engine(&error) => {
                 packet::open(settings, interfaces, &error.with_hint().to_string())

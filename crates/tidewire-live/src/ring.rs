@@ -98,6 +98,7 @@ pub trait Ring: Send {
 
 /// What the kernel counted for a ring since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RingCounts {
     /// Frames put into the ring.
     pub received: u64,

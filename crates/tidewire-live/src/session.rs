@@ -11,6 +11,7 @@ use super::{
 use crate::{Error, sys::bpf::Link};
 
 /// An open capture: its workers, each to be run by one thread, and the monitor of its interfaces.
+#[non_exhaustive]
 pub struct Live {
     /// The workers.
     pub workers: Vec<Worker>,
@@ -18,13 +19,41 @@ pub struct Live {
     pub monitor: Monitor,
 }
 
-/// A change of an interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How an interface's frames are captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CaptureMethod {
+    /// A packet socket's ring.
+    #[default]
+    Packet,
+    /// AF_XDP in the driver.
+    Xdp,
+    /// AF_XDP through the generic hook.
+    XdpGeneric,
+}
+
+impl CaptureMethod {
+    /// Its name: `packet`, `af_xdp`, or `af_xdp_generic`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Packet => "packet",
+            Self::Xdp => "af_xdp",
+            Self::XdpGeneric => "af_xdp_generic",
+        }
+    }
+}
+
+/// The counters of an interface, and how its frames are captured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InterfaceReport {
     /// Its name.
     pub name: String,
-    /// How its frames are captured, and the reason.
-    pub engine: String,
+    /// How its frames are captured.
+    pub method: CaptureMethod,
+    /// The same in words, with details and the reason: `packet socket, TPACKET_V3 (AF_XDP would divert host traffic)`.
+    pub description: String,
     /// The interface's counters since the capture was opened; `None` while it is gone.
     pub counts: Option<InterfaceCounts>,
     /// Counters of the programs in the kernel, if there are any.
@@ -32,18 +61,6 @@ pub struct InterfaceReport {
     /// Frames that a steering program dropped among packet sockets, as [`Monitor::steered_out`] says; those of AF_XDP are in
     /// `kernel`.
     pub steered_out: u64,
-}
-
-impl InterfaceReport {
-    /// The engine's name: `packet`, `af_xdp`, or `af_xdp_generic`.
-    #[must_use]
-    pub fn engine_name(&self) -> &'static str {
-        match self.engine.strip_prefix("AF_XDP") {
-            None => "packet",
-            Some(how) if how.starts_with(", generic") => "af_xdp_generic",
-            Some(_) => "af_xdp",
-        }
-    }
 }
 
 /// Monitors the interfaces of a capture, apart from the packet path.
@@ -59,7 +76,8 @@ struct Watched {
     name: String,
     /// It may be renamed, or come back with another number.
     index: u32,
-    engine: String,
+    method: CaptureMethod,
+    description: String,
     before: InterfaceCounts,
     kernel: Option<Arc<Kernel>>,
     attached: Option<Attached>,
@@ -77,8 +95,9 @@ pub(super) enum Attached {
 /// How an interface's frames are captured.
 pub(super) struct Connected {
     pub interface: Interface,
+    pub method: CaptureMethod,
     /// In words, with the reason.
-    pub engine: String,
+    pub description: String,
     pub kernel: Option<Arc<Kernel>>,
     pub attached: Option<Attached>,
     pub steered_out: Option<SteeredOut>,
@@ -89,7 +108,8 @@ impl Monitor {
         let watched = |connected: Connected| Watched {
             index: connected.interface.index,
             name: connected.interface.name,
-            engine: connected.engine,
+            method: connected.method,
+            description: connected.description,
             before: connected.interface.counts,
             kernel: connected.kernel,
             attached: connected.attached,
@@ -150,7 +170,8 @@ impl Monitor {
             let now = now.or_else(|| all.iter().find(|interface| interface.name == watched.name));
             Ok(InterfaceReport {
                 name: watched.name.clone(),
-                engine: watched.engine.clone(),
+                method: watched.method,
+                description: watched.description.clone(),
                 counts: now.map(|interface| interface.counts.since(&watched.before)),
                 kernel: watched.kernel.as_ref().map(|kernel| kernel.counters()),
                 steered_out: watched.steered_out.as_ref().map_or(Ok(0), SteeredOut::frames)?,

@@ -233,8 +233,8 @@ pub enum InKernel {
 }
 
 settings! {
-    /// What the programs in the kernel do. [`tidewire::Capture`](https://docs.rs/tidewire) fills in what follows from an
-    /// engine's settings.
+    /// What the programs in the kernel do. [`tidewire::Capture`](https://docs.rs/tidewire) replaces `cuts`, `cuts_all`, `shed`,
+    /// `key_vlan` and `wire` by what follows from its engine's settings.
     #[derive(Clone, Debug)]
     pub struct KernelNeeds {
         /// Whether the programs are used.
@@ -306,7 +306,8 @@ settings! {
         role, set_role, with_role: Role as Role, Role;
         /// Which frames are captured.
         direction, set_direction, with_direction: TrafficDirection as TrafficDirection, TrafficDirection;
-        /// Workers, each with a ring on every interface. Default 1.
+        /// Workers, each with a ring on every interface. Default 1. `tidewire::Capture` ignores it: there
+        /// `Capture::workers` decides.
         workers, set_workers, with_workers: usize as usize, usize;
         /// Whether worker i is pinned to the i-th CPU that the process may use. Default: yes.
         pin, set_pin, with_pin: bool as bool, bool;

@@ -64,6 +64,7 @@ pub struct SplitCount {
 
 /// What was split so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SplitCounts {
     /// What came.
     pub received: SplitCount,

@@ -14,6 +14,7 @@ use crate::{Error, sys::netlink::LinkSocket};
 
 /// A change of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Change {
     /// It was switched off, or lost its carrier: no frame arrives.
     Down,

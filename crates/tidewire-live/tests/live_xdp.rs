@@ -69,7 +69,7 @@ struct Capture {
     workers: Vec<Worker>,
     kernel: KernelXdp,
     _attachment: XdpAttachment,
-    engine: String,
+    description: String,
     wire: PacketSocket,
     sent: u64,
 }
@@ -97,7 +97,7 @@ impl Capture {
             workers: arenas.into_iter().zip(opened.rings).enumerate().map(worker).collect(),
             kernel: opened.kernel,
             _attachment: opened.attachment,
-            engine: opened.engine,
+            description: opened.description,
             wire: PacketSocket::open("tw0").unwrap(),
             sent: 0,
         })
@@ -170,7 +170,7 @@ fn filters_run_in_the_program_and_every_frame_is_counted() {
             settings.set_filter("udp port 53 and not net 10.0.1.0/24".to_owned());
             let mut capture = Capture::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             let kind = if engine == LiveEngine::Xdp { "native" } else { "generic" };
-            assert!(capture.engine.starts_with(&format!("AF_XDP, {kind}, copied")), "{}", capture.engine);
+            assert!(capture.description.starts_with(&format!("AF_XDP, {kind}, copied")), "{}", capture.description);
             let mut filter = Filter::new(settings.filter().unwrap()).unwrap();
             let frames: Vec<_> =
                 (0..2000).map(|n| packet(n, [6, 17][n as usize % 2], [53, 80][n as usize / 2 % 2])).collect();
@@ -278,7 +278,7 @@ fn what_cannot_be_is_said_and_changes_nothing() {
     with_cable(1, || {
         let host = settings(LiveEngine::Xdp, 1).with_role(Role::Host);
         let error = Capture::open(&host).err().expect("it is the host's").with_hint().to_string();
-        assert!(error.contains("--tap"), "{error}");
+        assert!(error.contains("`Role::Tap`"), "{error}");
         let mut first = Capture::open(&settings(LiveEngine::Xdp, 1)).unwrap();
         let error = Capture::open(&settings(LiveEngine::Xdp, 1)).err().expect("it is taken").with_hint().to_string();
         assert!(error.contains("another XDP program"), "{error}");
@@ -304,7 +304,7 @@ fn auto_takes_no_engine_that_loses_tags() {
         let done = Command::new("ethtool").args(["-K", "tw1", "rxvlan", "off"]).status_in_time().expect("ethtool");
         assert!(done.success());
         let capture = Capture::open(&auto).unwrap_or_else(|error| panic!("{error}"));
-        assert!(capture.engine.starts_with("AF_XDP, native"), "{}", capture.engine);
+        assert!(capture.description.starts_with("AF_XDP, native"), "{}", capture.description);
     });
 }
 
@@ -352,7 +352,7 @@ fn several_interfaces_are_captured_together() {
             let settings = settings(engine, 2).with_interfaces(vec!["tw1".into(), "tw3".into()]);
             let mut live = tidewire_live::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             let report = live.monitor.report().unwrap();
-            assert!(report.iter().all(|interface| interface.engine.starts_with("AF_XDP")), "{report:?}");
+            assert!(report.iter().all(|interface| interface.description.starts_with("AF_XDP")), "{report:?}");
             let wires = ["tw0", "tw2"].map(|name| PacketSocket::open(name).unwrap());
             (0..100).for_each(|n| wires[n as usize % 2].send(&packet(n, 17, 80)).unwrap());
             let mut seen = vec![Vec::new(); 2];
@@ -380,7 +380,10 @@ fn several_interfaces_are_captured_together() {
         assert!(!shows("-d link", "prog/xdp"), "nothing stays");
         let mut live = tidewire_live::open(&settings(LiveEngine::Auto, 1)).unwrap();
         let report = live.monitor.report().unwrap();
-        assert!(report[0].engine.starts_with("packet socket") && report[0].engine.contains("rxvlan off"), "{report:?}");
+        assert!(
+            report[0].description.starts_with("packet socket") && report[0].description.contains("rxvlan off"),
+            "{report:?}"
+        );
     });
 }
 

@@ -1,5 +1,6 @@
 //! Options for captures from interfaces, and the settings that they become.
 
+pub mod advice;
 mod arg_types;
 mod report;
 mod runner;

@@ -11,6 +11,7 @@ use tidewire::{
     },
 };
 
+use super::advice::{WithHint, described};
 use crate::{
     error,
     output::{Object, push_number},
@@ -20,7 +21,7 @@ use crate::{
 /// Reports the engine of each interface, and the reason.
 pub fn say_engines(interfaces: &[InterfaceReport]) {
     for interface in interfaces {
-        error::notify(format_args!("{}: {}", interface.name, interface.engine));
+        error::notify(format_args!("{}: {}", interface.name, described(interface)));
     }
 }
 
@@ -45,6 +46,7 @@ fn say_change(name: &str, change: &Change) {
         Change::Gone => error::notify(format_args!("{name} is gone; the packets it had received were delivered")),
         Change::Back => error::notify(format_args!("{name} is back")),
         Change::Renamed(now) => error::notify(format_args!("{name} was renamed to {now}")),
+        _ => {}
     }
 }
 
@@ -59,7 +61,7 @@ pub fn say_trouble(error: &LiveError) {
         }
     );
     if !is_told {
-        error::notify(error.with_hint());
+        error::notify(WithHint(error));
     }
 }
 
@@ -154,7 +156,7 @@ pub fn push_json(object: &mut Object<'_>, report: &LiveReport, ledger: &Ledger) 
         object.array("interfaces", &report.interfaces, |out, interface| {
             let mut object = Object::open(out);
             object.text("name", &interface.name);
-            object.text("engine", &interface.engine);
+            object.text("engine", &described(interface));
             match &interface.counts {
                 Some(counts) => push_counts(&mut object, counts),
                 None => object.null("received"),

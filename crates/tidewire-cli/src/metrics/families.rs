@@ -81,7 +81,7 @@ pub fn live(report: &LiveReport) -> Vec<Family> {
 fn interfaces(families: &mut Families, all: &[InterfaceReport]) {
     let present = all
         .iter()
-        .map(|one| sample([("interface", &one.name), ("engine", one.engine_name())], u64::from(one.counts.is_some())));
+        .map(|one| sample([("interface", &one.name), ("engine", one.method.name())], u64::from(one.counts.is_some())));
     families.gauge("tidewire_interface_present", "Whether the interface exists, and its capture engine", present);
     let mut counter = |name, help, count: fn(&tidewire::live::InterfaceCounts) -> u64| {
         let counted = all.iter().filter_map(|one| Some((one, one.counts.as_ref()?)));

@@ -7,24 +7,28 @@ use std::{
 
 use tidewire::{
     Fate,
-    live::{InterfaceCounts, InterfaceReport, KernelCounters, LiveReport, RingCounts, WorkerReport},
+    live::{CaptureMethod, InterfaceCounts, InterfaceReport, KernelCounters, LiveReport, RingCounts, WorkerReport},
 };
 
 use super::*;
 
 fn report() -> LiveReport {
-    let counts = InterfaceCounts { rx_packets: 1_000_000_007, rx_bytes: 64_000, rx_dropped: 3, ..Default::default() };
-    let mut kernel = KernelCounters { received: 1000, filtered: 500, cut: 300, delivered: 190, ..Default::default() };
+    let mut counts = InterfaceCounts::default();
+    (counts.rx_packets, counts.rx_bytes, counts.rx_dropped) = (1_000_000_007, 64_000, 3);
+    let mut kernel = KernelCounters::default();
+    (kernel.received, kernel.filtered, kernel.cut, kernel.delivered) = (1000, 500, 300, 190);
     (kernel.shed[2], kernel.absent) = (9, 1);
-    let interface = |name: &str, counts: Option<InterfaceCounts>| InterfaceReport {
-        name: name.into(),
-        engine: "packet socket, TPACKET_V3 (AF_XDP would take frames away)".into(),
-        kernel: counts.map(|_| kernel),
-        counts,
-        steered_out: 6,
+    let interface = |name: &str, counts: Option<InterfaceCounts>| {
+        let mut interface = InterfaceReport::default();
+        interface.name = name.into();
+        interface.description = "packet socket, TPACKET_V3 (AF_XDP would take frames away)".into();
+        (interface.kernel, interface.counts, interface.steered_out) = (counts.map(|_| kernel), counts, 6);
+        interface
     };
+    let mut rings = RingCounts::default();
+    (rings.received, rings.dropped, rings.calls) = (90, 7, 11);
     let mut worker = WorkerReport {
-        rings: RingCounts { received: 90, dropped: 7, failed: 0, stale: 0, calls: 11 },
+        rings,
         frames: 90,
         ring_level_permille: 250,
         buffered_bytes: 4096,
@@ -169,10 +173,7 @@ fn labels_are_short() {
             assert!(value.len() <= 24 && !value.contains(' '), "{} {label}={value}", family.name);
         }
     }
-    let engines: Vec<_> =
-        ["AF_XDP, native, zero-copy", "AF_XDP, generic, copied (no driver)", "packet socket, TPACKET_V3"]
-            .map(|engine| InterfaceReport { engine: engine.into(), ..report().interfaces[0].clone() }.engine_name())
-            .into();
+    let engines = [CaptureMethod::Xdp, CaptureMethod::XdpGeneric, CaptureMethod::Packet].map(CaptureMethod::name);
     assert_eq!(engines, ["af_xdp", "af_xdp_generic", "packet"]);
 }
 

@@ -20,7 +20,8 @@ use tidewire::{
 
 use crate::{
     error::{self, CliError},
-    interrupt, live,
+    interrupt,
+    live::{self, advice::WithHint},
     options::Common,
     terminal,
     units::Share,
@@ -122,17 +123,19 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     let capture = live::watched(capture, &common.live, &stop, look, &mut is_closed, &[])?;
     // On standard error it would overwrite the tables.
     let capture = capture.on_trouble(|trouble| {
-        top.borrow_mut().model.snapshot.trouble = Some(trouble.with_hint().to_string());
+        top.borrow_mut().model.snapshot.trouble = Some(WithHint(trouble).to_string());
     });
     let capture = capture.on_event(|event| {
         let InterfaceEvent { name, change, .. } = event;
-        top.borrow_mut().model.snapshot.trouble = match change {
+        let trouble = match change {
             Change::Up => None,
             Change::Down => Some(format!("{name} is down; capture continues when it is up again")),
             Change::Gone => Some(format!("{name} is gone")),
             Change::Back => Some(format!("{name} is back")),
             Change::Renamed(now) => Some(format!("{name} was renamed to {now}")),
+            _ => return,
         };
+        top.borrow_mut().model.snapshot.trouble = trouble;
     });
     let outcome = capture.run(|_| Flows { shared: shared.clone() });
     interrupt::DONE.store(true, Ordering::Relaxed);

@@ -127,9 +127,14 @@ fn noted(port: u16, packets: u64, bytes: u64) -> Noted {
 }
 
 fn report(seconds: u64, packets: u64, dropped: u64) -> LiveReport {
-    let counts = InterfaceCounts { rx_missed: 5, ..InterfaceCounts::default() };
+    let mut counts = InterfaceCounts::default();
+    counts.rx_missed = 5;
+    let mut interface = InterfaceReport::default();
+    (interface.name, interface.counts) = ("lo".into(), Some(counts));
+    let mut rings = RingCounts::default();
+    (rings.received, rings.dropped, rings.calls) = (packets, dropped, 1);
     let mut worker = WorkerReport {
-        rings: RingCounts { received: packets, dropped, failed: 0, stale: 0, calls: 1 },
+        rings,
         ring_level_permille: 300,
         buffered_bytes: 1 << 20,
         memory_bytes: 64 << 20,
@@ -137,17 +142,7 @@ fn report(seconds: u64, packets: u64, dropped: u64) -> LiveReport {
     };
     (worker.ledger.received, worker.ledger.received_bytes) = (packets, packets * 100);
     worker.ledger.settle_many(Fate::Shed, seconds);
-    LiveReport {
-        elapsed: Duration::from_secs(seconds),
-        interfaces: vec![InterfaceReport {
-            name: "lo".into(),
-            engine: String::new(),
-            counts: Some(counts),
-            kernel: None,
-            steered_out: 0,
-        }],
-        workers: vec![worker],
-    }
+    LiveReport { elapsed: Duration::from_secs(seconds), interfaces: vec![interface], workers: vec![worker] }
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(super) fn how_to_grant(needed: &str) -> String {
         own.unwrap_or_else(|_| PathBuf::from(std::env::args_os().next().unwrap_or_else(|| "tidewire".into())));
     let set = whole_set(needed, &permitted());
     let without = if needed.contains("cap_perfmon") {
-        "; without them packet sockets capture: --engine packet, no --steer"
+        "; without them packet sockets capture, without a steering program"
     } else if needed == "cap_net_raw" {
         "; capture files need none"
     } else {

@@ -19,7 +19,7 @@ impl fmt::Display for WithHint<'_> {
 }
 
 impl Error {
-    /// What to do about the error, for people: commands, and options of the command `tidewire`. The text may depend on the
+    /// What to do about the error, for people: commands of the system, and settings of this crate. The text may depend on the
     /// state of the machine: of a fan-out group it says which settings its members have.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -110,7 +110,7 @@ impl KernelError {
                 "the driver may have none, or they are off (ethtool -K … ntuple on): the kernel drops instead"
             }
             (Operation::ReadBootId, _) => "a steering program in a cross-process group needs it",
-            (Operation::Confine, _) => "--no-sandbox runs without confinement",
+            (Operation::Confine, _) => "or run without confinement",
             _ => return None,
         };
         Some(hint.to_owned())
@@ -130,15 +130,15 @@ impl SettingError {
             Self::FilterNotPlanned { .. } => "open the capture with refilter set",
             Self::GroupIncomingOnly { .. } => "open the capture for both directions to choose later",
             Self::GroupUnsupported => "use packet sockets",
-            Self::CutoffsWithDuplicates => "leave cutoffs to the engine (--kernel-flows 0), or steer to one worker",
-            Self::CutoffsNeedEthernet { .. } => "use --kernel-flows 0",
+            Self::CutoffsWithDuplicates => "leave cutoffs to the engine (`InKernel::Never`), or steer to one worker",
+            Self::CutoffsNeedEthernet { .. } => "leave cutoffs to the engine (`InKernel::Never`)",
             Self::SteeringNeedsEthernet { .. } => "choose another fan-out mode, such as hash",
             Self::SlotRingTooSmall { .. } => "give it some MiB, or a smaller snap length",
             Self::StampUnsupported { .. } => "use the host's time stamps",
             Self::SteeringMode => "choose that mode, or no steering program",
             Self::RolloverWithDrops => "leave rollover out, or let the program pass what it drops",
             Self::JoinWithTwoRings => "join the group when the capture is opened",
-            Self::XdpOnHost { .. } => "use --tap on a mirror port, or packet sockets",
+            Self::XdpOnHost { .. } => "use packet sockets, or `Role::Tap` on a mirror port",
             Self::XdpOutgoing { .. } | Self::XdpNeedsEthernet { .. } => "use packet sockets",
             Self::XdpLosesTags { interface } => return Some(format!("ethtool -K {interface} rxvlan off")),
             Self::XdpUnavailable { generic: true, .. } => "the generic hook is available",

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// [`delivered`](Self::delivered), [`absent`](Self::absent) and [`unsteered`](Self::unsteered), always; while packets arrive,
 /// a snapshot may be off by those in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KernelCounters {
     /// Packets seen.
     pub received: u64,

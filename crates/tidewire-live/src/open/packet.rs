@@ -10,7 +10,7 @@ use crate::{
     filter_spec::FilterSpec,
     kernel::{Kernel, KernelSettings, KernelSocketFilter, KernelXdp},
     packet::{Filters, Plan, SocketFilter},
-    session::{Attached, Connected},
+    session::{Attached, CaptureMethod, Connected},
     sys::bpf::{Link, XdpMode},
 };
 use tidewire_filter::FilterHook;
@@ -34,9 +34,9 @@ pub(super) fn open(settings: &LiveSettings, interfaces: Vec<Interface>, why: &st
         let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
         let remark = plan.remark().map(|remark| format!("; {remark}")).unwrap_or_default();
         let version = if settings.immediate { 2 } else { 3 };
-        let engine = format!("packet socket, TPACKET_V{version}{cuts}{why}{remark}");
-        let steered_out = Some(steered_out);
-        opening.add(rings, Connected { interface, engine, kernel: before.kernel, attached, steered_out });
+        let description = format!("packet socket, TPACKET_V{version}{cuts}{why}{remark}");
+        let (method, steered_out) = (CaptureMethod::Packet, Some(steered_out));
+        opening.add(rings, Connected { interface, method, description, kernel: before.kernel, attached, steered_out });
     }
     Ok(opening.live(settings))
 }

@@ -25,7 +25,8 @@ pub(super) fn open(settings: &LiveSettings, interfaces: &[Interface]) -> Result<
         let capture = engine.open(kernel_settings(settings), number as u16, places.collect::<Result<Vec<_>, _>>()?)?;
         let connected = Connected {
             interface: Interface { counts: capture.before, ..interface.clone() },
-            engine: capture.engine,
+            method: engine.method(),
+            description: capture.description,
             kernel: Some(Arc::clone(capture.kernel.kernel())),
             // Its programs count that.
             steered_out: None,

@@ -24,6 +24,7 @@ pub struct Confinement {
 /// The result of a confinement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub struct Confined {
     /// Protections that this kernel lacks or refused, in words; empty: everything was done.
     pub missing: Vec<String>,

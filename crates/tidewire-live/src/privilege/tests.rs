@@ -350,5 +350,5 @@ fn what_must_be_whole_is_refused_where_it_is_not() {
         return;
     }
     let error = Confinement::new().required(true).confine().expect_err("another thread runs").with_hint().to_string();
-    assert!(error.contains("1 threads that run already") && error.contains("--no-sandbox"), "{error}");
+    assert!(error.contains("1 threads that run already") && error.contains("without confinement"), "{error}");
 }

@@ -15,6 +15,7 @@ use crate::{
     Error, Interface, InterfaceCounts, LiveEngine, LiveSettings, Role, SettingError, TrafficDirection,
     filter_spec::FilterSpec,
     kernel::{Jump, KernelSettings, KernelXdp},
+    session::CaptureMethod,
     sys::{
         arena::Place,
         bpf::{ARRAY, LRU_HASH, Load, Map, Program, XDP, XdpMode},
@@ -50,7 +51,7 @@ pub struct XdpCapture {
     /// The attachment, which ends with the capture.
     pub attachment: XdpAttachment,
     /// How frames are captured, and the reason.
-    pub engine: String,
+    pub description: String,
     /// The interface's counters before frames were accepted.
     pub before: InterfaceCounts,
 }
@@ -107,6 +108,13 @@ impl XdpEngine {
         &self.plan
     }
 
+    pub(crate) fn method(&self) -> CaptureMethod {
+        match self.mode {
+            XdpMode::Native => CaptureMethod::Xdp,
+            XdpMode::Generic => CaptureMethod::XdpGeneric,
+        }
+    }
+
     /// Loads the programs as `kernel` says (what this engine decides itself is set here: filter, steering, sockets), opens
     /// the sockets of all workers, and attaches. No frame is delivered that the filter did not see.
     ///
@@ -142,8 +150,8 @@ impl XdpEngine {
         if !self.plan.is_shared() {
             rings.iter_mut().flatten().for_each(|ring| ring.attachment = Some(Arc::clone(attachment.attachment())));
         }
-        let engine = self.describe(&rings)?;
-        Ok(XdpCapture { kernel, rings, attachment, engine, before })
+        let description = self.describe(&rings)?;
+        Ok(XdpCapture { kernel, rings, attachment, description, before })
     }
 
     /// The steering program in eBPF; what it drops, or has no socket for, is counted.

@@ -115,7 +115,7 @@ impl Live {
         let settings = settings(plan, options, request, &devices);
         let snap = settings.snap_bytes();
         let link = one_link(&devices)?;
-        let live::Live { mut workers, monitor } = live::open(&settings)?;
+        let live::Live { mut workers, monitor, .. } = live::open(&settings)?;
         let Some(worker) = workers.pop() else { return Err(Refusal::new("the capture has no ring")) };
         let dead_handle =
             DeadHandle::new(getters::datalink(link), c_int::try_from(snap).unwrap_or(c_int::MAX), options.nanoseconds);

@@ -35,8 +35,13 @@ pub const LIVE_REPORT: Duration = Duration::from_secs(1);
 
 impl<'a> Capture<Interfaces<'a>> {
     /// Captures from interfaces, until [`Stop::stop`](crate::Stop::stop) is called or after a [`duration`](Self::duration) or
-    /// a number of [`packets`](Self::packets). [`workers`](Self::workers) and [`filter`](Self::filter) are taken from here,
-    /// not from `settings`. Sets timeouts that files do not have: [`LIVE_INACTIVITY`] for idle streams and
+    /// a number of [`packets`](Self::packets).
+    ///
+    /// [`workers`](Self::workers) decides how many workers there are, 1 by default; [`LiveSettings::workers`] is ignored. A
+    /// [`filter`](Self::filter) replaces that of `settings`. Of [`LiveSettings::kernel`], what follows from the other settings
+    /// of the run is replaced: whether streams are cut off or shed, VLAN ids in keys, and tunnels.
+    ///
+    /// Sets timeouts that files do not have: [`LIVE_INACTIVITY`] for idle streams and
     /// [`LIVE_HOLE_TIMEOUT`] for missing bytes. Closed connections are reported after [`LIVE_REPORT`] and forgotten after
     /// [`LIVE_CLOSED`].
     pub fn live(settings: LiveSettings) -> Self {

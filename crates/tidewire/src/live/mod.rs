@@ -16,8 +16,8 @@ pub use tidewire_live::privilege::{Confined, Confinement};
 /// A compiled steering program, for [`LiveSettings`].
 pub use tidewire_live::steer::Compiled;
 pub use tidewire_live::{
-    Change, ClassicInstruction, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts, InterfaceEvent,
-    InterfaceProblem, InterfaceReport, KernelError, KernelNeeds, LiveEngine, LiveSettings, Membership, Operation,
-    RingCounts, Role, SettingError as LiveSettingError, Sharing, Stamp, TrafficDirection, WithHint,
+    CaptureMethod, Change, ClassicInstruction, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts,
+    InterfaceEvent, InterfaceProblem, InterfaceReport, KernelError, KernelNeeds, LiveEngine, LiveSettings, Membership,
+    Operation, RingCounts, Role, SettingError as LiveSettingError, Sharing, Stamp, TrafficDirection, WithHint,
     kernel::KernelCounters,
 };

@@ -146,7 +146,7 @@ pub(crate) fn run_single<H: Deliver>(
     hooks: Hooks<'_>,
 ) -> Result<Outcome<H>, Error> {
     let memory_bytes = config.memory_bytes();
-    let Live { workers, monitor } = live;
+    let Live { workers, monitor, .. } = live;
     let mut watch = watch(hooks, monitor, 1)?;
     let shared = Arc::clone(&watch.shared);
     // The caller's thread is not pinned.
@@ -201,7 +201,7 @@ fn threads<'a, C: Consume, T: Send>(
     hooks: Hooks<'a>,
 ) -> Result<(Watch<'a>, Vec<T>), Error> {
     let pin = hooks.pin;
-    let Live { workers, monitor } = live;
+    let Live { workers, monitor, .. } = live;
     let mut watch = watch(hooks, monitor, builders.len())?;
     let shared = Arc::clone(&watch.shared);
     let results = thread::scope(|scope| {
