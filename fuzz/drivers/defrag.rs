@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::sent::Sent;
 use tidewire_core::{
     ChecksumStatus, Config, DefragPolicy, Frame,
-    defrag::{Defragmenter, Outcome},
+    internals::{Defragmenter, Outcome},
     wire::{Kind, LinkType, decode},
 };
 

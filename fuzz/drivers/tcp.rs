@@ -4,7 +4,7 @@
 use super::sent::Sent;
 use tidewire_core::{
     TcpPolicy,
-    tcp::queue::{Incoming, Queue},
+    internals::{Incoming, Queue},
 };
 
 /// One byte for the policy, then six for each operation: kind, start (two), length (two), value.

@@ -30,7 +30,7 @@ pub fn push_json(out: &mut Vec<u8>, ledger: &Ledger, live: Option<&LiveReport>, 
         detail.number("evicted_half_open", ledger.evicted_half_open);
         detail.number("datagrams_rebuilt", ledger.datagrams_rebuilt);
         detail.number("datagrams_rejected", ledger.datagrams_rejected);
-        detail.array("shed_by_priority", ledger.shed_by_priority, push_number);
+        detail.array("shed_by_priority", ledger.shed_by_priority().map(|(_, count)| count), push_number);
         detail.object("anomalies", |anomalies| {
             for &kind in AnomalyKind::ALL {
                 anomalies.number(kind.name(), ledger.anomaly(kind));
@@ -103,7 +103,7 @@ pub fn text(ledger: &Ledger, elapsed: Duration) -> String {
         let rejected = format!("and {} rejected", Count(ledger.datagrams_rejected));
         line("datagrams rebuilt", ledger.datagrams_rebuilt, &rejected);
     }
-    for (level, &count) in ledger.shed_by_priority.iter().enumerate().filter(|(_, count)| **count > 0) {
+    for (level, count) in ledger.shed_by_priority().filter(|(_, count)| *count > 0) {
         line(&format!("shed of priority {level}"), count, "");
     }
     let anomalies = ledger.anomalies().map(|(_, count)| count).sum();

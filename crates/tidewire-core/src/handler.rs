@@ -50,7 +50,10 @@ pub trait Handler {
 }
 
 /// The receiver of an engine's events: a [`Handler`] (every handler implements this trait), or several applications
-/// (`Applications` of the crate `tidewire`). Sealed: other crates cannot implement it.
+/// (`Applications` of the crate `tidewire`).
+///
+/// Implement [`Handler`] instead: this trait is not for implementation outside of this workspace, and what it needs for that
+/// is exempt from semantic versioning.
 pub trait Deliver: sealed::Sealed {
     /// See [`Handler::Data`].
     type Data: Default;
@@ -61,6 +64,7 @@ pub trait Deliver: sealed::Sealed {
     const DATAGRAMS: bool;
     /// Whether the handler stands for several applications, each with a [`Subscription`]: see
     /// [`subscribers`](Self::subscribers).
+    #[doc(hidden)]
     const SUBSCRIBERS: bool = false;
 
     /// See [`Handler::open`].
@@ -83,30 +87,34 @@ pub trait Deliver: sealed::Sealed {
 
     /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): how each application wants its streams delivered. Called once, by
     /// [`Engine::new`](crate::Engine::new); replaces the same fields of the engine's settings.
+    #[doc(hidden)]
     fn subscribers(&self) -> Vec<Subscription> {
         Vec::new()
     }
 
     /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): marks of the stream that `bytes` opens (a whole frame, or a rebuilt IP
     /// packet with link type RAW). They are passed to [`join`](Self::join) when the stream is opened.
+    #[doc(hidden)]
     fn marks(&mut self, frame: &Frame, bytes: &[u8]) -> u64 {
         let _ = (frame, bytes);
         0
     }
 
     /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): adds the applications that a stream with these marks belongs to.
+    #[doc(hidden)]
     fn join(&mut self, marks: u64, joins: &mut Vec<Join>) {
         let _ = (marks, joins);
     }
 
     /// With [`SUBSCRIBERS`](Self::SUBSCRIBERS): selects the application that the following calls are for. `joined` is
     /// an index into `subscribers`, `place` the position of its [`Join`] of the stream.
+    #[doc(hidden)]
     fn select(&mut self, joined: usize, place: usize) {
         let _ = (joined, place);
     }
 }
 
-/// Seals [`Deliver`].
+/// Marks implementations of [`Deliver`]. For this workspace only; exempt from semantic versioning.
 #[doc(hidden)]
 pub mod sealed {
     /// Implemented for every [`Handler`](super::Handler).

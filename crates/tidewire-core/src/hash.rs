@@ -53,18 +53,7 @@ impl Sip {
     }
 }
 
-/// SipHash-1-3 of some words.
-#[must_use]
-#[inline]
-pub fn siphash13(key: [u64; 2], words: &[u64]) -> u64 {
-    let mut state = Sip::new(key);
-    for &word in words {
-        state.word(word);
-    }
-    state.finish(words.len())
-}
-
-/// [`siphash13`] of a fixed number of words: compiles without a loop, so that the hashes of several packets, computed
+/// SipHash-1-3 of a fixed number of words: compiles without a loop, so that the hashes of several packets, computed
 /// one after the other, overlap in the processor.
 #[must_use]
 #[inline(always)]
@@ -82,6 +71,15 @@ mod tests {
     use std::hash::{Hasher, SipHasher};
 
     use super::*;
+
+    /// SipHash-1-3 of any number of words.
+    fn siphash13(key: [u64; 2], words: &[u64]) -> u64 {
+        let mut state = Sip::new(key);
+        for &word in words {
+            state.word(word);
+        }
+        state.finish(words.len())
+    }
 
     /// SipHash with 2 and 4 rounds, to check the rounds against the standard library's (deprecated) implementation.
     fn siphash24(key: [u64; 2], words: &[u64]) -> u64 {

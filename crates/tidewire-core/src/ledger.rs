@@ -77,8 +77,7 @@ pub struct Ledger {
     pub(crate) malformations: [u64; 64],
     pub(crate) other_links: [u64; OtherLink::ALL.len()],
     pub(crate) anomalies: [u64; AnomalyKind::ALL.len()],
-    /// Shed packets by priority, 0 the lowest.
-    pub shed_by_priority: [u64; 8],
+    pub(crate) shed_by_priority: [u64; 8],
     /// Streams opened.
     pub streams_opened: u64,
     /// Streams closed.
@@ -178,6 +177,17 @@ impl Ledger {
     /// Anomalies by kind.
     pub fn anomalies(&self) -> impl Iterator<Item = (AnomalyKind, u64)> {
         AnomalyKind::ALL.iter().map(|&kind| (kind, self.anomaly(kind)))
+    }
+
+    /// Shed packets of a priority, 0 the lowest.
+    #[must_use]
+    pub fn shed(&self, priority: u8) -> u64 {
+        self.shed_by_priority.get(usize::from(priority)).copied().unwrap_or(0)
+    }
+
+    /// Shed packets by priority, all priorities, the lowest first.
+    pub fn shed_by_priority(&self) -> impl Iterator<Item = (u8, u64)> {
+        (0..).zip(self.shed_by_priority)
     }
 
     /// Notes a packet's fate.

@@ -6,13 +6,13 @@
 mod budget;
 mod class;
 mod config;
-pub mod defrag;
+mod defrag;
 mod display;
-pub mod engine;
+mod engine;
 mod event;
 mod flow;
 mod handler;
-pub mod hash;
+mod hash;
 mod ledger;
 mod memory;
 mod packet;
@@ -23,25 +23,38 @@ mod shunt;
 mod stats;
 mod stream;
 mod subscriber;
-pub mod tcp;
+mod tcp;
 
 pub use class::{Class, Classify};
 pub use config::{
-    ChecksumMode, Config, DirectionCutoff, FLOWS_BY_MEMORY, KeyIds, LinkAddresses, Mode, Share, TargetPolicies,
-    UnknownKeyId,
+    CHUNK_BYTES_MAX, ChecksumMode, Config, ConfigError, DirectionCutoff, FLOWS_BY_MEMORY, KeyIds, LinkAddresses, Mode,
+    Share, TargetPolicies, UnknownKeyId,
 };
+pub use defrag::Rejection;
 pub use engine::Engine;
 pub use event::{Chunk, Datagram, Gap, GapCause, StreamPacket};
-pub use handler::{Deliver, Handler, sealed};
+#[doc(hidden)]
+pub use handler::sealed;
+pub use handler::{Deliver, Handler};
 pub use ledger::{Fate, Ledger};
 pub use memory::{MEMORY_BYTES_DEFAULT, MemoryError, WORKER_MEMORY_BYTES_MIN};
 pub use policy::{DefragPolicy, TcpPolicy, UnknownPolicy};
 pub use shunt::{Counted, Shunt};
 pub use stats::{Anomaly, AnomalyKind, Conflict, Direction, DirectionStats, EndReason, Endpoint, FlowKey, TcpState};
 pub use stream::Stream;
+#[doc(hidden)]
 pub use subscriber::{Join, Subscription};
 pub use tcp::delivery_log::History;
 pub use tidewire_wire::{self as wire, Batch, ChecksumStatus, Frame, Memory, Parts};
+
+/// For the project's own fuzzers and oracles; exempt from semantic versioning.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::{
+        defrag::{Defragmenter, Ended, Outcome, Rebuilt},
+        tcp::queue::{Incoming, Inserted, Piece, Queue},
+    };
+}
 
 /// The examples of README.md.
 #[cfg(doctest)]

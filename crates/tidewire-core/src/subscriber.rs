@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use crate::{Class, Config, DirectionCutoff};
 
 /// How one of several applications wants its streams delivered. The fields are settings of [`Config`].
+///
+/// For this workspace only; exempt from semantic versioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subscription {
     /// See [`Config::cutoff`].
@@ -22,6 +24,8 @@ pub struct Subscription {
 }
 
 /// A stream belongs to an application.
+///
+/// For this workspace only; exempt from semantic versioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
     /// The application's index in [`Deliver::subscribers`](crate::Deliver::subscribers).

@@ -8,7 +8,8 @@ pub struct Settings {
     /// IP header.
     pub tunnel_depth: u8,
     /// Whether the checksums of headers that carry a tunnel are verified: see
-    /// [`Doubts::OUTER_CHECKSUM`](crate::Doubts::OUTER_CHECKSUM).
+    /// [`Doubts::OUTER_CHECKSUM`](crate::Doubts::OUTER_CHECKSUM). An engine that ignores checksums verifies none of these
+    /// either.
     pub verify_outer: bool,
     /// UDP destination ports taken as VXLAN (RFC 7348: 4789; Linux's older default: 8472).
     pub vxlan_ports: [u16; 2],

@@ -44,9 +44,6 @@ impl Error {
 /// Most workers of one run. Every worker decodes every packet, so that more do not help long before this.
 pub const WORKERS_MAX: usize = 64;
 
-/// Largest chunk, in bytes.
-pub const CHUNK_BYTES_MAX: u32 = 16 << 20;
-
 /// A setting out of range, and what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -63,37 +60,14 @@ pub enum SettingError {
         /// What was set.
         given: usize,
     },
-    /// The size of a chunk.
-    #[error("a chunk of {given} bytes: the limit is {CHUNK_BYTES_MAX}")]
-    ChunkBytes {
-        /// What was set.
-        given: u32,
-    },
-    /// An overlap that is no smaller than the chunks.
-    #[error("an overlap of {overlap} bytes needs chunks that are larger, not of {chunk}")]
-    OverlapBytes {
-        /// Bytes of the overlap.
-        overlap: u32,
-        /// Bytes of a chunk.
-        chunk: u32,
-    },
-    /// The number of priorities.
-    #[error("priorities must be 1 to 8, got {given}")]
-    Priorities {
-        /// What was set.
-        given: u8,
-    },
+    /// A setting of [`Config`](crate::Config) that is out of range.
+    #[error(transparent)]
+    Config(#[from] tidewire_core::ConfigError),
     /// An unknown priority.
     #[error("{of}: priorities are 0 (the lowest) to 7")]
     Priority {
         /// What has it.
         of: String,
-    },
-    /// The threshold above which streams are shed.
-    #[error("the base threshold is a share of the memory, at most 1000 thousandths, got {given}")]
-    BaseThreshold {
-        /// What was set, in thousandths.
-        given: u32,
     },
     /// Settings that need more than the memory.
     #[error(transparent)]

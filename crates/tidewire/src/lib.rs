@@ -262,7 +262,7 @@ pub use classes::StreamClass;
 pub use closures::Closures;
 pub use community::community_id;
 pub use control::{Progress, Stop};
-pub use error::{CHUNK_BYTES_MAX, Error, SettingError, WORKERS_MAX};
+pub use error::{Error, SettingError, WORKERS_MAX};
 #[cfg(feature = "files")]
 pub use files::{Files, Streams};
 pub use finished::{FinishedStream, STREAM_BYTES_KEPT};
@@ -271,12 +271,11 @@ pub use live::{LIVE_CLOSED, LIVE_HOLE_TIMEOUT, LIVE_INACTIVITY, LIVE_REPORT};
 pub use outcome::Outcome;
 pub use setup::Input;
 pub use tidewire_core::{
-    Anomaly, AnomalyKind, Batch, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config, Conflict, Counted,
-    Datagram, DefragPolicy, Deliver, Direction, DirectionCutoff, DirectionStats, EndReason, Endpoint, Engine, Fate,
-    FlowKey, Frame, Gap, GapCause, Handler, History, KeyIds, Ledger, LinkAddresses, MEMORY_BYTES_DEFAULT, Memory,
-    MemoryError, Mode, Parts, Share, Shunt, Stream, StreamPacket, TargetPolicies, TcpPolicy, TcpState, UnknownKeyId,
-    UnknownPolicy, WORKER_MEMORY_BYTES_MIN,
-    defrag::Rejection,
+    Anomaly, AnomalyKind, Batch, CHUNK_BYTES_MAX, ChecksumMode, ChecksumStatus, Chunk, Class, Classify, Config,
+    ConfigError, Conflict, Counted, Datagram, DefragPolicy, Deliver, Direction, DirectionCutoff, DirectionStats,
+    EndReason, Endpoint, Engine, Fate, FlowKey, Frame, Gap, GapCause, Handler, History, KeyIds, Ledger, LinkAddresses,
+    MEMORY_BYTES_DEFAULT, Memory, MemoryError, Mode, Parts, Rejection, Share, Shunt, Stream, StreamPacket,
+    TargetPolicies, TcpPolicy, TcpState, UnknownKeyId, UnknownPolicy, WORKER_MEMORY_BYTES_MIN,
     wire::{LinkType, Malformation, OtherLink, Settings as WireSettings, Tunnel, TunnelKind, legible},
 };
 #[cfg(feature = "files")]

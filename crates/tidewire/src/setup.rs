@@ -7,7 +7,7 @@ use tidewire_core::{Classify, Config, Deliver, MEMORY_BYTES_DEFAULT};
 use crate::{
     Error, Outcome, Stop,
     classes::{Classes, StreamClass},
-    error::{CHUNK_BYTES_MAX, SettingError, WORKERS_MAX},
+    error::{SettingError, WORKERS_MAX},
     worker::Worker,
 };
 
@@ -79,22 +79,13 @@ impl Setup {
     }
 
     pub(crate) fn check(&self) -> Result<(), SettingError> {
-        let config = &self.config;
-        let class = self.classes.iter().find(|class| class.priority.is_some_and(|level| level >= 8));
         if self.workers == 0 || self.workers > WORKERS_MAX {
-            Err(SettingError::Workers { given: self.workers })
-        } else if config.chunk_bytes() > CHUNK_BYTES_MAX {
-            Err(SettingError::ChunkBytes { given: config.chunk_bytes() })
-        } else if config.overlap_bytes() > 0 && config.overlap_bytes() >= config.chunk_bytes() {
-            Err(SettingError::OverlapBytes { overlap: config.overlap_bytes(), chunk: config.chunk_bytes() })
-        } else if !(1..=8).contains(&config.priorities()) {
-            Err(SettingError::Priorities { given: config.priorities() })
-        } else if config.base_threshold_permille() > 1000 {
-            Err(SettingError::BaseThreshold { given: config.base_threshold_permille() })
-        } else if let Some(class) = class {
-            Err(SettingError::Priority { of: format!("class \"{}\"", class.expression) })
-        } else {
-            Ok(())
+            return Err(SettingError::Workers { given: self.workers });
+        }
+        self.config.check()?;
+        match self.classes.iter().find(|class| class.priority.is_some_and(|level| level >= 8)) {
+            Some(class) => Err(SettingError::Priority { of: format!("class \"{}\"", class.expression) }),
+            None => Ok(()),
         }
     }
 }

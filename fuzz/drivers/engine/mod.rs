@@ -113,7 +113,7 @@ fn reached_bound(settings: &Settings, ledger: &Ledger) -> bool {
         || ledger.buffered_bytes_max > (config.memory_bytes() - config.memory_bytes() / 8).min(source)
         || odd(AnomalyKind::BufferLimit)
         || odd(AnomalyKind::HoleLimit)
-        || ledger.shed_by_priority.iter().sum::<u64>() > 0
+        || ledger.shed_by_priority().any(|(_, count)| count > 0)
 }
 
 fn read(bytes: &[u8]) -> (Settings, Script) {

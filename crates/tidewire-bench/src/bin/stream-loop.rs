@@ -162,7 +162,7 @@ fn print(outcome: &Outcome<Loop<'_>>) {
         handler.matches,
         handler.high_packets,
         handler.high_shed,
-        ledger.shed_by_priority,
+        ledger.shed_by_priority().map(|(_, count)| count).collect::<Vec<_>>(),
         ledger.shunted_packets,
         rings.dropped,
         rings.calls,

@@ -198,8 +198,8 @@ fn engine(families: &mut Families, ledger: &Ledger) {
     families.counter("tidewire_received_bytes", "Captured bytes received by the engines", alone(ledger.received_bytes));
     let fates = Fate::ALL.iter().map(|fate| sample([("fate", fate.name())], ledger.fate(*fate)));
     families.counter("tidewire_packets", "Fates of received packets; the sum is all", fates);
-    let shed = ledger.shed_by_priority.iter().enumerate();
-    let shed = shed.map(|(priority, count)| sample([("priority", &priority.to_string())], *count));
+    let shed = ledger.shed_by_priority();
+    let shed = shed.map(|(priority, count)| sample([("priority", &priority.to_string())], count));
     families.counter("tidewire_shed_packets", "Packets shed by the watermark rule, by priority (0 lowest)", shed);
     families.counter("tidewire_shunted_packets", "Packets counted before the engines", alone(ledger.shunted_packets));
     families.counter(

@@ -26,7 +26,7 @@ pub enum ChecksumMode {
     Auto,
     /// Packets with wrong checksums are not taken into streams.
     Verify,
-    /// Checksums are not read.
+    /// Checksums are not read, whatever [`Settings::verify_outer`](crate::wire::Settings::verify_outer) is.
     Ignore,
 }
 
@@ -147,12 +147,9 @@ impl DirectionCutoff {
 
 /// Which of several workers an engine is: it accepts the flows whose symmetric hash falls to its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Share {
-    /// This worker's index, from 0.
-    pub index: u32,
-    /// Number of workers, at least 1.
-    pub count: u32,
+    pub(crate) index: u32,
+    pub(crate) count: u32,
 }
 
 impl Share {
@@ -163,5 +160,17 @@ impl Share {
     #[must_use]
     pub const fn new(index: u32, count: u32) -> Self {
         Self { index, count: if count == 0 { 1 } else { count } }
+    }
+
+    /// This worker's index, from 0.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+
+    /// Number of workers, at least 1.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.count
     }
 }

@@ -1,8 +1,10 @@
 //! Every setting and bound of the engine: name, unit, default and reason, in one place.
 
+mod check;
 mod choices;
 mod targets;
 
+pub use check::{CHUNK_BYTES_MAX, ConfigError};
 pub use choices::{ChecksumMode, DirectionCutoff, KeyIds, LinkAddresses, Mode, Share, UnknownKeyId};
 pub use targets::TargetPolicies;
 
@@ -33,7 +35,7 @@ macro_rules! settings {
         ///
         /// All bounds are for one engine. Several workers have an engine each; [`share_out`](Self::share_out) divides the
         /// memory of a process among them. Setters accept every value: [`Engine::new`](crate::Engine::new) and `share_out`
-        /// lower what exceeds the memory.
+        /// lower what exceeds the memory, and [`check`](Self::check) finds values out of range.
         #[derive(Clone, Debug)]
         pub struct Config {
             $($(pub(crate) $name: $type,)+)+
@@ -112,10 +114,10 @@ settings! {
         /// Bytes of each direction that are delivered. Statistics stay exact beyond the cutoff.
         cutoff, set_cutoff, with_cutoff: DirectionCutoff = DirectionCutoff::UNLIMITED;
         /// Size of the chunks that bytes are gathered into; 0: bytes are delivered as they arrive, without a copy. At most
-        /// 16 MiB.
+        /// [`CHUNK_BYTES_MAX`], see [`check`](Self::check).
         chunk_bytes, set_chunk_bytes, with_chunk_bytes: u32 = 0;
         /// Bytes at the end of a chunk that are repeated at the beginning of the next one. Less than
-        /// [`chunk_bytes`](Self::chunk_bytes).
+        /// [`chunk_bytes`](Self::chunk_bytes), see [`check`](Self::check).
         overlap_bytes, set_overlap_bytes, with_overlap_bytes: u32 = 0;
         /// Nanoseconds of packet time after which an incomplete chunk is delivered; 0: only when it is full.
         flush_timeout_ns, set_flush_timeout_ns, with_flush_timeout_ns: u64 = 0;
@@ -168,7 +170,9 @@ settings! {
 
     /// # Holes
     {
-        /// Holes (gaps between runs of out-of-order bytes) of one direction.
+        /// Holes (gaps between runs of out-of-order bytes) of one direction, at most. Few bytes are not worth the bookkeeping
+        /// of many holes: 128 holes (a quarter of this setting, if that is more) are free, each further one needs 128 bytes
+        /// that wait.
         stream_holes_max, set_stream_holes_max, with_stream_holes_max: u32 = 512;
         /// Holes of all streams.
         holes_max, set_holes_max, with_holes_max: u32 = 1 << 20;
@@ -204,11 +208,11 @@ settings! {
 
     /// # Overload
     {
-        /// Priorities, 1 to 8. A stream's priority is 0 (lowest) to `priorities - 1`.
+        /// Priorities, 1 to 8, see [`check`](Self::check). A stream's priority is 0 (lowest) to `priorities - 1`.
         priorities, set_priorities, with_priorities: u8 = 1;
         /// Whether packets are shed by priority when memory runs short. If not, eviction alone bounds the memory.
         shed, set_shed, with_shed: bool = false;
-        /// Share of the memory below which no packet is shed, in thousandths.
+        /// Share of the memory below which no packet is shed, in thousandths, at most 1000.
         base_threshold_permille, set_base_threshold_permille, with_base_threshold_permille: u32 = 500;
         /// Bytes of a stream beyond which its packets are shed when the memory in use approaches the watermark of the stream's
         /// priority.

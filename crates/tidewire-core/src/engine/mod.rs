@@ -97,15 +97,14 @@ pub struct Engine<H: Deliver> {
 }
 
 impl<H: Deliver> Engine<H> {
-    /// Creates an engine for its share of the flows.
+    /// Creates an engine for its share of the flows. The settings are not checked: see [`Config::check`].
     #[must_use]
     pub fn new(config: Config, share: Share, handler: H) -> Self {
-        let share = Share { index: share.index, count: share.count.max(1) };
         // Track mode delivers nothing, so there is nothing to compare with.
         let runs = if config.mode == Mode::Track { 0 } else { config.history_segments };
         let mut config = config;
         config.flows_max = config.flows_max.min(SLOTS_MAX);
-        config.wire.verify_outer = config.checksum != ChecksumMode::Ignore;
+        config.wire.verify_outer &= config.checksum != ChecksumMode::Ignore;
         let subscribers = match H::SUBSCRIBERS {
             true => Subscribers::new(handler.subscribers(), &mut config),
             false => Subscribers::default(),

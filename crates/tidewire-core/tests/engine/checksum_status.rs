@@ -1,7 +1,10 @@
 //! What a frame's source knows of its checksum: what a host would accept is no anomaly and is delivered, in every mode.
 
 use crate::common::{ACK, Feed, InvariantChecker, Seg, StreamLog, config, fate, handshake, udp};
-use tidewire_core::{ChecksumMode, ChecksumStatus, Config, Fate, Ledger, wire::LinkType};
+use tidewire_core::{
+    AnomalyKind, ChecksumMode, ChecksumStatus, Config, Fate, Ledger,
+    wire::{LinkType, Settings},
+};
 
 const MODES: [ChecksumMode; 2] = [ChecksumMode::Auto, ChecksumMode::Verify];
 
@@ -110,6 +113,25 @@ fn in_a_tunnel_the_status_may_be_the_outer_checksums() {
     let (log, ledger) = only(&with(ChecksumMode::Verify), &packets);
     assert_eq!(fate(&ledger, Fate::BadChecksum), 0);
     assert_eq!(log.expect("a stream").bytes[1], b"answer");
+}
+
+#[test]
+fn outer_checksums_are_verified_unless_a_setting_says_no() {
+    let wrong = |(status, bytes): (ChecksumStatus, Vec<u8>)| {
+        let mut packet = in_gre(&bytes);
+        packet[10..12].copy_from_slice(&[0x12, 0x34]);
+        (status, packet)
+    };
+    let packets: Vec<_> = tcp(ChecksumStatus::Unknown).into_iter().map(wrong).collect();
+    let mut ignored = Settings::default();
+    ignored.verify_outer = false;
+    let auto = with(ChecksumMode::Auto);
+    for (config, is_doubted) in
+        [(auto.clone(), true), (auto.with_wire(ignored), false), (with(ChecksumMode::Ignore), false)]
+    {
+        let (_, ledger) = only(&config, &packets);
+        assert_eq!(ledger.anomaly(AnomalyKind::OuterChecksum) > 0, is_doubted);
+    }
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::{collections::HashMap, net::IpAddr, sync::PoisonError};
 use tidewire_core::{
     Batch, ChecksumMode, ChecksumStatus, Chunk, Config, Datagram, DefragPolicy, Direction, EndReason, Engine, Frame,
     Handler, Share, Stream, TcpPolicy,
-    defrag::{Defragmenter, Outcome},
-    tcp::queue::{Incoming, Queue},
+    internals::{Defragmenter, Incoming, Outcome, Queue},
     wire,
 };
 use tidewire_lab::{

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tidewire_core::{Direction, DirectionCutoff, Subscription};
 
-use crate::{CHUNK_BYTES_MAX, SettingError, StreamClass, setup::nanoseconds};
+use crate::{SettingError, StreamClass, setup::nanoseconds};
 
 /// One of several [`Applications`](crate::Applications): a handler, which streams it wants, and how.
 ///
@@ -114,19 +114,10 @@ impl<A> Application<A> {
 
     /// Checks the settings, and completes them.
     pub(super) fn settle(&mut self) -> Result<(), SettingError> {
-        let Subscription { chunk_bytes, overlap_bytes, .. } = self.subscription;
         let named = self.classes.iter().filter_map(|class| class.priority).max().unwrap_or(0).max(self.priority);
-        if chunk_bytes > CHUNK_BYTES_MAX {
-            return Err(SettingError::ChunkBytes { given: chunk_bytes });
-        }
-        if overlap_bytes > 0 && overlap_bytes >= chunk_bytes {
-            return Err(SettingError::OverlapBytes { overlap: overlap_bytes, chunk: chunk_bytes });
-        }
+        self.subscription.check()?;
         if named >= 8 {
             return Err(SettingError::Priority { of: format!("priority {named}") });
-        }
-        if !(1..=8).contains(&self.subscription.priorities) {
-            return Err(SettingError::Priorities { given: self.subscription.priorities });
         }
         self.subscription.priorities = self.subscription.priorities.max(named + 1);
         self.subscription.exceptions = self.filter.is_some() || self.classes.iter().any(|class| class.cutoff.is_some());
