@@ -33,8 +33,8 @@ pub use open::open;
 pub use ring::{Ring, RingCounts};
 pub use session::{CaptureMethod, InterfaceReport, Live, Monitor, TICK};
 pub use settings::{
-    Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, RETIRE_MAX, Role, Sharing, Stamp,
-    TrafficDirection,
+    BLOCK_TIMEOUT_MAX, Fanout, FanoutMode, InKernel, KernelNeeds, LiveEngine, LiveSettings, Membership, Role, Sharing,
+    TimestampSource, TrafficDirection,
 };
 pub use tidewire_filter::Instruction as ClassicInstruction;
 pub use tidewire_steer as steer;

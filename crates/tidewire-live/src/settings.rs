@@ -9,15 +9,17 @@ use crate::ClassicInstruction;
 
 /// Defines a structure of settings that can grow: private fields, and for each a getter with the documentation, a setter
 /// (`set_…`), and a setter for method chains (`with_…`). `getter[.conversion | (&)], setter, chained setter: field type as the
-/// getter's type, the setters' type`.
+/// getter's type, the setters' type`. Fields that have methods of another form are in `private`.
 macro_rules! settings {
     ($(#[$attribute:meta])* pub struct $owner:ident {
         $($(#[doc = $doc:literal])+
         $name:ident $(.$convert:ident)? $(($borrow:tt))?, $set:ident, $with:ident: $type:ty as $got:ty, $given:ty;)+
+        $(private { $($private:ident: $private_type:ty,)+ })?
     }) => {
         $(#[$attribute])*
         pub struct $owner {
             $(pub(crate) $name: $type,)+
+            $($(pub(crate) $private: $private_type,)+)?
         }
 
         impl $owner {
@@ -209,7 +211,7 @@ impl Membership {
 /// The clock of the frames' timestamps (pcap-tstamp(7)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Stamp {
+pub enum TimestampSource {
     /// The machine's clock, read when the kernel receives a frame.
     #[default]
     Host,
@@ -238,7 +240,7 @@ settings! {
     #[derive(Clone, Debug)]
     pub struct KernelNeeds {
         /// Whether the programs are used.
-        use_it, set_use_it, with_use_it: InKernel as InKernel, InKernel;
+        offload, set_offload, with_offload: InKernel as InKernel, InKernel;
         /// Whether directions may be cut off.
         cuts, set_cuts, with_cuts: bool as bool, bool;
         /// Whether every direction is cut off after its first packet (cutoff 0 for all).
@@ -260,7 +262,7 @@ impl Default for KernelNeeds {
     fn default() -> Self {
         let defaults = KernelSettings::default();
         Self {
-            use_it: InKernel::default(),
+            offload: InKernel::default(),
             cuts: false,
             cuts_all: false,
             shed: None,
@@ -276,7 +278,7 @@ impl KernelNeeds {
     /// Whether flow tables are needed.
     #[must_use]
     pub fn needs_flows(&self) -> bool {
-        match self.use_it {
+        match self.offload {
             InKernel::Auto => self.cuts || self.shed.is_some(),
             InKernel::Always => true,
             InKernel::Never => false,
@@ -284,8 +286,8 @@ impl KernelNeeds {
     }
 }
 
-/// Limit of [`LiveSettings::retire`].
-pub const RETIRE_MAX: Duration = Duration::from_secs(60);
+/// Limit of [`LiveSettings::block_timeout`].
+pub const BLOCK_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 
 settings! {
     /// What is captured, and how.
@@ -298,8 +300,6 @@ settings! {
     /// ```
     #[derive(Clone, Debug)]
     pub struct LiveSettings {
-        /// The interfaces' names, without repetition; `any` alone names every interface that is switched on.
-        interfaces.as_slice, set_interfaces, with_interfaces: Vec<String> as &[String], Vec<String>;
         /// How frames get from the kernel to this process.
         engine, set_engine, with_engine: LiveEngine as LiveEngine, LiveEngine;
         /// What the interfaces are for.
@@ -332,19 +332,17 @@ settings! {
         fanout_program.as_slice, set_fanout_program, with_fanout_program: Vec<ClassicInstruction> as &[ClassicInstruction], Vec<ClassicInstruction>;
         /// A steering program; with packet sockets it needs the mode `ebpf`.
         steering.as_ref, set_steering, with_steering: Option<Compiled> as Option<&Compiled>, impl Into<Option<Compiled>>;
-        /// A filter expression in libpcap's language; it runs in the kernel.
-        filter.as_deref, set_filter, with_filter: Option<String> as Option<&str>, impl Into<Option<String>>;
         /// The filter as a program instead of an expression, for frames as they are on the wire. It may read what the kernel
         /// knows of a packet (`SKF_AD_PKTTYPE`, `…_PROTOCOL`, `…_IFINDEX`). A program that reads VLAN tags
         /// (`SKF_AD_VLAN_TAG`, `…_TAG_PRESENT`, `…_TPID`) must be made for frames without their outermost tag.
         program.as_deref, set_program, with_program: Option<Vec<ClassicInstruction>> as Option<&[ClassicInstruction]>, impl Into<Option<Vec<ClassicInstruction>>>;
         /// Whether the filter may be replaced while the capture runs ([`Worker::set_filter`](super::Worker::set_filter)).
         /// With AF_XDP this costs a tail call for every frame. Default: no; packet sockets can always.
-        refilter, set_refilter, with_refilter: bool as bool, bool;
-        /// Age at which packet sockets hand over a block of frames that is not full, 1 ms to [`RETIRE_MAX`]. Default 5 ms: a
+        replaceable_filter, set_replaceable_filter, with_replaceable_filter: bool as bool, bool;
+        /// Age at which packet sockets hand over a block of frames that is not full, 1 ms to [`BLOCK_TIMEOUT_MAX`]. Default 5 ms: a
         /// frame is delivered within 10 ms. Kernels with a timer wheel round up to their tick: 5 ms become 5, 8 and 10 ms at
         /// 1000, 250 and 100 Hz; Linux 6.18 and later keep to it.
-        retire, set_retire, with_retire: Duration as Duration, Duration;
+        block_timeout, set_block_timeout, with_block_timeout: Duration as Duration, Duration;
         /// Whether packet sockets hand over every frame at once, by a ring of slots (TPACKET_V2) instead of blocks. A slot
         /// has room for the interface's longest frame, or for the snap length: 64 KiB where segments are coalesced, so that a
         /// ring of 64 MiB has 960 slots. A frame that is longer than its interface announced is cut. Default: no. AF_XDP
@@ -353,17 +351,64 @@ settings! {
         /// Which clock stamps the frames. Hardware time stamps need packet sockets and one interface, since clocks of several
         /// cards differ. Frames that the card did not stamp have the machine's time. The card continues to stamp after the
         /// capture, as other programs may need it.
-        stamp, set_stamp, with_stamp: Stamp as Stamp, Stamp;
+        stamp, set_stamp, with_stamp: TimestampSource as TimestampSource, TimestampSource;
         /// Busy polling of AF_XDP sockets, microseconds; 0: none.
         busy_poll_us, set_busy_poll_us, with_busy_poll_us: u32 as u32, u32;
         /// What the programs in the kernel do.
         kernel (&), set_kernel, with_kernel: KernelNeeds as &KernelNeeds, KernelNeeds;
         /// How long frames of several interfaces are held back to be put in order of time. Default 10 ms.
         merge_window, set_merge_window, with_merge_window: Duration as Duration, Duration;
+        private {
+            interfaces: Vec<String>,
+            filter: Option<String>,
+        }
     }
 }
 
 impl LiveSettings {
+    /// The interfaces' names, without repetition; `any` alone names every interface that is switched on.
+    #[must_use]
+    pub fn interfaces(&self) -> &[String] {
+        &self.interfaces
+    }
+
+    /// Sets [`interfaces`](Self::interfaces).
+    pub fn set_interfaces(&mut self, interfaces: impl IntoIterator<Item = impl Into<String>>) {
+        self.interfaces = interfaces.into_iter().map(Into::into).collect();
+    }
+
+    /// Sets [`interfaces`](Self::interfaces), in a method chain.
+    #[must_use]
+    pub fn with_interfaces(mut self, interfaces: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.set_interfaces(interfaces);
+        self
+    }
+
+    /// A filter expression in libpcap's language; it runs in the kernel.
+    #[must_use]
+    pub fn filter(&self) -> Option<&str> {
+        self.filter.as_deref()
+    }
+
+    /// Sets [`filter`](Self::filter).
+    pub fn set_filter(&mut self, filter: impl Into<String>) {
+        self.filter = Some(filter.into());
+    }
+
+    /// Sets [`filter`](Self::filter), in a method chain.
+    #[must_use]
+    pub fn with_filter(mut self, filter: impl Into<String>) -> Self {
+        self.set_filter(filter);
+        self
+    }
+
+    /// Removes [`filter`](Self::filter), in a method chain.
+    #[must_use]
+    pub fn without_filter(mut self) -> Self {
+        self.filter = None;
+        self
+    }
+
     /// Sets the group of all interfaces, or none.
     pub fn share(&mut self, membership: Option<Membership>) {
         match membership {
@@ -408,10 +453,10 @@ impl LiveSettings {
             steering: None,
             filter: None,
             program: None,
-            refilter: false,
-            retire: Duration::from_millis(5),
+            replaceable_filter: false,
+            block_timeout: Duration::from_millis(5),
             immediate: false,
-            stamp: Stamp::default(),
+            stamp: TimestampSource::default(),
             busy_poll_us: 0,
             kernel: KernelNeeds::default(),
             merge_window: Duration::from_millis(10),

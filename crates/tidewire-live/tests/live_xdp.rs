@@ -253,7 +253,7 @@ fn overload_is_conserved() {
 fn tags_in_frames_are_seen() {
     with_cable(1, || {
         for engine in ENGINES {
-            let settings = settings(engine, 1).with_filter(Some("vlan 5 and udp".into()));
+            let settings = settings(engine, 1).with_filter("vlan 5 and udp");
             let mut capture = Capture::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             let mut expected = Vec::new();
             for n in 0..30 {
@@ -285,7 +285,7 @@ fn what_cannot_be_is_said_and_changes_nothing() {
         first.send(&packet(1, 17, 53));
         assert_eq!(first.take().concat().len(), 1, "the first one goes on");
         drop(first);
-        let wrong = settings(LiveEngine::Xdp, 1).with_filter(Some("udp prot 1".into()));
+        let wrong = settings(LiveEngine::Xdp, 1).with_filter("udp prot 1");
         assert!(matches!(Capture::open(&wrong), Err(Error::Filter { .. })));
         assert!(!shows("-d link show tw1", "prog/xdp"), "nothing stays");
     });
@@ -349,7 +349,7 @@ fn several_interfaces_are_captured_together() {
             thread::sleep(Duration::from_millis(5));
         }
         for engine in ENGINES {
-            let settings = settings(engine, 2).with_interfaces(vec!["tw1".into(), "tw3".into()]);
+            let settings = settings(engine, 2).with_interfaces(["tw1", "tw3"]);
             let mut live = tidewire_live::open(&settings).unwrap_or_else(|error| panic!("{error}"));
             let report = live.monitor.report().unwrap();
             assert!(report.iter().all(|interface| interface.description.starts_with("AF_XDP")), "{report:?}");

@@ -208,7 +208,7 @@ impl Live {
         }
         match self.kernel_flows {
             None => {}
-            Some(0) => settings.kernel_mut().set_use_it(InKernel::Never),
+            Some(0) => settings.kernel_mut().set_offload(InKernel::Never),
             Some(count @ 1..=KERNEL_FLOWS_MAX) => {
                 settings.kernel_mut().set_flows_v4(count);
                 settings.kernel_mut().set_flows_v6(count.div_ceil(4));

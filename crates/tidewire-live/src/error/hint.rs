@@ -127,7 +127,7 @@ impl SettingError {
             Self::TooManyInterfaces { .. } => "name fewer",
             Self::FilterTwice => "leave one of them out",
             Self::FilterTooLong { .. } => "make it shorter",
-            Self::FilterNotPlanned { .. } => "open the capture with refilter set",
+            Self::FilterNotPlanned { .. } => "open the capture with replaceable_filter set",
             Self::GroupIncomingOnly { .. } => "open the capture for both directions to choose later",
             Self::GroupUnsupported => "use packet sockets",
             Self::CutoffsWithDuplicates => "leave cutoffs to the engine (`InKernel::Never`), or steer to one worker",

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{RETIRE_MAX, Stamp};
+use crate::{BLOCK_TIMEOUT_MAX, TimestampSource};
 
 /// Settings that contradict each other, exceed a limit, or cannot be met on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum SettingError {
         /// The interface's name.
         interface: String,
     },
-    /// The AF_XDP capture was opened without a filter and without [`refilter`](crate::LiveSettings::refilter).
+    /// The AF_XDP capture was opened without a filter and without [`replaceable_filter`](crate::LiveSettings::replaceable_filter).
     #[error("{interface}: the capture was opened without a filter, and cannot get one now")]
     FilterNotPlanned {
         /// The interface's name.
@@ -188,9 +188,9 @@ pub enum SettingError {
         /// Bytes of a ring that would fit.
         fits_bytes: u64,
     },
-    /// [`retire`](crate::LiveSettings::retire) is out of range.
-    #[error("blocks of frames cannot be handed over at an age of {given:?}: it can be 1 ms to {RETIRE_MAX:?}")]
-    Retire {
+    /// [`block_timeout`](crate::LiveSettings::block_timeout) is out of range.
+    #[error("blocks of frames cannot be handed over at an age of {given:?}: it can be 1 ms to {BLOCK_TIMEOUT_MAX:?}")]
+    BlockTimeout {
         /// The age given.
         given: Duration,
     },
@@ -203,7 +203,7 @@ pub enum SettingError {
         /// The interface's name.
         interface: String,
         /// What was asked for.
-        stamp: Stamp,
+        stamp: TimestampSource,
     },
     /// AF_XDP would divert the host's own traffic.
     #[error("{interface}: AF_XDP would divert host traffic")]
@@ -320,6 +320,6 @@ fn group_number(group: Option<u16>) -> String {
     }
 }
 
-fn clock(stamp: Stamp) -> &'static str {
-    if stamp == Stamp::Adapter { "in the machine's time" } else { "of its own clock" }
+fn clock(stamp: TimestampSource) -> &'static str {
+    if stamp == TimestampSource::Adapter { "in the machine's time" } else { "of its own clock" }
 }

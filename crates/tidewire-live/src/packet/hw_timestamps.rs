@@ -1,6 +1,6 @@
 //! Time stamps of cards (Documentation/networking/timestamping.rst).
 
-use crate::{Error, KernelError, LiveSettings, Operation, SettingError, Stamp, sys::netlink::DeviceSocket};
+use crate::{Error, KernelError, LiveSettings, Operation, SettingError, TimestampSource, sys::netlink::DeviceSocket};
 
 /// `SOF_TIMESTAMPING_SYS_HARDWARE`, `SOF_TIMESTAMPING_RAW_HARDWARE`
 const SYNCED: u32 = 1 << 5;
@@ -11,9 +11,9 @@ const ALL: u32 = 1 << 1;
 /// Makes the card stamp frames, and returns the sockets' option; `None`: the machine stamps.
 pub(super) fn source(settings: &LiveSettings) -> Result<Option<u32>, Error> {
     let source = match settings.stamp {
-        Stamp::Host => return Ok(None),
-        Stamp::Adapter => SYNCED,
-        Stamp::AdapterUnsynced => RAW,
+        TimestampSource::Host => return Ok(None),
+        TimestampSource::Adapter => SYNCED,
+        TimestampSource::AdapterUnsynced => RAW,
     };
     let [name] = &settings.interfaces[..] else {
         return Err(SettingError::StampInterfaces.into());

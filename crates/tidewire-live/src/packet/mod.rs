@@ -4,7 +4,7 @@
 //! [`Plan::open`] opens all rings of an interface, so that no worker sees a frame before every filter and every member of the
 //! group is in place.
 //!
-//! A block of frames goes to user space when it is full, or of an age ([`LiveSettings::retire`](super::LiveSettings::retire)): the kernel's own rule makes a busy link fill
+//! A block of frames goes to user space when it is full, or of an age ([`LiveSettings::block_timeout`](super::LiveSettings::block_timeout)): the kernel's own rule makes a busy link fill
 //! blocks and a quiet one deliver in time, whatever the rate is.
 
 mod checksum;

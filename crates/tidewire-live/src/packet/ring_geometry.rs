@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{Error, Interface, LiveSettings, RETIRE_MAX, SettingError, sys::netlink::DeviceSocket};
+use crate::{BLOCK_TIMEOUT_MAX, Error, Interface, LiveSettings, SettingError, sys::netlink::DeviceSocket};
 
 /// Bytes of a block where the ring is large enough.
 ///
@@ -108,10 +108,10 @@ pub(super) fn slots(settings: &LiveSettings) -> Result<RingGeometry, Error> {
 
 /// The age at which blocks are handed over.
 pub(super) fn retire_ms(settings: &LiveSettings) -> Result<u32, Error> {
-    if settings.retire < Duration::from_millis(1) || settings.retire > RETIRE_MAX {
-        return Err(SettingError::Retire { given: settings.retire }.into());
+    if settings.block_timeout < Duration::from_millis(1) || settings.block_timeout > BLOCK_TIMEOUT_MAX {
+        return Err(SettingError::BlockTimeout { given: settings.block_timeout }.into());
     }
-    Ok(settings.retire.as_millis() as u32)
+    Ok(settings.block_timeout.as_millis() as u32)
 }
 
 #[cfg(test)]

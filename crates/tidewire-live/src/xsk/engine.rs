@@ -37,7 +37,7 @@ pub struct XdpEngine {
     /// Chooses the worker, or always a queue's only one; notes when a frame arrived.
     steering: Compiled,
     filter: FilterSpec,
-    refilter: bool,
+    replaceable_filter: bool,
     promiscuous: bool,
 }
 
@@ -97,7 +97,7 @@ impl XdpEngine {
             reason: reason.trim_start_matches("; ").to_owned(),
             steering,
             filter: FilterSpec::of(settings)?,
-            refilter: settings.refilter,
+            replaceable_filter: settings.replaceable_filter,
             promiscuous: settings.promiscuous,
         })
     }
@@ -128,7 +128,7 @@ impl XdpEngine {
         // A driver hands the frames of one queue to one processor at a time.
         let several = self.plan.slots() > workers || self.mode == XdpMode::Generic;
         let kernel = KernelXdp::load(&KernelSettings {
-            has_filter: self.filter.is_some() || self.refilter,
+            has_filter: self.filter.is_some() || self.replaceable_filter,
             has_steering: true,
             sockets: self.plan.slots(),
             workers,
@@ -137,7 +137,7 @@ impl XdpEngine {
             ..kernel
         })?;
         let programs = kernel.jump().as_fd().as_raw_fd();
-        let has_filter = self.filter.is_some() || self.refilter;
+        let has_filter = self.filter.is_some() || self.replaceable_filter;
         let slot = has_filter.then(|| FilterSlot::new(kernel.kernel(), &self.filter)).transpose()?.map(Arc::new);
         let sockets = kernel.sockets().ok_or_else(|| self.failed("finding the map of sockets", missing()))?;
         let sockets = Map::from_descriptor(sockets.as_fd());

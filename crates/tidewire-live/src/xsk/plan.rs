@@ -1,6 +1,8 @@
 use tidewire_wire::LinkType;
 
-use crate::{Error, FanoutMode, Interface, LiveSettings, SettingError, Stamp, memory, sys::arena::page_bytes};
+use crate::{
+    Error, FanoutMode, Interface, LiveSettings, SettingError, TimestampSource, memory, sys::arena::page_bytes,
+};
 
 /// What the kernel keeps free before each frame (`XDP_PACKET_HEADROOM`), bytes.
 const HEADROOM_BYTES: u32 = 256;
@@ -44,7 +46,7 @@ impl XskPlan {
         if interface.link()? != LinkType::ETHERNET {
             return Err(SettingError::XdpNeedsEthernet { interface: name.clone() }.into());
         }
-        if settings.stamp != Stamp::Host {
+        if settings.stamp != TimestampSource::Host {
             return Err(SettingError::XdpStamps { interface: name.clone() }.into());
         }
         if settings.sharing.is_some() {

@@ -171,9 +171,9 @@ fn programs_that_are_none_are_refused_and_change_nothing() {
             let got = rig.take(10);
             assert_eq!((kinds(&got), got.len()), (vec![0x88b6], 10), "{engine:?}");
         }
-        let both = settings(LiveEngine::Packet).with_program(Some(compiled("udp"))).with_filter(Some("udp".into()));
+        let both = settings(LiveEngine::Packet).with_program(Some(compiled("udp"))).with_filter("udp");
         assert!(Rig::open(&both).err().unwrap().with_hint().to_string().contains("both"));
-        let mut rig = Rig::open(&settings(LiveEngine::Xdp).with_refilter(false)).unwrap();
+        let mut rig = Rig::open(&settings(LiveEngine::Xdp).with_replaceable_filter(false)).unwrap();
         assert!(rig.live.workers[0].set_filter(None).unwrap_err().with_hint().to_string().contains("without a filter"));
     });
 }
@@ -242,7 +242,7 @@ fn directions_are_chosen_at_any_time() {
 fn of_the_loopback_interface_outgoing_copies_are_never_taken() {
     inside(|| {
         ip("link set lo up");
-        let settings = settings(LiveEngine::Packet).with_interfaces(vec!["lo".into()]);
+        let settings = settings(LiveEngine::Packet).with_interfaces(["lo"]);
         let mut rig = Rig::open(&settings).unwrap();
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let to = socket.local_addr().unwrap();

@@ -51,7 +51,7 @@ fn a_block_is_handed_over_at_the_age_that_was_asked_for() {
     inside(|| {
         for (retire_ms, least_ms) in [(1, 0), (400, 200)] {
             let retire = Duration::from_millis(retire_ms);
-            let mut rig = Rig::open(&settings(LiveEngine::Packet).with_retire(retire)).unwrap();
+            let mut rig = Rig::open(&settings(LiveEngine::Packet).with_block_timeout(retire)).unwrap();
             assert!(rig.live.workers[0].delay() >= retire);
             let start = Instant::now();
             rig.send(&[frame(0x88b5, 1)]);
@@ -64,7 +64,7 @@ fn a_block_is_handed_over_at_the_age_that_was_asked_for() {
             assert_eq!(rig.live.workers[0].batch().frames.len(), 1);
         }
         for wrong in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(61)] {
-            let error = Rig::open(&settings(LiveEngine::Packet).with_retire(wrong)).err().unwrap();
+            let error = Rig::open(&settings(LiveEngine::Packet).with_block_timeout(wrong)).err().unwrap();
             assert!(error.to_string().contains("1 ms to"), "{error}");
         }
     });

@@ -76,7 +76,7 @@ fn a_number_is_a_group_on_each_interface() {
         let (flows, _) = play();
         let mut far = members(3, &member(7, FanoutMode::Hash));
         // The same number elsewhere is another group; and other numbers are other groups.
-        let mut near = members(2, &member(7, FanoutMode::RoundRobin).with_interfaces(vec![NEAR.into()]));
+        let mut near = members(2, &member(7, FanoutMode::RoundRobin).with_interfaces([NEAR]));
         let mut others = members(1, &member(255, FanoutMode::Cpu));
         far[0].send(&flows);
         for rigs in [&mut far, &mut near, &mut others] {
@@ -176,7 +176,7 @@ fn members_come_while_frames_do_and_no_frame_comes_twice() {
     inside(|| {
         for (settings, name) in [(member(3, FanoutMode::RoundRobin), "lb"), (steered(4, "udp >-> steer_flow"), "steer")]
         {
-            let mut rigs = members(1, &settings.clone().with_ring_bytes(64 << 20).with_retire(LONG));
+            let mut rigs = members(1, &settings.clone().with_ring_bytes(64 << 20).with_block_timeout(LONG));
             let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
             thread::scope(|scope| {
                 let sender = scope.spawn(|| {
@@ -192,7 +192,8 @@ fn members_come_while_frames_do_and_no_frame_comes_twice() {
                     }
                 });
                 for _ in 0..10 {
-                    let mut rig = Rig::open(&settings.clone().with_ring_bytes(16 << 20).with_retire(LONG)).unwrap();
+                    let mut rig =
+                        Rig::open(&settings.clone().with_ring_bytes(16 << 20).with_block_timeout(LONG)).unwrap();
                     let begun = Instant::now();
                     while rig.live.workers[0].counts().unwrap().received == 0 {
                         assert!(begun.elapsed() < PATIENCE, "{name}: nothing comes to a new member");
@@ -296,8 +297,7 @@ fn what_keeps_a_socket_from_a_group_is_said() {
         assert!(error.contains("mode ebpf"), "{error}");
         let number = tidewire_live::Interface::find(FAR).unwrap().index;
         let elsewhere = fanout(5, FanoutMode::Hash).with_group(Some((number as u16 & 0xff) << 8 | 5));
-        let near =
-            member(5, FanoutMode::Hash).with_interfaces(vec![NEAR.into()]).with_sharing(None).with_fanout(elsewhere);
+        let near = member(5, FanoutMode::Hash).with_interfaces([NEAR]).with_sharing(None).with_fanout(elsewhere);
         let error = refused(near);
         assert!(error.contains(&format!("on another interface, {FAR}, with 2 members")), "{error}");
     });

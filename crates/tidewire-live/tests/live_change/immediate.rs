@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tidewire_live::{Fanout, FanoutMode, LiveEngine, LiveSettings, Sharing, Stamp, sys::wait};
+use tidewire_live::{Fanout, FanoutMode, LiveEngine, LiveSettings, Sharing, TimestampSource, sys::wait};
 
 use super::rig::{FAR, NEAR, PATIENCE, Rig, compiled, frame, inside, ip, settings, tagged};
 
 fn at_once() -> LiveSettings {
     // The age of blocks plays no part.
-    settings(LiveEngine::Packet).with_immediate(true).with_retire(Duration::from_secs(30))
+    settings(LiveEngine::Packet).with_immediate(true).with_block_timeout(Duration::from_secs(30))
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn all_sizes_and_tags_arrive_byte_by_byte() {
 fn frames_of_64_kib_are_whole() {
     inside(|| {
         ip("link set lo up");
-        let mut rig = Rig::open(&at_once().with_interfaces(vec!["lo".into()])).unwrap();
+        let mut rig = Rig::open(&at_once().with_interfaces(["lo"])).unwrap();
         let (one, other) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
         for length in [65_507, 65_000, 40_000, 1] {
             one.send_to(&vec![length as u8; length], other.local_addr().unwrap()).unwrap();
@@ -154,13 +154,13 @@ fn groups_filters_and_lost_interfaces_are_as_ever() {
 #[test]
 fn stamps_of_a_card_that_has_none_are_refused() {
     inside(|| {
-        for stamp in [Stamp::Adapter, Stamp::AdapterUnsynced] {
+        for stamp in [TimestampSource::Adapter, TimestampSource::AdapterUnsynced] {
             let error =
                 Rig::open(&settings(LiveEngine::Packet).with_stamp(stamp)).err().unwrap().with_hint().to_string();
             assert!(error.contains(FAR) && error.contains("time stamps") && error.contains("host"), "{error}");
             let error = Rig::open(&settings(LiveEngine::Xdp).with_stamp(stamp)).err().unwrap().with_hint().to_string();
             assert!(error.contains("AF_XDP"), "{error}");
-            let interfaces = vec![NEAR.into(), FAR.into()];
+            let interfaces = [NEAR, FAR];
             let several = settings(LiveEngine::Packet).with_stamp(stamp).with_interfaces(interfaces);
             assert!(Rig::open(&several).err().unwrap().with_hint().to_string().contains("one interface"));
         }

@@ -32,7 +32,7 @@ pub fn settings(engine: LiveEngine) -> LiveSettings {
         .with_role(role)
         .with_ring_bytes(ring_bytes)
         .with_pin(false)
-        .with_refilter(true)
+        .with_replaceable_filter(true)
 }
 
 /// A capture, its wire, and what else it takes.

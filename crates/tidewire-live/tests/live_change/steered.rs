@@ -123,7 +123,7 @@ fn members_come_and_go_and_each_interface_counts_for_itself() {
         }
         assert!(expected >= rest.len() as u64);
         // What goes into the one end leaves the other.
-        let settings = steered(33, "steer_flow").with_interfaces(vec![FAR.into(), NEAR.into()]);
+        let settings = steered(33, "steer_flow").with_interfaces([FAR, NEAR]);
         let mut rigs = members(2, &settings);
         rigs[0].send(&all);
         assert_eq!(taken(&mut rigs).len(), 2 * flows.len());
@@ -184,7 +184,7 @@ fn under_fire_of_several_processors_nothing_is_counted_twice_or_not_at_all() {
         for (text, copies) in [("steer_flow", 1..=1), ("double_steer_ip", 1..=2)] {
             let sharing = Some(Sharing::default().with_members(Some(3)));
             let retire = Duration::from_millis(20);
-            let settings = steered(34, text).with_ring_bytes(64 << 20).with_retire(retire).with_sharing(sharing);
+            let settings = steered(34, text).with_ring_bytes(64 << 20).with_block_timeout(retire).with_sharing(sharing);
             let mut rigs = members(3, &settings);
             let mut wires: Vec<_> = (0..SENDERS).map(|_| PacketSocket::open(NEAR).unwrap()).collect();
             thread::scope(|scope| {

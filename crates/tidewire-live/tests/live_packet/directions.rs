@@ -51,7 +51,7 @@ fn frames_of_the_loopback_interface_are_there_once() {
     inside(|| {
         ip("link set lo up");
         for workers in [1, 2] {
-            let settings = settings(workers).with_interfaces(vec!["lo".into()]);
+            let settings = settings(workers).with_interfaces(["lo"]);
             let mut rig = Rig::open(&settings).unwrap();
             let (one, other) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
             for number in 0..50_u8 {
@@ -147,7 +147,7 @@ fn two_interfaces_are_one_stream_in_order_of_time() {
     inside(|| {
         cable();
         super::rig::cable_between("tw2", "tw3");
-        let both = settings(1).with_interfaces(vec![FAR.into(), "tw3".into()]);
+        let both = settings(1).with_interfaces([FAR, "tw3"]);
         let mut rig = Rig::open(&both).unwrap();
         let wires = [wire(), PacketSocket::open("tw2").unwrap()];
         let sent: Vec<_> = (0..400).map(|salt| frame(100, 0x88b5, salt)).collect();
@@ -173,7 +173,7 @@ fn frames_held_back_to_be_merged_do_not_keep_the_worker_busy() {
     inside(|| {
         cable();
         super::rig::cable_between("tw2", "tw3");
-        let both = settings(1).with_interfaces(vec![FAR.into(), "tw3".into()]);
+        let both = settings(1).with_interfaces([FAR, "tw3"]);
         let mut rig = Rig::open(&both).unwrap();
         let wires = [wire(), PacketSocket::open("tw2").unwrap()];
         let mut got = 0;

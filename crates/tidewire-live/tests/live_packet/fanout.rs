@@ -164,7 +164,7 @@ fn rolling_over_uses_the_next_ring_when_one_is_full() {
         let fanout = group(FanoutMode::Hash).with_rollover(true);
         // However long sending takes, no block is handed over before it is full.
         let retire = std::time::Duration::from_secs(2);
-        let small = settings(WORKERS).with_ring_bytes(1 << 20).with_retire(retire);
+        let small = settings(WORKERS).with_ring_bytes(1 << 20).with_block_timeout(retire);
         let sent: Vec<_> = (0..1500).map(|number| whole(7, false, 1400, number)).collect();
         let mut alone = Rig::open(&small.clone().with_fanout(group(FanoutMode::Hash))).unwrap();
         let mut together = Rig::open(&small.with_fanout(fanout)).unwrap();
@@ -229,7 +229,7 @@ fn every_interface_has_a_group_of_its_own() {
     inside(|| {
         cable();
         let fanout = group(FanoutMode::Hash).with_group(Some(300));
-        let both = settings(2).with_interfaces(vec![FAR.into(), NEAR.into()]).with_fanout(fanout);
+        let both = settings(2).with_interfaces([FAR, NEAR]).with_fanout(fanout);
         let mut rig = Rig::open(&both).unwrap();
         assert_eq!(rig.groups, [Some(300), Some(301)]);
         let sent = play();

@@ -29,7 +29,7 @@ fn groups_with_other_settings_are_refused_with_the_reason() {
             let error = refused(&with(other)).with_hint().to_string();
             assert!(error.contains(FAR) && error.contains("group 5") && error.contains(what), "{error}");
         }
-        let elsewhere = with(fanout).with_interfaces(vec![NEAR.into()]);
+        let elsewhere = with(fanout).with_interfaces([NEAR]);
         assert!(refused(&elsewhere).with_hint().to_string().contains("on another interface"));
     });
 }
@@ -60,7 +60,7 @@ fn settings_that_contradict_each_other_are_refused() {
     let fanout = Fanout::new(FanoutMode::Hash).with_group(65_535);
     inside(move || {
         cable();
-        let two = settings(1).with_interfaces(vec![FAR.into(), NEAR.into()]).with_fanout(fanout);
+        let two = settings(1).with_interfaces([FAR, NEAR]).with_fanout(fanout);
         assert!(refused(&two).with_hint().to_string().contains("65535"));
     });
 }
@@ -132,7 +132,7 @@ fn a_kind_of_interface_that_is_not_known_is_refused_by_name() {
             return;
         }
         ip("link set odd0 up");
-        let error = refused(&settings(1).with_interfaces(vec!["odd0".into()])).with_hint().to_string();
+        let error = refused(&settings(1).with_interfaces(["odd0"])).with_hint().to_string();
         assert!(error.contains("odd0") && error.contains("778"), "{error}");
     });
 }

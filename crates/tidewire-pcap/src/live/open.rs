@@ -12,7 +12,7 @@ use std::{
 
 use libc::timeval;
 use tidewire_live::{
-    self as live, Error, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing, Stamp,
+    self as live, Error, Fanout, Interface, LiveEngine, LiveSettings, Membership, Role, Sharing, TimestampSource,
 };
 use tidewire_wire::LinkType;
 
@@ -37,10 +37,10 @@ const RING_BYTES_MIN: usize = 1 << 20;
 
 /// Age at which an incomplete block of packets is delivered: the program's timeout, within limits that a person does not
 /// notice.
-const RETIRE_MIN: Duration = Duration::from_millis(5);
-const RETIRE_MAX: Duration = Duration::from_millis(100);
+const BLOCK_TIMEOUT_MIN: Duration = Duration::from_millis(5);
+const BLOCK_TIMEOUT_MAX: Duration = Duration::from_millis(100);
 /// The age in immediate mode with blocks: the shortest possible.
-const RETIRE_IMMEDIATE: Duration = Duration::from_millis(1);
+const BLOCK_TIMEOUT_IMMEDIATE: Duration = Duration::from_millis(1);
 
 /// Fewest slots of a ring to deliver packets one by one in immediate mode. With fewer, as when slots hold 64 KiB, bursts would
 /// be lost: blocks of one millisecond are used instead.
@@ -233,7 +233,7 @@ fn settings(plan: &Plan, options: &Options, request: Option<&FanoutRequest>, dev
     settings.set_engine(engine);
     settings.set_role(role);
     settings.set_pin(false);
-    settings.set_refilter(true);
+    settings.set_replaceable_filter(true);
     settings.set_promiscuous(options.promiscuous);
     settings.set_snap_bytes(snap(plan, options));
     settings.set_ring_bytes(ring_bytes(plan, options));
@@ -249,13 +249,13 @@ fn settings(plan: &Plan, options: &Options, request: Option<&FanoutRequest>, dev
     let slots = settings.ring_bytes() / (settings.snap_bytes() as usize + SLOT_HEADER_BYTES);
     settings.set_immediate(options.immediate && plan.locality.is_none() && slots >= SLOTS_MIN);
     settings.set_stamp(match options.stamp {
-        stamp::ADAPTER => Stamp::Adapter,
-        stamp::ADAPTER_UNSYNCED => Stamp::AdapterUnsynced,
-        _ => Stamp::Host,
+        stamp::ADAPTER => TimestampSource::Adapter,
+        stamp::ADAPTER_UNSYNCED => TimestampSource::AdapterUnsynced,
+        _ => TimestampSource::Host,
     });
-    settings.set_retire(match options.immediate {
-        true => RETIRE_IMMEDIATE,
-        false => options.timeout().unwrap_or(RETIRE_MAX).clamp(RETIRE_MIN, RETIRE_MAX),
+    settings.set_block_timeout(match options.immediate {
+        true => BLOCK_TIMEOUT_IMMEDIATE,
+        false => options.timeout().unwrap_or(BLOCK_TIMEOUT_MAX).clamp(BLOCK_TIMEOUT_MIN, BLOCK_TIMEOUT_MAX),
     });
     settings
 }

@@ -108,8 +108,11 @@ impl<'a> Capture<Interfaces<'a>> {
 impl Interfaces<'_> {
     /// The settings of the interfaces, completed by the common settings.
     fn settings(&self, setup: &Setup) -> LiveSettings {
-        let filter = setup.filter.clone().or_else(|| self.settings.filter().map(str::to_owned));
-        (*self.settings).clone().with_workers(setup.workers).with_filter(filter)
+        let mut settings = (*self.settings).clone().with_workers(setup.workers);
+        if let Some(filter) = &setup.filter {
+            settings.set_filter(filter.as_str());
+        }
+        settings
     }
 }
 
@@ -141,7 +144,7 @@ impl Setup {
         let subscribers = if H::SUBSCRIBERS { handler.subscribers() } else { Vec::new() };
         if H::PACKETS {
             // The handler needs packets beyond a cutoff, too.
-            needs.set_use_it(InKernel::Never);
+            needs.set_offload(InKernel::Never);
         }
         let is_cut = |rule: &StreamClass| rule.cutoff.is_some();
         let (cuts, cuts_all) = if H::SUBSCRIBERS {

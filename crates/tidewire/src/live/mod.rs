@@ -18,6 +18,6 @@ pub use tidewire_live::steer::Compiled;
 pub use tidewire_live::{
     CaptureMethod, Change, ClassicInstruction, Fanout, FanoutMode, InKernel, Interface, InterfaceCounts,
     InterfaceEvent, InterfaceProblem, InterfaceReport, KernelError, KernelNeeds, LiveEngine, LiveSettings, Membership,
-    Operation, RingCounts, Role, SettingError as LiveSettingError, Sharing, Stamp, TrafficDirection, WithHint,
-    kernel::KernelCounters,
+    Operation, RingCounts, Role, SettingError as LiveSettingError, Sharing, TimestampSource, TrafficDirection,
+    WithHint, kernel::KernelCounters,
 };
