@@ -18,10 +18,22 @@ pub enum Error {
     },
     /// An invalid program.
     #[error("the filter program cannot be used: {0}")]
-    Program(#[from] ProgramError),
+    Program(ProgramError),
     /// A program that cannot run in the kernel.
     #[error("the filter program cannot be used: {0}")]
-    Kernel(#[from] TranslateError),
+    Kernel(TranslateError),
+}
+
+impl From<ProgramError> for Error {
+    fn from(error: ProgramError) -> Self {
+        Self::Program(error)
+    }
+}
+
+impl From<TranslateError> for Error {
+    fn from(error: TranslateError) -> Self {
+        Self::Kernel(error)
+    }
 }
 
 /// The first 200 characters of a long text, which says enough of an expression that a program made.

@@ -5,6 +5,9 @@
 //! [`LiveSettings`].
 #![deny(unsafe_code)]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("tidewire-live captures from interfaces of Linux");
+
 mod counts;
 mod error;
 mod filter;
@@ -21,6 +24,7 @@ mod ring;
 mod session;
 mod settings;
 pub mod split;
+#[doc(hidden)]
 pub mod sys;
 mod watch;
 mod worker;

@@ -2,16 +2,16 @@ use std::io;
 
 /// An operation that the kernel, or a driver, refused.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}: {source}")]
+#[error("{what}: {error}")]
 pub struct KernelError {
     operation: Operation,
     what: String,
-    source: io::Error,
+    error: io::Error,
 }
 
 impl KernelError {
-    pub(crate) fn new(operation: Operation, what: impl Into<String>, source: io::Error) -> Self {
-        Self { operation, what: what.into(), source }
+    pub(crate) fn new(operation: Operation, what: impl Into<String>, error: io::Error) -> Self {
+        Self { operation, what: what.into(), error }
     }
 
     /// Which operation it was.
@@ -29,7 +29,7 @@ impl KernelError {
     /// The system's error.
     #[must_use]
     pub fn io_error(&self) -> &io::Error {
-        &self.source
+        &self.error
     }
 }
 

@@ -1,8 +1,9 @@
 use std::{io, path::PathBuf};
 
-use caps::{CapSet, Capability, CapsHashSet};
+use caps::{CapSet, CapsHashSet};
 
 use super::{
+    Capability,
     files::{self, Restricted},
     sends, system_calls,
 };
@@ -123,9 +124,10 @@ impl Confinement {
     fn give_up_capabilities(&self) -> Result<(), Error> {
         let refused = |error: caps::errors::CapsError| failed("giving up capabilities", error.to_string());
         let permitted = caps::read(None, CapSet::Permitted).map_err(refused)?;
-        let kept: CapsHashSet = self.keep.iter().copied().filter(|one| permitted.contains(one)).collect();
+        let kept: CapsHashSet =
+            self.keep.iter().map(|kept| caps::Capability::from(*kept)).filter(|one| permitted.contains(one)).collect();
         // Without CAP_SETPCAP the bounding set is harmless under no_new_privs.
-        if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP).map_err(refused)? {
+        if caps::has_cap(None, CapSet::Effective, caps::Capability::CAP_SETPCAP).map_err(refused)? {
             for capability in caps::all().difference(&kept) {
                 // A capability that this kernel does not know is in no set.
                 let _ = caps::drop(None, CapSet::Bounding, *capability);

@@ -4,6 +4,7 @@
 //! looked at, [`Confinement`] gives up every capability, the means to get any back, files, programs and most system calls:
 //! everything that an attacker who takes over the process through a packet could use.
 
+mod capability;
 mod confine;
 mod files;
 mod inherit;
@@ -13,7 +14,7 @@ mod system_calls;
 #[cfg(test)]
 mod tests;
 
-pub use caps::Capability;
+pub use capability::Capability;
 pub use confine::{Confined, Confinement};
 pub use inherit::{pass_on_inheritable, programs_may_capture};
 pub use needs::{Need, check, missing, needs};

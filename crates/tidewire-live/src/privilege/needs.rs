@@ -13,8 +13,9 @@
 //! (`kernel.unprivileged_bpf_disabled` stops creation only, since Linux 5.19), a link is detached by closing it.
 //! `CAP_SYS_ADMIN` is not needed: nothing is looked up by number.
 
-use caps::{CapSet, Capability};
+use caps::CapSet;
 
+use super::Capability;
 use crate::{Error, FanoutMode, LiveEngine, LiveSettings};
 
 /// A capability, and what for.
@@ -32,21 +33,21 @@ pub struct Need {
 #[must_use]
 pub fn needs(settings: &LiveSettings) -> Vec<Need> {
     let need = |capability, what, optional| Need { capability, what, optional };
-    let mut needs = vec![need(Capability::CAP_NET_RAW, "capturing frames", false)];
+    let mut needs = vec![need(Capability::NetRaw, "capturing frames", false)];
     let auto = settings.engine == LiveEngine::Auto;
     if settings.engine != LiveEngine::Packet {
-        needs.push(need(Capability::CAP_BPF, "programs in the kernel", auto));
-        needs.push(need(Capability::CAP_PERFMON, "programs in the kernel", auto));
-        needs.push(need(Capability::CAP_NET_ADMIN, "XDP programs", auto));
-        needs.push(need(Capability::CAP_IPC_LOCK, "AF_XDP rings of more than RLIMIT_MEMLOCK", true));
+        needs.push(need(Capability::Bpf, "programs in the kernel", auto));
+        needs.push(need(Capability::Perfmon, "programs in the kernel", auto));
+        needs.push(need(Capability::NetAdmin, "XDP programs", auto));
+        needs.push(need(Capability::IpcLock, "AF_XDP rings of more than RLIMIT_MEMLOCK", true));
     }
     let steers = settings.fanout.is_some_and(|fanout| fanout.mode == FanoutMode::Ebpf) && settings.steering.is_some();
     if steers {
-        needs.push(need(Capability::CAP_BPF, "a steering program", false));
-        needs.push(need(Capability::CAP_PERFMON, "a steering program", false));
+        needs.push(need(Capability::Bpf, "a steering program", false));
+        needs.push(need(Capability::Perfmon, "a steering program", false));
     }
     if settings.busy_poll_us != 0 {
-        needs.push(need(Capability::CAP_NET_ADMIN, "busy polling", false));
+        needs.push(need(Capability::NetAdmin, "busy polling", false));
     }
     needs
 }
@@ -57,7 +58,7 @@ pub fn needs(settings: &LiveSettings) -> Vec<Need> {
 /// [`Error::Kernel`]: the kernel does not say what it has.
 pub fn missing(needs: &[Need]) -> Result<Vec<Need>, Error> {
     let has = |need: &Need| {
-        caps::has_cap(None, CapSet::Effective, need.capability).map_err(|error| {
+        caps::has_cap(None, CapSet::Effective, need.capability.into()).map_err(|error| {
             Error::kernel("reading the process's capabilities", std::io::Error::other(error.to_string()))
         })
     };
@@ -75,7 +76,7 @@ pub fn check(settings: &LiveSettings) -> Result<(), Error> {
         return Ok(());
     }
     let mut what: Vec<_> = lacking.iter().map(|need| need.what).collect();
-    let mut names: Vec<_> = lacking.iter().map(|need| need.capability.to_string().to_lowercase()).collect();
+    let mut names: Vec<_> = lacking.iter().map(|need| need.capability.name()).collect();
     names.sort();
     names.dedup();
     what.dedup();
@@ -95,16 +96,16 @@ mod tests {
 
     #[test]
     fn each_engine_has_its_needs() {
-        use Capability::{CAP_BPF, CAP_IPC_LOCK, CAP_NET_ADMIN, CAP_NET_RAW, CAP_PERFMON};
+        use Capability::{Bpf, IpcLock, NetAdmin, NetRaw, Perfmon};
         let mut settings = LiveSettings::new(["lo"]);
-        assert_eq!(names(&settings, false), [CAP_NET_RAW]);
-        assert_eq!(names(&settings, true), [CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN, CAP_IPC_LOCK]);
+        assert_eq!(names(&settings, false), [NetRaw]);
+        assert_eq!(names(&settings, true), [Bpf, Perfmon, NetAdmin, IpcLock]);
         settings.engine = LiveEngine::Xdp;
-        assert_eq!(names(&settings, false), [CAP_NET_RAW, CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN]);
+        assert_eq!(names(&settings, false), [NetRaw, Bpf, Perfmon, NetAdmin]);
         settings.engine = LiveEngine::Packet;
         assert_eq!(needs(&settings).len(), 1);
         settings.busy_poll_us = 50;
-        assert_eq!(names(&settings, false), [CAP_NET_RAW, CAP_NET_ADMIN]);
+        assert_eq!(names(&settings, false), [NetRaw, NetAdmin]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use caps::Capability;
 use tidewire_testing::InTime as _;
 
 use super::*;
@@ -332,7 +333,7 @@ fn a_capability_can_be_kept() {
         println!("skipped: there is no CAP_NET_ADMIN to be kept");
         return;
     }
-    let confined = Confinement::new().readable(&folder).keep(Capability::CAP_NET_ADMIN).confine().expect("possible");
+    let confined = Confinement::new().readable(&folder).keep(super::Capability::NetAdmin).confine().expect("possible");
     assert!(alone(&confined), "{confined:?}");
     let left = caps::read(None, caps::CapSet::Permitted).expect("readable");
     assert_eq!(left.into_iter().collect::<Vec<_>>(), [Capability::CAP_NET_ADMIN]);

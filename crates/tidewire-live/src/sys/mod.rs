@@ -1,7 +1,7 @@
 //! System calls: memory shared with the kernel, packet sockets, AF_XDP, eBPF, interfaces.
 //!
 //! JUSTIFICATION: none of these has a wrapper in the standard library, and their arguments are addresses. What is public
-//! here is safe to call; it is public for the command and the lab, not for programs that use the library.
+//! here is safe to call; it is public for this project's own programs; exempt from semantic versioning.
 #![allow(unsafe_code)]
 
 pub mod arena;

@@ -21,7 +21,7 @@
 
 mod attachment;
 mod engine;
-mod error_hints;
+mod errors;
 mod features;
 mod linearize_buffer;
 mod plan;
