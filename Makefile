@@ -1,6 +1,6 @@
 # The same commands that CI calls. Each installs what it needs (scripts/setup.sh is the only place that does).
 # Variables: PREFIX, DESTDIR (install), QUICK=1 (bench, bench-live, bench-pcap, attack), FLOODS, CURVES=1 (attack), FUZZ_SECONDS (fuzz), SECONDS and SEED (differential), TIDEWIRE_BENCH_DIR (bench), ROWS (bench, bench-live, bench-pcap).
-.PHONY: demo test live lint semver minimum-rust parts bench bench-live bench-pcap attack fuzz differential sanitize lab install
+.PHONY: demo test live lint generated semver minimum-rust parts bench bench-live bench-pcap attack fuzz differential sanitize lab install
 
 demo:  ; @scripts/demo.sh
 test:  ; @scripts/test.sh

@@ -30,10 +30,12 @@ pub const INTERRUPTED: u8 = 130;
 pub const EXIT_CODES: &str = "\
 Exit status:
   0    success; also when Ctrl-C or SIGTERM ends a capture from interfaces
-  1    not found (match: no pattern; follow: no such stream); check-steering: a flow is split
-  2    invalid command line, configuration file or filter expression; no such interface
-  3    an input is damaged or unreadable (packets before the damage were processed); an
-       interface cannot be opened
+  1    not found (match: no pattern; follow: no such stream);
+       check-steering: a flow is split
+  2    invalid command line, configuration file or filter expression;
+       no such interface
+  3    an input is damaged or unreadable (packets before the damage were
+       processed); an interface cannot be opened
   4    the output cannot be written
   130  interrupted while reading files; packets read so far were processed";
 

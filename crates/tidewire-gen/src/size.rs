@@ -38,10 +38,10 @@ impl Sizes {
     /// There are none, too many, or one is out of range.
     pub fn shared(sizes: Vec<(u32, u32)>) -> Result<Self, String> {
         if sizes.is_empty() || sizes.len() > SIZES_MAX {
-            return Err(format!("{} sizes: give 1 to {SIZES_MAX}", sizes.len()));
+            return Err(format!("the number of sizes must be 1 to {SIZES_MAX}, got {}", sizes.len()));
         }
         if let Some((size, _)) = sizes.iter().find(|(size, _)| !(SIZE_MIN..=SIZE_MAX).contains(size)) {
-            return Err(format!("a frame of {size} bytes: give {SIZE_MIN} to {SIZE_MAX}, FCS included"));
+            return Err(format!("a frame must have {SIZE_MIN} to {SIZE_MAX} bytes with its FCS, got {size}"));
         }
         let shares: Vec<u32> = sizes.iter().map(|size| size.1).collect();
         Ok(Self { places: shared_out(&shares)?, sizes })

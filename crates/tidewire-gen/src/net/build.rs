@@ -65,12 +65,12 @@ impl Layout {
     /// Checks the settings.
     pub(super) fn check(&self) -> Result<(), Error> {
         let within = |what: &str, value: u32, least: u32, most: u32| {
-            let text = || Error::Setting(format!("{value} {what}: give {least} to {most}"));
+            let text = || Error::Setting(format!("{what} must be {least} to {most}, got {value}"));
             (least..=most).contains(&value).then_some(()).ok_or_else(text)
         };
         within("cables", self.cables, 1, 64)?;
         within("queues", self.queues, 1, 64)?;
-        within("bytes of MTU", self.mtu, if self.addresses { 1280 } else { 68 }, 65_535)
+        within("MTU", self.mtu, if self.addresses { 1280 } else { 68 }, 65_535)
     }
 
     /// The names of the veth pairs.

@@ -93,7 +93,7 @@ impl Flows {
     /// There are no flows or more than 2^24.
     pub fn udp(flows: u64, sizes: Sizes) -> Result<Self, String> {
         if !(1..=FLOWS_MAX).contains(&flows) {
-            return Err(format!("{flows} flows: give 1 to {FLOWS_MAX}"));
+            return Err(format!("flows must be 1 to {FLOWS_MAX}, got {flows}"));
         }
         Ok(Self {
             kind: FlowKind::Udp,
@@ -127,7 +127,7 @@ impl Flows {
     /// There are none or more than 8, or a share is less than a 128th.
     pub fn set_classes(&mut self, classes: Vec<Class>) -> Result<(), String> {
         if classes.is_empty() || classes.len() > CLASSES_MAX {
-            return Err(format!("{} classes: give 1 to {CLASSES_MAX}", classes.len()));
+            return Err(format!("classes must be 1 to {CLASSES_MAX}, got {}", classes.len()));
         }
         let shares: Vec<u32> = classes.iter().map(|class| class.share).collect();
         self.class_places = shared_out(&shares)?;

@@ -143,14 +143,14 @@ impl Fragments {
             return Err(format!("fragments of {} bytes: give a multiple of 8, 8 to {most}", s.fragment_bytes));
         }
         if !(16..=DATAGRAM_MAX).contains(&s.datagram_bytes) {
-            return Err(format!("datagrams of {} bytes: give 16 to {DATAGRAM_MAX}", s.datagram_bytes));
+            return Err(format!("datagrams must have 16 to {DATAGRAM_MAX} bytes, got {}", s.datagram_bytes));
         }
         if s.datagram_bytes + UDP_BYTES <= s.fragment_bytes {
             let text = "they fit one fragment; make them larger, or the fragments smaller";
             return Err(format!("datagrams of {} bytes: {text}", s.datagram_bytes));
         }
         if !(1..=OPEN_MAX).contains(&s.open) {
-            return Err(format!("{} datagrams at once: give 1 to {OPEN_MAX}", s.open));
+            return Err(format!("datagrams at once must be 1 to {OPEN_MAX}, got {}", s.open));
         }
         let flaws = [s.holes, s.overlaps, s.conflicts, s.out_of_bounds, s.repeats];
         if flaws.iter().map(|share| u64::from(*share)).sum::<u64>() > 1000 {

@@ -113,10 +113,10 @@ impl Connections {
     /// No connections, too many, or invalid classes.
     pub fn new(settings: TcpSettings) -> Result<Self, String> {
         if !(1..=CONCURRENT_MAX).contains(&settings.concurrent) {
-            return Err(format!("{} connections at once: give 1 to {CONCURRENT_MAX}", settings.concurrent));
+            return Err(format!("connections at once must be 1 to {CONCURRENT_MAX}, got {}", settings.concurrent));
         }
         if let Some(count) = settings.connections.filter(|count| *count == 0 || *count > 1 << 32) {
-            return Err(format!("{count} connections: give 1 to {}", 1_u64 << 32));
+            return Err(format!("connections must be 1 to {}, got {count}", 1_u64 << 32));
         }
         let shares: Vec<u32> = settings.classes.iter().map(|class| class.share).collect();
         let class_places = shared_out(&shares)?;
