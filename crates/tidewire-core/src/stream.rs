@@ -1,3 +1,5 @@
+use std::fmt;
+
 use crate::{
     Anomaly, Config, Conflict, Direction, DirectionStats, FlowKey, Gap, TcpState,
     flow::{Flow, bits, half},
@@ -8,6 +10,12 @@ pub struct Stream<'a, D> {
     pub(crate) flow: &'a mut Flow,
     pub(crate) data: &'a mut D,
     pub(crate) config: &'a Config,
+}
+
+impl<D> fmt::Debug for Stream<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("id", &self.id()).field("key", &self.key()).finish_non_exhaustive()
+    }
 }
 
 impl<D> Stream<'_, D> {

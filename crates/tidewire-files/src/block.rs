@@ -1,6 +1,9 @@
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use crate::{Error, limits::PAGE_BYTES};
+use crate::{
+    Error,
+    limits::{BLOCK_BYTES_MAX, PAGE_BYTES},
+};
 use tidewire_wire::{Batch, Frame};
 
 /// A piece of memory and the frames that lie in it: what a [`Source`] fills, and fills again.
@@ -39,6 +42,25 @@ impl Block {
     pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
         self.frames.clear();
+    }
+
+    /// Appends a frame with its `bytes`, as a [`Source`] of another crate does. `at` and `captured_bytes` are set here, and
+    /// `wire_bytes` is raised to `captured_bytes` if it is less; number, times and the rest stay as given.
+    ///
+    /// # Errors
+    /// [`BlockFull`] if the block would be larger than 256 MiB, frames included; it is then unchanged. Deliver the block,
+    /// and begin the next one with this frame.
+    pub fn push(&mut self, frame: Frame, bytes: &[u8]) -> Result<(), BlockFull> {
+        let at = self.bytes().len();
+        let used = at.saturating_add((self.frames.len() + 1) * size_of::<Frame>());
+        if bytes.len() > BLOCK_BYTES_MAX.saturating_sub(used) {
+            return Err(BlockFull { bytes: bytes.len() });
+        }
+        self.append(bytes);
+        let captured_bytes = bytes.len() as u32;
+        let wire_bytes = frame.wire_bytes.max(captured_bytes);
+        self.frames.push(Frame { at: at as u32, captured_bytes, wire_bytes, ..frame });
+        Ok(())
     }
 
     /// The bytes of the input that are in the memory.
@@ -106,7 +128,81 @@ impl Block {
     }
 }
 
+/// A [`Block`] has no room for a frame: see [`Block::push`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlockFull {
+    /// Bytes of the frame.
+    pub bytes: usize,
+}
+
+impl fmt::Display for BlockFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a block of at most {BLOCK_BYTES_MAX} bytes has no room for a frame of {}", self.bytes)
+    }
+}
+
+impl std::error::Error for BlockFull {}
+
 /// Where frames come from, a block at a time.
+///
+/// A source of your own appends its frames with [`Block::push`]:
+///
+/// ```
+/// use std::collections::VecDeque;
+/// use tidewire_files::{Block, Error, Source};
+/// use tidewire_wire::{ChecksumStatus, Frame, LinkType};
+///
+/// /// Packets that the program already has.
+/// struct Packets {
+///     waiting: VecDeque<Vec<u8>>,
+///     number: u64,
+/// }
+///
+/// impl Source for Packets {
+///     fn fill(&mut self, block: &mut Block) -> Result<bool, Error> {
+///         block.clear();
+///         while let Some(bytes) = self.waiting.front() {
+///             let timestamp_ns = self.number * 1_000;
+///             let frame = Frame {
+///                 at: 0,
+///                 captured_bytes: 0,
+///                 wire_bytes: bytes.len() as u32,
+///                 link: LinkType::ETHERNET,
+///                 interface: 0,
+///                 timestamp_ns,
+///                 clock_ns: timestamp_ns,
+///                 number: self.number + 1,
+///                 origin: 0,
+///                 checksum: ChecksumStatus::Unknown,
+///             };
+///             if block.push(frame, bytes).is_err() {
+///                 break; // Full: the rest follows in the next block.
+///             }
+///             self.number += 1;
+///             self.waiting.pop_front();
+///         }
+///         Ok(!block.batch().frames.is_empty())
+///     }
+///
+///     fn bytes_read(&self) -> u64 {
+///         0
+///     }
+///
+///     fn bytes_total(&self) -> Option<u64> {
+///         None
+///     }
+/// }
+///
+/// let mut source = Packets { waiting: VecDeque::from([vec![0; 60], vec![1; 1500]]), number: 0 };
+/// let mut block = Block::new();
+/// assert!(source.fill(&mut block)?);
+/// let batch = block.batch();
+/// assert_eq!(batch.frames[1].number, 2);
+/// assert_eq!(batch.bytes(&batch.frames[1]), [1; 1500]);
+/// assert!(!source.fill(&mut block)?);
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Source: Send {
     /// Replaces what is in `block` by the next frames, in order; false at the end. Where much was read and held no frame (a
     /// filter wants none of it), or no more came of one that has begun, it returns true with an empty block, so that the
@@ -147,5 +243,36 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn bytes_total(&self) -> Option<u64> {
         (**self).bytes_total()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidewire_wire::{ChecksumStatus, LinkType};
+
+    #[test]
+    fn a_full_block_refuses_a_frame_and_stays_as_it_is() {
+        let frame = Frame {
+            at: 7,
+            captured_bytes: 7,
+            wire_bytes: 1,
+            link: LinkType::ETHERNET,
+            interface: 0,
+            timestamp_ns: 0,
+            clock_ns: 0,
+            number: 1,
+            origin: 0,
+            checksum: ChecksumStatus::Unknown,
+        };
+        let mut block = Block::new();
+        for bytes in [b"first", b"other"] {
+            block.push(frame, bytes).unwrap();
+        }
+        let large = vec![0; BLOCK_BYTES_MAX - 10 - 3 * size_of::<Frame>() + 1];
+        assert_eq!(block.push(frame, &large), Err(BlockFull { bytes: large.len() }));
+        let batch = block.batch();
+        let read: Vec<_> = batch.frames.iter().map(|frame| (frame.wire_bytes, batch.bytes(frame))).collect();
+        assert_eq!(read, [(5, &b"first"[..]), (5, b"other")]);
     }
 }

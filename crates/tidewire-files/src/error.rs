@@ -21,7 +21,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Why a source cannot continue. The text says what to do.
+/// Why a source cannot continue. The text says what to do, and contains what the system says: there is no
+/// [`source`](std::error::Error::source) beside it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -38,22 +39,22 @@ pub enum Error {
         path: PathBuf,
     },
     /// The environment's: the file is there but cannot be opened.
-    #[error("{}: cannot be opened: {source}{}", path.display(), open_hint(source))]
+    #[error("{}: cannot be opened: {cause}{}", path.display(), open_hint(cause))]
     Open {
         /// The name given.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The environment's: reading failed.
-    #[error("{}: reading failed after byte {offset}: {source}; what came before was processed", path.display())]
+    #[error("{}: reading failed after byte {offset}: {cause}; what came before was processed", path.display())]
     Read {
         /// The input.
         path: PathBuf,
         /// Bytes of the (decompressed) stream that could be read.
         offset: u64,
         /// What the system says.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The file's: it was replaced or cut while it was being read.
     #[error("{}: was replaced or made shorter while it was being read; read a copy that does not change", path.display())]

@@ -27,7 +27,7 @@ mod reader;
 mod record_cursor;
 mod snoop;
 
-pub use block::{Block, Source};
+pub use block::{Block, BlockFull, Source};
 pub use error::{Damage, Error};
 pub use merge::Merge;
 pub use reader::Reader;

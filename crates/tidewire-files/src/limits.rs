@@ -6,6 +6,9 @@ use tidewire_wire::LinkType;
 /// the decoder; larger ones and mmap measure slower.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
+/// Bytes of a block that a source of another crate fills: two of the longest records.
+pub(crate) const BLOCK_BYTES_MAX: usize = 256 << 20;
+
 /// A page of memory; larger ones are multiples of it.
 pub(crate) const PAGE_BYTES: usize = 4096;
 

@@ -6,6 +6,7 @@ use crate::{
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
+    fmt,
     path::{Path, PathBuf},
 };
 use tidewire_wire::Frame;
@@ -39,6 +40,12 @@ pub struct Merge {
     keep_open: bool,
     bytes_read: u64,
     bytes_total: Option<u64>,
+}
+
+impl fmt::Debug for Merge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Merge").field("paths", &self.paths).finish_non_exhaustive()
+    }
 }
 
 /// When an input is next due, and which one it is: the order of merging.

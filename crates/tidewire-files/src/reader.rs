@@ -8,6 +8,7 @@ use crate::{
     snoop::{self, Snoop},
 };
 use std::{
+    fmt,
     io::Read,
     path::{Path, PathBuf},
     sync::{
@@ -45,6 +46,12 @@ pub struct Reader {
     ended: bool,
     bytes_read: Arc<AtomicU64>,
     bytes_total: Option<u64>,
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("path", &self.path).field("offset", &self.offset).finish_non_exhaustive()
+    }
 }
 
 /// The format, once it is known.
@@ -224,7 +231,7 @@ impl Source for Reader {
 fn stop_error(stop: Stop, path: &Path, offset: u64, compressed: bool) -> Error {
     let path = path.to_path_buf();
     match stop {
-        Stop::Failed(source) => Error::Read { path, offset, source },
+        Stop::Failed(source) => Error::Read { path, offset, cause: source },
         Stop::Changed => Error::Changed { path },
         Stop::Damaged(what) => Error::Damaged(Damage { path, offset, compressed, what }),
     }
@@ -264,8 +271,7 @@ impl Opening {
                 }
                 #[cfg(not(feature = "zstd"))]
                 Kind::Zstd => {
-                    let what = "is compressed with zstd, which this program was built without; unpack it first, as in: \
-                                zstd -dc FILE | tidewire ... -";
+                    let what = "is compressed with zstd, which this program was built without; decompress it first";
                     return Err(Error::Unsupported { path: self.path, what: what.into() });
                 }
                 _ if layers == LAYERS_MAX => {

@@ -20,7 +20,7 @@ pub enum Key {
 
 impl Key {
     /// Every key.
-    pub const ALL: [Self; 3] = [Self::Port, Self::Service, Self::Flow];
+    pub const ALL: &'static [Self] = &[Self::Port, Self::Service, Self::Flow];
 
     /// As settings name it: `port`, `service` or `flow`.
     #[must_use]
@@ -43,7 +43,7 @@ impl FromStr for Key {
     type Err = SettingError;
 
     fn from_str(name: &str) -> Result<Self, SettingError> {
-        let key = Self::ALL.into_iter().find(|key| key.name() == name);
+        let key = Self::ALL.iter().copied().find(|key| key.name() == name);
         key.ok_or_else(|| SettingError::UnknownKey { name: name.into() })
     }
 }

@@ -6,6 +6,7 @@ use crate::{BATCH_FRAMES, BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, Key, SettingError,
 ///
 /// As text: a key, then what differs from the default, `key[,batch=N][,timeout=MSms][,thread][,adaptive]`, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// What packets are brought together by.
     pub key: Key,
@@ -30,6 +31,34 @@ impl Settings {
     #[must_use]
     pub fn new(key: Key) -> Self {
         Self { key, ..Self::default() }
+    }
+
+    /// Sets [`batch_frames`](Self::batch_frames), in a method chain.
+    #[must_use]
+    pub fn with_batch_frames(mut self, batch_frames: u32) -> Self {
+        self.batch_frames = batch_frames;
+        self
+    }
+
+    /// Sets [`timeout`](Self::timeout), in a method chain.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Sets [`thread`](Self::thread), in a method chain.
+    #[must_use]
+    pub fn with_thread(mut self, thread: bool) -> Self {
+        self.thread = thread;
+        self
+    }
+
+    /// Sets [`adaptive`](Self::adaptive), in a method chain.
+    #[must_use]
+    pub fn with_adaptive(mut self, adaptive: bool) -> Self {
+        self.adaptive = adaptive;
+        self
     }
 
     /// Whether all figures are within their limits.

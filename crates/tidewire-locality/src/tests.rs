@@ -129,7 +129,7 @@ fn fragments_go_with_their_datagram() {
         fragment(7, 0x2000, &whole[..16]),
         datagram(1, 2, 9, 500),
     ]);
-    for key in Key::ALL {
+    for &key in Key::ALL {
         let order = pile.order(key);
         if key == Key::Port {
             assert_eq!(order, [0, 2, 4, 5, 1, 3], "the ports come with the last fragment; id 8 has none");
@@ -268,7 +268,7 @@ proptest! {
         frames in prop::collection::vec(any_frame(), 0..120),
         again in prop::collection::vec(any_frame(), 0..40),
     ) {
-        for key in Key::ALL {
+        for &key in Key::ALL {
             let mut sorter = Sorter::new(key);
             let mut order = Vec::new();
             for frames in [&frames, &again] {
@@ -305,13 +305,11 @@ fn frames_outside_of_the_memory_and_more_than_a_batch() {
 #[test]
 fn settings_are_read_and_shown() {
     let settings: Settings = "flow, batch=8000, timeout=50ms, thread, adaptive=yes".parse().unwrap();
-    let wanted = Settings {
-        key: Key::Flow,
-        batch_frames: 8000,
-        timeout: Duration::from_millis(50),
-        thread: true,
-        adaptive: true,
-    };
+    let wanted = Settings::new(Key::Flow)
+        .with_batch_frames(8000)
+        .with_timeout(Duration::from_millis(50))
+        .with_thread(true)
+        .with_adaptive(true);
     assert_eq!(settings, wanted);
     assert_eq!(settings.to_string().parse::<Settings>().unwrap(), wanted);
     assert_eq!("port".parse::<Settings>().unwrap(), Settings::new(Key::Port));

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use tidewire_locality::{
-    BATCH_FRAMES, BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, Key, Settings, TIMEOUT, TIMEOUT_MAX, TIMEOUT_MIN,
-};
+use tidewire_locality::{BATCH_FRAMES_MAX, BATCH_FRAMES_MIN, Key, Settings, TIMEOUT_MAX, TIMEOUT_MIN};
 
 use super::{
     environment::Environment,
@@ -97,11 +95,13 @@ pub fn resolve(environment: &LocalityOptions, file: &LocalityOptions) -> Result<
         }
         (Mode::By(by), _) => (by, false),
     };
-    Ok(Some(Settings {
-        key,
-        adaptive,
-        batch_frames: both.iter().find_map(|given| given.batch.as_ref()).map_or(BATCH_FRAMES, |at| at.value),
-        timeout: both.iter().find_map(|given| given.timeout.as_ref()).map_or(TIMEOUT, |at| at.value),
-        thread: both.iter().find_map(|given| given.thread.as_ref()).is_some_and(|at| at.value),
-    }))
+    let mut settings = Settings::new(key).with_adaptive(adaptive);
+    if let Some(batch) = both.iter().find_map(|given| given.batch.as_ref()) {
+        settings.batch_frames = batch.value;
+    }
+    if let Some(timeout) = both.iter().find_map(|given| given.timeout.as_ref()) {
+        settings.timeout = timeout.value;
+    }
+    settings.thread = both.iter().find_map(|given| given.thread.as_ref()).is_some_and(|thread| thread.value);
+    Ok(Some(settings))
 }

@@ -386,24 +386,16 @@ fn locality_of_devices_and_files() {
         "locality = auto\nlocality_key = service\nlocality_batch = 4000 # packets\nlocality_timeout=50ms\nlocality_thread = on",
         "eth0",
     );
-    let expected = Locality {
-        key: Key::Service,
-        adaptive: true,
-        batch_frames: 4000,
-        timeout: Duration::from_millis(50),
-        thread: true,
-    };
+    let expected = Locality::new(Key::Service)
+        .with_adaptive(true)
+        .with_batch_frames(4000)
+        .with_timeout(Duration::from_millis(50))
+        .with_thread(true);
     assert_eq!(plan.locality, Some(expected));
     assert!(!plan.is_plain());
     let lookup = |name: &str| (name == "TIDEWIRE_LOCALITY").then(|| "port".into());
     let environment = Environment::new(&lookup, Path::new("/nonexistent/x"));
-    let default = Locality {
-        key: Key::Port,
-        adaptive: false,
-        batch_frames: 4000,
-        timeout: Duration::from_millis(100),
-        thread: false,
-    };
+    let default = Locality::new(Key::Port).with_batch_frames(4000).with_timeout(Duration::from_millis(100));
     assert_eq!(locality(&environment), Ok(Some(default)));
     assert!(with(Some(b"locality = port"), &[("TIDEWIRE_LOCALITY", "off")], "eth0").unwrap().locality.is_none());
 }

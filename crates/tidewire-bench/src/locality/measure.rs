@@ -170,7 +170,7 @@ mod tests {
         for (kind, size) in Kinds::ALL.into_iter().zip([20, 300, 16]) {
             let off = measure(&mut *kind.build(size), &trace, Way::OFF);
             assert!(off.found > 0, "{kind:?}");
-            for key in Key::ALL {
+            for &key in Key::ALL {
                 let way = Way { key: Some(key), batch_frames: 700 };
                 let sorted = measure(&mut *kind.build(size), &trace, way);
                 assert_eq!(sorted.found, off.found, "{kind:?} {key}");

@@ -117,7 +117,7 @@ pub(super) fn batches(kind: Kinds, effort: Effort) -> Section {
         table.lines.push(line);
     }
     let mut curves = vec![("off".to_owned(), BATCHES.map(|batch| (batch as f64, off.ns())).to_vec())];
-    for key in Key::ALL {
+    for &key in Key::ALL {
         let of_key = ways.iter().zip(&costs).filter(|(way, _)| way.key == Some(key));
         curves.push((key.to_string(), of_key.map(|(way, cost)| (way.batch_frames as f64, cost.ns())).collect()));
     }
@@ -138,7 +138,7 @@ pub(super) fn batches(kind: Kinds, effort: Effort) -> Section {
 
 /// The orders compared in rows that vary something else.
 fn few_ways(batch: usize) -> Vec<Way> {
-    [Way::OFF].into_iter().chain(Key::ALL.map(|key| sorted(key, batch))).collect()
+    [Way::OFF].into_iter().chain(Key::ALL.iter().map(|&key| sorted(key, batch))).collect()
 }
 
 const FEW_COLUMNS: [&str; 6] = ["tables, MB", "off, ns", "port, %", "service, %", "flow, %", "order by service, ns"];
@@ -156,7 +156,7 @@ fn few(bytes: u64, costs: &[Cost], x: f64, curves: &mut [Curve]) -> Vec<String> 
 }
 
 fn key_curves() -> Vec<Curve> {
-    Key::ALL.map(|key| (key.to_string(), Vec::new())).to_vec()
+    Key::ALL.iter().map(|key| (key.to_string(), Vec::new())).collect()
 }
 
 /// By the size of the tables: which sizes gain from sorting.

@@ -21,6 +21,7 @@ mod transport;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
+    fmt,
 };
 
 use self::{accounting::Accounting, context::FlowContext};
@@ -94,6 +95,13 @@ pub struct Engine<H: Deliver> {
     closing: BinaryHeap<Reverse<(u64, u32, u64)>>,
     /// Streams that [`finish_some`](Self::finish_some) has not closed yet.
     finishing: Option<OpenEntries>,
+}
+
+impl<H: Deliver> fmt::Debug for Engine<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let received = self.context.ledger.received;
+        f.debug_struct("Engine").field("share", &self.share).field("received", &received).finish_non_exhaustive()
+    }
 }
 
 impl<H: Deliver> Engine<H> {

@@ -40,7 +40,7 @@ pub(crate) fn open(path: &Path, keep_open: bool, read: Arc<AtomicU64>) -> Result
     }
     if system::is_socket(&metadata) {
         let source = io::Error::other("it is a socket");
-        return Err(Error::Open { path: path.to_path_buf(), source });
+        return Err(Error::Open { path: path.to_path_buf(), cause: source });
     }
     let file = File::open(path).map_err(|source| cannot_open(path, source))?;
     if !metadata.is_file() {
@@ -54,7 +54,7 @@ pub(crate) fn open(path: &Path, keep_open: bool, read: Arc<AtomicU64>) -> Result
 
 fn cannot_open(path: &Path, source: io::Error) -> Error {
     let path = path.to_path_buf();
-    if source.kind() == ErrorKind::NotFound { Error::Missing { path } } else { Error::Open { path, source } }
+    if source.kind() == ErrorKind::NotFound { Error::Missing { path } } else { Error::Open { path, cause: source } }
 }
 
 impl OpenFile {

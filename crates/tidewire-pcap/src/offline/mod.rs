@@ -90,7 +90,7 @@ impl Offline {
             return;
         }
         // SAFETY: the handle is the system's, of a file, and the thread that read from it is gone.
-        if let Ok(feed) = unsafe { Feed::new(self.system, &Settings { batch_frames: 1, ..Settings::default() }) } {
+        if let Ok(feed) = unsafe { Feed::new(self.system, &Settings::default().with_batch_frames(1)) } {
             reader.feed = feed;
         }
     }

@@ -1,5 +1,4 @@
 //! A writer of captures in every form, and a reader of everything in a source. For tests only.
-#![allow(dead_code, reason = "each test program uses a part")]
 
 use std::io::{Cursor, Read, Write};
 use tidewire_files::{Block, Error, Reader, Source};

@@ -1,8 +1,6 @@
 //! Cut and damaged captures: all that comes before is there, the damage is named, nothing panics or takes memory.
 
-mod common;
-
-use common::{Compress, FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, zstd};
+use crate::common::{Compress, FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, zstd};
 use tidewire_files::{Error, Reader};
 
 fn packets(count: u64) -> Vec<Packet> {

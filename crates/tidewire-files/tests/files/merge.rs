@@ -1,8 +1,6 @@
 //! Merging by time, of few files and of more than a process may open.
 
-mod common;
-
-use common::{FORMS, Numbers, Order, Packet, drain, gzip, pcap, zstd};
+use crate::common::{FORMS, Numbers, Order, Packet, drain, gzip, pcap, zstd};
 use std::path::PathBuf;
 use tidewire_files::{Error, Merge};
 

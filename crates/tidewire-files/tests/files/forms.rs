@@ -1,8 +1,8 @@
 //! What is written in any form is read back equal, however it arrives.
 
-mod common;
-
-use common::{Compress, FORMS, Form, Order, Packet, Pcapng, drain, gzip, lz4, pcap, read, read_stream, snoop, zstd};
+use crate::common::{
+    Compress, FORMS, Form, Order, Packet, Pcapng, drain, gzip, lz4, pcap, read, read_stream, snoop, zstd,
+};
 use proptest::prelude::*;
 use std::io::{Cursor, Read};
 use tidewire_files::Reader;

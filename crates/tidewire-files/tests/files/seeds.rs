@@ -1,8 +1,6 @@
 //! The seeds of the fuzz target `readers`: how they are made, and that they are read alike at once and in bits.
 
-mod common;
-
-use common::{FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, read_stream, snoop, zstd};
+use crate::common::{FORMS, Numbers, Order, Packet, Pcapng, gzip, lz4, pcap, read, read_stream, snoop, zstd};
 use std::{
     io::{Cursor, Read},
     path::{Path, PathBuf},
@@ -77,7 +75,7 @@ fn seeds_are_read_alike_at_once_and_in_bits() {
         let bytes = std::fs::read(&path).unwrap();
         let (whole, bits) = (read(&bytes), read_stream(Dribble(Cursor::new(bytes))));
         assert_eq!(whole.packets, bits.packets, "{}", path.display());
-        let errors = |got: &common::Got| got.errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let errors = |got: &crate::common::Got| got.errors.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(errors(&whole), errors(&bits), "{}", path.display());
         seeds += 1;
     }

@@ -3,9 +3,7 @@
 //! The corpus lies in `../shared/corpus` beside the workspace, or where `TIDEWIRE_CORPUS` says. Without it the test
 //! says so and passes.
 
-mod common;
-
-use common::{Got, drain, gzip, lz4, zstd};
+use crate::common::{Got, drain, gzip, lz4, zstd};
 use std::{
     io::Cursor,
     path::{Path, PathBuf},
@@ -98,7 +96,7 @@ fn libpcap(path: &Path) -> Option<(Vec<Theirs>, Option<String>)> {
 
 impl Theirs {
     /// Whether ours is the same packet, but for what libpcap does otherwise.
-    fn is(&self, ours: &common::Packet) -> bool {
+    fn is(&self, ours: &crate::common::Packet) -> bool {
         // It takes a pcap file's seconds and fractions for signed numbers; the draft says that they are not.
         let unsigned = |number: i64| number as u32;
         let seconds = if self.seconds < 0 { i64::from(unsigned(self.seconds)) } else { self.seconds };

@@ -1,0 +1,8 @@
+//! Captures read and merged: every form, damage, the shared corpus, and the seeds of the fuzz target.
+
+mod common;
+mod corpus;
+mod damage;
+mod forms;
+mod merge;
+mod seeds;
