@@ -1,6 +1,9 @@
 //! The builder: input, settings and handler of a run.
 
-use std::time::Duration;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
 
 use tidewire_core::{
     ChecksumMode, Config, DefragPolicy, Deliver, Direction, DirectionCutoff, KeyIds, LinkAddresses, Mode, TcpPolicy,
@@ -11,6 +14,7 @@ use crate::StreamClass;
 use crate::{
     Error, Outcome, Stop,
     setup::{Input, Setup, nanoseconds},
+    worker::message,
 };
 
 /// Reads packets from files or interfaces and calls a [`Handler`](crate::Handler).
@@ -46,7 +50,8 @@ impl<I> Capture<I> {
     }
 
     /// Replaces all settings of the engine, the key of its hashes included, and for interfaces the timeouts that
-    /// `Capture::live` sets. Methods called afterwards change single settings. Use [`configure`](Self::configure) to change some.
+    /// `Capture::live` sets; [`Config::memory_bytes`] is 64 MiB unless it is set there or by [`memory`](Self::memory) afterwards.
+    /// Methods called afterwards change single settings. Use [`configure`](Self::configure) to change some.
     pub fn config(mut self, config: Config) -> Self {
         self.setup.config = config;
         self.setup.key_is_set = true;
@@ -69,7 +74,7 @@ impl<I> Capture<I> {
     }
 
     /// The key of all hashes. Default: a random key for each run, so that an attacker cannot prepare packets that collide.
-    /// Results do not depend on it.
+    /// Results do not depend on it as long as no bound is reached.
     pub fn hash_key(mut self, key: [u64; 2]) -> Self {
         self.setup.config.set_hash_key(key);
         self.setup.key_is_set = true;
@@ -174,7 +179,8 @@ impl<I> Capture<I> {
 }
 
 impl<I: Input> Capture<I> {
-    /// Runs one worker on this thread: no other thread, no copy between the reader's buffer and the handler.
+    /// Runs one worker on this thread: no other thread, no copy between the reader's buffer and the handler. A handler that panics
+    /// unwinds through this call.
     ///
     /// # Errors
     /// [`Error`]: an input that cannot be opened, an expression that is not valid, settings that contradict each other.
@@ -194,11 +200,15 @@ impl<I: Input> Capture<I> {
     /// [`run_with`](Self::run_with); of several over files, the calling thread reads.
     ///
     /// # Errors
-    /// As [`run_with`](Self::run_with), and [`Error::Worker`] where a handler panicked.
+    /// As [`run_with`](Self::run_with), and [`Error::Worker`] where a handler panicked; with one worker, a callback as well. A
+    /// callback of a capture with several workers unwinds through this call.
     pub fn run<H: Deliver + Send>(mut self, mut handler: impl FnMut(usize) -> H) -> Result<Outcome<H>, Error> {
         let count = self.setup.workers;
         if count == 1 {
-            return self.run_with(handler(0));
+            // The handler is dropped when it panics: its inconsistent state is never seen.
+            let run = AssertUnwindSafe(|| self.run_with(handler(0)));
+            return catch_unwind(run)
+                .unwrap_or_else(|panic| Err(Error::Worker { index: 0, message: message(panic.as_ref()) }));
         }
         self.setup.settle(count, size_of::<H::Data>())?;
         let workers = (0..count).map(|index| Ok((handler(index), self.setup.classifier()?)));

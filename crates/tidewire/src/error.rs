@@ -14,7 +14,7 @@ pub enum Error {
     /// An interface could not be captured from.
     #[cfg(feature = "live")]
     #[error(transparent)]
-    Live(#[from] tidewire_live::Error),
+    Live(tidewire_live::Error),
     /// A setting is out of range or contradicts another.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -26,6 +26,17 @@ pub enum Error {
         /// The panic message.
         message: String,
     },
+}
+
+#[cfg(feature = "live")]
+impl From<tidewire_live::Error> for Error {
+    fn from(error: tidewire_live::Error) -> Self {
+        match error {
+            // A filter is one mistake, whatever the input is.
+            tidewire_live::Error::Filter(error) => Self::Filter(error),
+            error => Self::Live(error),
+        }
+    }
 }
 
 impl Error {

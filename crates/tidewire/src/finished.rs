@@ -224,7 +224,9 @@ impl<I: Input> Capture<I> {
     /// # fn main() -> Result<(), tidewire::Error> {
     /// # let capture: &[u8] = include_bytes!("../tests/corpus/hello/hello.pcap");
     /// Capture::reader(capture).for_each_stream(|stream| {
-    ///     println!("{}: {} bytes", stream.key(), stream.bytes(Direction::ServerToClient).len());
+    ///     let key = stream.key();
+    ///     let bytes = stream.bytes(Direction::ServerToClient).len();
+    ///     println!("{} asked {}: {bytes} bytes, {} gaps", key.client, key.server, stream.gaps().len());
     /// })?;
     /// # Ok(())
     /// # }

@@ -21,7 +21,7 @@ pub struct Outcome<H> {
     pub input_errors: Vec<Error>,
     /// How long the run took, by the wall clock.
     pub elapsed: Duration,
-    /// Whether [`Stop`](crate::Stop) ended the run before the input ended.
+    /// Whether the run ended before the input: by [`Stop`](crate::Stop), or `Streams::finish`.
     pub interrupted: bool,
     /// The last report of a live capture: the place of every packet, from the interface to the handler.
     #[cfg(feature = "live")]

@@ -43,7 +43,8 @@ impl Default for Setup {
         Self {
             filter: None,
             workers: 1,
-            config: Config::default(),
+            // What flows hold is bounded by their part of the memory, not by the default of a single engine.
+            config: Config::default().with_memory_bytes(MEMORY_BYTES_DEFAULT),
             memory_bytes: MEMORY_BYTES_DEFAULT,
             key_is_set: false,
             cutoff_is_set: false,

@@ -412,3 +412,25 @@ fn what_cannot_be_opened_is_said() {
     let none: [&str; 0] = [];
     assert!(error(LiveSettings::new(none)).is_some());
 }
+
+/// A callback that panics ends the workers as well, instead of leaving this thread waiting for them.
+#[test]
+fn a_callback_that_panics_ends_the_run() {
+    alone(|| {
+        ip("link set lo up");
+        for workers in [1, 2] {
+            let run = move || {
+                let capture =
+                    Capture::live(LiveSettings::new(["lo"])).workers(workers).on_report(|_| panic!("a report"));
+                capture.duration(Duration::from_secs(20)).run(|_| Said::default()).map(|_| ())
+            };
+            // One worker runs on the calling thread: its callbacks' panics are caught with its handler's.
+            let ended = move || match std::panic::catch_unwind(run) {
+                Ok(result) => workers == 1 && matches!(result, Err(tidewire::Error::Worker { index: 0, .. })),
+                Err(_) => workers == 2,
+            };
+            let thread = thread::spawn(ended);
+            assert!(tidewire_testing::join_in_time("a run whose callback panics", thread), "{workers} workers");
+        }
+    });
+}

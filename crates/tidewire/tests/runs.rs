@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use tidewire_testing::InTime as _;
+
 use tidewire::{
     Capture, Chunk, Clocked, Direction, EndReason, Error, Fate, Files, FinishedStream, GapCause, Handler, Mode,
     SettingError, Stop, Stream, StreamClass, Timed,
@@ -329,4 +331,39 @@ fn a_capture_can_be_sent_to_a_thread() {
     let capture = Capture::reader(HELLO).on_progress(|_| ());
     let outcome = std::thread::spawn(move || capture.run_with(Said::default()).unwrap()).join().unwrap();
     assert_eq!(outcome.into_handler().0.len(), 1);
+}
+
+/// Opening a pipe again whose writer has gone would wait for another writer.
+#[test]
+fn a_named_pipe_is_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status_in_time().unwrap();
+    assert!(made.success());
+    let writing = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || std::fs::write(pipe, HELLO).unwrap())
+    };
+    let reading = std::thread::spawn(move || Capture::file(pipe).run_with(Said::default()).unwrap().ledger.received);
+    let received = tidewire_testing::join_in_time("the reader of a pipe", reading);
+    tidewire_testing::join_in_time("the writer of a pipe", writing);
+    assert_eq!(received, 8);
+}
+
+/// The default is what the same number set by hand is.
+#[test]
+fn the_default_memory_is_the_one_documented() {
+    let capture = || Capture::reader(std::io::Cursor::new(datagrams(1, 1)));
+    let mut bytes = Vec::new();
+    for capture in [capture(), capture().memory(1 << 30)] {
+        let _ = capture.configure(|config| bytes.push(config.memory_bytes()));
+    }
+    assert_eq!(bytes, [1 << 30; 2]);
+}
+
+#[test]
+fn a_panic_is_an_error_for_one_worker_too() {
+    let error = Capture::reader(HELLO).run(|_| Panics(1)).unwrap_err();
+    let Error::Worker { index: 0, message } = error else { panic!("{error}") };
+    assert!(message.contains("worker one gives up"));
 }

@@ -42,7 +42,8 @@ impl<'a> Capture<Files<'a>> {
         Self::of(FileInput::Paths(paths.into_iter().map(Into::into).collect()))
     }
 
-    /// Reads one capture from any source of bytes.
+    /// Reads one capture from any source of bytes. While the source is silent nothing else happens: a stop, a report and a closed
+    /// stream wait for its next bytes. Use `file("-")` for standard input, and `file` for named pipes.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::of(FileInput::Reader(Box::new(reader)))
     }

@@ -24,6 +24,8 @@ pub(crate) struct FileHistory {
 impl FileHistory {
     /// `None` where the file cannot be opened once more, or has no positions (a pipe).
     pub(crate) fn open(path: &Path) -> Option<Box<dyn History>> {
+        // Looked at before it is opened: opening a pipe whose writer has gone waits for another writer.
+        path.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let file = File::open(path).ok()?;
         file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         Some(Box::new(Self { file, window: Vec::new(), at: 0 }))

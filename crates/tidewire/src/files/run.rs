@@ -88,6 +88,11 @@ impl<'a, H: Deliver> SingleRun<'a, H> {
         self.engine.finish();
     }
 
+    /// Whether the input ended, or the run was stopped.
+    pub(super) fn has_read_all(&self) -> bool {
+        self.is_ending
+    }
+
     pub(super) fn handler(&mut self) -> &mut H {
         self.engine.handler()
     }

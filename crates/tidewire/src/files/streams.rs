@@ -35,7 +35,10 @@ impl<'a> Streams<'a> {
         if !self.has_ended {
             self.run.end();
         }
-        self.run.outcome().with_handlers(vec![()])
+        let is_cut = !self.run.has_read_all();
+        let mut outcome = self.run.outcome().with_handlers(vec![()]);
+        outcome.interrupted |= is_cut;
+        outcome
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -229,10 +232,12 @@ fn threads<'a, C: Consume, T: Send>(
                 result
             }));
         }
+        // A callback that panics must not leave the workers running, which this scope waits for.
+        let stop_workers = StopOnDrop(&shared.stop);
         while !watch.look() && !threads.iter().any(|thread| thread.is_finished()) {
             thread::sleep(TICK);
         }
-        shared.stop.store(true, Ordering::Relaxed);
+        drop(stop_workers);
         let join = |thread: thread::ScopedJoinHandle<'_, Result<_, String>>| {
             thread.join().unwrap_or_else(|panic| Err(message(panic.as_ref())))
         };
@@ -242,4 +247,13 @@ fn threads<'a, C: Consume, T: Send>(
         |(index, result): (usize, Result<T, String>)| result.map_err(|message| Error::Worker { index, message });
     let results = results.into_iter().enumerate().map(failed).collect::<Result<Vec<_>, _>>()?;
     Ok((watch, results))
+}
+
+/// Stops the workers when it is dropped.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
