@@ -34,8 +34,9 @@ macro_rules! settings {
         /// ```
         ///
         /// All bounds are for one engine. Several workers have an engine each; [`share_out`](Self::share_out) divides the
-        /// memory of a process among them. Setters accept every value: [`Engine::new`](crate::Engine::new) and `share_out`
-        /// lower what exceeds the memory, and [`check`](Self::check) finds values out of range.
+        /// memory of a process among them. Setters accept every value: [`check`](Self::check) finds values out of range, and `share_out`
+        /// lowers what exceeds the memory. [`Engine::new`](crate::Engine::new) does neither: without `share_out` it allocates the history
+        /// that the settings ask for.
         #[derive(Clone, Debug)]
         pub struct Config {
             $($(pub(crate) $name: $type,)+)+

@@ -44,7 +44,8 @@ pub(crate) struct DeliveryLog {
 
 impl DeliveryLog {
     pub(crate) fn new(runs: u32, copies_max: u32) -> Self {
-        let runs = if runs == 0 { 0 } else { runs.next_power_of_two() as usize };
+        // 2^31 is the greatest power of two: memory for it is the caller's concern, but its number must exist.
+        let runs = if runs == 0 { 0 } else { runs.min(1 << 31).next_power_of_two() as usize };
         Self {
             runs: vec![Run::default(); runs],
             next: 1,

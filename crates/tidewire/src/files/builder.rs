@@ -27,7 +27,7 @@ pub struct Files<'a> {
 enum FileInput {
     Paths(Vec<PathBuf>),
     Reader(Box<dyn Read + Send>),
-    Source(Box<dyn Source + Send>),
+    Source(Box<dyn Source>),
 }
 
 impl<'a> Capture<Files<'a>> {
@@ -49,7 +49,7 @@ impl<'a> Capture<Files<'a>> {
     }
 
     /// Reads frames from a [`Source`].
-    pub fn source(source: impl Source + Send + 'static) -> Self {
+    pub fn source(source: impl Source + 'static) -> Self {
         Self::of(FileInput::Source(Box::new(source)))
     }
 
