@@ -69,7 +69,7 @@ fn what_cannot_be_is_said() {
         ("tidewire gen udp -i tx0 -s 9000", 2, "whose MTU is 1500"),
         ("ip link set tx0 down; tidewire gen udp -i tx0", 3, "is down; switch it on: ip link set tx0 up"),
         ("ip link set rx0 down; tidewire gen udp -i tx0", 3, "has no carrier"),
-        ("tidewire gen udp -i tx0 -s 63", 2, "give 64 to 9018"),
+        ("tidewire gen udp -i tx0 -s 63", 2, "must have 64 to 9018 bytes"),
         ("tidewire gen udp -i tx0 -n 0", 2, "is not a count"),
         ("tidewire gen udp -i tx0 -r 10", 2, "has no unit of a rate"),
         ("tidewire gen tcp -i tx0 --class 1:2:3:4", 2, "SHARE:PORT[:DSCP]"),
