@@ -40,8 +40,7 @@ impl From<tidewire_live::Error> for Error {
 }
 
 impl Error {
-    /// What to do about the error, for people: commands, and options of the command `tidewire`. Errors of interfaces have
-    /// such advice.
+    /// What to do about the error, for people. Errors of interfaces have such advice; other texts contain theirs.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
