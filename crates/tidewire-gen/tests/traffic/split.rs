@@ -163,7 +163,7 @@ fn nothing_stays_behind() {
         };
         let split = Split::start(&settings).unwrap();
         assert_eq!(attached(), (true, true));
-        let again = Split::start(&settings).expect_err("one is attached").to_string();
+        let again = Split::start(&settings).expect_err("one is attached").with_hint().to_string();
         assert!(again.contains("ip link set rx0 xdp off"), "{again}");
         drop(split);
         assert_eq!(attached(), (false, false));
@@ -177,7 +177,7 @@ fn what_cannot_be_split_is_said() {
             let outputs = outputs.iter().map(|name| (*name).into()).collect();
             let steering = compiled(program);
             let settings = SplitSettings { input: input.into(), outputs, steering, mode: None };
-            Split::start(&settings).expect_err("refused").to_string()
+            Split::start(&settings).expect_err("refused").with_hint().to_string()
         };
         assert!(message("nowhere", &["tx1"], BY_PORTS).contains("no interface nowhere"));
         assert!(message("rx0", &["rx0"], BY_PORTS).contains("named twice"));

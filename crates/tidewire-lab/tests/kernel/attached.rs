@@ -87,7 +87,7 @@ fn xdp_drops_what_is_cut_in_the_driver_and_behind_it() {
         for mode in [XdpMode::Native, XdpMode::Generic] {
             let xdp = KernelXdp::load(&KernelSettings { is_auto: true, ..small() }).unwrap();
             let link = xdp.attach(index(), mode).unwrap();
-            assert!(xdp.attach(index(), mode).unwrap_err().to_string().contains("another XDP program"));
+            assert!(xdp.attach(index(), mode).unwrap_err().with_hint().to_string().contains("another XDP program"));
             let stack = PacketSocket::open("tw1").unwrap();
             let flows = flows();
             flows.iter().flat_map(|(_, frames)| frames).for_each(|frame| wire.send(frame).unwrap());
