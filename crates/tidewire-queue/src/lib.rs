@@ -16,19 +16,24 @@
 //! # Ok::<(), tidewire_queue::Error>(())
 //! ```
 
+mod error;
 mod layout;
+mod memory;
 mod page;
 mod protocol;
-mod queue;
+mod publisher;
+mod reader;
 mod ring;
 mod server;
 mod socket;
 #[allow(unsafe_code, reason = "shared memory and futexes")]
 mod sys;
 
+pub use error::Error;
 pub use layout::{Ended, Geometry, PAYLOAD_BYTES_MAX, Record, SLOTS_MAX, SLOTS_MIN};
 pub use page::Progress;
 pub use protocol::{NAME_BYTES_MAX, Refusal, is_name};
-pub use queue::{Error, Offer, Publisher, Reader};
+pub use publisher::{Offer, Publisher};
+pub use reader::Reader;
 pub use ring::{Corrupt, Next};
 pub use server::{Event, READERS_MAX, ReaderStatus, Server};

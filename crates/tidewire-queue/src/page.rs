@@ -94,8 +94,7 @@ impl Page {
         store(Word::MissedBytes, progress.missed_bytes);
     }
 
-    /// Whether the reader sleeps, or is about to. Sequentially consistent on both sides: either the reader sees what was published,
-    /// or the server sees that it waits.
+    /// Whether the reader sleeps, or is about to. A server that looks too early finds it in its next turn.
     pub(crate) fn is_waiting(&self) -> bool {
         self.word(Word::IsWaiting).load(Ordering::SeqCst) != 0
     }

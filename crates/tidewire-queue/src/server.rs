@@ -23,7 +23,7 @@ use rustix::{
 use crate::{
     page::{Page, Progress},
     protocol::{Answer, MESSAGE_BYTES_MAX, Refusal, Request, is_name},
-    queue::Offer,
+    publisher::Offer,
     socket::send,
 };
 

@@ -7,13 +7,13 @@
 //! handle is inactive first. Activated, it is a live capture of Tidewire, or forwards every call to a handle of the system's
 //! library if Tidewire is not needed.
 
-mod control;
+pub(crate) mod control;
 mod inactive;
 
 use std::{cell::UnsafeCell, ffi::c_int, ops::Deref};
 
 use crate::{abi::types::Pcap, live::Live, offline::Offline};
-pub use control::{Control, Ended};
+use control::{Control, Ended};
 pub use inactive::{Inactive, Options};
 
 /// No address of a function: not canonical.

@@ -15,7 +15,7 @@ use super::{Live, batch::SILENT_WAIT};
 use crate::{
     abi::types::{BpfProgram, Dumper, Pcap, Statistics, status},
     event::Gathered,
-    handle::Control,
+    handle::control::Control,
     system::{self, system},
 };
 

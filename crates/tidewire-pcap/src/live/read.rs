@@ -9,7 +9,7 @@ use libc::timeval;
 use super::{Live, Packet, Reader, batch::Waited, locality::UNSORTED_FRAMES};
 use crate::{
     abi::types::{PacketHandler, PacketHeader, status},
-    handle::{Control, Ended},
+    handle::control::{Control, Ended},
 };
 
 /// Packets of one `pcap_dispatch` without a count: "a buffer's worth" (pcap_dispatch(3PCAP)), from a ring that fills as fast as

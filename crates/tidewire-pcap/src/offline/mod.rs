@@ -24,7 +24,7 @@ use tidewire_locality::{Adaptive, Settings};
 
 use crate::{
     abi::types::{BpfInstruction, PacketHandler, PacketHeader, Pcap, status},
-    handle::{Control, Ended},
+    handle::control::{Control, Ended},
     live::thread_ns,
     system::{self, system},
 };

@@ -31,7 +31,7 @@ impl Memory {
     }
 
     fn words(&self) -> Words<'_> {
-        Words::new(&self.header, &self.index, &self.payload, self.geometry).unwrap()
+        Words::new(&self.header, &self.index, &self.payload, self.geometry)
     }
 
     /// Makes both halves of the payload the same again after a record was written.

@@ -14,18 +14,17 @@ pub(crate) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// `None` if a part has another length than `geometry` states. Only the models have the payload once: they use payloads
-    /// that do not cross its end.
+    /// Parts as long as `geometry` states, which whoever maps a queue has checked.
     pub(crate) fn new(
         header: &'a [AtomicU64],
         index: &'a [AtomicU64],
         payload: &'a [AtomicU64],
         geometry: Geometry,
-    ) -> Option<Self> {
-        let index_words = usize::try_from(geometry.slots()).ok()?.checked_mul(SLOT_WORDS)?;
-        let payload_words = usize::try_from(geometry.payload_bytes() / 8).ok()?.checked_mul(2)?;
-        let fits = header.len() == HEADER_WORDS && index.len() == index_words && payload.len() == payload_words;
-        fits.then_some(Self { header, index, payload, geometry })
+    ) -> Self {
+        debug_assert_eq!(header.len(), HEADER_WORDS, "words of a queue's header");
+        debug_assert_eq!(index.len() as u64, geometry.slots() * SLOT_WORDS as u64, "words of a queue's index");
+        debug_assert_eq!(payload.len() as u64, geometry.payload_bytes() / 4, "words of a queue's payload, twice");
+        Self { header, index, payload, geometry }
     }
 
     pub(crate) fn geometry(&self) -> Geometry {

@@ -1,0 +1,107 @@
+//! A mapped queue: what the publishing and the reading end have in common.
+
+use std::{
+    io,
+    os::fd::AsFd,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+
+use crate::{
+    error::Error,
+    layout::{Geometry, HEADER_BYTES, HEADER_WORDS, MAGIC, SLOT_WORDS, VERSION, Word},
+    ring::Words,
+    sys::{Access, Mapping},
+};
+
+/// A queue's file in memory, with as many bytes as its sizes need.
+#[derive(Debug)]
+pub(crate) struct QueueMemory {
+    mapping: Mapping,
+    geometry: Geometry,
+}
+
+impl QueueMemory {
+    /// Maps a new file of [`Geometry::file_bytes`] for writing, all of it there, and writes its header. The file may be sealed
+    /// afterwards.
+    pub(crate) fn create(file: impl AsFd, geometry: Geometry, epoch: u64) -> Result<Self, Error> {
+        let memory = Self::map(file, geometry, Access::Write)?;
+        for (word, value) in [
+            (Word::Version, VERSION),
+            (Word::Slots, geometry.slots()),
+            (Word::PayloadBytes, geometry.payload_bytes()),
+            (Word::Epoch, epoch),
+        ] {
+            memory.words().word(word).store(value, Ordering::Relaxed);
+        }
+        memory.words().word(Word::Magic).store(MAGIC, Ordering::Release);
+        Ok(memory)
+    }
+
+    /// Maps a file that another process sent, for reading. Everything that it states is checked.
+    pub(crate) fn open(file: impl AsFd) -> Result<Self, Error> {
+        let bytes = fstat(&file).map_err(io::Error::from).map_err(Error::memory("size of a queue"))?.st_size;
+        // Without these seals the file could shrink below the mapping, and reading would be a fault (SIGBUS).
+        let seals = fcntl_get_seals(&file).map_err(|_| Error::NotAQueue("it is no memory file"))?;
+        if !seals.contains(SealFlags::SHRINK) {
+            return Err(Error::NotAQueue("its size is not sealed"));
+        }
+        let bytes = u64::try_from(bytes).unwrap_or(0);
+        if bytes < HEADER_BYTES as u64 {
+            return Err(Error::NotAQueue("it is shorter than a header"));
+        }
+        let header = Mapping::new(&file, HEADER_BYTES, HEADER_BYTES, Access::Read);
+        let geometry = stated(&header.map_err(Error::memory("mapping a queue"))?)?;
+        if bytes != geometry.file_bytes() {
+            return Err(Error::NotAQueue("its size is not what its header states"));
+        }
+        Self::map(file, geometry, Access::Read)
+    }
+
+    fn map(file: impl AsFd, geometry: Geometry, access: Access) -> Result<Self, Error> {
+        let sizes = (usize::try_from(geometry.file_bytes()), usize::try_from(geometry.payload_at()));
+        let (Ok(bytes), Ok(payload_at)) = sizes else {
+            return Err(Error::NotAQueue("it is larger than the address space"));
+        };
+        let mapping = Mapping::new(file, bytes, payload_at, access).map_err(Error::memory("mapping a queue"))?;
+        Ok(Self { mapping, geometry })
+    }
+
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// The parts of the memory. `map` made it as long as the sizes state.
+    pub(crate) fn words(&self) -> Words<'_> {
+        let (header, rest) = self.mapping.words().split_at(HEADER_WORDS);
+        let (index, payload) = rest.split_at(self.geometry.slots() as usize * SLOT_WORDS);
+        Words::new(header, index, payload, self.geometry)
+    }
+
+    pub(crate) fn published(&self) -> u64 {
+        self.mapping.words()[Word::Published as usize].load(Ordering::Acquire)
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.mapping.words()[Word::Epoch as usize].load(Ordering::Relaxed)
+    }
+
+    /// Changes when readers are woken.
+    pub(crate) fn wake_word(&self) -> &AtomicU32 {
+        self.mapping.futex(Word::Wake as usize)
+    }
+}
+
+/// The sizes that a header states.
+fn stated(header: &Mapping) -> Result<Geometry, Error> {
+    let load = |word: Word| header.words()[word as usize].load(Ordering::Relaxed);
+    if header.words()[Word::Magic as usize].load(Ordering::Acquire) != MAGIC {
+        return Err(Error::NotAQueue("it does not begin as one"));
+    }
+    if load(Word::Version) != VERSION {
+        return Err(Error::NotAQueue("its layout has another version"));
+    }
+    Geometry::stated(load(Word::Slots), load(Word::PayloadBytes))
+        .ok_or(Error::NotAQueue("its header states impossible sizes"))
+}
