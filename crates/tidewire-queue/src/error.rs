@@ -38,7 +38,7 @@ pub enum Error {
     TooLong {
         /// Its bytes.
         bytes: usize,
-        /// [`Geometry::record_bytes_max`].
+        /// [`Geometry::record_bytes_max`](crate::Geometry::record_bytes_max).
         max: u64,
     },
 }
