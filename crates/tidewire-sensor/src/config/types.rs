@@ -1,0 +1,166 @@
+//! The settings of a sensor, checked and completed. The supervisor passes them to the capture as JSON.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+/// A whole sensor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SensorConfig {
+    /// Where the sockets are: `queues.sock` (analyzers attach) and `sensor.sock` (status). Default `/run/tidewire`.
+    pub directory: PathBuf,
+    /// Address of the metrics, as in `127.0.0.1:9600`.
+    pub metrics: Option<String>,
+    /// Users who may attach besides root and the sensor's own.
+    pub users: Vec<u32>,
+    /// The capture.
+    pub capture: CaptureConfig,
+    /// The queues, at least one.
+    pub queues: Vec<QueueConfig>,
+    /// Programs that the supervisor starts.
+    pub analyzers: Vec<AnalyzerConfig>,
+}
+
+/// Where packets come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaptureInput {
+    /// Interfaces, captured together.
+    Interfaces(Vec<String>),
+    /// Capture files, merged by time. The sensor ends with the last packet.
+    Files(Vec<PathBuf>),
+}
+
+/// The capture and the engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaptureConfig {
+    /// Interfaces or files.
+    pub input: CaptureInput,
+    /// Packets that it does not match are counted only.
+    pub filter: Option<String>,
+    /// Workers of the engine, 1 by default.
+    pub workers: usize,
+    /// Budget of the engine in bytes; `None`: 1 GiB.
+    pub memory_bytes: Option<u64>,
+    /// Bytes of each ring.
+    pub ring_bytes: Option<u64>,
+    /// Bytes kept of each packet.
+    pub snap_bytes: Option<u32>,
+    /// The interfaces are on a tap or mirror port.
+    pub tap: bool,
+    /// Whether interfaces see frames to other hosts. Default `true`.
+    pub promiscuous: bool,
+    /// Whether the capture gives up privileges before the first packet. Default `true`.
+    pub sandbox: bool,
+    /// Nice value of the process, -20 to 19. Default 0.
+    pub nice: i32,
+}
+
+/// What a queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// What a handler receives: opens, chunks, gaps, conflicts, closes.
+    Streams,
+    /// Decoded packets.
+    Packets,
+}
+
+/// How streams are distributed over the queues of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// By the hash of the flow, both directions together.
+    FlowHash,
+    /// In turn: streams to stream queues, packets to packet queues.
+    RoundRobin,
+}
+
+/// What happens to readers that are too slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlowReaders {
+    /// They lose records, and learn which.
+    Lose,
+    /// The producer waits at most so long at a time, then sheds by priority until they have caught up; `None`: without end,
+    /// as long as the reader lives (the default over files).
+    Hold(Option<Duration>),
+}
+
+/// Streams of a queue with settings of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassConfig {
+    /// Which streams: an expression in libpcap's language.
+    pub filter: String,
+    /// Bytes of each direction.
+    pub cutoff_bytes: Option<u64>,
+    /// 0 (the lowest) to 7.
+    pub priority: Option<u8>,
+}
+
+/// A queue, or a set of queues with the same settings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueConfig {
+    /// Its name; queues of a set are `name.0`, `name.1` and so on.
+    pub name: String,
+    /// What it holds.
+    pub unit: Unit,
+    /// How many queues the set has, 1 to 64. 1: no set.
+    pub count: usize,
+    /// How streams are distributed over the set.
+    pub distribution: Distribution,
+    /// Streams whose first packet matches; `None`: all.
+    pub filter: Option<String>,
+    /// Bytes of each direction; `None`: all.
+    pub cutoff_bytes: Option<u64>,
+    /// Chunks are gathered to this size; 0: bytes as they arrive.
+    pub chunk_bytes: u32,
+    /// A chunk that was begun is published after this time.
+    pub flush: Duration,
+    /// Priority of streams without a class, 0 to 7.
+    pub priority: u8,
+    /// Classes of its streams.
+    pub classes: Vec<ClassConfig>,
+    /// Payload bytes in shared memory (of each queue of a set); a power of two is used.
+    pub memory_bytes: u64,
+    /// Records in the index; a power of two is used.
+    pub records: u64,
+    /// What happens to slow readers.
+    pub slow: SlowReaders,
+    /// Over files: readers that must be attached before the first packet is read.
+    pub wait_for: usize,
+}
+
+/// When a program is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// Whenever it ends.
+    Always,
+    /// When it fails (the default).
+    OnFailure,
+    /// Never.
+    Never,
+}
+
+/// A program that the supervisor starts. It finds its queue by the environment: `TIDEWIRE_SOCKET`, `TIDEWIRE_QUEUE`,
+/// `TIDEWIRE_NAME` and, in a group, `TIDEWIRE_GROUP`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnalyzerConfig {
+    /// Its name.
+    pub name: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// The queue that it reads; of a set, each instance gets the next queue in turn.
+    pub queue: String,
+    /// Its group: each stream goes to one member.
+    pub group: Option<String>,
+    /// How many are started, 1 to 32.
+    pub instances: usize,
+    /// User and group that it runs as; `None`: those of the supervisor.
+    pub user: Option<(u32, u32)>,
+    /// Nice value, -20 to 19.
+    pub nice: i32,
+    /// When it is started again.
+    pub restart: Restart,
+}

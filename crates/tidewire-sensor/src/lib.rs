@@ -1,0 +1,8 @@
+//! The sensor: one capture whose streams and packets go to other processes over shared memory.
+//!
+//! It consists of processes: a supervisor, which starts and watches the others and reads no packet; the capture, which gives up
+//! every privilege before the first packet; and the analyzers.
+#![forbid(unsafe_code)]
+
+pub mod config;
+pub mod report;

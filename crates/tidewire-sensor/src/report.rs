@@ -1,0 +1,90 @@
+//! What the capture reports to the supervisor: lines of JSON over the descriptor that it was started with.
+
+use serde::{Deserialize, Serialize};
+
+/// One line from the capture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum CaptureEvent {
+    /// Everything is open, privileges are given up, analyzers can attach.
+    Ready {
+        /// How each input is captured, in words.
+        inputs: Vec<String>,
+    },
+    /// Figures, twice a second.
+    Status(CaptureStatus),
+    /// An analyzer attached, detached or was refused, in words.
+    Reader {
+        /// What happened.
+        text: String,
+    },
+    /// Something that does not end the capture.
+    Warning {
+        /// What happened.
+        text: String,
+    },
+    /// The input ended or the capture was stopped, and everything was published.
+    Finished(CaptureStatus),
+    /// The capture could not begin or go on.
+    Failed {
+        /// Why.
+        text: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+}
+
+/// Figures of the capture.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CaptureStatus {
+    /// Seconds since it began.
+    pub seconds: f64,
+    /// Packets that the engine received.
+    pub packets: u64,
+    /// Packets that the kernel dropped before it.
+    pub dropped: u64,
+    /// By queue.
+    pub queues: Vec<QueueStatus>,
+}
+
+/// Figures of a queue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueStatus {
+    /// Its name.
+    pub name: String,
+    /// `streams` or `packets`.
+    pub unit: String,
+    /// Records published.
+    pub records: u64,
+    /// Their payload in bytes.
+    pub bytes: u64,
+    /// Records that were shed for slow readers instead of published, and their bytes.
+    pub shed_records: u64,
+    /// Bytes of these.
+    pub shed_bytes: u64,
+    /// Nanoseconds that the producer waited for slow readers.
+    pub waited_ns: u64,
+    /// Its readers.
+    pub readers: Vec<ReaderReport>,
+}
+
+/// Figures of a reader, by its own account.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReaderReport {
+    /// What it calls itself.
+    pub name: String,
+    /// Its group.
+    pub group: Option<String>,
+    /// Its process.
+    pub process: i32,
+    /// Its user.
+    pub user: u32,
+    /// Records that it read.
+    pub read: u64,
+    /// Records that it missed or lost.
+    pub lost: u64,
+    /// Bytes of these, as far as it knows.
+    pub lost_bytes: u64,
+    /// Records that it has still to read.
+    pub lag: u64,
+}
