@@ -18,6 +18,7 @@ pub struct Confinement {
     writable: Vec<PathBuf>,
     keep: Vec<Capability>,
     terminal: bool,
+    passes_descriptors: bool,
     required: bool,
     kill: bool,
 }
@@ -63,6 +64,15 @@ impl Confinement {
     #[must_use]
     pub fn terminal(mut self, terminal: bool) -> Self {
         self.terminal = terminal;
+        self
+    }
+
+    /// Memory may be passed to other processes over Unix sockets that are open (`memfd_create`, `sendmsg`); descriptors cannot
+    /// be received then (`recvmsg`). A process that is taken over could pass its packet sockets to a process at the other end of
+    /// such a socket, which then could send frames: let only programs connect that are trusted so far.
+    #[must_use]
+    pub fn pass_descriptors(mut self, passes: bool) -> Self {
+        self.passes_descriptors = passes;
         self
     }
 
@@ -112,7 +122,7 @@ impl Confinement {
             Err(what) => confined.missing.push(format!("files are not restricted (Landlock): {what}")),
         }
         self.give_up_capabilities()?;
-        if let Err(what) = system_calls::restrict(self.kill, &capturing) {
+        if let Err(what) = system_calls::restrict(self.kill, self.passes_descriptors, &capturing) {
             confined.missing.push(format!("system calls are not restricted (seccomp): {what}"));
         }
         match confined.missing.first() {

@@ -3,7 +3,7 @@
 //! The kernel lets every holder of a packet socket send frames through it, without checking a capability again, and has no way
 //! to take that right from the socket (`shutdown(2)` is not possible). So the calls by which bytes get into a socket fail for
 //! these numbers, and so do those that would give the same socket another number. What would pass a descriptor through another
-//! socket (`sendmsg`) is never allowed (`system_calls.rs`).
+//! socket (`sendmsg`) is not allowed, or receiving one is not (`system_calls.rs`).
 
 use std::{fs, os::fd::RawFd};
 

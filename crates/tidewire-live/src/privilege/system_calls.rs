@@ -126,6 +126,9 @@ const OLDER: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[libc::c_long] = &[];
 
+/// Calls that pass memory to other processes.
+const PASSING: &[libc::c_long] = &[libc::SYS_memfd_create, libc::SYS_sendmsg];
+
 /// Commands of bpf(2) that work on descriptors: elements of maps, one or many at a time, and what an object says of itself
 /// (include/uapi/linux/bpf.h, `enum bpf_cmd`). None makes or loads anything.
 const BPF_COMMANDS: &[u64] = &[1, 2, 3, 4, 15, 21, 24, 25, 26, 27];
@@ -168,8 +171,13 @@ fn with_argument(rules: &mut Rules, call: libc::c_long, argument: u8, values: &[
     Ok(())
 }
 
-fn rules() -> Made<Rules> {
+fn rules(passes_descriptors: bool) -> Made<Rules> {
     let mut rules: Rules = ALLOWED.iter().chain(OLDER).map(|call| (*call, Vec::new())).collect();
+    if passes_descriptors {
+        rules.extend(PASSING.iter().map(|call| (*call, Vec::new())));
+        // Else a packet socket could be sent to oneself, and would have a number that may be written to (`sends.rs`).
+        rules.remove(&libc::SYS_recvmsg);
+    }
     with_argument(&mut rules, libc::SYS_bpf, 0, BPF_COMMANDS)?;
     with_argument(&mut rules, libc::SYS_ioctl, 1, IOCTLS)?;
     with_argument(&mut rules, libc::SYS_prctl, 0, PRCTLS)?;
@@ -212,9 +220,10 @@ fn compiled(rules: Rules, otherwise: SeccompAction, found: SeccompAction) -> Mad
 
 /// Restricts the calling thread, and all that it starts from now on. A call that is not allowed fails with `EPERM`, or
 /// with `kill` ends the process. Through `capturing`, descriptors of sockets that frames come from, nothing is sent.
-pub(super) fn restrict(kill: bool, capturing: &[RawFd]) -> Result<(), String> {
+/// `passes_descriptors`: see `Confinement::pass_descriptors`.
+pub(super) fn restrict(kill: bool, passes_descriptors: bool, capturing: &[RawFd]) -> Result<(), String> {
     let refusal = if kill { SeccompAction::KillProcess } else { SeccompAction::Errno(libc::EPERM as u32) };
-    let mut allowed = rules().map_err(|error| error.to_string())?;
+    let mut allowed = rules(passes_descriptors).map_err(|error| error.to_string())?;
     // Its arguments are out of a filter's sight; where it does not exist the C library uses clone(2).
     allowed.insert(libc::SYS_clone3, Vec::new());
     let without = SeccompAction::Errno(libc::ENOSYS as u32);

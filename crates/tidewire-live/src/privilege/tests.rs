@@ -217,6 +217,26 @@ fn nothing_is_sent_through_a_capture() {
     println!("it stayed silent");
 }
 
+/// A process that serves queues may pass memory on, and still cannot get its packet socket under another number.
+#[test]
+fn memory_can_be_passed_on_and_nothing_received() {
+    if part().is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        if let Some(said) = child("memory_can_be_passed_on_and_nothing_received", folder.path()) {
+            assert!(said.contains("it was passed on"), "{said}");
+        }
+        return;
+    }
+    let (here, there) = std::os::unix::net::UnixDatagram::pair().expect("sockets");
+    assert!(alone(&Confinement::new().pass_descriptors(true).confine().expect("possible")));
+    assert_eq!(sandbox_probe::pass_memory(&here).expect("allowed"), 1);
+    refused("receiving a descriptor", sandbox_probe::receive_message(&there));
+    let mut byte = [0];
+    assert_eq!(there.recv(&mut byte).expect("bytes alone can be received"), 1);
+    refused("reading a file outside", fs::read("/etc/passwd"));
+    println!("it was passed on");
+}
+
 /// What an interface that comes back needs was prepared before.
 #[test]
 fn an_interface_may_come_back() {

@@ -2,7 +2,16 @@
 //!
 //! JUSTIFICATION: neither ptrace(2) nor memory that can be run has a wrapper in the standard library.
 
-use std::{io, os::fd::RawFd};
+use std::{
+    io::{self, IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::fd::{AsFd, RawFd},
+};
+
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    net::{RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recvmsg, sendmsg},
+};
 
 fn check(result: libc::c_long) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -64,4 +73,20 @@ pub(crate) fn send_through(number: RawFd, frame: &[u8]) -> Vec<&'static str> {
 pub(crate) fn socket(family: libc::c_int, kind: libc::c_int) -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { libc::socket(family, kind, 0) }.into())
+}
+
+/// Sends a new memory file through a Unix socket, with one byte.
+pub(crate) fn pass_memory(socket: impl AsFd) -> io::Result<usize> {
+    let file = memfd_create("tidewire-probe", MemfdFlags::CLOEXEC)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let files = [file.as_fd()];
+    assert!(control.push(SendAncillaryMessage::ScmRights(&files)), "there is space");
+    Ok(sendmsg(socket, &[IoSlice::new(b"x")], &mut control, SendFlags::empty())?)
+}
+
+/// Receives a message with what comes beside its bytes.
+pub(crate) fn receive_message(socket: impl AsFd) -> io::Result<usize> {
+    let mut control = RecvAncillaryBuffer::new(&mut []);
+    Ok(recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::DONTWAIT)?.bytes)
 }
