@@ -116,6 +116,12 @@ pub struct StreamPacket<'a> {
     pub bytes: &'a [u8],
     /// Bytes on the wire.
     pub wire_bytes: u32,
+    /// What `bytes` begins with; a rebuilt datagram is [`LinkType::RAW`](tidewire_wire::LinkType::RAW).
+    pub link: tidewire_wire::LinkType,
+    /// Offset in `bytes` of the IP header that the stream belongs to: in a tunnel the innermost.
+    pub network_at: u32,
+    /// Offset in `bytes` of the transport header.
+    pub transport_at: u32,
     /// Offset of the transport payload in `bytes`.
     pub payload_at: u32,
     /// Bytes of transport payload that were captured.

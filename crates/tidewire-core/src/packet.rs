@@ -59,6 +59,9 @@ impl<'a> Packet<'a> {
             timestamp_ns: self.frame.timestamp_ns,
             bytes: self.bytes,
             wire_bytes: self.frame.wire_bytes,
+            link: self.frame.link,
+            network_at: self.decoded.ip_at.min(self.bytes.len() as u32),
+            transport_at: self.decoded.transport_at.min(self.bytes.len() as u32),
             payload_at: self.decoded.payload_at.min(self.bytes.len() as u32),
             payload_captured_bytes: self.decoded.payload_captured_bytes,
         }

@@ -1,5 +1,9 @@
 use super::{HalfOpen, Key};
-use crate::{Class, Direction, StreamPacket, path::Path, wire::flag};
+use crate::{
+    Class, Direction, StreamPacket,
+    path::Path,
+    wire::{LinkType, flag},
+};
 
 /// A SYN that arrived in an open connection and is held until the other side's answer shows whether it opens a new one.
 #[derive(Clone, Debug)]
@@ -73,6 +77,9 @@ pub(crate) struct KeptPacket {
     number: u64,
     timestamp_ns: u64,
     wire_bytes: u32,
+    link: LinkType,
+    network_at: u32,
+    transport_at: u32,
     payload_at: u32,
     payload_captured_bytes: u32,
 }
@@ -89,6 +96,9 @@ impl KeptPacket {
             number: shown.number,
             timestamp_ns: shown.timestamp_ns,
             wire_bytes: shown.wire_bytes,
+            link: shown.link,
+            network_at: shown.network_at,
+            transport_at: shown.transport_at,
             payload_at: shown.payload_at,
             payload_captured_bytes: shown.payload_captured_bytes,
         }
@@ -101,6 +111,9 @@ impl KeptPacket {
             timestamp_ns: self.timestamp_ns,
             bytes: &self.bytes,
             wire_bytes: self.wire_bytes,
+            link: self.link,
+            network_at: self.network_at,
+            transport_at: self.transport_at,
             payload_at: self.payload_at,
             payload_captured_bytes: self.payload_captured_bytes,
         }
