@@ -27,6 +27,16 @@ pub enum Error {
         /// What the kernel says.
         source: io::Error,
     },
+    /// The caller's environment: a variable that says where to attach is missing or wrong.
+    #[error(
+        "the environment variable {variable} must be set to {what}; the sensor sets it for analyzers that it starts"
+    )]
+    Environment {
+        /// The variable.
+        variable: &'static str,
+        /// What it must be.
+        what: &'static str,
+    },
     /// The server turned the reader away.
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -143,6 +143,16 @@ impl Geometry {
         self.payload_bytes / PAYLOAD_PARTS
     }
 
+    /// Slots that a producer announces at once that it will overwrite, at most, beyond those of its next record.
+    pub(crate) fn slots_ahead(self) -> u64 {
+        self.slots / 64
+    }
+
+    /// Bytes that a producer announces at once that it will overwrite, at most, beyond those of its next record.
+    pub(crate) fn payload_ahead(self) -> u64 {
+        self.payload_bytes / 64
+    }
+
     /// Bytes of header and index: where the payload begins.
     #[must_use]
     pub fn payload_at(self) -> u64 {
@@ -156,7 +166,7 @@ impl Geometry {
     }
 }
 
-/// One record: a slot of the index. The meaning of `kind` and of the last five words is the queue's.
+/// One record: a slot of the index. The types of [`crate::records`] say what each kind has in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// Number of the record, from 0.
@@ -165,9 +175,9 @@ pub struct Record {
     pub position: u64,
     /// Bytes of its payload.
     pub bytes: u32,
-    /// What it is.
+    /// What it is: the number of a [`Kind`](crate::records::Kind).
     pub kind: u16,
-    /// Flags of this kind.
+    /// Flags (the low byte, [`crate::records::flags`]) and a code by kind (the high byte).
     pub flags: u16,
     /// The stream.
     pub stream: u64,
@@ -175,8 +185,10 @@ pub struct Record {
     pub offset: u64,
     /// Time, in nanoseconds since 1970.
     pub time_ns: u64,
+    /// Which members of groups it is for; 0: every reader ([`is_for`](Self::is_for)).
+    pub owners: u64,
     /// By kind.
-    pub detail: [u64; 2],
+    pub detail: u64,
 }
 
 impl Record {
@@ -184,14 +196,13 @@ impl Record {
     #[must_use]
     pub fn words(&self) -> [u64; SLOT_WORDS] {
         let packed = u64::from(self.bytes) | u64::from(self.kind) << 32 | u64::from(self.flags) << 48;
-        let [first, second] = self.detail;
-        [self.sequence, self.position, packed, self.stream, self.offset, self.time_ns, first, second]
+        [self.sequence, self.position, packed, self.stream, self.offset, self.time_ns, self.owners, self.detail]
     }
 
     /// Reads a slot's words; every value is possible.
     #[must_use]
     pub fn from_words(words: [u64; SLOT_WORDS]) -> Self {
-        let [sequence, position, packed, stream, offset, time_ns, first, second] = words;
+        let [sequence, position, packed, stream, offset, time_ns, owners, detail] = words;
         Self {
             sequence,
             position,
@@ -201,8 +212,19 @@ impl Record {
             stream,
             offset,
             time_ns,
-            detail: [first, second],
+            owners,
+            detail,
         }
+    }
+
+    /// Whether the record is for the member of a group at `place`, which attached under `generation`.
+    ///
+    /// The low half of the word `owners` has a bit for each place; the high half is the generation under which the publisher
+    /// chose them. A choice that is older than the member was made for another one at the same place.
+    #[must_use]
+    pub fn is_for(&self, place: u32, generation: u32) -> bool {
+        let (mask, chosen) = (self.owners as u32, (self.owners >> 32) as u32);
+        self.owners == 0 || (mask >> (place % 32) & 1 == 1 && chosen.wrapping_sub(generation) as i32 >= 0)
     }
 
     /// Bytes of payload that the record takes: whole words.

@@ -16,24 +16,33 @@
 //! # Ok::<(), tidewire_queue::Error>(())
 //! ```
 
+mod attach;
 mod error;
+mod hold;
 mod layout;
+mod members;
 mod memory;
+mod owners;
 mod page;
 mod protocol;
 mod publisher;
 mod reader;
+pub mod records;
 mod ring;
 mod server;
 mod socket;
 #[allow(unsafe_code, reason = "shared memory and futexes")]
 mod sys;
 
+pub use attach::Attach;
 pub use error::Error;
+pub use hold::{Hold, PRIORITIES};
 pub use layout::{Ended, Geometry, PAYLOAD_BYTES_MAX, Record, SLOTS_MAX, SLOTS_MIN};
+pub use members::READERS_MAX;
+pub use owners::Owners;
 pub use page::Progress;
 pub use protocol::{NAME_BYTES_MAX, Refusal, is_name};
-pub use publisher::{Offer, Publisher};
+pub use publisher::{Offer, Published, Publisher, PublisherCounts};
 pub use reader::Reader;
 pub use ring::{Corrupt, Next};
-pub use server::{Event, READERS_MAX, ReaderStatus, Server};
+pub use server::{QueueSettings, ReaderStatus, ServedStatus, Server, ServerEvent};

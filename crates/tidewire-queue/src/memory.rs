@@ -83,6 +83,10 @@ impl QueueMemory {
         self.mapping.words()[Word::Published as usize].load(Ordering::Acquire)
     }
 
+    pub(crate) fn has_ended(&self) -> bool {
+        self.mapping.words()[Word::State as usize].load(Ordering::Acquire) != 0
+    }
+
     pub(crate) fn epoch(&self) -> u64 {
         self.mapping.words()[Word::Epoch as usize].load(Ordering::Relaxed)
     }

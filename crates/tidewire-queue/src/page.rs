@@ -4,10 +4,10 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, Ordering, fence},
 };
 
-use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use rustix::fs::{SealFlags, fcntl_add_seals, fcntl_get_seals, fstat};
 
 use crate::sys::{Access, Mapping, memory_file};
 
@@ -17,28 +17,51 @@ const PAGE_BYTES: usize = 1 << 16;
 /// Words of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    Sequence = 0,
-    Read = 1,
-    Missed = 2,
-    Lost = 3,
-    MissedBytes = 4,
-    IsWaiting = 16,
+    /// Odd while the others are being written.
+    Version = 0,
+    Sequence = 1,
+    Read = 2,
+    Passed = 3,
+    Missed = 4,
+    MissedBytes = 5,
+    Lost = 6,
+    LostBytes = 7,
+    /// How the reader waits ([`Waits`]).
+    Waits = 16,
 }
+
+/// How often figures are read again that the reader changed meanwhile.
+const TRIES: usize = 8;
 
 /// What a reader says of itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Sequence of the record that it reads next.
+    /// Sequence of the record that it reads next. Since its first record: `read` + `passed` + `missed` + `lost`.
     pub sequence: u64,
     /// Records that it read.
     pub read: u64,
-    /// Records that it missed, of which it knows the head.
+    /// Records of other members of its group, or of other groups only.
+    pub passed: u64,
+    /// Records whose payload it missed, and of which it knows the head.
     pub missed: u64,
-    /// Records that it lost without knowing what they were.
-    pub lost: u64,
     /// Bytes of payload of the records that it missed.
     pub missed_bytes: u64,
+    /// Records that it lost without knowing what they were.
+    pub lost: u64,
+    /// Bytes of payload of these, each payload rounded up to 8.
+    pub lost_bytes: u64,
+}
+
+/// How a reader waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// Not at all.
+    No = 0,
+    /// On the futex.
+    Futex = 1,
+    /// Until its socket is readable.
+    Socket = 2,
 }
 
 #[derive(Debug)]
@@ -48,11 +71,15 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// A page for one reader, made by the server.
-    pub(crate) fn new() -> io::Result<Self> {
+    /// A page for one reader, made by the server. It says that the reader begins with record `first`.
+    pub(crate) fn new(first: u64) -> io::Result<Self> {
         let file = memory_file("tidewire-reader", PAGE_BYTES as u64)?;
         let mapping = Mapping::new(&file, PAGE_BYTES, PAGE_BYTES, Access::Write)?;
-        Ok(Self { mapping, file })
+        // The reader cannot make it shrink or read-only under the server.
+        fcntl_add_seals(&file, SealFlags::SEAL)?;
+        let page = Self { mapping, file };
+        page.word(Word::Sequence).store(first, Ordering::Relaxed);
+        Ok(page)
     }
 
     /// The page that a server sent.
@@ -60,7 +87,7 @@ impl Page {
         let is_whole = u64::try_from(fstat(&file)?.st_size) == Ok(PAGE_BYTES as u64);
         // A page that shrinks would be a fault (SIGBUS) of whoever writes to it.
         if !is_whole || !fcntl_get_seals(&file)?.contains(SealFlags::SHRINK) {
-            return Err(io::ErrorKind::InvalidData.into());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its page for the reader is none"));
         }
         let mapping = Mapping::new(&file, PAGE_BYTES, PAGE_BYTES, Access::Write)?;
         Ok(Self { mapping, file })
@@ -74,32 +101,60 @@ impl Page {
         &self.mapping.words()[word as usize]
     }
 
+    /// The record that the reader reads next, as it says.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.word(Word::Sequence).load(Ordering::Relaxed)
+    }
+
+    /// The reader's figures, of one moment; those of several where it changes them faster than they can be read.
     pub(crate) fn progress(&self) -> Progress {
         let load = |word| self.word(word).load(Ordering::Relaxed);
-        Progress {
-            sequence: load(Word::Sequence),
-            read: load(Word::Read),
-            missed: load(Word::Missed),
-            lost: load(Word::Lost),
-            missed_bytes: load(Word::MissedBytes),
+        let mut progress = Progress::default();
+        for _ in 0..TRIES {
+            let version = self.word(Word::Version).load(Ordering::Acquire);
+            progress = Progress {
+                sequence: load(Word::Sequence),
+                read: load(Word::Read),
+                passed: load(Word::Passed),
+                missed: load(Word::Missed),
+                missed_bytes: load(Word::MissedBytes),
+                lost: load(Word::Lost),
+                lost_bytes: load(Word::LostBytes),
+            };
+            fence(Ordering::Acquire);
+            if version.is_multiple_of(2) && load(Word::Version) == version {
+                break;
+            }
+            std::hint::spin_loop();
         }
+        progress
     }
 
     pub(crate) fn set_progress(&self, progress: &Progress) {
         let store = |word, value| self.word(word).store(value, Ordering::Relaxed);
+        let version = self.word(Word::Version).load(Ordering::Relaxed) | 1;
+        store(Word::Version, version);
+        fence(Ordering::Release);
         store(Word::Sequence, progress.sequence);
         store(Word::Read, progress.read);
+        store(Word::Passed, progress.passed);
         store(Word::Missed, progress.missed);
-        store(Word::Lost, progress.lost);
         store(Word::MissedBytes, progress.missed_bytes);
+        store(Word::Lost, progress.lost);
+        store(Word::LostBytes, progress.lost_bytes);
+        self.word(Word::Version).store(version.wrapping_add(1), Ordering::Release);
     }
 
-    /// Whether the reader sleeps, or is about to. A server that looks too early finds it in its next turn.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.word(Word::IsWaiting).load(Ordering::SeqCst) != 0
+    /// How the reader waits, or is about to. A server that looks too early finds it in its next turn.
+    pub(crate) fn waits(&self) -> Waits {
+        match self.word(Word::Waits).load(Ordering::SeqCst) {
+            0 => Waits::No,
+            2 => Waits::Socket,
+            _ => Waits::Futex,
+        }
     }
 
-    pub(crate) fn set_waiting(&self, waits: bool) {
-        self.word(Word::IsWaiting).store(u64::from(waits), Ordering::SeqCst);
+    pub(crate) fn set_waits(&self, waits: Waits) {
+        self.word(Word::Waits).store(waits as u64, Ordering::SeqCst);
     }
 }

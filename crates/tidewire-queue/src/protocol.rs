@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
 /// Bytes of a queue's or a reader's name at most.
 pub const NAME_BYTES_MAX: usize = 64;
+/// What a name is, for errors.
+pub(crate) const NAME_RULE: &str = "names are 1 to 64 letters, digits, '.', '-' and '_'";
 /// The first line of a request.
 const REQUEST: &str = "tidewire-queue 1";
 
@@ -16,6 +18,8 @@ pub(crate) struct Request {
     pub queue: String,
     /// What the reader calls itself.
     pub name: String,
+    /// Its group.
+    pub group: Option<String>,
 }
 
 /// Why a reader was turned away.
@@ -36,6 +40,12 @@ pub enum Refusal {
         /// The names there are, separated by commas.
         known: String,
     },
+    /// The user may not attach.
+    #[error("user {user} may not attach to this queue; its owner can allow it (the sensor's setting 'users')")]
+    User {
+        /// The user.
+        user: u32,
+    },
     /// The server does not understand the request, or another version than this.
     #[error("the server does not understand the request: {0}")]
     Request(String),
@@ -53,6 +63,12 @@ pub(crate) enum Answer {
         epoch: u64,
         /// The first record that the reader will find.
         first: u64,
+        /// The position of its payload.
+        position: u64,
+        /// The reader's place, 0 to 31.
+        place: u32,
+        /// The generation under which it was attached.
+        generation: u32,
     },
     Refused(Refusal),
 }
@@ -73,34 +89,38 @@ fn text(message: &[u8]) -> Option<&str> {
     if message.len() > MESSAGE_BYTES_MAX { None } else { std::str::from_utf8(message).ok() }
 }
 
-/// The values of exactly these keys, in this order.
-fn values<'a, const N: usize>(lines: std::str::Lines<'a>, keys: [&str; N]) -> Option<[&'a str; N]> {
-    let mut found = [""; N];
-    let mut lines = lines;
-    for (value, key) in found.iter_mut().zip(keys) {
-        *value = lines.next()?.strip_prefix(key)?.strip_prefix(' ')?;
-    }
-    lines.next().is_none().then_some(found)
+/// The value of a key, in the lines behind the first. Lines with other keys are of later versions.
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().skip(1).find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
+}
+
+fn number<T: std::str::FromStr>(text: &str, key: &str) -> Option<T> {
+    value(text, key)?.parse().ok()
 }
 
 impl Request {
     pub(crate) fn write(&self) -> Vec<u8> {
-        format!("{REQUEST}\nqueue {}\nname {}\n", self.queue, self.name).into_bytes()
+        let mut out = format!("{REQUEST}\nqueue {}\nname {}\n", self.queue, self.name);
+        if let Some(group) = &self.group {
+            let _ = writeln!(out, "group {group}");
+        }
+        out.into_bytes()
     }
 
     pub(crate) fn parse(message: &[u8]) -> Result<Self, Refusal> {
         let wrong = |what: &str| Refusal::Request(what.to_owned());
         let text = text(message).ok_or_else(|| wrong("no text of at most 1024 bytes"))?;
-        let mut lines = text.lines();
-        if lines.next() != Some(REQUEST) {
+        if text.lines().next() != Some(REQUEST) {
             return Err(wrong("its first line must be 'tidewire-queue 1'"));
         }
-        let [queue, name] =
-            values(lines, ["queue", "name"]).ok_or_else(|| wrong("expected the lines 'queue NAME' and 'name NAME'"))?;
-        if !is_name(queue) || !is_name(name) {
-            return Err(wrong("names are 1 to 64 letters, digits, '.', '-' and '_'"));
+        let (Some(queue), Some(name)) = (value(text, "queue"), value(text, "name")) else {
+            return Err(wrong("expected the lines 'queue NAME' and 'name NAME'"));
+        };
+        let group = value(text, "group");
+        if ![Some(queue), Some(name), group].into_iter().flatten().all(is_name) {
+            return Err(wrong(NAME_RULE));
         }
-        Ok(Self { queue: queue.to_owned(), name: name.to_owned() })
+        Ok(Self { queue: queue.to_owned(), name: name.to_owned(), group: group.map(str::to_owned) })
     }
 }
 
@@ -108,11 +128,15 @@ impl Answer {
     pub(crate) fn write(&self) -> Vec<u8> {
         let mut out = String::new();
         let _ = match self {
-            Self::Attached { epoch, first } => write!(out, "attached\nepoch {epoch}\nfirst {first}\n"),
+            Self::Attached { epoch, first, position, place, generation } => write!(
+                out,
+                "attached\nepoch {epoch}\nfirst {first}\nposition {position}\nplace {place}\ngeneration {generation}\n"
+            ),
             Self::Refused(Refusal::Full { max }) => write!(out, "full\nmax {max}\n"),
             Self::Refused(Refusal::NoQueue { asked, known }) => {
                 write!(out, "no-queue\nasked {}\nknown {}\n", line(asked), line(known))
             }
+            Self::Refused(Refusal::User { user }) => write!(out, "user\nuser {user}\n"),
             Self::Refused(Refusal::Request(what)) => write!(out, "request\nwhat {}\n", line(what)),
             Self::Refused(Refusal::Resources(what)) => write!(out, "resources\nwhat {}\n", line(what)),
         };
@@ -121,22 +145,23 @@ impl Answer {
 
     /// `None`: it is no answer of this version.
     pub(crate) fn parse(message: &[u8]) -> Option<Self> {
-        let mut lines = text(message)?.lines();
-        Some(match lines.next()? {
-            "attached" => {
-                let [epoch, first] = values(lines, ["epoch", "first"])?;
-                Self::Attached { epoch: epoch.parse().ok()?, first: first.parse().ok()? }
-            }
-            "full" => {
-                let [max] = values(lines, ["max"])?;
-                Self::Refused(Refusal::Full { max: max.parse().ok()? })
-            }
+        let text = text(message)?;
+        Some(match text.lines().next()? {
+            "attached" => Self::Attached {
+                epoch: number(text, "epoch")?,
+                first: number(text, "first")?,
+                position: number(text, "position")?,
+                place: number(text, "place").filter(|place| *place < 32)?,
+                generation: number(text, "generation")?,
+            },
+            "full" => Self::Refused(Refusal::Full { max: number(text, "max")? }),
             "no-queue" => {
-                let [asked, known] = values(lines, ["asked", "known"])?;
-                Self::Refused(Refusal::NoQueue { asked: asked.to_owned(), known: known.to_owned() })
+                let (asked, known) = (value(text, "asked")?.to_owned(), value(text, "known")?.to_owned());
+                Self::Refused(Refusal::NoQueue { asked, known })
             }
-            "request" => Self::Refused(Refusal::Request(values(lines, ["what"])?[0].to_owned())),
-            "resources" => Self::Refused(Refusal::Resources(values(lines, ["what"])?[0].to_owned())),
+            "user" => Self::Refused(Refusal::User { user: number(text, "user")? }),
+            "request" => Self::Refused(Refusal::Request(value(text, "what")?.to_owned())),
+            "resources" => Self::Refused(Refusal::Resources(value(text, "what")?.to_owned())),
             _ => return None,
         })
     }
@@ -150,7 +175,16 @@ mod tests {
 
     fn answers() -> impl Strategy<Value = Answer> {
         prop_oneof![
-            (any::<u64>(), any::<u64>()).prop_map(|(epoch, first)| Answer::Attached { epoch, first }),
+            (any::<u64>(), any::<u64>(), any::<u64>(), 0..32_u32, any::<u32>()).prop_map(
+                |(epoch, first, position, place, generation)| Answer::Attached {
+                    epoch,
+                    first,
+                    position,
+                    place,
+                    generation
+                }
+            ),
+            any::<u32>().prop_map(|user| Answer::Refused(Refusal::User { user })),
             any::<usize>().prop_map(|max| Answer::Refused(Refusal::Full { max })),
             ("[a-z ,]{0,300}", "[a-z ,]{0,300}")
                 .prop_map(|(asked, known)| Answer::Refused(Refusal::NoQueue { asked, known })),
@@ -160,8 +194,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_are_read_back(queue in "[a-z0-9._-]{1,64}", name in "[A-Z0-9._-]{1,64}", answer in answers()) {
-            let request = Request { queue, name };
+        fn messages_are_read_back(queue in "[a-z0-9._-]{1,64}", name in "[A-Z0-9._-]{1,64}", group in proptest::option::of("[a-z]{1,64}"), answer in answers()) {
+            let request = Request { queue, name, group };
             prop_assert_eq!(Request::parse(&request.write()), Ok(request));
             prop_assert_eq!(Answer::parse(&answer.write()), Some(answer));
         }
@@ -169,7 +203,7 @@ mod tests {
         #[test]
         fn any_bytes_are_an_error_at_most(
             message in prop::collection::vec(any::<u8>(), 0..2000),
-            line in "(tidewire-queue 1|attached|full|no-queue)\n(.{0,40}\n){0,3}",
+            line in "(tidewire-queue 1|attached|full|no-queue|user)\n(.{0,40}\n){0,3}",
         ) {
             for message in [message.as_slice(), line.as_bytes()] {
                 let _ = Request::parse(message);

@@ -3,22 +3,63 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering, fence},
+    },
+    time::Duration,
 };
 
 use crate::{
     error::Error,
+    hold::{Behind, Hold, HoldSettings, behind, fits, is_relieved, is_shed, wait},
     layout::{Ended, Geometry, Record},
+    members::{Members, Table},
     memory::QueueMemory,
-    ring::Producer,
-    sys::{memory_file, seal, wake},
+    owners::Owners,
+    records::Kind,
+    ring::{Limits, Producer},
+    sys::{memory_file, seal, wake as wake_all},
 };
+
+/// Whether a record was published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// It was.
+    Yes,
+    /// It was shed for the sake of a slow reader; a gap says so before the next record of its direction.
+    Shed,
+}
+
+/// What a publisher did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PublisherCounts {
+    /// Records published.
+    pub records: u64,
+    /// Bytes of their payloads.
+    pub bytes: u64,
+    /// Records shed for slow readers.
+    pub shed_records: u64,
+    /// Bytes of these that had not been published before.
+    pub shed_bytes: u64,
+    /// Nanoseconds that it waited for slow readers.
+    pub waited_ns: u64,
+}
 
 /// The publishing end. Dropped without [`finish`](Self::finish), it ends the queue as [`Ended::Aborted`].
 #[derive(Debug)]
 pub struct Publisher {
     shared: Arc<Shared>,
     producer: Producer,
+    counts: PublisherCounts,
+    /// The readers, as far as the publisher has looked.
+    table: Arc<Table>,
+    /// For the next stream that needs a member of a group.
+    turn: u32,
+    /// Up to where it may write without looking at readers again; and under which change that was found.
+    limits: (u64, Limits),
+    is_shedding: bool,
     has_ended: bool,
 }
 
@@ -27,6 +68,12 @@ pub struct Publisher {
 struct Shared {
     memory: QueueMemory,
     file: OwnedFd,
+    members: Members,
+    hold: HoldSettings,
+    bytes: AtomicU64,
+    shed_records: AtomicU64,
+    shed_bytes: AtomicU64,
+    waited_ns: AtomicU64,
 }
 
 /// A queue, for the thread that hands it to readers and wakes them (see [`Server`](crate::Server)).
@@ -46,18 +93,65 @@ impl Offer {
         self.shared.memory.published()
     }
 
+    /// Records published so far, and the position behind the last one's payload.
+    pub(crate) fn end(&self) -> (u64, u64) {
+        let words = self.shared.memory.words();
+        loop {
+            let published = self.published();
+            let Some(last) = published.checked_sub(1) else { return (0, 0) };
+            let record = words.load_slot(last);
+            fence(Ordering::Acquire);
+            // The slot is overwritten after a whole round only: a second look is one too many already.
+            if record.sequence == last && self.published() - last <= self.shared.memory.geometry().slots() / 2 {
+                return (published, record.position + record.payload_taken());
+            }
+        }
+    }
+
+    /// What the publisher did so far; from any thread, also while it publishes or waits.
+    #[must_use]
+    pub fn counts(&self) -> PublisherCounts {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        PublisherCounts {
+            records: self.published(),
+            bytes: load(&self.shared.bytes),
+            shed_records: load(&self.shared.shed_records),
+            shed_bytes: load(&self.shared.shed_bytes),
+            waited_ns: load(&self.shared.waited_ns),
+        }
+    }
+
+    /// A number that changes whenever a record is published and when the queue ends.
+    pub(crate) fn state(&self) -> u64 {
+        let published = self.published();
+        if self.shared.memory.has_ended() { published | 1 << 63 } else { published }
+    }
+
     pub(crate) fn epoch(&self) -> u64 {
         self.shared.memory.epoch()
     }
 
-    /// Wakes every reader that waits. Not for a thread that captures: each sleeper costs it several microseconds.
+    pub(crate) fn members(&self) -> &Members {
+        &self.shared.members
+    }
+
+    pub(crate) fn hold(&self, hold: Option<Hold>) {
+        self.shared.hold.set(hold);
+    }
+
+    /// From now on the publisher waits for slow readers for so long in all, and then no more: for the end of a run.
+    pub fn end_hold(&self, within: Duration) {
+        self.shared.hold.end(within);
+    }
+
+    /// Wakes every reader that waits on the futex. Not for a thread that captures: each sleeper costs it several microseconds.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn wake(&self) -> io::Result<usize> {
         let word = self.shared.memory.wake_word();
         word.fetch_add(1, Ordering::Release);
-        wake(word)
+        wake_all(word)
     }
 }
 
@@ -71,7 +165,26 @@ impl Publisher {
         let file = memory_file("tidewire-queue", geometry.file_bytes()).map_err(Error::memory("memory of a queue"))?;
         let memory = QueueMemory::create(&file, geometry, epoch)?;
         seal(&file).map_err(Error::memory("sealing a queue"))?;
-        Ok(Self { shared: Arc::new(Shared { memory, file }), producer: Producer::default(), has_ended: false })
+        let shared = Shared {
+            memory,
+            file,
+            members: Members::default(),
+            hold: HoldSettings::default(),
+            bytes: AtomicU64::new(0),
+            shed_records: AtomicU64::new(0),
+            shed_bytes: AtomicU64::new(0),
+            waited_ns: AtomicU64::new(0),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            producer: Producer::default(),
+            counts: PublisherCounts::default(),
+            table: Arc::default(),
+            turn: 0,
+            limits: (0, Limits::NONE),
+            is_shedding: false,
+            has_ended: false,
+        })
     }
 
     /// The file to hand to readers (`SCM_RIGHTS`). It cannot be mapped for writing again.
@@ -104,15 +217,154 @@ impl Publisher {
         self.producer.position()
     }
 
-    /// Publishes a record with its payload; never waits. The record's `sequence`, `position` and `bytes` are set here.
+    /// What it did so far.
+    #[must_use]
+    pub fn counts(&self) -> PublisherCounts {
+        self.counts
+    }
+
+    /// Publishes a record with its payload for every reader; never waits. The record's `sequence`, `position` and `bytes` are set
+    /// here.
     ///
     /// # Errors
     /// [`Error::TooLong`]; nothing was published then.
+    #[inline]
     pub fn publish(&mut self, record: &Record, payload: &[u8]) -> Result<(), Error> {
-        if self.producer.publish(&self.shared.memory.words(), record, payload) {
+        self.put(record, payload, Limits::NONE)
+    }
+
+    #[inline]
+    fn put(&mut self, record: &Record, payload: &[u8], limits: Limits) -> Result<(), Error> {
+        if self.producer.publish(&self.shared.memory.words(), record, payload, limits) {
+            self.counts.records += 1;
+            self.counts.bytes += payload.len() as u64;
+            self.shared.bytes.store(self.counts.bytes, Ordering::Relaxed);
             return Ok(());
         }
         Err(Error::TooLong { bytes: payload.len(), max: self.geometry().record_bytes_max() })
+    }
+
+    /// Chooses the members of groups that a stream belongs to, where they have changed. Returns whether its OPEN must be published
+    /// (again) before its next record, because it never was, or readers came that do not have it. It counts as published then.
+    ///
+    /// Call it before each record of a stream.
+    #[inline]
+    pub fn needs_open(&mut self, owners: &mut Owners) -> bool {
+        let change = self.shared.members.change();
+        change != owners.at() && self.update(owners)
+    }
+
+    #[cold]
+    fn update(&mut self, owners: &mut Owners) -> bool {
+        self.look();
+        owners.update(&self.table, &mut self.turn)
+    }
+
+    /// Takes the table of readers, if it has changed.
+    fn look(&mut self) {
+        if self.shared.members.change() != self.table.change
+            && let Some(table) = self.shared.members.look()
+        {
+            self.table = table;
+        }
+    }
+
+    /// Publishes a record of a stream to the readers it belongs to. Where the queue holds for slow readers, it waits for them as
+    /// [`Hold`] says, and then sheds DATA and PACKET records by `priority` (0 to 7; 7 is never shed). Other records are always
+    /// published. What was shed of a direction is published as a GAP before its next record.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`]; nothing was published then.
+    #[inline]
+    pub fn publish_stream(
+        &mut self,
+        owners: &mut Owners,
+        priority: u8,
+        record: &Record,
+        payload: &[u8],
+    ) -> Result<Published, Error> {
+        let mut record = *record;
+        let mut payload = payload;
+        if owners.has_shed() || self.shared.hold.is_set() {
+            match self.publish_gaps(owners, priority, &mut record, payload)? {
+                Some(rest) => payload = rest,
+                None => return Ok(Published::Shed),
+            }
+        } else {
+            owners.complete(&mut record);
+        }
+        self.put(&record, payload, self.limits.1)?;
+        owners.advance(&record, payload.len());
+        Ok(Published::Yes)
+    }
+
+    /// Makes room for a record, and publishes what was shed before it. Returns what is left of its payload; `None`: it is shed.
+    #[cold]
+    fn publish_gaps<'a>(
+        &mut self,
+        owners: &mut Owners,
+        priority: u8,
+        record: &mut Record,
+        payload: &'a [u8],
+    ) -> Result<Option<&'a [u8]>, Error> {
+        if payload.len() as u64 > self.geometry().record_bytes_max() {
+            return Err(Error::TooLong { bytes: payload.len(), max: self.geometry().record_bytes_max() });
+        }
+        let is_sheddable = matches!(Kind::from_number(record.kind), Some(Kind::Data | Kind::Packet));
+        let slots = if owners.has_shed() { 3 } else { 1 };
+        if !self.has_room(slots, payload.len() as u64, is_sheddable.then_some(priority)) {
+            self.shed(owners, record, payload);
+            return Ok(None);
+        }
+        let left_out = owners.complete(record);
+        while let Some(gap) = owners.gap_before(record) {
+            self.put(&gap, &[], self.limits.1)?;
+        }
+        Ok(Some(payload.get(left_out..).unwrap_or_default()))
+    }
+
+    fn shed(&mut self, owners: &mut Owners, record: &Record, payload: &[u8]) {
+        owners.advance(record, payload.len());
+        let bytes =
+            if record.kind == Kind::Data as u16 { owners.shed(record, payload.len()) } else { payload.len() as u64 };
+        self.counts.shed_records += 1;
+        self.counts.shed_bytes += bytes;
+        self.shared.shed_records.store(self.counts.shed_records, Ordering::Relaxed);
+        self.shared.shed_bytes.store(self.counts.shed_bytes, Ordering::Relaxed);
+    }
+
+    /// Whether a record may be published: at once, or after waiting, or because it is not to be shed.
+    fn has_room(&mut self, slots: u64, bytes: u64, priority: Option<u8>) -> bool {
+        let bytes = bytes.next_multiple_of(8);
+        let (sequence, position) = (self.producer.sequence(), self.producer.position());
+        let is_new = |limits: (u64, Limits)| limits.0 == self.shared.members.change();
+        if !self.is_shedding && is_new(self.limits) && fits(self.limits.1, sequence, position, slots, bytes) {
+            return true;
+        }
+        let mut behind = self.behind();
+        if self.is_shedding && is_relieved(behind.part) {
+            self.is_shedding = false;
+        }
+        if !self.is_shedding && !fits(behind.limits, sequence, position, slots, bytes) {
+            let shared = Arc::clone(&self.shared);
+            let (waited, found) = wait(&shared.hold, || {
+                behind = self.behind();
+                fits(behind.limits, sequence, position, slots, bytes)
+            });
+            self.counts.waited_ns += u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+            shared.waited_ns.store(self.counts.waited_ns, Ordering::Relaxed);
+            self.is_shedding = !found;
+        }
+        !(self.is_shedding && priority.is_some_and(|priority| is_shed(priority, behind.part)))
+    }
+
+    /// How far the slowest reader is behind, by the newest table; keeps the limits.
+    fn behind(&mut self) -> Behind {
+        self.look();
+        let behind =
+            behind(&self.table, &self.shared.memory.words(), self.producer.sequence(), self.producer.position());
+        self.limits = (self.table.change, behind.limits);
+        behind
     }
 
     /// Ends the queue: readers find this after the last record.

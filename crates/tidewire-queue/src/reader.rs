@@ -1,29 +1,24 @@
 //! The reading end of a queue.
 
 use std::{
-    io,
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd},
     path::Path,
-    sync::atomic::Ordering,
-    time::Duration,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, Instant},
 };
 
 use rustix::{
     io::Errno,
-    net::{
-        AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, socket_with,
-        sockopt::{Timeout, set_socket_timeout},
-    },
+    net::{RecvFlags, recv},
 };
 
 use crate::{
+    attach::{Attach, Attachment, attach},
     error::Error,
-    layout::{Ended, Geometry},
+    layout::{Ended, Geometry, Record},
     memory::QueueMemory,
-    page::{Page, Progress},
-    protocol::{Answer, MESSAGE_BYTES_MAX, Refusal, Request, is_name},
-    ring::{Cursor, Next},
-    socket::{receive, send},
+    page::{Progress, Waits},
+    ring::{Cursor, Next, Step},
     sys::wait,
 };
 
@@ -32,21 +27,22 @@ use crate::{
 pub struct Reader {
     memory: QueueMemory,
     cursor: Cursor,
+    first: u64,
     progress: Progress,
+    /// Records until the page is written again.
+    until_written: u32,
+    /// The record that is being read in place.
+    in_place: Option<Record>,
+    is_publisher_gone: bool,
     attachment: Option<Attachment>,
 }
 
-/// What a server gave to a reader.
-#[derive(Debug)]
-struct Attachment {
-    socket: OwnedFd,
-    page: Page,
-}
-
-/// How long a server may take to answer.
-const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// How often a reader that reads without a pause writes how far it is.
-const PROGRESS_RECORDS: u64 = 64;
+const PROGRESS_RECORDS: u32 = 32;
+/// How often a reader that waits looks whether the server's process has ended.
+const GONE_TIME: Duration = Duration::from_millis(50);
+/// Messages that are taken from the socket at once, at most.
+const WAKES_MAX: usize = 64;
 
 impl Reader {
     /// Maps a queue for reading, to begin with record `sequence`, or with the next one to be published.
@@ -57,41 +53,74 @@ impl Reader {
     /// [`Error::NotAQueue`], [`Error::Memory`].
     pub fn open(file: impl AsFd, sequence: Option<u64>) -> Result<Self, Error> {
         let memory = QueueMemory::open(file)?;
-        let cursor = Cursor::at(sequence.unwrap_or_else(|| memory.published()));
-        Ok(Self { memory, cursor, progress: Progress::default(), attachment: None })
+        let first = sequence.unwrap_or_else(|| memory.published());
+        Ok(Self::at(memory, first, Cursor::at(first, None, None), None))
     }
 
-    /// Attaches to the queue of a server, under a name that the server shows. The reader begins with the next record to be published,
-    /// and its end is noticed by the server.
+    fn at(memory: QueueMemory, first: u64, cursor: Cursor, attachment: Option<Attachment>) -> Self {
+        let reader = Self {
+            memory,
+            cursor,
+            first,
+            progress: Progress::default(),
+            until_written: PROGRESS_RECORDS,
+            in_place: None,
+            is_publisher_gone: false,
+            attachment,
+        };
+        reader.write_progress();
+        reader
+    }
+
+    /// Attaches to the queue of a server. The reader begins with the next record to be published, and its end is noticed by the
+    /// server.
     ///
     /// # Errors
     /// [`Error::Server`]: no server answers there. [`Error::Refused`]. Otherwise as [`open`](Self::open).
-    pub fn attach(path: &Path, queue: &str, name: &str) -> Result<Self, Error> {
-        let server = |source: io::Error| Error::Server { path: path.to_owned(), source };
-        let request = Request { queue: queue.to_owned(), name: name.to_owned() };
-        if !is_name(queue) || !is_name(name) {
-            return Err(Refusal::Request("names are 1 to 64 letters, digits, '.', '-' and '_'".into()).into());
+    pub fn attach(socket: &Path, request: &Attach) -> Result<Self, Error> {
+        let (attachment, begin, file) = attach(socket, request)?;
+        let memory = QueueMemory::open(file)?;
+        if memory.epoch() != begin.epoch {
+            return Err(Error::NotAQueue("its epoch is not the one that the server states"));
         }
-        let (answer, mut descriptors, socket) = ask(path, &request.write()).map_err(server)?;
-        let first = match Answer::parse(&answer) {
-            Some(Answer::Attached { first, .. }) => first,
-            Some(Answer::Refused(why)) => return Err(why.into()),
-            None => return Err(server(io::Error::other("its answer cannot be understood: another version?"))),
+        let cursor = Cursor::at(begin.first, Some(begin.position), begin.member);
+        Ok(Self::at(memory, begin.first, cursor, Some(attachment)))
+    }
+
+    /// Attaches as the environment says: see [`Attach::from_environment`].
+    ///
+    /// # Errors
+    /// [`Error::Environment`], and as [`attach`](Self::attach).
+    pub fn from_environment() -> Result<Self, Error> {
+        let (socket, request) = Attach::from_environment()?;
+        Self::attach(&socket, &request)
+    }
+
+    /// What the reader attached to, and what it asked for.
+    #[must_use]
+    pub fn request(&self) -> Option<(&Path, &Attach)> {
+        self.attachment.as_ref().map(|attachment| (attachment.path.as_path(), &attachment.request))
+    }
+
+    /// Attaches again where this reader did, for a queue that has ended: its successor has another [`epoch`](Self::epoch), and
+    /// figures begin at 0. Until it succeeds, this reader stays what it is.
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach); [`Error::Server`] also if this reader never attached.
+    pub fn reattach(&mut self) -> Result<(), Error> {
+        let Some((path, request)) = self.request() else {
+            let source = std::io::ErrorKind::NotConnected.into();
+            return Err(Error::Server { path: Path::new("").to_owned(), source });
         };
-        let (Some(page), Some(queue), None) = (descriptors.pop(), descriptors.pop(), descriptors.pop()) else {
-            return Err(server(io::Error::other("its answer has not the two descriptors of a queue and a page")));
-        };
-        let page = Page::open(page).map_err(server)?;
-        let mut reader = Self::open(queue, Some(first))?;
-        reader.attachment = Some(Attachment { socket, page });
-        reader.write_progress();
-        Ok(reader)
+        *self = Self::attach(path, request)?;
+        Ok(())
     }
 
     /// How far the reader is.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        Progress { sequence: self.cursor.sequence(), ..self.progress }
+        let sequence = self.in_place.map_or(self.cursor.sequence(), |record| record.sequence);
+        Progress { sequence, ..self.progress }
     }
 
     fn write_progress(&self) {
@@ -112,8 +141,13 @@ impl Reader {
         self.memory.epoch()
     }
 
-    /// The sequence of the record to be read next. Since the first one that this reader could read, all before it were read,
-    /// missed or lost.
+    /// The first record that this reader could read.
+    #[must_use]
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The sequence of the record to be read next. Since [`first`](Self::first), all before it were read, passed, missed or lost.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.cursor.sequence()
@@ -125,25 +159,101 @@ impl Reader {
         self.memory.published()
     }
 
-    /// The next record, or what became of it; never waits. A record's payload is appended to `out`.
+    /// The next record, or what became of it; never waits. A record's payload is appended to `out`. Records for other members of
+    /// groups are passed.
     ///
     /// # Errors
     /// [`Error::Corrupt`].
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Next, Error> {
-        let next = self.cursor.next(&self.memory.words(), out)?;
+        self.advance(|cursor, memory| cursor.next(&memory.words(), out))
+    }
+
+    /// As [`next`](Self::next), without a copy of the payload, which is at [`words`](Self::words) until it is overwritten. When the
+    /// caller is done with it, [`confirm`](Self::confirm) says whether it was intact all the time.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`].
+    pub fn next_in_place(&mut self) -> Result<Next, Error> {
+        let next = self.advance(|cursor, memory| cursor.next_in_place(&memory.words()))?;
+        if let Next::Record(record) = next {
+            self.progress.read -= 1;
+            self.in_place = Some(record);
+        }
+        Ok(next)
+    }
+
+    fn advance(
+        &mut self,
+        mut step: impl FnMut(&mut Cursor, &QueueMemory) -> Result<Step, crate::ring::Corrupt>,
+    ) -> Result<Next, Error> {
+        self.confirm();
+        let published = self.memory.published();
+        loop {
+            let step = step(&mut self.cursor, &self.memory)?;
+            self.progress.lost_bytes = self.progress.lost_bytes.wrapping_add(self.cursor.take_lost_bytes());
+            match step {
+                Step::Next(next) => {
+                    let next = match next {
+                        // Everything that it published was read: it was found to have ended before the last look.
+                        Next::Empty if self.is_publisher_gone => Next::Ended(Ended::Gone),
+                        next => next,
+                    };
+                    self.count(&next);
+                    return Ok(next);
+                }
+                Step::Passed(records) => {
+                    self.progress.passed += records;
+                    self.write_progress();
+                    // Others' records may come faster than they are passed.
+                    if self.cursor.sequence() >= published && records != 0 {
+                        return Ok(Next::Empty);
+                    }
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, next: &Next) {
         match next {
             Next::Record(_) => self.progress.read += 1,
             Next::Missed(record) => {
                 self.progress.missed += 1;
                 self.progress.missed_bytes += u64::from(record.bytes);
             }
-            Next::Lost { records, .. } => self.progress.lost = self.progress.lost.saturating_add(records),
-            Next::Empty | Next::Ended(_) => {}
+            Next::Lost { records, bytes, .. } => {
+                self.progress.lost = self.progress.lost.saturating_add(*records);
+                self.progress.lost_bytes = self.progress.lost_bytes.wrapping_add(*bytes);
+            }
+            Next::Empty | Next::Ended(_) => self.until_written = 1,
         }
-        if matches!(next, Next::Empty | Next::Ended(_)) || self.progress.read.is_multiple_of(PROGRESS_RECORDS) {
+        self.until_written -= 1;
+        if self.until_written == 0 {
+            self.until_written = PROGRESS_RECORDS;
             self.write_progress();
         }
-        Ok(next)
+    }
+
+    /// The words of a record's payload, in shared memory: `record.bytes` bytes, which the publisher may be overwriting. What is read
+    /// here counts only if [`is_intact`](Self::is_intact) says so afterwards.
+    #[must_use]
+    pub fn words(&self, record: &Record) -> &[AtomicU64] {
+        let bytes = u64::from(record.bytes).min(self.geometry().record_bytes_max());
+        self.memory.words().payload(record.position, bytes as usize)
+    }
+
+    /// Whether everything that was read of a record's payload before this call is what was published.
+    #[must_use]
+    pub fn is_intact(&self, record: &Record) -> bool {
+        self.cursor.is_intact(&self.memory.words(), record)
+    }
+
+    /// Ends reading in place: whether the record was intact until now. It counts as read or as missed; a publisher that holds for
+    /// readers may overwrite it from now on. The next call of `next` or `next_in_place` does this as well.
+    pub fn confirm(&mut self) -> bool {
+        let Some(record) = self.in_place.take() else { return true };
+        let is_intact = self.is_intact(&record);
+        self.count(&if is_intact { Next::Record(record) } else { Next::Missed(record) });
+        is_intact
     }
 
     /// As [`next`](Self::next), and where nothing is there, waits for at most `timeout` until the server wakes readers. A
@@ -152,55 +262,86 @@ impl Reader {
     /// # Errors
     /// As [`next`](Self::next), and what the kernel says.
     pub fn next_timeout(&mut self, out: &mut Vec<u8>, timeout: Duration) -> Result<Next, Error> {
-        let seen = self.memory.wake_word().load(Ordering::Acquire);
-        let next = self.next(out)?;
-        if next != Next::Empty {
-            return Ok(next);
-        }
-        self.set_waiting(true);
-        // A record that was published before the server could see that this reader waits.
-        let next = self.next(out)?;
-        if next == Next::Empty {
-            wait(self.memory.wake_word(), seen, timeout).map_err(Error::memory("waiting for a queue"))?;
-        }
-        self.set_waiting(false);
-        if next != Next::Empty {
-            return Ok(next);
-        }
-        match self.next(out)? {
-            Next::Empty if self.is_publisher_gone() => match self.next(out)? {
-                Next::Empty => Ok(Next::Ended(Ended::Gone)),
-                next => Ok(next),
-            },
-            next => Ok(next),
+        let begun = Instant::now();
+        loop {
+            let next = self.next(out)?;
+            let left = timeout.saturating_sub(begun.elapsed());
+            if next != Next::Empty || left.is_zero() || !self.wait(left)? {
+                return Ok(next);
+            }
         }
     }
 
-    fn set_waiting(&self, waits: bool) {
+    /// Waits for at most `timeout` until there is something to read, or the publisher has ended. Returns `false` if the time is
+    /// over.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool, Error> {
+        let begun = Instant::now();
+        loop {
+            let seen = self.memory.wake_word().load(Ordering::Acquire);
+            self.set_waits(Waits::Futex);
+            // Whatever was published before the server could see that this reader waits.
+            let is_there = self.is_ready() || {
+                let left = timeout.saturating_sub(begun.elapsed());
+                wait(self.memory.wake_word(), seen, left.min(GONE_TIME))
+                    .map_err(Error::memory("waiting for a queue"))?;
+                self.is_ready()
+            };
+            self.set_waits(Waits::No);
+            if is_there || self.take_wakes() {
+                return Ok(true);
+            }
+            if begun.elapsed() >= timeout {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Whether [`next`](Self::next) has anything to say.
+    fn is_ready(&self) -> bool {
+        self.memory.published() != self.cursor.sequence() || self.memory.has_ended() || self.is_publisher_gone
+    }
+
+    /// A descriptor for `poll`, the same as long as the reader lives: readable when there is something to read after
+    /// [`arm`](Self::arm), or the publisher has died. `None` for a reader that did not attach.
+    #[must_use]
+    pub fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.attachment.as_ref().map(|attachment| attachment.socket.as_fd())
+    }
+
+    /// Asks the server to make [`wake_fd`](Self::wake_fd) readable with the next record. Call it before `poll`, and `poll` only if
+    /// it returns `true`; `false`: there is something to read already. After `poll`, call [`disarm`](Self::disarm).
+    pub fn arm(&mut self) -> bool {
+        self.set_waits(Waits::Socket);
+        !self.is_ready()
+    }
+
+    /// Takes the server's wake-ups from [`wake_fd`](Self::wake_fd).
+    pub fn disarm(&mut self) {
+        self.set_waits(Waits::No);
+        self.take_wakes();
+    }
+
+    fn set_waits(&self, waits: Waits) {
         if let Some(attachment) = &self.attachment {
-            attachment.page.set_waiting(waits);
+            attachment.page.set_waits(waits);
         }
     }
 
-    /// Whether the server's process has ended. It says nothing after its answer.
-    fn is_publisher_gone(&self) -> bool {
+    /// Takes what the server sent. Returns, and notes, whether the server's process has ended.
+    fn take_wakes(&mut self) -> bool {
         let Some(Attachment { socket, .. }) = &self.attachment else { return false };
-        match recv(socket, &mut [0_u8; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK) {
-            Ok((bytes, _)) => bytes == 0,
-            Err(error) => error != Errno::AGAIN && error != Errno::INTR,
+        for _ in 0..WAKES_MAX {
+            match recv(socket, &mut [0_u8; 8], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => self.is_publisher_gone = true,
+                Ok(_) | Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {}
+                Err(_) => self.is_publisher_gone = true,
+            }
+            break;
         }
+        self.is_publisher_gone
     }
-}
-
-/// Sends a request, and waits for its answer.
-fn ask(path: &Path, request: &[u8]) -> io::Result<(Vec<u8>, Vec<OwnedFd>, OwnedFd)> {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_TIME))?;
-    set_socket_timeout(&socket, Timeout::Send, Some(ANSWER_TIME))?;
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
-    send(socket.as_fd(), request, &[])?;
-    let mut answer = vec![0; MESSAGE_BYTES_MAX];
-    let (bytes, descriptors) = receive(&socket, &mut answer)?;
-    answer.truncate(bytes);
-    Ok((answer, descriptors, socket))
 }

@@ -16,7 +16,10 @@ use std::{
 };
 
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
-use tidewire_queue::{Ended, Error, Event, Geometry, Next, Publisher, READERS_MAX, Reader, Record, Refusal, Server};
+use tidewire_queue::{
+    Attach, Ended, Error, Geometry, Next, Publisher, QueueSettings, READERS_MAX, Reader, Record, Refusal, Server,
+    ServerEvent,
+};
 use tidewire_testing::{Ends as _, Lines, Signal, join_in_time, signal, wait_until};
 
 struct Folder(PathBuf);
@@ -42,7 +45,7 @@ impl Drop for Folder {
 /// A server on a thread of its own, until dropped.
 struct Serving {
     stop: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<Vec<Event>>>,
+    thread: Option<thread::JoinHandle<Vec<ServerEvent>>>,
 }
 
 impl Serving {
@@ -59,7 +62,7 @@ impl Serving {
         Self { stop, thread: Some(thread) }
     }
 
-    fn end(mut self) -> Vec<Event> {
+    fn end(mut self) -> Vec<ServerEvent> {
         self.stop.store(true, Ordering::Relaxed);
         join_in_time("the server", self.thread.take().unwrap())
     }
@@ -71,7 +74,7 @@ fn publisher() -> Publisher {
 
 fn serve(path: &Path, publisher: &Publisher) -> Server {
     let mut server = Server::bind(path).unwrap();
-    server.offer("main", publisher.offer()).unwrap();
+    server.offer("main", publisher.offer(), QueueSettings::default()).unwrap();
     server
 }
 
@@ -102,7 +105,7 @@ fn as_many_readers_as_may_be_read_all_and_the_next_is_refused() {
     let folder = Folder::new("many");
     let mut publisher = publisher();
     let serving = Serving::begin(serve(&folder.socket(), &publisher));
-    let attach = |name: &str| Reader::attach(&folder.socket(), "main", name);
+    let attach = |name: &str| Reader::attach(&folder.socket(), &Attach::new("main", name));
     let readers: Vec<Reader> = (0..READERS_MAX).map(|number| attach(&format!("reader-{number}")).unwrap()).collect();
     let refused = attach("one-more").unwrap_err();
     assert!(matches!(refused, Error::Refused(Refusal::Full { max: READERS_MAX })), "{refused}");
@@ -115,9 +118,9 @@ fn as_many_readers_as_may_be_read_all_and_the_next_is_refused() {
     // Their places are free again.
     let events = serving.end();
     let detached =
-        events.iter().filter(|event| matches!(event, Event::Detached(status) if status.progress.read == 2000));
+        events.iter().filter(|event| matches!(event, ServerEvent::Detached(status) if status.progress.read == 2000));
     assert_eq!(detached.count(), READERS_MAX);
-    assert!(events.iter().any(|event| matches!(event, Event::Refused { why: Refusal::Full { .. }, .. })));
+    assert!(events.iter().any(|event| matches!(event, ServerEvent::Refused { why: Refusal::Full { .. }, .. })));
 }
 
 #[test]
@@ -125,11 +128,17 @@ fn mistakes_are_answered() {
     let folder = Folder::new("mistakes");
     let publisher = publisher();
     let path = folder.socket();
-    assert!(matches!(Reader::attach(&path, "main", "x").unwrap_err(), Error::Server { .. }), "nobody listens");
+    assert!(
+        matches!(Reader::attach(&path, &Attach::new("main", "x")).unwrap_err(), Error::Server { .. }),
+        "nobody listens"
+    );
     let serving = Serving::begin(serve(&path, &publisher));
-    let error = Reader::attach(&path, "other", "x").unwrap_err().to_string();
+    let error = Reader::attach(&path, &Attach::new("other", "x")).unwrap_err().to_string();
     assert_eq!(error, "no queue is called 'other'; there are: main");
-    assert!(matches!(Reader::attach(&path, "a b", "x").unwrap_err(), Error::Refused(Refusal::Request(_))));
+    assert!(matches!(
+        Reader::attach(&path, &Attach::new("a b", "x")).unwrap_err(),
+        Error::Refused(Refusal::Request(_))
+    ));
     assert!(Server::bind(&path).is_err(), "another server listens there");
     serving.end();
     assert!(!path.exists(), "the socket stays behind");
@@ -150,7 +159,7 @@ fn hostile_clients_disturb_nobody() {
     let mut publisher = publisher();
     let path = folder.socket();
     let serving = Serving::begin(serve(&path, &publisher));
-    let reader = Reader::attach(&path, "main", "honest").unwrap();
+    let reader = Reader::attach(&path, &Attach::new("main", "honest")).unwrap();
     let honest = thread::spawn(move || read_to_end(reader));
     let silent: Vec<OwnedFd> = (0..50).map(|_| connected(&path)).collect();
     for message in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0xff; 1024], &[b'a'; 4000]] {
@@ -158,7 +167,7 @@ fn hostile_clients_disturb_nobody() {
         let _ = send(&socket, message, SendFlags::NOSIGNAL);
     }
     for number in 0..200 {
-        let reader = Reader::attach(&path, "main", "restless").unwrap();
+        let reader = Reader::attach(&path, &Attach::new("main", "restless")).unwrap();
         assert_eq!(reader.published(), 0, "{number}");
     }
     publish(&mut publisher, 1000);
@@ -166,9 +175,10 @@ fn hostile_clients_disturb_nobody() {
     assert_eq!(join_in_time("the honest reader", honest), (1000, Ended::Finished));
     drop(silent);
     let events = serving.end();
-    let attached = events.iter().filter(|event| matches!(event, Event::Attached(status) if status.name == "restless"));
+    let attached =
+        events.iter().filter(|event| matches!(event, ServerEvent::Attached(status) if status.name == "restless"));
     assert_eq!(attached.count(), 200);
-    assert!(events.iter().any(|event| matches!(event, Event::Refused { why: Refusal::Request(_), .. })));
+    assert!(events.iter().any(|event| matches!(event, ServerEvent::Refused { why: Refusal::Request(_), .. })));
 }
 
 const PATH: &str = "TIDEWIRE_QUEUE_SERVER_OF_TEST";
@@ -205,7 +215,7 @@ fn a_killed_publisher_is_an_end_and_has_a_successor() {
     let path = folder.socket();
     for _ in 0..2 {
         let mut child = server_process_at(&path);
-        let mut reader = Reader::attach(&path, "main", "x").unwrap();
+        let mut reader = Reader::attach(&path, &Attach::new("main", "x")).unwrap();
         let mut out = Vec::new();
         let mut killed = false;
         let ended = loop {

@@ -10,6 +10,6 @@ mod tests;
 
 pub use reader::{Corrupt, Next};
 
-pub(crate) use producer::Producer;
-pub(crate) use reader::Cursor;
+pub(crate) use producer::{Limits, Producer};
+pub(crate) use reader::{Cursor, Member, Step};
 pub(crate) use words::Words;

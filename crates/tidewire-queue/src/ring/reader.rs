@@ -19,6 +19,8 @@ pub enum Next {
         first: u64,
         /// How many.
         records: u64,
+        /// Bytes of their payloads, each rounded up to 8.
+        bytes: u64,
     },
     /// No record is there yet.
     Empty,
@@ -58,82 +60,174 @@ pub enum Corrupt {
     },
 }
 
+/// What a step of a reader finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// What the caller sees.
+    Next(Next),
+    /// So many records for other readers.
+    Passed(u64),
+}
+
+/// The place of a member of a group, and the generation under which it attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub place: u32,
+    pub generation: u32,
+}
+
+/// Records for others that one step passes, at most.
+const PASSED_MAX: u64 = 64;
+/// How often a reader looks for a slot to go on with that is not being overwritten.
+const SKIP_TRIES: u32 = 4;
+
 /// Where a reader stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
     sequence: u64,
+    /// What is known to be published.
+    published: u64,
+    /// Position of the next record's payload; `None`: not known.
+    position: Option<u64>,
+    member: Option<Member>,
+    /// Bytes of lost records that were not yet told.
+    lost_bytes: u64,
 }
 
 impl Cursor {
-    /// Begins with this record.
-    pub(crate) fn at(sequence: u64) -> Self {
-        Self { sequence }
+    /// Begins with this record, whose payload has this position.
+    pub(crate) fn at(sequence: u64, position: Option<u64>, member: Option<Member>) -> Self {
+        Self { sequence, published: 0, position, member, lost_bytes: 0 }
     }
 
     /// The sequence of the record to be read next.
-    pub(crate) fn sequence(self) -> u64 {
+    pub(crate) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// The next record, or what became of it. Never waits; the number of steps is bounded, whatever the memory holds.
-    pub(crate) fn next(&mut self, words: &Words<'_>, out: &mut Vec<u8>) -> Result<Next, Corrupt> {
+    /// The next record, or what became of it, its payload appended to `out`; or some for others that were passed. Never waits; the
+    /// number of steps is bounded, whatever the memory holds.
+    pub(crate) fn next(&mut self, words: &Words<'_>, out: &mut Vec<u8>) -> Result<Step, Corrupt> {
+        let record = match self.head(words)? {
+            (Step::Next(Next::Record(record)), true) => record,
+            (step, _) => return Ok(step),
+        };
+        let begin = out.len();
+        words.load_payload(record.position, record.bytes as usize, out);
+        if self.is_intact(words, &record) {
+            return Ok(Step::Next(Next::Record(record)));
+        }
+        out.truncate(begin);
+        Ok(Step::Next(Next::Missed(record)))
+    }
+
+    /// As [`next`](Self::next) without a copy of the payload: whoever looks at it asks [`is_intact`](Self::is_intact) afterwards.
+    pub(crate) fn next_in_place(&mut self, words: &Words<'_>) -> Result<Step, Corrupt> {
+        Ok(self.head(words)?.0)
+    }
+
+    /// Whether what was read of the record's payload before this call is what was published.
+    pub(crate) fn is_intact(&self, words: &Words<'_>, record: &Record) -> bool {
+        fence(Ordering::Acquire);
+        !is_overwritten(words, record)
+    }
+
+    /// The next record's slot; `true`: the payload is there.
+    fn head(&mut self, words: &Words<'_>) -> Result<(Step, bool), Corrupt> {
+        if self.published <= self.sequence
+            && let Some(next) = self.look(words)?
+        {
+            return Ok((Step::Next(next), false));
+        }
+        let begin = self.sequence;
+        while self.sequence < self.published && self.sequence - begin < PASSED_MAX {
+            let Some(record) = self.slot(words)? else {
+                // What was passed is counted before what was lost.
+                if self.sequence > begin {
+                    break;
+                }
+                return Ok((Step::Next(self.skip(words)), false));
+            };
+            if self.member.is_some_and(|member| !record.is_for(member.place, member.generation)) {
+                self.advance(&record);
+                continue;
+            }
+            if self.sequence > begin {
+                break;
+            }
+            self.advance(&record);
+            let is_there = !is_overwritten(words, &record);
+            let next = if is_there { Next::Record(record) } else { Next::Missed(record) };
+            return Ok((Step::Next(next), is_there));
+        }
+        Ok((Step::Passed(self.sequence - begin), false))
+    }
+
+    /// Looks how much is published. Returns what there is to say where nothing is to be read.
+    fn look(&mut self, words: &Words<'_>) -> Result<Option<Next>, Corrupt> {
         // The state before the sequence: a queue that has ended publishes nothing more.
         let state = words.word(Word::State).load(Ordering::Acquire);
         let published = words.word(Word::Published).load(Ordering::Acquire);
-        let Some(waiting) = published.checked_sub(self.sequence) else {
+        if published < self.sequence {
             return Err(Corrupt::Sequence { published, read: self.sequence });
-        };
-        if waiting == 0 {
-            return Ok(Ended::from_word(state).map_or(Next::Empty, Next::Ended));
         }
-        if waiting > words.geometry().slots() {
-            return Ok(self.skip(words, published));
-        }
+        self.published = published;
+        let is_empty = published == self.sequence;
+        Ok(is_empty.then(|| Ended::from_word(state).map_or(Next::Empty, Next::Ended)))
+    }
+
+    /// The slot of the next record; `None`: it was overwritten.
+    fn slot(&self, words: &Words<'_>) -> Result<Option<Record>, Corrupt> {
         let record = words.load_slot(self.sequence);
         fence(Ordering::Acquire);
         let intent = words.word(Word::SlotIntent).load(Ordering::Relaxed);
         if intent.wrapping_sub(self.sequence) > words.geometry().slots() {
-            let published = words.word(Word::Published).load(Ordering::Acquire);
-            return Ok(self.skip(words, published));
+            return Ok(None);
         }
-        self.check(words, &record)?;
-        let begin = out.len();
-        let is_whole = !self.is_overwritten(words, &record) && {
-            words.load_payload(record.position, record.bytes as usize, out);
-            fence(Ordering::Acquire);
-            !self.is_overwritten(words, &record)
-        };
-        self.sequence += 1;
-        if is_whole {
-            return Ok(Next::Record(record));
-        }
-        out.truncate(begin);
-        Ok(Next::Missed(record))
-    }
-
-    /// Passes over records whose slots are gone, and an eighth more, so that the reader is not overtaken again at once.
-    fn skip(&mut self, words: &Words<'_>, published: u64) -> Next {
-        let slots = words.geometry().slots();
-        let first = self.sequence;
-        // At least one: a producer that is caught while it overwrites the slot has not published yet.
-        let to = published.saturating_sub(slots - slots / 8).max(first.saturating_add(1)).min(published.max(first + 1));
-        self.sequence = to;
-        Next::Lost { first, records: to - first }
-    }
-
-    fn check(self, words: &Words<'_>, record: &Record) -> Result<(), Corrupt> {
         if record.sequence != self.sequence {
             return Err(Corrupt::Slot { expected: self.sequence, found: record.sequence });
         }
         if u64::from(record.bytes) > words.geometry().record_bytes_max() || !record.position.is_multiple_of(8) {
-            let Record { sequence, position, bytes, .. } = *record;
+            let Record { sequence, position, bytes, .. } = record;
             return Err(Corrupt::Payload { sequence, position, bytes });
         }
-        Ok(())
+        Ok(Some(record))
     }
 
-    fn is_overwritten(self, words: &Words<'_>, record: &Record) -> bool {
-        let intent = words.word(Word::PayloadIntent).load(Ordering::Relaxed);
-        intent.wrapping_sub(record.position) > words.geometry().payload_bytes()
+    /// Goes behind a record whose slot was read.
+    fn advance(&mut self, record: &Record) {
+        let expected = self.position.unwrap_or(record.position);
+        self.lost_bytes = self.lost_bytes.wrapping_add(record.position.wrapping_sub(expected));
+        self.position = Some(record.position.wrapping_add(record.payload_taken()));
+        self.sequence += 1;
     }
+
+    /// Passes over records whose slots are gone, and an eighth more, so that the reader is not overtaken again at once.
+    fn skip(&mut self, words: &Words<'_>) -> Next {
+        let slots = words.geometry().slots();
+        let first = self.sequence;
+        for _ in 0..SKIP_TRIES {
+            self.published = words.word(Word::Published).load(Ordering::Acquire).max(self.published);
+            let to = self.published.saturating_sub(slots - slots / 8);
+            // At least one: a producer that is caught while it overwrites the slot has not published yet.
+            self.sequence = to.max(first.saturating_add(1)).min(self.published.max(first.saturating_add(1)));
+            if let Ok(Some(record)) = self.slot(words) {
+                let bytes = self.position.map_or(0, |expected| record.position.wrapping_sub(expected));
+                self.position = Some(record.position);
+                return Next::Lost { first, records: self.sequence - first, bytes };
+            }
+        }
+        // The bytes are found with the next record that can be read.
+        Next::Lost { first, records: self.sequence - first, bytes: 0 }
+    }
+
+    /// Bytes of lost records that no [`Next::Lost`] had; 0 again after this.
+    pub(crate) fn take_lost_bytes(&mut self) -> u64 {
+        std::mem::take(&mut self.lost_bytes)
+    }
+}
+
+fn is_overwritten(words: &Words<'_>, record: &Record) -> bool {
+    let intent = words.word(Word::PayloadIntent).load(Ordering::Relaxed);
+    intent.wrapping_sub(record.position) > words.geometry().payload_bytes()
 }

@@ -5,7 +5,7 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::{Corrupt, Cursor, Next, Producer, Words};
+use super::{Corrupt, Cursor, Limits, Next, Producer, Step, Words};
 use crate::layout::{Ended, Geometry, HEADER_WORDS, Record, SLOT_WORDS, Word};
 
 /// A queue's memory on the heap. The payload is not mapped twice, so the second half is copied from the first and back.
@@ -83,16 +83,16 @@ proptest! {
         let words = memory.words();
         let mut producer = Producer::default();
         let mut model = Model { geometry: memory.geometry, records: VecDeque::new(), position: 0 };
-        let mut cursor = Cursor::at(0);
+        let mut cursor = Cursor::at(0, Some(0), None);
         let (mut read, mut missed, mut lost) = (0, 0, 0);
         for op in ops {
             match op {
                 Op::Publish(bytes) => {
                     let number = producer.sequence();
                     let payload: Vec<u8> = (0..bytes).map(|at| (at as u64 ^ number) as u8).collect();
-                    let record = Record { stream: number * 3, offset: number * 5, kind: 2, flags: 7, detail: [1, number], ..Record::default() };
+                    let record = Record { stream: number * 3, offset: number * 5, kind: 2, flags: 7, owners: 1, detail: number, ..Record::default() };
                     let position = producer.position();
-                    prop_assert!(producer.publish(&words, &record, &payload));
+                    prop_assert!(producer.publish(&words, &record, &payload, Limits::NONE));
                     memory.mirror(position, bytes as u64);
                     let record = Record { sequence: number, position, bytes: bytes as u32, ..record };
                     model.position = producer.position();
@@ -100,10 +100,10 @@ proptest! {
                 }
                 Op::Read(count) => for _ in 0..count {
                     let (before, mut out) = (cursor.sequence(), vec![9]);
-                    let next = cursor.next(&words, &mut out).unwrap();
+                    let Step::Next(next) = cursor.next(&words, &mut out).unwrap() else { panic!() };
                     match (next, model.expected(before)) {
                         (Next::Empty, None) => prop_assert_eq!(before, model.records.len() as u64),
-                        (Next::Lost { first, records }, None) => {
+                        (Next::Lost { first, records, .. }, None) => {
                             prop_assert!(first == before && records > 0 && cursor.sequence() == before + records);
                             lost += records;
                         }
@@ -126,8 +126,8 @@ proptest! {
         producer.end(&words, Ended::Finished);
         loop {
             match cursor.next(&words, &mut Vec::new()).unwrap() {
-                Next::Ended(why) => { prop_assert_eq!(why, Ended::Finished); break }
-                Next::Empty => prop_assert!(false, "empty after the end"),
+                Step::Next(Next::Ended(why)) => { prop_assert_eq!(why, Ended::Finished); break }
+                Step::Next(Next::Empty) => prop_assert!(false, "empty after the end"),
                 _ => {}
             }
         }
@@ -144,12 +144,12 @@ proptest! {
         let memory = Memory::new(Geometry::small(16, 1 << 16));
         for (at, value) in header { memory.header[at].store(value, Ordering::Relaxed); }
         for (at, value) in slots { memory.index[at].store(value, Ordering::Relaxed); }
-        let mut cursor = Cursor::at(begin);
+        let mut cursor = Cursor::at(begin, None, None);
         let mut out = Vec::new();
         for _ in 0..50 {
             let before = cursor.sequence();
             match cursor.next(&memory.words(), &mut out) {
-                Err(_) | Ok(Next::Empty | Next::Ended(_)) => { prop_assert_eq!(cursor.sequence(), before); break }
+                Err(_) | Ok(Step::Next(Next::Empty | Next::Ended(_))) => { prop_assert_eq!(cursor.sequence(), before); break }
                 Ok(_) => prop_assert!(cursor.sequence() > before),
             }
             prop_assert!(out.len() <= 50 * (1 << 13));
@@ -161,8 +161,8 @@ proptest! {
 fn a_payload_that_is_too_long_is_refused() {
     let memory = Memory::new(Geometry::small(16, 1 << 16));
     let mut producer = Producer::default();
-    assert!(producer.publish(&memory.words(), &Record::default(), &[0; 1 << 13]));
-    assert!(!producer.publish(&memory.words(), &Record::default(), &[0; (1 << 13) + 1]));
+    assert!(producer.publish(&memory.words(), &Record::default(), &[0; 1 << 13], Limits::NONE));
+    assert!(!producer.publish(&memory.words(), &Record::default(), &[0; (1 << 13) + 1], Limits::NONE));
     assert_eq!(producer.sequence(), 1);
 }
 
@@ -171,11 +171,11 @@ fn a_slot_that_names_another_record_is_corrupt() {
     let memory = Memory::new(Geometry::small(16, 1 << 16));
     let words = memory.words();
     let mut producer = Producer::default();
-    producer.publish(&words, &Record::default(), b"x");
+    producer.publish(&words, &Record::default(), b"x", Limits::NONE);
     memory.index[0].store(5, Ordering::Relaxed);
-    let error = Cursor::at(0).next(&words, &mut Vec::new());
+    let error = Cursor::at(0, Some(0), None).next(&words, &mut Vec::new());
     assert_eq!(error, Err(Corrupt::Slot { expected: 0, found: 5 }));
     memory.header[Word::Published as usize].store(0, Ordering::Relaxed);
-    let error = Cursor::at(3).next(&words, &mut Vec::new());
+    let error = Cursor::at(3, None, None).next(&words, &mut Vec::new());
     assert_eq!(error, Err(Corrupt::Sequence { published: 0, read: 3 }));
 }

@@ -52,7 +52,7 @@ impl<'a> Words<'a> {
     }
 
     /// The words of `bytes` payload bytes at a position; `bytes` is at most the payload.
-    fn payload(&self, position: u64, bytes: usize) -> &'a [AtomicU64] {
+    pub(crate) fn payload(&self, position: u64, bytes: usize) -> &'a [AtomicU64] {
         let at = (position & (self.geometry.payload_bytes() - 1)) as usize / 8;
         &self.payload[at..at + bytes.div_ceil(8)]
     }

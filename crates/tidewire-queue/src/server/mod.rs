@@ -1,10 +1,12 @@
 //! The server: hands queues to readers, notices their ends, and wakes those that sleep. It belongs on a thread that does not
 //! capture, in the publisher's process.
 
+mod readers;
+
 use std::{
     fs, io,
     os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
+        fd::{AsFd as _, OwnedFd},
         unix::fs::{MetadataExt as _, PermissionsExt as _},
     },
     path::{Path, PathBuf},
@@ -21,41 +23,25 @@ use rustix::{
 };
 
 use crate::{
-    page::{Page, Progress},
     protocol::{Answer, MESSAGE_BYTES_MAX, Refusal, Request, is_name},
     publisher::Offer,
     socket::send,
 };
+use readers::{Asker, Served};
 
-/// Readers of one queue, at most.
-pub const READERS_MAX: usize = 32;
+pub use readers::{QueueSettings, ReaderStatus, ServedStatus};
+
 /// Connections that have not asked for a queue yet, at most; the oldest goes first.
 const PENDING_MAX: usize = 32;
 /// How long a connection may take to ask for a queue.
 const PENDING_TIME: Duration = Duration::from_secs(2);
-
-/// Who a reader is, and how far it came by its own account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReaderStatus {
-    /// The queue.
-    pub queue: String,
-    /// What it calls itself.
-    pub name: String,
-    /// Its process.
-    pub process: i32,
-    /// Its user.
-    pub user: u32,
-    /// The first record it could read.
-    pub first: u64,
-    /// What it says of itself; not to be trusted.
-    pub progress: Progress,
-}
+/// How late a reader that sleeps is woken, at most.
+const WAKE_TIME: Duration = Duration::from_micros(200);
 
 /// What happened in a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Event {
+pub enum ServerEvent {
     /// A reader was attached.
     Attached(ReaderStatus),
     /// A reader ended or detached itself; its place is free again.
@@ -70,31 +56,17 @@ pub enum Event {
 }
 
 #[derive(Debug)]
-struct Reader {
-    socket: OwnedFd,
-    page: Page,
-    status: ReaderStatus,
-}
-
-impl Reader {
-    fn status(&self) -> ReaderStatus {
-        ReaderStatus { progress: self.page.progress(), ..self.status.clone() }
-    }
-}
-
-#[derive(Debug)]
-struct Served {
-    name: String,
-    offer: Offer,
-    readers: Vec<Reader>,
-    /// Records published when readers were woken last.
-    woken_at: u64,
-}
-
-#[derive(Debug)]
 struct Pending {
     socket: OwnedFd,
     since: Instant,
+}
+
+/// A descriptor with something to say.
+#[derive(Clone, Copy, Debug)]
+enum Ready {
+    Listener,
+    Pending(usize),
+    Reader { queue: usize, place: usize },
 }
 
 /// Serves queues at a path of the file system.
@@ -146,58 +118,80 @@ impl Server {
     ///
     /// # Errors
     /// `InvalidInput`: the name is none (see [`is_name`]) or there already.
-    pub fn offer(&mut self, name: &str, offer: Offer) -> io::Result<()> {
+    pub fn offer(&mut self, name: &str, offer: Offer, settings: QueueSettings) -> io::Result<()> {
         if !is_name(name) || self.queues.iter().any(|queue| queue.name == name) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        self.queues.push(Served { name: name.to_owned(), offer, readers: Vec::new(), woken_at: 0 });
+        self.queues.push(Served::new(name, offer, settings));
         Ok(())
     }
 
-    /// The readers of every queue.
+    /// Every queue, with its readers.
     #[must_use]
-    pub fn readers(&self) -> Vec<ReaderStatus> {
-        self.queues.iter().flat_map(|queue| queue.readers.iter().map(Reader::status)).collect()
+    pub fn status(&self) -> Vec<ServedStatus> {
+        self.queues.iter().map(Served::status).collect()
     }
 
-    /// Waits up to `timeout` for readers that come or go, answers them, and wakes those that sleep while records are there. Call it
-    /// again and again: `timeout` is also how late a sleeping reader is woken.
+    /// Answers readers that come or go, and wakes those that sleep while records are there. Returns when something happened, and
+    /// after `timeout` at the latest. Call it again and again.
     ///
     /// # Errors
     /// What the kernel says of the listening socket. No reader can cause one.
-    pub fn turn(&mut self, timeout: Duration) -> io::Result<Vec<Event>> {
-        let mut events = Vec::new();
-        let (mut is_listener, mut ready) = (false, Vec::new());
-        {
-            let fds = std::iter::once(self.listener.as_fd())
-                .chain(self.pending.iter().map(|pending| pending.socket.as_fd()))
-                .chain(self.queues.iter().flat_map(|queue| queue.readers.iter().map(|reader| reader.socket.as_fd())));
-            let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-            let timeout = Timespec {
-                tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(timeout.subsec_nanos()),
-            };
-            match poll(&mut fds, Some(&timeout)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            for (index, _) in fds.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty()) {
-                if index == 0 { is_listener = true } else { ready.push(index - 1) }
+    pub fn turn(&mut self, timeout: Duration) -> io::Result<Vec<ServerEvent>> {
+        let (begun, mut events) = (Instant::now(), Vec::new());
+        loop {
+            let left = timeout.saturating_sub(begun.elapsed());
+            let step = if self.queues.iter().all(Served::is_idle) { left } else { left.min(WAKE_TIME) };
+            self.step(step, &mut events)?;
+            if !events.is_empty() || begun.elapsed() >= timeout {
+                return Ok(events);
             }
         }
+    }
+
+    fn step(&mut self, timeout: Duration, events: &mut Vec<ServerEvent>) -> io::Result<()> {
+        let ready = self.poll(timeout)?;
         // From the last to the first, so that indexes stay what they were.
-        for index in ready.into_iter().rev() {
-            match index.checked_sub(self.pending.len()) {
-                Some(reader) => events.extend(self.heard(reader)),
-                None => events.extend(self.asked(index)),
+        for ready in ready.iter().rev() {
+            match *ready {
+                Ready::Reader { queue, place } => {
+                    events.extend(self.queues[queue].detach(place).map(ServerEvent::Detached));
+                }
+                Ready::Pending(index) => events.extend(self.asked(index)),
+                Ready::Listener => self.accept()?,
             }
         }
         self.pending.retain(|pending| pending.since.elapsed() < PENDING_TIME);
-        if is_listener {
-            self.accept()?;
+        for queue in &mut self.queues {
+            queue.serve();
         }
-        self.wake();
-        Ok(events)
+        Ok(())
+    }
+
+    /// Waits until a descriptor is ready.
+    fn poll(&self, timeout: Duration) -> io::Result<Vec<Ready>> {
+        let mut all = vec![Ready::Listener];
+        let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        for (index, pending) in self.pending.iter().enumerate() {
+            all.push(Ready::Pending(index));
+            fds.push(PollFd::new(&pending.socket, PollFlags::IN));
+        }
+        for (queue, served) in self.queues.iter().enumerate() {
+            for (place, socket) in served.sockets() {
+                all.push(Ready::Reader { queue, place });
+                fds.push(PollFd::new(socket, PollFlags::IN));
+            }
+        }
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        Ok(all.into_iter().zip(&fds).filter(|(_, fd)| is_ready(fd)).map(|(ready, _)| ready).collect())
     }
 
     fn accept(&mut self) -> io::Result<()> {
@@ -218,20 +212,8 @@ impl Server {
         Ok(())
     }
 
-    /// A reader said something or ended. There is nothing that it may say.
-    fn heard(&mut self, index: usize) -> Option<Event> {
-        let mut index = index;
-        for queue in &mut self.queues {
-            if index < queue.readers.len() {
-                return Some(Event::Detached(queue.readers.remove(index).status()));
-            }
-            index -= queue.readers.len();
-        }
-        None
-    }
-
     /// A connection asks for a queue, or has ended.
-    fn asked(&mut self, index: usize) -> Option<Event> {
+    fn asked(&mut self, index: usize) -> Option<ServerEvent> {
         let Pending { socket, .. } = self.pending.remove(index);
         let mut message = [0; MESSAGE_BYTES_MAX + 1];
         let bytes = match recv(&socket, &mut message, RecvFlags::DONTWAIT) {
@@ -239,56 +221,30 @@ impl Server {
             Ok((bytes, _)) => bytes.min(message.len()),
         };
         let credentials = socket_peercred(&socket).ok()?;
-        let (process, user) = (credentials.pid.as_raw_nonzero().get(), credentials.uid.as_raw());
-        match Request::parse(&message[..bytes]).and_then(|request| self.attach(socket.as_fd(), request, process, user))
-        {
-            Ok((at, page, status)) => {
-                let event = Event::Attached(status.clone());
-                self.queues[at].readers.push(Reader { socket, page, status });
-                Some(event)
-            }
-            Err(why) => {
-                let _ = send(socket.as_fd(), &Answer::Refused(why.clone()).write(), &[]);
-                Some(Event::Refused { why, user })
-            }
-        }
+        let asker = Asker { process: credentials.pid.as_raw_nonzero().get(), user: credentials.uid.as_raw() };
+        let (why, socket) = match self.find(&message[..bytes], asker.user) {
+            Ok((queue, request)) => match self.queues[queue].attach(socket, request, asker) {
+                Ok(status) => return Some(ServerEvent::Attached(status)),
+                Err(refused) => refused,
+            },
+            Err(why) => (why, socket),
+        };
+        let _ = send(socket.as_fd(), &Answer::Refused(why.clone()).write(), &[]);
+        Some(ServerEvent::Refused { why, user: asker.user })
     }
 
-    fn attach(
-        &self,
-        socket: BorrowedFd<'_>,
-        request: Request,
-        process: i32,
-        user: u32,
-    ) -> Result<(usize, Page, ReaderStatus), Refusal> {
+    /// The queue that a user asks for.
+    fn find(&self, message: &[u8], user: u32) -> Result<(usize, Request), Refusal> {
         let own = rustix::process::geteuid().as_raw();
         if user != own && user != 0 && !self.users.contains(&user) {
-            return Err(Refusal::Request(format!("user {user} may not attach")));
+            return Err(Refusal::User { user });
         }
-        let Some(at) = self.queues.iter().position(|queue| queue.name == request.queue) else {
-            let known = self.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(Refusal::NoQueue { asked: request.queue, known });
-        };
-        let queue = &self.queues[at];
-        if queue.readers.len() >= READERS_MAX {
-            return Err(Refusal::Full { max: READERS_MAX });
-        }
-        let resources = |error: io::Error| Refusal::Resources(error.to_string());
-        let page = Page::new().map_err(resources)?;
-        let first = queue.offer.published();
-        let answer = Answer::Attached { epoch: queue.offer.epoch(), first };
-        send(socket, &answer.write(), &[queue.offer.file(), page.file()]).map_err(resources)?;
-        let Request { queue, name } = request;
-        Ok((at, page, ReaderStatus { queue, name, process, user, first, progress: Progress::default() }))
-    }
-
-    /// Wakes the readers of queues that have records which they did not see when they went to sleep.
-    fn wake(&mut self) {
-        for queue in &mut self.queues {
-            let published = queue.offer.published();
-            if published != queue.woken_at && queue.readers.iter().any(|reader| reader.page.is_waiting()) {
-                queue.woken_at = published;
-                let _ = queue.offer.wake();
+        let request = Request::parse(message)?;
+        match self.queues.iter().position(|queue| queue.name == request.queue) {
+            Some(queue) => Ok((queue, request)),
+            None => {
+                let known = self.queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>().join(", ");
+                Err(Refusal::NoQueue { asked: request.queue, known })
             }
         }
     }

@@ -1,0 +1,171 @@
+//! Who reads a queue, as its publisher needs to know: places, groups, whom it waits for. The server writes a new table when
+//! somebody comes or goes; the publisher looks at one word for each record, and takes the table where that has changed.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use crate::page::Page;
+
+/// Readers of one queue, at most.
+pub const READERS_MAX: usize = 32;
+
+/// One reader's place.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The change by which it was attached.
+    pub attached_at: u64,
+    /// Number of its group, among those of the queue at present.
+    pub group: Option<u32>,
+    /// Its page, where the publisher waits for it.
+    pub page: Option<Arc<Page>>,
+    /// The first record that it can read.
+    pub first: u64,
+}
+
+/// The readers of a queue after a change.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// Number of this change; changes count from 1.
+    pub change: u64,
+    /// The change since which streams publish their opens again.
+    pub opens_at: u64,
+    /// Places, of which at most [`READERS_MAX`] are used.
+    pub places: [Option<Place>; READERS_MAX],
+    /// Places of each group.
+    pub groups: Vec<u32>,
+}
+
+impl Table {
+    /// Fills in the groups.
+    fn complete(&mut self) {
+        self.groups.clear();
+        for (place, group) in
+            self.places.iter().enumerate().filter_map(|(at, place)| Some((at, place.as_ref()?.group?)))
+        {
+            let group = group as usize;
+            if self.groups.len() <= group {
+                self.groups.resize(group + 1, 0);
+            }
+            self.groups[group] |= 1 << place;
+        }
+    }
+
+    /// Whether a stream that was given to this place at the change `at` still belongs to the same reader.
+    fn is_same(&self, place: u32, at: u64) -> bool {
+        self.places[place as usize].as_ref().is_some_and(|place| place.attached_at <= at)
+    }
+
+    /// The members that a stream belongs to, one of each group, and whether one of them is new. Members that are still there keep
+    /// it.
+    pub(crate) fn owners(&self, mask: u32, at: u64, turn: &mut u32) -> (u32, bool) {
+        let (mut owners, mut is_new) = (0, false);
+        for group in self.groups.iter().copied().filter(|group| *group != 0) {
+            let kept = mask & group;
+            if kept != 0 && self.is_same(kept.trailing_zeros(), at) {
+                owners |= 1 << kept.trailing_zeros();
+                continue;
+            }
+            owners |= nth_bit(group, *turn % group.count_ones());
+            *turn = turn.wrapping_add(1);
+            is_new = true;
+        }
+        (owners, is_new)
+    }
+}
+
+fn nth_bit(mask: u32, n: u32) -> u32 {
+    let rest = (0..n).fold(mask, |mask, _| mask & mask.wrapping_sub(1));
+    rest & rest.wrapping_neg()
+}
+
+/// The half word that stands for a change in records and answers; never 0.
+pub(crate) fn generation(change: u64) -> u32 {
+    (change as u32).max(1)
+}
+
+/// The table as server and publisher share it.
+#[derive(Debug)]
+pub(crate) struct Members {
+    change: AtomicU64,
+    table: Mutex<Arc<Table>>,
+}
+
+impl Default for Members {
+    fn default() -> Self {
+        let table = Table { change: 1, ..Table::default() };
+        Self { change: AtomicU64::new(1), table: Mutex::new(Arc::new(table)) }
+    }
+}
+
+impl Members {
+    /// Number of the last change.
+    pub(crate) fn change(&self) -> u64 {
+        self.change.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Table>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The table, unless the server is changing it at this moment: the publisher never waits for it.
+    pub(crate) fn look(&self) -> Option<Arc<Table>> {
+        match self.table.try_lock() {
+            Ok(table) => Some(Arc::clone(&table)),
+            Err(TryLockError::Poisoned(table)) => Some(Arc::clone(&table.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The table; waits for whoever changes it.
+    pub(crate) fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.lock())
+    }
+
+    /// Changes the table, and returns the change's number. Only the server calls it.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Table)) -> u64 {
+        let mut table = Table::clone(&self.lock());
+        table.change += 1;
+        change(&mut table);
+        table.complete();
+        let number = table.change;
+        let old = std::mem::replace(&mut *self.lock(), Arc::new(table));
+        self.change.store(number, Ordering::Release);
+        drop(old);
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(group: u32) -> impl FnOnce(&mut Table) {
+        move |table| {
+            let at = table.places.iter().position(Option::is_none).unwrap();
+            table.places[at] = Some(Place { attached_at: table.change, group: Some(group), page: None, first: 0 });
+        }
+    }
+
+    #[test]
+    fn a_stream_stays_with_its_member_and_goes_to_another_when_that_one_leaves() {
+        let (members, mut turn) = (Members::default(), 0);
+        members.update(member(0));
+        members.update(member(0));
+        members.update(member(1));
+        let table = members.look().unwrap();
+        let (first, is_new) = table.owners(0, 0, &mut turn);
+        assert!(is_new && first.count_ones() == 2 && first & 0b100 != 0);
+        assert_eq!(table.owners(first, table.change, &mut turn), (first, false));
+        // Somebody else at the place of the owner that has gone is somebody else.
+        let owner = (first & 0b11).trailing_zeros() as usize;
+        let then = table.change;
+        members.update(|table| table.places[owner] = None);
+        members.update(member(0));
+        let table = members.look().unwrap();
+        assert!(table.places[owner].is_some());
+        assert!(table.owners(first, then, &mut turn).1);
+        assert_eq!([nth_bit(0b1011, 0), nth_bit(0b1011, 1), nth_bit(0b1011, 2)], [1, 2, 8]);
+    }
+}

@@ -1,0 +1,18 @@
+//! What the records of a queue hold: kinds, flags, typed payloads, and names of numbers. A codec for both ends; it knows
+//! nothing of the engine.
+
+mod bytes;
+mod event;
+mod key;
+mod names;
+mod packet;
+mod stream;
+
+pub use event::{Direction, Event, Kind, flags};
+pub use key::{Endpoint, Key, VLAN_NONE};
+pub use names::{
+    ANOMALIES, END_REASONS, GAP_CAUSES, GAP_SHED, TCP_STATES, TUNNELS, anomaly_name, end_reason_name, gap_cause_name,
+    tcp_state_name, tunnel_name,
+};
+pub use packet::{OFFSET_NONE, PacketHeader};
+pub use stream::{Close, Conflict, DirectionFigures, Gap, Open};
