@@ -2,8 +2,10 @@
 //!
 //! JUSTIFICATION: mappings at chosen addresses and futexes on them have no safe interface.
 
+mod copy;
 mod mapping;
 
+pub(crate) use copy::{load as load_bytes, store as store_bytes};
 pub(crate) use mapping::{Access, Mapping};
 
 use std::{io, os::fd::OwnedFd, time::Duration};
