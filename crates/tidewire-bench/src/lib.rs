@@ -5,6 +5,7 @@
 
 pub mod concurrency;
 pub mod count;
+pub mod feed;
 pub mod files;
 pub mod live;
 pub mod locality;
@@ -15,4 +16,5 @@ pub mod peer_output;
 pub mod plot;
 pub mod program;
 pub mod report;
+pub mod sensor;
 pub mod sys;

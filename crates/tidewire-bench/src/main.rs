@@ -4,8 +4,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
-use tidewire::ChecksumMode;
-use tidewire_bench::{concurrency, count::count, files, live, locality, pcap};
+use tidewire::{ChecksumMode, DefragPolicy};
+use tidewire_bench::{concurrency, count::count, feed::feed, files, live, locality, pcap, sensor};
 use tidewire_locality::Key;
 
 /// Measure Tidewire and its peers on the same traffic.
@@ -118,6 +118,29 @@ enum Command {
         /// Only rows whose names contain one of these
         rows: Vec<String>,
     },
+    /// Measure the sensor's queues beside other ways between processes, and NCAP's figures (run by `make bench-sensor`)
+    Sensor {
+        /// Folder for bench-sensor.md, bench-sensor.json and the plots
+        #[arg(long)]
+        output: PathBuf,
+        /// Few and short measurements
+        #[arg(long)]
+        quick: bool,
+        /// Folder of the release build
+        #[arg(long)]
+        programs: PathBuf,
+        /// The compiled peers of a queue
+        #[arg(long)]
+        transport: PathBuf,
+        /// Folder in which traces are made
+        #[arg(long)]
+        folder: PathBuf,
+        /// A recording of real traffic
+        #[arg(long)]
+        big: Option<PathBuf>,
+        /// Only rows whose names contain one of these
+        rows: Vec<String>,
+    },
     /// Measure how the order of packets affects applications with large tables (part of `make bench-pcap`)
     Locality {
         /// Folder for locality.md, locality.json and the plots
@@ -181,6 +204,14 @@ enum Command {
         #[arg(short, long, default_value_t = 1)]
         jobs: usize,
     },
+    /// Feed a capture to the engine from memory: CPU time without reading
+    Feed {
+        /// The capture
+        file: PathBuf,
+        /// Policy for overlapping fragments
+        #[arg(long, default_value = "linux")]
+        defrag: DefragPolicy,
+    },
     /// Feed many concurrent connections to the engine from memory: CPU time per packet, memory per connection
     Engine {
         /// Connections open at once
@@ -236,6 +267,10 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let options = pcap::Options { output, quick, programs, ndpi, captures, only: rows };
             print!("{}", pcap::run(&options)?);
         }
+        Command::Sensor { output, quick, programs, transport, folder, big, rows } => {
+            let options = sensor::Options { output, quick, programs, transport, folder, big, only: rows };
+            print!("{}", sensor::run(&options)?);
+        }
         Command::Locality { output, quick, rows } => print!("{}", locality::run(&output, quick, &rows)?),
         Command::Application { application, size, key, batch, flows, packets, capture } => {
             let traffic = locality::traffic::Traffic { flows, packets, seed: 1 };
@@ -253,6 +288,7 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             let checksum = if verify { ChecksumMode::Verify } else { ChecksumMode::Ignore };
             println!("{}", serde_json::to_string(&count(files, checksum, jobs)?)?);
         }
+        Command::Feed { file, defrag } => println!("{}", serde_json::to_string(&feed(&file, defrag)?)?),
         Command::Engine { connections, rounds, length } => {
             let figures = concurrency::run(connections, rounds, length)?;
             println!("{}", serde_json::to_string(&figures)?);

@@ -53,6 +53,7 @@ mod terminal;
 mod text_file;
 #[cfg(feature = "live")]
 mod top;
+mod units;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -64,7 +65,7 @@ use clap::{
 use error::CliError;
 #[cfg(not(feature = "live"))]
 use files_only as live;
-use tidewire::{legible::legible, units};
+use tidewire::legible::legible;
 
 /// Flows and reassembled streams from capture files and interfaces
 #[derive(Parser, Debug)]

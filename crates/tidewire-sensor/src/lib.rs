@@ -5,5 +5,4 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
-pub mod processes;
 pub mod report;

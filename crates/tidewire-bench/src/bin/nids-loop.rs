@@ -4,11 +4,21 @@
 //! prints its totals on SIGTERM. Built with the feature `nids` only.
 #![forbid(unsafe_code)]
 
-use std::{cell::Cell, collections::HashMap, path::PathBuf, process::ExitCode, rc::Rc};
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    rc::Rc,
+};
 
 use clap::Parser;
 use pcap::Capture;
-use tidewire_bench::sys::nids::{self, Endpoints, Input, Sink};
+use tidewire_bench::{
+    feed::load,
+    sys::nids::{self, Endpoints, Input, Sink},
+};
+use tidewire_lab::sys::thread_cpu_ns;
 use tidewire_patterns::{Border, Patterns};
 
 /// libnids, its bytes counted or searched
@@ -23,6 +33,9 @@ struct Arguments {
     /// The ring of the interface's capture, bytes
     #[arg(long, default_value_t = 64 << 20)]
     buffer: i32,
+    /// Read the file into memory first, and print the CPU time of libnids alone
+    #[arg(long)]
+    from_memory: bool,
     /// Do not verify checksums
     #[arg(long)]
     no_checksums: bool,
@@ -149,7 +162,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         _ => return Err("count, flows or match?".into()),
     };
     let mut ring = String::new();
-    if let Some(file) = file {
+    if let (Some(file), true) = (file, arguments.from_memory) {
+        ring = from_memory(file, arguments, sink)?;
+    } else if let Some(file) = file {
         nids::run(&Input::File(file), arguments.streams, !arguments.no_checksums, sink)?;
     } else if let Some(interface) = &arguments.interface {
         ring = live(interface, arguments, sink)?;
@@ -162,6 +177,29 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         totals.matches.get()
     );
     Ok(())
+}
+
+/// Runs over a capture in memory; returns packets, bytes and CPU time.
+fn from_memory(file: &str, arguments: &Arguments, sink: Box<dyn Sink>) -> Result<String, String> {
+    let blocks = load(Path::new(file))?;
+    // libnids takes frames that it may write to.
+    let (mut memory, mut frames) = (Vec::new(), Vec::new());
+    for block in &blocks {
+        let batch = block.batch();
+        for frame in batch.frames {
+            let begin = memory.len();
+            memory.extend_from_slice(batch.bytes(frame));
+            frames.push((frame.timestamp_ns / 1000, begin..memory.len()));
+        }
+    }
+    drop(blocks);
+    nids::begin(arguments.streams, !arguments.no_checksums, sink)?;
+    let begun_ns = thread_cpu_ns();
+    for (time_us, range) in &frames {
+        nids::feed(&mut memory[range.clone()], *time_us);
+    }
+    let cpu_ns = thread_cpu_ns() - begun_ns;
+    Ok(format!(",\"packets\":{},\"bytes\":{},\"cpu_ns\":{cpu_ns}", frames.len(), memory.len()))
 }
 
 /// Runs over an interface until SIGTERM; returns libpcap's counts of its ring.

@@ -104,6 +104,16 @@ unsafe extern "C" {
     fn nids_register_udp(callback: unsafe extern "C" fn(*const Endpoints, *mut c_char, c_int, *mut c_void));
     fn nids_register_chksum_ctl(control: *mut ChecksumControl, count: c_int);
     fn nids_run() -> c_int;
+    fn nids_pcap_handler(user: *mut c_uchar, header: *const PacketHeader, data: *mut c_uchar);
+}
+
+/// `struct pcap_pkthdr` (pcap.h).
+#[repr(C)]
+struct PacketHeader {
+    seconds: c_long,
+    microseconds: c_long,
+    captured: c_uint,
+    wire: c_uint,
 }
 
 /// Receives connections and their bytes.
@@ -183,25 +193,44 @@ pub enum Input<'a> {
     Live(&'a Capture<Active>),
 }
 
-/// Runs libnids until its input ends, or a live capture's loop is broken. Call it once.
+/// Prepares libnids for Ethernet frames that [`feed`] hands over. Call it once, and not with [`run`].
 ///
 /// # Errors
-/// libnids refuses the input.
-pub fn run(input: &Input<'_>, streams: i32, checksums: bool, sink: Box<dyn Sink>) -> Result<(), String> {
-    let file = match input {
-        Input::File(name) => Some(CString::new(*name).map_err(|_| "a file name holds no zero byte")?),
-        Input::Live(_) => None,
+/// libnids refuses.
+pub fn begin(streams: i32, checksums: bool, sink: Box<dyn Sink>) -> Result<(), String> {
+    let dead = Capture::dead(pcap::Linktype::ETHERNET).map_err(|error| error.to_string())?;
+    prepare(streams, checksums, sink, |parameters| parameters.pcap = dead.as_ptr().cast())?;
+    // libnids keeps the handle.
+    std::mem::forget(dead);
+    Ok(())
+}
+
+/// Hands over one frame, at this time in microseconds.
+pub fn feed(frame: &mut [u8], time_us: u64) {
+    let bytes = c_uint::try_from(frame.len()).unwrap_or(0);
+    let header = PacketHeader {
+        seconds: (time_us / 1_000_000).cast_signed(),
+        microseconds: (time_us % 1_000_000).cast_signed(),
+        captured: bytes,
+        wire: bytes,
     };
+    // SAFETY: single-threaded, after `begin`; header and frame live throughout the call, and the frame is as long as stated.
+    unsafe { nids_pcap_handler(ptr::null_mut(), &raw const header, frame.as_mut_ptr()) }
+}
+
+/// Sets the parameters and registers the callbacks.
+fn prepare(
+    streams: i32,
+    checksums: bool,
+    sink: Box<dyn Sink>,
+    set: impl FnOnce(&mut Parameters),
+) -> Result<(), String> {
     let mut control = ChecksumControl { network: 0, mask: 0, action: DO_NOT_CHECK, reserved: 0 };
-    // SAFETY: single-threaded; the strings and the table live until libnids is done; it copies the control records.
+    // SAFETY: single-threaded; libnids copies the control records.
     unsafe {
         SINK = Some(sink);
-        if let Some(file) = &file {
-            nids_params.filename = file.as_ptr().cast_mut();
-        }
-        if let Input::Live(capture) = input {
-            nids_params.pcap = capture.as_ptr().cast();
-        }
+        let parameters = &raw mut nids_params;
+        set(&mut *parameters);
         nids_params.syslog = quiet;
         nids_params.scan_hosts = 0;
         nids_params.streams = streams;
@@ -213,6 +242,29 @@ pub fn run(input: &Input<'_>, streams: i32, checksums: bool, sink: Box<dyn Sink>
         }
         nids_register_tcp(on_tcp);
         nids_register_udp(on_udp);
+    }
+    Ok(())
+}
+
+/// Runs libnids until its input ends, or a live capture's loop is broken. Call it once.
+///
+/// # Errors
+/// libnids refuses the input.
+pub fn run(input: &Input<'_>, streams: i32, checksums: bool, sink: Box<dyn Sink>) -> Result<(), String> {
+    let file = match input {
+        Input::File(name) => Some(CString::new(*name).map_err(|_| "a file name holds no zero byte")?),
+        Input::Live(_) => None,
+    };
+    prepare(streams, checksums, sink, |parameters| {
+        if let Some(file) = &file {
+            parameters.filename = file.as_ptr().cast_mut();
+        }
+        if let Input::Live(capture) = input {
+            parameters.pcap = capture.as_ptr().cast();
+        }
+    })?;
+    // SAFETY: single-threaded; the file's name lives until libnids is done.
+    unsafe {
         nids_run();
     }
     Ok(())

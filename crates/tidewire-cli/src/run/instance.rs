@@ -6,7 +6,8 @@ use std::{
 };
 
 use tidewire_live::sys::process;
-use tidewire_sensor::processes::orphans;
+
+use super::orphans;
 
 /// An instance: its first process, and those that outlive it.
 pub struct Instance {

@@ -4,6 +4,7 @@ mod instance;
 mod instances;
 mod library;
 mod options;
+mod orphans;
 mod program;
 mod report;
 mod run_dir;
