@@ -1,8 +1,153 @@
 //! What a sensor is configured to do. docs/sensor.md has every key.
 
+mod mistake;
+mod read;
+mod sections;
+mod sums;
+mod system;
 mod types;
 
+use std::path::PathBuf;
+
+use toml::de::DeTable;
+
+pub use mistake::Mistake;
+use read::Document;
+use sections::{Places, Sections, TABLES};
+pub use sums::{PROCESSES_MAX, QUEUES_MAX, member_name, queue_of};
+pub use system::{Machine, System};
 pub use types::{
     AnalyzerConfig, CaptureConfig, CaptureInput, ClassConfig, Distribution, QueueConfig, Restart, SensorConfig,
     SlowReaders, Unit,
 };
+
+/// Bytes of a configuration at most.
+pub const CONFIG_BYTES_MAX: usize = 1 << 20;
+/// Where sockets are by default.
+pub const DIRECTORY: &str = "/run/tidewire";
+/// See [`SensorConfig::stop`].
+const STOP: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Settings of the command line, which override those of the file.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Interfaces, instead of those or the files in the file.
+    pub interfaces: Vec<String>,
+    /// Capture files, instead of those or the interfaces in the file.
+    pub files: Vec<PathBuf>,
+    /// See [`SensorConfig::directory`].
+    pub directory: Option<PathBuf>,
+    /// See [`SensorConfig::metrics`].
+    pub metrics: Option<String>,
+    /// See [`QueueConfig::wait_for`], for every queue.
+    pub wait_for: Option<usize>,
+}
+
+/// What a configuration means, with all that is wrong or doubtful.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// The configuration, if it has no mistake.
+    pub config: Option<SensorConfig>,
+    /// Every mistake, in the order of the file.
+    pub mistakes: Vec<Mistake>,
+    /// What may be meant and is unusual.
+    pub warnings: Vec<Mistake>,
+}
+
+/// Reads a configuration in TOML and checks it against this machine. `name`: what messages call it.
+///
+/// # Errors
+/// Every mistake.
+pub fn parse(text: &str, name: &str) -> Result<SensorConfig, Vec<Mistake>> {
+    let examined = examine(text, name, &Given::default(), &Machine);
+    examined.config.ok_or(examined.mistakes)
+}
+
+/// Reads a configuration with the settings of the command line, and checks it against a machine.
+#[must_use]
+pub fn examine(text: &str, name: &str, given: &Given, system: &dyn System) -> Examined {
+    let document = Document::new(text, name);
+    let mut sections = Sections { document, system, places: Places::new() };
+    let config = match text.len() > CONFIG_BYTES_MAX {
+        true => {
+            let what = format!("it is longer than {} bytes, the limit", CONFIG_BYTES_MAX);
+            sections.document.wrong_at(None, what, "is it the right file?");
+            None
+        }
+        false => Some(completed(&mut sections, text, given)),
+    };
+    let Document { mut mistakes, warnings, more, .. } = sections.document;
+    let is_right = mistakes.is_empty();
+    // By line and column; what has no place comes last.
+    mistakes.sort_by_key(|mistake| mistake.place.unwrap_or((usize::MAX, 0)));
+    if more > 0 {
+        let what = format!("{more} more mistakes are not listed");
+        mistakes.push(Mistake { file: name.to_owned(), place: None, what, instead: String::new() });
+    }
+    Examined { config: config.filter(|_| is_right), mistakes, warnings }
+}
+
+fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> SensorConfig {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        let span = error.span().unwrap_or_default();
+        sections.document.wrong(&span, error.message().to_owned(), "");
+    }
+    let (mut sensor, mut capture) = (sections::Sensor::default(), sections::Capture::default());
+    let (mut queues, mut analyzers) = (Vec::new(), Vec::new());
+    for (key, value) in table.get_ref().iter() {
+        match key.get_ref().as_ref() {
+            "sensor" => sensor = sections.sensor(value),
+            "capture" => capture = sections.capture(value),
+            "queue" => {
+                let named = sections.named("queue", value);
+                queues = named.into_iter().map(|entry| sections.queue(entry)).collect();
+            }
+            "analyzer" => {
+                let named = sections.named("analyzer", value);
+                analyzers = named.into_iter().map(|entry| sections.analyzer(entry)).collect();
+            }
+            _ => sections.document.unknown(key, "the configuration", TABLES),
+        }
+    }
+    let input = sections.input(&capture, &given.interfaces, &given.files);
+    let is_live = matches!(input, CaptureInput::Interfaces(_));
+    let capture = sections.completed_capture(capture, input);
+    let mut queues = sections.completed_queues(queues, is_live);
+    let analyzers = sections.completed_analyzers(analyzers, &queues);
+    sections.check_memory(&capture, &queues);
+    if !is_live {
+        wait_for_analyzers(&mut queues, &analyzers, given.wait_for);
+    }
+    let mut users = sensor.users;
+    users.extend(analyzers.iter().filter_map(|analyzer| Some(analyzer.user?.0)));
+    users.sort_unstable();
+    users.dedup();
+    SensorConfig {
+        directory: given.directory.clone().or(sensor.directory).unwrap_or_else(|| DIRECTORY.into()),
+        metrics: given.metrics.clone().or(sensor.metrics),
+        users,
+        stop: sensor.stop.unwrap_or(STOP),
+        capture,
+        queues,
+        analyzers,
+    }
+}
+
+/// Over files, a queue waits at least for the analyzers that are started for it: nothing is to be lost.
+fn wait_for_analyzers(queues: &mut [QueueConfig], analyzers: &[AnalyzerConfig], given: Option<usize>) {
+    let known = queues.to_vec();
+    for queue in queues {
+        let started = |member: usize| {
+            let name = member_name(queue, member);
+            let instances = analyzers.iter().flat_map(|one| (0..one.instances).map(move |instance| (one, instance)));
+            instances.filter(|(one, instance)| queue_of(one, *instance, &known).as_ref() == Some(&name)).count()
+        };
+        // The setting counts the readers of each queue of a set.
+        let least = (0..queue.count).map(started).max().unwrap_or_default();
+        queue.wait_for = given.unwrap_or(queue.wait_for).max(least);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! What is wrong with a configuration: where, what, and what to write instead.
+
+use std::{fmt, ops::Range};
+
+/// Characters of a value that a message quotes.
+const QUOTED_CHARS: usize = 60;
+
+/// A mistake, or a warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file, or where else it comes from.
+    pub file: String,
+    /// Line and column from 1, in characters; `None`: the mistake is not in the file (an option, or something that is missing).
+    pub place: Option<(usize, usize)>,
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead; empty where `what` says it.
+    pub instead: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some((line, column)) = self.place {
+            write!(f, ": line {line}, column {column}")?;
+        }
+        write!(f, ": {}", self.what)?;
+        if self.instead.is_empty() { Ok(()) } else { write!(f, "; {}", self.instead) }
+    }
+}
+
+/// Line and column, from 1, of an offset in the text.
+pub fn place(text: &str, span: &Range<usize>) -> (usize, usize) {
+    let at = span.start.min(text.len());
+    let before = (0..=at).rev().find_map(|at| text.get(..at)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}
+
+/// A value as messages quote it: on one line, not too long.
+pub fn quoted(text: &str) -> String {
+    let mut shown: String = text.chars().take(QUOTED_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(QUOTED_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Of these names the one that was probably meant.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.chars().count() > QUOTED_CHARS {
+        return None;
+    }
+    let word = word.replace('_', "-").to_ascii_lowercase();
+    let most = (word.chars().count() / 3).max(1);
+    let ranked = known.into_iter().map(|name| {
+        let begins = !word.is_empty() && (name.starts_with(&word) || word.starts_with(name));
+        (if begins { 1 } else { distance(&word, name) }, name)
+    });
+    ranked.min_by_key(|(distance, _)| *distance).filter(|(distance, _)| *distance <= most).map(|(_, name)| name)
+}
+
+/// Letters to add, remove, replace or exchange with their neighbour to make one word of another.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=other.len()).collect();
+    for (row, a) in one.iter().enumerate() {
+        let mut line = vec![row + 1];
+        for (column, b) in other.iter().enumerate() {
+            let replaced = last[column] + usize::from(a != b);
+            let mut least = replaced.min(last[column + 1] + 1).min(line[column] + 1);
+            let is_exchanged = row > 0 && column > 0 && one[row - 1] == *b && *a == other[column - 1];
+            if is_exchanged {
+                least = least.min(before[column - 1] + 1);
+            }
+            line.push(least);
+        }
+        before = std::mem::replace(&mut last, line);
+    }
+    last.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        let known = ["cutoff", "chunk", "count", "wait-for"];
+        assert_eq!(nearest("cutof", known), Some("cutoff"));
+        assert_eq!(nearest("cuotff", known), Some("cutoff"));
+        assert_eq!(nearest("wait_for", known), Some("wait-for"));
+        assert_eq!(nearest("chunks", known), Some("chunk"));
+        assert_eq!(nearest("zebra", known), None);
+        assert_eq!(nearest("", known), None);
+        assert_eq!(nearest(&"c".repeat(1 << 20), known), None);
+    }
+
+    #[test]
+    fn places_are_characters_and_quotes_are_short() {
+        assert_eq!(place("ä = 1\nöö x", &(12..13)), (2, 4));
+        assert_eq!(place("ä", &(1..2)), (1, 1));
+        assert_eq!(place("", &(9..10)), (1, 1));
+        assert_eq!(quoted("a\nb"), "a b");
+        assert_eq!(quoted(&"x".repeat(100)).chars().count(), QUOTED_CHARS + 1);
+    }
+}

@@ -1,0 +1,138 @@
+//! What a configuration is checked against: users, programs, files, interfaces and memory of this machine.
+
+use std::{ffi::OsStr, fs, path::Path};
+
+use nix::unistd::{Group, User};
+
+use crate::processes::program;
+
+/// The questions of the checks.
+pub trait System {
+    /// User and main group of a user, by name or number.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn user(&self, name: &str) -> Result<(u32, u32), String>;
+    /// The number of a group, by name or number.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn group(&self, name: &str) -> Result<u32, String>;
+    /// Whether a program can be run.
+    ///
+    /// # Errors
+    /// Why not, in words that begin with its name.
+    fn program(&self, name: &str) -> Result<(), String>;
+    /// Whether a file can be read.
+    ///
+    /// # Errors
+    /// Why not.
+    fn file(&self, path: &Path) -> Result<(), String>;
+    /// Whether there is such an interface.
+    ///
+    /// # Errors
+    /// Why not, with the names that there are.
+    fn interface(&self, name: &str) -> Result<(), String>;
+    /// Whether a filter expression compiles.
+    ///
+    /// # Errors
+    /// What the compiler says.
+    fn filter(&self, expression: &str) -> Result<(), String>;
+    /// Bytes of memory that may be used, and of these the available ones.
+    fn memory(&self) -> Option<(u64, u64)>;
+}
+
+/// This machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Machine;
+
+impl System for Machine {
+    fn user(&self, name: &str) -> Result<(u32, u32), String> {
+        let number = name.parse::<u32>().ok();
+        let found = match number {
+            Some(number) => User::from_uid(number.into()),
+            None => User::from_name(name),
+        };
+        match (found, number) {
+            (Ok(Some(user)), _) => Ok((user.uid.as_raw(), user.gid.as_raw())),
+            // A number needs no entry in the database (containers).
+            (_, Some(number)) => Ok((number, number)),
+            (Ok(None), None) => Err("there is no such user".into()),
+            (Err(error), None) => Err(format!("the user cannot be looked up: {error}")),
+        }
+    }
+
+    fn group(&self, name: &str) -> Result<u32, String> {
+        if let Ok(number) = name.parse::<u32>() {
+            return Ok(number);
+        }
+        match Group::from_name(name) {
+            Ok(Some(group)) => Ok(group.gid.as_raw()),
+            Ok(None) => Err("there is no such group".into()),
+            Err(error) => Err(format!("the group cannot be looked up: {error}")),
+        }
+    }
+
+    fn program(&self, name: &str) -> Result<(), String> {
+        program::find(OsStr::new(name)).map(drop)
+    }
+
+    fn file(&self, path: &Path) -> Result<(), String> {
+        // Opening a pipe would wait for its writer.
+        let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+        if metadata.is_dir() {
+            return Err("is a directory".into());
+        }
+        if metadata.is_file() {
+            fs::File::open(path).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn interface(&self, name: &str) -> Result<(), String> {
+        tidewire::live::Interface::find(name).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn filter(&self, expression: &str) -> Result<(), String> {
+        tidewire_filter::Filter::new(expression).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn memory(&self) -> Option<(u64, u64)> {
+        let text = fs::read_to_string("/proc/meminfo").ok()?;
+        let figure = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+        };
+        let total = figure("MemTotal")?;
+        let limit = control_group_limit().unwrap_or(u64::MAX);
+        Some((total.min(limit), figure("MemAvailable").unwrap_or(total).min(limit)))
+    }
+}
+
+/// The memory limit of our control group (`memory.max` of cgroup v2), without those above it.
+fn control_group_limit() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    fs::read_to_string(Path::new("/sys/fs/cgroup").join(path).join("memory.max")).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_answers() {
+        let machine = Machine;
+        assert_eq!(machine.user("root"), Ok((0, 0)));
+        assert_eq!(machine.user("0"), Ok((0, 0)));
+        assert_eq!(machine.user("4000000"), Ok((4_000_000, 4_000_000)));
+        assert!(machine.user("nobody-is-called-so").is_err() && machine.user("").is_err());
+        assert_eq!((machine.group("root"), machine.group("7")), (Ok(0), Ok(7)));
+        assert!(machine.program("sh").is_ok() && machine.program("no-such-program").is_err());
+        assert!(machine.file(Path::new("Cargo.toml")).is_ok() && machine.file(Path::new("/")).is_err());
+        assert!(machine.interface("lo").is_ok() && machine.interface("nosuch0").is_err());
+        assert!(machine.filter("tcp port 80").is_ok() && machine.filter("tcp prt 80").is_err());
+        let (total, available) = machine.memory().expect("figures");
+        assert!(total >= available && available > 1 << 20);
+    }
+}

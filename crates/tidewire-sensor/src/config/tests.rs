@@ -1,0 +1,318 @@
+use std::{path::Path, time::Duration};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A machine with a user `monitor`, a program `analyzer`, an interface `eth1`, a file `a.pcap`, and 8 GiB.
+struct Fixed;
+
+impl System for Fixed {
+    fn user(&self, name: &str) -> Result<(u32, u32), String> {
+        match name.parse() {
+            Ok(number) => Ok((number, number)),
+            Err(_) if name == "monitor" => Ok((700, 701)),
+            Err(_) => Err("there is no such user".into()),
+        }
+    }
+    fn group(&self, name: &str) -> Result<u32, String> {
+        if name == "adm" { Ok(4) } else { Err("there is no such group".into()) }
+    }
+    fn program(&self, name: &str) -> Result<(), String> {
+        if name == "analyzer" { Ok(()) } else { Err(format!("{name}: program not found in PATH")) }
+    }
+    fn file(&self, path: &Path) -> Result<(), String> {
+        if path == Path::new("a.pcap") { Ok(()) } else { Err("No such file".into()) }
+    }
+    fn interface(&self, name: &str) -> Result<(), String> {
+        if name == "eth1" { Ok(()) } else { Err(format!("no interface {name}")) }
+    }
+    fn filter(&self, expression: &str) -> Result<(), String> {
+        if expression.contains("prt") { Err("syntax error near 'prt'".into()) } else { Ok(()) }
+    }
+    fn memory(&self) -> Option<(u64, u64)> {
+        Some((8 << 30, 4 << 30))
+    }
+}
+
+fn examined(text: &str) -> Examined {
+    examine(text, "sensor.toml", &Given::default(), &Fixed)
+}
+
+fn right(text: &str) -> SensorConfig {
+    let examined = examined(text);
+    examined.config.unwrap_or_else(|| panic!("{text}: {:?}", examined.mistakes))
+}
+
+fn wrong(text: &str) -> Vec<String> {
+    let examined = examined(text);
+    assert!(examined.config.is_none() && !examined.mistakes.is_empty(), "{text}");
+    examined.mistakes.iter().map(ToString::to_string).collect()
+}
+
+const WHOLE: &str = r#"
+[sensor]
+directory = "/run/sensor"
+metrics = "127.0.0.1:9600"
+users = ["monitor", 1000]
+stop = "3s"
+
+[capture]
+interfaces = ["eth1"]
+filter = "not port 22"
+workers = 4
+memory = "2G"
+ring = "64M"
+snaplen = 2048
+tap = true
+promiscuous = false
+sandbox = false
+nice = -5
+
+[queue.web]
+unit = "streams"
+count = 2
+distribution = "round-robin"
+filter = "tcp port 80"
+cutoff = "1M"
+chunk = "4K"
+flush = "10ms"
+priority = 5
+classes = [{ filter = "port 443", cutoff = "16K", priority = 1 }]
+memory = "128M"
+records = 65536
+slow = "hold"
+hold = "5ms"
+
+[queue.packets]
+unit = "packets"
+
+[analyzer.http]
+command = ["analyzer", "--verbose"]
+queue = "web"
+group = "http"
+instances = 2
+user = "monitor:adm"
+nice = 5
+restart = "always"
+"#;
+
+#[test]
+fn every_key_is_read() {
+    let config = right(WHOLE);
+    assert_eq!(config.directory, Path::new("/run/sensor"));
+    assert_eq!(config.metrics.as_deref(), Some("127.0.0.1:9600"));
+    assert_eq!(config.users, [700, 1000]);
+    assert_eq!(config.stop, Duration::from_secs(3));
+    let capture = &config.capture;
+    assert_eq!(capture.input, CaptureInput::Interfaces(vec!["eth1".into()]));
+    assert_eq!((capture.filter.as_deref(), capture.workers, capture.nice), (Some("not port 22"), 4, -5));
+    assert_eq!(
+        (capture.memory_bytes, capture.ring_bytes, capture.snap_bytes),
+        (Some(2 << 30), Some(64 << 20), Some(2048))
+    );
+    assert!(capture.tap && !capture.promiscuous && !capture.sandbox);
+    let web = config.queues.iter().find(|queue| queue.name == "web").expect("it");
+    assert_eq!((web.unit, web.count, web.distribution), (Unit::Streams, 2, Distribution::RoundRobin));
+    assert_eq!((web.filter.as_deref(), web.cutoff_bytes, web.chunk_bytes), (Some("tcp port 80"), Some(1 << 20), 4096));
+    assert_eq!((web.flush, web.priority, web.memory_bytes), (Duration::from_millis(10), 5, 128 << 20));
+    assert_eq!((web.records, web.slow), (65_536, SlowReaders::Hold(Some(Duration::from_millis(5)))));
+    let class = ClassConfig { filter: "port 443".into(), cutoff_bytes: Some(16 << 10), priority: Some(1) };
+    assert_eq!(web.classes, [class]);
+    let packets = config.queues.iter().find(|queue| queue.name == "packets").expect("it");
+    assert_eq!((packets.unit, packets.count, packets.slow), (Unit::Packets, 1, SlowReaders::Lose));
+    let [http] = &config.analyzers[..] else { panic!("{:?}", config.analyzers) };
+    assert_eq!(http.command, ["analyzer", "--verbose"]);
+    assert_eq!((http.user, http.nice, http.restart, http.instances), (Some((700, 4)), 5, Restart::Always, 2));
+    assert_eq!(queue_of(http, 1, &config.queues).as_deref(), Some("web.1"));
+    let json = serde_json::to_string(&config).expect("JSON");
+    assert!(!json.contains('\n'));
+    assert_eq!(serde_json::from_str::<SensorConfig>(&json).expect("the same"), config);
+}
+
+#[test]
+fn without_a_file_there_are_defaults() {
+    let given = Given { interfaces: vec!["eth1".into()], ..Given::default() };
+    let config = examine("", "-i", &given, &Fixed).config.expect("defaults");
+    assert_eq!(config.directory, Path::new(DIRECTORY));
+    let [queue] = &config.queues[..] else { panic!("{:?}", config.queues) };
+    assert_eq!((queue.name.as_str(), queue.unit, queue.slow), ("streams", Unit::Streams, SlowReaders::Lose));
+    assert_eq!((queue.memory_bytes, queue.records, queue.chunk_bytes), (64 << 20, 131_072, 16 << 10));
+    assert!(config.capture.sandbox && config.capture.promiscuous && config.analyzers.is_empty());
+    // Files wait, and override the interfaces of a file.
+    let given = Given { files: vec!["a.pcap".into()], wait_for: Some(1), ..Given::default() };
+    let config = examine(WHOLE.replace("slow = \"hold\"\nhold = \"5ms\"", "").as_str(), "x", &given, &Fixed).config;
+    let config = config.expect("files");
+    assert_eq!(config.capture.input, CaptureInput::Files(vec!["a.pcap".into()]));
+    assert!(config.queues.iter().all(|queue| queue.slow == SlowReaders::Hold(None) && queue.wait_for == 1));
+}
+
+#[test]
+fn each_mistake_has_its_place_and_what_to_write() {
+    let begin = "[capture]\ninterfaces = [\"eth1\"]\n";
+    for (text, place, what) in [
+        ("[capture]\ninterface = [\"eth1\"]", "line 2, column 1", "has no key 'interface'; did you mean 'interfaces'?"),
+        (
+            "[capture]\ninterfaces = 7",
+            "line 2, column 14",
+            "'interfaces' is text, not a number; as in interfaces = [\"eth1\", \"eth3\"]",
+        ),
+        ("[capture]\ninterfaces = [\"eth1\", \"eth1\"]", "line 2, column 23", "named twice"),
+        ("[capture]\ninterfaces = \"eth1:eth3\"", "line 2, column 14", "write each name alone"),
+        ("[capture]\nfiles = [\"-\"]", "line 2, column 10", "cannot read standard input"),
+        ("[capture]\nfiles = [\"b.pcap\"]", "line 2, column 10", "b.pcap cannot be read: No such file"),
+        ("[capture]\nfiles = [\"a.pcap\"]\ninterfaces = [\"eth1\"]", "line 2, column 9", "keep one of them"),
+        ("[sensor]\n", "nothing to capture", "use -i eth1 or -r FILE"),
+        ("[captur]\n", "line 1, column 2", "did you mean 'capture'?"),
+        ("capture = 7", "line 1, column 11", "'capture' is a table, not a number; write [capture]"),
+        ("[sensor]\nusers = [\"nobody-here\"]", "line 2, column 10", "there is no such user"),
+        ("[sensor]\ndirectory = \"run\"", "line 2, column 13", "absolute path"),
+        ("[sensor]\nstop = 5", "line 2, column 8", "did you mean stop = \"5s\"?"),
+        ("[sensor]\nstop = \"1ns\"", "line 2, column 8", "'stop' must be 100.0ms to 24.0h, got 1us"),
+        (
+            "[capture]\nfilter = \"tcp prt 80\"",
+            "line 2, column 10",
+            "'filter' does not compile: syntax error near 'prt'; see pcap-filter(7)",
+        ),
+        ("[capture]\nworkers = 65", "line 2, column 11", "from 1 to 64, got 65"),
+        ("[capture]\nmemory = \"64Q\"", "line 2, column 10", "unknown unit 'Q'"),
+        ("[capture]\ntap = \"yes\"", "line 2, column 7", "true or false, not text"),
+        ("[queue.a.b]", "line 1, column 10", "[queue.a] has no key 'b'"),
+        ("[queue.\"a b\"]", "line 1, column 8", "cannot be the name of a queue"),
+        ("[queue.a]\nunit = \"stream\"", "line 2, column 8", "did you mean \"streams\"?"),
+        ("[queue.a]\ncount = 65", "line 2, column 9", "from 1 to 64"),
+        ("[queue.a]\nunit = \"packets\"\nchunk = 5", "line 3, column 9", "no meaning for packets"),
+        ("[queue.a]\nchunk = 0\nflush = \"5ms\"", "line 3, column 9", "needs chunks"),
+        ("[queue.a]\nchunk = \"1M\"\nmemory = \"1M\"", "line 2, column 9", "at least 4 chunks"),
+        ("[queue.a]\nslow = \"lose\"\nhold = \"5ms\"", "line 3, column 8", "contradicts"),
+        ("[queue.a]\nslow = \"hold\"", "line 2, column 8", "as in hold = \"5ms\""),
+        ("[queue.a]\nhold = \"unlimited\"", "line 2, column 8", "cannot wait without end"),
+        ("[queue.a]\nclasses = [{ cutoff = 5 }]", "line 2, column 12", "has no 'filter'"),
+        ("[queue.a]\nmemory = \"64G\"", "line 2, column 10", "more than this machine's 8 GiB"),
+        ("[analyzer.a]\nqueue = \"streams\"", "line 1, column 11", "has no 'command'"),
+        ("[analyzer.a]\ncommand = [\"analyser\"]", "line 2, column 12", "program not found in PATH"),
+        ("[analyzer.a]\ncommand = \"analyzer -v\"", "line 2, column 11", "command = [\"analyzer\", \"-v\"]"),
+        ("[analyzer.a]\ncommand = \"analyzer\"\nqueue = \"stream\"", "line 3, column 9", "did you mean \"streams\"?"),
+        ("[analyzer.a]\ncommand = \"analyzer\"\ninstances = 33", "line 3, column 13", "from 1 to 32"),
+        ("[analyzer.a]\ncommand = \"analyzer\"\nuser = \"x:y\"", "line 3, column 8", "no such user"),
+        ("x = [", "line 1, column", ""),
+    ] {
+        let all =
+            if text.contains("interfaces") || text.contains("files") || text.contains("capt") || text == "[sensor]\n" {
+                text.replace("[capture]\nfilter", "[capture]\ninterfaces = [\"eth1\"]\nfilter")
+            } else {
+                format!("{text}\n{begin}")
+            };
+        let all = match all.contains("eth1") || !text.starts_with("[capture]\n") || text.contains("files") {
+            true => all,
+            false => format!("{all}\ninterfaces = [\"eth1\"]"),
+        };
+        let mistakes = wrong(&all);
+        let place = if text.contains("prt 80") { "line 3, column 10" } else { place };
+        assert!(
+            mistakes.iter().any(|mistake| mistake.contains(place) && mistake.contains(what)),
+            "{all}\nwants {place} {what}\nsays {mistakes:#?}"
+        );
+        assert!(mistakes.iter().all(|mistake| mistake.starts_with("sensor.toml: ")), "{mistakes:#?}");
+    }
+}
+
+#[test]
+fn all_mistakes_come_at_once_in_order() {
+    let text = "[capture]\ninterfaces = [\"eth1\"]\nworkers = 0\n[queue.q]\nunit = \"x\"\n= 5\n[analyzer.a]\ncommand = [\"no\"]\nuser = \"no\"\n";
+    let mistakes = wrong(text);
+    let lines: Vec<&str> = mistakes.iter().filter_map(|mistake| mistake.split([' ', ',']).nth(2)).collect();
+    assert_eq!(lines, ["3", "5", "6", "8", "9"], "{mistakes:#?}");
+}
+
+#[test]
+fn sums_are_checked() {
+    let mut text = String::from("[capture]\ninterfaces = [\"eth1\"]\n[queue.q]\n");
+    for number in 0..3 {
+        text += &format!("[analyzer.a{number}]\ncommand = \"analyzer\"\ngroup = \"g\"\ninstances = 11\n");
+    }
+    let mistakes = wrong(&text);
+    assert!(mistakes[0].contains("line 3, column 8: queue \"q\" has 33 analyzers, and can have 32"), "{mistakes:?}");
+    // A set of two has room for them.
+    assert_eq!(right(&text.replace("[queue.q]", "[queue.q]\ncount = 2")).analyzers.len(), 3);
+    let many: String = (0..5).map(|number| format!("[queue.q{number}]\ncount = 64\nmemory = \"64K\"\n")).collect();
+    let mistakes = wrong(&format!("[capture]\ninterfaces = [\"eth1\"]\n{many}"));
+    assert!(mistakes[0].contains("at most 256 queues"), "{mistakes:?}");
+}
+
+#[test]
+fn what_may_come_is_a_warning() {
+    let examined = examined(
+        "[capture]\ninterfaces = [\"eth7\"]\n[queue.q]\ndistribution = \"flow-hash\"\n[analyzer.a]\ncommand = \"analyzer\"\ninstances = 2\n",
+    );
+    assert!(examined.config.is_some());
+    let warnings: Vec<String> = examined.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    assert!(warnings[0].contains("line 2, column 15: no interface eth7"), "{warnings:?}");
+}
+
+#[test]
+fn many_mistakes_are_counted() {
+    let text: String = (0..1000).map(|number| format!("x{number} = 1\n")).collect();
+    let mistakes = wrong(&text);
+    assert_eq!(mistakes.len(), 101);
+    assert!(mistakes[100].contains("more mistakes are not listed"), "{}", mistakes[100]);
+}
+
+#[test]
+fn hostile_texts_end_soon() {
+    let deep = format!("x = {}", "[".repeat(400_000));
+    let tables = format!("x = {}", "{a=".repeat(200_000));
+    let keys = format!("{} = 1", "a.".repeat(300_000));
+    let headers = "[a]\n".repeat(200_000);
+    let huge = "q = \"x\"\n".repeat(200_000);
+    let long = format!("[queue.q]\n{} = 1", "k".repeat(900_000));
+    for text in [&deep, &tables, &keys, &headers, &huge, &long] {
+        assert!(examined(text).config.is_none());
+    }
+}
+
+fn fragments() -> impl Strategy<Value = String> {
+    let words = WHOLE.split(['\n', ' ']).map(str::to_owned).collect::<Vec<_>>();
+    let separators = prop::sample::select(vec![" ", "\n", "=", "[", "]", "{", "}", "\"", ",", "."]);
+    prop::collection::vec((prop::sample::select(words), separators), 0..60)
+        .prop_map(|parts| parts.into_iter().map(|(word, separator)| word + separator).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn any_text_is_examined(text in any::<String>()) {
+        examined(&text);
+    }
+
+    #[test]
+    fn any_bytes_are_examined(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        examined(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn pieces_in_any_order_are_examined(text in fragments()) {
+        let examined = examined(&text);
+        // Either or: a configuration is used only if nothing is wrong with it.
+        prop_assert_eq!(examined.config.is_some(), examined.mistakes.is_empty());
+    }
+
+    #[test]
+    fn a_changed_configuration_is_refused_or_sound(at in 0..WHOLE.len(), to in any::<char>(), remove in 0_usize..12) {
+        let mut text: Vec<char> = WHOLE.chars().collect();
+        let end = (at + remove).min(text.len());
+        text.splice(at.min(end)..end, [to]);
+        let text: String = text.into_iter().collect();
+        let examined = examined(&text);
+        if let Some(config) = examined.config {
+            for analyzer in &config.analyzers {
+                let has_queues = (0..analyzer.instances).all(|instance| queue_of(analyzer, instance, &config.queues).is_some());
+                prop_assert!(has_queues && !analyzer.command.is_empty());
+            }
+        } else {
+            prop_assert!(examined.mistakes.iter().all(|mistake| mistake.place.is_none_or(|place| place.0 > 0 && place.1 > 0)));
+        }
+    }
+}
