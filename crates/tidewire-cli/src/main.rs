@@ -53,7 +53,6 @@ mod terminal;
 mod text_file;
 #[cfg(feature = "live")]
 mod top;
-mod units;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, process::ExitCode};
 
@@ -65,7 +64,7 @@ use clap::{
 use error::CliError;
 #[cfg(not(feature = "live"))]
 use files_only as live;
-use tidewire::legible::legible;
+use tidewire::{legible::legible, units};
 
 /// Flows and reassembled streams from capture files and interfaces
 #[derive(Parser, Debug)]

@@ -41,15 +41,20 @@ impl QueueMemory {
 
     /// Maps a file that another process sent, for reading. Everything that it states is checked.
     pub(crate) fn open(file: impl AsFd) -> Result<Self, Error> {
-        let bytes = fstat(&file).map_err(io::Error::from).map_err(Error::memory("size of a queue"))?.st_size;
-        // Without these seals the file could shrink below the mapping, and reading would be a fault (SIGBUS).
+        // Without these seals the file could shrink, or lose pages, below the mapping, and reading would be a fault (SIGBUS) or take
+        // memory. Pages of a sealed file cannot be punched out, so what is allocated after this check stays so.
         let seals = fcntl_get_seals(&file).map_err(|_| Error::NotAQueue("it is no memory file"))?;
-        if !seals.contains(SealFlags::SHRINK) {
-            return Err(Error::NotAQueue("its size is not sealed"));
+        let is_read_only = seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE);
+        if !seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL) || !is_read_only {
+            return Err(Error::NotAQueue("it is not sealed"));
         }
-        let bytes = u64::try_from(bytes).unwrap_or(0);
+        let stat = fstat(&file).map_err(io::Error::from).map_err(Error::memory("size of a queue"))?;
+        let bytes = u64::try_from(stat.st_size).unwrap_or(0);
         if bytes < HEADER_BYTES as u64 {
             return Err(Error::NotAQueue("it is shorter than a header"));
+        }
+        if u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512) < bytes {
+            return Err(Error::NotAQueue("parts of it have no memory"));
         }
         let header = Mapping::new(&file, HEADER_BYTES, HEADER_BYTES, Access::Read);
         let geometry = stated(&header.map_err(Error::memory("mapping a queue"))?)?;

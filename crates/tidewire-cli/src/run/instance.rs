@@ -6,8 +6,7 @@ use std::{
 };
 
 use tidewire_live::sys::process;
-
-use super::orphans;
+use tidewire_sensor::processes::orphans;
 
 /// An instance: its first process, and those that outlive it.
 pub struct Instance {

@@ -19,15 +19,18 @@ use tidewire_live::sys::{
     process::{self, CHILD_CHANGED, STOP_ASKED, Signals, TERMINATE},
     shared_counters::{SharedCounters, Slot},
 };
+use tidewire_sensor::processes::{
+    orphans::{self, Owner},
+    watchdog::Watchdog,
+};
 
 use super::{
     instance::Instance,
     library::Folder,
-    orphans::{self, Owner},
     program::before,
     run_dir::{COUNTERS, NAMES, RunDir},
     settings::Variables,
-    watchdog::Watchdog,
+    watchdog,
 };
 use crate::error::{CliError, notify};
 
@@ -89,7 +92,7 @@ impl Instances {
         // Before anything is started, so that no signal is lost.
         let signals = Signals::take().map_err(|error| input("no signals", error))?;
         let mut strangers = orphans::children();
-        let watchdog = Watchdog::start().map_err(|error| input("no process to watch over the instances", error))?;
+        let watchdog = watchdog::start().map_err(|error| input("no process to watch over the instances", error))?;
         strangers.push(watchdog.number());
         orphans::adopt().map_err(|error| input("programs that become daemons would be lost", error))?;
         let mut instances = Self {

@@ -4,7 +4,6 @@ mod instance;
 mod instances;
 mod library;
 mod options;
-mod orphans;
 mod program;
 mod report;
 mod run_dir;

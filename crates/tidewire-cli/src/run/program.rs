@@ -64,23 +64,7 @@ fn refuse<T>(path: &Path, why: impl std::fmt::Display) -> Result<T, CliError> {
 }
 
 fn find(name: &OsStr) -> Result<PathBuf, CliError> {
-    if name.as_bytes().contains(&b'/') {
-        let path = PathBuf::from(name);
-        return match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => refuse(&path, "is a directory"),
-            Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
-                refuse(&path, "is not executable; use chmod +x")
-            }
-            Ok(_) => Ok(path),
-            Err(error) => refuse(&path, format_args!("cannot be run: {error}")),
-        };
-    }
-    let paths = env::var_os("PATH").unwrap_or_default();
-    let is_program = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    let found = env::split_paths(&paths).map(|folder| folder.join(name)).find(is_program);
-    found.ok_or_else(|| CliError::Usage(format!("{}: program not found in PATH", name.to_string_lossy())))
+    tidewire_sensor::processes::program::find(name).map_err(CliError::Usage)
 }
 
 /// A program with more rights than its caller ignores LD_PRELOAD (ld.so(8), secure-execution mode).

@@ -1,6 +1,6 @@
 //! A queue's memory as words, each read and written whole: what two processes may do at once without undefined behaviour.
 
-use super::atomic::{AtomicU64, Ordering};
+use super::atomic::{AtomicU64, Ordering, load_bytes, store_bytes};
 use crate::layout::{Geometry, HEADER_WORDS, Record, SLOT_WORDS, Word};
 
 /// The parts of a mapped queue. Each part has the length that [`Geometry`] states.
@@ -59,27 +59,11 @@ impl<'a> Words<'a> {
 
     /// Writes a payload of at most [`Geometry::record_bytes_max`] bytes.
     pub(crate) fn store_payload(&self, position: u64, bytes: &[u8]) {
-        let words = self.payload(position, bytes.len());
-        let (whole, rest) = bytes.as_chunks::<8>();
-        let (all_but_last, last) = words.split_at(whole.len());
-        for (word, bytes) in all_but_last.iter().zip(whole) {
-            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
-        }
-        if let [word] = last {
-            let mut padded = [0; 8];
-            padded[..rest.len()].copy_from_slice(rest);
-            word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
-        }
+        store_bytes(self.payload(position, bytes.len()), bytes);
     }
 
     /// Appends `bytes` payload bytes at a position; at most [`Geometry::record_bytes_max`].
     pub(crate) fn load_payload(&self, position: u64, bytes: usize, out: &mut Vec<u8>) {
-        let words = self.payload(position, bytes);
-        let begin = out.len();
-        out.reserve(words.len() * 8);
-        for word in words {
-            out.extend_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
-        }
-        out.truncate(begin + bytes);
+        load_bytes(self.payload(position, bytes), bytes, out);
     }
 }

@@ -34,8 +34,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps the first `bytes` of a file, and those from `again_at` to `bytes` once more. Both are multiples of the page size. With
-    /// [`Access::Write`] every page is there when this returns, so that no later access waits for memory or faults for want of it.
+    /// Maps the first `bytes` of a file, and those from `again_at` to `bytes` once more. Both are multiples of the page size.
+    /// Pages that the file has are mapped when this returns, so that no later access is a page fault.
     ///
     /// # Errors
     /// What the kernel says; `InvalidInput` for sizes that are no multiples of a page.
@@ -49,11 +49,11 @@ impl Mapping {
         }
         let again_bytes = bytes - again_at;
         let whole = bytes.checked_add(again_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
-        let (protection, populate) = match access {
-            Access::Read => (ProtFlags::READ, MapFlags::empty()),
-            Access::Write => (ProtFlags::READ | ProtFlags::WRITE, MapFlags::POPULATE),
+        let protection = match access {
+            Access::Read => ProtFlags::READ,
+            Access::Write => ProtFlags::READ | ProtFlags::WRITE,
         };
-        let flags = MapFlags::SHARED | MapFlags::FIXED | populate;
+        let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::POPULATE;
         // SAFETY: a new range that nothing else uses; nothing can be accessed in it yet.
         let base = unsafe {
             mmap_anonymous(ptr::null_mut(), whole, ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE)?

@@ -2,14 +2,16 @@
 //!
 //! JUSTIFICATION: mappings at chosen addresses and futexes on them have no safe interface.
 
+mod copy;
 mod mapping;
 
+pub(crate) use copy::{load as load_bytes, store as store_bytes};
 pub(crate) use mapping::{Access, Mapping};
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 
 use rustix::{
-    fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create},
+    fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create},
     io::Errno,
     thread::futex,
 };
@@ -24,6 +26,8 @@ pub(crate) fn memory_file(name: &str, bytes: u64) -> io::Result<OwnedFd> {
         },
     )?;
     ftruncate(&file, bytes)?;
+    // All of it, or an error here: later, want of memory would be a fault (SIGBUS) of whoever touches it first.
+    fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
     fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SHRINK)?;
     Ok(file)
 }

@@ -11,8 +11,11 @@ pub struct SensorConfig {
     pub directory: PathBuf,
     /// Address of the metrics, as in `127.0.0.1:9600`.
     pub metrics: Option<String>,
-    /// Users who may attach besides root and the sensor's own.
+    /// Users who may attach besides root and the sensor's own; those of the analyzers are among them.
     pub users: Vec<u32>,
+    /// How long each step of an orderly end may take: the capture publishes what it has, analyzers read to the end, and they end
+    /// after SIGTERM. Default 10 s.
+    pub stop: Duration,
     /// The capture.
     pub capture: CaptureConfig,
     /// The queues, at least one.

@@ -1,8 +1,8 @@
 //! Processes that outlive their instance's first process: daemons, and others that a program leaves running.
 //!
 //! Linux makes an orphaned process a child of the nearest ancestor that is a subreaper (`PR_SET_CHILD_SUBREAPER`, prctl(2)). So
-//! orphans become children of `tidewire run`, which waits for them and forwards signals to them as to the processes that it
-//! started. Their environment names their instance.
+//! orphans become children of the process that called [`adopt`], which waits for them and forwards signals to them as to those
+//! that it started. Their environment names their instance.
 
 use std::{fs, io, os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
@@ -12,11 +12,15 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_
 pub const INSTANCE: &str = "TIDEWIRE_INSTANCE";
 
 /// Makes this process the subreaper of its descendants.
+///
+/// # Errors
+/// What the kernel says.
 pub fn adopt() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// The children of this process, including zombies.
+#[must_use]
 pub fn children() -> Vec<u32> {
     let mut found = Vec::new();
     for task in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
@@ -57,6 +61,7 @@ pub enum Owner {
 }
 
 /// The owner of a child, by its initial environment.
+#[must_use]
 pub fn owner(number: u32) -> Owner {
     if ended(number).is_some() {
         return Owner::Ended;
@@ -78,6 +83,7 @@ fn of(environment: &[u8]) -> Owner {
 }
 
 /// The exit status of a child, if it has ended; then it is reaped.
+#[must_use]
 pub fn ended(number: u32) -> Option<ExitStatus> {
     let pid = Pid::from_raw(i32::try_from(number).ok()?)?;
     match waitpid(Some(pid), WaitOptions::NOHANG) {
@@ -89,6 +95,9 @@ pub fn ended(number: u32) -> Option<ExitStatus> {
 }
 
 /// Sends a signal to a child that was not reaped.
+///
+/// # Errors
+/// What the kernel says.
 pub fn send(number: u32, signal: i32) -> io::Result<()> {
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
     match (pid, Signal::from_named_raw(signal)) {

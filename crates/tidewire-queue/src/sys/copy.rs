@@ -1,0 +1,96 @@
+//! Copies between private memory and words that other processes read or write at the same time.
+//!
+//! JUSTIFICATION: what a reader copies may be overwritten meanwhile; it looks at the copy only after it has found that it was not.
+//! A plain copy of such bytes is a data race to the compiler. Relaxed loads and stores of each word are none, but are not
+//! vectorised and take longer (the example `queue_speed` measures it). On x86-64 an `asm!` block copies: the
+//! compiler takes it for accesses that it cannot look into, and the machine's are atomic byte by byte at least, which is all that
+//! is asked of them. Elsewhere, and under Miri and ThreadSanitizer, which do not see into such blocks, words are copied one by one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of one round of the block.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const ROUND_BYTES: usize = 64;
+
+/// Copies rounds of 64 bytes.
+///
+/// # Safety
+/// `rounds * 64` bytes can be read at `from` and written at `to`, and do not overlap. Other threads may access the shared side by
+/// atomic operations, or by this function.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn copy_rounds(from: *const u8, to: *mut u8, rounds: usize) {
+    if rounds == 0 {
+        return;
+    }
+    // SAFETY: as the caller promises; SSE2 is part of x86-64, and unaligned addresses are allowed.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            "movups {a}, [{from}]",
+            "movups {b}, [{from} + 16]",
+            "movups {c}, [{from} + 32]",
+            "movups {d}, [{from} + 48]",
+            "movups [{to}], {a}",
+            "movups [{to} + 16], {b}",
+            "movups [{to} + 32], {c}",
+            "movups [{to} + 48], {d}",
+            "add {from}, 64",
+            "add {to}, 64",
+            "dec {rounds}",
+            "jnz 2b",
+            from = inout(reg) from => _,
+            to = inout(reg) to => _,
+            rounds = inout(reg) rounds => _,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            options(nostack),
+        );
+    }
+}
+
+/// Writes bytes to words; what is left of the last word becomes 0. There are as many words as that takes.
+#[inline]
+pub(crate) fn store(words: &[AtomicU64], bytes: &[u8]) {
+    assert_eq!(words.len(), bytes.len().div_ceil(8), "words for a payload");
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    let (words, bytes) = {
+        let rounds = bytes.len() / ROUND_BYTES;
+        // SAFETY: whole rounds of both slices, by the assertion; `words` is memory for atomic stores.
+        unsafe { copy_rounds(bytes.as_ptr(), words.as_ptr().cast::<u8>().cast_mut(), rounds) };
+        (&words[rounds * (ROUND_BYTES / 8)..], &bytes[rounds * ROUND_BYTES..])
+    };
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let (all_but_last, last) = words.split_at(whole.len());
+    for (word, bytes) in all_but_last.iter().zip(whole) {
+        word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+    }
+    if let [word] = last {
+        let mut padded = [0; 8];
+        padded[..rest.len()].copy_from_slice(rest);
+        word.store(u64::from_ne_bytes(padded), Ordering::Relaxed);
+    }
+}
+
+/// Appends `bytes` bytes of words, which are as many as that takes.
+#[inline]
+pub(crate) fn load(words: &[AtomicU64], bytes: usize, out: &mut Vec<u8>) {
+    assert_eq!(words.len(), bytes.div_ceil(8), "words of a payload");
+    out.reserve(words.len() * 8);
+    let begin = out.len();
+    let room = &mut out.spare_capacity_mut()[..words.len() * 8];
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    let (words, room) = {
+        let rounds = bytes / ROUND_BYTES;
+        // SAFETY: whole rounds of both slices: `room` has as many bytes as `words`, which has at least `bytes`.
+        unsafe { copy_rounds(words.as_ptr().cast(), room.as_mut_ptr().cast(), rounds) };
+        (&words[rounds * (ROUND_BYTES / 8)..], &mut room[rounds * ROUND_BYTES..])
+    };
+    for (word, room) in words.iter().zip(room.as_chunks_mut::<8>().0) {
+        room.write_copy_of_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    // SAFETY: all bytes of `words` were written behind `begin`, which are at least so many.
+    unsafe { out.set_len(begin + bytes) };
+}
