@@ -131,6 +131,16 @@ impl<D> Stream<'_, D> {
         self.flow.priority = priority.min(self.config.priorities.saturating_sub(1));
     }
 
+    /// How many bytes of a direction are delivered at most; `u64::MAX`: all.
+    #[must_use]
+    pub fn cutoff(&self, direction: Direction) -> u64 {
+        let at = direction as usize;
+        match &self.flow.slow_state {
+            Some(slow_state) if self.flow.halves[at].has(half::OWN_CUTOFF) => slow_state.cutoff[at],
+            _ => self.config.cutoff.0[at],
+        }
+    }
+
     /// Delivers at most `bytes` of a direction; statistics continue. If more was delivered already, nothing more is. A
     /// direction that passed its cutoff stays cut: bytes that were skipped cannot be delivered later.
     pub fn set_cutoff(&mut self, direction: Direction, bytes: u64) {
@@ -140,10 +150,7 @@ impl<D> Stream<'_, D> {
             true => half.next.saturating_sub(self.flow.bias(direction)),
             false => 0,
         };
-        let now = match &self.flow.slow_state {
-            Some(slow_state) if half.has(half::OWN_CUTOFF) => slow_state.cutoff[at],
-            _ => self.config.cutoff.0[at],
-        };
+        let now = self.cutoff(direction);
         self.flow.halves[at].flags |= half::OWN_CUTOFF;
         self.flow.slow_state().cutoff[at] = if reached > now { now } else { bytes.max(reached) };
     }
