@@ -22,6 +22,7 @@ use crate::{
 pub struct Files<'a> {
     from: FileInput,
     progress: OnProgress<'a>,
+    before_start: Option<Box<dyn FnOnce() + Send + 'a>>,
 }
 
 enum FileInput {
@@ -54,13 +55,20 @@ impl<'a> Capture<Files<'a>> {
     }
 
     fn of(from: FileInput) -> Self {
-        Self::new(Files { from, progress: None })
+        Self::new(Files { from, progress: None, before_start: None })
     }
 
     /// Calls `call` on the calling thread after each block of packets (about 256 KiB), and five times a second while a pipe is
     /// silent.
     pub fn on_progress(mut self, call: impl FnMut(Progress) + Send + 'a) -> Self {
         self.input.progress = Some(Box::new(call));
+        self
+    }
+
+    /// Calls `call` on the calling thread when the input is open and every expression compiled, and no worker has begun. The
+    /// place to give up privileges: what is read from then on is these files, and of a single plain file also by its path.
+    pub fn before_start(mut self, call: impl FnOnce() + Send + 'a) -> Self {
+        self.input.before_start = Some(Box::new(call));
         self
     }
 
@@ -103,6 +111,9 @@ impl<'a> Files<'a> {
             FileInput::Reader(reader) => Box::new(Reader::from_stream("(reader)", reader)?),
             FileInput::Source(source) => source,
         };
+        if let Some(call) = self.before_start {
+            call();
+        }
         Ok((InputLoop::new(source, filter, self.progress, setup.stop, again), setup.config))
     }
 }
