@@ -4,6 +4,11 @@
 //! every privilege before the first packet; and the analyzers.
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod config;
 pub mod processes;
+pub mod producer;
 pub mod report;
+
+/// The socket in a sensor's directory at which analyzers attach to queues.
+pub const QUEUES_SOCKET: &str = "queues.sock";

@@ -1,0 +1,65 @@
+//! The capture part of a sensor: reads packets, gives up its privileges, and serves queues.
+//!
+//! ```text
+//! main thread      opens, confines, then captures (with one worker) or watches the workers
+//! service thread   serves the queues, wakes readers, reports, notices the supervisor's end
+//! ```
+//!
+//! The thread that captures never waits for the supervisor, nor for a reader unless a queue is configured to hold.
+
+mod events;
+mod failure;
+mod figures;
+mod input;
+mod run;
+mod service;
+mod words;
+
+use std::{
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tidewire::Stop;
+
+use crate::{config::SensorConfig, report::CaptureEvent};
+use events::{Events, Writer};
+use failure::Failure;
+use run::{Process, Run};
+
+/// How long the last events may take to be written.
+const LAST_EVENTS: Duration = Duration::from_secs(1);
+
+/// Runs the capture of a sensor until its input ends, SIGTERM or SIGINT comes, or the other end of `events` is closed. Events are
+/// [`CaptureEvent`]s, one a line, written to a pipe or a stream socket. Returns the exit code: 0, or after
+/// [`CaptureEvent::Failed`] 2 (the configuration) or 3 (an input, the environment).
+///
+/// It is the whole of a process: it handles signals, sets the nice value, and what it gives up does not come back.
+#[must_use]
+pub fn main(config: SensorConfig, events: OwnedFd) -> u8 {
+    capture(&config, events, Stop::new(), Process::Own)
+}
+
+/// As [`main`], as a part of a process that does other things as well: it handles no signals and gives up nothing; `stop`
+/// ends it as SIGTERM would.
+#[must_use]
+pub fn run_within(config: &SensorConfig, events: OwnedFd, stop: &Stop) -> u8 {
+    capture(config, events, stop.clone(), Process::Shared)
+}
+
+fn capture(config: &SensorConfig, to: OwnedFd, stop: Stop, process: Process) -> u8 {
+    let events = Events::default();
+    let Ok(writer) = Writer::new(to, events.clone()) else { return failure::ENVIRONMENT };
+    let writer = Arc::new(Mutex::new(Some(writer)));
+    let run = Run { config, stop, process, events: events.clone(), writer: Arc::clone(&writer) };
+    let (code, last) = match run.run() {
+        Ok(status) => (0, CaptureEvent::Finished(status)),
+        Err(Failure { code, text, hint }) => (code, CaptureEvent::Failed { text, hint }),
+    };
+    events.send(last);
+    if let Some(mut writer) = run::take(&writer) {
+        writer.write_for(LAST_EVENTS);
+    }
+    code
+}

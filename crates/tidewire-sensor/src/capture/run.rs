@@ -1,0 +1,239 @@
+//! The order of things: queues, input, privileges, service, packets, end.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tidewire::{
+    Stop,
+    live::{Confinement, LiveError},
+};
+use tidewire_queue::Server;
+
+use super::{
+    events::{Events, Writer},
+    failure::{ENVIRONMENT, Failure},
+    figures::Figures,
+    input,
+    service::{Running, Service, Shared},
+    words,
+};
+use crate::{
+    QUEUES_SOCKET,
+    config::{CaptureInput, SensorConfig},
+    producer::{self, Queues, Ran},
+    report::{CaptureEvent, CaptureStatus},
+};
+
+/// Warnings about damaged inputs, at most; the rest is counted.
+const DAMAGES_MAX: usize = 20;
+
+/// Whose process this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Process {
+    /// The capture's: signals end it, privileges are given up.
+    Own,
+    /// Somebody else's.
+    Shared,
+}
+
+/// A capture that is to run.
+pub(super) struct Run<'c> {
+    pub config: &'c SensorConfig,
+    pub stop: Stop,
+    pub process: Process,
+    pub events: Events,
+    /// Lent to the service while it runs.
+    pub writer: Place<Writer>,
+}
+
+impl Run<'_> {
+    /// Runs the capture to its end. Returns the last figures.
+    pub(super) fn run(&self) -> Result<CaptureStatus, Failure> {
+        self.set_nice();
+        let queues = Queues::new(&self.config.queues)?;
+        let server = self.server(&queues)?;
+        let figures = Arc::new(Figures::default());
+        let start = Start {
+            config: self.config,
+            process: self.process,
+            writer: Arc::clone(&self.writer),
+            service: Service {
+                server,
+                events: self.events.clone(),
+                figures: Arc::clone(&figures),
+                offered: queues.offered().to_vec(),
+                wait_for: self.config.queues.iter().map(|queue| queue.wait_for).collect(),
+                stop: self.stop.clone(),
+                rest: self.config.stop / 2,
+                is_patient: matches!(self.config.capture.input, CaptureInput::Files(_)),
+                shared: Arc::new(Shared::default()),
+            },
+        };
+        let running = Mutex::new(None);
+        let ran = match &self.config.capture.input {
+            CaptureInput::Interfaces(names) => self.capture_interfaces(names, &queues, start, &running, &figures),
+            CaptureInput::Files(paths) => self.capture_files(paths, &queues, start, &running, &figures),
+        };
+        // Readers find the end of every queue: that all was published, or that it broke off.
+        let is_whole = if ran.is_ok() { queues.finish() } else { false };
+        let status = match take(&running).map(Running::finish) {
+            Some(Some((writer, status))) => {
+                put(&self.writer, writer);
+                Some(status)
+            }
+            _ => None,
+        };
+        let ran = ran?;
+        self.warn_of_damage(&ran);
+        match status {
+            Some(status) if is_whole => Ok(CaptureStatus { packets: ran.ledger.received, ..status }),
+            _ => Err(Failure::new(ENVIRONMENT, "the thread that serves readers failed")),
+        }
+    }
+
+    fn set_nice(&self) {
+        let nice = self.config.capture.nice;
+        if self.process == Process::Own
+            && nice != 0
+            && let Err(error) = rustix::process::setpriority_process(None, nice)
+        {
+            self.events.warn(format!("the nice value {nice} cannot be set: {error}"));
+        }
+    }
+
+    fn server(&self, queues: &Queues) -> Result<Server, Failure> {
+        let directory = &self.config.directory;
+        let failed = |path: &Path, error: std::io::Error| {
+            let failure = Failure::new(ENVIRONMENT, format_args!("{}: {error}", path.display()));
+            failure.hint("name a directory that the sensor may write to, and that no other sensor uses")
+        };
+        fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+        let path = directory.join(QUEUES_SOCKET);
+        let mut server = Server::bind(&path).map_err(|error| failed(&path, error))?;
+        if !self.config.users.is_empty() {
+            server.allow_users(&self.config.users).map_err(|error| failed(&path, error))?;
+        }
+        queues.offer(&mut server)?;
+        Ok(server)
+    }
+
+    fn capture_interfaces<'a>(
+        &'a self,
+        names: &[String],
+        queues: &Queues,
+        start: Start<'a>,
+        running: &'a Mutex<Option<Running>>,
+        figures: &'a Figures,
+    ) -> Result<Ran, Failure> {
+        let capture = input::interfaces(&self.config.capture, names, &self.stop)
+            .before_start(move |interfaces| {
+                let inputs = interfaces.iter().map(|one| format!("{}: {}", one.name, one.description)).collect();
+                let started = start.start(inputs, &[]);
+                put(running, started.map_err(|failure| LiveError::Callback(failure.text.into()))?);
+                Ok(())
+            })
+            .on_report(|report| figures.captured(report))
+            .on_event(|event| self.events.warn(words::of_interface(event)))
+            .on_trouble(|trouble| {
+                if let Some(text) = words::of_trouble(trouble) {
+                    self.events.warn(text);
+                }
+            });
+        Ok(producer::run(capture, queues, self.config.capture.workers)?)
+    }
+
+    fn capture_files<'a>(
+        &'a self,
+        paths: &'a [PathBuf],
+        queues: &Queues,
+        start: Start<'a>,
+        running: &'a Mutex<Option<Running>>,
+        figures: &'a Figures,
+    ) -> Result<Ran, Failure> {
+        let failed = Mutex::new(None);
+        let begin = || {
+            let inputs = paths.iter().map(|path| path.display().to_string()).collect();
+            match start.start(inputs, paths) {
+                Ok(started) => {
+                    started.wait_for_readers();
+                    put(running, started);
+                }
+                Err(failure) => {
+                    put(&failed, failure);
+                    self.stop.stop();
+                }
+            }
+        };
+        let capture = input::files(&self.config.capture, paths, &self.stop)?;
+        let capture = capture.on_progress(|progress| figures.read(progress.packets)).before_start(begin);
+        let ran = producer::run(capture, queues, self.config.capture.workers);
+        match take(&failed) {
+            Some(failure) => Err(failure),
+            None => Ok(ran?),
+        }
+    }
+
+    fn warn_of_damage(&self, ran: &Ran) {
+        for error in ran.input_errors.iter().take(DAMAGES_MAX) {
+            self.events.warn(format!("{error}; what is before it was processed"));
+        }
+        if let Some(more) = ran.input_errors.len().checked_sub(DAMAGES_MAX).filter(|more| *more > 0) {
+            self.events.warn(format!("{more} more damaged parts of the input"));
+        }
+    }
+}
+
+/// What one function leaves for another.
+pub(super) type Place<T> = Arc<Mutex<Option<T>>>;
+
+/// Takes what is there.
+pub(super) fn take<T>(place: &Mutex<Option<T>>) -> Option<T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+fn put<T>(place: &Mutex<Option<T>>, value: T) {
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+}
+
+/// What begins once the input is open.
+struct Start<'c> {
+    config: &'c SensorConfig,
+    process: Process,
+    writer: Place<Writer>,
+    service: Service,
+}
+
+impl Start<'_> {
+    /// Gives up privileges, starts the threads, and says that analyzers can attach. `readable`: files that are opened later.
+    fn start(self, inputs: Vec<String>, readable: &[PathBuf]) -> Result<Running, Failure> {
+        let Self { config, process, writer, service } = self;
+        let (events, stop) = (service.events.clone(), service.stop.clone());
+        if process == Process::Own {
+            // Before any thread starts: a thread keeps its privileges.
+            if config.capture.sandbox {
+                confine(&config.directory, readable, &events)?;
+            }
+            let caught = ctrlc::set_handler(move || stop.stop());
+            caught.map_err(|error| Failure::new(ENVIRONMENT, format_args!("signals cannot be handled: {error}")))?;
+        }
+        let writer = take(&writer).ok_or_else(|| Failure::new(ENVIRONMENT, "nobody to report to"))?;
+        let running = service.start(writer);
+        let running = running.map_err(|error| Failure::new(ENVIRONMENT, format_args!("no thread: {error}")))?;
+        events.send(CaptureEvent::Ready { inputs });
+        Ok(running)
+    }
+}
+
+/// Leaves what serving needs: memory for readers, and the directory of the socket, which is removed at the end.
+fn confine(directory: &Path, readable: &[PathBuf], events: &Events) -> Result<(), Failure> {
+    let confinement = Confinement::new().pass_descriptors(true).writable(directory);
+    let confinement = readable.iter().fold(confinement, |all, path| all.readable(path));
+    let confined = confinement.confine().map_err(tidewire::Error::from)?;
+    for missing in &confined.missing {
+        events.warn(missing.as_str());
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! The thread that serves queues: readers come and go, sleepers are woken, figures and events go to the supervisor.
+
+use std::{
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tidewire::Stop;
+use tidewire_queue::{ServedStatus, Server};
+
+use super::{
+    events::{Events, Writer},
+    figures::Figures,
+    words,
+};
+use crate::{
+    config::Unit,
+    producer::Offered,
+    report::{CaptureEvent, CaptureStatus, QueueStatus, ReaderReport},
+};
+
+/// How often figures are reported.
+const STATUS: Duration = Duration::from_millis(500);
+/// How often the end of the supervisor, and a stop, are looked for.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long readers may take to read the rest once the supervisor is gone.
+const REST_ALONE: Duration = Duration::from_millis(500);
+
+/// What the service works with.
+pub(super) struct Service {
+    pub server: Server,
+    pub events: Events,
+    pub figures: Arc<Figures>,
+    pub offered: Vec<Offered>,
+    /// By place in the configuration, readers that must be attached before the input begins.
+    pub wait_for: Vec<usize>,
+    pub stop: Stop,
+    /// How long readers may take to read the rest after a stop: less than the supervisor waits before it kills.
+    pub rest: Duration,
+    /// Whether readers may take as long as they like once the input has ended: files.
+    pub is_patient: bool,
+    pub shared: Arc<Shared>,
+}
+
+/// What the service and the main thread share.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Every queue was finished, or dropped.
+    has_ended: AtomicBool,
+    /// Whether as many readers are attached as must be, or nobody waits for them any more.
+    is_attended: Mutex<bool>,
+    attended: Condvar,
+}
+
+impl Shared {
+    fn attend(&self) {
+        *self.is_attended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.attended.notify_all();
+    }
+}
+
+/// The service's thread.
+pub(super) struct Running {
+    shared: Arc<Shared>,
+    thread: JoinHandle<(Writer, CaptureStatus)>,
+}
+
+impl Running {
+    /// Waits until as many readers are attached as must be, or the capture was stopped.
+    pub(super) fn wait_for_readers(&self) {
+        let is_attended = self.shared.is_attended.lock().unwrap_or_else(PoisonError::into_inner);
+        // A service that ended by a panic attends to nobody: its thread is seen to be over when it is joined.
+        let over = |_: &mut bool| self.thread.is_finished();
+        let mut is_attended = is_attended;
+        while !*is_attended && !over(&mut is_attended) {
+            let waited = self.shared.attended.wait_timeout(is_attended, LOOK);
+            is_attended = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends the service when readers have read the rest, or took too long. The queues must have ended. `None`: it panicked.
+    pub(super) fn finish(self) -> Option<(Writer, CaptureStatus)> {
+        self.shared.has_ended.store(true, Ordering::Release);
+        self.thread.join().ok()
+    }
+}
+
+impl Service {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(super) fn start(mut self, mut writer: Writer) -> std::io::Result<Running> {
+        let shared = Arc::clone(&self.shared);
+        let run = move || {
+            let status = self.serve(&mut writer);
+            self.shared.attend();
+            (writer, status)
+        };
+        let thread = thread::Builder::new().name("queues".into()).spawn(run)?;
+        Ok(Running { shared, thread })
+    }
+
+    fn serve(&mut self, writer: &mut Writer) -> CaptureStatus {
+        let begun = Instant::now();
+        let (mut reported, mut looked) = (begun, begun);
+        let mut rest_until = None;
+        self.attend();
+        loop {
+            match self.server.turn(LOOK) {
+                Ok(happened) => {
+                    for event in &happened {
+                        self.events.send(CaptureEvent::Reader { text: words::of_reader(event) });
+                    }
+                    if !happened.is_empty() {
+                        self.attend();
+                    }
+                }
+                Err(error) => {
+                    self.events.warn(format!("no analyzer can attach at this moment: {error}"));
+                    thread::sleep(STATUS);
+                }
+            }
+            if reported.elapsed() >= STATUS {
+                reported = Instant::now();
+                let status = self.status(begun, &self.server.status());
+                self.events.send(CaptureEvent::Status(status));
+            }
+            writer.write();
+            let has_ended = self.shared.has_ended.load(Ordering::Acquire);
+            if looked.elapsed() < LOOK && !has_ended {
+                continue;
+            }
+            looked = Instant::now();
+            self.look(writer.is_gone(), &mut rest_until);
+            if has_ended {
+                let served = self.server.status();
+                let until = *rest_until.get_or_insert_with(|| (!self.is_patient).then(|| Instant::now() + self.rest));
+                if have_read_all(&served) || until.is_some_and(|until| Instant::now() >= until) {
+                    return self.status(begun, &served);
+                }
+            }
+        }
+    }
+
+    /// Notices a stop and the supervisor's end: from then on nobody is waited for without end.
+    fn look(&mut self, is_alone: bool, rest_until: &mut Option<Option<Instant>>) {
+        if is_alone {
+            self.stop.stop();
+        }
+        if !self.stop.is_stopped() {
+            return;
+        }
+        let rest = if is_alone { REST_ALONE.min(self.rest) } else { self.rest };
+        let until = Instant::now() + rest;
+        if rest_until.flatten().is_none_or(|known| until < known) {
+            *rest_until = Some(Some(until));
+            self.offered.iter().for_each(|queue| queue.offer.end_hold(rest));
+            self.shared.attend();
+        }
+    }
+
+    /// Lets the input begin if enough readers are there.
+    fn attend(&self) {
+        let mut attached = vec![0; self.wait_for.len()];
+        for (queue, status) in self.offered.iter().zip(self.server.status()) {
+            attached[queue.place] += status.readers.len();
+        }
+        if attached.iter().zip(&self.wait_for).all(|(attached, wanted)| attached >= wanted) {
+            self.shared.attend();
+        }
+    }
+
+    fn status(&self, begun: Instant, served: &[ServedStatus]) -> CaptureStatus {
+        CaptureStatus {
+            seconds: begun.elapsed().as_secs_f64(),
+            packets: self.figures.packets(),
+            dropped: self.figures.dropped(),
+            queues: self.offered.iter().zip(served).map(|(queue, served)| queue_status(queue, served)).collect(),
+        }
+    }
+}
+
+/// Whether every reader is at the end, by its own account.
+fn have_read_all(served: &[ServedStatus]) -> bool {
+    let is_at_end = |queue: &ServedStatus| queue.readers.iter().all(|one| one.progress.sequence >= queue.published);
+    served.iter().all(is_at_end)
+}
+
+fn queue_status(queue: &Offered, served: &ServedStatus) -> QueueStatus {
+    let counts = queue.offer.counts();
+    let unit = match queue.unit {
+        Unit::Streams => "streams",
+        Unit::Packets => "packets",
+    };
+    let reader = |reader: &tidewire_queue::ReaderStatus| ReaderReport {
+        name: reader.name.clone(),
+        group: reader.group.clone(),
+        process: reader.process,
+        user: reader.user,
+        read: reader.progress.read,
+        lost: reader.progress.missed.saturating_add(reader.progress.lost),
+        lost_bytes: reader.progress.lost_bytes,
+        lag: served.published.saturating_sub(reader.progress.sequence),
+    };
+    QueueStatus {
+        name: queue.name.clone(),
+        unit: unit.into(),
+        records: counts.records,
+        bytes: counts.bytes,
+        shed_records: counts.shed_records,
+        shed_bytes: counts.shed_bytes,
+        waited_ns: counts.waited_ns,
+        readers: served.readers.iter().map(reader).collect(),
+    }
+}

@@ -1,0 +1,51 @@
+//! What happens to interfaces and readers, in words.
+
+use tidewire::{
+    legible::legible,
+    live::{Change, InterfaceEvent, InterfaceProblem, LiveError},
+};
+use tidewire_queue::{ReaderStatus, ServerEvent as Event};
+
+/// A change of an interface.
+pub(super) fn of_interface(event: &InterfaceEvent) -> String {
+    let name = legible(&event.name);
+    match &event.change {
+        Change::Down => format!("{name} is down; capture continues when it is up again"),
+        Change::Up => format!("{name} is up"),
+        Change::Gone => format!("{name} is gone; the packets it had received were delivered"),
+        Change::Back => format!("{name} is back"),
+        Change::Renamed(now) => format!("{name} was renamed to {}", legible(now)),
+        other => format!("{name}: {other:?}"),
+    }
+}
+
+/// An error that does not end the capture; `None`: a change of the interface says so already.
+pub(super) fn of_trouble(error: &LiveError) -> Option<String> {
+    let is_told = matches!(
+        error,
+        LiveError::Interface {
+            problem: InterfaceProblem::Down | InterfaceProblem::Gone | InterfaceProblem::GoneForGood,
+            ..
+        }
+    );
+    (!is_told).then(|| error.with_hint().to_string())
+}
+
+fn reader(reader: &ReaderStatus) -> String {
+    let group = reader.group.as_ref().map(|group| format!(" of group {group}")).unwrap_or_default();
+    format!("{}{group} (process {}, user {})", reader.name, reader.process, reader.user)
+}
+
+/// What a reader did.
+pub(super) fn of_reader(event: &Event) -> String {
+    match event {
+        Event::Attached(who) => format!("{} reads {} from record {}", reader(who), who.queue, who.first),
+        Event::Detached(who) => {
+            let progress = &who.progress;
+            let lost = progress.missed.saturating_add(progress.lost);
+            format!("{} left {}: {} records read, {lost} lost", reader(who), who.queue, progress.read)
+        }
+        Event::Refused { why, user } => format!("a reader of user {user} was refused: {why}"),
+        other => format!("{other:?}"),
+    }
+}

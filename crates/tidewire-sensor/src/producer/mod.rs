@@ -1,0 +1,18 @@
+//! From the engine to the queues: handlers that publish what they are told.
+//!
+//! Each queue of the configuration, or set of queues, is one application of the engine, so that packets are read, decoded,
+//! tracked and reassembled once for all. Several workers share the queues; a queue is locked for each event, which costs
+//! little with one worker.
+
+mod describe;
+mod packets;
+mod queues;
+mod run;
+mod set;
+mod streams;
+
+pub use packets::{PacketQueue, PacketState};
+pub use queues::{Offered, Queues, QueuesError};
+pub use run::{Ran, run};
+pub use set::QueueSet;
+pub use streams::{StreamQueue, StreamState};

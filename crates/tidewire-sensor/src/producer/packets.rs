@@ -1,0 +1,93 @@
+//! A packet queue: decoded packets as records.
+
+use tidewire::{Handler, Stream, StreamPacket};
+use tidewire_queue::{
+    Owners, Record,
+    records::{Kind, PacketHeader},
+};
+
+use super::{describe, set::QueueSet};
+use crate::config::Distribution;
+
+/// Publishes packets in a queue, or each in one queue of a set: by the hash of their flow, or packet by packet in turn.
+///
+/// A record has the whole packet, and all that is needed to understand it alone. The anomalies in its header are those that the
+/// stream has gained since its previous packet: what came before is noted with the packet that showed it. Packets that
+/// come when their direction has reached the cutoff are published without payload only.
+#[derive(Debug)]
+pub struct PacketQueue {
+    set: QueueSet,
+}
+
+/// What is kept of a stream.
+#[derive(Debug, Default)]
+pub struct PacketState {
+    owners: Owners,
+    /// Anomalies of the stream that were published.
+    anomalies: u32,
+    /// Its queue in the set.
+    queue: u32,
+    /// Payload of each direction, in captured bytes.
+    payload_bytes: [u64; 2],
+}
+
+impl PacketQueue {
+    /// Publishes to `set`.
+    #[must_use]
+    pub fn new(set: QueueSet) -> Self {
+        Self { set }
+    }
+}
+
+impl Handler for PacketQueue {
+    type Data = PacketState;
+    const PACKETS: bool = true;
+
+    fn open(&mut self, stream: &mut Stream<'_, PacketState>) {
+        if self.set.distribution() == Distribution::FlowHash {
+            stream.data().queue = self.set.of_flow(&stream.key()) as u32;
+        }
+    }
+
+    fn packet(&mut self, stream: &mut Stream<'_, PacketState>, packet: StreamPacket<'_>) {
+        let cutoff = stream.cutoff(packet.direction);
+        let state = stream.data();
+        let sent = &mut state.payload_bytes[packet.direction as usize];
+        let is_cut = *sent >= cutoff && packet.payload_captured_bytes != 0;
+        *sent += u64::from(packet.payload_captured_bytes);
+        if is_cut {
+            return;
+        }
+        let seen = state.anomalies as usize;
+        let noted = stream.anomalies().get(seen..).unwrap_or_default();
+        let (count, noted) = (noted.len() as u32, describe::anomalies(noted.iter().map(|anomaly| anomaly.kind)));
+        stream.data().anomalies += count;
+        let header = PacketHeader {
+            number: packet.number,
+            anomalies: noted,
+            wire_bytes: packet.wire_bytes,
+            link_type: packet.link.0.into(),
+            network_at: packet.network_at,
+            transport_at: packet.transport_at,
+            payload_at: packet.payload_at,
+            payload_bytes: packet.payload_captured_bytes,
+            key: describe::key(&stream.key(), stream.client_known()),
+        };
+        let record = Record::new(Kind::Packet, stream.id(), packet.timestamp_ns);
+        let record = record.with_direction(describe::direction(packet.direction));
+        let room = self.set.record_bytes_max() - PacketHeader::BYTES;
+        let bytes = &packet.bytes[..packet.bytes.len().min(room)];
+        let priority = stream.priority();
+        match self.set.distribution() {
+            Distribution::FlowHash => {
+                let mut queue = self.set.queue(stream.data().queue as usize);
+                queue.publish_packet(&mut stream.data().owners, priority, &record, &header, bytes);
+            }
+            // In a group, too, packets of a stream go to different members: the owner is chosen for each.
+            Distribution::RoundRobin => {
+                let mut queue = self.set.queue(self.set.next());
+                queue.publish_packet(&mut Owners::default(), priority, &record, &header, bytes);
+            }
+        }
+    }
+}

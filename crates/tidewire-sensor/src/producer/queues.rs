@@ -1,0 +1,131 @@
+//! The queues of a configuration.
+
+use tidewire_queue::{Geometry, Hold, Offer, Publisher, QueueSettings, READERS_MAX, Server};
+
+use super::set::QueueSet;
+use crate::config::{QueueConfig, SlowReaders, Unit};
+
+/// Least payload bytes of a packet queue: a record may take an eighth of them, and the longest frames have 256 KiB.
+const PACKET_QUEUE_BYTES_MIN: u64 = 4 << 20;
+
+/// Why queues cannot be made or offered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueuesError {
+    /// The environment's: the kernel refused a queue's memory.
+    #[error("queue {name} of {bytes} bytes: {source}")]
+    Memory {
+        /// The queue.
+        name: String,
+        /// Bytes of its memory.
+        bytes: u64,
+        /// What the kernel says.
+        source: tidewire_queue::Error,
+    },
+    /// The caller's: a name that cannot be offered, or is there twice.
+    #[error("queue {name}: {source}")]
+    Name {
+        /// The name.
+        name: String,
+        /// What the server says.
+        source: std::io::Error,
+    },
+}
+
+/// One queue, or set, of the configuration.
+#[derive(Debug)]
+pub(super) struct Configured {
+    pub config: QueueConfig,
+    pub set: QueueSet,
+}
+
+/// A queue as it is offered.
+#[derive(Clone, Debug)]
+pub struct Offered {
+    /// Its name; in a set `name.0`, `name.1` and so on.
+    pub name: String,
+    /// What it holds.
+    pub unit: Unit,
+    /// Its place in the configuration: the same for all queues of a set.
+    pub place: usize,
+    /// What readers are handed.
+    pub offer: Offer,
+}
+
+/// The queues of a configuration, with all of their memory.
+#[derive(Debug)]
+pub struct Queues {
+    pub(super) configured: Vec<Configured>,
+    offered: Vec<Offered>,
+}
+
+impl Queues {
+    /// Makes the queues. Nobody reads them before they are [offered](Self::offer).
+    ///
+    /// # Errors
+    /// [`QueuesError::Memory`].
+    pub fn new(configs: &[QueueConfig]) -> Result<Self, QueuesError> {
+        let mut queues = Self { configured: Vec::new(), offered: Vec::new() };
+        for (place, config) in configs.iter().enumerate() {
+            let mut publishers = Vec::new();
+            for index in 0..config.count.max(1) {
+                let name = if config.count > 1 { format!("{}.{index}", config.name) } else { config.name.clone() };
+                let publisher = publisher(config, &name)?;
+                queues.offered.push(Offered { name, unit: config.unit, place, offer: publisher.offer() });
+                publishers.push(publisher);
+            }
+            let set = QueueSet::new(publishers, config.distribution);
+            queues.configured.push(Configured { config: config.clone(), set });
+        }
+        Ok(queues)
+    }
+
+    /// Offers every queue at a server.
+    ///
+    /// # Errors
+    /// [`QueuesError::Name`].
+    pub fn offer(&self, server: &mut Server) -> Result<(), QueuesError> {
+        for Offered { name, offer, place, .. } in &self.offered {
+            let settings = QueueSettings {
+                readers_max: READERS_MAX,
+                hold: match self.configured[*place].config.slow {
+                    SlowReaders::Lose => None,
+                    SlowReaders::Hold(None) => Some(Hold::Unlimited),
+                    SlowReaders::Hold(Some(most)) => Some(Hold::AtMost(most)),
+                },
+                ..QueueSettings::default()
+            };
+            let named = |source| QueuesError::Name { name: name.clone(), source };
+            server.offer(name, offer.clone(), settings).map_err(named)?;
+        }
+        Ok(())
+    }
+
+    /// Every queue, in the order of the configuration.
+    #[must_use]
+    pub fn offered(&self) -> &[Offered] {
+        &self.offered
+    }
+
+    /// Ends every queue: everything was published. `false`: a handler still has one.
+    #[must_use]
+    pub fn finish(self) -> bool {
+        self.configured.into_iter().map(|queue| queue.set.finish()).fold(true, |all, one| all & one)
+    }
+}
+
+fn publisher(config: &QueueConfig, name: &str) -> Result<Publisher, QueuesError> {
+    let least = if config.unit == Unit::Packets { PACKET_QUEUE_BYTES_MIN } else { 0 };
+    let geometry = Geometry::new(config.records, config.memory_bytes.max(least));
+    Publisher::new(geometry, epoch()).map_err(|source| QueuesError::Memory {
+        name: name.to_owned(),
+        bytes: geometry.file_bytes(),
+        source,
+    })
+}
+
+/// A random number that tells a queue from its successor.
+fn epoch() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}

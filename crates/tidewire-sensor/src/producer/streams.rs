@@ -1,0 +1,139 @@
+//! A stream queue: what a handler is told, as records.
+
+use std::sync::MutexGuard;
+
+use tidewire::{Chunk, Direction, EndReason, Gap, Handler, Stream};
+use tidewire_queue::{
+    Owners, Record,
+    records::{Conflict, Gap as GapRecord, Kind, flags},
+};
+
+use super::{
+    describe,
+    set::{Queue, QueueSet},
+};
+use crate::config::Distribution;
+
+const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
+
+/// Publishes streams in a queue, or each in one queue of a set.
+///
+/// A stream's records are its OPEN, then DATA, GAP and CONFLICT as they come, and its CLOSE. What a queue sheds for a slow reader
+/// is a GAP as well, before the next record of its direction.
+#[derive(Debug)]
+pub struct StreamQueue {
+    set: QueueSet,
+}
+
+/// What is kept of a stream.
+#[derive(Debug, Default)]
+pub struct StreamState {
+    owners: Owners,
+    /// Its number in its queue.
+    ordinal: u64,
+    /// By direction, conflicts that were published.
+    conflicts: [u32; 2],
+    /// Its queue in the set.
+    queue: u32,
+}
+
+impl StreamQueue {
+    /// Publishes to `set`.
+    #[must_use]
+    pub fn new(set: QueueSet) -> Self {
+        Self { set }
+    }
+
+    /// The stream's queue, after what is due before the next record: its OPEN where a reader lacks it, and conflicts.
+    #[inline]
+    fn ready<'a>(set: &'a QueueSet, stream: &mut Stream<'_, StreamState>) -> MutexGuard<'a, Queue> {
+        let mut queue = set.queue(stream.data().queue as usize);
+        if queue.needs_open(&mut stream.data().owners) {
+            publish_open(&mut queue, stream);
+        }
+        // Both lists are empty in nearly every stream.
+        if stream.conflicts(DIRECTIONS[0]).len() + stream.conflicts(DIRECTIONS[1]).len() != 0 {
+            publish_conflicts(&mut queue, stream);
+        }
+        queue
+    }
+}
+
+#[cold]
+fn publish_open(queue: &mut Queue, stream: &mut Stream<'_, StreamState>) {
+    let record = Record::new(Kind::Open, stream.id(), stream.start_ns());
+    let (ordinal, next_offset) = (stream.data().ordinal, stream.data().owners.next_offset());
+    queue.scratch.clear();
+    describe::open(stream, ordinal, next_offset).encode(&mut queue.scratch);
+    queue.publish_scratch(&mut stream.data().owners, &record);
+}
+
+#[cold]
+fn publish_conflicts(queue: &mut Queue, stream: &mut Stream<'_, StreamState>) {
+    let (id, time_ns) = (stream.id(), stream.end_ns());
+    for direction in DIRECTIONS {
+        let at = direction as usize;
+        let mut seen = stream.data().conflicts[at];
+        while let Some(conflict) = stream.conflicts(direction).get(seen as usize).copied() {
+            seen += 1;
+            let direction = describe::direction(direction);
+            let conflict = Conflict { direction, offset: conflict.offset, bytes: conflict.bytes };
+            queue.publish_always(&mut stream.data().owners, &conflict.record(id, time_ns));
+        }
+        stream.data().conflicts[at] = seen;
+    }
+}
+
+impl Handler for StreamQueue {
+    type Data = StreamState;
+
+    fn open(&mut self, stream: &mut Stream<'_, StreamState>) {
+        let index = match self.set.distribution() {
+            Distribution::FlowHash => self.set.of_flow(&stream.key()),
+            Distribution::RoundRobin => self.set.next(),
+        };
+        let mut queue = self.set.queue(index);
+        let state = stream.data();
+        state.queue = index as u32;
+        state.ordinal = queue.count_stream();
+        queue.needs_open(&mut state.owners);
+        publish_open(&mut queue, stream);
+    }
+
+    #[inline]
+    fn data(&mut self, stream: &mut Stream<'_, StreamState>, chunk: Chunk<'_>) {
+        let mut queue = Self::ready(&self.set, stream);
+        let (id, priority) = (stream.id(), stream.priority());
+        let owners = &mut stream.data().owners;
+        let mut record = Record::data(id, describe::direction(chunk.direction), chunk.offset, 0, chunk.timestamp_ns);
+        record.flags |= if chunk.is_datagram { flags::DATAGRAM } else { 0 };
+        let (mut bytes, mut repeated) = (chunk.bytes, chunk.repeated_bytes);
+        // Longer than a record may be: several records. One turn, nearly always.
+        while !bytes.is_empty() {
+            let (piece, rest) = bytes.split_at(bytes.len().min(self.set.record_bytes_max()));
+            let old = repeated.min(piece.len());
+            record.detail = old as u64;
+            queue.publish(owners, priority, &record, piece);
+            record.offset += piece.len() as u64;
+            repeated -= old;
+            bytes = rest;
+        }
+    }
+
+    fn gap(&mut self, stream: &mut Stream<'_, StreamState>, gap: Gap) {
+        let mut queue = Self::ready(&self.set, stream);
+        let Gap { direction, offset, bytes, cause, .. } = gap;
+        let gap = GapRecord { direction: describe::direction(direction), offset, bytes, cause: cause as u8 };
+        let record = gap.record(stream.id(), stream.end_ns());
+        queue.publish_always(&mut stream.data().owners, &record);
+    }
+
+    fn close(&mut self, stream: &mut Stream<'_, StreamState>, reason: EndReason) {
+        let mut queue = Self::ready(&self.set, stream);
+        let record = Record::new(Kind::Close, stream.id(), stream.end_ns()).with_code(reason as u8);
+        let (ordinal, end_offset) = (stream.data().ordinal, stream.data().owners.next_offset());
+        queue.scratch.clear();
+        describe::close(stream, reason, ordinal, end_offset).encode(&mut queue.scratch);
+        queue.publish_scratch(&mut stream.data().owners, &record);
+    }
+}

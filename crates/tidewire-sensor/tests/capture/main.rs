@@ -1,0 +1,5 @@
+//! The capture part of the sensor with analyzers: what they see is what was captured.
+#![forbid(unsafe_code)]
+
+mod files;
+mod rig;
