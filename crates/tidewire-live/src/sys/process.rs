@@ -17,7 +17,13 @@ use std::{
 
 use rustix::{
     io::Errno,
-    process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal},
+    process::{
+        Gid, Pid, Signal, Uid, getpid, getppid, kill_process, set_parent_process_death_signal, setpriority_process,
+    },
+    thread::{
+        CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
+        set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    },
 };
 
 pub use super::wait::processors;
@@ -33,6 +39,10 @@ pub const GO_ON: i32 = libc::SIGCONT;
 pub const TERMINATE: i32 = libc::SIGTERM;
 /// `SIGINT`: Ctrl-C.
 pub const INTERRUPT: i32 = libc::SIGINT;
+/// `SIGHUP`: the terminal is gone, or services read their configuration again.
+pub const HANG_UP: i32 = libc::SIGHUP;
+/// `SIGKILL`.
+pub const KILL: i32 = libc::SIGKILL;
 
 /// Signals that a process group gets from a terminal or a user, and that its leader passes on.
 pub const PASSED_ON: &[i32] = &[
@@ -58,9 +68,54 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
 /// # Errors
 /// What the system says: the program cannot be started, there is no such processor or group.
 pub fn start(command: &mut Command, group: i32, cpu: Option<usize>) -> io::Result<Child> {
+    start_with(command, group, cpu, &Rights::default())
+}
+
+/// What a program that is started may do. The default changes nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// Its user and group; other groups are given up.
+    pub user: Option<(u32, u32)>,
+    /// Its nice value, -20 to 19; 0: that of this process.
+    pub nice: i32,
+    /// It has no capabilities and cannot get any (`no_new_privs`).
+    pub plain: bool,
+}
+
+impl Rights {
+    /// Between fork and exec: system calls only.
+    fn apply(&self) -> io::Result<()> {
+        if self.nice != 0 {
+            setpriority_process(None, self.nice)?;
+        }
+        if let Some((user, group)) = self.user {
+            let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+            set_thread_groups(&[])?;
+            set_thread_res_gid(group, group, group)?;
+            set_thread_res_uid(user, user, user)?;
+        }
+        if self.plain {
+            // Kernels before 4.3 have no ambient set.
+            let _ = clear_ambient_capability_set();
+            let none = CapabilitySet::empty();
+            set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+            set_no_new_privs(true)?;
+        }
+        Ok(())
+    }
+}
+
+/// As [`start`], with other rights than this process has.
+///
+/// # Errors
+/// As [`start`], and where this process may not give these rights.
+pub fn start_with(command: &mut Command, group: i32, cpu: Option<usize>, rights: &Rights) -> io::Result<Child> {
     let parent = getpid();
     command.process_group(group);
+    let rights = *rights;
     let prepare = move || {
+        // First: a change of the user clears the signal that follows.
+        rights.apply()?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(parent) {
             // It ended before the request.
@@ -190,6 +245,29 @@ mod tests {
         send(&mut child, TERMINATE).unwrap();
         assert_eq!(child.wait_in_time("the process").code(), Some(9));
         assert!(matches!(signals.next(), Ok(None | Some(CHILD_CHANGED))));
+    }
+
+    #[test]
+    fn a_child_has_the_rights_that_it_was_given() {
+        let shown = |rights: &Rights| {
+            let mut command = Command::new("cat");
+            command.arg("/proc/self/status").stdout(Stdio::piped());
+            start_with(&mut command, 0, None, rights).map(|child| {
+                let output = child.output_in_time("the process");
+                String::from_utf8_lossy(&output.stdout).into_owned()
+            })
+        };
+        let plain = shown(&Rights { plain: true, nice: 3, user: None }).unwrap();
+        assert!(plain.contains("NoNewPrivs:\t1") && plain.contains("CapPrm:\t0000000000000000"), "{plain}");
+        let other = Rights { user: Some((65_534, 65_533)), plain: true, nice: 0 };
+        let is_root = || if rustix::process::geteuid().is_root() { Ok(()) } else { Err(io::Error::other("not root")) };
+        if let Err(why) = tidewire_testing::privileged(is_root) {
+            return tidewire_testing::skip(why);
+        }
+        let other = shown(&other).unwrap();
+        for line in ["Uid:\t65534\t65534", "Gid:\t65533\t65533", "Groups:\t ", "CapEff:\t0000000000000000"] {
+            assert!(other.contains(line), "{line}: {other}");
+        }
     }
 
     #[test]
