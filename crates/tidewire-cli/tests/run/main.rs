@@ -389,7 +389,8 @@ fn drop_in() -> PathBuf {
     let profile = folder.file_name().and_then(|name| name.to_str()).unwrap();
     let profile = if profile == "debug" { "dev" } else { profile };
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--locked", "--offline", "-p", "tidewire-pcap", "--lib", "--profile", profile]);
+    let libraries = ["-p", "tidewire-pcap", "-p", "tidewire-queue-c"];
+    cargo.args(["build", "--locked", "--offline", "--lib", "--profile", profile]).args(libraries);
     cargo.arg("--target-dir").arg(folder.parent().unwrap());
     let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).run_within(BUILD).unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));

@@ -54,6 +54,7 @@ const UNSAFE: &[&str] = &[
     "tidewire-locality/src/prefetch.rs",
     "tidewire-pcap/src",
     "tidewire-queue/src/sys",
+    "tidewire-queue-c/src",
     "tidewire-c/src",
 ];
 
