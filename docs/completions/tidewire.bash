@@ -16,6 +16,9 @@ _tidewire() {
             ",$1")
                 cmd="tidewire"
                 ;;
+            tidewire,attach)
+                cmd="tidewire__subcmd__attach"
+                ;;
             tidewire,check-steering)
                 cmd="tidewire__subcmd__check__subcmd__steering"
                 ;;
@@ -105,6 +108,9 @@ _tidewire() {
                 ;;
             tidewire__subcmd__gen__subcmd__help,udp)
                 cmd="tidewire__subcmd__gen__subcmd__help__subcmd__udp"
+                ;;
+            tidewire__subcmd__help,attach)
+                cmd="tidewire__subcmd__help__subcmd__attach"
                 ;;
             tidewire__subcmd__help,check-steering)
                 cmd="tidewire__subcmd__help__subcmd__check__subcmd__steering"
@@ -233,12 +239,62 @@ _tidewire() {
 
     case "${cmd}" in
         tidewire)
-            opts="-h -V --help --version flows streams extract follow match datagrams count top check-steering gen lab split run help"
+            opts="-h -V --help --version flows streams extract follow match datagrams count top check-steering gen lab attach split run help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__attach)
+            opts="-q -h --json --raw --exec --once --socket --directory --name --group --follow --kind --direction --stream --limit --quiet --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --exec)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --group)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --kind)
+                    COMPREPLY=($(compgen -W "open data gap conflict close packet" -- "${cur}"))
+                    return 0
+                    ;;
+                --direction)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stream)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1941,8 +1997,22 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__help)
-            opts="flows streams extract follow match datagrams count top check-steering gen lab split run help"
+            opts="flows streams extract follow match datagrams count top check-steering gen lab attach split run help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__attach)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -37,6 +37,7 @@ complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "top" -d 'Watch in
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "lab" -d 'Make private networks for experiments'
+complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "attach" -d 'Read a queue of a running sensor, for programs in any language'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "split" -d 'Split one link over several, keeping conversations together'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "run" -d 'Run instances of a libpcap program that share packets'
 complete -c tidewire -n "__fish_tidewire_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -757,6 +758,26 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_s
 complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from net" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "net" -d 'Cables (veth pairs) in private network namespaces'
 complete -c tidewire -n "__fish_tidewire_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l exec -d 'Start CMD (sh -c) with the records on its standard input, in JSON unless --raw is given. Start it again, attached anew, whenever it ends, after 0.1 s to 30 s' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l socket -d 'The sensor\'s socket [default: queues.sock in --directory]' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l directory -d 'The sensor\'s directory' -r -F
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l name -d 'What this reader is called in `tidewire sensor status`' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l group -d 'Join a group of readers: each stream goes to one of its members' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l kind -d 'Only records of these kinds: open, data, gap, conflict, close, packet' -r -f -a "open\t''
+data\t''
+gap\t''
+conflict\t''
+close\t''
+packet\t''"
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l direction -d 'Only records of one direction: c2s (client) or s2c (server); opens and closes belong to both' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l stream -d 'Only records of one stream' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l limit -d 'Stop after N records' -r
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l json -d 'One JSON object for each record (docs/output.md)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l raw -d 'Each record as in shared memory: a slot of 64 bytes, then its payload (docs/queues.md)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l once -d 'Do not start CMD again; its exit status is that of this command'
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -l follow -d 'When the queue ends, wait for the sensor\'s next one and continue; also wait for the first'
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -s q -l quiet -d 'Print no message at the end'
+complete -c tidewire -n "__fish_tidewire_using_subcommand attach" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l by -d 'What selects the output: addresses; or ports: addresses and ports, but fragments by addresses only, so that they may leave another way than the rest of their flow' -r -f -a "addresses\t''
 ports\t''"
 complete -c tidewire -n "__fish_tidewire_using_subcommand split" -l steering -d 'Select the output by a steering program (docs/steering.md) whose workers are the outputs; @FILE reads it from a file' -r
@@ -784,20 +805,21 @@ complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l no-pin -d 'Do 
 complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l together -d 'End all instances (SIGTERM) when the first one ends [default: the others continue and get its packets]'
 complete -c tidewire -n "__fish_tidewire_using_subcommand run" -l json -d 'Print the report as JSON'
 complete -c tidewire -n "__fish_tidewire_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "flows" -d 'List flows: addresses, packets, bytes, state and end'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "lab" -d 'Make private networks for experiments'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "split" -d 'Split one link over several, keeping conversations together'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "run" -d 'Run instances of a libpcap program that share packets'
-complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab split run help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "flows" -d 'List flows: addresses, packets, bytes, state and end'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "streams" -d 'List streams: bytes reassembled, gaps, conflicts, anomalies'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "extract" -d 'Write each direction\'s bytes to a file, with an index'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "follow" -d 'Print one conversation, both directions in order of delivery'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "match" -d 'Search streams for byte patterns, across segment borders'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "datagrams" -d 'List datagrams that arrived in fragments: rebuilt or rejected'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "count" -d 'Count packets, bits and drops a second, decoding nothing'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "top" -d 'Watch interfaces on a terminal: rates, losses, largest flows'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "check-steering" -d 'Name the flows that a fan-out mode or program would split'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "gen" -d 'Send synthetic traffic, and report what was sent'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "lab" -d 'Make private networks for experiments'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "attach" -d 'Read a queue of a running sensor, for programs in any language'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "split" -d 'Split one link over several, keeping conversations together'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "run" -d 'Run instances of a libpcap program that share packets'
+complete -c tidewire -n "__fish_tidewire_using_subcommand help; and not __fish_seen_subcommand_from flows streams extract follow match datagrams count top check-steering gen lab attach split run help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "udp" -d 'UDP datagrams of many flows'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "tcp" -d 'TCP connections from handshake to FIN, many at once'
 complete -c tidewire -n "__fish_tidewire_using_subcommand help; and __fish_seen_subcommand_from gen" -f -a "replay" -d 'Replay captures from memory, at their own pace, faster, or at a rate'

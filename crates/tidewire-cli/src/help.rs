@@ -5,9 +5,10 @@ use clap::{Arg, Command};
 use crate::error;
 
 /// Groups of commands in `tidewire --help`.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Look at traffic (files or interfaces)", &["flows", "streams", "follow", "match", "extract", "datagrams"]),
     ("Capture", &["count", "top", "split", "check-steering"]),
+    ("Serve other programs", &["sensor", "attach"]),
     ("Existing programs", &["run"]),
     ("Make traffic", &["gen", "lab"]),
 ];

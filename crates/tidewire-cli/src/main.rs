@@ -3,6 +3,8 @@
 #![cfg_attr(not(feature = "live"), allow(dead_code, reason = "captures from interfaces use more of each part"))]
 
 mod arg_types;
+#[cfg(feature = "live")]
+mod attach;
 mod capture_args;
 #[cfg(feature = "live")]
 mod check_steering;
@@ -93,6 +95,8 @@ enum Command {
     #[cfg(feature = "live")]
     Lab(lab::Options),
     #[cfg(feature = "live")]
+    Attach(attach::Options),
+    #[cfg(feature = "live")]
     Split(split::Options),
     #[cfg(feature = "live")]
     Run(run::Options),
@@ -129,6 +133,8 @@ fn main() -> ExitCode {
         Command::Gen(options) => generate::run(options),
         #[cfg(feature = "live")]
         Command::Lab(options) => lab::run(options),
+        #[cfg(feature = "live")]
+        Command::Attach(options) => attach::run(options),
         #[cfg(feature = "live")]
         Command::Split(options) => split::run(options),
         #[cfg(feature = "live")]

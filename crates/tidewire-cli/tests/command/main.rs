@@ -1,6 +1,7 @@
 //! The command as a user meets it: options, output, exit codes, messages, documents. Nothing here needs privileges.
 #![forbid(unsafe_code)]
 
+mod attach;
 #[path = "../common/mod.rs"]
 mod common;
 mod config;
