@@ -61,10 +61,12 @@ impl Table {
     /// it.
     pub(crate) fn owners(&self, mask: u32, at: u64, turn: &mut u32) -> (u32, bool) {
         let (mut owners, mut is_new) = (0, false);
+        // Somebody else may be at the place of an owner that has gone, in this group or in another one.
+        let is_same = |place: &u32| mask >> place & 1 == 1 && self.is_same(*place, at);
+        let still = (0..READERS_MAX as u32).filter(is_same).fold(0, |still, place| still | 1 << place);
         for group in self.groups.iter().copied().filter(|group| *group != 0) {
-            let kept = mask & group;
-            if kept != 0 && self.is_same(kept.trailing_zeros(), at) {
-                owners |= 1 << kept.trailing_zeros();
+            if still & group != 0 {
+                owners |= still & group;
                 continue;
             }
             owners |= nth_bit(group, *turn % group.count_ones());

@@ -229,5 +229,6 @@ impl Cursor {
 
 fn is_overwritten(words: &Words<'_>, record: &Record) -> bool {
     let intent = words.word(Word::PayloadIntent).load(Ordering::Relaxed);
-    intent.wrapping_sub(record.position) > words.geometry().payload_bytes()
+    // Of a record without payload, the slot is all there is.
+    record.bytes != 0 && intent.wrapping_sub(record.position) > words.geometry().payload_bytes()
 }

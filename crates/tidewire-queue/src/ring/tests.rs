@@ -63,15 +63,37 @@ struct Model {
     position: u64,
 }
 
+/// Whether something is still there: the producer announces that it will overwrite a little before it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Is {
+    There,
+    Doubtful,
+    Gone,
+}
+
+fn is(behind: u64, room: u64, ahead: u64) -> Is {
+    match behind {
+        behind if behind > room => Is::Gone,
+        behind if behind > room - ahead => Is::Doubtful,
+        _ => Is::There,
+    }
+}
+
 impl Model {
-    fn expected(&self, sequence: u64) -> Option<(&Record, Option<&[u8]>)> {
-        let published = self.records.len() as u64;
+    /// The record, its payload, and whether slot and payload are there; `None`: it was not published.
+    fn expected(&self, sequence: u64) -> Option<(&Record, &[u8], Is, Is)> {
         let (record, bytes) = self.records.get(sequence as usize)?;
-        if published - sequence > self.geometry.slots() {
-            return None;
-        }
-        let is_there = self.position - record.position <= self.geometry.payload_bytes();
-        Some((record, is_there.then_some(bytes.as_slice())))
+        let geometry = self.geometry;
+        let slot = is(self.records.len() as u64 - sequence, geometry.slots(), geometry.slots_ahead());
+        let payload = match bytes.is_empty() {
+            true => Is::There,
+            false => is(self.position - record.position, geometry.payload_bytes(), geometry.payload_ahead()),
+        };
+        Some((record, bytes, slot, payload))
+    }
+
+    fn position(&self, sequence: u64) -> u64 {
+        self.records.get(sequence as usize).map_or(self.position, |(record, _)| record.position)
     }
 }
 
@@ -79,7 +101,7 @@ proptest! {
     /// Every record is read, missed or lost, in order, exactly once; what is read is what was published.
     #[test]
     fn behaves_as_the_model(ops in ops()) {
-        let memory = Memory::new(Geometry::small(16, 1 << 16));
+        let memory = Memory::new(Geometry::small(128, 1 << 16));
         let words = memory.words();
         let mut producer = Producer::default();
         let mut model = Model { geometry: memory.geometry, records: VecDeque::new(), position: 0 };
@@ -101,23 +123,30 @@ proptest! {
                 Op::Read(count) => for _ in 0..count {
                     let (before, mut out) = (cursor.sequence(), vec![9]);
                     let Step::Next(next) = cursor.next(&words, &mut out).unwrap() else { panic!() };
-                    match (next, model.expected(before)) {
-                        (Next::Empty, None) => prop_assert_eq!(before, model.records.len() as u64),
-                        (Next::Lost { first, records, .. }, None) => {
-                            prop_assert!(first == before && records > 0 && cursor.sequence() == before + records);
+                    let Some((expected, payload, slot, bytes)) = model.expected(before) else {
+                        prop_assert_eq!((next, before), (Next::Empty, model.records.len() as u64));
+                        break;
+                    };
+                    match next {
+                        Next::Lost { first, records, bytes } => {
+                            prop_assert!(slot != Is::There && first == before && records > 0);
+                            prop_assert_eq!(cursor.sequence(), before + records);
+                            prop_assert_eq!(bytes, model.position(before + records) - model.position(before));
                             lost += records;
                         }
-                        (Next::Record(record), Some((expected, Some(payload)))) => {
+                        Next::Record(record) => {
+                            prop_assert!(slot != Is::Gone && bytes != Is::Gone);
                             prop_assert_eq!(&record, expected);
                             prop_assert_eq!(&out[1..], payload);
                             read += 1;
                         }
-                        (Next::Missed(record), Some((expected, None))) => {
+                        Next::Missed(record) => {
+                            prop_assert!(slot != Is::Gone && bytes != Is::There);
                             prop_assert_eq!(&record, expected);
                             prop_assert_eq!(out.len(), 1);
                             missed += 1;
                         }
-                        (next, expected) => prop_assert!(false, "{next:?} where {expected:?} was expected"),
+                        next => prop_assert!(false, "{next:?} where {expected:?} was expected"),
                     }
                 }
             }

@@ -1,5 +1,4 @@
 //! Readers that are processes of their own: what they read, what they cannot do, and that their deaths disturb nobody.
-#![forbid(unsafe_code)]
 
 use std::{
     env,
@@ -30,7 +29,7 @@ fn place(queue: &OwnedFd) -> String {
 /// A child that reads to the end from the beginning and prints what it found (see `child`).
 fn reader(queue: &OwnedFd) -> Child {
     Command::new(env::current_exe().unwrap())
-        .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "processes::child", "--nocapture", "--test-threads=1"])
         .env(QUEUE, place(queue))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,16 +1,11 @@
 //! The server of queues: who may attach, how many, what hostile clients can do, and what readers learn of its end.
-#![forbid(unsafe_code)]
 
 use std::{
     env,
     io::Write as _,
     os::fd::OwnedFd,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     thread,
     time::Duration,
 };
@@ -22,51 +17,7 @@ use tidewire_queue::{
 };
 use tidewire_testing::{Ends as _, Lines, Signal, join_in_time, signal, wait_until};
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = env::temp_dir().join(format!("tidewire-queue-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.0.join("socket")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A server on a thread of its own, until dropped.
-struct Serving {
-    stop: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<Vec<ServerEvent>>>,
-}
-
-impl Serving {
-    fn begin(mut server: Server) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            let mut events = Vec::new();
-            while !stopped.load(Ordering::Relaxed) {
-                events.extend(server.turn(Duration::from_micros(500)).unwrap());
-            }
-            events
-        });
-        Self { stop, thread: Some(thread) }
-    }
-
-    fn end(mut self) -> Vec<ServerEvent> {
-        self.stop.store(true, Ordering::Relaxed);
-        join_in_time("the server", self.thread.take().unwrap())
-    }
-}
+use crate::common::{Folder, Serving};
 
 fn publisher() -> Publisher {
     Publisher::new(Geometry::new(1 << 12, 1 << 22), 1).unwrap()
@@ -199,7 +150,7 @@ fn server_process() {
 
 fn server_process_at(path: &Path) -> Child {
     let mut child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "server_process", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "server::server_process", "--nocapture", "--test-threads=1"])
         .env(PATH, path)
         .stdout(Stdio::piped())
         .spawn()

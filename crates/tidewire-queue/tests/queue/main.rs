@@ -1,0 +1,8 @@
+//! Queues between threads and processes.
+#![forbid(unsafe_code)]
+
+mod common;
+mod groups;
+mod hold;
+mod processes;
+mod server;
