@@ -45,6 +45,8 @@ mod row;
 #[cfg(feature = "live")]
 mod run;
 mod selection;
+#[cfg(feature = "live")]
+mod sensor;
 mod session;
 mod shared_output;
 #[cfg(feature = "live")]
@@ -103,6 +105,9 @@ enum Command {
     #[cfg(feature = "live")]
     #[command(hide = true)]
     RunWatchdog(run::watchdog::Options),
+    #[cfg(feature = "live")]
+    #[command(hide = true)]
+    SensorCapture(sensor::capture::Options),
     #[command(hide = true)]
     Man(manual::Options),
     #[command(hide = true)]
@@ -141,6 +146,8 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(options),
         #[cfg(feature = "live")]
         Command::RunWatchdog(options) => run::watchdog::run(options),
+        #[cfg(feature = "live")]
+        Command::SensorCapture(options) => sensor::capture::run(options),
         Command::Man(options) => manual::run(options, help::completed(Program::command())),
         Command::Completions(options) => completions::run(options, &help::completed(Program::command())),
     };

@@ -1,0 +1,3 @@
+//! `tidewire sensor`: one capture for many programs.
+
+pub mod capture;
