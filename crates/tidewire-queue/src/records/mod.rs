@@ -4,12 +4,14 @@
 mod bytes;
 mod event;
 mod key;
+mod kind;
 mod names;
 mod packet;
 mod stream;
 
-pub use event::{Direction, Event, Kind, flags};
+pub use event::Event;
 pub use key::{Endpoint, Key, VLAN_NONE};
+pub use kind::{Direction, Kind, flags};
 pub use names::{
     ANOMALIES, END_REASONS, GAP_CAUSES, GAP_SHED, TCP_STATES, TUNNELS, anomaly_name, end_reason_name, gap_cause_name,
     tcp_state_name, tunnel_name,

@@ -2,8 +2,8 @@
 
 use super::{
     bytes::{Fields, Writer},
-    event::{Direction, Kind},
     key::Key,
+    kind::{Direction, Kind},
 };
 use crate::layout::Record;
 
