@@ -68,7 +68,8 @@ use clap::{
 use error::CliError;
 #[cfg(not(feature = "live"))]
 use files_only as live;
-use tidewire::{legible::legible, units};
+use tidewire::legible::legible;
+use tidewire_units as units;
 
 /// Flows and reassembled streams from capture files and interfaces
 #[derive(Parser, Debug)]

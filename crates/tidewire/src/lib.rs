@@ -254,8 +254,6 @@ pub mod live;
 mod outcome;
 mod setup;
 mod timed;
-#[doc(hidden)]
-pub mod units;
 mod worker;
 
 pub use applications::{APPLICATIONS_MAX, Application, ApplicationId, Applications, Delivered};

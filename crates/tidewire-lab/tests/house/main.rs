@@ -20,6 +20,7 @@ use tidewire_testing::InTime as _;
 const FLOORS: &[(&str, u32)] = &[
     ("tidewire-testing", 0),
     ("tidewire-patterns", 0),
+    ("tidewire-units", 0),
     ("tidewire-queue", 0),
     ("tidewire-events", 0),
     ("tidewire-queue-c", 1),
@@ -44,8 +45,15 @@ const FLOORS: &[(&str, u32)] = &[
 ];
 
 /// Crates that read no clock, no file, no environment and start no thread.
-const PURE: &[&str] =
-    &["tidewire-wire", "tidewire-ebpf", "tidewire-core", "tidewire-steer", "tidewire-patterns", "tidewire-events"];
+const PURE: &[&str] = &[
+    "tidewire-wire",
+    "tidewire-ebpf",
+    "tidewire-core",
+    "tidewire-steer",
+    "tidewire-patterns",
+    "tidewire-units",
+    "tidewire-events",
+];
 
 /// Where `unsafe` may stand, relative to `crates/`: system calls, C ABIs, and one file of prefetches.
 const UNSAFE: &[&str] = &[

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use tidewire::units::{Size, Span};
+use tidewire_units::{Size, Span};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -200,7 +200,7 @@ struct Binary(u64);
 
 impl std::fmt::Display for Binary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        tidewire::units::Binary(self.0).fmt(f)
+        tidewire_units::Binary(self.0).fmt(f)
     }
 }
 

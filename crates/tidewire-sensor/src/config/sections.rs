@@ -218,7 +218,7 @@ impl Sections<'_, '_> {
         if (least..=TIME_MAX).contains(&time) {
             return Some(time);
         }
-        let shown = |time: Duration| tidewire::units::Lasting(time.as_nanos() as u64);
+        let shown = |time: Duration| tidewire_units::Lasting(time.as_nanos() as u64);
         let bounds = format!("'{key}' must be {} to {}, got {}", shown(least), shown(TIME_MAX), shown(time));
         self.document.wrong(&value.span(), bounds, "");
         None

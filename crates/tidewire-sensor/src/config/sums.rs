@@ -2,7 +2,7 @@
 
 use std::{ops::Range, path::Path, time::Duration};
 
-use tidewire::units::Binary;
+use tidewire_units::Binary;
 
 use super::{
     mistake::{nearest, quoted},

@@ -1,4 +1,5 @@
 //! Sizes and times with units: parsing and formatting.
+#![forbid(unsafe_code)]
 
 use std::{fmt, str::FromStr};
 
