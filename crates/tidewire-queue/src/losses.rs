@@ -26,6 +26,8 @@ pub struct Missing {
 pub struct Losses {
     streams: BTreeMap<u64, Known>,
     streams_max: usize,
+    /// Whether other readers get some of the streams, or the beginnings of some.
+    is_member: bool,
     /// Ordinal of the first stream that was opened before this reader's eyes, and the one behind the last that it knows of.
     ordinals: Option<(u64, u64)>,
     /// Streams of these that it knows.
@@ -50,7 +52,14 @@ impl Losses {
     /// Follows at most so many streams at a time; beyond, it forgets the oldest.
     #[must_use]
     pub fn new(streams_max: usize) -> Self {
-        Self { streams: BTreeMap::new(), streams_max: streams_max.max(1), ordinals: None, seen: 0, forgotten: 0 }
+        let streams_max = streams_max.max(1);
+        Self { streams: BTreeMap::new(), streams_max, is_member: false, ordinals: None, seen: 0, forgotten: 0 }
+    }
+
+    /// As [`new`](Self::new), for a member of a group: what it got nothing of may have been another member's.
+    #[must_use]
+    pub fn of_member(streams_max: usize) -> Self {
+        Self { is_member: true, ..Self::new(streams_max) }
     }
 
     /// A record that was read, with its payload. What it shows to be missing is appended.
@@ -94,8 +103,8 @@ impl Losses {
         }
     }
 
-    /// Streams that were opened since this reader saw a stream's first OPEN, and of which it got neither OPEN nor CLOSE. Only for
-    /// readers without a group.
+    /// Streams that were opened since this reader saw a stream's first OPEN, and of which it got neither OPEN nor CLOSE; 0 for
+    /// members of groups.
     #[must_use]
     pub fn streams_missed(&self) -> u64 {
         self.ordinals.map_or(0, |(first, end)| end - first).saturating_sub(self.seen)
@@ -108,7 +117,7 @@ impl Losses {
     }
 
     fn open(&mut self, stream: u64, is_repeated: bool, open: &Open, missing: &mut Vec<Missing>) {
-        if self.ordinals.is_none() && !is_repeated {
+        if self.ordinals.is_none() && !is_repeated && !self.is_member {
             self.ordinals = Some((open.ordinal, open.ordinal));
         }
         let is_new = self.count(stream, open.ordinal);

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod common;
+mod crash;
 mod groups;
 mod hold;
 mod processes;
