@@ -78,11 +78,17 @@ impl Run<'_> {
             CaptureInput::Files(paths) => self.capture_files(paths, &queues, start, &running, &figures),
         };
         // Readers find the end of every queue: that all was published, or that it broke off.
-        let is_whole = if ran.is_ok() { queues.finish() } else { false };
+        let is_whole = if ran.is_ok() {
+            queues.finish()
+        } else {
+            drop(queues);
+            self.stop.stop();
+            false
+        };
         let status = match take(&running).map(Running::finish) {
             Some(Some((writer, status))) => {
                 put(&self.writer, writer);
-                Some(status)
+                status
             }
             _ => None,
         };

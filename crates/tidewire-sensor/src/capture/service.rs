@@ -1,6 +1,7 @@
 //! The thread that serves queues: readers come and go, sleepers are woken, figures and events go to the supervisor.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -66,24 +67,20 @@ impl Shared {
 /// The service's thread.
 pub(super) struct Running {
     shared: Arc<Shared>,
-    thread: JoinHandle<(Writer, CaptureStatus)>,
+    thread: JoinHandle<(Writer, Option<CaptureStatus>)>,
 }
 
 impl Running {
     /// Waits until as many readers are attached as must be, or the capture was stopped.
     pub(super) fn wait_for_readers(&self) {
         let is_attended = self.shared.is_attended.lock().unwrap_or_else(PoisonError::into_inner);
-        // A service that ended by a panic attends to nobody: its thread is seen to be over when it is joined.
-        let over = |_: &mut bool| self.thread.is_finished();
-        let mut is_attended = is_attended;
-        while !*is_attended && !over(&mut is_attended) {
-            let waited = self.shared.attended.wait_timeout(is_attended, LOOK);
-            is_attended = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let wait = self.shared.attended.wait_while(is_attended, |is_attended| !*is_attended);
+        drop(wait.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Ends the service when readers have read the rest, or took too long. The queues must have ended. `None`: it panicked.
-    pub(super) fn finish(self) -> Option<(Writer, CaptureStatus)> {
+    /// Ends the service when readers have read the rest, or took too long. The queues must have ended. Without figures: it
+    /// panicked.
+    pub(super) fn finish(self) -> Option<(Writer, Option<CaptureStatus>)> {
         self.shared.has_ended.store(true, Ordering::Release);
         self.thread.join().ok()
     }
@@ -97,9 +94,17 @@ impl Service {
     pub(super) fn start(mut self, mut writer: Writer) -> std::io::Result<Running> {
         let shared = Arc::clone(&self.shared);
         let run = move || {
-            let status = self.serve(&mut writer);
+            // What it left is not looked at but for the holds, which must end.
+            let served = catch_unwind(AssertUnwindSafe(|| self.serve(&mut writer)));
+            if let Err(panic) = &served {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
+                self.events.warn(format!("the thread that serves readers panicked: {text}"));
+                self.stop.stop();
+                self.offered.iter().for_each(|queue| queue.offer.end_hold(Duration::ZERO));
+            }
             self.shared.attend();
-            (writer, status)
+            (writer, served.ok())
         };
         let thread = thread::Builder::new().name("queues".into()).spawn(run)?;
         Ok(Running { shared, thread })
