@@ -1,6 +1,7 @@
 /*
  * Reads a queue to its end and prints a line for each event, then how far it came.
  *   reader copy|wait|poll|place SOCKET QUEUE [GROUP]     attaches
+ *   reader copy|wait|place -FIRST PATH                   opens a file from record FIRST on
  *   reader file PATH...                                  opens files from their first record on, and prints only how each ends
  */
 #include <fcntl.h>
@@ -117,12 +118,20 @@ int main(int argc, char **argv)
     }
     if (argc < 4)
         return 2;
-    int what = tidewire_queue_attach(argv[2], argv[3], "reader", argc > 4 ? argv[4] : "", &queue);
+    int what;
+    if (argv[2][0] == '-') {
+        int descriptor = open(argv[3], O_RDONLY | O_CLOEXEC);
+        what = tidewire_queue_open_file(descriptor, strtoull(argv[2] + 1, NULL, 10), &queue);
+        close(descriptor);
+    } else {
+        what = tidewire_queue_attach(argv[2], argv[3], "reader", argc > 4 ? argv[4] : "", &queue);
+    }
     if (what < 0) {
         fprintf(stderr, "%d %s\n", what, tidewire_queue_error());
         return 1;
     }
-    puts("attached");
+    if (argv[2][0] != '-')
+        puts("attached");
     fflush(stdout);
     what = read_all(argv[1], queue);
     tidewire_queue_detach(queue);
