@@ -1,7 +1,7 @@
 //! `tidewire attach`: what it prints, how it ends, and what it says where it cannot.
 
 #[path = "../../../tidewire-queue-c/tests/common/mod.rs"]
-mod sensor;
+pub mod sensor;
 
 use std::{
     fs,

@@ -8,6 +8,7 @@ mod config;
 mod content;
 mod contract;
 mod documents;
+mod examples;
 mod forms;
 mod fragments;
 mod hostile;
