@@ -200,6 +200,9 @@ enum Command {
         /// Verify checksums
         #[arg(long)]
         verify: bool,
+        /// What happens to packets with wrong checksums: auto, verify or ignore
+        #[arg(long, conflicts_with = "verify", value_parser = checksum)]
+        checksum: Option<ChecksumMode>,
         /// Workers
         #[arg(short, long, default_value_t = 1)]
         jobs: usize,
@@ -229,6 +232,15 @@ fn application(name: &str) -> Result<locality::apps::Kinds, String> {
     let all = locality::apps::Kinds::ALL;
     let names = || all.map(locality::apps::Kinds::name).join(", ");
     all.into_iter().find(|kind| kind.name() == name).ok_or_else(|| format!("expected one of {}", names()))
+}
+
+fn checksum(name: &str) -> Result<ChecksumMode, String> {
+    match name {
+        "auto" => Ok(ChecksumMode::Auto),
+        "verify" => Ok(ChecksumMode::Verify),
+        "ignore" => Ok(ChecksumMode::Ignore),
+        _ => Err("expected one of auto, verify, ignore".into()),
+    }
 }
 
 fn main() -> ExitCode {
@@ -284,8 +296,9 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
             };
             trace.write(&output)?;
         }
-        Command::Count { files, verify, jobs } => {
-            let checksum = if verify { ChecksumMode::Verify } else { ChecksumMode::Ignore };
+        Command::Count { files, verify, checksum, jobs } => {
+            let default = if verify { ChecksumMode::Verify } else { ChecksumMode::Ignore };
+            let checksum = checksum.unwrap_or(default);
             println!("{}", serde_json::to_string(&count(files, checksum, jobs)?)?);
         }
         Command::Feed { file, defrag } => println!("{}", serde_json::to_string(&feed(&file, defrag)?)?),

@@ -340,6 +340,14 @@ fn warm_up(testbed: &Testbed<'_>, load: &Load) -> Result<Option<Report>, String>
     Ok(Some(report))
 }
 
+/// Offers a load without measuring anything; the generator's account of it.
+///
+/// # Errors
+/// The generator fails.
+pub(crate) fn offer(testbed: &Testbed<'_>, load: &Load) -> Result<Report, String> {
+    send(load.traffic()?.as_mut(), &load.plan(&testbed.sender))
+}
+
 fn send(traffic: &mut dyn Traffic, plan: &Plan) -> Result<Report, String> {
     let never = AtomicBool::new(false);
     run(traffic, plan, &never, &mut |_| {}).map_err(|error| error.to_string())

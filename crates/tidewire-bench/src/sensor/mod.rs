@@ -1,5 +1,6 @@
 //! `make bench-sensor`: what the sensor's queues cost, beside other ways from one process to another; and the figures of NCAP.
 
+mod capturing;
 pub mod ends;
 mod in_turn;
 mod rows;
@@ -48,6 +49,7 @@ pub fn run(options: &Options) -> Result<String, String> {
         programs: options.programs.clone(),
         transport: options.transport.clone(),
         folder: options.folder.clone(),
+        big: options.big.clone(),
     };
     let page = Page {
         name: "bench-sensor",

@@ -15,6 +15,8 @@ pub(super) struct Settings {
     pub transport: PathBuf,
     /// Folder for traces.
     pub folder: PathBuf,
+    /// A recording of real traffic, if there is one.
+    pub big: Option<PathBuf>,
 }
 
 impl Settings {

@@ -69,6 +69,8 @@ pub struct Figures {
     pub units: u64,
     /// Payload bytes read.
     pub bytes: u64,
+    /// Of these, bytes of streams.
+    pub data_bytes: u64,
     /// Records out of sequence.
     pub wrong: u64,
     /// The sequence of the first record to be read, and of the one after the last.
@@ -179,7 +181,9 @@ impl Figures {
         self.sequences[1] = record.sequence + 1;
         self.read += 1;
         self.bytes += u64::from(record.bytes);
-        self.units += u64::from(matches!(Kind::from_number(record.kind), Some(Kind::Data | Kind::Packet)));
+        let kind = Kind::from_number(record.kind);
+        self.units += u64::from(matches!(kind, Some(Kind::Data | Kind::Packet)));
+        self.data_bytes += if kind == Some(Kind::Data) { u64::from(record.bytes) } else { 0 };
     }
 
     fn note_lost(&mut self, first: u64, records: u64) {

@@ -1,8 +1,10 @@
 //! The rows of the sensor's benchmark.
 
+mod capture;
 mod defrag;
 mod inline;
 mod latency;
+mod parallel;
 mod readers;
 mod streams;
 mod transport;
@@ -18,9 +20,12 @@ pub(super) const ROWS: &[(&str, Row)] = &[
     ("queue", transport::run),
     ("latency", latency::run),
     ("readers", readers::run),
+    ("capture", capture::run),
     ("defrag-valid", defrag::valid),
     ("defrag-invalid", defrag::invalid),
     ("reassembly-normal", streams::normal),
     ("reassembly-hostile", streams::hostile),
     ("inline", inline::run),
+    ("parallel", parallel::by_rate),
+    ("analyzers", parallel::by_number),
 ];

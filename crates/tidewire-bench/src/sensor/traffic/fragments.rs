@@ -13,11 +13,11 @@ use tidewire_lab::{
 };
 
 /// Bytes of a datagram, its UDP header included.
-pub(in crate::sensor) const DATAGRAM_BYTES: usize = 8192;
+pub(crate) const DATAGRAM_BYTES: usize = 8192;
 
 /// The order in which fragments of a datagram arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sensor) enum Order {
+pub(crate) enum Order {
     /// The first one first.
     Ascending,
     /// The last one first.
@@ -26,7 +26,7 @@ pub(in crate::sensor) enum Order {
 
 /// What is wrong with the invalid fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sensor) enum Fault {
+pub(crate) enum Fault {
     /// It reaches beyond 65,535 bytes.
     OutOfBounds,
     /// It begins eight bytes too early, and so overlaps its predecessor with other bytes.
@@ -51,7 +51,7 @@ impl Fault {
 
 /// Datagrams in fragments.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sensor) struct Fragments {
+pub(crate) struct Fragments {
     /// Fragments of each datagram.
     pub count: usize,
     /// Their order.

@@ -14,7 +14,7 @@ use tidewire_lab::{
 
 /// A kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sensor) enum Segments {
+pub(crate) enum Segments {
     /// Whole connections, 256 at a time, interleaved; most packets have about 80 bytes or 1,500.
     Normal,
     /// SYNs, each from another address.
@@ -61,7 +61,7 @@ struct Output {
 }
 
 /// Writes frames until they have so many bytes. Returns packets and bytes.
-pub(in crate::sensor) fn write(kind: Segments, path: &Path, bytes: u64) -> io::Result<(u64, u64)> {
+pub(crate) fn write(kind: Segments, path: &Path, bytes: u64) -> io::Result<(u64, u64)> {
     let mut random = Random::new(7);
     let mut noise = vec![0; 65_536];
     random.fill(&mut noise);
