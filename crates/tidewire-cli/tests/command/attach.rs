@@ -75,6 +75,25 @@ fn each_record_is_one_object() {
     assert_eq!(records[12], json!({"kind": "ended", "reason": "finished"}));
 }
 
+/// docs/output.md explains every member that is printed.
+#[test]
+fn members_are_documented() {
+    fn names(value: &Value, into: &mut Vec<String>) {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            into.push(name.clone());
+            names(value, into);
+        }
+    }
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/output.md")).unwrap();
+    let mut all = Vec::new();
+    let records = lines(&printed(&["--json"], |sensor| conversation(sensor, 1)).stdout);
+    records.iter().for_each(|record| names(record, &mut all));
+    assert!(all.len() > 100, "{all:?}");
+    let is_documented = |name: &String| text.contains(&format!("`{name}`")) || text.contains(&format!("\"{name}\""));
+    let missing: Vec<&String> = all.iter().filter(|name| !is_documented(name)).collect();
+    assert!(missing.is_empty(), "not explained: {missing:?}");
+}
+
 #[test]
 fn records_are_chosen() {
     let of = |options: &[&str]| {

@@ -61,6 +61,41 @@ fn calls_fanout(prefix: &Path, place: &Path) {
     assert!(printed(&output)[0].contains("did you mean hash?"), "{output:?}");
 }
 
+/// The analyzer of the README, compiled with the installed library of queues, shared and static.
+fn reads_queues(prefix: &Path, place: &Path) {
+    if let Some(reason) = missing(&["cc", "pkg-config"]) {
+        return println!("skipped: {reason}");
+    }
+    for (name, options) in [("shared", &["--cflags", "--libs"][..]), ("static", &["--cflags", "--libs", "--static"])] {
+        let flags = Command::new("pkg-config")
+            .args(options)
+            .arg("tidewire-queue")
+            .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+            .run_in_time()
+            .unwrap();
+        assert!(flags.status.success(), "{}", said(&flags));
+        let flags = String::from_utf8(flags.stdout).unwrap();
+        let mut flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+        if name == "static" {
+            let archive = format!("{}/lib/libtidewire_queue.a", prefix.display());
+            flags.iter_mut().filter(|flag| *flag == "-ltidewire_queue").for_each(|flag| flag.clone_from(&archive));
+        }
+        let program = place.join(name);
+        let mut compiler = Command::new("cc");
+        compiler
+            .args(["-Wall", "-Werror", "-o"])
+            .arg(&program)
+            .arg(Path::new(ROOT).join("examples/http.c"))
+            .args(flags);
+        let built = compiler.run_in_time().unwrap();
+        assert!(built.status.success(), "{}", said(&built));
+        let library = format!("LD_LIBRARY_PATH={}/lib", prefix.display());
+        let words = ["env", &library, program.to_str().unwrap(), "/nonexistent", "streams"];
+        let output = clean(prefix, if name == "shared" { &words } else { &words[2..] });
+        assert!(said(&output).contains("/nonexistent: no server of queues answers"), "{name}: {}", said(&output));
+    }
+}
+
 #[test]
 fn what_is_installed_works_there_and_goes_again() {
     let place = tempfile::tempdir().unwrap();
@@ -76,7 +111,8 @@ fn what_is_installed_works_there_and_goes_again() {
         assert_eq!(library.join(name).canonicalize().unwrap(), library.join("libtidewire_pcap.so"));
     }
     calls_fanout(&prefix, place.path());
-    for page in ["man1/tidewire-run.1", "man7/tidewire-pcap.7", "man3/pcap_fanout.3pcap"] {
+    reads_queues(&prefix, place.path());
+    for page in ["man1/tidewire-run.1", "man7/tidewire-pcap.7", "man3/pcap_fanout.3pcap", "man3/tidewire_queue.3"] {
         let page = prefix.join("share/man").join(page);
         if tidewire_testing::find("man").is_some() {
             let shown = clean(&prefix, &["man", "-l", page.to_str().unwrap()]);
@@ -98,8 +134,11 @@ fn packages_are_made_for_a_place_that_is_not_there_yet() {
     let output = install(&[("DESTDIR", to), ("PREFIX", "/usr")]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(place.path().join("usr/bin/tidewire").exists());
-    let package = fs::read_to_string(place.path().join("usr/lib/pkgconfig/tidewire-pcap.pc")).unwrap();
-    assert!(package.starts_with("prefix=/usr\n") && !package.contains('@'), "{package}");
+    for package in ["tidewire-pcap", "tidewire-queue"] {
+        let package = place.path().join("usr/lib/pkgconfig").join(package).with_extension("pc");
+        let package = fs::read_to_string(package).unwrap();
+        assert!(package.starts_with("prefix=/usr\n") && !package.contains('@'), "{package}");
+    }
     for (variables, why) in [
         ([("PREFIX", "usr"), ("DESTDIR", to)], "PREFIX must be an absolute path"),
         ([("PREFIX", "/usr"), ("BUILT", to)], "tidewire is not in"),

@@ -247,9 +247,9 @@ int tidewire_queue_next_in_place(tidewire_queue_t *queue, const tidewire_queue_e
 int tidewire_queue_is_intact(tidewire_queue_t *queue);
 
 /*
- * A descriptor for poll(2), select(2) or epoll(7): readable when records wait, or when the sensor has ended. Then call
- * tidewire_queue_next() until it returns TIDEWIRE_QUEUE_EMPTY, which makes it unreadable again. It belongs to the library, is
- * not to be read or closed, and changes with tidewire_queue_reattach() only. Or an error.
+ * A descriptor for poll(2), select(2) or epoll(7). Read until TIDEWIRE_QUEUE_EMPTY, then poll: it becomes readable when
+ * something is published after that, or when the sensor has ended; then read again. It belongs to the library, is not to be
+ * read or closed, and changes with tidewire_queue_reattach() only. Or an error.
  */
 int tidewire_queue_descriptor(tidewire_queue_t *queue);
 

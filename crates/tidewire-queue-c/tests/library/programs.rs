@@ -40,6 +40,11 @@ pub fn source(name: &str) -> PathBuf {
 
 /// A program in C, linked with the shared library or, with `is_static`, the archive; `None`: there is no compiler.
 pub fn program(name: &str, is_static: bool) -> Option<PathBuf> {
+    compile(&source(name), is_static)
+}
+
+/// As [`program`], of any file.
+pub fn compile(file: &Path, is_static: bool) -> Option<PathBuf> {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     if let Some(reason) = missing(&["cc"]) {
         println!("skipped: {reason}");
@@ -50,7 +55,7 @@ pub fn program(name: &str, is_static: bool) -> Option<PathBuf> {
     let out = tempfile::Builder::new().prefix("program").tempfile_in(folder).unwrap().into_temp_path().to_owned();
     let mut compiler = Command::new("cc");
     compiler.args(["-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"]);
-    compiler.arg("-I").arg(source("include")).arg(source(name)).arg("-o").arg(&out);
+    compiler.arg("-I").arg(source("include")).arg(file).arg("-o").arg(&out);
     if is_static {
         compiler.arg(built().join("libtidewire_queue_c.a")).args(["-lgcc_s", "-lpthread", "-lm", "-ldl"]);
     } else {
@@ -173,11 +178,16 @@ pub fn assert_same(name: &str, lines: &[String], expected: &[String]) {
     assert_eq!(lines.len(), expected.len(), "{name}: {:?}", lines.last());
 }
 
+/// A text in C without its comments.
+pub fn code_of(text: &str) -> String {
+    let parts = text.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
 /// Functions that the header declares.
 pub fn declared() -> Vec<String> {
     let header = fs::read_to_string(source("include/tidewire/queue.h")).unwrap();
-    let code = header.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code));
-    let code: String = code.collect::<Vec<_>>().join(" ");
+    let code = code_of(&header);
     let words = code.split("tidewire_queue_").skip(1);
     let names = words.filter_map(|rest| rest.split_once('(').map(|(name, _)| name));
     let is_name = |name: &&str| name.chars().all(|c| c == '_' || c.is_ascii_lowercase());

@@ -1,10 +1,10 @@
 //! What the shared library exports, and its name.
 
-use std::process::Command;
+use std::{fs, process::Command};
 
 use tidewire_testing::{InTime as _, missing};
 
-use crate::programs::{built, declared};
+use crate::programs::{built, code_of, compile, declared, source};
 
 fn readelf(option: &str) -> Option<String> {
     if let Some(reason) = missing(&["readelf"]) {
@@ -38,4 +38,24 @@ fn what_the_header_declares_is_exported_and_nothing_else() {
 fn it_has_the_name_that_programs_ask_for() {
     let Some(text) = readelf("-d") else { return };
     assert!(text.contains("[libtidewire_queue.so.0]"), "{text}");
+}
+
+/// The manual page names every function, has the header's prototypes, and its example compiles.
+#[test]
+fn the_manual_page_is_that_of_the_header() {
+    let page = fs::read_to_string(source("../../docs/man/tidewire_queue.3")).unwrap();
+    let page = page.replace("\\-", "-").replace("\\e", "\\");
+    let header = fs::read_to_string(source("include/tidewire/queue.h")).unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (header, synopsis) = (words(&code_of(&header)), words(page.split(".SH DESCRIPTION").next().unwrap()));
+    for name in declared() {
+        let at = header.rfind(&format!("{name}(")).unwrap();
+        let prototype = header[at..].split_once(';').unwrap().0;
+        assert!(synopsis.contains(prototype), "{prototype} is not in the manual page");
+    }
+    let example = page.split(".SH EXAMPLES").nth(1).and_then(|text| text.split(".nf\n").nth(1)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("example.c");
+    fs::write(&file, example.split(".fi").next().unwrap()).unwrap();
+    compile(&file, false);
 }

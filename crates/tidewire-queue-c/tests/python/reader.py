@@ -130,7 +130,7 @@ class Reader:
         return record
 
     def is_overwritten(self, record):
-        return (self.queue.words[PAYLOAD_INTENT] - record.position) & MASK > self.queue.payload_bytes
+        return record.count and (self.queue.words[PAYLOAD_INTENT] - record.position) & MASK > self.queue.payload_bytes
 
     def is_mine(self, record):
         place, generation = self.member
