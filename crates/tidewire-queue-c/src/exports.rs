@@ -151,6 +151,19 @@ pub unsafe extern "C" fn tidewire_queue_is_intact(queue: *mut Queue) -> c_int {
 /// # Safety
 /// As the header says.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn tidewire_queue_track_losses(queue: *mut Queue, streams_max: usize) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe {
+        number(queue, |queue| {
+            queue.track_losses(streams_max);
+            Ok(0)
+        })
+    }
+}
+
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn tidewire_queue_descriptor(queue: *mut Queue) -> c_int {
     // SAFETY: as the caller promises.
     unsafe { number(queue, Queue::descriptor) }

@@ -13,13 +13,13 @@ use std::{
 };
 
 use tidewire_queue::{
-    Attach, Error, Next, Reader, Record, Refusal, is_name,
+    Attach, Error, Losses, Missing, Next, Reader, Record, Refusal, is_name,
     records::{Conflict, Event, Gap, Kind, PacketHeader},
 };
 
 use crate::{
     error::{Failure, code},
-    types::{CClose, CEvent, CKey, COpen, CPacket, CProgress},
+    types::{CClose, CEvent, CKey, CMissing, COpen, CPacket, CProgress},
 };
 
 /// What calls found, as in the header.
@@ -96,6 +96,9 @@ pub struct Queue {
     in_place: Option<Record>,
     /// Whether the descriptor is in use.
     is_polled: bool,
+    /// Which bytes are missing, and what the last record showed.
+    losses: Option<(usize, Losses)>,
+    missing: Vec<CMissing>,
     /// Why nothing more can be read.
     broken: Option<Failure>,
     event: CEvent,
@@ -122,6 +125,8 @@ impl Queue {
             payload: Vec::new(),
             in_place: None,
             is_polled: false,
+            losses: None,
+            missing: Vec::new(),
             broken: None,
             event: CEvent::default(),
             open: COpen::default(),
@@ -186,6 +191,9 @@ impl Queue {
     }
 
     pub fn next_in_place(&mut self) -> Result<c_int, Failure> {
+        if self.losses.is_some() {
+            return self.next();
+        }
         self.in_place = None;
         let next = loop {
             if self.is_polled {
@@ -249,11 +257,13 @@ impl Queue {
             Next::Missed(record) => {
                 self.begin(record);
                 self.event.bytes = u64::from(record.bytes);
+                self.show_missing(record, false);
                 return Ok(found::MISSED);
             }
             Next::Record(record) => {
                 self.begin(record);
                 self.show_event(record)?;
+                self.show_missing(record, true);
             }
         }
         Ok(found::RECORD)
@@ -324,6 +334,29 @@ impl Queue {
         (self.event.data, self.event.data_bytes, self.event.bytes) = (data, bytes, bytes as u64);
     }
 
+    /// Begins to follow so many streams; 0: ends.
+    pub fn track_losses(&mut self, streams_max: usize) {
+        let is_member = self.place.as_ref().is_some_and(|place| place.request.group.is_some());
+        let losses = if is_member { Losses::of_member(streams_max) } else { Losses::new(streams_max) };
+        self.losses = (streams_max != 0).then_some((streams_max, losses));
+    }
+
+    /// What a record shows to be missing.
+    fn show_missing(&mut self, record: &Record, is_read: bool) {
+        let Some((_, losses)) = &mut self.losses else { return };
+        let mut missing: Vec<Missing> = Vec::new();
+        if is_read {
+            losses.read(record, &self.payload, &mut missing);
+        } else {
+            losses.missed(record, &mut missing);
+        }
+        self.missing.clear();
+        self.missing.extend(missing.iter().map(CMissing::from));
+        if !self.missing.is_empty() {
+            (self.event.missing, self.event.missing_count) = (self.missing.as_ptr(), self.missing.len());
+        }
+    }
+
     /// The descriptor to poll, armed.
     pub fn descriptor(&mut self) -> Result<c_int, Failure> {
         let descriptor = self.reader.wake_fd().map(|descriptor| descriptor.as_raw_fd());
@@ -350,6 +383,7 @@ impl Queue {
             lost_bytes: progress.lost_bytes,
             others: progress.passed,
             epoch: self.reader.epoch(),
+            streams_missed: self.losses.as_ref().map_or(0, |(_, losses)| losses.streams_missed()),
         };
         &self.progress
     }
@@ -362,8 +396,9 @@ impl Queue {
         loop {
             match place.attach() {
                 Ok(reader) if reader.epoch() != self.reader.epoch() => {
-                    let is_polled = self.is_polled;
+                    let (is_polled, tracked) = (self.is_polled, self.losses.as_ref().map_or(0, |losses| losses.0));
                     *self = Self { place: Some(place), is_polled, ..Self::new(reader) };
+                    self.track_losses(tracked);
                     return Ok(1);
                 }
                 Ok(_) | Err(Error::Server { .. } | Error::Refused(Refusal::NoQueue { .. } | Refusal::Full { .. })) => {}

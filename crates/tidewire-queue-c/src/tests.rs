@@ -20,7 +20,7 @@ use crate::{
     exports,
     handle::{SOCKET, found},
     names::List,
-    types::{CClose, CEvent, CFigures, CKey, COpen, CPacket, CProgress},
+    types::{CClose, CEvent, CFigures, CKey, CMissing, COpen, CPacket, CProgress},
 };
 
 const HEADER: &str = include_str!("../include/tidewire/queue.h");
@@ -115,12 +115,13 @@ fn layouts() -> Layouts {
         "packet" = CPacket {
             number, anomalies, wire_bytes, link_type, network_at, transport_at, payload_at, payload_bytes, key,
         }
+        "missing" = CMissing { stream, offset, bytes, flags, reserved }
         "event" = CEvent {
             sequence, records, stream, offset, time_ns, bytes, data, data_bytes, repeated_bytes, open, close, packet, kind, flags,
-            code, reserved,
+            code, reserved, missing, missing_count,
         }
         "progress" = CProgress {
-            first, sequence, published, read, missed, lost, missed_bytes, lost_bytes, others, epoch,
+            first, sequence, published, read, missed, lost, missed_bytes, lost_bytes, others, epoch, streams_missed,
         }
     }
 }

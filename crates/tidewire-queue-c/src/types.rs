@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use tidewire_queue::records::{Close, DirectionFigures, Key, Open, PacketHeader};
+use tidewire_queue::{
+    Missing,
+    records::{Close, DirectionFigures, Key, Open, PacketHeader},
+};
 
 /// `tidewire_queue_key_t`
 #[repr(C)]
@@ -88,6 +91,17 @@ pub struct CPacket {
     pub key: CKey,
 }
 
+/// `tidewire_queue_missing_t`
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CMissing {
+    pub stream: u64,
+    pub offset: u64,
+    pub bytes: u64,
+    pub flags: u32,
+    pub reserved: u32,
+}
+
 /// `tidewire_queue_event_t`
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +122,8 @@ pub struct CEvent {
     pub flags: u32,
     pub code: u32,
     pub reserved: u32,
+    pub missing: *const CMissing,
+    pub missing_count: usize,
 }
 
 /// `tidewire_queue_progress_t`
@@ -124,6 +140,7 @@ pub struct CProgress {
     pub lost_bytes: u64,
     pub others: u64,
     pub epoch: u64,
+    pub streams_missed: u64,
 }
 
 impl Default for CEvent {
@@ -145,6 +162,8 @@ impl Default for CEvent {
             flags: 0,
             code: 0,
             reserved: 0,
+            missing: std::ptr::null(),
+            missing_count: 0,
         }
     }
 }
@@ -240,5 +259,12 @@ impl From<&PacketHeader> for CPacket {
             payload_bytes: header.payload_bytes,
             key: CKey::from(&header.key),
         }
+    }
+}
+
+impl From<&Missing> for CMissing {
+    fn from(missing: &Missing) -> Self {
+        let Missing { stream, direction, offset, bytes } = *missing;
+        Self { stream, offset, bytes, flags: direction as u32, reserved: 0 }
     }
 }

@@ -2,7 +2,7 @@
 
 use tidewire::{Direction, FlowKey, Tunnel, TunnelKind, community_id};
 use tidewire_queue::{
-    Ended, Record,
+    Ended, Missing, Record,
     records::{
         Close, DirectionFigures, Event, Gap, Key, Kind, OFFSET_NONE, Open, PacketHeader, anomaly_name, end_reason_name,
         flags, gap_cause_name, tcp_state_name,
@@ -75,6 +75,18 @@ pub fn push_lost(out: &mut Vec<u8>, first: u64, records: u64, bytes: u64) {
     object.number("sequence", first);
     object.number("records", records);
     object.number("bytes", bytes);
+    object.close();
+    out.push(b'\n');
+}
+
+/// Appends a line for bytes of a stream that were published and not read.
+pub fn push_missing(out: &mut Vec<u8>, missing: &Missing) {
+    let mut object = Object::open(out);
+    object.plain("kind", "missing");
+    object.number("stream", missing.stream);
+    object.plain("direction", missing.direction.name());
+    object.number("offset", missing.offset);
+    object.number("bytes", missing.bytes);
     object.close();
     out.push(b'\n');
 }

@@ -15,7 +15,7 @@ use std::{
 
 pub use options::Options;
 
-use tidewire_queue::{Attach, Ended, Error, Next, Reader, Record, Refusal, is_name, records::Kind};
+use tidewire_queue::{Attach, Ended, Error, Losses, Next, Reader, Record, Refusal, is_name, records::Kind};
 
 use self::{options::KindName, sink::Sink};
 use crate::{
@@ -26,6 +26,8 @@ use crate::{
 
 /// How long one wait for records takes: a signal is noticed after this time.
 const TICK: Duration = Duration::from_millis(200);
+/// Streams that are followed at a time, to say which bytes of them were lost.
+const STREAMS_MAX: usize = 1 << 17;
 /// How often a sensor is looked for (`--follow`).
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -119,6 +121,10 @@ impl Attaching<'_> {
     /// Writes records until something ends it.
     fn read_queue(&mut self, reader: &mut Reader) -> Result<Stopped, CliError> {
         let mut payload = Vec::new();
+        let mut losses = match self.options.group {
+            Some(_) => Losses::of_member(STREAMS_MAX),
+            None => Losses::new(STREAMS_MAX),
+        };
         if !self.options.raw {
             json::push_attached(self.sink.buffer(), &self.options.queue, reader.epoch(), reader.sequence());
         }
@@ -146,14 +152,24 @@ impl Attaching<'_> {
                 self.totals.ended = Some(why);
                 return Ok(if self.sink.flush()? { Stopped::Ended } else { Stopped::Program });
             }
-            self.write(&next, &payload);
+            self.write(&next, &payload, &mut losses);
             if !self.sink.settle()? {
                 return Ok(Stopped::Program);
             }
         }
     }
 
-    fn write(&mut self, next: &Next, payload: &[u8]) {
+    fn write(&mut self, next: &Next, payload: &[u8], losses: &mut Losses) {
+        // In the raw form a jump of the sequence says what was lost.
+        if !self.options.raw {
+            let mut missing = Vec::new();
+            match next {
+                Next::Record(record) => losses.read(record, payload, &mut missing),
+                Next::Missed(record) => losses.missed(record, &mut missing),
+                _ => {}
+            }
+            missing.iter().for_each(|missing| json::push_missing(self.sink.buffer(), missing));
+        }
         match next {
             Next::Record(record) if self.is_wanted(record) => {
                 self.totals.written += 1;
@@ -165,8 +181,9 @@ impl Attaching<'_> {
                     json::push_record(buffer, record, payload);
                 }
             }
-            // In the raw form a jump of the sequence says it.
-            Next::Missed(record) if !self.options.raw => json::push_missed(self.sink.buffer(), record),
+            Next::Missed(record) if !self.options.raw && self.is_wanted(record) => {
+                json::push_missed(self.sink.buffer(), record)
+            }
             Next::Lost { first, records, bytes } if !self.options.raw => {
                 json::push_lost(self.sink.buffer(), *first, *records, *bytes);
             }

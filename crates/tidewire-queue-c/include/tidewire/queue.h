@@ -166,6 +166,15 @@ typedef struct tidewire_queue_packet {
     tidewire_queue_key_t key;
 } tidewire_queue_packet_t;
 
+/* Bytes of a direction that were published and that the program did not get. */
+typedef struct tidewire_queue_missing {
+    uint64_t stream;
+    uint64_t offset; /* of the first one */
+    uint64_t bytes;
+    uint32_t flags;  /* TIDEWIRE_QUEUE_FROM_SERVER or 0 */
+    uint32_t reserved;
+} tidewire_queue_missing_t;
+
 /*
  * What a call found. It belongs to the library, and is valid until the next call with the same tidewire_queue_t. Pointers that
  * do not apply are NULL, numbers that do not apply are 0.
@@ -187,6 +196,8 @@ typedef struct tidewire_queue_event {
     uint32_t flags; /* TIDEWIRE_QUEUE_FROM_SERVER ... */
     uint32_t code;  /* gap: the cause; close: the reason; ended: why */
     uint32_t reserved;
+    const tidewire_queue_missing_t *missing; /* what this record shows to be missing before it: tidewire_queue_track_losses() */
+    size_t missing_count;
 } tidewire_queue_event_t;
 
 /* How far a program is. Records published since `first` = read + missed + lost + others + waiting, at any moment. */
@@ -201,6 +212,7 @@ typedef struct tidewire_queue_progress {
     uint64_t lost_bytes;   /* payload of the lost, each rounded up to 8 bytes */
     uint64_t others;    /* records that were for other members of the group */
     uint64_t epoch;     /* random number of the queue: its successor has another one */
+    uint64_t streams_missed; /* streams of which it got neither open nor close: tidewire_queue_track_losses() */
 } tidewire_queue_progress_t;
 
 /*
@@ -245,6 +257,14 @@ int tidewire_queue_next_in_place(tidewire_queue_t *queue, const tidewire_queue_e
  * was made of them, the record counts as missed (once).
  */
 int tidewire_queue_is_intact(tidewire_queue_t *queue);
+
+/*
+ * From now on events say which bytes of which streams are missing because records were missed or lost (event->missing), by the
+ * offsets, ordinals and ends of later records. At most so many streams are followed at a time, about 150 bytes each; beyond
+ * that the oldest are forgotten. 0: no longer. tidewire_queue_next_in_place() copies data while losses are tracked. Returns 0,
+ * or an error. It stays on after tidewire_queue_reattach().
+ */
+int tidewire_queue_track_losses(tidewire_queue_t *queue, size_t streams_max);
 
 /*
  * A descriptor for poll(2), select(2) or epoll(7). Read until TIDEWIRE_QUEUE_EMPTY, then poll: it becomes readable when

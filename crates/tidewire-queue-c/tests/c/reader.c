@@ -1,7 +1,7 @@
 /*
  * Reads a queue to its end and prints a line for each event, then how far it came.
- *   reader copy|wait|poll|place SOCKET QUEUE [GROUP]     attaches
- *   reader copy|wait|place -FIRST PATH                   opens a file from record FIRST on
+ *   reader copy|wait|poll|place|track SOCKET QUEUE [GROUP]     attaches
+ *   reader copy|wait|place|track -FIRST PATH                   opens a file from record FIRST on
  *   reader file PATH...                                  opens files from their first record on, and prints only how each ends
  */
 #include <fcntl.h>
@@ -39,6 +39,8 @@ static void print(int what, const tidewire_queue_event_t *event, uint64_t hash)
 static void figures(tidewire_queue_t *queue)
 {
     const tidewire_queue_progress_t *progress = tidewire_queue_progress(queue);
+    if (progress->streams_missed != 0)
+        printf("streams missed %" PRIu64 "\n", progress->streams_missed);
     printf("figures %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", progress->first,
            progress->sequence, progress->published, progress->read, progress->missed, progress->lost, progress->others);
 }
@@ -74,7 +76,11 @@ static int read_all(const char *how, tidewire_queue_t *queue)
         uint64_t hash = sum(event->data, event->data_bytes);
         if (what == TIDEWIRE_QUEUE_RECORD && strcmp(how, "place") == 0 && tidewire_queue_is_intact(queue) != 1)
             what = TIDEWIRE_QUEUE_MISSED;
-        print(what, event, hash);
+        if (strcmp(how, "track") != 0)
+            print(what, event, hash);
+        for (size_t at = 0; at < event->missing_count; at++)
+            printf("missing %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32 "\n", event->missing[at].stream,
+                   event->missing[at].offset, event->missing[at].bytes, event->missing[at].flags);
         if (what == TIDEWIRE_QUEUE_ENDED) {
             figures(queue);
             return 0;
@@ -133,6 +139,8 @@ int main(int argc, char **argv)
     if (argv[2][0] != '-')
         puts("attached");
     fflush(stdout);
+    if (strcmp(argv[1], "track") == 0 && tidewire_queue_track_losses(queue, 1000) != 0)
+        abort();
     what = read_all(argv[1], queue);
     tidewire_queue_detach(queue);
     return what;

@@ -13,11 +13,11 @@ use std::{
 };
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use tidewire_queue::{Geometry, Publisher, Reader, Record};
+use tidewire_queue::{Geometry, Losses, Missing, Next, Publisher, Reader, Record};
 use tidewire_testing::{InTime as _, filters::Numbers};
 
 use crate::{
-    common::{C2S, S2C},
+    common::{C2S, S2C, Sensor, Stream, conversation},
     programs::{Other, assert_same, by_rust, program, python},
 };
 
@@ -62,6 +62,44 @@ fn readers_agree_on_what_was_lost() {
         let words = [script.to_str().unwrap(), "file", &place(&file), &first.to_string()];
         assert_same(&format!("{name}, python"), &Other::start(Path::new("python3"), &words).rest(), &expected);
     }
+}
+
+/// Which bytes of which streams are missing: the same in C and in Rust.
+#[test]
+fn readers_agree_on_which_bytes_are_missing() {
+    let Some(program) = program("tests/c/reader.c", false) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut sensor = Sensor::new(folder.path(), Geometry::new(1 << 10, 1 << 16), 5);
+    let file = sensor.publisher.file().try_clone_to_owned().unwrap();
+    let mut long: Vec<Stream> = (1001..1004).map(Stream::new).collect();
+    for id in 1..=200 {
+        long.iter_mut().for_each(|stream| sensor.say(stream, S2C, &[b'x'; 700]));
+        conversation(&mut sensor, id);
+    }
+    sensor.finish();
+    let (mut reader, mut losses) = (Reader::open(&file, Some(0)).unwrap(), Losses::new(1000));
+    let (mut payload, mut missing) = (Vec::new(), Vec::new());
+    loop {
+        payload.clear();
+        match reader.next(&mut payload).unwrap() {
+            Next::Record(record) => losses.read(&record, &payload, &mut missing),
+            Next::Missed(record) => losses.missed(&record, &mut missing),
+            Next::Lost { .. } => {}
+            Next::Empty | Next::Ended(_) => break,
+        }
+    }
+    let line = |missing: &Missing| {
+        let Missing { stream, direction, offset, bytes } = *missing;
+        format!("missing {stream} {offset} {bytes} {}", direction as u32)
+    };
+    let mut expected: Vec<String> = missing.iter().map(line).collect();
+    assert!(!expected.is_empty());
+    if losses.streams_missed() != 0 {
+        expected.push(format!("streams missed {}", losses.streams_missed()));
+    }
+    let mut lines = Other::start(&program, &["track", "-0", &place(&file)]).rest();
+    lines.pop();
+    assert_same("track", &lines, &expected);
 }
 
 /// A queue's file with anything in it, of the right size and sealed as a publisher seals it.
