@@ -32,8 +32,11 @@ pub mod records;
 mod ring;
 mod server;
 mod socket;
+mod sync;
 #[allow(unsafe_code, reason = "shared memory and futexes")]
 mod sys;
+#[cfg(test)]
+mod tests;
 
 pub use attach::Attach;
 pub use error::Error;

@@ -1,12 +1,12 @@
 //! Who reads a queue, as its publisher needs to know: places, groups, whom it waits for. The server writes a new table when
 //! somebody comes or goes; the publisher looks at one word for each record, and takes the table where that has changed.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, TryLockError,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, PoisonError, TryLockError};
 
-use crate::page::Page;
+use super::{
+    page::Page,
+    sync::{AtomicU64, Mutex, MutexGuard, Ordering},
+};
 
 /// Readers of one queue, at most.
 pub const READERS_MAX: usize = 32;
@@ -77,7 +77,7 @@ impl Table {
     }
 }
 
-fn nth_bit(mask: u32, n: u32) -> u32 {
+pub(crate) fn nth_bit(mask: u32, n: u32) -> u32 {
     let rest = (0..n).fold(mask, |mask, _| mask & mask.wrapping_sub(1));
     rest & rest.wrapping_neg()
 }
@@ -136,38 +136,5 @@ impl Members {
         self.change.store(number, Ordering::Release);
         drop(old);
         number
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn member(group: u32) -> impl FnOnce(&mut Table) {
-        move |table| {
-            let at = table.places.iter().position(Option::is_none).unwrap();
-            table.places[at] = Some(Place { attached_at: table.change, group: Some(group), page: None, first: 0 });
-        }
-    }
-
-    #[test]
-    fn a_stream_stays_with_its_member_and_goes_to_another_when_that_one_leaves() {
-        let (members, mut turn) = (Members::default(), 0);
-        members.update(member(0));
-        members.update(member(0));
-        members.update(member(1));
-        let table = members.look().unwrap();
-        let (first, is_new) = table.owners(0, 0, &mut turn);
-        assert!(is_new && first.count_ones() == 2 && first & 0b100 != 0);
-        assert_eq!(table.owners(first, table.change, &mut turn), (first, false));
-        // Somebody else at the place of the owner that has gone is somebody else.
-        let owner = (first & 0b11).trailing_zeros() as usize;
-        let then = table.change;
-        members.update(|table| table.places[owner] = None);
-        members.update(member(0));
-        let table = members.look().unwrap();
-        assert!(table.places[owner].is_some());
-        assert!(table.owners(first, then, &mut turn).1);
-        assert_eq!([nth_bit(0b1011, 0), nth_bit(0b1011, 1), nth_bit(0b1011, 2)], [1, 2, 8]);
     }
 }

@@ -1,6 +1,6 @@
 //! What the publisher keeps for each stream.
 
-use crate::{
+use super::{
     layout::Record,
     members::{Table, generation},
     records::{Direction, GAP_SHED, Gap, Kind, flags},

@@ -112,7 +112,7 @@ fn victim(path: &Path, number: u64) -> Result<(), String> {
     loop {
         let mut reader = attach(path, &request, 0)?;
         let mut check = Check::new(&reader, request.group.is_none());
-        while !check.step(&mut reader, number % 2 == 0)? {}
+        while !check.step(&mut reader, number.is_multiple_of(2))? {}
     }
 }
 

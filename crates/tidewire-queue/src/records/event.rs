@@ -1,11 +1,11 @@
 //! A record with its payload as an event.
 
+use super::super::layout::Record;
 use super::{
     kind::{Direction, Kind, flags},
     packet::PacketHeader,
     stream::{Close, Conflict, Gap, Open},
 };
-use crate::layout::Record;
 
 /// What a record says. `stream`, time and sequence are in the [`Record`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Kinds of records, their flags, and the two directions.
 
-use crate::layout::Record;
+use super::super::layout::Record;
 
 /// What a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Records of streams: open, gap, conflict, close. Data is its bytes.
 
+use super::super::layout::Record;
 use super::{
     bytes::{Fields, Writer},
     key::Key,
     kind::{Direction, Kind},
 };
-use crate::layout::Record;
 
 /// The payload of an OPEN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Publishing: two intents, the bytes, and then the sequence.
 
+use super::super::layout::{Ended, Record, Word};
 use super::{
     atomic::{Ordering, fence},
     words::Words,
 };
-use crate::layout::{Ended, Record, Word};
 
 /// Up to where a producer may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Reading: copy, then check that the copy is not of bytes that were being overwritten.
 
+use super::super::layout::{Ended, Record, Word};
 use super::{
     atomic::{Ordering, fence},
     words::Words,
 };
-use crate::layout::{Ended, Record, Word};
 
 /// What a reader finds next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

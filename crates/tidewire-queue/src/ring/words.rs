@@ -1,7 +1,7 @@
 //! A queue's memory as words, each read and written whole: what two processes may do at once without undefined behaviour.
 
-use super::atomic::{AtomicU64, Ordering, load_bytes, store_bytes};
-use crate::layout::{Geometry, HEADER_WORDS, Record, SLOT_WORDS, Word};
+use super::super::layout::{Geometry, Record, SLOT_WORDS, Word};
+use super::atomic::{AtomicU64, load_bytes, load_words, store_bytes, store_words};
 
 /// The parts of a mapped queue. Each part has the length that [`Geometry`] states.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl<'a> Words<'a> {
         payload: &'a [AtomicU64],
         geometry: Geometry,
     ) -> Self {
-        debug_assert_eq!(header.len(), HEADER_WORDS, "words of a queue's header");
+        debug_assert!(header.len() > Word::Wake as usize, "words of a queue's header");
         debug_assert_eq!(index.len() as u64, geometry.slots() * SLOT_WORDS as u64, "words of a queue's index");
         debug_assert_eq!(payload.len() as u64, geometry.payload_bytes() / 4, "words of a queue's payload, twice");
         Self { header, index, payload, geometry }
@@ -41,14 +41,11 @@ impl<'a> Words<'a> {
     }
 
     pub(crate) fn store_slot(&self, record: &Record) {
-        for (word, value) in self.slot(record.sequence).iter().zip(record.words()) {
-            word.store(value, Ordering::Relaxed);
-        }
+        store_words(self.slot(record.sequence), record.words());
     }
 
     pub(crate) fn load_slot(&self, sequence: u64) -> Record {
-        let slot = self.slot(sequence);
-        Record::from_words(std::array::from_fn(|at| slot[at].load(Ordering::Relaxed)))
+        Record::from_words(load_words(self.slot(sequence)))
     }
 
     /// The words of `bytes` payload bytes at a position; `bytes` is at most the payload.

@@ -76,6 +76,8 @@ pub struct Server {
     path: PathBuf,
     /// Device and inode of the socket, so that only ours is removed.
     identity: (u64, u64),
+    /// Read before system calls are confined.
+    own_user: u32,
     users: Vec<u32>,
     queues: Vec<Served>,
     pending: Vec<Pending>,
@@ -98,6 +100,7 @@ impl Server {
             listener,
             path: path.to_owned(),
             identity: (metadata.dev(), metadata.ino()),
+            own_user: rustix::process::geteuid().as_raw(),
             users: Vec::new(),
             queues: Vec::new(),
             pending: Vec::new(),
@@ -235,8 +238,7 @@ impl Server {
 
     /// The queue that a user asks for.
     fn find(&self, message: &[u8], user: u32) -> Result<(usize, Request), Refusal> {
-        let own = rustix::process::geteuid().as_raw();
-        if user != own && user != 0 && !self.users.contains(&user) {
+        if user != self.own_user && user != 0 && !self.users.contains(&user) {
             return Err(Refusal::User { user });
         }
         let request = Request::parse(message)?;

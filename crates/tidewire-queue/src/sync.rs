@@ -1,0 +1,6 @@
+//! What threads of the publisher's process share things by. The models of `sanitize/` put loom's here.
+
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicU64, Ordering},
+};

@@ -1,0 +1,31 @@
+//! Tests of files that the models of `sanitize/` build as well, with loom's atomics.
+
+use crate::members::{Members, Place, Table, nth_bit};
+
+fn member(group: u32) -> impl FnOnce(&mut Table) {
+    move |table| {
+        let at = table.places.iter().position(Option::is_none).unwrap();
+        table.places[at] = Some(Place { attached_at: table.change, group: Some(group), page: None, first: 0 });
+    }
+}
+
+#[test]
+fn a_stream_stays_with_its_member_and_goes_to_another_when_that_one_leaves() {
+    let (members, mut turn) = (Members::default(), 0);
+    members.update(member(0));
+    members.update(member(0));
+    members.update(member(1));
+    let table = members.look().unwrap();
+    let (first, is_new) = table.owners(0, 0, &mut turn);
+    assert!(is_new && first.count_ones() == 2 && first & 0b100 != 0);
+    assert_eq!(table.owners(first, table.change, &mut turn), (first, false));
+    // Somebody else at the place of the owner that has gone is somebody else.
+    let owner = (first & 0b11).trailing_zeros() as usize;
+    let then = table.change;
+    members.update(|table| table.places[owner] = None);
+    members.update(member(0));
+    let table = members.look().unwrap();
+    assert!(table.places[owner].is_some());
+    assert!(table.owners(first, then, &mut turn).1);
+    assert_eq!([nth_bit(0b1011, 0), nth_bit(0b1011, 1), nth_bit(0b1011, 2)], [1, 2, 8]);
+}
