@@ -107,6 +107,8 @@ enum Command {
     #[command(hide = true)]
     RunWatchdog(run::watchdog::Options),
     #[cfg(feature = "live")]
+    Sensor(sensor::Options),
+    #[cfg(feature = "live")]
     #[command(hide = true)]
     SensorCapture(sensor::capture::Options),
     #[command(hide = true)]
@@ -147,6 +149,8 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(options),
         #[cfg(feature = "live")]
         Command::RunWatchdog(options) => run::watchdog::run(options),
+        #[cfg(feature = "live")]
+        Command::Sensor(options) => sensor::run(options),
         #[cfg(feature = "live")]
         Command::SensorCapture(options) => sensor::capture::run(options),
         Command::Man(options) => manual::run(options, help::completed(Program::command())),

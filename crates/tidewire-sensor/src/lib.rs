@@ -9,6 +9,7 @@ pub mod config;
 pub mod processes;
 pub mod producer;
 pub mod report;
+pub mod supervisor;
 
 /// The socket in a sensor's directory at which analyzers attach to queues.
 pub const QUEUES_SOCKET: &str = "queues.sock";

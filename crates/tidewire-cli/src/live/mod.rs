@@ -221,26 +221,30 @@ impl Live {
         Ok(settings)
     }
 
-    /// The interface names, with joined names split.
     fn interfaces(&self) -> Result<Vec<String>, CliError> {
-        let mut names = Vec::new();
-        for given in &self.interface {
-            // An interface name may contain a comma or a colon.
-            if given.contains(',') && Interface::find(given).is_err() {
-                let joined = given.replace(',', ":");
-                return Err(CliError::Usage(format!("-i {given}: join names by colons: -i {joined}")));
-            }
-            let is_whole = !given.contains(':') || Interface::find(given).is_ok();
-            let parts: Vec<&str> = if is_whole { vec![given] } else { given.split(':').collect() };
-            if parts.iter().any(|part| part.is_empty()) {
-                return Err(CliError::Usage(format!(
-                    "invalid interface '{given}'; expected a name, or names joined by colons, as in eth0 or eth1:eth3"
-                )));
-            }
-            names.extend(parts.into_iter().map(str::to_owned));
-        }
-        Ok(names)
+        interface_names(&self.interface)
     }
+}
+
+/// The interface names of `-i`, with joined names split.
+pub fn interface_names(all: &[String]) -> Result<Vec<String>, CliError> {
+    let mut names = Vec::new();
+    for given in all {
+        // An interface name may contain a comma or a colon.
+        if given.contains(',') && Interface::find(given).is_err() {
+            let joined = given.replace(',', ":");
+            return Err(CliError::Usage(format!("-i {given}: join names by colons: -i {joined}")));
+        }
+        let is_whole = !given.contains(':') || Interface::find(given).is_ok();
+        let parts: Vec<&str> = if is_whole { vec![given] } else { given.split(':').collect() };
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(CliError::Usage(format!(
+                "invalid interface '{given}'; expected a name, or names joined by colons, as in eth0 or eth1:eth3"
+            )));
+        }
+        names.extend(parts.into_iter().map(str::to_owned));
+    }
+    Ok(names)
 }
 
 /// Reads a steering program from the command line or the file that it names.

@@ -1,3 +1,98 @@
 //! `tidewire sensor`: one capture for many programs.
 
 pub mod capture;
+mod check;
+mod metrics;
+mod options;
+mod status;
+
+use std::{env, ffi::OsString, path::Path};
+
+pub use options::Options;
+use tidewire_sensor::{
+    config::{Examined, Given, Machine, SensorConfig, examine},
+    supervisor::{self, Recipe},
+};
+
+use crate::{
+    error::{self, CliError, notify},
+    live::interface_names,
+    metrics::Metrics,
+    run::watchdog,
+    text_file,
+};
+use options::Commands;
+
+/// Runs the subcommand.
+pub fn run(options: &Options) -> Result<u8, CliError> {
+    if let Some(Commands::Status(options)) = &options.command {
+        return status::run(options);
+    }
+    if options.file.is_none() && options.interface.is_empty() && options.read.is_empty() {
+        let message = "nothing to capture: name a configuration file, or use -i or -r; see tidewire sensor --help";
+        return Err(CliError::Usage(message.into()));
+    }
+    let given = Given {
+        interfaces: interface_names(&options.interface)?,
+        files: options.read.clone(),
+        directory: options.directory.as_deref().map(absolute).transpose()?,
+        metrics: options.metrics.clone(),
+        wait_for: options.wait_for.map(usize::from),
+    };
+    let examined = read(options.file.as_deref(), &given)?;
+    examined.warnings.iter().for_each(|warning| notify(format_args!("warning: {warning}")));
+    let Some(config) = examined.config else {
+        examined.mistakes.iter().for_each(notify);
+        return Ok(error::USAGE);
+    };
+    if options.check {
+        return check::print(&config);
+    }
+    start(config, options.file.as_deref(), &given)
+}
+
+fn absolute(path: &Path) -> Result<std::path::PathBuf, CliError> {
+    std::path::absolute(path).map_err(|error| CliError::Usage(format!("--directory: {error}")))
+}
+
+/// Reads the configuration, if there is a file, with the options.
+fn read(file: Option<&Path>, given: &Given) -> Result<Examined, CliError> {
+    let text = file.map(|file| text_file::read_text(file, text_file::CONFIG_BYTES_MAX)).transpose()?;
+    let name = file.map_or_else(|| "options".to_owned(), |file| file.display().to_string());
+    Ok(examine(text.as_deref().unwrap_or_default(), &name, given, &Machine))
+}
+
+/// Runs a sensor.
+fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8, CliError> {
+    // Before capabilities are given up: the port may be a privileged one.
+    let mut metrics = config.metrics.as_deref().map(Metrics::bind).transpose()?;
+    let own = env::current_exe().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
+    let watchdog = watchdog::command().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
+    let reread = || {
+        let failed = |what: CliError| vec![check::mistake(file, &what.to_string())];
+        let examined = read(file, given).map_err(failed)?;
+        examined.config.ok_or(examined.mistakes)
+    };
+    let mut publish = |status: &supervisor::status::SensorStatus| {
+        if let Some(metrics) = &mut metrics {
+            metrics.show(metrics::families(status));
+            if let Err(error) = metrics.start() {
+                notify(error);
+            }
+        }
+    };
+    let recipe = Recipe {
+        capture: vec![OsString::from(own), "sensor-capture".into()],
+        watchdog: watchdog.to_vec(),
+        reread: &reread,
+        log: &|text| notify(text),
+        publish: &mut publish,
+    };
+    supervisor::run(config, recipe).map_err(|error| {
+        let text = match error.hint() {
+            Some(hint) => format!("{error}; {hint}"),
+            None => error.to_string(),
+        };
+        CliError::Input(text)
+    })
+}

@@ -52,7 +52,7 @@ fn wrong(text: &str) -> Vec<String> {
 
 const WHOLE: &str = r#"
 [sensor]
-directory = "/run/sensor"
+directory = "/srv/sensor"
 metrics = "127.0.0.1:9600"
 users = ["monitor", 1000]
 stop = "3s"
@@ -100,7 +100,7 @@ restart = "always"
 #[test]
 fn every_key_is_read() {
     let config = right(WHOLE);
-    assert_eq!(config.directory, Path::new("/run/sensor"));
+    assert_eq!(config.directory, Path::new("/srv/sensor"));
     assert_eq!(config.metrics.as_deref(), Some("127.0.0.1:9600"));
     assert_eq!(config.users, [700, 1000]);
     assert_eq!(config.stop, Duration::from_secs(3));

@@ -1,0 +1,130 @@
+//! `--check`: what would be started, as tables.
+
+use std::path::Path;
+
+use tidewire_sensor::config::{
+    CaptureConfig, CaptureInput, Distribution, Mistake, QueueConfig, Restart, SensorConfig, SlowReaders, Unit,
+};
+
+use crate::{
+    error::{self, CliError},
+    layout::Layout,
+    output::Out,
+    row::Column,
+    table::Table,
+    units::{Binary, Lasting, counted},
+};
+
+const QUEUES: [Column; 7] = [
+    Column::words("QUEUE", "queue", 0),
+    Column::words("HOLDS", "holds", 0),
+    Column::figures("MEMORY", "memory", 2),
+    Column::figures("CHUNK", "chunk", 4),
+    Column::words("SLOW READERS", "slow", 3),
+    Column::words("DISTRIBUTION", "distribution", 5),
+    Column::words("FILTER", "filter", 1),
+];
+
+const ANALYZERS: [Column; 7] = [
+    Column::words("ANALYZER", "analyzer", 0),
+    Column::figures("N", "instances", 1),
+    Column::words("QUEUE", "queue", 0),
+    Column::words("GROUP", "group", 3),
+    Column::words("USER", "user", 2),
+    Column::words("RESTART", "restart", 4),
+    Column::words("COMMAND", "command", 0),
+];
+
+/// A mistake of the file as a whole.
+pub fn mistake(file: Option<&Path>, what: &str) -> Mistake {
+    let file = file.map_or_else(|| "options".to_owned(), |file| file.display().to_string());
+    Mistake { file, place: None, what: what.to_owned(), instead: String::new() }
+}
+
+/// Prints what a configuration starts.
+pub fn print(config: &SensorConfig) -> Result<u8, CliError> {
+    let mut out = Out::stdout();
+    out.line(&format!("capture: {}", capture(&config.capture)))?;
+    out.line(&format!("directory: {}", config.directory.display()))?;
+    if let Some(address) = &config.metrics {
+        out.line(&format!("metrics: http://{address}/metrics"))?;
+    }
+    let mut table = Table::new(&QUEUES, &Layout::default());
+    config.queues.iter().for_each(|queue| table.row(queue_cells(queue)));
+    out.line("")?;
+    table.finish(&mut out)?;
+    let mut table = Table::new(&ANALYZERS, &Layout::default());
+    for analyzer in &config.analyzers {
+        let user = analyzer.user.map(|(user, group)| format!("{user}:{group}"));
+        let restart = match analyzer.restart {
+            Restart::Always => "always",
+            Restart::OnFailure => "on-failure",
+            Restart::Never => "never",
+        };
+        table.row(vec![
+            analyzer.name.clone(),
+            analyzer.instances.to_string(),
+            analyzer.queue.clone(),
+            analyzer.group.clone().unwrap_or_default(),
+            user.unwrap_or_default(),
+            restart.into(),
+            analyzer.command.join(" "),
+        ]);
+    }
+    if !config.analyzers.is_empty() {
+        out.line("")?;
+    }
+    table.finish(&mut out)?;
+    out.flush()?;
+    Ok(error::OK)
+}
+
+fn capture(capture: &CaptureConfig) -> String {
+    let input = match &capture.input {
+        CaptureInput::Interfaces(names) => names.join(", "),
+        CaptureInput::Files(files) => {
+            let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+            names.join(", ")
+        }
+    };
+    let workers = counted(capture.workers as u64, "worker", "workers");
+    let memory = capture.memory_bytes.map(|bytes| format!(", {} for the engine", Binary(bytes))).unwrap_or_default();
+    let filter = capture.filter.as_ref().map(|filter| format!(", filter '{filter}'")).unwrap_or_default();
+    let sandbox = if capture.sandbox { "" } else { ", without giving up privileges" };
+    format!("{input}: {workers}{memory}{filter}{sandbox}")
+}
+
+fn queue_cells(queue: &QueueConfig) -> Vec<String> {
+    let holds = match queue.unit {
+        Unit::Streams => "streams",
+        Unit::Packets => "packets",
+    };
+    let slow = match queue.slow {
+        SlowReaders::Lose => "lose".into(),
+        SlowReaders::Hold(None) => "are waited for".into(),
+        SlowReaders::Hold(Some(most)) => format!("held for {}", Lasting(most.as_nanos() as u64)),
+    };
+    let distribution = match queue.distribution {
+        _ if queue.count == 1 => "",
+        Distribution::FlowHash => "flow-hash",
+        Distribution::RoundRobin => "round-robin",
+    };
+    let name = match queue.count {
+        1 => queue.name.clone(),
+        count => format!("{}.0 to .{}", queue.name, count - 1),
+    };
+    let chunk = match (queue.unit, queue.chunk_bytes) {
+        (Unit::Packets, _) => String::new(),
+        (_, 0) => "none".into(),
+        (_, bytes) => Binary(bytes.into()).to_string(),
+    };
+    vec![
+        name,
+        holds.into(),
+        Binary(queue.memory_bytes).to_string(),
+        chunk,
+        slow,
+        distribution.into(),
+        queue.filter.clone().unwrap_or_default(),
+    ]
+}

@@ -1,0 +1,107 @@
+//! How a sensor ends: the capture publishes what it has, analyzers read to the end, then they are asked to end, then killed.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tidewire_live::sys::process::INTERRUPT;
+
+use super::{
+    part::State,
+    run::{Phase, Supervisor},
+};
+use crate::processes::orphans;
+
+/// Exit code of a capture of files that a signal ended.
+const INTERRUPTED: u8 = 130;
+/// Time for the last lines of parts, and for processes that they left behind.
+const LAST: Duration = Duration::from_secs(1);
+
+impl Supervisor<'_> {
+    /// A signal asks the sensor to end; each further one goes on to the next step at once.
+    pub fn stop(&mut self, signal: i32, now: Instant) {
+        self.changed = true;
+        let most = self.config.stop;
+        self.notify.stopping(most * 3 + LAST * 3);
+        match self.phase {
+            Phase::Running => {
+                let name = if signal == INTERRUPT { "SIGINT" } else { "SIGTERM" };
+                self.log(format!("{name}: the capture ends, then the analyzers"));
+                if !self.is_live() {
+                    self.code = INTERRUPTED;
+                }
+                self.phase = Phase::Finishing(now + most);
+                match self.capture.process() {
+                    Some(_) => self.capture.stop(now, most),
+                    None => self.begin_reading(now),
+                }
+                // Those that do not run are not started any more.
+                for member in &mut self.members {
+                    if member.part.process().is_none() {
+                        member.part.state = State::Ended;
+                    }
+                }
+            }
+            Phase::Finishing(_) => {
+                self.log("again: the capture is killed");
+                self.capture.kill();
+            }
+            Phase::Reading(_) => self.begin_ending(now),
+            Phase::Ending => {
+                self.log("again: analyzers are killed");
+                self.members.iter().for_each(|member| member.part.kill());
+            }
+        }
+    }
+
+    /// The capture has ended: analyzers read what they have not read.
+    pub fn begin_reading(&mut self, now: Instant) {
+        self.changed = true;
+        self.capture.state = State::Ended;
+        self.phase = Phase::Reading(now + self.config.stop);
+        for member in &mut self.members {
+            if member.part.process().is_none() {
+                member.part.state = State::Ended;
+            }
+        }
+    }
+
+    /// Analyzers are asked to end.
+    pub fn begin_ending(&mut self, now: Instant) {
+        self.phase = Phase::Ending;
+        let most = self.config.stop;
+        let running: Vec<&str> = self
+            .members
+            .iter()
+            .filter(|member| member.part.process().is_some())
+            .map(|member| member.part.name.as_str())
+            .collect();
+        if !running.is_empty() {
+            self.log(format!("SIGTERM to {}", running.join(", ")));
+        }
+        self.members.iter_mut().for_each(|member| member.part.stop(now, most));
+    }
+
+    /// All parts have ended: what they left behind ends, too.
+    pub fn end(&mut self) {
+        let begun = Instant::now();
+        let mut were = 0;
+        while begun.elapsed() < LAST {
+            let left: Vec<u32> = orphans::children()
+                .into_iter()
+                .filter(|child| !self.strangers.contains(child) && orphans::ended(*child).is_none())
+                .collect();
+            if left.is_empty() {
+                break;
+            }
+            were = were.max(left.len());
+            for process in left.iter().filter_map(|number| Pid::from_raw(i32::try_from(*number).ok()?)) {
+                let _ = kill_process(process, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if were > 0 {
+            self.log(format!("{were} processes that parts had left behind were killed"));
+        }
+        self.lines.finish(LAST);
+    }
+}

@@ -1,0 +1,124 @@
+//! The processes that a configuration asks for, and what changes between two configurations.
+
+use std::path::Path;
+
+use crate::config::{AnalyzerConfig, SensorConfig, queue_of};
+
+/// An instance of an analyzer that is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// `http`, or `http.1` of several.
+    pub name: String,
+    /// The queue that it reads.
+    pub queue: String,
+    /// Its analyzer.
+    pub analyzer: AnalyzerConfig,
+}
+
+/// The instances of all analyzers.
+pub fn plans(config: &SensorConfig) -> Vec<Plan> {
+    let of = |analyzer: &AnalyzerConfig| {
+        (0..analyzer.instances)
+            .filter_map(|instance| {
+                let name = match analyzer.instances {
+                    1 => analyzer.name.clone(),
+                    _ => format!("{}.{instance}", analyzer.name),
+                };
+                let queue = queue_of(analyzer, instance, &config.queues)?;
+                // The number of instances is no setting of a single one.
+                let analyzer = AnalyzerConfig { instances: 1, ..analyzer.clone() };
+                Some(Plan { name, queue, analyzer })
+            })
+            .collect::<Vec<_>>()
+    };
+    config.analyzers.iter().flat_map(of).collect()
+}
+
+/// What differs and applies only after a restart of the sensor, as names of tables and keys.
+pub fn pending(running: &SensorConfig, new: &SensorConfig) -> Vec<String> {
+    let mut changed = Vec::new();
+    let mut differs = |name: &str, is: bool| changed.extend(is.then(|| name.to_owned()));
+    differs("sensor.directory", running.directory != new.directory);
+    differs("sensor.metrics", running.metrics != new.metrics);
+    differs("sensor.users", running.users != new.users);
+    differs("capture", running.capture != new.capture);
+    for queue in &new.queues {
+        differs(&format!("queue.{}", queue.name), !running.queues.contains(queue));
+    }
+    for queue in &running.queues {
+        let is_gone = !new.queues.iter().any(|other| other.name == queue.name);
+        differs(&format!("queue.{}", queue.name), is_gone);
+    }
+    changed
+}
+
+/// The part of a new configuration that applies at once: the analyzers whose queues exist, and the time to stop. Also: the
+/// analyzers that are left out.
+pub fn applied(running: &SensorConfig, new: &SensorConfig) -> (SensorConfig, Vec<String>) {
+    let mut config = SensorConfig { stop: new.stop, ..running.clone() };
+    let may_run = |analyzer: &AnalyzerConfig| {
+        let all = (0..analyzer.instances).all(|instance| {
+            let now = queue_of(analyzer, instance, &running.queues);
+            now.is_some() && now == queue_of(analyzer, instance, &new.queues)
+        });
+        // The capture admits the users that it was started with.
+        all && analyzer.user.is_none_or(|(user, _)| user == 0 || running.users.contains(&user))
+    };
+    let (now, later): (Vec<_>, Vec<_>) = new.analyzers.iter().cloned().partition(may_run);
+    config.analyzers = now;
+    (config, later.into_iter().map(|analyzer| analyzer.name).collect())
+}
+
+/// The environment of an instance, besides ours.
+pub fn environment(plan: &Plan, socket: &Path) -> Vec<(&'static str, std::ffi::OsString)> {
+    let mut variables = vec![
+        ("TIDEWIRE_SOCKET", socket.into()),
+        ("TIDEWIRE_QUEUE", plan.queue.clone().into()),
+        ("TIDEWIRE_NAME", plan.name.clone().into()),
+    ];
+    variables.extend(plan.analyzer.group.as_ref().map(|group| ("TIDEWIRE_GROUP", group.into())));
+    variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Given, Machine, examine};
+
+    fn config(text: &str) -> SensorConfig {
+        let given = Given { interfaces: vec!["lo".into()], ..Given::default() };
+        let examined = examine(text, "test", &given, &Machine);
+        examined.config.unwrap_or_else(|| panic!("{:?}", examined.mistakes))
+    }
+
+    const TWO: &str = "[queue.a]\ncount = 2\n[queue.b]\n[analyzer.x]\ncommand = \"sh\"\nqueue = \"a\"\ninstances = 3\ngroup = \"g\"\n";
+
+    #[test]
+    fn instances_share_a_set() {
+        let all = plans(&config(TWO));
+        let names: Vec<_> = all.iter().map(|plan| (plan.name.as_str(), plan.queue.as_str())).collect();
+        assert_eq!(names, [("x.0", "a.0"), ("x.1", "a.1"), ("x.2", "a.0")]);
+        let variables = environment(&all[1], Path::new("/srv/x/queues.sock"));
+        assert_eq!(variables[1], ("TIDEWIRE_QUEUE", "a.1".into()));
+        assert_eq!(variables[3], ("TIDEWIRE_GROUP", "g".into()));
+    }
+
+    #[test]
+    fn changes_are_applied_or_named() {
+        let running = config(TWO);
+        let more = config(&(TWO.to_owned() + "[analyzer.y]\ncommand = \"sh\"\nqueue = \"b\"\n"));
+        assert!(pending(&running, &more).is_empty());
+        let (now, later) = applied(&running, &more);
+        assert_eq!((now.analyzers.len(), later.len()), (2, 0));
+        // Another queue and another user wait for a restart, as analyzers that need them do.
+        let other = "[queue.c]\n[analyzer.y]\ncommand = \"sh\"\nqueue = \"c\"\n[analyzer.z]\ncommand = \"sh\"\nqueue = \"b\"\nuser = 4711\n";
+        let other = config(&(TWO.to_owned() + other));
+        assert_eq!(pending(&running, &other), ["sensor.users", "queue.c"]);
+        let (now, later) = applied(&running, &other);
+        assert_eq!((now.analyzers.len(), later), (1, vec!["y".to_owned(), "z".to_owned()]));
+        assert_eq!(pending(&other, &running), ["sensor.users", "queue.c"]);
+        // The number of instances changes no instance that stays.
+        let fewer = config(&TWO.replace("instances = 3", "instances = 2"));
+        assert_eq!(plans(&fewer)[..], plans(&running)[..2]);
+    }
+}

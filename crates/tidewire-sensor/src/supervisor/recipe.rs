@@ -1,0 +1,20 @@
+//! What the supervisor gets from the program that it is a part of.
+
+use std::ffi::OsString;
+
+use super::status::SensorStatus;
+use crate::config::{Mistake, SensorConfig};
+
+/// What the supervisor needs besides the configuration.
+pub struct Recipe<'a> {
+    /// The command that calls [`crate::capture::main`] with the configuration from its standard input, and that socket.
+    pub capture: Vec<OsString>,
+    /// The command that calls [`crate::processes::watchdog::guard`] with its standard input.
+    pub watchdog: Vec<OsString>,
+    /// Reads the configuration again (SIGHUP).
+    pub reread: &'a dyn Fn() -> Result<SensorConfig, Vec<Mistake>>,
+    /// Reports what happens, a line each.
+    pub log: &'a dyn Fn(&str),
+    /// Called with the status when it has changed, at most four times a second.
+    pub publish: &'a mut dyn FnMut(&SensorStatus),
+}

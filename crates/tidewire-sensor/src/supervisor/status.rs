@@ -1,0 +1,253 @@
+//! What a sensor says about itself at its status socket: one JSON document to each client, then the end.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    io::{self, ErrorKind, Read as _, Write as _},
+    os::unix::{
+        fs::PermissionsExt as _,
+        net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::sockopt::socket_peercred,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::report::CaptureStatus;
+
+/// The socket in a sensor's directory that says what it does.
+pub const STATUS_SOCKET: &str = "sensor.sock";
+/// Clients at a time; with more, the oldest goes.
+const CLIENTS_MAX: usize = 16;
+/// Time of a client.
+const CLIENT_TIME: Duration = Duration::from_secs(5);
+/// Longest document that a client reads.
+const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
+
+/// A sensor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SensorStatus {
+    /// The supervisor's process.
+    pub process: u32,
+    /// Its version.
+    pub version: String,
+    /// `starting`, `running` or `stopping`.
+    pub state: String,
+    /// Seconds since it began.
+    pub seconds: f64,
+    /// Its directory.
+    pub directory: PathBuf,
+    /// Where its metrics are.
+    pub metrics: Option<String>,
+    /// How each input is captured, in words.
+    pub inputs: Vec<String>,
+    /// Tables of the configuration that changed and apply after a restart of the sensor.
+    pub pending: Vec<String>,
+    /// The capture and the analyzers.
+    pub parts: Vec<PartStatus>,
+    /// Figures of the capture, and of its queues.
+    pub capture: CaptureStatus,
+}
+
+/// A process of a sensor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PartStatus {
+    /// `capture`, or the name of an analyzer with the number of its instance.
+    pub name: String,
+    /// `starting`, `running`, `waiting` (for the capture), `paused` (started again soon), `stopping` or `ended`.
+    pub state: String,
+    /// Its process, while it runs.
+    pub process: Option<u32>,
+    /// Seconds since it was started, while it runs.
+    pub seconds: f64,
+    /// How often it was started again.
+    pub restarts: u64,
+    /// How its last process ended, in words.
+    pub last_exit: Option<String>,
+    /// The queue that it reads.
+    pub queue: Option<String>,
+}
+
+/// Why there is no status.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StatusError {
+    /// Nothing listens.
+    #[error("no sensor runs in {}", .0.display())]
+    None(PathBuf),
+    /// The socket cannot be used.
+    #[error("{}: {error}", path.display())]
+    Socket {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The sensor refuses, or something else answers.
+    #[error("{}: {what}", path.display())]
+    Answer {
+        /// The socket.
+        path: PathBuf,
+        /// What it said, or what is wrong with it.
+        what: String,
+    },
+}
+
+/// An answer to a client that may not ask.
+#[derive(Serialize, Deserialize)]
+struct Refused {
+    error: String,
+}
+
+/// Asks the sensor in a directory.
+///
+/// # Errors
+/// There is none, it refuses, or it does not answer within five seconds.
+pub fn ask(directory: &Path) -> Result<SensorStatus, StatusError> {
+    let path = directory.join(STATUS_SOCKET);
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => StatusError::None(directory.to_owned()),
+        _ => StatusError::Socket { path: path.clone(), error },
+    };
+    let stream = UnixStream::connect(&path).map_err(failed)?;
+    stream.set_read_timeout(Some(CLIENT_TIME)).map_err(failed)?;
+    let mut text = String::new();
+    stream.take(DOCUMENT_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    if let Ok(refused) = serde_json::from_str::<Refused>(&text) {
+        return Err(StatusError::Answer { path, what: refused.error });
+    }
+    serde_json::from_str(&text)
+        .map_err(|error| StatusError::Answer { what: format!("this is no status of a sensor: {error}"), path })
+}
+
+/// A client and the rest of its answer.
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    since: Instant,
+    answer: Vec<u8>,
+    sent: usize,
+}
+
+/// The status socket. Nothing here waits for a client.
+#[derive(Debug)]
+pub(super) struct StatusServer {
+    pub listener: UnixListener,
+    clients: VecDeque<Client>,
+    users: Vec<u32>,
+}
+
+impl StatusServer {
+    /// Listens at `path`. `users`: who may ask besides root and our own user.
+    pub fn bind(path: &Path, users: &[u32]) -> io::Result<Self> {
+        let listener = UnixListener::bind(path)?;
+        listener.set_nonblocking(true)?;
+        // Who may ask is decided by the user of the connection.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
+        let users = users.iter().copied().chain([0, rustix::process::geteuid().as_raw()]).collect();
+        Ok(Self { listener, clients: VecDeque::new(), users })
+    }
+
+    /// The connections that wait for room.
+    pub fn waiting(&self) -> impl Iterator<Item = &UnixStream> {
+        self.clients.iter().map(|client| &client.stream)
+    }
+
+    /// Whether a client waits.
+    pub fn is_wanted(&self) -> bool {
+        let mut waited = [PollFd::new(&self.listener, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        !self.clients.is_empty() || poll(&mut waited, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Answers whoever has come, and sends what fits. `document` is asked for once at most.
+    pub fn serve(&mut self, document: impl FnOnce() -> SensorStatus) {
+        let mut document = Some(document);
+        let mut text: Option<Vec<u8>> = None;
+        for _ in 0..CLIENTS_MAX {
+            let Ok((stream, _)) = self.listener.accept() else { break };
+            if stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            let user = socket_peercred(&stream).map(|peer| peer.uid.as_raw());
+            let answer = match user {
+                Ok(user) if self.users.contains(&user) => text
+                    .get_or_insert_with(|| {
+                        let status = document.take().map(|document| document());
+                        serde_json::to_vec(&status).unwrap_or_default()
+                    })
+                    .clone(),
+                _ => b"{\"error\":\"this user may not ask; add it to 'users' in [sensor]\"}".to_vec(),
+            };
+            if self.clients.len() >= CLIENTS_MAX {
+                self.clients.pop_front();
+            }
+            self.clients.push_back(Client { stream, since: Instant::now(), answer, sent: 0 });
+        }
+        self.clients.retain_mut(|client| client.since.elapsed() < CLIENT_TIME && client.send());
+    }
+}
+
+impl Client {
+    /// Sends what fits; returns whether something is left.
+    fn send(&mut self) -> bool {
+        loop {
+            let rest = self.answer.get(self.sent..).unwrap_or_default();
+            if rest.is_empty() {
+                return false;
+            }
+            match self.stream.write(rest) {
+                Ok(0) => return false,
+                Ok(bytes) => self.sent += bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn large() -> SensorStatus {
+        let part = PartStatus { name: "x".repeat(1000), ..PartStatus::default() };
+        SensorStatus { parts: vec![part; 2000], ..SensorStatus::default() }
+    }
+
+    #[test]
+    fn clients_are_answered_and_idle_ones_do_no_harm() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(STATUS_SOCKET);
+        let mut server = StatusServer::bind(&path, &[]).expect("a socket");
+        // Far more than there are places, and none of them reads.
+        let idle: Vec<UnixStream> = (0..40).map(|_| UnixStream::connect(&path).expect("a connection")).collect();
+        let asked = {
+            let folder = folder.path().to_owned();
+            thread::spawn(move || ask(&folder))
+        };
+        tidewire_testing::wait_until("an answer", || {
+            server.serve(large);
+            asked.is_finished()
+        });
+        assert_eq!(asked.join().expect("no panic").expect("a status"), large());
+        assert!(server.waiting().count() <= CLIENTS_MAX);
+        drop(idle);
+    }
+
+    #[test]
+    fn without_a_sensor_that_is_said() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = ask(folder.path()).expect_err("nothing is there").to_string();
+        assert!(error.starts_with("no sensor runs in "), "{error}");
+        drop(UnixListener::bind(folder.path().join(STATUS_SOCKET)).expect("a socket"));
+        assert!(matches!(ask(folder.path()), Err(StatusError::None(_))), "a socket that was left behind");
+    }
+}

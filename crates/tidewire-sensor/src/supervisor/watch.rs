@@ -1,0 +1,221 @@
+//! What the parts say, how they end, and what follows from it.
+
+use std::{
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
+
+use super::{
+    part::State,
+    run::{Phase, Supervisor},
+};
+use crate::{config::Restart, processes::orphans, report::CaptureEvent};
+
+/// A capture that says nothing for this long hangs: it reports twice a second.
+const SILENCE: Duration = Duration::from_secs(60);
+/// An analyzer that ended well so shortly before the capture ended with it: it saw the end of its queue first.
+const TOGETHER: Duration = Duration::from_secs(2);
+
+impl Supervisor<'_> {
+    /// Reads the events of the capture.
+    pub fn hear(&mut self, now: Instant) {
+        let Some(channel) = &mut self.channel else { return };
+        let events = channel.events();
+        match events {
+            Ok(events) => {
+                if !events.is_empty() {
+                    (self.heard, self.changed) = ((now, false), true);
+                }
+                events.into_iter().for_each(|event| self.event(event, now));
+            }
+            Err(what) => {
+                self.log(format!("the capture is killed: it sent {what}"));
+                self.channel = None;
+                self.capture.kill();
+            }
+        }
+    }
+
+    fn event(&mut self, event: CaptureEvent, now: Instant) {
+        match event {
+            CaptureEvent::Ready { inputs } => {
+                for input in &inputs {
+                    self.log(format!("capture: {input}"));
+                }
+                (self.inputs, self.ready) = (inputs, true);
+                if !std::mem::replace(&mut self.has_begun, true) {
+                    self.notify.ready();
+                }
+                self.heard = (now, false);
+            }
+            CaptureEvent::Status(status) => self.figures = status,
+            CaptureEvent::Finished(status) => (self.figures, self.finished) = (status, true),
+            CaptureEvent::Reader { text } => self.log(format!("capture: {text}")),
+            CaptureEvent::Warning { text } => self.log(format!("capture: warning: {text}")),
+            CaptureEvent::Failed { text, hint } => match hint {
+                Some(hint) => self.log(format!("capture: {text}; {hint}")),
+                None => self.log(format!("capture: {text}")),
+            },
+        }
+    }
+
+    /// Collects processes that have ended.
+    pub fn gather(&mut self, now: Instant) {
+        if let Some(status) = self.capture.reap(now) {
+            // Its last words may still be in the socket.
+            self.hear(now);
+            self.capture_ended(status, now);
+        }
+        for index in 0..self.members.len() {
+            let reaped = self.members.get_mut(index).and_then(|member| member.part.reap(now));
+            if let Some(status) = reaped {
+                self.member_ended(index, status, now);
+            }
+        }
+        self.members.retain(|member| !(member.leaves.is_some() && member.part.process().is_none()));
+        // What parts have left behind is a child of ours.
+        let known: Vec<u32> = self.members.iter().filter_map(|member| member.part.process()).collect();
+        for child in orphans::children() {
+            let is_part = known.contains(&child) || self.capture.process() == Some(child);
+            if !is_part && !self.strangers.contains(&child) {
+                let _ = orphans::ended(child);
+            }
+        }
+    }
+
+    fn capture_ended(&mut self, status: ExitStatus, now: Instant) {
+        (self.ready, self.channel, self.changed) = (false, None, true);
+        self.directory.remove_queues_socket();
+        let how = self.capture.last_exit.clone().unwrap_or_default();
+        self.capture.state = State::Ended;
+        if self.phase != Phase::Running {
+            if !self.finished {
+                self.log(format!("the capture ended before it had published everything: {how}"));
+            }
+            self.begin_reading(now);
+        } else if self.finished && status.success() {
+            self.begin_reading(now);
+        } else if !self.has_begun {
+            // What it said is in the log; one that was killed says nothing.
+            if status.code().is_none() {
+                self.log(format!("the capture did not begin: {how}"));
+            }
+            self.code = status.code().and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0).unwrap_or(3);
+            self.begin_reading(now);
+        } else if self.is_live() {
+            let wait = self.capture.pause(now);
+            self.log(format!("the capture ended: {how}; started again in {wait:?}"));
+            self.wake_together(now);
+        } else {
+            // From their beginning, files would be published twice.
+            self.log(format!("the capture of files ended: {how}; it is not started again"));
+            self.code = 3;
+            self.begin_reading(now);
+        }
+    }
+
+    /// Analyzers that ended with the capture are started with its successor.
+    fn wake_together(&mut self, now: Instant) {
+        for member in &mut self.members {
+            let ended = member.part.ended.is_some_and(|(at, _)| now.duration_since(at) <= TOGETHER);
+            if ended && member.part.state == State::Ended && member.plan.analyzer.restart != Restart::Never {
+                member.part.state = State::Waiting;
+            }
+        }
+    }
+
+    fn member_ended(&mut self, index: usize, status: ExitStatus, now: Instant) {
+        self.changed = true;
+        let (phase, ready) = (self.phase, self.ready);
+        let Some(member) = self.members.get_mut(index) else { return };
+        let (part, restart) = (&mut member.part, member.plan.analyzer.restart);
+        let name = part.name.clone();
+        let how = part.last_exit.clone().unwrap_or_default();
+        let was_stopping = matches!(part.state, State::Stopping(_));
+        let again = restart == Restart::Always || restart == Restart::OnFailure && !status.success();
+        if let Some(next) = member.leaves.take() {
+            part.state = State::Ended;
+            match next {
+                Some(plan) => *member = super::run::Member::new(plan),
+                None => member.leaves = Some(None),
+            }
+            return;
+        }
+        let text = if phase != Phase::Running {
+            part.state = State::Ended;
+            if status.success() || was_stopping {
+                return;
+            }
+            format!("{name} ended: {how}")
+        } else if !ready && restart != Restart::Never {
+            part.state = State::Waiting;
+            format!("{name} ended with the capture: {how}; started with the next one")
+        } else if again {
+            let wait = part.pause(now);
+            format!("{name} ended: {how}; started again in {wait:?}")
+        } else {
+            part.state = State::Ended;
+            let rule = if restart == Restart::Never { "never" } else { "on-failure" };
+            format!("{name} ended: {how}; it is not started again (restart = \"{rule}\")")
+        };
+        self.log(text);
+    }
+
+    /// Does what is due.
+    pub fn act(&mut self, now: Instant) {
+        match self.phase {
+            Phase::Running => self.act_running(now),
+            Phase::Finishing(at) if now >= at => {
+                self.log("the capture does not end: it is killed");
+                self.capture.kill();
+                // Once more, if the kernel needs longer.
+                self.phase = Phase::Finishing(now + Duration::from_secs(1));
+            }
+            Phase::Reading(at) if now >= at => self.begin_ending(now),
+            _ => {}
+        }
+        let overdue = self.members.iter().filter(|one| matches!(one.part.state, State::Stopping(at) if now >= at));
+        let overdue: Vec<String> = overdue
+            .map(|member| {
+                member.part.kill();
+                member.part.name.clone()
+            })
+            .collect();
+        for name in overdue {
+            self.log(format!("{name} does not end: it is killed"));
+            let member = self.members.iter_mut().find(|member| member.part.name == name);
+            if let Some(member) = member {
+                member.part.state = State::Stopping(now + Duration::from_secs(1));
+            }
+        }
+    }
+
+    fn act_running(&mut self, now: Instant) {
+        if matches!(self.capture.state, State::Paused(at) if now >= at) {
+            self.start_capture(now);
+        }
+        let (heard, is_reported) = self.heard;
+        if self.capture.process().is_some() && now.duration_since(heard) >= SILENCE && !is_reported {
+            self.heard.1 = true;
+            if self.is_live() {
+                self.log("the capture has said nothing for a minute: it is killed");
+                self.capture.kill();
+            } else {
+                self.log("the capture has said nothing for a minute");
+            }
+        }
+        if !self.ready {
+            return;
+        }
+        let is_due = |state: State| match state {
+            State::Waiting => true,
+            State::Paused(at) => now >= at,
+            _ => false,
+        };
+        for index in 0..self.members.len() {
+            if self.members.get(index).is_some_and(|member| is_due(member.part.state)) {
+                self.start_member(index, now);
+            }
+        }
+    }
+}
