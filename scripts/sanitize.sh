@@ -21,8 +21,9 @@ nightly() {
 for part in "${parts[@]}"; do
   case "$part" in
     loom)
-      # Rings of AF_XDP, and the protocol by which directions are cut off and ended: every order of steps of two or three threads.
-      echo "sanitize: loom: rings, and the cut-off protocol"
+      # Rings of AF_XDP, the protocol by which directions are cut off and ended, and queues in shared memory: every order of steps of
+      # two or three threads (of queues: with at most two or three preemptions).
+      echo "sanitize: loom: rings, the cut-off protocol, queues in shared memory"
       if [ $optional = 1 ] && ! cargo fetch --quiet --locked --manifest-path sanitize/Cargo.toml 2>/dev/null; then
         echo "sanitize: skipped: loom's crates cannot be fetched"; continue
       fi
@@ -35,6 +36,7 @@ for part in "${parts[@]}"; do
       echo "sanitize: Miri: memory of rings, headers, prefetches (no sockets, no programs in the kernel, no C libraries)"
       export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-permissive-provenance"
       cargo +nightly miri test --locked --target-dir target/miri -p tidewire-live --lib -- sys::packet::blocks sys::arena
+      cargo +nightly miri test --locked --target-dir target/miri -p tidewire-queue --lib -- sys::copy
       cargo +nightly miri test --locked --target-dir target/miri -p tidewire-core --test engine -- frames::a_datagram frames::an_aggregate frames::cut_headers
       ;;
     tsan)
@@ -46,6 +48,7 @@ for part in "${parts[@]}"; do
       export RUSTFLAGS="-Zsanitizer=thread" CARGO_TARGET_DIR=target/tsan
       cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire-live --lib -- \
         kernel sys::shared_counters sys::mmap_array xsk
+      cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire-queue --lib --test queue -- ring groups hold
       cargo +nightly test --locked -Zbuild-std --target "$target" -p tidewire --features filter --test runs
       ;;
     *) echo "sanitize: unknown part '$part' (loom, miri, tsan)" >&2; exit 2 ;;

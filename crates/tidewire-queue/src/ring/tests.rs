@@ -208,3 +208,35 @@ fn a_slot_that_names_another_record_is_corrupt() {
     let error = Cursor::at(3, None, None).next(&words, &mut Vec::new());
     assert_eq!(error, Err(Corrupt::Sequence { published: 0, read: 3 }));
 }
+
+/// A header and slots that change all the time while they are read: nothing but errors and nonsense, and always an end.
+#[test]
+fn words_that_change_while_they_are_read_are_survived() {
+    let memory = Memory::new(Geometry::small(16, 1 << 16));
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 1_u64;
+            while !stop.load(Ordering::Relaxed) {
+                number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let value = if number >> 40 & 1 == 0 { number } else { number >> 58 };
+                memory.header[(number >> 20) as usize % 64].store(value, Ordering::Relaxed);
+                memory.index[(number >> 30) as usize % 128].store(value, Ordering::Relaxed);
+            }
+        });
+        let mut out = Vec::new();
+        for begin in 0..20_000_u64 {
+            let mut cursor = Cursor::at(begin % 64, None, None);
+            for _ in 0..20 {
+                out.clear();
+                let before = cursor.sequence();
+                match cursor.next(&memory.words(), &mut out) {
+                    Err(_) | Ok(Step::Next(Next::Empty | Next::Ended(_))) => break,
+                    Ok(_) => assert!(cursor.sequence() > before),
+                }
+                assert!(out.len() <= 1 << 13);
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}

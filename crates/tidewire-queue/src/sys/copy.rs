@@ -1,10 +1,10 @@
 //! Copies between private memory and words that other processes read or write at the same time.
 //!
 //! JUSTIFICATION: what a reader copies may be overwritten meanwhile; it looks at the copy only after it has found that it was not.
-//! A plain copy of such bytes is a data race to the compiler. Relaxed loads and stores of each word are none, but are not
-//! vectorised and take longer (the example `queue_speed` measures it). On x86-64 an `asm!` block copies: the
-//! compiler takes it for accesses that it cannot look into, and the machine's are atomic byte by byte at least, which is all that
-//! is asked of them. Elsewhere, and under Miri and ThreadSanitizer, which do not see into such blocks, words are copied one by one.
+//! A plain copy of such bytes is a data race to the compiler. Relaxed loads and stores of each word are none, but they are not
+//! vectorised, and take longer (the example `queue_speed` measures it). On x86-64 an `asm!` block copies: the compiler takes it for
+//! accesses that it cannot look into, and the machine's are atomic byte by byte at least, which is all that is asked of them.
+//! Elsewhere, and under Miri, which does not run such blocks, words are copied one by one. ThreadSanitizer does not see into them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -93,4 +93,28 @@ pub(crate) fn load(words: &[AtomicU64], bytes: usize, out: &mut Vec<u8>) {
     }
     // SAFETY: all bytes of `words` were written behind `begin`, which are at least so many.
     unsafe { out.set_len(begin + bytes) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_every_length_are_copied_both_ways() {
+        let all: Vec<u8> = (0..400_u32).map(|at| (at * 7 + 1) as u8).collect();
+        for bytes in 0..300 {
+            for begin in [0, 1, 5] {
+                let bytes = &all[begin..begin + bytes];
+                let words: Vec<AtomicU64> = (0..bytes.len().div_ceil(8)).map(|_| AtomicU64::new(u64::MAX)).collect();
+                store(&words, bytes);
+                let mut out = vec![9; begin];
+                load(&words, bytes.len(), &mut out);
+                assert_eq!((&out[begin..], out.len()), (bytes, begin + bytes.len()));
+                // The rest of the last word is 0.
+                let mut whole = Vec::new();
+                load(&words, words.len() * 8, &mut whole);
+                assert!(whole[bytes.len()..].iter().all(|byte| *byte == 0));
+            }
+        }
+    }
 }

@@ -5,5 +5,7 @@ mod common;
 mod crash;
 mod groups;
 mod hold;
+mod hostile;
+
 mod processes;
 mod server;

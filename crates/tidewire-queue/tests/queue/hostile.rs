@@ -1,0 +1,256 @@
+//! The other side is hostile: files that are no queues, pages full of garbage, sockets that never read, users without rights.
+
+use std::{
+    env,
+    fs::{self, File},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{
+            fs::{FileExt as _, PermissionsExt as _},
+            process::CommandExt as _,
+        },
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create},
+    io::{IoSlice, IoSliceMut},
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendFlags,
+        SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg, socket_with,
+    },
+};
+use tidewire_queue::{
+    Attach, Ended, Error, Geometry, Hold, Next, Owners, Publisher, QueueSettings, Reader, Record, Server, ServerEvent,
+    records::Kind,
+};
+use tidewire_testing::{Ends as _, join_in_time, skip, wait_until};
+
+use crate::common::{Folder, Serving};
+
+const SEALED: SealFlags =
+    SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE);
+/// Bytes of the smallest queue's file.
+const BYTES: u64 = (1 << 16) + (1 << 10) * 64 + (1 << 16);
+
+/// A header: magic, version, slots, payload bytes, epoch.
+fn header() -> [u64; 5] {
+    [u64::from_le_bytes(*b"TWqueue\x01"), 1, 1 << 10, 1 << 16, 9]
+}
+
+/// A memory file with this header; `fill` writes the rest, before it is sealed.
+fn file(header: [u64; 5], bytes: u64, seals: SealFlags, fill: impl FnOnce(&File)) -> File {
+    let file = File::from(memfd_create("hostile", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).unwrap());
+    file.set_len(bytes).unwrap();
+    let header: Vec<u8> = header.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    file.write_all_at(&header, 0).unwrap();
+    fill(&file);
+    fcntl_add_seals(&file, seals).unwrap();
+    file
+}
+
+fn zeroes(file: &File) {
+    let bytes = file.metadata().unwrap().len() - 40;
+    file.write_all_at(&vec![0; bytes as usize], 40).unwrap();
+}
+
+/// Whatever could make the reader's accesses fault, or take its memory, is refused before it is mapped.
+#[test]
+fn a_file_that_could_harm_its_reader_is_refused() {
+    let opened = |file: &File| match Reader::open(file, Some(0)) {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(opened(&file(header(), BYTES, SEALED, zeroes)), "");
+    for missing in [SealFlags::SEAL, SealFlags::SHRINK, SealFlags::GROW, SealFlags::FUTURE_WRITE] {
+        let found = opened(&file(header(), BYTES, SEALED.difference(missing), zeroes));
+        assert!(found.ends_with("it is not sealed"), "{missing:?}: {found}");
+    }
+    assert!(opened(&file(header(), BYTES, SEALED, |_| ())).ends_with("parts of it have no memory"));
+    for bytes in [0, 100, BYTES - 4096, BYTES + 4096] {
+        let of = |bytes| {
+            file(header(), bytes, SEALED, |file| {
+                if bytes > 40 {
+                    zeroes(file)
+                }
+            })
+        };
+        let found = opened(&of(bytes.max(48)));
+        assert!(found.contains("this is no queue"), "{bytes}: {found}");
+    }
+    for (word, value) in
+        [(0, 0), (1, 2), (2, 0), (2, 1000), (2, u64::MAX), (3, 0), (3, 1 << 40), (3, 1 << 15), (2, 1 << 60)]
+    {
+        let mut header = header();
+        header[word] = value;
+        let found = opened(&file(header, BYTES, SEALED, zeroes));
+        assert!(found.contains("this is no queue"), "word {word} = {value}: {found}");
+    }
+    // No page of a sealed file can be taken away afterwards.
+    let sealed = file(header(), BYTES, SEALED, zeroes);
+    let punch = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    assert!(rustix::fs::fallocate(&sealed, punch, 0, 4096).is_err(), "a hole can be punched");
+}
+
+/// What a client finds that speaks the protocol itself.
+struct Raw {
+    socket: OwnedFd,
+    answer: Vec<u8>,
+    descriptors: Vec<OwnedFd>,
+}
+
+fn ask(path: &Path, message: &[u8]) -> Raw {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    sendmsg(&socket, &[IoSlice::new(message)], &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL).unwrap();
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut answer = vec![0; 2000];
+    let received =
+        recvmsg(socket.as_fd(), &mut [IoSliceMut::new(&mut answer)], &mut control, RecvFlags::CMSG_CLOEXEC).unwrap();
+    answer.truncate(received.bytes);
+    let descriptors = control.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(rights) => rights.collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    let descriptors = descriptors.collect();
+    Raw { socket, answer, descriptors }
+}
+
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Pages full of garbage that change all the time, and sockets that are never read, in a queue that holds for readers: the
+/// publisher waits for the limit at most, and an honest reader gets every record.
+#[test]
+fn garbage_in_pages_and_sockets_that_never_read_harm_nobody() {
+    let folder = Folder::new("garbage");
+    let mut publisher = Publisher::new(Geometry::new(1 << 12, 1 << 20), 1).unwrap();
+    let mut server = Server::bind(&folder.socket()).unwrap();
+    let hold = Some(Hold::AtMost(Duration::from_millis(1)));
+    server.offer("main", publisher.offer(), QueueSettings { hold, ..QueueSettings::default() }).unwrap();
+    let serving = Serving::begin(server);
+    let before = descriptors();
+    let clients: Vec<Raw> = (0..8)
+        .map(|number| ask(&folder.socket(), format!("tidewire-queue 1\nqueue main\nname h{number}\n").as_bytes()))
+        .collect();
+    let pages: Vec<File> = clients.iter().map(|raw| File::from(raw.descriptors[1].try_clone().unwrap())).collect();
+    let mut honest = Reader::attach(&folder.socket(), &Attach::new("main", "honest")).unwrap();
+    let scribbling = thread::spawn(move || {
+        let mut number = 7_u64;
+        for round in 0..2000_u64 {
+            for page in &pages {
+                number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let words: Vec<u8> = (0..17)
+                    .flat_map(|at| match round % 3 {
+                        // All of them wait by their sockets, which nobody reads; some claim to be far ahead, some far behind.
+                        0 if at == 16 => 2_u64.to_ne_bytes(),
+                        1 => u64::MAX.to_ne_bytes(),
+                        _ => number.rotate_left(at * 7).to_ne_bytes(),
+                    })
+                    .collect();
+                page.write_all_at(&words, 0).unwrap();
+            }
+            thread::sleep(Duration::from_micros(200));
+        }
+    });
+    let (mut owners, mut out) = (Owners::default(), Vec::new());
+    for number in 0..20_000_u64 {
+        publisher.needs_open(&mut owners);
+        let record = Record { offset: number, ..Record::new(Kind::Conflict, 1, 0) };
+        publisher.publish_stream(&mut owners, 7, &record, b"").unwrap();
+        let Next::Record(record) = honest.next(&mut out).unwrap() else { panic!("the honest reader lost something") };
+        assert_eq!(record.offset, number);
+    }
+    join_in_time("who scribbles", scribbling);
+    drop(clients);
+    publisher.finish();
+    assert_eq!(honest.next(&mut out).unwrap(), Next::Ended(Ended::Finished));
+    drop(honest);
+    wait_until("descriptors are given back", || descriptors() <= before);
+    let events = serving.end();
+    let gone = events.iter().filter(|event| matches!(event, ServerEvent::Detached(_))).count();
+    assert!(gone <= 9, "{gone}");
+}
+
+/// A reader cannot take the page away from the server, nor make it read-only.
+#[test]
+fn a_page_stays_what_it_is() {
+    let folder = Folder::new("page");
+    let publisher = Publisher::new(Geometry::new(1, 1), 1).unwrap();
+    let mut server = Server::bind(&folder.socket()).unwrap();
+    server.offer("main", publisher.offer(), QueueSettings::default()).unwrap();
+    let serving = Serving::begin(server);
+    let raw = ask(&folder.socket(), b"tidewire-queue 1\nqueue main\nname x\n");
+    assert!(raw.answer.starts_with(b"attached\n"));
+    let page = File::from(raw.descriptors[1].try_clone().unwrap());
+    assert!(page.set_len(0).is_err() && page.set_len(1 << 20).is_err());
+    assert!(fcntl_add_seals(&page, SealFlags::WRITE).is_err());
+    assert!(File::from(raw.descriptors[0].try_clone().unwrap()).write_all_at(b"x", 0).is_err());
+    // Whatever a reader says is an end.
+    let mut control = SendAncillaryBuffer::default();
+    sendmsg(&raw.socket, &[IoSlice::new(b"hello")], &mut control, SendFlags::NOSIGNAL).unwrap();
+    let is_closed = || {
+        let mut byte = [0; 1];
+        matches!(rustix::net::recv(&raw.socket, &mut byte, RecvFlags::DONTWAIT), Ok((0, _)))
+    };
+    wait_until("the server closes", is_closed);
+    serving.end();
+}
+
+const SOCKET: &str = "TIDEWIRE_QUEUE_OTHER_USER";
+
+/// No test by itself: another user's process.
+#[test]
+fn other_user() {
+    let Some(path) = env::var_os(SOCKET) else { return };
+    let said = match Reader::attach(Path::new(&path), &Attach::new("main", "other")) {
+        Ok(reader) => format!("attached {}", reader.first()),
+        Err(error @ Error::Server { .. }) => format!("server: {error}"),
+        Err(error) => format!("refused: {error}"),
+    };
+    println!("said: {said}");
+}
+
+/// Another user gets what permissions and the list of users say, and is told.
+#[test]
+fn other_users_need_rights() {
+    if !rustix::process::geteuid().is_root() {
+        skip("needs root, to become another user");
+        return;
+    }
+    let folder = Folder::new("users");
+    let publisher = Publisher::new(Geometry::new(1, 1), 1).unwrap();
+    // The user may not be able to reach this program where it is.
+    let program: PathBuf = folder.socket().with_file_name("program");
+    fs::copy(env::current_exe().unwrap(), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = |prepare: &dyn Fn(&mut Server)| {
+        let mut server = Server::bind(&folder.socket()).unwrap();
+        server.offer("main", publisher.offer(), QueueSettings::default()).unwrap();
+        prepare(&mut server);
+        let serving = Serving::begin(server);
+        let child = Command::new(&program)
+            .args(["--exact", "hostile::other_user", "--nocapture", "--test-threads=1"])
+            .env(SOCKET, folder.socket())
+            .uid(65534)
+            .gid(65534)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = child.output_in_time("another user");
+        serving.end();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().find_map(|line| line.split_once("said: ").map(|(_, said)| said.to_owned())).expect(&text)
+    };
+    let denied = said(&|_| ());
+    assert!(denied.starts_with("server: ") && denied.contains("Permission denied"), "{denied}");
+    let refused = said(&|server| server.allow_users(&[12345]).unwrap());
+    assert!(refused.starts_with("refused: user 65534 may not attach"), "{refused}");
+    assert_eq!(said(&|server| server.allow_users(&[65534]).unwrap()), "attached 0");
+}
