@@ -3,7 +3,7 @@
 //! | part | form |
 //! |---|---|
 //! | version (1), flags | 1, 1: bit 0 plain, bit 1 times left out |
-//! | fold, part, count of events, number of the first | varints |
+//! | fold, part, count of events, number of the first, how many numbers are skipped up to the last | varints |
 //! | first and last time, from the first event's | zigzag varints |
 //! | the first event | varint length, message |
 //! | columns until the end | lane (varint), blocks with their length (varint) |
@@ -39,6 +39,7 @@ pub(crate) struct Head {
     pub part: u64,
     pub count: u64,
     pub first: u64,
+    pub last: u64,
     pub first_ns: u64,
     pub last_ns: u64,
     pub has_times: bool,
@@ -66,7 +67,8 @@ impl Parts<'_> {
 
 fn put_head(head: &Head, flags: u8, message: &Message<'_>, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&[VERSION, flags]);
-    for number in [head.fold, head.part, head.count, head.first] {
+    let skipped = head.last.wrapping_sub(head.first).wrapping_sub(head.count - 1);
+    for number in [head.fold, head.part, head.count, head.first, skipped] {
         put_varint(bytes, number);
     }
     let time_ns = message.time_ns();
@@ -114,6 +116,12 @@ impl Record {
     #[must_use]
     pub fn first(&self) -> u64 {
         self.head.first
+    }
+
+    /// The number of its last event.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.head.last
     }
 
     /// The earliest time of its events, nanoseconds since 1970.
@@ -202,11 +210,12 @@ fn split(bytes: &[u8]) -> Result<(Head, u8, Message<'_>, Cursor<'_>), DecodeErro
     if !(1..=RECORD_EVENTS_MAX).contains(&count) {
         return Err(DecodeError::Count(count));
     }
+    let last = cursor.varint("the numbers skipped")?.wrapping_add(first).wrapping_add(count - 1);
     let ends = [cursor.varint("the first time")?, cursor.varint("the last time")?];
     let message = Message::new(cursor.sized("the first event")?)?;
     let [first_ns, last_ns] = ends.map(|end| message.time_ns().wrapping_add(unzigzag(end).cast_unsigned()));
     let has_times = flags & NO_TIMES == 0;
-    Ok((Head { fold, part, count, first, first_ns, last_ns, has_times }, flags, message, cursor))
+    Ok((Head { fold, part, count, first, last, first_ns, last_ns, has_times }, flags, message, cursor))
 }
 
 /// A lane while it is unfolded.

@@ -180,8 +180,9 @@ impl Fold {
         // Lane 1 is the time. Where more varies, each time belongs to an event of its own.
         let has_times = times == Times::All || columns.iter().any(|(lane, _)| *lane > 1) || self.count == 1;
         columns.retain(|(lane, _)| has_times || *lane != 1);
-        let (fold, part, count, first) = (self.id, self.part, self.count, self.first_number);
-        let head = Head { fold, part, count, first, first_ns: self.first_ns, last_ns: self.last_ns, has_times };
+        let (fold, part, count) = (self.id, self.part, self.count);
+        let (first, last) = (self.first_number, self.last_number);
+        let head = Head { fold, part, count, first, last, first_ns: self.first_ns, last_ns: self.last_ns, has_times };
         let mut record = Parts { head, message: Message::new(&self.first)?, columns }.encode();
         if has_times && record.bytes().len() > self.message_bytes + RECORD_HEADER_BYTES_MAX {
             record = record.to_plain()?;

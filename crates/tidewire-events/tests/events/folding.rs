@@ -152,6 +152,7 @@ impl Model {
             let events = record.events().unwrap();
             assert_eq!((events.len() as u64, events[0].0), (record.count(), record.first()));
             assert!(events.is_sorted_by_key(|(number, _)| *number));
+            assert_eq!(events.last().map(|last| last.0), Some(record.last()));
             let times = events.iter().map(|(_, event)| event.time_ns);
             assert_eq!((times.clone().min(), times.max()), (Some(record.first_ns()), Some(record.last_ns())));
             let bytes: usize = events.iter().map(|(_, event)| encoded(event).len()).sum();
