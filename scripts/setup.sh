@@ -8,7 +8,7 @@ set -euo pipefail
 
 packages_for() {
   case "$1" in
-    build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, zstd's C sources, filter expressions
+    build) echo gcc libc6-dev libpcap-dev pkg-config ;;             # linker, C sources of zstd and SQLite, filter expressions
     test) echo tshark tcpdump iproute2 python3 ;;                   # oracles, network namespaces
     programs) echo softflowd fprobe nfdump p0f ngrep argus-server argus-client ssldump nmap libndpi-bin libnids-dev python3-scapy openssl ;; # what runs over the drop-in libpcap
     live) echo iproute2 tcpdump nginx-light curl iperf3 bind9-dnsutils util-linux ethtool ;; # namespaces, and what talks in them

@@ -23,6 +23,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("tidewire-units", 0),
     ("tidewire-queue", 0),
     ("tidewire-events", 0),
+    ("tidewire-event-store", 1),
     ("tidewire-queue-c", 1),
     ("tidewire-wire", 0),
     ("tidewire-ebpf", 0),

@@ -1,0 +1,135 @@
+//! Why a store cannot be opened, written or read. Every message names the path.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{ErrorCode, ffi};
+use tidewire_events::DecodeError;
+
+/// Why a store cannot be opened, written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The environment's: a file beside SQLite's own, or its directory.
+    #[error("{}: {what}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The environment's or the file's: SQLite cannot do it.
+    #[error("{}: {what}: {source}{}", path.display(), hint(source))]
+    Database {
+        /// The store.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The caller's: another process writes to it.
+    #[error("{}: another process writes to this store; only one may", path.display())]
+    Locked {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The caller's: a database of something else.
+    #[error("{}: this is a database, but no store of events", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The caller's: written by another version.
+    #[error("{}: a store of version {found}; this program knows version {known}", path.display())]
+    Version {
+        /// The store.
+        path: PathBuf,
+        /// What it states.
+        found: i64,
+        /// What can be read.
+        known: i64,
+    },
+    /// The environment's: the file system cannot share memory between processes, as network file systems cannot.
+    #[error("{}: no write-ahead log is possible there (journal mode {mode}): use a local file system", path.display())]
+    NoLog {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite uses instead.
+        mode: String,
+    },
+    /// The file's: a record whose bytes changed. Opening for writing keeps the others (see [`Recovery`](crate::Recovery)).
+    #[error("{}: record {id} is damaged: {what}", path.display())]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// The record.
+        id: u64,
+        /// How.
+        what: String,
+    },
+    /// The caller's: a record that cannot be read.
+    #[error("a record that cannot be stored: {0}")]
+    Record(#[from] DecodeError),
+    /// The writer was stopped before this could be stored.
+    #[error("{}: stopped before it could be stored: {cause}", path.display())]
+    Stopped {
+        /// The store.
+        path: PathBuf,
+        /// The last failure, or why nothing was tried.
+        cause: String,
+    },
+}
+
+fn hint(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => " (free space there, or lower the store's size)",
+        Some(ErrorCode::ReadOnly) => " (the file or its directory cannot be written by this user)",
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            " (does its directory exist, and may this user write there?)"
+        }
+        _ => "",
+    }
+}
+
+impl Error {
+    /// For `map_err`: the kernel refused `what`.
+    pub(crate) fn file(path: &Path, what: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::File { path: path.to_owned(), what, source }
+    }
+
+    /// For `map_err`: SQLite cannot do `what`.
+    pub(crate) fn database(path: &Path, what: &'static str) -> impl Fn(rusqlite::Error) -> Self {
+        move |source| Self::Database { path: path.to_owned(), what, source }
+    }
+
+    /// Whether the disk has no room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Database { source, .. } => source.sqlite_error_code() == Some(ErrorCode::DiskFull),
+            Self::File { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            _ => false,
+        }
+    }
+
+    /// Whether the file is damaged, or no database at all.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Database { source, .. } => is_damage(source),
+            _ => false,
+        }
+    }
+}
+
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+    let extended = error.sqlite_error().map(|error| error.extended_code & 0xff);
+    matches!(extended, Some(ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB))
+        || matches!(error, rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::IntegralValueOutOfRange(..))
+}

@@ -1,0 +1,20 @@
+//! A durable store of folded events: SQLite with a write-ahead log, one writer, any number of readers.
+//!
+//! What [`Store::append`] or a [`Writer`] has acknowledged is on the disk. Records, positions of producers and destinations and the state
+//! of folding change in one transaction, so that none of them can be ahead of the others after a crash.
+#![forbid(unsafe_code)]
+
+mod error;
+mod opening;
+mod reading;
+mod retention;
+mod schema;
+mod store;
+mod writer;
+
+pub use error::Error;
+pub use opening::Recovery;
+pub use reading::{Order, Query, Reader, Stored};
+pub use retention::{Limits, Reason, Removed};
+pub use store::{Batch, Destination, Store};
+pub use writer::{Done, Writer, WriterSettings, WriterStatus};

@@ -1,0 +1,301 @@
+//! The writing side of a store.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use tidewire_events::Record;
+
+use crate::{
+    error::Error,
+    opening::{self, Recovery},
+    schema::{fact, open_writable, set_fact, signed, time},
+};
+
+/// How often the time of storing is noted: retention by age is as exact as that.
+const CLOCK_NS: u64 = 60_000_000_000;
+
+/// Nanoseconds since 1970 by the system's clock.
+pub(crate) fn now_ns() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What is stored together, or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Records, in the order in which they are read again.
+    pub records: Vec<Record>,
+    /// Up to which sequence number each producer's events are among what is stored: an analyzer resends only what follows.
+    pub producers: Vec<(String, u64)>,
+    /// Up to which record each destination has acknowledged.
+    pub destinations: Vec<(String, u64)>,
+    /// The folder's state behind these records.
+    pub state: Option<Vec<u8>>,
+    /// When they are stored, for retention by age, nanoseconds since 1970; `None`: now.
+    pub stored_ns: Option<u64>,
+}
+
+/// A destination's position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// Its name.
+    pub name: String,
+    /// The last record that it acknowledged; 0: none.
+    pub delivered: u64,
+    /// Records that were removed before they were delivered to it.
+    pub lost_records: u64,
+    /// Events in these.
+    pub lost_events: u64,
+}
+
+/// A store that this process writes. Only one may.
+pub struct Store {
+    pub(crate) path: PathBuf,
+    pub(crate) connection: Connection,
+    kinds: HashMap<(String, String), i64>,
+    next_id: u64,
+    /// What `next_id` is if the transaction that failed last was stored after all.
+    attempted: Option<u64>,
+    /// The last time that was noted.
+    clock_ns: Option<u64>,
+    /// Held as long as the store is open.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens a store, or makes it; its directory has to exist. The whole file is checked: what is damaged is kept aside, and what can be
+    /// read of it is in the store again.
+    ///
+    /// # Errors
+    /// Another process writes to it, it is no store, or the file system refuses.
+    pub fn open(path: &Path) -> Result<(Self, Option<Recovery>), Error> {
+        let lock = opening::lock(path)?;
+        let (connection, recovery) = opening::open(path)?;
+        let mut store = Self {
+            path: path.to_owned(),
+            connection,
+            kinds: HashMap::new(),
+            next_id: 1,
+            attempted: None,
+            clock_ns: None,
+            _lock: lock,
+        };
+        store.read_facts()?;
+        Ok((store, recovery))
+    }
+
+    /// A new connection after a failure, which may have left the old one in any state. Whether what failed is stored after all: a
+    /// commit whose flush failed may be in the log, and must not be stored twice.
+    pub(crate) fn reconnect(&mut self) -> Result<bool, Error> {
+        self.connection = open_writable(&self.path)?;
+        self.kinds.clear();
+        self.clock_ns = None;
+        let before = self.next_id;
+        self.read_facts()?;
+        Ok(self.next_id > before && self.attempted == Some(self.next_id))
+    }
+
+    fn read_facts(&mut self) -> Result<(), Error> {
+        let last = self.connection.query_row("SELECT max(id) FROM record", [], |row| row.get::<_, Option<i64>>(0));
+        let last = last.and_then(|last| Ok((last, fact::<i64>(&self.connection, "next_id")?)));
+        let (last, next) = last.map_err(self.failed("reading"))?;
+        // Numbers are never given twice, even if the last records were removed.
+        self.next_id = (last.unwrap_or(0).cast_unsigned() + 1).max(next.unwrap_or(1).cast_unsigned());
+        Ok(())
+    }
+
+    fn failed(&self, what: &'static str) -> impl Fn(rusqlite::Error) -> Error {
+        Error::database(&self.path, what)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Stores a batch. When this returns, it is durable, and the number of its last record (or of the one before) is returned.
+    ///
+    /// # Errors
+    /// Nothing of the batch is stored.
+    pub fn append(&mut self, batch: &Batch) -> Result<u64, Error> {
+        self.append_all(std::slice::from_ref(batch))
+    }
+
+    /// Stores batches in one transaction.
+    ///
+    /// # Errors
+    /// Nothing of them is stored.
+    pub fn append_all(&mut self, batches: &[Batch]) -> Result<u64, Error> {
+        let (path, mut next_id) = (self.path.clone(), self.next_id);
+        let failed = Error::database(&path, "storing events");
+        let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate);
+        let transaction = transaction.map_err(&failed)?;
+        // Kinds that this transaction adds are known when it is committed.
+        let mut added = HashMap::new();
+        let mut clock_ns = self.clock_ns;
+        for batch in batches {
+            let stored_ns = batch.stored_ns.unwrap_or_else(now_ns);
+            // A clock that jumps back is noted as well.
+            if !batch.records.is_empty() && clock_ns.is_none_or(|last| stored_ns.abs_diff(last) >= CLOCK_NS) {
+                let text = "INSERT OR REPLACE INTO clock VALUES (?1, ?2)";
+                let noted = transaction
+                    .prepare_cached(text)
+                    .and_then(|mut statement| statement.execute([signed(next_id), time(stored_ns)]));
+                noted.map_err(&failed)?;
+                clock_ns = Some(stored_ns);
+            }
+            for record in &batch.records {
+                let message = record.message()?;
+                let names = message.names();
+                let names = (names.0.to_owned(), names.1.to_owned());
+                let kind = match self.kinds.get(&names).or_else(|| added.get(&names)) {
+                    Some(kind) => *kind,
+                    None => {
+                        let kind = kind_of(&transaction, &names).map_err(&failed)?;
+                        *added.entry(names).or_insert(kind)
+                    }
+                };
+                insert(&transaction, next_id, kind, record).map_err(&failed)?;
+                next_id += 1;
+            }
+            positions(&transaction, batch).map_err(&failed)?;
+        }
+        set_fact(&transaction, "next_id", &signed(next_id)).map_err(&failed)?;
+        self.attempted = Some(next_id);
+        transaction.commit().map_err(&failed)?;
+        self.kinds.extend(added);
+        self.clock_ns = clock_ns;
+        self.next_id = next_id;
+        Ok(next_id - 1)
+    }
+
+    /// The last number given to a record; 0 in a store that never had one.
+    #[must_use]
+    pub fn last_id(&self) -> u64 {
+        self.next_id - 1
+    }
+
+    /// The folder's state, as it was stored last.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn state(&self) -> Result<Option<Vec<u8>>, Error> {
+        fact(&self.connection, "state").map_err(self.failed("reading the state of folding"))
+    }
+
+    /// The first event number and the first fold that no record has: where a folder without a state begins.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn next_numbers(&self) -> Result<(u64, u64), Error> {
+        let read = || -> rusqlite::Result<_> {
+            Ok((fact::<i64>(&self.connection, "next_number")?, fact::<i64>(&self.connection, "next_fold")?))
+        };
+        let (number, fold) = read().map_err(self.failed("reading its numbers"))?;
+        Ok((number.unwrap_or(0).cast_unsigned(), fold.unwrap_or(0).cast_unsigned()))
+    }
+
+    /// Up to which sequence number a producer's events are stored; `None` for one that is not known.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn producer(&self, name: &str) -> Result<Option<u64>, Error> {
+        let text = "SELECT sequence FROM producer WHERE name = ?1";
+        let sequence = self.connection.query_row(text, [name], |row| row.get::<_, i64>(0)).optional();
+        Ok(sequence.map_err(self.failed("reading a producer's position"))?.map(i64::cast_unsigned))
+    }
+
+    /// All destinations that have a position, by name.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn destinations(&self) -> Result<Vec<Destination>, Error> {
+        let text = "SELECT name, delivered, lost_records, lost_events FROM destination ORDER BY name";
+        let read = || -> rusqlite::Result<Vec<_>> {
+            let mut statement = self.connection.prepare(text)?;
+            let rows = statement.query_map([], |row| {
+                let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
+                let (delivered, lost_records, lost_events) = (number(1)?, number(2)?, number(3)?);
+                Ok(Destination { name: row.get(0)?, delivered, lost_records, lost_events })
+            })?;
+            rows.collect()
+        };
+        read().map_err(self.failed("reading destinations"))
+    }
+
+    /// Forgets a destination that is no longer configured.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn forget_destination(&mut self, name: &str) -> Result<(), Error> {
+        let text = "DELETE FROM destination WHERE name = ?1";
+        self.connection.execute(text, [name]).map(drop).map_err(self.failed("forgetting a destination"))
+    }
+}
+
+/// The number of a kind, given now if there is none.
+fn kind_of(transaction: &Transaction<'_>, (analyzer, kind): &(String, String)) -> rusqlite::Result<i64> {
+    let text = "INSERT INTO kind (analyzer, kind) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    transaction.prepare_cached(text)?.execute([analyzer, kind])?;
+    let text = "SELECT id FROM kind WHERE analyzer = ?1 AND kind = ?2";
+    transaction.prepare_cached(text)?.query_row([analyzer, kind], |row| row.get(0))
+}
+
+/// What is stored with a record to find out whether its bytes changed.
+pub(crate) fn checksum(id: u64, bytes: &[u8]) -> i64 {
+    let mut hasher = crc32fast::Hasher::new_with_initial(id as u32);
+    hasher.update(bytes);
+    hasher.finalize().into()
+}
+
+pub(crate) fn insert(transaction: &Connection, id: u64, kind: i64, record: &Record) -> rusqlite::Result<()> {
+    let text = "INSERT INTO record VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    transaction.prepare_cached(text)?.execute(params![
+        signed(id),
+        kind,
+        record.severity().number(),
+        signed(record.fold()),
+        signed(record.count()),
+        time(record.first_ns()),
+        time(record.last_ns()),
+        checksum(id, record.bytes()),
+        record.bytes(),
+    ])?;
+    Ok(())
+}
+
+/// What a batch says of producers, destinations and folding.
+fn positions(transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
+    let text = "INSERT INTO producer VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET sequence = excluded.sequence";
+    for (name, sequence) in &batch.producers {
+        transaction.prepare_cached(text)?.execute(params![name, signed(*sequence)])?;
+    }
+    let text = "INSERT INTO destination VALUES (?1, ?2, 0, 0)
+        ON CONFLICT (name) DO UPDATE SET delivered = max(delivered, excluded.delivered)";
+    for (name, delivered) in &batch.destinations {
+        transaction.prepare_cached(text)?.execute(params![name, signed(*delivered)])?;
+    }
+    if let Some(state) = &batch.state {
+        set_fact(transaction, "state", state)?;
+    }
+    note_numbers(transaction, &batch.records)
+}
+
+/// The numbers behind those of these records.
+pub(crate) fn note_numbers(transaction: &Connection, records: &[Record]) -> rusqlite::Result<()> {
+    let text = "INSERT INTO fact VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)";
+    let folds = records.iter().map(|record| record.fold() + 1).max();
+    let numbers = records.iter().map(|record| record.last() + 1).max();
+    for (name, next) in [("next_fold", folds), ("next_number", numbers)] {
+        if let Some(next) = next {
+            transaction.prepare_cached(text)?.execute(params![name, signed(next)])?;
+        }
+    }
+    Ok(())
+}

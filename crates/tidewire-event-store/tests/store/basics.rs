@@ -1,0 +1,184 @@
+//! What is kept and found, in which order, and what retention removes.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use tidewire_event_store::{Batch, Destination, Error, Limits, Order, Query, Reader, Reason, Store};
+use tidewire_events::{Record, Severity};
+
+use crate::common::{batch, event, numbers, open, records};
+
+#[test]
+fn everything_is_there_after_opening_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let mut store = open(&path);
+    assert_eq!(store.append(&batch(0..10)).unwrap(), 10);
+    let positions = Batch {
+        producers: vec![("scan".into(), 9), ("match".into(), 3)],
+        destinations: vec![("collector".into(), 4)],
+        state: Some(b"state".to_vec()),
+        ..batch(10..20)
+    };
+    assert_eq!(store.append(&positions).unwrap(), 20);
+    let again = Batch { destinations: vec![("collector".into(), 2)], ..Batch::default() };
+    assert_eq!(store.append(&again).unwrap(), 20, "a batch without records");
+    assert!(matches!(Store::open(&path), Err(Error::Locked { .. })));
+    drop(store);
+    let store = open(&path);
+    assert_eq!(numbers(&path), (0..20).collect::<Vec<_>>());
+    assert_eq!((store.producer("scan").unwrap(), store.producer("match").unwrap()), (Some(9), Some(3)));
+    assert_eq!(store.producer("unknown").unwrap(), None);
+    assert_eq!(store.state().unwrap(), Some(b"state".to_vec()));
+    assert_eq!(store.next_numbers().unwrap(), (20, 20));
+    let collector = Destination { name: "collector".into(), delivered: 4, lost_records: 0, lost_events: 0 };
+    assert_eq!(store.destinations().unwrap(), [collector], "positions never go back");
+    assert_eq!((store.last_id(), store.range().unwrap()), (20, Some((1, 20))));
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600, "events are nobody else's business");
+}
+
+#[test]
+fn records_are_found_by_what_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let mut store = open(&path);
+    // Stored against the order of their times, over several pages of reading.
+    let mut shuffled = records(0..1000);
+    shuffled.reverse();
+    store.append(&Batch { records: shuffled, ..Batch::default() }).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let found = |query: &Query<'_>| -> Vec<u64> {
+        let all = reader.all(query).unwrap();
+        all.iter().map(|stored| stored.record.first()).collect()
+    };
+    let all: Vec<u64> = (0..1000).collect();
+    assert!(found(&Query::default()).into_iter().rev().eq(all.iter().copied()), "as stored");
+    assert_eq!(found(&Query { order: Order::Time, ..Query::default() }), all);
+    let (since, until) = (event(300).time_ns, event(699).time_ns);
+    for order in [Order::Time, Order::Stored] {
+        let query = Query { order, since_ns: Some(since), until_ns: Some(until), ..Query::default() };
+        let mut numbers = found(&query);
+        numbers.sort_unstable();
+        assert_eq!(numbers, all[300..700]);
+        let odd = ["odd".to_owned()];
+        let filter = |record: &Record| record.first() % 10 == 3;
+        let query = Query {
+            order,
+            kinds: &odd,
+            severity: Severity::High,
+            filter: Some(&filter),
+            after: 500,
+            ..Query::default()
+        };
+        let mut numbers = found(&query);
+        numbers.sort_unstable();
+        // Stored in reverse: record 501 is number 499.
+        assert_eq!(numbers, (0..500).filter(|n| n % 10 == 3 && n % 5 >= 3).collect::<Vec<_>>());
+    }
+    let nobody = ["nobody".to_owned()];
+    assert!(found(&Query { analyzers: &nobody, ..Query::default() }).is_empty());
+    let mut first = Vec::new();
+    let query = Query { order: Order::Time, ..Query::default() };
+    reader
+        .read(&query, |stored| {
+            first.push(stored.id);
+            first.len() < 3
+        })
+        .unwrap();
+    assert_eq!(first, [1000, 999, 998]);
+    assert_eq!(reader.counts().unwrap(), (1000, 1000));
+}
+
+#[test]
+fn a_reader_sees_what_is_stored_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let mut store = open(&path);
+    let reader = Reader::open(&path).unwrap();
+    let mut last = 0;
+    for at in 0..20 {
+        store.append(&batch(at * 50..at * 50 + 50)).unwrap();
+        let new = reader.all(&Query { after: last, ..Query::default() }).unwrap();
+        assert_eq!((new.len(), new[0].id), (50, last + 1));
+        last = new[49].id;
+    }
+}
+
+#[test]
+fn the_oldest_of_the_least_severe_go_first_and_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    let mut store = open(&path);
+    store
+        .append(&Batch {
+            destinations: vec![("slow".into(), 10), ("fast".into(), 6000)],
+            stored_ns: Some(0),
+            ..batch(0..6000)
+        })
+        .unwrap();
+    let used = store.used_bytes().unwrap();
+    let limits = Limits { age_ns: None, size_bytes: used / 2 };
+    let removed = store.retain(&limits, 0).unwrap();
+    assert!(store.used_bytes().unwrap() <= limits.size_bytes && removed > 2000, "{removed}");
+    let left = numbers(&path);
+    assert_eq!(left.len() as u64 + removed, 6000);
+    // Of one severity the oldest are gone, of those below all, of those above none.
+    let of = |severity: u64| left.iter().filter(move |number| *number % 5 == severity);
+    let partly: Vec<u64> = (0..5).filter(|severity| (1..1200).contains(&of(*severity).count())).collect();
+    let [partly] = partly[..] else { panic!("{partly:?}") };
+    assert!((0..partly).all(|severity| of(severity).count() == 0));
+    assert!((partly + 1..5).all(|severity| of(severity).count() == 1200));
+    assert_eq!(of(partly).next_back(), Some(&(5995 + partly)), "the youngest are left");
+    let counted = store.removed().unwrap();
+    assert_eq!(counted.iter().map(|removed| removed.records).sum::<u64>(), removed);
+    assert!(counted.iter().all(|removed| removed.reason == Reason::Size && removed.events == removed.records));
+    let lost: Vec<u64> = store.destinations().unwrap().iter().map(|destination| destination.lost_records).collect();
+    assert_eq!(lost[0], 0, "fast has all");
+    assert!(lost[1] >= removed - 10 && lost[1] <= removed, "slow lost what it had not got: {lost:?}");
+    // By age, of storing: what is older than its limit, whatever its severity.
+    const HOUR: u64 = 3_600_000_000_000;
+    for hour in 1..4 {
+        store.append(&Batch { stored_ns: Some(hour * HOUR), ..batch(hour * 10_000..hour * 10_000 + 10) }).unwrap();
+    }
+    let limits = |hours: u64| Limits { age_ns: Some(hours * HOUR), size_bytes: u64::MAX };
+    assert_eq!(store.retain(&limits(10), 3 * HOUR).unwrap(), 0);
+    assert_eq!(store.retain(&limits(1), 2 * HOUR + HOUR / 2).unwrap(), 6000 - removed + 10);
+    assert_eq!(numbers(&path), (20_000..20_010).chain(30_000..30_010).collect::<Vec<_>>());
+    // A clock that jumped ahead and back: nothing is removed before its time.
+    store.append(&Batch { stored_ns: Some(1000 * HOUR), ..batch(0..1) }).unwrap();
+    store.append(&Batch { stored_ns: Some(0), ..batch(1..2) }).unwrap();
+    assert_eq!(store.retain(&limits(1), 4 * HOUR + HOUR / 2).unwrap(), 20);
+    assert_eq!(numbers(&path), [0, 1]);
+    // Numbers are never given twice, even when all are gone.
+    assert_eq!(store.retain(&limits(1), 2000 * HOUR).unwrap(), 2);
+    assert_eq!(store.range().unwrap(), None);
+    drop(store);
+    let mut store = open(&path);
+    assert_eq!(store.append(&batch(0..1)).unwrap(), 6033);
+    assert!(path.metadata().unwrap().len() < used / 2, "free pages are given back");
+}
+
+#[test]
+fn what_is_no_store_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("no-folder/events.db");
+    let error = Store::open(&missing).map(drop).unwrap_err();
+    assert!(error.to_string().contains("no-folder/events.db"), "{error}");
+    assert!(Reader::open(&folder.path().join("nothing.db")).is_err());
+    let path = folder.path().join("other.db");
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE other (x)").unwrap();
+    drop(other);
+    let before = std::fs::read(&path).unwrap();
+    assert!(matches!(Store::open(&path), Err(Error::NotAStore { .. })));
+    assert!(matches!(Reader::open(&path), Err(Error::NotAStore { .. })));
+    let after = rusqlite::Connection::open(&path).unwrap();
+    assert_eq!(after.query_row("SELECT count(*) FROM other", [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    drop((before, after));
+    let path = folder.path().join("later.db");
+    drop(open(&path));
+    let later = rusqlite::Connection::open(&path).unwrap();
+    later.pragma_update(None, "user_version", 9).unwrap();
+    drop(later);
+    assert!(matches!(Store::open(&path), Err(Error::Version { found: 9, .. })));
+}

@@ -1,0 +1,9 @@
+//! A store from outside: what is kept, found, removed, and what is left of it after damage, full disks and kills.
+#![forbid(unsafe_code)]
+
+mod basics;
+mod common;
+mod damage;
+mod disk;
+mod kills;
+mod writer;
