@@ -46,6 +46,8 @@ pub use losses::{Losses, Missing};
 pub use members::READERS_MAX;
 pub use owners::Owners;
 pub use page::Progress;
+#[doc(hidden)]
+pub use protocol::check_messages;
 pub use protocol::{NAME_BYTES_MAX, Refusal, is_name};
 pub use publisher::{Offer, Published, Publisher, PublisherCounts};
 pub use reader::Reader;

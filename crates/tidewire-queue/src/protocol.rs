@@ -167,6 +167,20 @@ impl Answer {
     }
 }
 
+/// For fuzz targets: any bytes as a message of either side; what is understood is read back after it was written.
+#[doc(hidden)]
+pub fn check_messages(message: &[u8]) {
+    match Request::parse(message) {
+        Ok(request) => assert_eq!(Request::parse(&request.write()), Ok(request)),
+        Err(why) => assert!(Answer::parse(&Answer::Refused(why).write()).is_some(), "a refusal that cannot be read"),
+    }
+    if let Some(answer) = Answer::parse(message) {
+        // Texts may have been cut, once.
+        let again = Answer::parse(&answer.write()).expect("an answer that was written");
+        assert_eq!(Answer::parse(&again.write()), Some(again));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

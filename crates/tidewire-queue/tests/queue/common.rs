@@ -4,7 +4,7 @@ use std::{
     env,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -12,7 +12,7 @@ use std::{
 };
 
 use tidewire_queue::{Attach, Error, Geometry, Next, Publisher, QueueSettings, Reader, Record, Server, ServerEvent};
-use tidewire_testing::join_in_time;
+use tidewire_testing::{join_in_time, wait_until};
 
 pub struct Folder(PathBuf);
 
@@ -34,29 +34,36 @@ impl Drop for Folder {
     }
 }
 
-/// A server on a thread of its own, until dropped.
+/// A server on a thread of its own.
 pub struct Serving {
     stop: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<Vec<ServerEvent>>>,
+    events: Arc<Mutex<Vec<ServerEvent>>>,
+    thread: thread::JoinHandle<()>,
 }
 
 impl Serving {
     pub fn begin(mut server: Server) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let (stop, events) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (stopped, found) = (Arc::clone(&stop), Arc::clone(&events));
         let thread = thread::spawn(move || {
-            let mut events = Vec::new();
             while !stopped.load(Ordering::Relaxed) {
-                events.extend(server.turn(Duration::from_millis(5)).unwrap());
+                let events = server.turn(Duration::from_millis(5)).unwrap();
+                found.lock().unwrap().extend(events);
             }
-            events
         });
-        Self { stop, thread: Some(thread) }
+        Self { stop, events, thread }
     }
 
-    pub fn end(mut self) -> Vec<ServerEvent> {
+    /// Waits until so many of these events have happened.
+    pub fn until(&self, what: &str, count: usize, is_one: impl Fn(&ServerEvent) -> bool) {
+        let found = || self.events.lock().unwrap().iter().filter(|event| is_one(event)).count();
+        wait_until(what, || found() >= count);
+        assert_eq!(found(), count, "{what}");
+    }
+
+    pub fn end(self) {
         self.stop.store(true, Ordering::Relaxed);
-        join_in_time("the server", self.thread.take().unwrap())
+        join_in_time("the server", self.thread);
     }
 }
 

@@ -8,4 +8,5 @@ mod hold;
 mod hostile;
 
 mod processes;
+mod seeds;
 mod server;

@@ -67,11 +67,14 @@ fn as_many_readers_as_may_be_read_all_and_the_next_is_refused() {
         assert_eq!(join_in_time("a reader", thread), (2000, Ended::Finished));
     }
     // Their places are free again.
-    let events = serving.end();
-    let detached =
-        events.iter().filter(|event| matches!(event, ServerEvent::Detached(status) if status.progress.read == 2000));
-    assert_eq!(detached.count(), READERS_MAX);
-    assert!(events.iter().any(|event| matches!(event, ServerEvent::Refused { why: Refusal::Full { .. }, .. })));
+    serving.until(
+        "readers that end are noticed",
+        READERS_MAX,
+        |event| matches!(event, ServerEvent::Detached(status) if status.progress.read == 2000),
+    );
+    let is_full = |event: &ServerEvent| matches!(event, ServerEvent::Refused { why: Refusal::Full { .. }, .. });
+    serving.until("one was refused", 1, is_full);
+    serving.end();
 }
 
 #[test]
@@ -125,11 +128,20 @@ fn hostile_clients_disturb_nobody() {
     publisher.finish();
     assert_eq!(join_in_time("the honest reader", honest), (1000, Ended::Finished));
     drop(silent);
-    let events = serving.end();
-    let attached =
-        events.iter().filter(|event| matches!(event, ServerEvent::Attached(status) if status.name == "restless"));
-    assert_eq!(attached.count(), 200);
-    assert!(events.iter().any(|event| matches!(event, ServerEvent::Refused { why: Refusal::Request(_), .. })));
+    serving.until(
+        "200 were attached",
+        200,
+        |event| matches!(event, ServerEvent::Attached(status) if status.name == "restless"),
+    );
+    serving.until(
+        "200 have ended",
+        200,
+        |event| matches!(event, ServerEvent::Detached(status) if status.name == "restless"),
+    );
+    serving.until("nonsense was refused", 3, |event| {
+        matches!(event, ServerEvent::Refused { why: Refusal::Request(_), .. })
+    });
+    serving.end();
 }
 
 const PATH: &str = "TIDEWIRE_QUEUE_SERVER_OF_TEST";
