@@ -1,25 +1,341 @@
-//! Files: nothing is lost, and all ends in order.
+//! Files: nothing is lost, whoever reads, and all ends in order.
 
-use std::path::PathBuf;
+use std::{
+    env,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
 
-use tidewire_queue::Ended;
+use tidewire_queue::{Ended, Reader};
+use tidewire_sensor::{
+    config::{Distribution, SlowReaders},
+    report::CaptureEvent,
+};
+use tidewire_testing::{Ends as _, Signal, signal};
 
-use crate::rig::{Rig, corpus, queue};
+use crate::rig::{Rig, Seen, SeenStream, SeenStreams, attach, corpus, hostile, queue};
 
-#[test]
-fn an_analyzer_sees_a_file() {
+/// Names the socket to a test that is run again as a process of its own.
+const SOCKET: &str = "TIDEWIRE_TEST_QUEUES";
+
+/// What one analyzer sees that nobody disturbs.
+fn alone(files: &[PathBuf]) -> SeenStreams {
     let mut streams = queue("streams");
     streams.wait_for = 1;
-    let rig = Rig::new(&[corpus("demo")], vec![streams]);
+    let rig = Rig::new(files, vec![streams]);
     let mut running = rig.start();
     running.ready();
     let seen = rig.analyzer("streams", None).join().unwrap();
     assert_eq!(seen.first(), 0, "it was waited for");
     let (status, _) = running.finish();
     assert_eq!(seen.ended, Some(Ended::Finished));
-    assert!(seen.streams.len() > 3 && seen.streams.values().all(|stream| stream.close.is_some()));
     assert_eq!(seen.progress().read, status.queues[0].records);
     assert!(status.packets > 0 && !rig.socket().exists());
+    seen.streams
+}
+
+#[test]
+fn an_analyzer_sees_a_file() {
+    let streams = alone(&[corpus("demo")]);
+    assert!(streams.len() > 3 && streams.values().all(|stream| stream.open.is_some() && stream.close.is_some()));
+}
+
+#[test]
+fn many_analyzers_see_the_same_from_several_workers() {
+    let files = hostile();
+    let expected = alone(&files);
+    for (readers, workers) in [(8, 3), (32, 1)] {
+        let mut streams = queue("streams");
+        streams.wait_for = readers;
+        let rig = Rig::new(&files, vec![streams]).workers(workers);
+        let mut running = rig.start();
+        running.ready();
+        let analyzers: Vec<_> = (0..readers).map(|_| rig.analyzer("streams", None)).collect();
+        for analyzer in analyzers {
+            assert_same(&analyzer.join().unwrap().streams, &expected);
+        }
+        let (status, _) = running.finish();
+        assert!(status.queues[0].readers.iter().all(|reader| reader.lost == 0 && reader.lag == 0));
+    }
+}
+
+/// Ordinals depend on which worker came first.
+fn assert_same(seen: &SeenStreams, expected: &SeenStreams) {
+    assert!(seen.keys().eq(expected.keys()), "{} streams of {}", seen.len(), expected.len());
+    for (id, stream) in seen {
+        assert_eq!(stream.without_ordinal(), expected[id].without_ordinal(), "stream {id}");
+    }
+}
+
+#[test]
+fn a_set_divides_streams_among_its_queues() {
+    let files = hostile();
+    let expected = alone(&files);
+    for (distribution, workers) in [(Distribution::FlowHash, 1), (Distribution::RoundRobin, 3)] {
+        let mut set = queue("set");
+        (set.count, set.distribution, set.wait_for) = (3, distribution, 3);
+        let rig = Rig::new(&files, vec![set]).workers(workers);
+        let mut running = rig.start();
+        running.ready();
+        let analyzers: Vec<_> = (0..3).map(|index| rig.analyzer(&format!("set.{index}"), None)).collect();
+        let seen: Vec<SeenStreams> = analyzers.into_iter().map(|analyzer| analyzer.join().unwrap().streams).collect();
+        running.finish();
+        let counts: Vec<usize> = seen.iter().map(SeenStreams::len).collect();
+        assert_eq!(counts.iter().sum::<usize>(), expected.len(), "each stream is in one queue");
+        if distribution == Distribution::RoundRobin {
+            assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
+        } else {
+            // Both directions, and every connection between the same ports, are together.
+            let ends = |stream: &SeenStream| {
+                let key = stream.open.unwrap().key;
+                let ends = [key.client, key.server].map(|end| (end.address, end.port));
+                (ends.iter().min().copied(), ends.iter().max().copied(), key.protocol)
+            };
+            let of = |seen: &SeenStreams| seen.values().map(ends).collect::<std::collections::HashSet<_>>();
+            let [first, second, third] = [0, 1, 2].map(|index: usize| of(&seen[index]));
+            assert!(first.is_disjoint(&second) && second.is_disjoint(&third) && first.is_disjoint(&third));
+        }
+        let mut union = SeenStreams::new();
+        seen.into_iter().for_each(|streams| union.extend(streams));
+        assert_same(&union, &expected);
+    }
+}
+
+#[test]
+fn several_queues_have_settings_of_their_own() {
+    let (mut all, mut first, mut web) = (queue("all"), queue("first"), queue("web"));
+    first.cutoff_bytes = Some(100);
+    web.filter = Some("tcp port 80".into());
+    (web.chunk_bytes, web.priority) = (1000, 3);
+    for queue in [&mut all, &mut first, &mut web] {
+        queue.wait_for = 1;
+    }
+    let rig = Rig::new(&[corpus("demo")], vec![all, first, web]);
+    let mut running = rig.start();
+    running.ready();
+    let analyzers = ["all", "first", "web"].map(|name| rig.analyzer(name, None));
+    let [all, first, web] = analyzers.map(|analyzer| analyzer.join().unwrap().streams);
+    running.finish();
+    assert_same(&all, &alone(&[corpus("demo")]));
+    assert!(first.keys().eq(all.keys()));
+    for (id, stream) in &first {
+        for at in 0..2 {
+            let whole = &all[id].bytes[at];
+            assert_eq!(stream.bytes[at], whole[..whole.len().min(100)]);
+            assert_eq!(stream.next[at], all[id].next[at], "a gap says what the cutoff withheld");
+        }
+    }
+    let is_web = |stream: &&SeenStream| {
+        let key = stream.open.unwrap().key;
+        key.protocol == 6 && [key.client.port, key.server.port].contains(&80)
+    };
+    assert_eq!(web.len(), all.values().filter(is_web).count());
+    for (id, stream) in &web {
+        assert_eq!((&stream.bytes, stream.open.unwrap().priority), (&all[id].bytes, 3));
+        assert!(stream.longest <= 1000 && stream.longest >= all[id].longest.min(1000));
+    }
+}
+
+/// Who comes later gets new streams only: each stream is one member's, from its beginning to its end.
+#[test]
+fn members_of_a_group_share_streams_while_others_come() {
+    share_streams(false);
+}
+
+/// Who goes leaves to others what was not yet published: each byte is one member's, or was the one's that went.
+#[test]
+fn members_of_a_group_share_streams_while_they_come_and_go() {
+    share_streams(true);
+}
+
+fn share_streams(somebody_goes: bool) {
+    let files = hostile();
+    let expected = alone(&files);
+    let mut streams = queue("streams");
+    streams.wait_for = 2;
+    let rig = Rig::new(&files, vec![streams]);
+    let mut running = rig.start();
+    running.ready();
+    let attached = |name| Seen::new(Reader::attach(&rig.socket(), &attach("streams", Some(name))).unwrap());
+    // The producer waits for all of them: it is as far as they let it come.
+    let (mut goes, mut stays) = (attached("group"), attached("group"));
+    for _ in 0..60 {
+        assert!(goes.step_briefly() && stays.step_briefly());
+    }
+    let mut comes = attached("group");
+    for _ in 0..60 {
+        assert!(goes.step_briefly() && stays.step_briefly() && comes.step_briefly());
+    }
+    let unread = if somebody_goes { goes.published() - goes.sequence() } else { 0 };
+    let mut members = vec![stays, comes, attached("group")];
+    let mut seen = Vec::new();
+    if somebody_goes {
+        seen.push(goes.leave());
+    } else {
+        members.push(goes)
+    }
+    let members = members.into_iter().map(|mut member| {
+        thread::spawn(move || {
+            while member.step() {}
+            member.streams
+        })
+    });
+    let members: Vec<_> = members.collect();
+    seen.extend(members.into_iter().map(|member| member.join().unwrap()));
+    let (status, _) = running.finish();
+    let members = seen;
+    assert!(members.iter().filter(|streams| !streams.is_empty()).count() >= 3, "they all had something to do");
+    let (mut bytes, mut given_up) = (0, 0);
+    for (id, stream) in &expected {
+        let mut parts: Vec<_> = members.iter().filter_map(|streams| streams.get(id)).collect();
+        for at in 0..2 {
+            parts.sort_by_key(|part| (part.begin[at], part.next[at]));
+            for (one, next) in parts.iter().zip(parts.iter().skip(1)) {
+                assert!(one.next[at] <= next.begin[at], "stream {id}: two members had the same bytes");
+                given_up += next.begin[at] - one.next[at];
+            }
+            bytes += parts.iter().map(|part| part.bytes[at].len()).sum::<usize>();
+        }
+        assert!(!parts.is_empty() || unread != 0, "stream {id} is nobody's");
+        let closes = parts.iter().filter(|part| part.close.is_some()).count();
+        assert!(parts.len() == 1 || somebody_goes, "stream {id} has {} members", parts.len());
+        assert!(closes <= 1 && (closes == 1 || unread != 0), "stream {id}: {closes} closes");
+        // Which end is the client may be known by then.
+        let ends = |stream: &SeenStream| stream.open.map(|open| (open.key.client, open.key.server));
+        assert!(parts.iter().all(|part| ends(part) == ends(stream)));
+    }
+    let whole: usize = expected.values().map(|stream| stream.bytes[0].len() + stream.bytes[1].len()).sum();
+    assert!(bytes <= whole, "{bytes} of {whole}");
+    // What nobody has is what the one that went had not read.
+    assert!(whole == bytes || unread != 0, "{bytes} of {whole}, {given_up} given up; {status:?}");
+}
+
+/// Produced = read + missed + lost + waiting, whenever one looks.
+#[test]
+fn a_slow_reader_that_loses_knows_how_much() {
+    let mut streams = queue("streams");
+    (streams.slow, streams.wait_for) = (SlowReaders::Lose, 2);
+    let mut kept = queue("kept");
+    kept.wait_for = 1;
+    let rig = Rig::new(&hostile(), vec![streams, kept]);
+    let mut running = rig.start();
+    running.ready();
+    // This one keeps the producer busy long enough for the slow one to be overtaken.
+    let kept = rig.analyzer("kept", None);
+    let slow = |pause: Duration| {
+        let mut seen = Seen::new(Reader::attach(&rig.socket(), &attach("streams", None)).unwrap());
+        thread::spawn(move || {
+            let mut steps = 0_u64;
+            while seen.step_lossy() {
+                let progress = seen.progress();
+                let known = seen.first() + progress.read + progress.missed + progress.lost;
+                assert!(known == progress.sequence && progress.sequence <= seen.published());
+                steps += 1;
+                if steps.is_multiple_of(16) {
+                    thread::sleep(pause);
+                }
+            }
+            seen
+        })
+    };
+    let readers = [slow(Duration::from_millis(5)), slow(Duration::ZERO)];
+    let [slow, quick] = readers.map(|reader| reader.join().unwrap());
+    let kept = kept.join().unwrap();
+    let (status, _) = running.finish();
+    for seen in [&slow, &quick] {
+        let progress = seen.progress();
+        assert_eq!(progress.read + progress.missed + progress.lost, status.queues[0].records);
+        assert_eq!(seen.ended, Some(Ended::Finished));
+    }
+    assert!(slow.progress().lost + slow.progress().missed > 0, "it was overtaken");
+    assert_eq!(kept.progress().read, status.queues[1].records, "whoever holds loses nothing beside it");
+}
+
+/// The part of a process of its own: it attaches, and never reads.
+#[test]
+fn a_reader_that_sleeps() {
+    let Some(socket) = env::var_os(SOCKET) else { return };
+    let _reader = Reader::attach(&PathBuf::from(socket), &attach("streams", None)).unwrap();
+    println!("attached");
+    thread::sleep(Duration::from_secs(600));
+}
+
+fn sleeper(rig: &Rig) -> Child {
+    Command::new(env::current_exe().unwrap())
+        .args(["--exact", "files::a_reader_that_sleeps", "--nocapture"])
+        .env(SOCKET, rig.socket())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn a_reader_that_is_killed_holds_nobody_up() {
+    let expected = alone(&hostile());
+    let mut streams = queue("streams");
+    streams.wait_for = 2;
+    let rig = Rig::new(&hostile(), vec![streams]);
+    let mut running = rig.start();
+    running.ready();
+    let mut child = sleeper(&rig);
+    let analyzer = rig.analyzer("streams", None);
+    // The queue is full of what the sleeper has not read.
+    let mut before = 0;
+    running.wait_for("a producer that waits", |event| {
+        let CaptureEvent::Status(status) = event else { return false };
+        let records = status.queues[0].records;
+        records != 0 && std::mem::replace(&mut before, records) == records
+    });
+    signal(&child, Signal::KILL);
+    child.wait_in_time("the reader");
+    assert_same(&analyzer.join().unwrap().streams, &expected);
+    let (_, events) = running.finish();
+    let left = |event: &CaptureEvent| matches!(event, CaptureEvent::Reader { text } if text.contains(" left "));
+    assert!(events.iter().any(left), "{events:?}");
+}
+
+/// A stop ends a run although a reader holds it without limit; what was published is there to be read.
+#[test]
+fn a_stop_ends_a_run_that_waits() {
+    let mut streams = queue("streams");
+    streams.wait_for = 1;
+    let mut rig = Rig::new(&hostile(), vec![streams]);
+    rig.config.stop = Duration::from_millis(400);
+    let mut running = rig.start();
+    running.ready();
+    let mut sleeper = Seen::new(Reader::attach(&rig.socket(), &attach("streams", None)).unwrap());
+    running.wait_for("figures", |event| matches!(event, CaptureEvent::Status(status) if status.queues[0].records > 0));
+    running.stop.stop();
+    let (status, _) = running.finish();
+    while sleeper.step_lossy() {}
+    let progress = sleeper.progress();
+    assert_eq!(sleeper.ended, Some(Ended::Finished));
+    assert_eq!(progress.read + progress.missed + progress.lost, status.queues[0].records);
+    assert!(sleeper.streams.values().any(|stream| stream.close.is_some()), "streams were ended");
+}
+
+#[test]
+fn a_supervisor_that_is_gone_ends_the_capture() {
+    let mut streams = queue("streams");
+    streams.wait_for = 1;
+    let rig = Rig::new(&[corpus("demo")], vec![streams]);
+    let mut running = rig.start();
+    running.ready();
+    assert_eq!(running.leave().join().unwrap(), 0);
+}
+
+#[test]
+fn damage_is_a_warning() {
+    let whole = std::fs::read(corpus("demo")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.pcap");
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let (status, events) = Rig::new(&[path], vec![queue("streams")]).start().finish();
+    assert!(status.packets > 0);
+    let warned = |event: &CaptureEvent| matches!(event, CaptureEvent::Warning { text } if text.contains("cut.pcap"));
+    assert!(events.iter().any(warned), "{events:?}");
 }
 
 #[test]

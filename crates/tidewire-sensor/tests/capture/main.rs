@@ -2,4 +2,5 @@
 #![forbid(unsafe_code)]
 
 mod files;
+mod packets;
 mod rig;

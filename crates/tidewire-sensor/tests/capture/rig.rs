@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufRead as _, BufReader},
+    net::Shutdown,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     thread::{self, JoinHandle},
@@ -13,13 +13,14 @@ use tempfile::TempDir;
 use tidewire::Stop;
 use tidewire_queue::{
     Attach, Ended, Next, Progress, Reader,
-    records::{Close, Direction, Event, Gap, Open},
+    records::{Close, Direction, Event, Gap, Open, PacketHeader},
 };
 use tidewire_sensor::{
     QUEUES_SOCKET, capture,
     config::{CaptureConfig, CaptureInput, Distribution, QueueConfig, SensorConfig, SlowReaders, Unit},
     report::{CaptureEvent, CaptureStatus},
 };
+use tidewire_testing::Lines;
 
 /// A capture of the repository's corpus.
 pub fn corpus(name: &str) -> PathBuf {
@@ -28,6 +29,16 @@ pub fn corpus(name: &str) -> PathBuf {
     let files = entries.map(|entry| entry.unwrap().path());
     let is_capture = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".pcap"));
     files.into_iter().find(is_capture).unwrap_or_else(|| panic!("{}: no capture", folder.display()))
+}
+
+/// Captures with gaps, overlaps, conflicts, fragments, reused connections: several hundred streams together.
+pub fn hostile() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let kinds = ["demo", "pn-", "tcp-", "fragments-", "layer-", "link-", "tunnel-"];
+    let mut names: Vec<String> = entries.filter(|name| kinds.iter().any(|kind| name.starts_with(kind))).collect();
+    names.sort();
+    names.iter().map(|name| corpus(name)).collect()
 }
 
 /// A queue that holds for its readers, with room for little: readers and the producer meet.
@@ -98,7 +109,7 @@ impl Rig {
         let (config, stop) = (self.config.clone(), Stop::new());
         let stopped = stop.clone();
         let thread = thread::spawn(move || capture::run_within(&config, there.into(), &stopped));
-        Running { events: BufReader::new(here), stop, thread, seen: Vec::new() }
+        Running { events: Lines::new(here.try_clone().unwrap()), here, stop, thread, seen: Vec::new() }
     }
 
     /// Starts an analyzer that reads to the end.
@@ -122,7 +133,8 @@ pub fn attach(queue: &str, group: Option<&str>) -> Attach {
 
 /// A running capture.
 pub struct Running {
-    events: BufReader<UnixStream>,
+    events: Lines,
+    here: UnixStream,
     pub stop: Stop,
     thread: JoinHandle<u8>,
     pub seen: Vec<CaptureEvent>,
@@ -130,7 +142,7 @@ pub struct Running {
 
 impl Running {
     /// Reads events until one that `is`.
-    pub fn wait_for(&mut self, what: &str, is: impl Fn(&CaptureEvent) -> bool) -> CaptureEvent {
+    pub fn wait_for(&mut self, what: &str, mut is: impl FnMut(&CaptureEvent) -> bool) -> CaptureEvent {
         loop {
             let event = self.next().unwrap_or_else(|| panic!("{what}: it does not come: {:?}", self.seen));
             if is(&event) {
@@ -144,13 +156,17 @@ impl Running {
     }
 
     fn next(&mut self) -> Option<CaptureEvent> {
-        let mut line = String::new();
-        if self.events.read_line(&mut line).unwrap() == 0 {
-            return None;
-        }
+        let line = self.events.next("an event")?;
         let event: CaptureEvent = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         self.seen.push(event.clone());
         Some(event)
+    }
+
+    /// Goes away, as a supervisor does that dies.
+    pub fn leave(self) -> JoinHandle<u8> {
+        let Self { thread, here, .. } = self;
+        here.shutdown(Shutdown::Both).unwrap();
+        thread
     }
 
     /// Waits for its end. Its last figures.
@@ -179,6 +195,10 @@ impl Running {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenStream {
     pub open: Option<Open>,
+    /// Where the analyzer began to see each direction.
+    pub begin: [u64; 2],
+    /// Bytes of the longest chunk.
+    pub longest: usize,
     pub bytes: [Vec<u8>; 2],
     /// Offset behind the last byte or gap of each direction.
     pub next: [u64; 2],
@@ -188,14 +208,24 @@ pub struct SeenStream {
     pub close: Option<Close>,
 }
 
+/// By id.
+pub type SeenStreams = BTreeMap<u64, SeenStream>;
+
+/// A packet.
+pub struct Packet {
+    pub stream: u64,
+    pub direction: Direction,
+    pub header: PacketHeader,
+    pub bytes: Vec<u8>,
+}
+
 /// An analyzer and what it saw.
 pub struct Seen {
     reader: Reader,
     payload: Vec<u8>,
-    pub streams: BTreeMap<u64, SeenStream>,
+    pub streams: SeenStreams,
     pub ended: Option<Ended>,
-    /// Packets: number, stream, direction, offsets, bytes.
-    pub packets: Vec<(tidewire_queue::records::PacketHeader, u64, Direction, Vec<u8>)>,
+    pub packets: Vec<Packet>,
 }
 
 impl Seen {
@@ -211,17 +241,46 @@ impl Seen {
         self.reader.first()
     }
 
+    /// Detaches.
+    pub fn leave(self) -> SeenStreams {
+        self.streams
+    }
+
+    pub fn sequence(&self) -> u64 {
+        self.reader.sequence()
+    }
+
+    pub fn published(&self) -> u64 {
+        self.reader.published()
+    }
+
     /// Reads one record. `false`: the queue has ended.
     pub fn step(&mut self) -> bool {
+        self.read(Duration::from_millis(100), true)
+    }
+
+    /// As `step`, where others have to read before there is more.
+    pub fn step_briefly(&mut self) -> bool {
+        self.read(Duration::from_micros(100), true)
+    }
+
+    /// As `step`, of a queue in which records are lost: what follows from what is not looked at.
+    pub fn step_lossy(&mut self) -> bool {
+        self.read(Duration::from_millis(100), false)
+    }
+
+    fn read(&mut self, timeout: Duration, is_whole: bool) -> bool {
         self.payload.clear();
-        match self.reader.next_timeout(&mut self.payload, Duration::from_millis(100)).unwrap() {
+        match self.reader.next_timeout(&mut self.payload, timeout).unwrap() {
             Next::Record(record) => {
-                let stream = self.streams.entry(record.stream);
                 match Event::new(&record, &self.payload).expect("a record of this version") {
                     Event::Packet { direction, header, bytes } => {
-                        self.packets.push((header, record.stream, direction, bytes.to_vec()));
+                        let (stream, bytes) = (record.stream, bytes.to_vec());
+                        self.packets.push(Packet { stream, direction, header, bytes });
                     }
-                    event => stream.or_default().note(event),
+                    event if is_whole => self.streams.entry(record.stream).or_default().note(event),
+                    Event::Close(close) => self.streams.entry(record.stream).or_default().close = Some(close),
+                    _ => {}
                 }
                 true
             }
@@ -229,29 +288,41 @@ impl Seen {
                 self.ended = Some(ended);
                 false
             }
+            Next::Missed(_) | Next::Lost { .. } => {
+                assert!(!is_whole, "something was lost");
+                true
+            }
             _ => true,
         }
     }
 }
 
 impl SeenStream {
+    /// Without what depends on the order in which workers open streams.
+    pub fn without_ordinal(&self) -> Self {
+        let open = self.open.map(|open| Open { ordinal: 0, ..open });
+        let close = self.close.map(|close| Close { ordinal: 0, ..close });
+        Self { open, close, ..self.clone() }
+    }
+
     fn note(&mut self, event: Event<'_>) {
         match event {
             Event::Open { open, is_repeated } => {
                 assert!(self.close.is_none(), "an open after the close");
                 if self.open.is_none() {
-                    self.next = open.next_offset;
+                    (self.next, self.begin) = (open.next_offset, open.next_offset);
+                    self.open = Some(open);
                 } else {
                     assert!(is_repeated && open.next_offset == self.next, "{open:?} {:?}", self.next);
                 }
-                self.open = Some(open);
             }
             Event::Data { direction, offset, bytes, repeated_bytes, is_datagram } => {
                 let at = direction as usize;
                 assert!(self.open.is_some() && self.close.is_none());
                 assert_eq!(offset + repeated_bytes as u64, self.next[at], "bytes follow one another");
+                self.longest = self.longest.max(bytes.len());
                 let (repeated, fresh) = bytes.split_at(repeated_bytes);
-                assert!(self.bytes[at].ends_with(repeated));
+                assert!(self.bytes[at].ends_with(repeated), "repeated bytes are those before");
                 self.bytes[at].extend_from_slice(fresh);
                 self.next[at] += fresh.len() as u64;
                 self.datagrams[at] += u64::from(is_datagram);
