@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Kills readers and publishers of a queue with SIGKILL at random moments and checks what the others see: every record read, missed or
-# lost to the last one, no reader disturbed by another's death, places free again, no descriptor, page or process left behind.
+# Kills readers and publishers of a queue, then the capture and the analyzers of a whole sensor, with SIGKILL at random moments, and
+# checks what the others see: every record read, missed or lost to the last one, no reader disturbed by another's death, no silence
+# of the publisher, places free again, no descriptor, page, socket or process left behind. The sensor needs root (namespaces).
 # DURATION (`make crash SECONDS=...`): how long, seconds (default: an hour); SEED (default: the time): repeats the choices of a run,
 # not the scheduler's. The first violation ends the run and names its seed. Writes target/crash/rounds.jsonl.
 set -euo pipefail
@@ -16,6 +17,14 @@ log=$output/rounds.jsonl
 : >"$log"
 cargo build --locked --profile quick -p tidewire-queue --example queue_crash
 queue_crash=$target/quick/examples/queue_crash
+with_sensor=0
+if [ "$(id -u)" -eq 0 ]; then
+  with_sensor=1
+  cargo build --locked --profile quick -p tidewire-cli
+  cargo build --locked --profile quick -p tidewire-bench --bin tidewire-bench --bin queue-loop
+else
+  echo "crash: the rounds over a whole sensor are skipped: network namespaces need root" >&2
+fi
 
 # Processes of a program, by the file that they run.
 running() {
@@ -36,12 +45,19 @@ failed() {
 while :; do
   left=$((total - ($(date +%s) - begun)))
   [ "$left" -gt 0 ] || break
-  part=$((left < 30 ? left : 30))
+  # Half a minute of each: a sensor waits longer before each restart of a part, so that a new one begins every round.
+  part=$((left < 60 ? (left + 1) / 2 : 30))
   round=$((round + 1))
   "$queue_crash" seconds="$part" seed="$((seed + round))" >>"$log" || failed "queue" "$((seed + round))"
   # What a round leaves behind shows after it.
   count=$(running "$queue_crash")
   [ "$count" -eq 0 ] || failed "$count processes are left" "$((seed + round))"
-  echo "crash: round $round, $(($(date +%s) - begun)) of $total s: $(tail -n 1 "$log")" >&2
+  if [ "$with_sensor" -eq 1 ]; then
+    "$target/quick/tidewire-bench" crash --programs "$target/quick" --seconds "$part" --seed "$((seed + round))" >>"$log" ||
+      failed "sensor" "$((seed + round))"
+    count=$(($(running "$target/quick/tidewire") + $(running "$target/quick/queue-loop")))
+    [ "$count" -eq 0 ] || failed "$count processes of the sensor are left" "$((seed + round))"
+  fi
+  echo "crash: round $round, $(($(date +%s) - begun)) of $total s: $(tail -n $((1 + with_sensor)) "$log" | tr '\n' ' ')" >&2
 done
 echo "crash: $round round(s) without a violation: $log"

@@ -141,6 +141,18 @@ enum Command {
         /// Only rows whose names contain one of these
         rows: Vec<String>,
     },
+    /// Kill the processes of a sensor at random moments, and check what is left (run by `make crash`)
+    Crash {
+        /// Folder of the build
+        #[arg(long)]
+        programs: PathBuf,
+        /// How long
+        #[arg(long, default_value_t = 30)]
+        seconds: u64,
+        /// Repeats the choices
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Measure how the order of packets affects applications with large tables (part of `make bench-pcap`)
     Locality {
         /// Folder for locality.md, locality.json and the plots
@@ -282,6 +294,11 @@ fn run(command: Command) -> Result<(), Box<dyn std::error::Error>> {
         Command::Sensor { output, quick, programs, transport, folder, big, rows } => {
             let options = sensor::Options { output, quick, programs, transport, folder, big, only: rows };
             print!("{}", sensor::run(&options)?);
+        }
+        Command::Crash { programs, seconds, seed } => {
+            let programs = ["tidewire", "queue-loop"].map(|name| programs.join(name));
+            let programs = [std::path::absolute(&programs[0])?, std::path::absolute(&programs[1])?];
+            println!("{}", serde_json::to_string(&sensor::crash::Crash { programs, seconds, seed }.run()?)?);
         }
         Command::Locality { output, quick, rows } => print!("{}", locality::run(&output, quick, &rows)?),
         Command::Application { application, size, key, batch, flows, packets, capture } => {

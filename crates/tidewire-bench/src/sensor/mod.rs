@@ -1,6 +1,7 @@
 //! `make bench-sensor`: what the sensor's queues cost, beside other ways from one process to another; and the figures of NCAP.
 
 mod capturing;
+pub mod crash;
 pub mod ends;
 mod in_turn;
 mod rows;

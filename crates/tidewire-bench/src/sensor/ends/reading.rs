@@ -22,9 +22,9 @@ use super::{
 /// A reader of a queue.
 #[derive(Args, Clone, Debug)]
 pub struct Reading {
-    /// The socket of the queue's server
+    /// The socket of the queue's server; without it the environment says what to read, as a sensor sets it
     #[arg(long)]
-    pub socket: PathBuf,
+    pub socket: Option<PathBuf>,
     /// The queue
     #[arg(long, default_value = "load")]
     pub queue: String,
@@ -112,9 +112,7 @@ impl Reading {
         if let Some(core) = self.core {
             pin(core)?;
         }
-        let mut request = Attach::new(&self.queue, &self.name);
-        request.group.clone_from(&self.group);
-        let mut reader = Reader::attach(&self.socket, &request).map_err(|error| error.to_string())?;
+        let mut reader = self.attach().map_err(|error| error.to_string())?;
         let first = reader.first();
         let mut figures = Figures { sequences: [first, first], ..Figures::default() };
         let mut latencies = Vec::with_capacity(if self.timed { LATENCIES_MAX } else { 0 });
@@ -147,6 +145,13 @@ impl Reading {
         (figures.missed, figures.lost, figures.passed) = (progress.missed, progress.lost, progress.passed);
         figures.latency = Latency::of(&mut latencies);
         Ok(figures)
+    }
+
+    fn attach(&self) -> Result<Reader, tidewire_queue::Error> {
+        let Some(socket) = &self.socket else { return Reader::from_environment() };
+        let mut request = Attach::new(&self.queue, &self.name);
+        request.group.clone_from(&self.group);
+        Reader::attach(socket, &request)
     }
 
     /// The next record, copied, or added up where it is.
