@@ -22,6 +22,8 @@ pub struct Plot {
     pub y_max: Option<f64>,
     /// The curves.
     pub curves: Vec<Curve>,
+    /// Where there are any: bars instead of curves, in groups with these names; the x of a point is the number of its group.
+    pub groups: Vec<String>,
 }
 
 const SIZE: (u32, u32) = (760, 440);
@@ -43,6 +45,10 @@ impl Plot {
         }
         let y_max = self.y_max.unwrap_or_else(|| points().map(|point| point.1).fold(0.0, f64::max) * 1.05);
         let y_max = if y_max > 0.0 { y_max } else { 1.0 };
+        if !self.groups.is_empty() {
+            self.draw_bars(&root, y_max)?;
+            return root.present().map_err(words);
+        }
         let mut builder = ChartBuilder::on(&root);
         builder.caption(&self.title, ("sans-serif", 18)).margin(12).x_label_area_size(42).y_label_area_size(64);
         if self.x_by_factors {
@@ -54,6 +60,35 @@ impl Plot {
             self.fill(&mut chart)?;
         }
         root.present().map_err(words)
+    }
+
+    /// Draws groups of bars side by side.
+    fn draw_bars(&self, root: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>, y_max: f64) -> Result<(), String> {
+        let mut builder = ChartBuilder::on(root);
+        builder.caption(&self.title, ("sans-serif", 18)).margin(12).x_label_area_size(42).y_label_area_size(64);
+        let mut chart = builder.build_cartesian_2d(0.0..self.groups.len() as f64, 0.0..y_max).map_err(words)?;
+        let [x, y] = &self.axes;
+        // A label stands in the middle of its group.
+        let name = |x: &f64| {
+            let is_middle = (x.fract() - 0.5).abs() < 0.01;
+            self.groups.get(*x as usize).filter(|_| is_middle).cloned().unwrap_or_default()
+        };
+        let mut mesh = chart.configure_mesh();
+        mesh.x_desc(x).y_desc(y).light_line_style(WHITE).disable_x_mesh();
+        mesh.x_labels(2 * self.groups.len() + 1).x_label_formatter(&name).draw().map_err(words)?;
+        let width = 0.8 / self.curves.len().max(1) as f64;
+        for (index, (name, points)) in self.curves.iter().enumerate() {
+            let color = Palette99::pick(index).to_rgba();
+            let bar = |(group, value): &(f64, f64)| {
+                let left = group + 0.1 + width * index as f64;
+                Rectangle::new([(left, 0.0), (left + width * 0.95, *value)], color.filled())
+            };
+            let series = chart.draw_series(points.iter().map(bar)).map_err(words)?;
+            series.label(name).legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 18, y + 5)], color.filled()));
+        }
+        let mut labels = chart.configure_series_labels();
+        labels.position(SeriesLabelPosition::UpperRight).background_style(WHITE.mix(0.8));
+        labels.border_style(BLACK.mix(0.3)).draw().map_err(words)
     }
 
     fn fill<'a, X>(
@@ -102,12 +137,22 @@ mod tests {
                 x_by_factors,
                 y_max: None,
                 curves: vec![("one".into(), vec![(1.0, 2.0), (100.0, 3.0)]), ("two".into(), vec![])],
+                groups: Vec::new(),
             };
             plot.draw(folder.path()).unwrap();
             let text = std::fs::read_to_string(folder.path().join("test.svg")).unwrap();
             assert!(text.contains("A title") && text.contains("lost, %") && text.contains("one"));
             assert!(text.contains("polyline"));
         }
+        let bars = Plot {
+            file: "bars".into(),
+            curves: vec![("one".into(), vec![(0.0, 2.0), (1.0, 3.0)])],
+            groups: vec!["left".into(), "right".into()],
+            ..Plot::default()
+        };
+        bars.draw(folder.path()).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("bars.svg")).unwrap();
+        assert!(text.contains("left") && text.contains("right") && text.contains("one"));
         let empty = Plot { file: "empty".into(), ..Plot::default() };
         empty.draw(folder.path()).unwrap();
     }

@@ -87,7 +87,15 @@ fn way_name(way: Way) -> String {
 fn plot(file: String, title: String, axes: [&str; 2], curves: Vec<Curve>) -> Plot {
     const ROOM: f64 = 1.4;
     let greatest = curves.iter().flat_map(|curve| &curve.1).map(|point| point.1).fold(0.0, f64::max);
-    Plot { file, title, axes: axes.map(str::to_owned), x_by_factors: true, y_max: Some(greatest * ROOM), curves }
+    Plot {
+        file,
+        title,
+        axes: axes.map(str::to_owned),
+        x_by_factors: true,
+        y_max: Some(greatest * ROOM),
+        curves,
+        groups: Vec::new(),
+    }
 }
 
 /// By the number of packets of a batch: figures 3, 5, 7 and 8 of the paper.

@@ -132,6 +132,7 @@ fn plots(found: &[Found]) -> Vec<Plot> {
                 (name.clone(), points.collect())
             })
             .collect(),
+        ..Plot::default()
     };
     vec![
         plot("cutoff-loss", "Cutoff 0: packets lost", "lost, %", &|point| point.loss * 100.0, false),

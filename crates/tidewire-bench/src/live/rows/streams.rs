@@ -245,6 +245,7 @@ fn at_once(settings: &Settings, powers: Vec<u32>) -> Result<Section, String> {
         x_by_factors: true,
         y_max: Some(100.0),
         curves,
+        ..Plot::default()
     });
     Ok(section)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::{
-    plot::Plot,
+    plot::{Curve, Plot},
     program::Program,
     report::{Section, Table},
     sensor::{
@@ -20,7 +20,7 @@ const COUNT: usize = 16;
 /// Which one of them, in the order of arrival.
 const PLACES: [usize; 6] = [1, 2, 4, 8, 12, 16];
 /// Bytes of a trace.
-const TRACE_BYTES: u64 = 96 << 20;
+const TRACE_BYTES: u64 = 48 << 20;
 
 /// The programs over a trace: Tidewire as a Linux host resolves overlaps, and strictly; libnids.
 pub(super) fn programs(settings: &Settings, trace: &str, with_strict: bool) -> Vec<Program> {
@@ -114,6 +114,7 @@ pub(super) fn valid(settings: &Settings) -> Result<Section, String> {
         title: "Figure 3: valid fragments".into(),
         axes: ["fragments of a datagram of 8 KiB".into(), "Gbit/s".into()],
         x_by_factors: true,
+        y_max: Some(headroom(&curves)),
         curves,
         ..Plot::default()
     });
@@ -131,19 +132,22 @@ pub(super) fn invalid(settings: &Settings) -> Result<Section, String> {
         ),
         ..Section::default()
     };
-    for order in [Order::Ascending, Order::Descending] {
-        let name = if order == Order::Ascending { "first fragment first" } else { "last fragment first" };
-        let columns = ["invalid", "place", "tidewire", "tidewire, RFC 5722", "libnids"];
-        let mut table = Table::new(format!("Mbit/s of frames, {name}."), &columns);
-        let mut curves: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
-        for fault in Fault::ALL {
+    let columns = ["place", "tidewire", "tidewire, RFC 5722", "libnids"];
+    for fault in Fault::ALL {
+        let mut curves: Vec<Curve> = Vec::new();
+        for order in [Order::Ascending, Order::Descending] {
+            let (name, short) = match order {
+                Order::Ascending => ("first fragment first", ""),
+                Order::Descending => ("last fragment first", ", reverse order"),
+            };
+            let mut table = Table::new(format!("{}: Mbit/s of frames, {name}.", fault.name()), &columns);
             let first = curves.len();
-            curves.extend(columns[2..].iter().map(|column| (format!("{column}: {}", fault.name()), vec![])));
+            curves.extend(columns[1..].iter().map(|column| (format!("{column}{short}"), vec![])));
             for place in PLACES.into_iter().filter(|place| !settings.quick || matches!(place, 1 | 16)) {
                 let fragments = Fragments { count: COUNT, order, fault: Some((place, fault)) };
                 let mut figures = measure(settings, &fragments, true, &mut section)?;
                 figures.resize(3, f64::NAN);
-                let mut line = vec![fault.name().to_owned(), place.to_string()];
+                let mut line = vec![place.to_string()];
                 for (figure, curve) in figures.iter().zip(&mut curves[first..]) {
                     line.push(cell(*figure));
                     if figure.is_finite() {
@@ -152,15 +156,21 @@ pub(super) fn invalid(settings: &Settings) -> Result<Section, String> {
                 }
                 table.lines.push(line);
             }
+            section.tables.push(table);
         }
-        section.tables.push(table);
         section.plots.push(Plot {
-            file: format!("defrag-invalid-{}", if order == Order::Ascending { "ascending" } else { "descending" }),
-            title: format!("Figure 4: invalid fragments, {name}"),
-            axes: ["place of the invalid fragment".into(), "Gbit/s".into()],
+            file: format!("defrag-{}", fault.name().replace(' ', "-")),
+            title: format!("Figure 4: one of {COUNT} fragments is {}", fault.participle()),
+            axes: ["place of the invalid fragment in the order of arrival".into(), "Gbit/s".into()],
+            y_max: Some(headroom(&curves)),
             curves,
             ..Plot::default()
         });
     }
     Ok(section)
+}
+
+/// An end of the y axis that leaves room for the names of the curves.
+fn headroom(curves: &[Curve]) -> f64 {
+    curves.iter().flat_map(|curve| &curve.1).map(|point| point.1).fold(0.0, f64::max) * 1.5
 }

@@ -66,7 +66,12 @@ pub(super) fn run(settings: &Settings) -> Result<Section, String> {
     let mut measured: Vec<Vec<Option<Measurement>>> = Vec::new();
     Testbed::inside(Receiving::Sender, |testbed| {
         for program in &programs {
-            section.commands.push((program.name.clone(), program.command()));
+            let command = program.command();
+            let command =
+                command.rsplit_once("/tidewire").map_or(command.clone(), |(_, rest)| format!("tidewire{rest}"));
+            let command =
+                command.rsplit_once("/pcap-loop").map_or(command.clone(), |(_, rest)| format!("pcap-loop{rest}"));
+            section.commands.push((program.name.clone(), command));
             let mut row = Vec::new();
             for &rate in &rates {
                 let one = measure(testbed, std::slice::from_ref(program), &load(settings, rate))?;

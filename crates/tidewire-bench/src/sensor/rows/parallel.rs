@@ -63,11 +63,15 @@ impl Mode {
             Self::Streams => {
                 // About so many packets a connection: handshake, request, segments, acknowledgments, FINs.
                 let connections = (rate * load.seconds / 20.0) as u64;
-                Load { kind: Kind::Tcp { connections, segments: 10 }, ..load }
+                // Connections that begin together end together, and their last chunks come at once: not too many of them.
+                Load { kind: Kind::Tcp { connections, segments: 10 }, flows: 100, ..load }
             }
         }
     }
 }
+
+/// Memory of a queue: a twentieth of a second of work at 10 µs.
+const QUEUE_BYTES: u64 = 8 << 20;
 
 /// One measurement.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -101,6 +105,10 @@ impl Point {
         self.offered.saturating_sub(self.captured) as f64 / self.offered.max(1) as f64
     }
 
+    fn line(&self) -> String {
+        format!("lost {} %, by the capture {} %", percent(self.loss()), percent(self.capture_loss()))
+    }
+
     /// The share of the offered packets (or bytes of streams) that no analyzer worked on.
     fn loss(&self) -> f64 {
         let (done, of) = match self.offered_bytes {
@@ -123,8 +131,8 @@ fn point(
     let mut config = config(&settings.folder, CaptureInput::Interfaces(vec![testbed.receiver.clone()]), mode.unit());
     config.capture.ring_bytes = Some(RING_BYTES);
     let queue = &mut config.queues[0];
-    // As much as the ring: a large one would hide the loss of a short run.
-    (queue.memory_bytes, queue.records) = (RING_BYTES, 2048);
+    // A larger one would hide the loss of a short run.
+    (queue.memory_bytes, queue.records) = (QUEUE_BYTES, QUEUE_BYTES >> 10);
     let core = CORE.to_string();
     let capturing = Capturing::start(&["taskset", "-c", &core], &program, &config, Some(testbed))?;
     capturing.set_nice(-20);
@@ -185,7 +193,7 @@ fn inline(settings: &Settings, testbed: &Testbed<'_>, mode: Mode, work_us: u64, 
 }
 
 const HOW: &str = "The capture has core 1 at the highest priority; analyzers share both cores with it and with the generator, at \
-ordinary priority, as one group: each packet or stream goes to one of them. Ring and queue hold 2 MiB each. What no analyzer worked \
+ordinary priority, as one group: each packet or stream goes to one of them. The ring holds 2 MiB, the queue 8 MiB. What no analyzer worked \
 on, because the capture lost it or because it was overwritten in the queue, is lost; what the capture itself lost is shown apart.";
 
 pub(super) fn by_rate(settings: &Settings) -> Result<Section, String> {
@@ -224,7 +232,7 @@ pub(super) fn by_rate(settings: &Settings) -> Result<Section, String> {
                 for &rate in &rates {
                     let inline = inline(settings, testbed, mode, work_us, rate)?;
                     let point = point(settings, testbed, mode, work_us, ANALYZERS, rate)?;
-                    eprintln!("bench-sensor:   {} {work_us} µs at {rate:.0}: {point:?}", mode.name());
+                    eprintln!("bench-sensor:   {} at {rate:.0}, {work_us} µs: {}", mode.name(), point.line());
                     table.lines.push(vec![
                         work_us.to_string(),
                         format!("{:.0}", point.offered_pps),
@@ -280,7 +288,7 @@ pub(super) fn by_number(settings: &Settings) -> Result<Section, String> {
             let (mut all, mut capture) = (Vec::new(), Vec::new());
             for analyzers in NUMBERS.into_iter().filter(|number| !settings.quick || matches!(number, 1 | 2 | 32)) {
                 let point = point(settings, testbed, mode, RATE_WORK_US, analyzers, RATE)?;
-                eprintln!("bench-sensor:   {} with {analyzers}: {point:?}", mode.name());
+                eprintln!("bench-sensor:   {} with {analyzers}: {}", mode.name(), point.line());
                 table.lines.push(vec![
                     mode.name().into(),
                     analyzers.to_string(),

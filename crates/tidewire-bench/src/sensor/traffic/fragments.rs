@@ -49,6 +49,16 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// What the fragment is, in a title.
+    pub fn participle(self) -> &'static str {
+        match self {
+            Self::Overlap => "overlapping",
+            other => other.name(),
+        }
+    }
+}
+
 /// Datagrams in fragments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragments {

@@ -15,8 +15,11 @@ use tidewire_lab::{
 /// A kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Segments {
-    /// Whole connections, 256 at a time, interleaved; most packets have about 80 bytes or 1,500.
-    Normal,
+    /// Whole connections, 256 at a time, interleaved; packets of the server have 80 bytes or 1,500, so many of a hundred the latter.
+    Normal {
+        /// Long packets of the server in a hundred.
+        long_percent: u64,
+    },
     /// SYNs, each from another address.
     SynFlood,
     /// Combinations of flags that no host sends: none, all, SYN with FIN or RST, FIN alone.
@@ -30,13 +33,16 @@ pub(crate) enum Segments {
 }
 
 impl Segments {
+    /// Normal traffic of 400 bytes a packet.
+    pub const AVERAGE_400: Self = Self::Normal { long_percent: 52 };
+
     /// The attacks.
     pub const HOSTILE: [Self; 5] = [Self::SynFlood, Self::Flags, Self::OutOfWindow, Self::Overlaps, Self::Strays];
 
     /// In tables and plots.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Normal => "normal",
+            Self::Normal { .. } => "normal",
             Self::SynFlood => "SYN flood",
             Self::Flags => "impossible flags",
             Self::OutOfWindow => "outside of the window",
@@ -68,7 +74,7 @@ pub(crate) fn write(kind: Segments, path: &Path, bytes: u64) -> io::Result<(u64,
     let writer = Writer::create(path)?;
     let mut output = Output { writer, random, noise, time_us: 1_700_000_000_000_000, bytes };
     match kind {
-        Segments::Normal => output.normal()?,
+        Segments::Normal { long_percent } => output.normal(long_percent)?,
         Segments::SynFlood => output.stateless(&[SYN])?,
         Segments::Flags => output.stateless(&[0, FIN | PSH | URG, SYN | FIN, SYN | RST, FIN, 0xff])?,
         Segments::Strays => output.stateless(&[RST, RST | ACK, FIN | ACK])?,
@@ -112,8 +118,8 @@ impl Output {
         Ok(open)
     }
 
-    /// A request, then rounds in which the server sends much or little and the client acknowledges: 400 bytes on average.
-    fn normal(&mut self) -> io::Result<()> {
+    /// A request, then rounds in which the server sends much or little and the client acknowledges.
+    fn normal(&mut self, long_percent: u64) -> io::Result<()> {
         const ROUNDS: usize = 24;
         while self.wanted() {
             let mut open = self.open()?;
@@ -122,7 +128,7 @@ impl Output {
             }
             for _ in 0..ROUNDS {
                 for [client, server] in &mut open {
-                    let bytes = if self.random.below(10) < 5 { 1446 } else { 26 };
+                    let bytes = if self.random.below(100) < long_percent { 1446 } else { 26 };
                     self.send(server, client, ACK, bytes)?;
                     self.send(client, server, ACK, 0)?;
                 }
@@ -186,7 +192,7 @@ mod tests {
     fn packets_are_as_long_as_they_should_be() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("segments.pcap");
-        let (packets, bytes) = write(Segments::Normal, &path, 4 << 20).unwrap();
+        let (packets, bytes) = write(Segments::AVERAGE_400, &path, 4 << 20).unwrap();
         let average = bytes / packets;
         assert!((380..=420).contains(&average), "{average} bytes");
         assert!(feed(&path, DefragPolicy::Linux).unwrap().delivered_bytes > bytes / 2);
