@@ -92,12 +92,14 @@ pub(crate) struct Cursor {
     member: Option<Member>,
     /// Bytes of lost records that were not yet told.
     lost_bytes: u64,
+    /// Whether the last record was missed.
+    has_missed: bool,
 }
 
 impl Cursor {
     /// Begins with this record, whose payload has this position.
     pub(crate) fn at(sequence: u64, position: Option<u64>, member: Option<Member>) -> Self {
-        Self { sequence, published: 0, position, member, lost_bytes: 0 }
+        Self { sequence, published: 0, position, member, lost_bytes: 0, has_missed: false }
     }
 
     /// The sequence of the record to be read next.
@@ -117,6 +119,7 @@ impl Cursor {
         if self.is_intact(words, &record) {
             return Ok(Step::Next(Next::Record(record)));
         }
+        self.has_missed = true;
         out.truncate(begin);
         Ok(Step::Next(Next::Missed(record)))
     }
@@ -129,7 +132,7 @@ impl Cursor {
     /// Whether what was read of the record's payload before this call is what was published.
     pub(crate) fn is_intact(&self, words: &Words<'_>, record: &Record) -> bool {
         fence(Ordering::Acquire);
-        !is_overwritten(words, record)
+        !is_overwritten(words, record, 0)
     }
 
     /// The next record's slot; `true`: the payload is there.
@@ -156,7 +159,10 @@ impl Cursor {
                 break;
             }
             self.advance(&record);
-            let is_there = !is_overwritten(words, &record);
+            // A reader that was overtaken passes over an eighth more, so that it is not overtaken again at once.
+            let margin = if self.has_missed { words.geometry().payload_bytes() / 8 } else { 0 };
+            let is_there = !is_overwritten(words, &record, margin);
+            self.has_missed = !is_there;
             let next = if is_there { Next::Record(record) } else { Next::Missed(record) };
             return Ok((Step::Next(next), is_there));
         }
@@ -227,8 +233,9 @@ impl Cursor {
     }
 }
 
-fn is_overwritten(words: &Words<'_>, record: &Record) -> bool {
+/// Whether a record's payload may be overwritten by now, or after so many bytes more.
+fn is_overwritten(words: &Words<'_>, record: &Record, margin: u64) -> bool {
     let intent = words.word(Word::PayloadIntent).load(Ordering::Relaxed);
     // Of a record without payload, the slot is all there is.
-    record.bytes != 0 && intent.wrapping_sub(record.position) > words.geometry().payload_bytes()
+    record.bytes != 0 && intent.wrapping_sub(record.position) > words.geometry().payload_bytes() - margin
 }

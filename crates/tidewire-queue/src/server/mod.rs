@@ -37,6 +37,9 @@ const PENDING_MAX: usize = 32;
 const PENDING_TIME: Duration = Duration::from_secs(2);
 /// How late a reader that sleeps is woken, at most.
 const WAKE_TIME: Duration = Duration::from_micros(200);
+/// How late it is woken by the first record after queues were quiet for [`QUIET_TIME`].
+const QUIET_WAKE_TIME: Duration = Duration::from_millis(2);
+const QUIET_TIME: Duration = Duration::from_millis(100);
 
 /// What happened in a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +84,8 @@ pub struct Server {
     users: Vec<u32>,
     queues: Vec<Served>,
     pending: Vec<Pending>,
+    /// When something was published last.
+    changed: Instant,
 }
 
 impl Server {
@@ -104,6 +109,7 @@ impl Server {
             users: Vec::new(),
             queues: Vec::new(),
             pending: Vec::new(),
+            changed: Instant::now(),
         })
     }
 
@@ -144,7 +150,8 @@ impl Server {
         let (begun, mut events) = (Instant::now(), Vec::new());
         loop {
             let left = timeout.saturating_sub(begun.elapsed());
-            let step = if self.queues.iter().all(Served::is_idle) { left } else { left.min(WAKE_TIME) };
+            let wake = if self.changed.elapsed() < QUIET_TIME { WAKE_TIME } else { QUIET_WAKE_TIME };
+            let step = if self.queues.iter().all(Served::is_idle) { left } else { left.min(wake) };
             self.step(step, &mut events)?;
             if !events.is_empty() || begun.elapsed() >= timeout {
                 return Ok(events);
@@ -165,8 +172,12 @@ impl Server {
             }
         }
         self.pending.retain(|pending| pending.since.elapsed() < PENDING_TIME);
+        let mut has_changed = false;
         for queue in &mut self.queues {
-            queue.serve();
+            has_changed |= queue.serve();
+        }
+        if has_changed {
+            self.changed = Instant::now();
         }
         Ok(())
     }

@@ -103,12 +103,21 @@ pub(super) struct Served {
     readers: [Option<Reader>; READERS_MAX],
     /// When streams were last asked to publish their opens again; and whether they are to be, as soon as they may.
     opens: (Option<Instant>, bool),
+    /// [`Offer::state`] when it was last looked at.
+    state: u64,
 }
 
 impl Served {
     pub(super) fn new(name: &str, offer: Offer, settings: QueueSettings) -> Self {
         offer.hold(settings.hold);
-        Self { name: name.to_owned(), offer, settings, readers: std::array::from_fn(|_| None), opens: (None, false) }
+        Self {
+            name: name.to_owned(),
+            offer,
+            settings,
+            readers: std::array::from_fn(|_| None),
+            opens: (None, false),
+            state: 0,
+        }
     }
 
     /// Places that are taken, with their sockets.
@@ -195,9 +204,10 @@ impl Served {
     }
 
     /// Wakes readers that sleep while records are there which they did not see when they went to sleep, and has streams publish
-    /// their opens again for those that came or lost records.
-    pub(super) fn serve(&mut self) {
+    /// their opens again for those that came or lost records. Returns whether something was published since the last time.
+    pub(super) fn serve(&mut self) -> bool {
         let state = self.offer.state();
+        let has_changed = std::mem::replace(&mut self.state, state) != state;
         let (mut is_futex, mut needs_opens) = (false, false);
         for reader in self.readers.iter_mut().flatten() {
             if state != reader.woken_at {
@@ -222,6 +232,7 @@ impl Served {
             self.opens = (Some(Instant::now()), false);
             self.offer.members().update(|table| table.opens_at = table.change);
         }
+        has_changed
     }
 
     /// Whether nobody reads.

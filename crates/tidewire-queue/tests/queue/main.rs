@@ -10,3 +10,4 @@ mod hostile;
 mod processes;
 mod seeds;
 mod server;
+mod waits;
