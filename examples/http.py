@@ -12,11 +12,17 @@ import sys
 REQUEST = re.compile(rb"([A-Z]{1,15}) ([!-~]{1,399}) HTTP/1\.")
 begun = {}  # of streams without a request so far: the ends, and what the client sent
 
+
+def endpoint(end):
+    address = f'[{end["addr"]}]' if ":" in end["addr"] else end["addr"]
+    return f'{address}:{end["port"]}'
+
+
 for line in sys.stdin:
     record = json.loads(line)
     kind, stream = record["kind"], record.get("stream")
     if kind == "open":
-        client, server = (f'{end["addr"]}:{end["port"]}' for end in (record["client"], record["server"]))
+        client, server = (endpoint(record[end]) for end in ("client", "server"))
         begun.setdefault(stream, [f"{client} > {server}", b""])
     elif kind == "close":
         begun.pop(stream, None)
