@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command, thread};
 
 use tidewire_queue::{Attach, Geometry, Reader};
-use tidewire_testing::{InTime as _, join_in_time};
+use tidewire_testing::{InTime as _, join_in_time, missing, skip};
 
 use crate::{
     common::{Sensor, conversation},
@@ -93,6 +93,29 @@ fn wrong_arguments_are_errors() {
     command.arg(&sensor.socket).arg("streams");
     let output = command.run_in_time().unwrap();
     assert!(output.status.success(), "{:?} {}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+/// Under valgrind, where it is installed: no access out of bounds, nothing that is not freed.
+#[test]
+fn nothing_leaks() {
+    let Some(program) = program("tests/c/reader.c", false) else { return };
+    if let Some(reason) = missing(&["valgrind"]) {
+        return skip(reason);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut sensor = Sensor::new(folder.path(), geometry(), 7);
+    let socket = sensor.socket.to_str().unwrap().to_owned();
+    let words = ["-q", "--error-exitcode=9", "--leak-check=full", program.to_str().unwrap()];
+    let others = ["track", "place", "poll"].map(|how| {
+        let other = Other::start(Path::new("valgrind"), &[&words[..], &[how, &socket, "streams"]].concat());
+        other.lines.until("attached");
+        other
+    });
+    (1..=20).for_each(|id| conversation(&mut sensor, id));
+    sensor.finish();
+    for other in others {
+        assert_eq!(other.rest().pop().unwrap(), "figures 0 220 220 220 0 0 0");
+    }
 }
 
 #[test]

@@ -33,14 +33,18 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
+/// The greatest page of any machine. All parts of a queue are multiples of it, so that the size here does not matter: asking for it
+/// reads the vDSO, which crashes under valgrind, as programs in C are run.
+const PAGE_BYTES_MAX: usize = 1 << 16;
+
 impl Mapping {
-    /// Maps the first `bytes` of a file, and those from `again_at` to `bytes` once more. Both are multiples of the page size.
+    /// Maps the first `bytes` of a file, and those from `again_at` to `bytes` once more. Both are multiples of [`PAGE_BYTES_MAX`].
     /// Pages that the file has are mapped when this returns, so that no later access is a page fault.
     ///
     /// # Errors
     /// What the kernel says; `InvalidInput` for sizes that are no multiples of a page.
     pub(crate) fn new(file: impl AsFd, bytes: usize, again_at: usize, access: Access) -> io::Result<Self> {
-        let page = rustix::param::page_size();
+        let page = PAGE_BYTES_MAX;
         if bytes == 0 || !bytes.is_multiple_of(page) || !again_at.is_multiple_of(page) || again_at > bytes {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
