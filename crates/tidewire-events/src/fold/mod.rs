@@ -2,6 +2,7 @@
 
 mod folder;
 mod groups;
+mod merge;
 mod open;
 mod profile;
 mod settings;

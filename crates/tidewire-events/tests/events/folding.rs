@@ -162,12 +162,27 @@ impl Model {
                 assert_eq!(back.insert(number, event), None, "each once");
             }
         }
+        self.check_joined();
         assert!(back.into_values().eq(self.pushed), "every event comes back, in order");
         for (fold, mut parts) in parts {
             parts.sort_unstable();
             assert!(parts.iter().copied().eq(0..parts.len() as u64), "parts of fold {fold}: {parts:?}");
         }
         self.records
+    }
+
+    /// Joined records of a fold have the same events.
+    fn check_joined(&self) {
+        let mut folds: BTreeMap<u64, Vec<Record>> = BTreeMap::new();
+        for record in &self.records {
+            folds.entry(record.fold()).or_default().push(record.clone());
+        }
+        for records in folds.values_mut() {
+            records.sort_by_key(Record::part);
+            let Some(joined) = Record::join(records).unwrap() else { continue };
+            let events: Vec<_> = records.iter().flat_map(|record| record.events().unwrap()).collect();
+            assert_eq!((joined.fold(), joined.part(), joined.events().unwrap()), (records[0].fold(), 0, events));
+        }
     }
 
     /// What identifies is the same in all events of a record.
@@ -194,7 +209,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
     fn every_event_comes_back_whatever_is_done(settings in settings(), ops in proptest::collection::vec(op(), 0..60)) {
         let mut model = Model::new(settings);

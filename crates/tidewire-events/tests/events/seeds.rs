@@ -25,7 +25,7 @@ fn seeds_of_events() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
     fn changed_seeds_and_any_bytes(
         which: usize,
