@@ -51,7 +51,7 @@ fn run(directory: &Path, name: &str, is_different: bool, seconds: u64) -> Result
     let writer = Writer::start(store, WriterSettings { limits, ..WriterSettings::default() })?;
     let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let (send, frames) = sync_channel::<Vec<u8>>(16);
-    let begun = Instant::now();
+    let (begun, mut submitted) = (Instant::now(), 0);
     std::thread::scope(|scope| -> Result<(), Box<dyn std::error::Error>> {
         for analyzer in 0..4_u64 {
             let (stop, send) = (Arc::clone(&stop), send.clone());
@@ -83,9 +83,10 @@ fn run(directory: &Path, name: &str, is_different: bool, seconds: u64) -> Result
             }
             if waiting >= 1000 && is_different || cut.elapsed() >= Duration::from_millis(20) {
                 folder.cut(&mut out)?;
-                let records = std::mem::take(&mut out.records);
+                let (records, closed) = (std::mem::take(&mut out.records), std::mem::take(&mut out.closed));
+                submitted += waiting;
                 let (acknowledged, count) = (Arc::clone(&acknowledged), std::mem::take(&mut waiting));
-                writer.submit(Batch { records, ..Batch::default() }, move |result| {
+                writer.submit(Batch { records, closed, ..Batch::default() }, move |result| {
                     acknowledged.fetch_add(if result.is_ok() { count } else { 0 }, Ordering::Relaxed);
                 });
                 cut = Instant::now();
@@ -95,9 +96,11 @@ fn run(directory: &Path, name: &str, is_different: bool, seconds: u64) -> Result
         while frames.recv().is_ok() {}
         Ok(())
     })?;
-    let status = writer.status();
+    while writer.status().events < submitted {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (took, status) = (begun.elapsed(), writer.status());
     let store = writer.finish().ok_or("the writer failed")?;
-    let took = begun.elapsed();
     let (events, bytes) = (acknowledged.load(Ordering::Relaxed), store.used_bytes()?);
     drop(store);
     let (_, stored) = tidewire_event_store::Reader::open(&path)?.counts()?;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod joining;
 mod opening;
 mod reading;
 mod retention;

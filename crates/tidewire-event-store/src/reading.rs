@@ -39,6 +39,8 @@ pub struct Query<'a> {
     pub kinds: &'a [String],
     /// These analyzers; empty: all.
     pub analyzers: &'a [String],
+    /// Records of this fold; `None`: all.
+    pub fold: Option<u64>,
     /// This severity or worse.
     pub severity: Severity,
     /// What else has to hold.
@@ -174,17 +176,22 @@ impl Reader {
         let after = signed(query.after);
         match query.order {
             Order::Stored => {
-                text.push_str(" AND id > ? AND last_ns >= ?");
+                text.push_str(" AND id > ? AND +last_ns >= ?");
                 values.extend([&position.id as &dyn ToSql, &since]);
             }
             Order::Time if is_first => {
-                text.push_str(" AND last_ns >= ? AND id > ?");
+                text.push_str(" AND last_ns >= ? AND +id > ?");
                 values.extend([&since as &dyn ToSql, &after]);
             }
             Order::Time => {
-                text.push_str(" AND (last_ns, id) > (?, ?) AND id > ?");
+                text.push_str(" AND (last_ns, id) > (?, ?) AND +id > ?");
                 values.extend([&position.last_ns as &dyn ToSql, &position.id, &after]);
             }
+        }
+        let fold = query.fold.map(signed);
+        if let Some(fold) = &fold {
+            text.push_str(" AND fold = ?");
+            values.push(fold);
         }
         if let Some(kinds) = kinds {
             text.push_str(" AND kind IN (");

@@ -11,8 +11,8 @@ const APPLICATION_ID: i64 = 0x5457_6576;
 /// The version of the tables.
 const VERSION: i64 = 1;
 
-/// Records are in the order in which they were stored. Two indexes: what is removed first, and what is read by time. `clock` says
-/// about once a minute which record was stored next.
+/// Records are in the order in which they were stored. Three indexes: what is removed first, what is read by time, and what
+/// belongs together. `clock` says about once a minute which record was stored next.
 const TABLES: &str = "
 CREATE TABLE kind (id INTEGER PRIMARY KEY, analyzer TEXT NOT NULL, kind TEXT NOT NULL, UNIQUE (analyzer, kind)) STRICT;
 CREATE TABLE record (
@@ -28,6 +28,7 @@ CREATE TABLE record (
 ) STRICT;
 CREATE INDEX record_by_severity ON record (severity, id);
 CREATE INDEX record_by_time ON record (last_ns);
+CREATE INDEX record_by_fold ON record (fold);
 CREATE TABLE fact (name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 CREATE TABLE producer (name TEXT PRIMARY KEY, sequence INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE destination (

@@ -34,6 +34,8 @@ pub struct Batch {
     pub producers: Vec<(String, u64)>,
     /// Up to which record each destination has acknowledged.
     pub destinations: Vec<(String, u64)>,
+    /// Folds that are closed ([`Output::closed`](tidewire_events::Output)): their records may be joined into one.
+    pub closed: Vec<u64>,
     /// The folder's state behind these records.
     pub state: Option<Vec<u8>>,
     /// When they are stored, for retention by age, nanoseconds since 1970; `None`: now.

@@ -1,6 +1,7 @@
 //! A thread that writes: what comes within 20 ms is stored together, and acknowledged when it is durable.
 
 use std::{
+    collections::VecDeque,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -15,6 +16,9 @@ use crate::{
     retention::Limits,
     store::{Batch, Store, now_ns},
 };
+
+/// Closed folds that wait to be joined.
+const CLOSED_MAX: usize = 4096;
 
 /// How a writer gathers and retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,8 @@ pub struct WriterStatus {
     pub failures: u64,
     /// Records that were removed.
     pub removed: u64,
+    /// Records that were joined with others of their fold.
+    pub joined: u64,
     /// The failure that is being retried, with the path; `None`: all is well.
     pub failing: Option<String>,
 }
@@ -89,7 +95,8 @@ impl Writer {
         let (jobs, queue) = sync_channel(settings.batches_max.max(1));
         let (status, stop) = (Arc::<Mutex<WriterStatus>>::default(), Arc::<Mutex<bool>>::default());
         let path = store.path().to_owned();
-        let work = Work { store, settings, status: Arc::clone(&status), stop: Arc::clone(&stop) };
+        let work =
+            Work { store, settings, status: Arc::clone(&status), stop: Arc::clone(&stop), closed: VecDeque::new() };
         let thread = std::thread::Builder::new().name("events".into()).spawn(move || work.run(&queue));
         let thread = thread.map_err(Error::file(&path, "starting its thread"))?;
         Ok(Self { path, jobs: Some(jobs), thread: Some(thread), status, stop })
@@ -145,20 +152,25 @@ struct Work {
     settings: WriterSettings,
     status: Arc<Mutex<WriterStatus>>,
     stop: Arc<Mutex<bool>>,
+    /// Closed folds whose records may be joined.
+    closed: VecDeque<u64>,
 }
 
 impl Work {
     fn run(mut self, queue: &Receiver<Job>) -> Store {
         let mut retained = Instant::now().checked_sub(self.settings.retain_every);
         loop {
-            let first = match queue.recv_timeout(self.settings.retain_every) {
-                Ok(job) => Some(job),
-                Err(RecvTimeoutError::Timeout) => None,
+            let idle = if self.closed.is_empty() { self.settings.retain_every } else { Duration::from_millis(1) };
+            match queue.recv_timeout(idle) {
+                Ok(first) => {
+                    let (batches, done) = self.gather(first, queue);
+                    self.closed.extend(batches.iter().flat_map(|batch| &batch.closed));
+                    // To join them only saves space: those that wait for long stay as they are.
+                    self.closed.drain(..self.closed.len().saturating_sub(CLOSED_MAX));
+                    self.store(&batches, done);
+                }
+                Err(RecvTimeoutError::Timeout) => self.join(),
                 Err(RecvTimeoutError::Disconnected) => return self.store,
-            };
-            if let Some(first) = first {
-                let (batches, done) = self.gather(first, queue);
-                self.store(&batches, done);
             }
             if retained.is_none_or(|retained| retained.elapsed() >= self.settings.retain_every) {
                 self.retain();
@@ -179,12 +191,12 @@ impl Work {
             } else {
                 queue.recv_timeout(left).ok()
             };
-            // The queue is bounded, but it may be filled as fast as it is emptied.
             let Some(job) = job else { break };
             records += job.batch.records.len();
             batches.push(job.batch);
             done.push(job.done);
-            if batches.len() > self.settings.batches_max {
+            // The queue may be filled as fast as it is emptied. More at once would be hardly faster, and acknowledged later.
+            if batches.len() > self.settings.batches_max || records >= 10 * self.settings.records {
                 break;
             }
         }
@@ -238,6 +250,14 @@ impl Work {
             status.failing = None;
         });
         done.into_iter().for_each(|done| done(Ok(last)));
+    }
+
+    /// Joins the records of a closed fold while there is nothing else to do.
+    fn join(&mut self) {
+        let Some(fold) = self.closed.pop_front() else { return };
+        // What cannot be joined now is none the worse for it; what is wrong with the disk is found by the next batch.
+        let joined = self.store.join(fold).unwrap_or(0);
+        self.note(|status| status.joined += joined);
     }
 
     fn is_stopped(&self) -> bool {

@@ -75,6 +75,8 @@ fn records_are_found_by_what_is_asked() {
         // Stored in reverse: record 501 is number 499.
         assert_eq!(numbers, (0..500).filter(|n| n % 10 == 3 && n % 5 >= 3).collect::<Vec<_>>());
     }
+    assert_eq!(found(&Query { fold: Some(77), ..Query::default() }), [77]);
+    assert!(found(&Query { fold: Some(7777), order: Order::Time, ..Query::default() }).is_empty());
     let nobody = ["nobody".to_owned()];
     assert!(found(&Query { analyzers: &nobody, ..Query::default() }).is_empty());
     let mut first = Vec::new();

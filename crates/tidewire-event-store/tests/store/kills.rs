@@ -68,7 +68,8 @@ fn folds_and_stores_until_it_is_killed() {
         let state = folder.state(next * 50_000, &mut out).unwrap();
         let last = next - 1;
         let producers = vec![("p".to_owned(), last)];
-        let batch = Batch { records: out.records, producers, state: Some(state), ..Batch::default() };
+        let (records, closed, state) = (out.records, out.closed, Some(state));
+        let batch = Batch { records, closed, producers, state, ..Batch::default() };
         writer.submit(batch, move |result| {
             result.unwrap();
             // Unbuffered: what the parent reads was acknowledged.

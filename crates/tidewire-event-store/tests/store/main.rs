@@ -5,5 +5,6 @@ mod basics;
 mod common;
 mod damage;
 mod disk;
+mod joining;
 mod kills;
 mod writer;
