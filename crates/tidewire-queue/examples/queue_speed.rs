@@ -1,8 +1,10 @@
 //! How fast one thread publishes and others read:
 //! `cargo run --release -p tidewire-queue --example queue_speed -- [bytes=1460] [records=5000000] [readers=1] [slots=65536] [payload=67108864]
-//! [hold] [in-place]`.
+//! [hold] [in-place]
+//! [restless=0]`.
 //!
 //! `hold`: the publisher waits for readers, nothing is lost. `in-place`: readers sum the payload's words instead of copying it.
+//! `restless`: so many threads attach and detach without end.
 //! Times are those of the threads' own processor time.
 
 use std::{
@@ -55,6 +57,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let attach = |_| Reader::attach(&path, &Attach::new("main", "reader"));
     let readers: Vec<Reader> = (0..argument("readers", 1)).map(attach).collect::<Result<_, _>>()?;
     let threads: Vec<_> = readers.into_iter().map(|reader| thread::spawn(move || read(reader))).collect();
+    for _ in 0..argument("restless", 0) {
+        let path = path.clone();
+        thread::spawn(move || {
+            while path.exists() {
+                drop(Reader::attach(&path, &Attach::new("main", "restless").in_group("restless")));
+            }
+        });
+    }
     let (begun, busy_before) = (Instant::now(), busy());
     publish(&mut publisher, records, &vec![7; bytes])?;
     let (took, used) = (begun.elapsed(), busy() - busy_before);
