@@ -132,8 +132,17 @@ impl Sensor {
 
     /// Ends the queue; the server goes on.
     pub fn finish(&mut self) {
+        self.take().finish();
+    }
+
+    /// Drops the publisher without an end; the server goes on.
+    pub fn abort(&mut self) {
+        drop(self.take());
+    }
+
+    fn take(&mut self) -> Publisher {
         let other = Publisher::new(Geometry::new(1 << 10, 1 << 16), 0).unwrap();
-        std::mem::replace(&mut self.publisher, other).finish();
+        std::mem::replace(&mut self.publisher, other)
     }
 }
 

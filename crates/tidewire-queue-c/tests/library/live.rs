@@ -126,9 +126,9 @@ fn a_program_goes_on_with_the_successor() {
     let other = Other::start(&program, &[sensor.socket.to_str().unwrap(), "streams"]);
     other.lines.until("epoch 1");
     conversation(&mut sensor, 1);
-    // Dropped without an end.
-    drop(sensor);
+    sensor.abort();
     assert_eq!(other.lines.next("an end").unwrap(), "ended aborted after 11");
+    drop(sensor);
     let mut sensor = Sensor::new(folder.path(), geometry(), 2);
     other.lines.until("epoch 2");
     conversation(&mut sensor, 1);

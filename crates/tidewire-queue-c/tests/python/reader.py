@@ -81,6 +81,7 @@ class Reader:
         self.missed_bytes = self.lost_bytes = 0
         self.since_written = 0
         self.is_gone = False
+        self.has_missed = False
 
     def next(self):
         """("record", record, payload), ("missed", record), ("lost", first, records, bytes), ("empty",) or ("ended", why)."""
@@ -109,11 +110,13 @@ class Reader:
             self.advance(record)
             return None
         self.advance(record)
-        if self.is_overwritten(record):
+        margin = queue.payload_bytes // 8 if self.has_missed else 0
+        if self.is_overwritten(record, margin):
             return self.miss(record)
         payload = queue.payload(record.position, record.count)
         if self.is_overwritten(record):
             return self.miss(record)
+        self.has_missed = False
         self.read += 1
         return ("record", record, payload)
 
@@ -129,8 +132,9 @@ class Reader:
             raise Corrupt(f"record {sequence} has {record.count} bytes at {record.position}")
         return record
 
-    def is_overwritten(self, record):
-        return record.count and (self.queue.words[PAYLOAD_INTENT] - record.position) & MASK > self.queue.payload_bytes
+    def is_overwritten(self, record, margin=0):
+        ahead = (self.queue.words[PAYLOAD_INTENT] - record.position) & MASK
+        return record.count and ahead > self.queue.payload_bytes - margin
 
     def is_mine(self, record):
         place, generation = self.member
@@ -142,6 +146,7 @@ class Reader:
         self.position = record.position + (record.count + 7) // 8 * 8
 
     def miss(self, record):
+        self.has_missed = True
         self.missed += 1
         self.missed_bytes += record.count
         return ("missed", record)
