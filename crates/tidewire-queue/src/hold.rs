@@ -64,6 +64,11 @@ impl HoldSettings {
         self.limit_ns.load(Ordering::Relaxed) != 0
     }
 
+    /// Whether nothing is left of the time for all waits.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.left_ns.load(Ordering::Relaxed) == 0
+    }
+
     /// Whether a wait that began so long ago is over.
     fn is_over(&self, waited: Duration) -> bool {
         let (limit, left) = (self.limit_ns.load(Ordering::Relaxed), self.left_ns.load(Ordering::Relaxed));

@@ -139,7 +139,8 @@ impl Offer {
         self.shared.hold.set(hold);
     }
 
-    /// From now on the publisher waits for slow readers for so long in all, and then no more: for the end of a run.
+    /// From now on the publisher waits for slow readers for so long in all. Then it waits and sheds no more, and slow readers lose
+    /// records: for the end of a run.
     pub fn end_hold(&self, within: Duration) {
         self.shared.hold.end(within);
     }
@@ -342,6 +343,10 @@ impl Publisher {
             return true;
         }
         let mut behind = self.behind();
+        if self.shared.hold.is_spent() {
+            self.is_shedding = false;
+            return true;
+        }
         if self.is_shedding && is_relieved(behind.part) {
             self.is_shedding = false;
         }
@@ -353,7 +358,7 @@ impl Publisher {
             });
             self.counts.waited_ns += u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
             shared.waited_ns.store(self.counts.waited_ns, Ordering::Relaxed);
-            self.is_shedding = !found;
+            self.is_shedding = !found && !shared.hold.is_spent();
         }
         !(self.is_shedding && priority.is_some_and(|priority| is_shed(priority, behind.part)))
     }
