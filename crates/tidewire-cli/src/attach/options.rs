@@ -87,7 +87,7 @@ pub struct Options {
     pub(super) quiet: bool,
 }
 
-/// See [`tidewire_queue::Kind`].
+/// See [`tidewire_queue::records::Kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum KindName {
     Open,
