@@ -52,6 +52,9 @@ _tidewire() {
             tidewire,run)
                 cmd="tidewire__subcmd__run"
                 ;;
+            tidewire,sensor)
+                cmd="tidewire__subcmd__sensor"
+                ;;
             tidewire,split)
                 cmd="tidewire__subcmd__split"
                 ;;
@@ -145,6 +148,9 @@ _tidewire() {
             tidewire__subcmd__help,run)
                 cmd="tidewire__subcmd__help__subcmd__run"
                 ;;
+            tidewire__subcmd__help,sensor)
+                cmd="tidewire__subcmd__help__subcmd__sensor"
+                ;;
             tidewire__subcmd__help,split)
                 cmd="tidewire__subcmd__help__subcmd__split"
                 ;;
@@ -186,6 +192,9 @@ _tidewire() {
                 ;;
             tidewire__subcmd__help__subcmd__lab__subcmd__net,up)
                 cmd="tidewire__subcmd__help__subcmd__lab__subcmd__net__subcmd__up"
+                ;;
+            tidewire__subcmd__help__subcmd__sensor,status)
+                cmd="tidewire__subcmd__help__subcmd__sensor__subcmd__status"
                 ;;
             tidewire__subcmd__lab,help)
                 cmd="tidewire__subcmd__lab__subcmd__help"
@@ -232,6 +241,18 @@ _tidewire() {
             tidewire__subcmd__lab__subcmd__net__subcmd__help,up)
                 cmd="tidewire__subcmd__lab__subcmd__net__subcmd__help__subcmd__up"
                 ;;
+            tidewire__subcmd__sensor,help)
+                cmd="tidewire__subcmd__sensor__subcmd__help"
+                ;;
+            tidewire__subcmd__sensor,status)
+                cmd="tidewire__subcmd__sensor__subcmd__status"
+                ;;
+            tidewire__subcmd__sensor__subcmd__help,help)
+                cmd="tidewire__subcmd__sensor__subcmd__help__subcmd__help"
+                ;;
+            tidewire__subcmd__sensor__subcmd__help,status)
+                cmd="tidewire__subcmd__sensor__subcmd__help__subcmd__status"
+                ;;
             *)
                 ;;
         esac
@@ -239,7 +260,7 @@ _tidewire() {
 
     case "${cmd}" in
         tidewire)
-            opts="-h -V --help --version flows streams extract follow match datagrams count top check-steering gen lab attach split run help"
+            opts="-h -V --help --version flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1997,7 +2018,7 @@ _tidewire() {
             return 0
             ;;
         tidewire__subcmd__help)
-            opts="flows streams extract follow match datagrams count top check-steering gen lab attach split run help"
+            opts="flows streams extract follow match datagrams count top check-steering gen lab attach split run sensor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2321,6 +2342,34 @@ _tidewire() {
         tidewire__subcmd__help__subcmd__run)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__sensor)
+            opts="status"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__help__subcmd__sensor__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2896,6 +2945,108 @@ _tidewire() {
                     return 0
                     ;;
                 --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__sensor)
+            opts="-i -r -h --interface --read --wait-for --check --metrics --directory --help status help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interface)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --read)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait-for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__sensor__subcmd__help)
+            opts="status help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__sensor__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__sensor__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        tidewire__subcmd__sensor__subcmd__status)
+            opts="-h --directory --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --directory)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -66,6 +66,7 @@ fn read(file: Option<&Path>, given: &Given) -> Result<Examined, CliError> {
 fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8, CliError> {
     // Before capabilities are given up: the port may be a privileged one.
     let mut metrics = config.metrics.as_deref().map(Metrics::bind).transpose()?;
+    let address = metrics.as_ref().map(|metrics| metrics.address().to_string());
     let own = env::current_exe().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
     let watchdog = watchdog::command().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
     let reread = || {
@@ -84,6 +85,7 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
     let recipe = Recipe {
         capture: vec![OsString::from(own), "sensor-capture".into()],
         watchdog: watchdog.to_vec(),
+        metrics: address,
         reread: &reread,
         log: &|text| notify(text),
         publish: &mut publish,

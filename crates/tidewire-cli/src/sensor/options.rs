@@ -40,8 +40,8 @@ pub struct Options {
     #[arg(short = 'r', long, value_name = "CAPTURE", num_args = 1..)]
     pub(super) read: Vec<PathBuf>,
 
-    /// With -r: read the first packet when each queue has so many readers [default: the analyzers of FILE]
-    #[arg(long, value_name = "N", requires = "read", value_parser = clap::value_parser!(u16).range(0..=32))]
+    /// Over files: read the first packet when each queue has so many readers [default: the analyzers of FILE]
+    #[arg(long, value_name = "N", conflicts_with = "interface", value_parser = clap::value_parser!(u16).range(0..=32))]
     pub(super) wait_for: Option<u16>,
 
     /// Print every mistake of the configuration, or what would be started, and end

@@ -116,6 +116,10 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
     let mut queues = sections.completed_queues(queues, is_live);
     let analyzers = sections.completed_analyzers(analyzers, &queues);
     sections.check_memory(&capture, &queues);
+    if is_live && given.wait_for.is_some() {
+        let what = "interfaces cannot wait for readers";
+        sections.document.wrong_at(None, what, "leave --wait-for out, or use -r FILE");
+    }
     if !is_live {
         wait_for_analyzers(&mut queues, &analyzers, given.wait_for);
     }

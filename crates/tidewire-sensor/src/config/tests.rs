@@ -145,6 +145,8 @@ fn without_a_file_there_are_defaults() {
     let config = config.expect("files");
     assert_eq!(config.capture.input, CaptureInput::Files(vec!["a.pcap".into()]));
     assert!(config.queues.iter().all(|queue| queue.slow == SlowReaders::Hold(None) && queue.wait_for == 1));
+    let given = Given { interfaces: vec!["eth1".into()], wait_for: Some(1), ..Given::default() };
+    assert!(examine("", "x", &given, &Fixed).config.is_none(), "interfaces cannot wait");
 }
 
 #[test]

@@ -76,6 +76,11 @@ impl Notify {
         }
     }
 
+    /// When the watchdog is to be told next.
+    pub fn due(&self) -> Option<Instant> {
+        self.watchdog.map(|(interval, last)| last + interval / 2)
+    }
+
     /// Tells the watchdog that this process is alive, when that is due.
     pub fn alive(&mut self, now: Instant) {
         let due = self.watchdog.filter(|(interval, last)| now.duration_since(*last) >= *interval / 2);

@@ -11,6 +11,8 @@ pub struct Recipe<'a> {
     pub capture: Vec<OsString>,
     /// The command that calls [`crate::processes::watchdog::guard`] with its standard input.
     pub watchdog: Vec<OsString>,
+    /// Where the metrics are served, for the status.
+    pub metrics: Option<String>,
     /// Reads the configuration again (SIGHUP).
     pub reread: &'a dyn Fn() -> Result<SensorConfig, Vec<Mistake>>,
     /// Reports what happens, a line each.

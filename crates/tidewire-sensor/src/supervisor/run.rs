@@ -181,7 +181,7 @@ impl<'a> Supervisor<'a> {
             Phase::Running | Phase::Ending => None,
         };
         let parts = self.members.iter().map(|member| &member.part).chain([&self.capture]);
-        let due = parts.filter_map(Part::due).chain(ends).min();
+        let due = parts.filter_map(Part::due).chain(ends).chain(self.notify.due()).min();
         // A change that was not reported is reported soon.
         let tick = if self.changed { REPORT } else { TICK };
         let most = due.map_or(tick, |due| due.saturating_duration_since(now).min(tick));
@@ -315,7 +315,7 @@ impl<'a> Supervisor<'a> {
             state: state.into(),
             seconds: self.begun.elapsed().as_secs_f64(),
             directory: self.config.directory.clone(),
-            metrics: self.config.metrics.clone(),
+            metrics: self.recipe.metrics.clone(),
             inputs: self.inputs.clone(),
             pending: self.pending.clone(),
             parts: std::iter::once(capture).chain(analyzers).collect(),

@@ -126,7 +126,7 @@ impl Supervisor<'_> {
 
     fn member_ended(&mut self, index: usize, status: ExitStatus, now: Instant) {
         self.changed = true;
-        let (phase, ready) = (self.phase, self.ready);
+        let (phase, ready, finished) = (self.phase, self.ready, self.finished);
         let Some(member) = self.members.get_mut(index) else { return };
         let (part, restart) = (&mut member.part, member.plan.analyzer.restart);
         let name = part.name.clone();
@@ -153,6 +153,10 @@ impl Supervisor<'_> {
         } else if again {
             let wait = part.pause(now);
             format!("{name} ended: {how}; started again in {wait:?}")
+        } else if finished && status.success() {
+            // The end of the input was the end of its queue.
+            part.state = State::Ended;
+            return;
         } else {
             part.state = State::Ended;
             let rule = if restart == Restart::Never { "never" } else { "on-failure" };

@@ -1,0 +1,10 @@
+//! `tidewire sensor`: real processes, started, killed, ended; nothing is left.
+#![cfg(feature = "live")]
+
+mod ends;
+mod kills;
+mod notify;
+mod reload;
+mod rig;
+mod unit;
+mod usage;

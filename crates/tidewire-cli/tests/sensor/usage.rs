@@ -1,0 +1,141 @@
+use std::{fs, process::Command};
+
+use tidewire_testing::{InTime as _, Signal, missing, skip};
+
+use crate::rig::{CAPTURE, Sensor, TIDEWIRE, cannot_capture, live, part};
+
+/// Exit code, output and errors of a command in an empty folder.
+fn run(words: &[&str], file: &str) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("s.toml"), file).expect("a file");
+    let output = Command::new(TIDEWIRE).args(words).current_dir(folder.path()).run_in_time().expect("tidewire");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn wrong_usage_says_what_would_be_right() {
+    for (words, code, said) in [
+        (&["sensor"][..], 2, "name a configuration file, or use -i or -r"),
+        (&["sensor", "s.toml"], 2, "s.toml: nothing to capture; write interfaces = [\"eth1\"]"),
+        (&["sensor", "nowhere.toml"], 2, "cannot read nowhere.toml"),
+        (&["sensor", "--chek", "s.toml"], 2, "--check"),
+        (&["sensor", "-i", "lo", "-r", "a.pcap"], 2, "cannot be used with"),
+        (&["sensor", "-i", "lo,eth0"], 2, "join names by colons"),
+        (&["sensor", "-r", "nowhere.pcap"], 2, "nowhere.pcap cannot be read"),
+        (&["sensor", "-i", "lo", "--wait-for", "1"], 2, "cannot be used with"),
+        (&["sensor", "-r", CAPTURE, "--directory", "/proc/x"], 3, "/proc/x: "),
+        (&["sensor", "-r", CAPTURE, "--directory", "d", "--metrics", "nonsense"], 2, "invalid --metrics 'nonsense'"),
+        (&["sensor", "status", "--directory", "nowhere"], 3, "no sensor runs in nowhere; start one"),
+        (&["sensor-capture"], 2, "use 'tidewire sensor'"),
+    ] {
+        let (found, _, errors) = run(words, "");
+        assert!(found == Some(code) && errors.contains(said), "{words:?}: {found:?} {errors}");
+    }
+}
+
+#[test]
+fn check_prints_every_mistake_or_what_would_be_started() {
+    let wrong = "[capture]\ninterfaces = [\"lo\"]\nworker = 2\n[queue.q]\ncutof = 5\nfilter = \"tcp prt\"\n[analyzer.a]\ncommand = [\"no-such-program\"]\nuser = \"nobody-at-all\"\n";
+    let (code, output, errors) = run(&["sensor", "--check", "s.toml"], wrong);
+    assert_eq!((code, output.as_str()), (Some(2), ""));
+    let lines: Vec<&str> = errors.lines().filter(|line| line.starts_with("tidewire: s.toml: line ")).collect();
+    assert_eq!(lines.len(), 5, "{errors}");
+    assert!(lines[0].ends_with("line 3, column 1: [capture] has no key 'worker'; did you mean 'workers'?"), "{errors}");
+    let right = "[capture]\ninterfaces = [\"lo\", \"nosuch0\"]\n[queue.q]\ncount = 2\n[analyzer.a]\ncommand = [\"sh\", \"-c\", \"x\"]\ninstances = 2\n";
+    let (code, output, errors) = run(&["sensor", "--check", "s.toml"], right);
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("warning: s.toml: line 2, column 21: ") && errors.contains("nosuch0"), "{errors}");
+    for said in ["capture: lo, nosuch0: 1 worker", "q.0 to .1", "flow-hash", "sh -c x"] {
+        assert!(output.contains(said), "{said}: {output}");
+    }
+    assert!(output.lines().all(|line| line.chars().count() <= 120), "{output}");
+}
+
+#[test]
+fn one_directory_has_one_sensor() {
+    let tables = "[analyzer.idle]\ncommand = [\"sleep\", \"60\"]\n";
+    let text =
+        format!("[sensor]\nstop = \"300ms\"\n[capture]\nfiles = [\"{CAPTURE}\"]\n[queue.q]\nwait-for = 2\n{tables}");
+    let mut first = Sensor::start(&text, &[]);
+    first.until("it waits for readers", |status| part(status, "idle")["state"] == "running");
+    let directory = first.directory();
+    let words = ["sensor", "-r", CAPTURE, "--directory", directory.to_str().expect("UTF-8")];
+    let (code, _, errors) = run(&words, "");
+    assert_eq!(code, Some(3), "{errors}");
+    assert!(
+        errors.contains(&format!(
+            "a sensor runs already, process {}; stop it, or use another --directory",
+            first.child.id()
+        )),
+        "{errors}"
+    );
+    // The status is a table of 80 columns as well.
+    let output = run(&["sensor", "status", "--directory", directory.to_str().expect("UTF-8")], "").1;
+    assert!(output.contains("capture") && output.contains("idle") && output.contains("QUEUE"), "{output}");
+    assert!(output.lines().all(|line| line.chars().count() <= 80), "{output}");
+    first.signal(Signal::INT);
+    assert_eq!(first.ended().code(), Some(130));
+    assert!(!directory.exists());
+}
+
+#[test]
+fn without_privileges_it_says_what_is_needed() {
+    if let Some(why) = cannot_capture().or_else(|| missing(&["setpriv"])) {
+        return skip(why);
+    }
+    let sensor = Sensor::start_with(&live(""), &[], |command, _| {
+        let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let program = command.get_program().to_owned();
+        *command = Command::new("setpriv");
+        command.args(["--bounding-set=-net_raw", "--inh-caps=-net_raw"]).arg(program).args(words);
+        command.stdin(std::process::Stdio::null());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    });
+    let line = sensor.log.until("cap_net_raw");
+    assert!(line.contains("needs cap_net_raw; run it as root"), "{line}");
+    let mut sensor = sensor;
+    assert_eq!(sensor.ended().code(), Some(3));
+}
+
+/// The names of the status, as docs/output.md has them.
+#[test]
+fn the_status_has_the_documented_names_and_so_do_the_metrics() {
+    if let Some(why) = cannot_capture() {
+        return skip(why);
+    }
+    let tables = format!(
+        "[analyzer.all]\ncommand = [\"sh\", \"-c\", \"exec '{TIDEWIRE}' attach streams --json --socket $TIDEWIRE_SOCKET\"]\n"
+    );
+    let sensor = Sensor::start(&live(&tables), &["--metrics", "127.0.0.1:0"]);
+    let has_reader = |status: &serde_json::Value| status["capture"]["queues"][0]["readers"][0].is_object();
+    let status = sensor.until("a reader", has_reader);
+    let names = |value: &serde_json::Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        names(&status),
+        ["capture", "directory", "inputs", "metrics", "parts", "pending", "process", "seconds", "state", "version"]
+    );
+    assert_eq!(names(part(&status, "all")), ["last_exit", "name", "process", "queue", "restarts", "seconds", "state"]);
+    let queue = &status["capture"]["queues"][0];
+    assert_eq!(
+        names(queue),
+        ["bytes", "name", "readers", "records", "shed_bytes", "shed_records", "unit", "waited_ns"]
+    );
+    assert_eq!(names(&queue["readers"][0]), ["group", "lag", "lost", "lost_bytes", "name", "process", "read", "user"]);
+    let address = status["metrics"].as_str().expect("an address").to_owned();
+    let text = scrape(&address);
+    for name in ["tidewire_part_up{part=\"capture\"} 1.0", "tidewire_queue_readers{queue=\"streams\"}", "# EOF"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    sensor.end();
+}
+
+fn scrape(address: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).expect("a server");
+    stream.set_read_timeout(Some(tidewire_testing::PATIENCE)).expect("a limit");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    text
+}
