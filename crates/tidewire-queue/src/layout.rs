@@ -127,18 +127,21 @@ impl Geometry {
 
     /// Slots of the index.
     #[must_use]
+    #[inline]
     pub fn slots(self) -> u64 {
         self.slots
     }
 
     /// Bytes of the payload.
     #[must_use]
+    #[inline]
     pub fn payload_bytes(self) -> u64 {
         self.payload_bytes
     }
 
     /// Greatest payload of one record, in bytes.
     #[must_use]
+    #[inline]
     pub fn record_bytes_max(self) -> u64 {
         self.payload_bytes / PAYLOAD_PARTS
     }
@@ -194,6 +197,7 @@ pub struct Record {
 impl Record {
     /// The slot's words.
     #[must_use]
+    #[inline]
     pub fn words(&self) -> [u64; SLOT_WORDS] {
         let packed = u64::from(self.bytes) | u64::from(self.kind) << 32 | u64::from(self.flags) << 48;
         [self.sequence, self.position, packed, self.stream, self.offset, self.time_ns, self.owners, self.detail]
@@ -201,6 +205,7 @@ impl Record {
 
     /// Reads a slot's words; every value is possible.
     #[must_use]
+    #[inline]
     pub fn from_words(words: [u64; SLOT_WORDS]) -> Self {
         let [sequence, position, packed, stream, offset, time_ns, owners, detail] = words;
         Self {
@@ -229,6 +234,7 @@ impl Record {
 
     /// Bytes of payload that the record takes: whole words.
     #[must_use]
+    #[inline]
     pub fn payload_taken(&self) -> u64 {
         u64::from(self.bytes).next_multiple_of(8)
     }

@@ -73,17 +73,20 @@ impl QueueMemory {
         Ok(Self { mapping, geometry })
     }
 
+    #[inline]
     pub(crate) fn geometry(&self) -> Geometry {
         self.geometry
     }
 
     /// The parts of the memory. `map` made it as long as the sizes state.
+    #[inline]
     pub(crate) fn words(&self) -> Words<'_> {
         let (header, rest) = self.mapping.words().split_at(HEADER_WORDS);
         let (index, payload) = rest.split_at(self.geometry.slots() as usize * SLOT_WORDS);
         Words::new(header, index, payload, self.geometry)
     }
 
+    #[inline]
     pub(crate) fn published(&self) -> u64 {
         self.mapping.words()[Word::Published as usize].load(Ordering::Acquire)
     }

@@ -182,12 +182,14 @@ impl Reader {
         Ok(next)
     }
 
+    #[inline]
     fn advance(
         &mut self,
         mut step: impl FnMut(&mut Cursor, &QueueMemory) -> Result<Step, crate::ring::Corrupt>,
     ) -> Result<Next, Error> {
         self.confirm();
-        let published = self.memory.published();
+        // What was published when the first record of others was passed: a look at the publisher's cache line, so not for each record.
+        let mut published = None;
         loop {
             let step = step(&mut self.cursor, &self.memory)?;
             self.progress.lost_bytes = self.progress.lost_bytes.wrapping_add(self.cursor.take_lost_bytes());
@@ -205,6 +207,7 @@ impl Reader {
                     self.progress.passed += records;
                     self.write_progress();
                     // Others' records may come faster than they are passed.
+                    let published = *published.get_or_insert_with(|| self.memory.published());
                     if self.cursor.sequence() >= published && records != 0 {
                         return Ok(Next::Empty);
                     }
@@ -213,6 +216,7 @@ impl Reader {
         }
     }
 
+    #[inline]
     fn count(&mut self, next: &Next) {
         match next {
             Next::Record(_) => self.progress.read += 1,

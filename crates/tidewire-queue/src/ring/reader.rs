@@ -109,6 +109,7 @@ impl Cursor {
 
     /// The next record, or what became of it, its payload appended to `out`; or some for others that were passed. Never waits; the
     /// number of steps is bounded, whatever the memory holds.
+    #[inline]
     pub(crate) fn next(&mut self, words: &Words<'_>, out: &mut Vec<u8>) -> Result<Step, Corrupt> {
         let record = match self.head(words)? {
             (Step::Next(Next::Record(record)), true) => record,
@@ -125,17 +126,20 @@ impl Cursor {
     }
 
     /// As [`next`](Self::next) without a copy of the payload: whoever looks at it asks [`is_intact`](Self::is_intact) afterwards.
+    #[inline]
     pub(crate) fn next_in_place(&mut self, words: &Words<'_>) -> Result<Step, Corrupt> {
         Ok(self.head(words)?.0)
     }
 
     /// Whether what was read of the record's payload before this call is what was published.
+    #[inline]
     pub(crate) fn is_intact(&self, words: &Words<'_>, record: &Record) -> bool {
         fence(Ordering::Acquire);
         !is_overwritten(words, record, 0)
     }
 
     /// The next record's slot; `true`: the payload is there.
+    #[inline]
     fn head(&mut self, words: &Words<'_>) -> Result<(Step, bool), Corrupt> {
         if self.published <= self.sequence
             && let Some(next) = self.look(words)?
@@ -183,6 +187,7 @@ impl Cursor {
     }
 
     /// The slot of the next record; `None`: it was overwritten.
+    #[inline]
     fn slot(&self, words: &Words<'_>) -> Result<Option<Record>, Corrupt> {
         let record = words.load_slot(self.sequence);
         fence(Ordering::Acquire);
@@ -201,6 +206,7 @@ impl Cursor {
     }
 
     /// Goes behind a record whose slot was read.
+    #[inline]
     fn advance(&mut self, record: &Record) {
         let expected = self.position.unwrap_or(record.position);
         self.lost_bytes = self.lost_bytes.wrapping_add(record.position.wrapping_sub(expected));
@@ -228,12 +234,14 @@ impl Cursor {
     }
 
     /// Bytes of lost records that no [`Next::Lost`] had; 0 again after this.
+    #[inline]
     pub(crate) fn take_lost_bytes(&mut self) -> u64 {
         std::mem::take(&mut self.lost_bytes)
     }
 }
 
 /// Whether a record's payload may be overwritten by now, or after so many bytes more.
+#[inline]
 fn is_overwritten(words: &Words<'_>, record: &Record, margin: u64) -> bool {
     let intent = words.word(Word::PayloadIntent).load(Ordering::Relaxed);
     // Of a record without payload, the slot is all there is.

@@ -76,6 +76,7 @@ impl Mapping {
     }
 
     /// Everything that is mapped. With [`Access::Read`] nobody may store into a word.
+    #[inline]
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: mapped, aligned to pages, for as long as `self` lives; other processes and mappings reach the same memory by
         // atomic words only, or cannot be told apart from such.
