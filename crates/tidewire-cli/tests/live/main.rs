@@ -11,7 +11,10 @@ mod ends;
 mod forms;
 mod generate;
 mod kernel;
+mod queues;
 mod refused;
 mod rig;
 mod same;
+#[path = "../../../tidewire-sensor/tests/capture/rig.rs"]
+mod sensor;
 mod top;

@@ -1,4 +1,5 @@
 //! A capture within the test's process, analyzers that are threads, and what they saw.
+#![allow(dead_code, reason = "tests of the command use it as well")]
 
 use std::{
     collections::BTreeMap,
