@@ -1,4 +1,6 @@
 //! Errors as numbers, and the text of each thread's last one.
+//!
+//! JUSTIFICATION: texts of a caller are pointers.
 
 use std::{
     any::Any,
