@@ -106,13 +106,12 @@ impl Page {
         self.word(Word::Sequence).load(Ordering::Relaxed)
     }
 
-    /// The reader's figures, of one moment; those of several where it changes them faster than they can be read.
-    pub(crate) fn progress(&self) -> Progress {
+    /// The reader's figures, all of one moment; `None`: it is just changing them (or was stopped while it did).
+    pub(crate) fn progress(&self) -> Option<Progress> {
         let load = |word| self.word(word).load(Ordering::Relaxed);
-        let mut progress = Progress::default();
         for _ in 0..TRIES {
             let version = self.word(Word::Version).load(Ordering::Acquire);
-            progress = Progress {
+            let progress = Progress {
                 sequence: load(Word::Sequence),
                 read: load(Word::Read),
                 passed: load(Word::Passed),
@@ -123,11 +122,11 @@ impl Page {
             };
             fence(Ordering::Acquire);
             if version.is_multiple_of(2) && load(Word::Version) == version {
-                break;
+                return Some(progress);
             }
             std::hint::spin_loop();
         }
-        progress
+        None
     }
 
     pub(crate) fn set_progress(&self, progress: &Progress) {

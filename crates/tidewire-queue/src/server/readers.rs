@@ -81,6 +81,7 @@ pub(super) struct Asker {
 struct Reader {
     socket: OwnedFd,
     page: Arc<Page>,
+    /// With the figures that were whole when they were looked at last.
     status: ReaderStatus,
     /// What was published when it was woken last.
     woken_at: u64,
@@ -90,7 +91,8 @@ struct Reader {
 
 impl Reader {
     fn status(&self) -> ReaderStatus {
-        ReaderStatus { progress: self.page.progress(), ..self.status.clone() }
+        let progress = self.page.progress().unwrap_or(self.status.progress);
+        ReaderStatus { progress, ..self.status.clone() }
     }
 }
 
@@ -185,7 +187,7 @@ impl Served {
         // Members of groups get the opens of the streams that they are given.
         self.opens.1 |= group.is_none();
         let Asker { process, user } = asker;
-        let progress = Progress::default();
+        let progress = Progress { sequence: first, ..Progress::default() };
         let status = ReaderStatus { queue, name, group, process, user, place: place as u32, first, progress };
         let woken_at = first;
         self.readers[place] = Some(Reader { socket, page, status: status.clone(), woken_at, lost: 0 });
@@ -220,7 +222,8 @@ impl Served {
                 }
                 reader.woken_at = state;
             }
-            let progress = reader.page.progress();
+            let progress = reader.page.progress().unwrap_or(reader.status.progress);
+            reader.status.progress = progress;
             let lost = progress.lost.wrapping_add(progress.missed);
             needs_opens |= std::mem::replace(&mut reader.lost, lost) != lost;
         }

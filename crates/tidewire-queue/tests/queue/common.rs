@@ -71,7 +71,7 @@ impl Serving {
 pub struct Steps {
     pub publisher: Publisher,
     pub server: Server,
-    folder: Folder,
+    pub folder: Folder,
 }
 
 impl Steps {

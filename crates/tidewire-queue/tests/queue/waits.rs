@@ -158,3 +158,39 @@ fn a_reader_attaches_again() {
     assert!(matches!(reader.reattach(), Err(Error::Server { .. })));
     assert_eq!(reader.next(&mut Vec::new()).unwrap(), Next::Ended(Ended::Finished));
 }
+
+/// What the server shows of a reader closes at every moment, while the reader reads, loses and is stopped anywhere.
+#[test]
+fn figures_of_readers_close_at_every_moment() {
+    let settings = QueueSettings::default();
+    let mut steps = Steps::new("figures", Geometry::new(1 << 10, 1 << 16), settings);
+    let mut reader = steps.attach(&Attach::new("main", "x")).unwrap();
+    let reading = thread::spawn(move || {
+        let mut out = Vec::new();
+        loop {
+            out.clear();
+            if let Next::Ended(_) = reader.next(&mut out).unwrap() {
+                return reader.progress();
+            }
+        }
+    });
+    let (mut last, mut lost) = (0, 0);
+    for number in 0..3000 {
+        for _ in 0..50 {
+            steps.publisher.publish(&Record::new(Kind::Packet, number, 0), &[1; 300]).unwrap();
+        }
+        let status = &steps.server.status()[0];
+        let progress = status.readers[0].progress;
+        let sum = progress.read + progress.passed + progress.missed + progress.lost;
+        assert_eq!(sum, progress.sequence, "{status:?}");
+        assert!(progress.sequence >= last && progress.sequence <= steps.publisher.published());
+        (last, lost) = (progress.sequence, progress.missed + progress.lost);
+    }
+    let published = steps.publisher.published();
+    let Steps { publisher, server, .. } = steps;
+    publisher.finish();
+    let progress = join_in_time("a reader", reading);
+    assert_eq!(progress.read + progress.missed + progress.lost, published);
+    assert!(progress.missed + progress.lost >= lost);
+    drop(server);
+}
