@@ -93,7 +93,6 @@ impl Queues {
                     SlowReaders::Hold(None) => Some(Hold::Unlimited),
                     SlowReaders::Hold(Some(most)) => Some(Hold::AtMost(most)),
                 },
-                ..QueueSettings::default()
             };
             let named = |source| QueuesError::Name { name: name.clone(), source };
             server.offer(name, offer.clone(), settings).map_err(named)?;
