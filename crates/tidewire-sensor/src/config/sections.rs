@@ -25,10 +25,11 @@ const TIME_MAX: Duration = Duration::from_secs(86_400);
 /// Bytes of a name: a queue of a set has a dot and two digits after it, an instance three.
 const NAME_BYTES_MAX: usize = tidewire_queue::NAME_BYTES_MAX - 4;
 
-const SENSOR: &[&str] = &["directory", "metrics", "users", "stop"];
-const CAPTURE: &[&str] =
+/// The keys of each table.
+pub const SENSOR: &[&str] = &["directory", "metrics", "users", "stop"];
+pub const CAPTURE: &[&str] =
     &["interfaces", "files", "filter", "workers", "memory", "ring", "snaplen", "tap", "promiscuous", "sandbox", "nice"];
-const QUEUE: &[&str] = &[
+pub const QUEUE: &[&str] = &[
     "unit",
     "count",
     "distribution",
@@ -44,8 +45,8 @@ const QUEUE: &[&str] = &[
     "hold",
     "wait-for",
 ];
-const CLASS: &[&str] = &["filter", "cutoff", "priority"];
-const ANALYZER: &[&str] = &["command", "queue", "group", "instances", "user", "nice", "restart"];
+pub const CLASS: &[&str] = &["filter", "cutoff", "priority"];
+pub const ANALYZER: &[&str] = &["command", "queue", "group", "instances", "user", "nice", "restart"];
 /// The tables of a file.
 pub const TABLES: &[&str] = &["sensor", "capture", "queue", "analyzer"];
 

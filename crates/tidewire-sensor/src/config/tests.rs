@@ -228,6 +228,26 @@ fn all_mistakes_come_at_once_in_order() {
 }
 
 #[test]
+fn every_key_is_documented() {
+    let document = include_str!("../../../../docs/sensor.md");
+    let tables = [
+        ("### `[sensor]`", sections::SENSOR),
+        ("### `[capture]`", sections::CAPTURE),
+        ("### `[queue.NAME]`", sections::QUEUE),
+        ("### `[analyzer.NAME]`", sections::ANALYZER),
+    ];
+    for (title, keys) in tables {
+        let section =
+            document.split_once(title).map(|(_, rest)| rest).unwrap_or_else(|| panic!("{title} is not there"));
+        let section = section.split("\n#").next().unwrap_or_default();
+        let rows: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+        assert_eq!(rows.len(), keys.len(), "{title}: {rows:?}");
+        assert!(keys.iter().all(|key| rows.contains(key)), "{title}: {rows:?}, {keys:?}");
+    }
+    assert!(sections::CLASS.iter().all(|key| document.contains(&format!("{key} = "))));
+}
+
+#[test]
 fn sums_are_checked() {
     let mut text = String::from("[capture]\ninterfaces = [\"eth1\"]\n[queue.q]\n");
     for number in 0..3 {

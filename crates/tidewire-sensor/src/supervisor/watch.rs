@@ -11,6 +11,10 @@ use super::{
 };
 use crate::{config::Restart, processes::orphans, report::CaptureEvent};
 
+/// Exit code of a capture whose configuration is wrong.
+const USAGE: u8 = 2;
+/// Exit code of the sensor if the capture failed otherwise.
+const FAILED: u8 = 3;
 /// A capture that says nothing for this long hangs: it reports twice a second.
 const SILENCE: Duration = Duration::from_secs(60);
 /// An analyzer that ended well so shortly before the capture ended with it: it saw the end of its queue first.
@@ -91,6 +95,9 @@ impl Supervisor<'_> {
         if self.phase != Phase::Running {
             if !self.finished {
                 self.log(format!("the capture ended before it had published everything: {how}"));
+                if status.code().is_none() && self.code == 0 {
+                    self.code = FAILED;
+                }
             }
             self.begin_reading(now);
         } else if self.finished && status.success() {
@@ -100,7 +107,7 @@ impl Supervisor<'_> {
             if status.code().is_none() {
                 self.log(format!("the capture did not begin: {how}"));
             }
-            self.code = status.code().and_then(|code| u8::try_from(code).ok()).filter(|code| *code != 0).unwrap_or(3);
+            self.code = if status.code() == Some(USAGE.into()) { USAGE } else { FAILED };
             self.begin_reading(now);
         } else if self.is_live() {
             let wait = self.capture.pause(now);
@@ -109,7 +116,7 @@ impl Supervisor<'_> {
         } else {
             // From their beginning, files would be published twice.
             self.log(format!("the capture of files ended: {how}; it is not started again"));
-            self.code = 3;
+            self.code = FAILED;
             self.begin_reading(now);
         }
     }
@@ -199,7 +206,8 @@ impl Supervisor<'_> {
             self.start_capture(now);
         }
         let (heard, is_reported) = self.heard;
-        if self.capture.process().is_some() && now.duration_since(heard) >= SILENCE && !is_reported {
+        // Before it is ready, it may take long to bring queues into memory.
+        if self.ready && now.duration_since(heard) >= SILENCE && !is_reported {
             self.heard.1 = true;
             if self.is_live() {
                 self.log("the capture has said nothing for a minute: it is killed");
