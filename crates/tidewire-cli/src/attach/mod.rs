@@ -15,9 +15,12 @@ use std::{
 
 pub use options::Options;
 
-use tidewire_queue::{Attach, Ended, Error, Losses, Next, Reader, Record, Refusal, is_name, records::Kind};
+use tidewire_queue::{Attach, Ended, Error, Losses, Next, Reader, Record, Refusal, records::Kind};
 
-use self::{options::KindName, sink::Sink};
+use self::{
+    options::{KindName, Place},
+    sink::Sink,
+};
 use crate::{
     error::{self, CliError, notify},
     generate::{on_signal, stopped},
@@ -66,16 +69,8 @@ struct Attaching<'a> {
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
-    let names = [("QUEUE", Some(&options.queue)), ("--name", Some(&options.name)), ("--group", options.group.as_ref())];
-    for (what, name) in names {
-        if let Some(name) = name.filter(|name| !is_name(name)) {
-            let expected = "expected 1 to 64 letters, digits, '.', '-' and '_'";
-            return Err(CliError::Usage(format!("invalid {what} '{name}': {expected}")));
-        }
-    }
+    let Place { socket, request } = options.place()?;
     on_signal();
-    let request = Attach { queue: options.queue.clone(), name: options.name.clone(), group: options.group.clone() };
-    let socket = options.socket.clone().unwrap_or_else(|| options.directory.join("queues.sock"));
     let Some(reader) = attach(&socket, &request, options.follow, None)? else { return Ok(error::OK) };
     // Where there is no queue, no program is started.
     let sink = Sink::new(options.exec.as_deref())?;
@@ -121,12 +116,12 @@ impl Attaching<'_> {
     /// Writes records until something ends it.
     fn read_queue(&mut self, reader: &mut Reader) -> Result<Stopped, CliError> {
         let mut payload = Vec::new();
-        let mut losses = match self.options.group {
+        let mut losses = match self.request.group {
             Some(_) => Losses::of_member(STREAMS_MAX),
             None => Losses::new(STREAMS_MAX),
         };
         if !self.options.raw {
-            json::push_attached(self.sink.buffer(), &self.options.queue, reader.epoch(), reader.sequence());
+            json::push_attached(self.sink.buffer(), &self.request.queue, reader.epoch(), reader.sequence());
         }
         if !self.sink.flush()? {
             return Ok(Stopped::Program);
@@ -216,7 +211,7 @@ impl Attaching<'_> {
 
     fn report(&self) {
         let Totals { read, missed, lost, lost_bytes, between, ended, .. } = self.totals;
-        let mut text = format!("{}: {}", self.options.queue, counted(read, "record read", "records read"));
+        let mut text = format!("{}: {}", self.request.queue, counted(read, "record read", "records read"));
         if missed + lost == 0 {
             text.push_str(", none lost");
         } else {

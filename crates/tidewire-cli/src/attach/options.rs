@@ -1,7 +1,17 @@
-use std::path::PathBuf;
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgGroup, Args, ValueEnum};
 use tidewire::Direction;
+use tidewire_queue::{Attach, is_name};
+
+use crate::error::CliError;
+
+/// Where a sensor's sockets are, and the name of the one for queues.
+const DIRECTORY: &str = "/run/tidewire";
+const SOCKET: &str = "queues.sock";
 
 /// Headings of the help.
 const OUTPUT: &str = "Output";
@@ -21,13 +31,13 @@ Exit status: 0 when the queue ended or Ctrl-C came; 2 no such queue; 3 no server
 /// Attaches to a queue of `tidewire sensor` and writes every record. A queue has at most 32 readers; each reads all records,
 /// or, in a group (--group), those of the streams that are its own. A reader that is too slow loses records and reports which
 /// (unless the queue holds for it: docs/sensor.md). At the end the number of records read, missed and lost is printed on
-/// standard error.
+/// standard error. The environment variables that a sensor sets for its analyzers are defaults.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("form").required(true).multiple(true).args(["json", "raw", "exec"]))]
 pub struct Options {
-    /// The queue, as `tidewire sensor status` shows it
+    /// The queue, as `tidewire sensor status` shows it [default: TIDEWIRE_QUEUE, else streams]
     #[arg(value_name = "QUEUE")]
-    pub(super) queue: String,
+    pub(super) queue: Option<String>,
 
     /// One JSON object for each record (docs/output.md)
     #[arg(long, conflicts_with = "raw", help_heading = OUTPUT)]
@@ -46,19 +56,19 @@ pub struct Options {
     #[arg(long, requires = "exec", help_heading = OUTPUT)]
     pub(super) once: bool,
 
-    /// The sensor's socket [default: queues.sock in --directory]
+    /// The sensor's socket [default: queues.sock in --directory, else TIDEWIRE_SOCKET]
     #[arg(long, value_name = "PATH", conflicts_with = "directory", help_heading = RECORDS)]
     pub(super) socket: Option<PathBuf>,
 
-    /// The sensor's directory
-    #[arg(long, value_name = "DIR", default_value = "/run/tidewire", help_heading = RECORDS)]
-    pub(super) directory: PathBuf,
+    /// The sensor's directory [default: /run/tidewire]
+    #[arg(long, value_name = "DIR", help_heading = RECORDS)]
+    pub(super) directory: Option<PathBuf>,
 
-    /// What this reader is called in `tidewire sensor status`
-    #[arg(long, value_name = "NAME", default_value = "attach", help_heading = RECORDS)]
-    pub(super) name: String,
+    /// What this reader is called in `tidewire sensor status` [default: TIDEWIRE_NAME, else attach]
+    #[arg(long, value_name = "NAME", help_heading = RECORDS)]
+    pub(super) name: Option<String>,
 
-    /// Join a group of readers: each stream goes to one of its members
+    /// Join a group of readers: each stream goes to one of its members [default: TIDEWIRE_GROUP, else none]
     #[arg(long, value_name = "NAME", help_heading = RECORDS)]
     pub(super) group: Option<String>,
 
@@ -96,4 +106,35 @@ pub(super) enum KindName {
     Conflict,
     Close,
     Packet,
+}
+
+/// Where to attach, and as what.
+pub(super) struct Place {
+    pub socket: PathBuf,
+    pub request: Attach,
+}
+
+impl Options {
+    /// The options, completed by the environment of an analyzer that a sensor started.
+    pub(super) fn place(&self) -> Result<Place, CliError> {
+        let said = |given: &Option<String>, variable: &str| {
+            given.clone().or_else(|| env::var(variable).ok()).filter(|text| !text.is_empty())
+        };
+        let queue = said(&self.queue, "TIDEWIRE_QUEUE").unwrap_or_else(|| "streams".into());
+        let name = said(&self.name, "TIDEWIRE_NAME").unwrap_or_else(|| "attach".into());
+        let group = said(&self.group, "TIDEWIRE_GROUP");
+        for (what, name) in [("QUEUE", Some(&queue)), ("--name", Some(&name)), ("--group", group.as_ref())] {
+            if let Some(name) = name.filter(|name| !is_name(name)) {
+                let expected = "expected 1 to 64 letters, digits, '.', '-' and '_'";
+                return Err(CliError::Usage(format!("invalid {what} '{name}': {expected}")));
+            }
+        }
+        let socket = match (&self.socket, &self.directory, env::var_os("TIDEWIRE_SOCKET")) {
+            (Some(socket), ..) => socket.clone(),
+            (None, Some(directory), _) => directory.join(SOCKET),
+            (None, None, Some(socket)) if !socket.is_empty() => socket.into(),
+            _ => Path::new(DIRECTORY).join(SOCKET),
+        };
+        Ok(Place { socket, request: Attach { queue, name, group } })
+    }
 }

@@ -109,6 +109,33 @@ fn records_are_chosen() {
     assert_eq!(of(&["--json", "--limit", "4", "--quiet"]), [0, 1, 2, 3]);
 }
 
+/// An analyzer that a sensor starts finds its queue, its name and its group in the environment.
+#[test]
+fn the_environment_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sensor = Sensor::new(folder.path(), geometry(), 1);
+    let socket = sensor.socket.clone();
+    let start = |name: &str, group: &str| {
+        let variables = [("TIDEWIRE_QUEUE", "streams"), ("TIDEWIRE_NAME", name), ("TIDEWIRE_GROUP", group)];
+        let mut child = command(&["attach", "--json"]);
+        let child = child.envs(variables).env("TIDEWIRE_SOCKET", &socket);
+        child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let children = [start("one", "both"), start("two", "both"), start("all", "")];
+    sensor.wait_for_readers(3);
+    let mut known: Vec<(String, Option<String>)> = sensor.names();
+    known.sort();
+    let both = Some("both".to_owned());
+    assert_eq!(known, [("all".into(), None), ("one".into(), both.clone()), ("two".into(), both)]);
+    (1..=10).for_each(|id| conversation(&mut sensor, id));
+    sensor.finish();
+    let opens = children.map(|child| {
+        let output = child.output_in_time("attach");
+        lines(&output.stdout).iter().filter(|record| record["kind"] == "open").count()
+    });
+    assert_eq!((opens[0] + opens[1], opens[2]), (10, 10), "{opens:?}");
+}
+
 /// The raw form is a slot of 64 bytes and the payload.
 #[test]
 fn raw_records_are_as_in_shared_memory() {

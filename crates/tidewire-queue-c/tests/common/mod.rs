@@ -63,6 +63,16 @@ impl Sensor {
         self.status.lock().unwrap().iter().map(|queue| queue.readers.len()).sum()
     }
 
+    /// Names and groups of readers.
+    pub fn names(&self) -> Vec<(String, Option<String>)> {
+        let status = self.status.lock().unwrap();
+        status
+            .iter()
+            .flat_map(|queue| &queue.readers)
+            .map(|reader| (reader.name.clone(), reader.group.clone()))
+            .collect()
+    }
+
     pub fn wait_for_readers(&self, count: usize) {
         wait_until(&format!("{count} readers"), || self.readers() == count);
     }
