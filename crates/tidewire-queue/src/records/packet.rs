@@ -13,7 +13,7 @@ pub const OFFSET_NONE: u32 = u32::MAX;
 pub struct PacketHeader {
     /// The packet's number in the input, from 1.
     pub number: u64,
-    /// Anomalies noted at this packet: a bit for each number in [`ANOMALIES`](super::ANOMALIES).
+    /// Anomalies of the stream since its previous packet in the queue (what that one's effects showed): a bit for each number in [`ANOMALIES`](super::ANOMALIES).
     pub anomalies: u64,
     /// Bytes on the wire.
     pub wire_bytes: u32,
