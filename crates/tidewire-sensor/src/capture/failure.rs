@@ -24,6 +24,14 @@ impl Failure {
         Self { code, text: text.to_string(), hint: None }
     }
 
+    /// All of it, for where only a text goes.
+    pub(super) fn words(self) -> String {
+        match self.hint {
+            Some(hint) => format!("{}; {hint}", self.text),
+            None => self.text,
+        }
+    }
+
     /// What to do about it.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -138,7 +138,7 @@ impl Run<'_> {
             .before_start(move |interfaces| {
                 let inputs = interfaces.iter().map(|one| format!("{}: {}", one.name, one.description)).collect();
                 let started = start.start(inputs, &[]);
-                put(running, started.map_err(|failure| LiveError::Callback(failure.text.into()))?);
+                put(running, started.map_err(|failure| LiveError::Callback(failure.words().into()))?);
                 Ok(())
             })
             .on_report(|report| figures.captured(report))

@@ -13,10 +13,13 @@ use crate::config::Distribution;
 ///
 /// A record has the whole packet, and all that is needed to understand it alone. The anomalies in its header are those that the
 /// stream has gained since its previous packet: what came before is noted with the packet that showed it. Packets that
-/// come when their direction has reached the cutoff are published without payload only.
+/// come when their direction has reached the cutoff are published only if they have no payload. Packets that belong to no stream
+/// (ARP, malformed ones, single fragments) are in no queue: the engine counts them and shows them to no handler.
 #[derive(Debug)]
 pub struct PacketQueue {
     set: QueueSet,
+    /// The priority of streams that have none of their own.
+    priority: u8,
 }
 
 /// What is kept of a stream.
@@ -35,7 +38,13 @@ impl PacketQueue {
     /// Publishes to `set`.
     #[must_use]
     pub fn new(set: QueueSet) -> Self {
-        Self { set }
+        Self { set, priority: 0 }
+    }
+
+    /// The priority of streams that have none of their own (0), where the engine does not know it.
+    #[must_use]
+    pub fn priority(self, priority: u8) -> Self {
+        Self { priority, ..self }
     }
 }
 
@@ -44,6 +53,9 @@ impl Handler for PacketQueue {
     const PACKETS: bool = true;
 
     fn open(&mut self, stream: &mut Stream<'_, PacketState>) {
+        if stream.priority() == 0 {
+            stream.set_priority(self.priority);
+        }
         if self.set.distribution() == Distribution::FlowHash {
             stream.data().queue = self.set.of_flow(&stream.key()) as u32;
         }

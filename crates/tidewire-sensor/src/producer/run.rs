@@ -4,6 +4,8 @@ use tidewire::{
     Application, Applications, Capture, Deliver, Error, Handler, Input, Ledger, Outcome, StreamClass, live::LiveReport,
 };
 
+use tidewire_queue::PRIORITIES;
+
 use super::{
     packets::PacketQueue,
     queues::{Configured, Queues},
@@ -44,11 +46,13 @@ pub fn run<I: Input>(capture: Capture<I>, queues: &Queues, workers: usize) -> Re
     let capture = capture.workers(workers);
     if let [queue] = queues.configured.as_slice()
         && queue.config.filter.is_none()
-        && queue.config.priority == 0
+        // The engine's 0 stands for streams without a class.
+        && queue.config.classes.iter().all(|class| class.priority != Some(0))
     {
+        let (set, priority) = (&queue.set, queue.config.priority);
         return match queue.config.unit {
-            Unit::Streams => single(capture, queue, |_| StreamQueue::new(queue.set.clone())),
-            Unit::Packets => single(capture, queue, |_| PacketQueue::new(queue.set.clone())),
+            Unit::Streams => single(capture, queue, |_| StreamQueue::new(set.clone()).priority(priority)),
+            Unit::Packets => single(capture, queue, |_| PacketQueue::new(set.clone()).priority(priority)),
         };
     }
     if queues.configured.iter().all(|queue| queue.config.unit == Unit::Streams) {
@@ -84,6 +88,7 @@ fn single<I: Input, H: Handler + Send>(
 ) -> Result<Ran, Error> {
     let config = &queue.config;
     let capture = capture.chunks(config.chunk_bytes, 0).flush_timeout(config.flush);
+    let capture = capture.configure(|engine| engine.set_priorities(PRIORITIES));
     let capture = capture.cutoff(config.cutoff_bytes.unwrap_or(u64::MAX));
     let capture = config.classes.iter().fold(capture, |capture, class| capture.class(stream_class(class)));
     Ok(Ran::of(capture.run(handler)?))

@@ -23,6 +23,8 @@ const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::Server
 #[derive(Debug)]
 pub struct StreamQueue {
     set: QueueSet,
+    /// The priority of streams that have none of their own.
+    priority: u8,
 }
 
 /// What is kept of a stream.
@@ -41,7 +43,13 @@ impl StreamQueue {
     /// Publishes to `set`.
     #[must_use]
     pub fn new(set: QueueSet) -> Self {
-        Self { set }
+        Self { set, priority: 0 }
+    }
+
+    /// The priority of streams that have none of their own (0), where the engine does not know it.
+    #[must_use]
+    pub fn priority(self, priority: u8) -> Self {
+        Self { priority, ..self }
     }
 
     /// The stream's queue, after what is due before the next record: its OPEN where a reader lacks it, and conflicts.
@@ -88,6 +96,9 @@ impl Handler for StreamQueue {
     type Data = StreamState;
 
     fn open(&mut self, stream: &mut Stream<'_, StreamState>) {
+        if stream.priority() == 0 {
+            stream.set_priority(self.priority);
+        }
         let index = match self.set.distribution() {
             Distribution::FlowHash => self.set.of_flow(&stream.key()),
             Distribution::RoundRobin => self.set.next(),

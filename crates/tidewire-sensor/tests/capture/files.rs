@@ -10,7 +10,7 @@ use std::{
 
 use tidewire_queue::{Ended, Reader};
 use tidewire_sensor::{
-    config::{Distribution, SlowReaders},
+    config::{ClassConfig, Distribution, SlowReaders},
     report::CaptureEvent,
 };
 use tidewire_testing::{Ends as _, Signal, signal};
@@ -40,6 +40,29 @@ fn alone(files: &[PathBuf]) -> SeenStreams {
 fn an_analyzer_sees_a_file() {
     let streams = alone(&[corpus("demo")]);
     assert!(streams.len() > 3 && streams.values().all(|stream| stream.open.is_some() && stream.close.is_some()));
+}
+
+/// With a queue alone the engine knows one priority only; its classes come first all the same.
+#[test]
+fn streams_have_the_priority_of_their_class_or_queue() {
+    let mut streams = queue("streams");
+    (streams.priority, streams.wait_for) = (3, 1);
+    for (port, priority) in [(80, 5), (53, 0)] {
+        let class = ClassConfig { filter: format!("port {port}"), cutoff_bytes: None, priority: Some(priority) };
+        streams.classes.push(class);
+        let rig = Rig::new(&[corpus("demo")], vec![streams.clone()]);
+        let mut running = rig.start();
+        running.ready();
+        let seen = rig.analyzer("streams", None).join().unwrap();
+        running.finish();
+        let classes: Vec<_> = streams.classes.iter().map(|class| (class.filter.as_str(), class.priority)).collect();
+        for stream in seen.streams.values() {
+            let open = stream.open.unwrap();
+            let is = |port: u16| [open.key.client.port, open.key.server.port].contains(&port);
+            let class = classes.iter().find(|(filter, _)| is(filter[5..].parse().unwrap()));
+            assert_eq!(open.priority, class.map_or(3, |(_, priority)| priority.unwrap()), "{open:?}");
+        }
+    }
 }
 
 #[test]
