@@ -103,14 +103,18 @@ fn run(directory: &Path, name: &str, is_different: bool, seconds: u64) -> Result
     let store = writer.finish().ok_or("the writer failed")?;
     let (events, bytes) = (acknowledged.load(Ordering::Relaxed), store.used_bytes()?);
     drop(store);
+    let begun = Instant::now();
+    drop(Store::open(&path)?);
+    let opening_ms = begun.elapsed().as_millis();
     let (_, stored) = tidewire_event_store::Reader::open(&path)?.counts()?;
     assert_eq!(stored, events, "what was acknowledged is there");
     println!(
-        "| {name} | {events} | {:.0} | {} | {:.1} | {:.2} |",
+        "| {name} | {events} | {:.0} | {} | {:.1} | {:.2} | {} MiB in {opening_ms} ms |",
         events as f64 / took.as_secs_f64(),
         status.records,
         status.commits as f64 / took.as_secs_f64(),
         bytes as f64 / events.max(1) as f64,
+        bytes >> 20,
     );
     drop(remove());
     Ok(())
@@ -120,8 +124,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let directory = arguments.next().unwrap_or_else(|| ".".into());
     let seconds = arguments.next().map_or(Ok(5), |text| text.parse())?;
-    println!("| events | acknowledged | a second | records | commits a second | bytes an event in the store |");
-    println!("|---|---|---|---|---|---|");
+    println!(
+        "| events | acknowledged | a second | records | commits a second | bytes an event in the store | opened and checked |"
+    );
+    println!("|---|---|---|---|---|---|---|");
     run(Path::new(&directory), "all different", true, seconds)?;
     run(Path::new(&directory), "a scan", false, seconds)
 }

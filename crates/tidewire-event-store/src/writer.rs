@@ -195,8 +195,8 @@ impl Work {
             records += job.batch.records.len();
             batches.push(job.batch);
             done.push(job.done);
-            // The queue may be filled as fast as it is emptied. More at once would be hardly faster, and acknowledged later.
-            if batches.len() > self.settings.batches_max || records >= 10 * self.settings.records {
+            // The queue may be filled as fast as it is emptied. The more at once, the faster, and the later it is acknowledged.
+            if batches.len() > self.settings.batches_max || records >= 64 * self.settings.records {
                 break;
             }
         }
