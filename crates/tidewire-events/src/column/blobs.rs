@@ -1,4 +1,4 @@
-//! A column of texts or bytes: blocks of at most [`BLOCK_VALUES`] values and about 64 KiB.
+//! A column of texts or bytes: blocks of at most [`BLOCK_VALUES`] values and about 16 KiB.
 //!
 //! A block is a form (1 byte) and two or three blocks of numbers and bytes:
 //!
@@ -22,7 +22,7 @@ use crate::{
 const DEFLATED: u8 = 1;
 const DICTIONARY: u8 = 2;
 /// Bytes after which a block is sealed.
-const BLOCK_BYTES: usize = 1 << 16;
+const BLOCK_BYTES: usize = 1 << 14;
 /// Bytes of one value, at most.
 const BLOB_BYTES_MAX: usize = if VALUE_BYTES_MAX > EXCERPT_BYTES_MAX { VALUE_BYTES_MAX } else { EXCERPT_BYTES_MAX };
 /// Fewer bytes are not deflated: there is little to gain.
