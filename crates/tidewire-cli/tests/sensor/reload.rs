@@ -55,7 +55,7 @@ fn with_mistakes_the_old_one_runs_on() {
     sensor.signal(Signal::HUP);
     sensor.log.until("cannot read");
     a_while();
-    let after = sensor.status().expect("it runs");
+    let after = sensor.answer().expect("it runs");
     for name in ["capture", "stays", "goes"] {
         assert_eq!(process(&after, name), process(&before, name), "{name}");
     }

@@ -67,7 +67,7 @@ impl Sensor {
     }
 
     /// The status, if it answers.
-    pub fn status(&self) -> Option<Value> {
+    pub fn answer(&self) -> Option<Value> {
         let directory = self.directory();
         let words = ["sensor", "status", "--json", "--directory", directory.to_str().expect("UTF-8")];
         let output = Command::new(TIDEWIRE).args(words).run_in_time().expect("tidewire");
@@ -79,7 +79,7 @@ impl Sensor {
         let mut found = Value::Null;
         let mut last = String::new();
         wait_until(what, || {
-            let Some(status) = self.status() else { return false };
+            let Some(status) = self.answer() else { return false };
             last = status.to_string();
             let is = holds(&status);
             if is {
