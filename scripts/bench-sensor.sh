@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the sensor's queues cost, with peers in the same run (pipe, Unix socket, ZeroMQ, libnids, libpcap), and NCAP's figures.
 # Writes target/bench-sensor/bench-sensor.md, .json and .svg plots. QUICK=1: few and short measurements, under four minutes.
-# ROWS="queue readers": only rows whose names contain one of these words. KEEP=1: keep the recording of real traffic
+# DOCS=1: put the figures of this run into docs/bench-sensor.md. ROWS="queue readers": only rows whose names contain one of these words. KEEP=1: keep the recording of real traffic
 # (TIDEWIRE_BENCH_DIR, default /dev/shm/tidewire-bench) for the next run. Rows over interfaces need root and two cores.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -20,6 +20,7 @@ folder=${TIDEWIRE_BENCH_DIR:-$default}
 target=${CARGO_TARGET_DIR:-target}
 profile=${PROFILE:-release}
 mkdir -p "$target/bench-sensor" "$folder"
+rm -f "$target"/bench-sensor/*.svg
 [ "${KEEP:-0}" != 0 ] || trap 'rm -rf "$folder"' EXIT
 
 cargo build --locked --profile "$profile" -p tidewire-cli
@@ -40,3 +41,13 @@ if [[ -z "${ROWS:-}" || "$ROWS" = *capture* ]] && [ "$(id -u)" -eq 0 ]; then
 fi
 "$target/$profile/tidewire-bench" sensor "${options[@]}" "${rows[@]}"
 echo "written: $target/bench-sensor/bench-sensor.md, bench-sensor.json and plots"
+if [ "${DOCS:-0}" != 0 ]; then
+  page=docs/bench-sensor.md
+  mkdir -p docs/bench-sensor
+  rm -f docs/bench-sensor/*.svg
+  cp "$target"/bench-sensor/*.svg docs/bench-sensor/
+  # Everything behind the heading is of the last run.
+  sed -i '/^## Figures$/q' "$page"
+  sed -e 1d -e 's/^## /### /' -e 's/](\([a-z0-9-]*\.svg\))/](bench-sensor\/\1)/' "$target/bench-sensor/bench-sensor.md" >>"$page"
+  echo "written: $page and docs/bench-sensor/*.svg"
+fi

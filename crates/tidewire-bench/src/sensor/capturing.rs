@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How long a process may take to begin or to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The queue of every sensor here.
 pub(super) const QUEUE: &str = "load";

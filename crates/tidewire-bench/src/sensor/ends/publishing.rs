@@ -68,7 +68,7 @@ pub struct Published {
     pub bytes: u64,
     /// From the first record published until the last reader had read the last, seconds.
     pub seconds: f64,
-    /// CPU time of the publishing thread for a record, nanoseconds: of whole bursts, without the waits between them.
+    /// CPU time of the publishing thread for a record, nanoseconds: of bursts at a rate, without the waits between them; else 0.
     pub record_cpu_ns: f64,
     /// CPU time of the publishing thread, waits included, nanoseconds.
     pub thread_cpu_ns: u64,
@@ -165,6 +165,7 @@ impl Publishing {
         let end_ns = begun_ns + (self.seconds * 1e9) as u64;
         // As fast as possible: the clock is read once for so many records.
         let burst = if self.rate > 0.0 { self.burst.max(1) } else { 64 };
+        let is_measured = self.rate > 0.0 && burst > 1;
         let mut owners = Owners::default();
         let clock_ns = cost_of_clock();
         let (cpu_begun_ns, mut burst_cpu_ns, mut number) = (thread_cpu_ns(), 0, 0);
@@ -180,8 +181,8 @@ impl Publishing {
             if time_ns >= end_ns {
                 break;
             }
-            // Reading the CPU clock is a system call: not where a burst is a single record.
-            let before_ns = if burst > 1 { thread_cpu_ns() } else { 0 };
+            // Reading the CPU clock is a system call: only where bursts are measured.
+            let before_ns = if is_measured { thread_cpu_ns() } else { 0 };
             for _ in 0..burst {
                 // As a capture does for each record of a stream.
                 let _ = publisher.needs_open(&mut owners);
@@ -189,7 +190,7 @@ impl Publishing {
                 publisher.publish_stream(&mut owners, 7, &record, &payload).map_err(|error| error.to_string())?;
                 number += 1;
             }
-            if burst > 1 {
+            if is_measured {
                 burst_cpu_ns += (thread_cpu_ns() - before_ns).saturating_sub(clock_ns);
             }
         }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Bytes of a trace.
-const TRACE_BYTES: u64 = 128 << 20;
+const TRACE_BYTES: u64 = 32 << 20;
 const PEER: &str = "libnids";
 
 const HOW: &str = "The capture is in memory before the clock starts; counted is the CPU time of one thread for everything from \
