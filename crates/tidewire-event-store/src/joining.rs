@@ -5,8 +5,9 @@ use tidewire_events::Record;
 
 use crate::{
     error::Error,
+    rows::{checksum, insert},
     schema::signed,
-    store::{Store, checksum, insert},
+    store::Store,
 };
 
 /// Parts that are joined at once, at most; a writer is kept waiting no longer than that takes.

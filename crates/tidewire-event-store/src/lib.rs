@@ -9,6 +9,7 @@ mod joining;
 mod opening;
 mod reading;
 mod retention;
+mod rows;
 mod schema;
 mod store;
 mod writer;

@@ -12,8 +12,8 @@ use tidewire_events::Record;
 
 use crate::{
     error::{Error, is_damage},
+    rows::{checksum, insert, kind_of, note_numbers},
     schema::{check, create, open_readable, open_writable, signed},
-    store::{checksum, insert, note_numbers},
 };
 
 /// What was done about a damaged store.
@@ -212,11 +212,7 @@ fn salvage(damaged: &Connection, fresh: &mut Connection, each: &mut dyn FnMut(u6
 
 fn copy(transaction: &Connection, id: u64, record: &Record) -> rusqlite::Result<()> {
     let Ok(message) = record.message() else { return Ok(()) };
-    let (analyzer, kind) = message.names();
-    let text = "INSERT INTO kind (analyzer, kind) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-    transaction.prepare_cached(text)?.execute([analyzer, kind])?;
-    let text = "SELECT id FROM kind WHERE analyzer = ?1 AND kind = ?2";
-    let kind = transaction.prepare_cached(text)?.query_row([analyzer, kind], |row| row.get(0))?;
+    let kind = kind_of(transaction, message.names())?;
     insert(transaction, id, kind, record)?;
     note_numbers(transaction, std::slice::from_ref(record))
 }

@@ -7,8 +7,8 @@ use tidewire_events::{Record, Severity};
 
 use crate::{
     error::Error,
+    rows::checksum,
     schema::{check, open_readable, signed, time},
-    store::checksum,
 };
 
 /// Records that are read at a time. A reader holds no snapshot in between, so that it never keeps the log from being cut.
