@@ -1,10 +1,13 @@
 //! packaging/tidewire-sensor.service.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
 
-use tidewire_testing::{InTime as _, find, skip};
+use tidewire_testing::{InTime as _, Signal, find, missing, skip};
 
-use crate::rig::TIDEWIRE;
+use crate::rig::{Sensor, TIDEWIRE, cannot_capture, live};
 
 const UNIT: &str = include_str!("../../../../packaging/tidewire-sensor.service");
 
@@ -46,4 +49,36 @@ fn its_capabilities_are_those_that_the_supervisor_keeps() {
     for too_much in ["CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE", "CAP_SYS_PTRACE", "CAP_SYS_MODULE"] {
         assert!(!UNIT.contains(too_much), "{too_much}");
     }
+}
+
+/// As the unit runs it: not root, these capabilities, and no way to others.
+#[test]
+fn its_capabilities_are_enough() {
+    if let Some(why) = cannot_capture().or_else(|| missing(&["setpriv"])) {
+        return skip(why);
+    }
+    let line = UNIT.lines().find_map(|line| line.strip_prefix("AmbientCapabilities=")).expect("a set");
+    let set: String = line.split(' ').map(|name| format!(",+{}", name.to_lowercase().replace("cap_", ""))).collect();
+    let tables =
+        "[analyzer.other]\ncommand = [\"sh\", \"-c\", \"id -u; exec sleep 60\"]\nuser = \"65533:65533\"\nnice = -3\n";
+    let sensor = Sensor::start_with(&live(tables), &[], |command, folder| {
+        let program = folder.join("tidewire");
+        fs::copy(TIDEWIRE, &program).expect("a copy that this user reaches");
+        let directory = folder.join("sensor");
+        fs::create_dir(&directory).expect("a folder");
+        std::os::unix::fs::chown(&directory, Some(65_534), Some(65_534)).expect("its owner");
+        let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        *command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"]);
+        for option in ["--bounding-set", "--inh-caps", "--ambient-caps"] {
+            command.arg(format!("{option}=-all{set}"));
+        }
+        command.arg(program).args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    });
+    sensor.output.until("other: 65533");
+    sensor.until("it captures", |status| status["state"] == "running");
+    sensor.signal(Signal::TERM);
+    let mut sensor = sensor;
+    assert_eq!(sensor.ended().code(), Some(0));
+    assert!(fs::read_dir(sensor.directory()).expect("it was there before").next().is_none());
 }
