@@ -19,14 +19,16 @@ pub const PROCESSES_MAX: usize = 256;
 const INTERFACES_MAX: usize = 64;
 /// Capture files.
 const FILES_MAX: usize = 65_536;
-/// Payload of a queue by default.
+/// Payload of a queue by default: half a second of a gigabit per second.
 const MEMORY_BYTES: u64 = 64 << 20;
+/// The same where the capture waits for its readers: little enough for a processor's cache.
+const MEMORY_BYTES_WAITING: u64 = 8 << 20;
 /// A record of the index is there for so many bytes of payload by default.
 const BYTES_A_RECORD: u64 = 512;
 /// Bytes of a record in the index.
 const SLOT_BYTES: u64 = 64;
-/// Chunks by default.
-const CHUNK_BYTES: u32 = 16 << 10;
+/// Chunks by default: bytes are published as they arrive, because gathering them first is another copy.
+const CHUNK_BYTES: u32 = 0;
 /// Begun chunks are published after this time by default.
 const FLUSH: Duration = Duration::from_millis(5);
 /// Priority by default: the middle.
@@ -159,10 +161,13 @@ impl Sections<'_, '_> {
         }
         let chunk = queue.chunk.unwrap_or(CHUNK_BYTES);
         if let (0, Some(place)) = (chunk, self.place(&format!("{title}.flush"))) {
-            let what = "'flush' needs chunks, and chunk = 0 publishes bytes as they arrive";
-            self.document.wrong(&place, what, "leave it out");
+            let what = "'flush' needs chunks, and without 'chunk' bytes are published as they arrive";
+            self.document.wrong(&place, what, "leave it out, or write chunk = \"16K\"");
         }
-        let memory = queue.memory.unwrap_or(MEMORY_BYTES);
+        let memory = queue.memory.unwrap_or(match slow {
+            SlowReaders::Hold(None) => MEMORY_BYTES_WAITING,
+            _ => MEMORY_BYTES,
+        });
         // A record that fills a large part of the memory laps its readers at once.
         if unit == Unit::Streams && u64::from(chunk).saturating_mul(4) > memory {
             let place = self.place(&format!("{title}.chunk")).or_else(|| self.place(&format!("{title}.memory")));

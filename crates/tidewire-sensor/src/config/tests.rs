@@ -137,7 +137,7 @@ fn without_a_file_there_are_defaults() {
     assert_eq!(config.directory, Path::new(DIRECTORY));
     let [queue] = &config.queues[..] else { panic!("{:?}", config.queues) };
     assert_eq!((queue.name.as_str(), queue.unit, queue.slow), ("streams", Unit::Streams, SlowReaders::Lose));
-    assert_eq!((queue.memory_bytes, queue.records, queue.chunk_bytes), (64 << 20, 131_072, 16 << 10));
+    assert_eq!((queue.memory_bytes, queue.records, queue.chunk_bytes), (64 << 20, 131_072, 0));
     assert!(config.capture.sandbox && config.capture.promiscuous && config.analyzers.is_empty());
     // Files wait, and override the interfaces of a file.
     let given = Given { files: vec!["a.pcap".into()], wait_for: Some(1), ..Given::default() };
@@ -185,6 +185,7 @@ fn each_mistake_has_its_place_and_what_to_write() {
         ("[queue.a]\ncount = 65", "line 2, column 9", "from 1 to 64"),
         ("[queue.a]\nunit = \"packets\"\nchunk = 5", "line 3, column 9", "no meaning for packets"),
         ("[queue.a]\nchunk = 0\nflush = \"5ms\"", "line 3, column 9", "needs chunks"),
+        ("[queue.a]\nflush = \"5ms\"", "line 2, column 9", "write chunk = \"16K\""),
         ("[queue.a]\nchunk = \"1M\"\nmemory = \"1M\"", "line 2, column 9", "at least 4 chunks"),
         ("[queue.a]\nslow = \"lose\"\nhold = \"5ms\"", "line 3, column 8", "contradicts"),
         ("[queue.a]\nslow = \"hold\"", "line 2, column 8", "as in hold = \"5ms\""),
