@@ -55,7 +55,8 @@ pub(super) fn config(directory: &Path, input: CaptureInput, unit: Unit) -> Senso
             distribution: Distribution::FlowHash,
             filter: None,
             cutoff_bytes: None,
-            chunk_bytes: 16 << 10,
+            // As they arrive, which is the default.
+            chunk_bytes: 0,
             flush: Duration::from_secs(1),
             priority: 0,
             classes: Vec::new(),

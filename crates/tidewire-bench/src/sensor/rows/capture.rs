@@ -32,9 +32,9 @@ struct Way {
 }
 
 const WAYS: [Way; 3] = [
-    Way { name: "stream queue, one reader", chunk_bytes: 16 << 10, readers: 1, is_goal: true },
-    Way { name: "stream queue, one reader, bytes as they arrive", chunk_bytes: 0, readers: 1, is_goal: false },
-    Way { name: "stream queue, no reader", chunk_bytes: 16 << 10, readers: 0, is_goal: false },
+    Way { name: "stream queue, one reader", chunk_bytes: 0, readers: 1, is_goal: true },
+    Way { name: "stream queue, one reader, chunks of 16 KiB", chunk_bytes: 16 << 10, readers: 1, is_goal: false },
+    Way { name: "stream queue, no reader", chunk_bytes: 0, readers: 0, is_goal: false },
 ];
 
 /// One run of the capture.
