@@ -19,7 +19,8 @@ const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::Server
 /// Publishes streams in a queue, or each in one queue of a set.
 ///
 /// A stream's records are its OPEN, then DATA, GAP and CONFLICT as they come, and its CLOSE. What a queue sheds for a slow reader
-/// is a GAP as well, before the next record of its direction.
+/// is a GAP as well, before the next record of its direction. A chunk that is longer than a record may be is several DATA records;
+/// of a datagram, none of these has the flag.
 #[derive(Debug)]
 pub struct StreamQueue {
     set: QueueSet,
@@ -117,8 +118,10 @@ impl Handler for StreamQueue {
         let (id, priority) = (stream.id(), stream.priority());
         let owners = &mut stream.data().owners;
         let mut record = Record::data(id, describe::direction(chunk.direction), chunk.offset, 0, chunk.timestamp_ns);
-        record.flags |= if chunk.is_datagram { flags::DATAGRAM } else { 0 };
         let (mut bytes, mut repeated) = (chunk.bytes, chunk.repeated_bytes);
+        // A part of a datagram is none.
+        let is_datagram = chunk.is_datagram && bytes.len() <= self.set.record_bytes_max();
+        record.flags |= if is_datagram { flags::DATAGRAM } else { 0 };
         // Longer than a record may be: several records. One turn, nearly always.
         while !bytes.is_empty() {
             let (piece, rest) = bytes.split_at(bytes.len().min(self.set.record_bytes_max()));
