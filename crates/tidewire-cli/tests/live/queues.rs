@@ -119,7 +119,7 @@ fn so_do_many_of_them_with_several_workers_and_queues() {
     ];
     for (count, readers, workers, distribution) in ways {
         let mut set = queue("set");
-        (set.count, set.distribution, set.wait_for) = (count, distribution, count * readers);
+        (set.count, set.distribution, set.wait_for) = (count, distribution, readers);
         let rig = Rig::new(&files, vec![set]).workers(workers);
         let mut running = rig.start();
         running.ready();

@@ -13,6 +13,7 @@ mod figures;
 mod input;
 mod run;
 mod service;
+mod visits;
 mod words;
 
 use std::{

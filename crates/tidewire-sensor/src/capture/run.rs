@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tidewire::{
     Stop,
     live::{Confinement, LiveError},
@@ -52,6 +53,7 @@ pub(super) struct Run<'c> {
 impl Run<'_> {
     /// Runs the capture to its end. Returns the last figures.
     pub(super) fn run(&self) -> Result<CaptureStatus, Failure> {
+        self.hide();
         self.set_nice();
         let queues = Queues::new(&self.config.queues)?;
         let server = self.server(&queues)?;
@@ -65,7 +67,7 @@ impl Run<'_> {
                 events: self.events.clone(),
                 figures: Arc::clone(&figures),
                 offered: queues.offered().to_vec(),
-                wait_for: self.config.queues.iter().map(|queue| queue.wait_for).collect(),
+                awaited: self.awaited(&queues),
                 stop: self.stop.clone(),
                 rest: self.config.stop / 2,
                 is_patient: matches!(self.config.capture.input, CaptureInput::Files(_)),
@@ -97,6 +99,20 @@ impl Run<'_> {
         match status {
             Some(status) if is_whole => Ok(CaptureStatus { packets: ran.ledger.received, ..status }),
             _ => Err(Failure::new(ENVIRONMENT, "the thread that serves readers failed")),
+        }
+    }
+
+    /// By queue, the readers that it must have before the input begins.
+    fn awaited(&self, queues: &Queues) -> Vec<usize> {
+        queues.offered().iter().map(|queue| self.config.readers_awaited(queue.place, &queue.name)).collect()
+    }
+
+    /// Nobody of the same user looks into this process, takes its descriptors, or finds packets in a core dump.
+    fn hide(&self) {
+        if self.process == Process::Own
+            && let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        {
+            self.events.warn(format!("processes of the same user can trace the capture: {error}"));
         }
     }
 

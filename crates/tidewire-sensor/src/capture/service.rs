@@ -16,7 +16,7 @@ use tidewire_queue::{ServedStatus, Server};
 use super::{
     events::{Events, Writer},
     figures::Figures,
-    words,
+    visits::Visits,
 };
 use crate::{
     config::Unit,
@@ -26,8 +26,10 @@ use crate::{
 
 /// How often figures are reported.
 const STATUS: Duration = Duration::from_millis(500);
-/// How often the end of the supervisor, and a stop, are looked for.
+/// How often the end of the supervisor, and a stop, are looked for while something goes on. Else it is looked for with each report.
 const LOOK: Duration = Duration::from_millis(20);
+/// After so long without a packet, a record or a reader's step, nothing goes on.
+const QUIET: Duration = Duration::from_secs(1);
 /// How long readers may take to read the rest once the supervisor is gone.
 const REST_ALONE: Duration = Duration::from_millis(500);
 
@@ -37,14 +39,40 @@ pub(super) struct Service {
     pub events: Events,
     pub figures: Arc<Figures>,
     pub offered: Vec<Offered>,
-    /// By place in the configuration, readers that must be attached before the input begins.
-    pub wait_for: Vec<usize>,
+    /// By queue, readers that must be attached before the input begins.
+    pub awaited: Vec<usize>,
     pub stop: Stop,
     /// How long readers may take to read the rest after a stop: less than the supervisor waits before it kills.
     pub rest: Duration,
     /// Whether readers may take as long as they like once the input has ended: files.
     pub is_patient: bool,
     pub shared: Arc<Shared>,
+}
+
+/// Whether anything goes on.
+struct Activity {
+    steps: u64,
+    since: Instant,
+}
+
+impl Activity {
+    fn new(begun: Instant) -> Self {
+        Self { steps: 0, since: begun }
+    }
+
+    fn note(&mut self) {
+        self.since = Instant::now();
+    }
+
+    fn look(&mut self, steps: u64) {
+        if std::mem::replace(&mut self.steps, steps) != steps {
+            self.note();
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.since.elapsed() >= QUIET
+    }
 }
 
 /// What the service and the main thread share.
@@ -113,15 +141,17 @@ impl Service {
     fn serve(&mut self, writer: &mut Writer) -> CaptureStatus {
         let begun = Instant::now();
         let (mut reported, mut looked) = (begun, begun);
+        let (mut visits, mut activity) = (Visits::default(), Activity::new(begun));
         let mut rest_until = None;
         self.attend();
         loop {
-            match self.server.turn(LOOK) {
+            let until_report = STATUS.saturating_sub(reported.elapsed());
+            let pause = if activity.is_quiet() { self.idle_pause().min(until_report) } else { LOOK };
+            match self.server.turn(visits.due().map_or(pause, |due| due.min(pause))) {
                 Ok(happened) => {
-                    for event in &happened {
-                        self.events.send(CaptureEvent::Reader { text: words::of_reader(event) });
-                    }
+                    happened.iter().for_each(|event| visits.note(event));
                     if !happened.is_empty() {
+                        activity.note();
                         self.attend();
                     }
                 }
@@ -130,6 +160,7 @@ impl Service {
                     thread::sleep(STATUS);
                 }
             }
+            visits.report(&self.events);
             if reported.elapsed() >= STATUS {
                 reported = Instant::now();
                 let status = self.status(begun, &self.server.status());
@@ -142,14 +173,30 @@ impl Service {
             }
             looked = Instant::now();
             self.look(writer.is_gone(), &mut rest_until);
+            let served = self.server.status();
+            activity.look(self.steps(&served));
             if has_ended {
-                let served = self.server.status();
                 let until = *rest_until.get_or_insert_with(|| (!self.is_patient).then(|| Instant::now() + self.rest));
                 if have_read_all(&served) || until.is_some_and(|until| Instant::now() >= until) {
+                    visits.report_all(&self.events);
                     return self.status(begun, &served);
                 }
             }
         }
+    }
+
+    /// How long the thread may sleep while nothing goes on: a stop may not be noticed later than its time allows.
+    fn idle_pause(&self) -> Duration {
+        (self.rest / 2).clamp(LOOK, STATUS)
+    }
+
+    /// A number that changes with each packet, record and step of a reader.
+    fn steps(&self, served: &[ServedStatus]) -> u64 {
+        let reader = |reader: &tidewire_queue::ReaderStatus| reader.progress.sequence;
+        let queue = |sum: u64, queue: &ServedStatus| {
+            queue.readers.iter().map(reader).fold(sum.wrapping_add(queue.published), u64::wrapping_add)
+        };
+        served.iter().fold(self.figures.packets(), queue)
     }
 
     /// Notices a stop and the supervisor's end: from then on nobody is waited for without end.
@@ -171,11 +218,8 @@ impl Service {
 
     /// Lets the input begin if enough readers are there.
     fn attend(&self) {
-        let mut attached = vec![0; self.wait_for.len()];
-        for (queue, status) in self.offered.iter().zip(self.server.status()) {
-            attached[queue.place] += status.readers.len();
-        }
-        if attached.iter().zip(&self.wait_for).all(|(attached, wanted)| attached >= wanted) {
+        let served = self.server.status();
+        if served.iter().zip(&self.awaited).all(|(queue, awaited)| queue.readers.len() >= *awaited) {
             self.shared.attend();
         }
     }

@@ -120,8 +120,8 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
         let what = "interfaces cannot wait for readers";
         sections.document.wrong_at(None, what, "leave --wait-for out, or use -r FILE");
     }
-    if !is_live {
-        wait_for_analyzers(&mut queues, &analyzers, given.wait_for);
+    for queue in &mut queues {
+        queue.wait_for = given.wait_for.unwrap_or(queue.wait_for);
     }
     let mut users = sensor.users;
     users.extend(analyzers.iter().filter_map(|analyzer| Some(analyzer.user?.0)));
@@ -138,18 +138,16 @@ fn completed(sections: &mut Sections<'_, '_>, text: &str, given: &Given) -> Sens
     }
 }
 
-/// Over files, a queue waits at least for the analyzers that are started for it: nothing is to be lost.
-fn wait_for_analyzers(queues: &mut [QueueConfig], analyzers: &[AnalyzerConfig], given: Option<usize>) {
-    let known = queues.to_vec();
-    for queue in queues {
-        let started = |member: usize| {
-            let name = member_name(queue, member);
-            let instances = analyzers.iter().flat_map(|one| (0..one.instances).map(move |instance| (one, instance)));
-            instances.filter(|(one, instance)| queue_of(one, *instance, &known).as_ref() == Some(&name)).count()
-        };
-        // The setting counts the readers of each queue of a set.
-        let least = (0..queue.count).map(started).max().unwrap_or_default();
-        queue.wait_for = given.unwrap_or(queue.wait_for).max(least);
+impl SensorConfig {
+    /// How many readers a queue must have before the first packet of a file is read: so many as are configured, and all that are
+    /// started for it, because nothing is to be lost. `place` is the queue's or set's in the configuration, `name` that of the
+    /// queue itself.
+    #[must_use]
+    pub fn readers_awaited(&self, place: usize, name: &str) -> usize {
+        let started = self.analyzers.iter().flat_map(|one| (0..one.instances).map(move |instance| (one, instance)));
+        let started = started.filter(|(one, instance)| queue_of(one, *instance, &self.queues).as_deref() == Some(name));
+        let configured = self.queues.get(place).map_or(0, |queue| queue.wait_for);
+        configured.max(started.count()).min(tidewire_queue::READERS_MAX)
     }
 }
 

@@ -307,7 +307,7 @@ impl Sections<'_, '_> {
                 "slow" => queue.holds = document.choice(key, value, &[("lose", false), ("hold", true)]),
                 "hold" => queue.hold = this.hold(key, value),
                 _ => {
-                    let most = 32 * COUNT_MAX as i64;
+                    let most = tidewire_queue::READERS_MAX as i64;
                     queue.wait_for = document.whole(key, value, 0, most).map(|readers| readers as usize);
                 }
             }

@@ -130,7 +130,8 @@ pub struct QueueConfig {
     pub records: u64,
     /// What happens to slow readers.
     pub slow: SlowReaders,
-    /// Over files: readers that must be attached before the first packet is read.
+    /// Over files: readers that each queue of a set must have before the first packet is read, besides what
+    /// [`SensorConfig::readers_awaited`] adds.
     pub wait_for: usize,
 }
 

@@ -8,9 +8,10 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::{DumpableBehavior, dumpable_behavior};
 use tidewire_queue::{Ended, Reader};
 use tidewire_sensor::{
-    config::{ClassConfig, Distribution, SlowReaders},
+    config::{AnalyzerConfig, ClassConfig, Distribution, Restart, SensorConfig, SlowReaders},
     report::CaptureEvent,
 };
 use tidewire_testing::{Ends as _, Signal, signal};
@@ -19,6 +20,8 @@ use crate::rig::{Rig, Seen, SeenStream, SeenStreams, attach, corpus, hostile, qu
 
 /// Names the socket to a test that is run again as a process of its own.
 const SOCKET: &str = "TIDEWIRE_TEST_QUEUES";
+/// Names a directory to a capture that is a process of its own.
+const CAPTURE: &str = "TIDEWIRE_TEST_CAPTURE";
 
 /// What one analyzer sees that nobody disturbs.
 fn alone(files: &[PathBuf]) -> SeenStreams {
@@ -98,7 +101,7 @@ fn a_set_divides_streams_among_its_queues() {
     let expected = alone(&files);
     for (distribution, workers) in [(Distribution::FlowHash, 1), (Distribution::RoundRobin, 3)] {
         let mut set = queue("set");
-        (set.count, set.distribution, set.wait_for) = (3, distribution, 3);
+        (set.count, set.distribution, set.wait_for) = (3, distribution, 1);
         let rig = Rig::new(&files, vec![set]).workers(workers);
         let mut running = rig.start();
         running.ready();
@@ -124,6 +127,63 @@ fn a_set_divides_streams_among_its_queues() {
         seen.into_iter().for_each(|streams| union.extend(streams));
         assert_same(&union, &expected);
     }
+}
+
+/// Each queue of a set is waited for: readers of one do not count for another.
+#[test]
+fn a_set_waits_for_the_readers_of_each_queue() {
+    let files = [corpus("demo")];
+    let expected = alone(&files);
+    let mut set = queue("set");
+    (set.count, set.distribution, set.wait_for) = (2, Distribution::RoundRobin, 1);
+    let rig = Rig::new(&files, vec![set]);
+    let mut running = rig.start();
+    running.ready();
+    let first: Vec<_> = (0..2).map(|_| rig.analyzer("set.0", None)).collect();
+    // Two readers are there, and one queue has none. Figures come later than both.
+    let figures = |event: &CaptureEvent| {
+        let CaptureEvent::Status(status) = event else { return false };
+        let readers: Vec<usize> = status.queues.iter().map(|queue| queue.readers.len()).collect();
+        assert!(status.packets == 0 || readers[1] != 0, "it began without the second queue's reader");
+        readers == [2, 0]
+    };
+    running.wait_for("figures of both readers", figures);
+    running.wait_for("figures", |event| matches!(event, CaptureEvent::Status(status) if status.packets == 0));
+    let late = rig.analyzer("set.1", None).join().unwrap();
+    assert_eq!(late.first(), 0, "nothing was published before it came");
+    let [one, other] = <[_; 2]>::try_from(first).ok().unwrap().map(|analyzer| analyzer.join().unwrap().streams);
+    running.finish();
+    assert_same(&one, &other);
+    let mut union = late.streams;
+    union.extend(one);
+    assert_same(&union, &expected);
+}
+
+/// Analyzers that the configuration starts are waited for, each at its queue, and no more: the third queue has none.
+#[test]
+fn analyzers_of_the_configuration_are_awaited_at_their_queues() {
+    let mut set = queue("set");
+    set.count = 3;
+    let mut config = Rig::new(&[corpus("demo")], vec![set, queue("others")]).config;
+    let analyzer = |name: &str, queue: &str, instances| AnalyzerConfig {
+        name: name.into(),
+        command: vec!["true".into()],
+        queue: queue.into(),
+        group: None,
+        instances,
+        user: None,
+        nice: 0,
+        restart: Restart::Never,
+    };
+    config.analyzers = vec![analyzer("all", "set", 2), analyzer("one", "set.0", 1)];
+    let awaited = |config: &SensorConfig| {
+        let names = [(0, "set.0"), (0, "set.1"), (0, "set.2"), (1, "others")];
+        names.map(|(place, name)| config.readers_awaited(place, name))
+    };
+    assert_eq!(awaited(&config), [2, 1, 0, 0]);
+    config.queues[0].wait_for = 1;
+    config.queues[1].wait_for = usize::MAX;
+    assert_eq!(awaited(&config), [2, 1, 1, tidewire_queue::READERS_MAX]);
 }
 
 #[test]
@@ -273,6 +333,62 @@ fn a_slow_reader_that_loses_knows_how_much() {
     }
     assert!(slow.progress().lost + slow.progress().missed > 0, "it was overtaken");
     assert_eq!(kept.progress().read, status.queues[1].records, "whoever holds loses nothing beside it");
+}
+
+/// A chunk that is longer than a record may be is several, which follow one another; only a whole datagram is called one.
+#[test]
+fn a_long_chunk_is_several_records() {
+    let lengths = [100, 8192, 8193, 20_000, 65_507];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("datagrams.pcap");
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, 101] {
+        file.extend(word.to_le_bytes());
+    }
+    let mut sent = Vec::new();
+    for (second, length) in (0..).zip(lengths) {
+        let payload: Vec<u8> = (0..length).map(|at: usize| (at * 7 + length) as u8).collect();
+        let mut packet = Vec::new();
+        let builder = etherparse::PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).udp(5000, 6000);
+        builder.write(&mut packet, &payload).unwrap();
+        for word in [second, 0, packet.len() as u32, packet.len() as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(packet);
+        sent.extend(payload);
+    }
+    std::fs::write(&path, file).unwrap();
+    // 64 KiB of memory: records of 8 KiB.
+    let streams = alone(&[path]);
+    let [stream] = &streams.values().collect::<Vec<_>>()[..] else { panic!("{} streams", streams.len()) };
+    assert_eq!(stream.longest, 8192);
+    assert_eq!(stream.datagrams, [2, 0], "those of at most 8,192 bytes are whole");
+    assert!(stream.bytes[0] == sent && stream.gaps.is_empty(), "{} of {} bytes", stream.bytes[0].len(), sent.len());
+}
+
+/// The part of a process of its own: a capture.
+#[test]
+fn a_capture_that_is_a_process() {
+    let Some(directory) = env::var_os(CAPTURE) else { return };
+    let mut config = Rig::new(&[corpus("demo")], vec![queue("streams")]).config;
+    (config.directory, config.capture.sandbox) = (directory.into(), false);
+    let (_here, there) = std::os::unix::net::UnixStream::pair().unwrap();
+    assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::Dumpable);
+    assert_eq!(tidewire_sensor::capture::main(config, there.into()), 0);
+    assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+}
+
+/// Analyzers of the same user find no packets in a core dump, and take no descriptor.
+#[test]
+fn a_capture_cannot_be_traced_by_its_user() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "files::a_capture_that_is_a_process", "--nocapture"])
+        .env(CAPTURE, directory.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(child.wait_in_time("the capture").success());
 }
 
 /// The part of a process of its own: it attaches, and never reads.
