@@ -32,13 +32,14 @@ const STEP_MAX: Duration = Duration::from_micros(500);
 pub(crate) struct HoldSettings {
     /// Nanoseconds of one wait; 0: none, the greatest: without end.
     limit_ns: AtomicU64,
-    /// Nanoseconds of all waits that are left; the greatest: without end.
-    left_ns: AtomicU64,
+    /// When all waits end, in nanoseconds since `begun`; the greatest: never.
+    end_ns: AtomicU64,
+    begun: Instant,
 }
 
 impl Default for HoldSettings {
     fn default() -> Self {
-        Self { limit_ns: AtomicU64::new(0), left_ns: AtomicU64::new(u64::MAX) }
+        Self { limit_ns: AtomicU64::new(0), end_ns: AtomicU64::new(u64::MAX), begun: Instant::now() }
     }
 }
 
@@ -57,32 +58,23 @@ impl HoldSettings {
     }
 
     pub(crate) fn end(&self, within: Duration) {
-        self.left_ns.store(nanoseconds(within), Ordering::Relaxed);
+        self.end_ns.store(nanoseconds(self.begun.elapsed().saturating_add(within)), Ordering::Relaxed);
     }
 
     pub(crate) fn is_set(&self) -> bool {
         self.limit_ns.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether nothing is left of the time for all waits.
+    /// Whether all waits have ended.
     pub(crate) fn is_spent(&self) -> bool {
-        self.left_ns.load(Ordering::Relaxed) == 0
+        let end = self.end_ns.load(Ordering::Relaxed);
+        end != u64::MAX && nanoseconds(self.begun.elapsed()) >= end
     }
 
     /// Whether a wait that began so long ago is over.
     fn is_over(&self, waited: Duration) -> bool {
-        let (limit, left) = (self.limit_ns.load(Ordering::Relaxed), self.left_ns.load(Ordering::Relaxed));
-        let limit = limit.min(left);
-        limit != u64::MAX && nanoseconds(waited) >= limit
-    }
-
-    fn spend(&self, waited: Duration) {
-        let left = self.left_ns.load(Ordering::Relaxed);
-        if left != u64::MAX {
-            // Set anew meanwhile: then this wait was before that.
-            let rest = left.saturating_sub(nanoseconds(waited));
-            let _ = self.left_ns.compare_exchange(left, rest, Ordering::Relaxed, Ordering::Relaxed);
-        }
+        let limit = self.limit_ns.load(Ordering::Relaxed);
+        limit != u64::MAX && nanoseconds(waited) >= limit || self.is_spent()
     }
 }
 
@@ -140,9 +132,7 @@ pub(crate) fn wait(settings: &HoldSettings, mut is_there: impl FnMut() -> bool) 
         std::thread::sleep(step);
         step = (step * 2).min(STEP_MAX);
     };
-    let waited = begun.elapsed();
-    settings.spend(waited);
-    (waited, found)
+    (begun.elapsed(), found)
 }
 
 /// Whether so many slots and bytes may be written.
@@ -174,5 +164,22 @@ mod tests {
         let settings = HoldSettings::default();
         settings.set(Some(Hold::AtMost(Duration::from_millis(1))));
         assert!(!wait(&settings, || false).1);
+    }
+
+    /// What is left is counted from when it was set, not from the beginning of a wait that was there already.
+    #[test]
+    fn a_wait_that_is_running_gets_all_of_the_last_time() {
+        let settings = HoldSettings::default();
+        settings.set(Some(Hold::Unlimited));
+        let (begun, last) = (Instant::now(), Duration::from_millis(40));
+        let mut set_at = None;
+        let (_, found) = wait(&settings, || {
+            if set_at.is_none() && begun.elapsed() > 2 * last {
+                set_at = Some(Instant::now());
+                settings.end(last);
+            }
+            false
+        });
+        assert!(!found && set_at.unwrap().elapsed() >= last);
     }
 }

@@ -139,8 +139,8 @@ impl Offer {
         self.shared.hold.set(hold);
     }
 
-    /// From now on the publisher waits for slow readers for so long in all. Then it waits and sheds no more, and slow readers lose
-    /// records: for the end of a run.
+    /// The publisher waits for slow readers until so much time has passed, also where it waits already. Then it waits and sheds no
+    /// more, and slow readers lose records: for the end of a run.
     pub fn end_hold(&self, within: Duration) {
         self.shared.hold.end(within);
     }
