@@ -53,3 +53,5 @@ pub use publisher::{Offer, Published, Publisher, PublisherCounts};
 pub use reader::Reader;
 pub use ring::{Corrupt, Next};
 pub use server::{QueueSettings, ReaderStatus, ServedStatus, Server, ServerEvent};
+#[doc(hidden)]
+pub use sys::peer;

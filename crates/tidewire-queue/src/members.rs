@@ -91,13 +91,22 @@ pub(crate) fn generation(change: u64) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Members {
     change: AtomicU64,
-    table: Mutex<Arc<Table>>,
+    tables: Mutex<Tables>,
+}
+
+#[derive(Debug)]
+struct Tables {
+    current: Arc<Table>,
+    /// Earlier ones that the publisher may still have: the server frees them, whose pages are unmapped and closed with the last
+    /// table.
+    earlier: Vec<Arc<Table>>,
 }
 
 impl Default for Members {
     fn default() -> Self {
         let table = Table { change: 1, ..Table::default() };
-        Self { change: AtomicU64::new(1), table: Mutex::new(Arc::new(table)) }
+        let tables = Tables { current: Arc::new(table), earlier: Vec::new() };
+        Self { change: AtomicU64::new(1), tables: Mutex::new(tables) }
     }
 }
 
@@ -107,34 +116,48 @@ impl Members {
         self.change.load(Ordering::Acquire)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Arc<Table>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The table, unless the server is changing it at this moment: the publisher never waits for it.
     pub(crate) fn look(&self) -> Option<Arc<Table>> {
-        match self.table.try_lock() {
-            Ok(table) => Some(Arc::clone(&table)),
-            Err(TryLockError::Poisoned(table)) => Some(Arc::clone(&table.into_inner())),
+        match self.tables.try_lock() {
+            Ok(tables) => Some(Arc::clone(&tables.current)),
+            Err(TryLockError::Poisoned(tables)) => Some(Arc::clone(&tables.into_inner().current)),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
     /// The table; waits for whoever changes it.
     pub(crate) fn table(&self) -> Arc<Table> {
-        Arc::clone(&self.lock())
+        Arc::clone(&self.lock().current)
     }
 
     /// Changes the table, and returns the change's number. Only the server calls it.
     pub(crate) fn update(&self, change: impl FnOnce(&mut Table)) -> u64 {
-        let mut table = Table::clone(&self.lock());
+        let mut table = Table::clone(&self.lock().current);
         table.change += 1;
         change(&mut table);
         table.complete();
         let number = table.change;
-        let old = std::mem::replace(&mut *self.lock(), Arc::new(table));
+        let mut tables = self.lock();
+        let old = std::mem::replace(&mut tables.current, Arc::new(table));
+        tables.earlier.push(old);
+        drop(tables);
         self.change.store(number, Ordering::Release);
-        drop(old);
+        self.free();
         number
+    }
+
+    /// Frees tables that the publisher has no more: it takes the current one only, so whoever is alone with another one stays so.
+    /// Only the server calls it.
+    pub(crate) fn free(&self) {
+        let mut tables = self.lock();
+        let all = std::mem::take(&mut tables.earlier);
+        let (kept, freed): (Vec<_>, Vec<_>) = all.into_iter().partition(|table| Arc::strong_count(table) > 1);
+        tables.earlier = kept;
+        drop(tables);
+        drop(freed);
     }
 }

@@ -29,3 +29,19 @@ fn a_stream_stays_with_its_member_and_goes_to_another_when_that_one_leaves() {
     assert!(table.owners(first, then, &mut turn).1);
     assert_eq!([nth_bit(0b1011, 0), nth_bit(0b1011, 1), nth_bit(0b1011, 2)], [1, 2, 8]);
 }
+
+/// The publisher never frees a table: that would unmap readers' pages on its thread.
+#[test]
+fn the_server_frees_tables_that_the_publisher_had() {
+    let members = Members::default();
+    members.update(member(0));
+    let publishers = members.look().unwrap();
+    let freed = std::sync::Arc::downgrade(&publishers);
+    members.update(|table| table.places[0] = None);
+    members.update(member(0));
+    members.free();
+    drop(publishers);
+    assert!(freed.upgrade().is_some(), "the publisher had the last one");
+    members.free();
+    assert!(freed.upgrade().is_none());
+}

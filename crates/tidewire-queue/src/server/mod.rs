@@ -18,7 +18,7 @@ use rustix::{
     io::Errno,
     net::{
         AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen, recv,
-        socket_with, sockopt::socket_peercred,
+        socket_with,
     },
 };
 
@@ -26,6 +26,7 @@ use crate::{
     protocol::{Answer, MESSAGE_BYTES_MAX, Refusal, Request, is_name},
     publisher::Offer,
     socket::send,
+    sys::peer,
 };
 use readers::{Asker, Served};
 
@@ -168,7 +169,7 @@ impl Server {
                     events.extend(self.queues[queue].detach(place).map(ServerEvent::Detached));
                 }
                 Ready::Pending(index) => events.extend(self.asked(index)),
-                Ready::Listener => self.accept()?,
+                Ready::Listener => self.accept(events)?,
             }
         }
         self.pending.retain(|pending| pending.since.elapsed() < PENDING_TIME);
@@ -208,20 +209,27 @@ impl Server {
         Ok(all.into_iter().zip(&fds).filter(|(_, fd)| is_ready(fd)).map(|(ready, _)| ready).collect())
     }
 
-    fn accept(&mut self) -> io::Result<()> {
-        match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            Ok(socket) => {
-                if self.pending.len() >= PENDING_MAX {
-                    self.pending.remove(0);
+    /// Takes those who have connected, at most as many as may be pending.
+    fn accept(&mut self, events: &mut Vec<ServerEvent>) -> io::Result<()> {
+        for _ in 0..PENDING_MAX {
+            match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => {
+                    if self.pending.len() >= PENDING_MAX {
+                        // It may have asked since this step looked.
+                        events.extend(self.asked(0));
+                    }
+                    self.pending.push(Pending { socket, since: Instant::now() });
                 }
-                self.pending.push(Pending { socket, since: Instant::now() });
+                // Who connected has gone again.
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::AGAIN) => break,
+                // There is no descriptor for it: it waits, and others end meanwhile.
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                    std::thread::sleep(Duration::from_millis(1));
+                    break;
+                }
+                Err(error) => return Err(error.into()),
             }
-            // Who connected has gone again, or there is no descriptor for it: it waits, and others end meanwhile.
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
-            Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            Err(error) => return Err(error.into()),
         }
         Ok(())
     }
@@ -234,8 +242,8 @@ impl Server {
             Ok((0, _)) | Err(_) => return None,
             Ok((bytes, _)) => bytes.min(message.len()),
         };
-        let credentials = socket_peercred(&socket).ok()?;
-        let asker = Asker { process: credentials.pid.as_raw_nonzero().get(), user: credentials.uid.as_raw() };
+        let (process, user) = peer(socket.as_fd()).ok()?;
+        let asker = Asker { process, user };
         let (why, socket) = match self.find(&message[..bytes], asker.user) {
             Ok((queue, request)) => match self.queues[queue].attach(socket, request, asker) {
                 Ok(status) => return Some(ServerEvent::Attached(status)),

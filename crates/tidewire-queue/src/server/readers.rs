@@ -44,7 +44,7 @@ pub struct ReaderStatus {
     pub name: String,
     /// Its group.
     pub group: Option<String>,
-    /// Its process.
+    /// Its process; 0: not known, because it has no number where the server runs.
     pub process: i32,
     /// Its user.
     pub user: u32,
@@ -213,20 +213,26 @@ impl Served {
         let (mut is_futex, mut needs_opens) = (false, false);
         for reader in self.readers.iter_mut().flatten() {
             if state != reader.woken_at {
-                let waits = reader.page.waits();
-                match waits {
-                    Waits::No => continue,
-                    Waits::Futex => is_futex = true,
-                    // Where the socket is full, it is readable.
-                    Waits::Socket => drop(send(reader.socket.as_fd(), b"w", &[])),
+                match reader.page.waits() {
+                    Waits::No => {}
+                    Waits::Futex => {
+                        is_futex = true;
+                        reader.woken_at = state;
+                    }
+                    Waits::Socket => {
+                        // Where the socket is full, it is readable.
+                        drop(send(reader.socket.as_fd(), b"w", &[]));
+                        reader.woken_at = state;
+                    }
                 }
-                reader.woken_at = state;
             }
+            // Of one that never sleeps, too: it is the one that loses records.
             let progress = reader.page.progress().unwrap_or(reader.status.progress);
             reader.status.progress = progress;
             let lost = progress.lost.wrapping_add(progress.missed);
             needs_opens |= std::mem::replace(&mut reader.lost, lost) != lost;
         }
+        self.offer.members().free();
         if is_futex {
             let _ = self.offer.wake();
         }

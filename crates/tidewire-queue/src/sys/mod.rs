@@ -4,9 +4,11 @@
 
 mod copy;
 mod mapping;
+mod peer;
 
 pub(crate) use copy::{load as load_bytes, store as store_bytes};
 pub(crate) use mapping::{Access, Mapping};
+pub use peer::peer;
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 

@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
 use tidewire_queue::{
-    Attach, Geometry, Owners, QueueSettings, Reader, Record,
+    Attach, Geometry, Next, Owners, QueueSettings, Reader, Record,
     records::{Direction, Event, Kind, Open, flags},
 };
+use tidewire_testing::wait_until;
 
 use crate::common::{Steps, drain};
 
@@ -177,4 +178,33 @@ fn records_of_others_are_passed() {
     assert!(passed.contains(&1001) && passed.contains(&0), "{passed:?}");
     let status = &steps.server.status()[0];
     assert!(status.readers.iter().all(|reader| reader.progress.sequence == 1001), "{status:?}");
+}
+
+/// A reader that never sleeps and loses records again and again gets opens again each time.
+#[test]
+fn a_busy_reader_that_loses_gets_opens_again() {
+    let mut steps = Steps::new("busy", Geometry::new(1 << 10, 1 << 16), QueueSettings::default());
+    let mut reader = steps.attach(&Attach::new("main", "busy")).unwrap();
+    let mut owners = Owners::default();
+    for round in 0..3 {
+        // First those for its coming.
+        wait_until("opens are asked for", || {
+            steps.server.turn(Duration::from_millis(1)).unwrap();
+            steps.publisher.needs_open(&mut owners)
+        });
+        for _ in 0..2000 {
+            steps.publisher.publish(&Record::default(), b"").unwrap();
+        }
+        let mut has_lost = false;
+        loop {
+            match reader.next(&mut Vec::new()).unwrap() {
+                Next::Lost { .. } => has_lost = true,
+                Next::Empty => break,
+                _ => {}
+            }
+        }
+        assert!(has_lost, "round {round}");
+        // There is always something that it has not read.
+        steps.publisher.publish(&Record::default(), b"").unwrap();
+    }
 }

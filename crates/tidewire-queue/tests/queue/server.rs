@@ -15,7 +15,7 @@ use tidewire_queue::{
     Attach, Ended, Error, Geometry, Next, Publisher, QueueSettings, READERS_MAX, Reader, Record, Refusal, Server,
     ServerEvent,
 };
-use tidewire_testing::{Ends as _, Lines, Signal, join_in_time, signal, wait_until};
+use tidewire_testing::{Ends as _, Lines, Signal, join_in_time, signal, skip, wait_until};
 
 use crate::common::{Folder, Serving};
 
@@ -169,6 +169,45 @@ fn server_process_at(path: &Path) -> Child {
         .unwrap();
     Lines::new(child.stdout.take().unwrap()).until("listening");
     child
+}
+
+/// A reader outside of the server's namespace of processes attaches as others do; its process is not known.
+#[test]
+fn readers_outside_of_the_namespace_of_processes_attach() {
+    if !rustix::process::geteuid().is_root() {
+        skip("needs root, to make a namespace of processes");
+        return;
+    }
+    let folder = Folder::new("namespace");
+    let mut child = Command::new("unshare")
+        .args(["--pid", "--fork", "--kill-child"])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", "server::server_process", "--nocapture", "--test-threads=1"])
+        .env(PATH, folder.socket())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    Lines::new(child.stdout.take().unwrap()).until("listening");
+    let attached = Reader::attach(&folder.socket(), &Attach::new("main", "outside"));
+    child.kill().unwrap();
+    child.wait_in_time("the server");
+    let mut reader = attached.unwrap();
+    while !matches!(reader.next_timeout(&mut Vec::new(), Duration::from_secs(5)).unwrap(), Next::Ended(_)) {}
+}
+
+/// A burst of connections that ask for nothing does not make one that asks wait for a turn for each.
+#[test]
+fn a_step_takes_all_who_have_connected() {
+    let folder = Folder::new("burst");
+    let publisher = publisher();
+    let mut server = serve(&folder.socket(), &publisher);
+    let silent: Vec<OwnedFd> = (0..20).map(|_| connected(&folder.socket())).collect();
+    let asking = connected(&folder.socket());
+    send(&asking, b"tidewire-queue 1\nqueue other\nname x\n", SendFlags::NOSIGNAL).unwrap();
+    // One step takes them, the next one answers.
+    let events: Vec<ServerEvent> = (0..2).flat_map(|_| server.turn(Duration::ZERO).unwrap()).collect();
+    assert!(matches!(events[..], [ServerEvent::Refused { why: Refusal::NoQueue { .. }, .. }]), "{events:?}");
+    drop(silent);
 }
 
 /// A publisher that is killed leaves its readers what it had published, and a clear end; its successor takes its place.
