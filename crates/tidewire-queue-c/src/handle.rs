@@ -39,6 +39,8 @@ pub const SOCKET: &str = "/run/tidewire/queues.sock";
 const TICK: Duration = Duration::from_secs(1);
 /// How often a successor is looked for.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often a poll loop looks again at once where records for others were published meanwhile; then the descriptor is readable soon.
+const ARM_TRIES: u32 = 8;
 
 /// Socket, queue, name, group.
 #[derive(Clone, Debug)]
@@ -165,13 +167,14 @@ impl Queue {
     /// The next record with a copy of its payload. Where there is none, the descriptor is armed if it is in use.
     fn read(&mut self) -> Result<Next, Failure> {
         self.in_place = None;
+        let mut tries = 0..ARM_TRIES;
         loop {
             if self.is_polled {
                 self.reader.disarm();
             }
             self.payload.clear();
             let next = self.reader.next(&mut self.payload)?;
-            if next != Next::Empty || !self.is_polled || self.reader.arm() {
+            if next != Next::Empty || !self.is_polled || self.reader.arm() || tries.next().is_none() {
                 return Ok(next);
             }
         }
@@ -195,12 +198,13 @@ impl Queue {
             return self.next();
         }
         self.in_place = None;
+        let mut tries = 0..ARM_TRIES;
         let next = loop {
             if self.is_polled {
                 self.reader.disarm();
             }
             let next = self.reader.next_in_place()?;
-            if next != Next::Empty || !self.is_polled || self.reader.arm() {
+            if next != Next::Empty || !self.is_polled || self.reader.arm() || tries.next().is_none() {
                 break next;
             }
         };

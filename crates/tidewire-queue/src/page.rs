@@ -101,9 +101,9 @@ impl Page {
         &self.mapping.words()[word as usize]
     }
 
-    /// The record that the reader reads next, as it says.
+    /// The record that the reader reads next, as it says. What it read before that comes before whatever is written after this.
     pub(crate) fn sequence(&self) -> u64 {
-        self.word(Word::Sequence).load(Ordering::Relaxed)
+        self.word(Word::Sequence).load(Ordering::Acquire)
     }
 
     /// The reader's figures, all of one moment; `None`: it is just changing them (or was stopped while it did).
@@ -133,6 +133,7 @@ impl Page {
         let store = |word, value| self.word(word).store(value, Ordering::Relaxed);
         let version = self.word(Word::Version).load(Ordering::Relaxed) | 1;
         store(Word::Version, version);
+        // Also for the payloads that were read: a publisher that holds overwrites them when it sees the new sequence.
         fence(Ordering::Release);
         store(Word::Sequence, progress.sequence);
         store(Word::Read, progress.read);

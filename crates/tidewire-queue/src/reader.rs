@@ -3,7 +3,7 @@
 use std::{
     os::fd::{AsFd, BorrowedFd},
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, Ordering, fence},
     time::{Duration, Instant},
 };
 
@@ -188,8 +188,9 @@ impl Reader {
         mut step: impl FnMut(&mut Cursor, &QueueMemory) -> Result<Step, crate::ring::Corrupt>,
     ) -> Result<Next, Error> {
         self.confirm();
+        let begin = self.cursor.sequence();
         // What was published when the first record of others was passed: a look at the publisher's cache line, so not for each record.
-        let mut published = None;
+        let mut until = None;
         loop {
             let step = step(&mut self.cursor, &self.memory)?;
             self.progress.lost_bytes = self.progress.lost_bytes.wrapping_add(self.cursor.take_lost_bytes());
@@ -206,9 +207,10 @@ impl Reader {
                 Step::Passed(records) => {
                     self.progress.passed += records;
                     self.write_progress();
-                    // Others' records may come faster than they are passed.
-                    let published = *published.get_or_insert_with(|| self.memory.published());
-                    if self.cursor.sequence() >= published && records != 0 {
+                    // Others' records may come faster than they are passed, and a publisher may state more than there can be.
+                    let slots = self.memory.geometry().slots();
+                    let until = *until.get_or_insert_with(|| self.memory.published().min(begin.saturating_add(slots)));
+                    if self.cursor.sequence() >= until && records != 0 {
                         return Ok(Next::Empty);
                     }
                 }
@@ -255,7 +257,7 @@ impl Reader {
     /// readers may overwrite it from now on. The next call of `next` or `next_in_place` does this as well.
     pub fn confirm(&mut self) -> bool {
         let Some(record) = self.in_place.take() else { return true };
-        let is_intact = self.is_intact(&record);
+        let is_intact = self.cursor.confirm(&self.memory.words(), &record);
         self.count(&if is_intact { Next::Record(record) } else { Next::Missed(record) });
         is_intact
     }
@@ -284,7 +286,8 @@ impl Reader {
     pub fn wait(&mut self, timeout: Duration) -> Result<bool, Error> {
         let begun = Instant::now();
         loop {
-            let seen = self.memory.wake_word().load(Ordering::Acquire);
+            let seen = self.memory.wake_word().load(Ordering::Relaxed);
+            fence(Ordering::Acquire);
             self.set_waits(Waits::Futex);
             // Whatever was published before the server could see that this reader waits.
             let is_there = self.is_ready() || {
@@ -349,3 +352,6 @@ impl Reader {
         self.is_publisher_gone
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -138,6 +138,14 @@ impl Cursor {
         !is_overwritten(words, record, 0)
     }
 
+    /// As [`is_intact`](Self::is_intact), when the caller is done with a record that it read in place.
+    #[inline]
+    pub(crate) fn confirm(&mut self, words: &Words<'_>, record: &Record) -> bool {
+        let is_intact = self.is_intact(words, record);
+        self.has_missed = !is_intact;
+        is_intact
+    }
+
     /// The next record's slot; `true`: the payload is there.
     #[inline]
     fn head(&mut self, words: &Words<'_>) -> Result<(Step, bool), Corrupt> {
@@ -176,8 +184,11 @@ impl Cursor {
     /// Looks how much is published. Returns what there is to say where nothing is to be read.
     fn look(&mut self, words: &Words<'_>) -> Result<Option<Next>, Corrupt> {
         // The state before the sequence: a queue that has ended publishes nothing more.
-        let state = words.word(Word::State).load(Ordering::Acquire);
-        let published = words.word(Word::Published).load(Ordering::Acquire);
+        let state = words.word(Word::State).load(Ordering::Relaxed);
+        if state != 0 {
+            fence(Ordering::Acquire);
+        }
+        let published = published(words);
         if published < self.sequence {
             return Err(Corrupt::Sequence { published, read: self.sequence });
         }
@@ -219,7 +230,7 @@ impl Cursor {
         let slots = words.geometry().slots();
         let first = self.sequence;
         for _ in 0..SKIP_TRIES {
-            self.published = words.word(Word::Published).load(Ordering::Acquire).max(self.published);
+            self.published = published(words).max(self.published);
             let to = self.published.saturating_sub(slots - slots / 8);
             // At least one: a producer that is caught while it overwrites the slot has not published yet.
             self.sequence = to.max(first.saturating_add(1)).min(self.published.max(first.saturating_add(1)));
@@ -238,6 +249,15 @@ impl Cursor {
     pub(crate) fn take_lost_bytes(&mut self) -> u64 {
         std::mem::take(&mut self.lost_bytes)
     }
+}
+
+/// What is published, and then what was written before that. Of memory that is mapped for reading only, nothing but relaxed loads is
+/// promised to work.
+#[inline]
+fn published(words: &Words<'_>) -> u64 {
+    let published = words.word(Word::Published).load(Ordering::Relaxed);
+    fence(Ordering::Acquire);
+    published
 }
 
 /// Whether a record's payload may be overwritten by now, or after so many bytes more.
