@@ -4,7 +4,7 @@ use std::{
     env, io,
     os::fd::{AsFd as _, OwnedFd},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::net::{
@@ -112,12 +112,28 @@ pub(crate) fn attach(path: &Path, request: &Attach) -> Result<(Attachment, Begin
 /// Sends a request, and waits for its answer.
 fn ask(path: &Path, request: &[u8]) -> io::Result<(Vec<u8>, Vec<OwnedFd>, OwnedFd)> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_TIME))?;
-    set_socket_timeout(&socket, Timeout::Send, Some(ANSWER_TIME))?;
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
-    send(socket.as_fd(), request, &[])?;
+    let (address, until) = (SocketAddrUnix::new(path)?, Instant::now() + ANSWER_TIME);
+    within(&socket, Timeout::Send, until, || Ok(connect(&socket, &address)?))?;
+    within(&socket, Timeout::Send, until, || send(socket.as_fd(), request, &[]))?;
     let mut answer = vec![0; MESSAGE_BYTES_MAX];
-    let (bytes, descriptors) = receive(&socket, &mut answer)?;
+    let (bytes, descriptors) = within(&socket, Timeout::Recv, until, || receive(&socket, &mut answer))?;
     answer.truncate(bytes);
     Ok((answer, descriptors, socket))
+}
+
+/// Calls again what a signal interrupts, for the rest of the time: the kernel does not do so by itself where a timeout is set.
+fn within<T>(
+    socket: &OwnedFd,
+    timeout: Timeout,
+    until: Instant,
+    mut call: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        set_socket_timeout(socket, timeout, Some(left.max(Duration::from_millis(1))))?;
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted && !left.is_zero() => {}
+            result => return result,
+        }
+    }
 }

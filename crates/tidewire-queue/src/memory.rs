@@ -3,10 +3,10 @@
 use std::{
     io,
     os::fd::AsFd,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, Ordering, fence},
 };
 
-use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use rustix::fs::{SealFlags, SeekFrom, fcntl_get_seals, fstat, seek};
 
 use crate::{
     error::Error,
@@ -53,7 +53,9 @@ impl QueueMemory {
         if bytes < HEADER_BYTES as u64 {
             return Err(Error::NotAQueue("it is shorter than a header"));
         }
-        if u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512) < bytes {
+        // The sum may be made up by memory behind the end, and a hole be left before it.
+        let is_enough = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(512) >= bytes;
+        if !is_enough || !is_whole(&file, bytes)? {
             return Err(Error::NotAQueue("parts of it have no memory"));
         }
         let header = Mapping::new(&file, HEADER_BYTES, HEADER_BYTES, Access::Read);
@@ -88,11 +90,20 @@ impl QueueMemory {
 
     #[inline]
     pub(crate) fn published(&self) -> u64 {
-        self.mapping.words()[Word::Published as usize].load(Ordering::Acquire)
+        self.load(Word::Published)
     }
 
     pub(crate) fn has_ended(&self) -> bool {
-        self.mapping.words()[Word::State as usize].load(Ordering::Acquire) != 0
+        self.load(Word::State) != 0
+    }
+
+    /// A word, and then what was written before it. Of memory that is mapped for reading only, nothing but relaxed loads is
+    /// promised to work.
+    #[inline]
+    fn load(&self, word: Word) -> u64 {
+        let value = self.mapping.words()[word as usize].load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        value
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -105,12 +116,19 @@ impl QueueMemory {
     }
 }
 
+/// Whether a file has no hole. What was allocated and never touched counts as one; mapping it for writing touches all of it.
+fn is_whole(file: impl AsFd, bytes: u64) -> Result<bool, Error> {
+    let hole = seek(file, SeekFrom::Hole(0)).map_err(io::Error::from);
+    Ok(hole.map_err(Error::memory("holes of a queue"))? >= bytes)
+}
+
 /// The sizes that a header states.
 fn stated(header: &Mapping) -> Result<Geometry, Error> {
     let load = |word: Word| header.words()[word as usize].load(Ordering::Relaxed);
-    if header.words()[Word::Magic as usize].load(Ordering::Acquire) != MAGIC {
+    if load(Word::Magic) != MAGIC {
         return Err(Error::NotAQueue("it does not begin as one"));
     }
+    fence(Ordering::Acquire);
     if load(Word::Version) != VERSION {
         return Err(Error::NotAQueue("its layout has another version"));
     }

@@ -41,6 +41,8 @@ class Queue:
         status = os.fstat(descriptor)
         if status.st_size < HEADER_BYTES or status.st_blocks * 512 < status.st_size:
             raise Corrupt("it is not all there")
+        if os.lseek(descriptor, 0, os.SEEK_HOLE) < status.st_size:
+            raise Corrupt("it is not all there")
         self.memory = mmap.mmap(descriptor, status.st_size, mmap.MAP_SHARED, mmap.PROT_READ)
         self.words = memoryview(self.memory).cast("Q")
         if self.memory[:8] != b"TWqueue\x01" or self.words[1] != 1:

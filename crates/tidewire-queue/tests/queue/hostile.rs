@@ -21,14 +21,14 @@ use rustix::{
     io::{IoSlice, IoSliceMut},
     net::{
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendFlags,
-        SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg, socket_with,
+        SocketAddrUnix, SocketFlags, SocketType, accept, bind, connect, listen, recv, recvmsg, sendmsg, socket_with,
     },
 };
 use tidewire_queue::{
     Attach, Ended, Error, Geometry, Hold, Next, Owners, Publisher, QueueSettings, Reader, Record, Server, ServerEvent,
     records::Kind,
 };
-use tidewire_testing::{Ends as _, InTime as _, join_in_time, skip, wait_until};
+use tidewire_testing::{Ends as _, InTime as _, Signal, join_in_time, signal, skip, wait_until};
 
 use crate::common::{Folder, Serving};
 
@@ -71,6 +71,11 @@ fn a_file_that_could_harm_its_reader_is_refused() {
         assert!(found.ends_with("it is not sealed"), "{missing:?}: {found}");
     }
     assert!(opened(&file(header(), BYTES, SEALED, |_| ())).ends_with("parts of it have no memory"));
+    // As many blocks as the file has bytes, behind its end: there is no memory for what is read.
+    let behind = file(header(), BYTES, SEALED, |file| {
+        rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, BYTES, BYTES).unwrap();
+    });
+    assert!(opened(&behind).ends_with("parts of it have no memory"));
     for bytes in [0, 100, BYTES - 4096, BYTES + 4096] {
         let of = |bytes| {
             file(header(), bytes, SEALED, |file| {
@@ -200,6 +205,41 @@ fn a_page_stays_what_it_is() {
     };
     wait_until("the server closes", is_closed);
     serving.end();
+}
+
+/// A signal while a reader waits for the server's answer is no error: an attached reader's process was stopped and goes on.
+#[test]
+fn signals_do_not_end_an_attempt_to_attach() {
+    let folder = Folder::new("signals");
+    let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    bind(&listener, &SocketAddrUnix::new(folder.socket()).unwrap()).unwrap();
+    listen(&listener, 1).unwrap();
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "hostile::other_user", "--nocapture", "--test-threads=1"])
+        .env(SOCKET, folder.socket())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let socket = accept(&listener).unwrap();
+    assert!(recv(&socket, &mut [0; 1024], RecvFlags::empty()).unwrap().0 > 0);
+    let threads = format!("/proc/{}/task", child.id());
+    let has_state = |state: char| {
+        let is = |text: String| text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(state));
+        let mut all = fs::read_dir(&threads).unwrap().map(|thread| thread.unwrap().path().join("stat"));
+        all.all(|stat| fs::read_to_string(stat).is_ok_and(is))
+    };
+    for _ in 0..3 {
+        // The kernel ends calls that have a timeout with EINTR, also where there is no handler.
+        wait_until("it waits for the answer", || has_state('S'));
+        signal(&child, Signal::STOP);
+        wait_until("it is stopped", || has_state('T'));
+        signal(&child, Signal::CONT);
+    }
+    let mut control = SendAncillaryBuffer::default();
+    // Where it gave up, it has closed.
+    let _ = sendmsg(&socket, &[IoSlice::new(b"full\nmax 3\n")], &mut control, SendFlags::NOSIGNAL);
+    let text = String::from_utf8_lossy(&child.output_in_time("who attaches").stdout).into_owned();
+    assert!(text.contains("said: refused: "), "{text}");
 }
 
 const SOCKET: &str = "TIDEWIRE_QUEUE_OTHER_USER";
