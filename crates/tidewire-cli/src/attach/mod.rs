@@ -24,6 +24,7 @@ use self::{
 use crate::{
     error::{self, CliError, notify},
     generate::{on_signal, stopped},
+    terminal::is_terminal,
     units::{Bytes, counted},
 };
 
@@ -69,6 +70,10 @@ struct Attaching<'a> {
 
 /// Runs the subcommand.
 pub fn run(options: &Options) -> Result<u8, CliError> {
+    if options.raw && options.exec.is_none() && is_terminal() {
+        let message = "a terminal cannot show --raw; redirect it, as in > records.bin, or use --json";
+        return Err(CliError::Usage(message.into()));
+    }
     let Place { socket, request } = options.place()?;
     on_signal();
     let Some(reader) = attach(&socket, &request, options.follow, None)? else { return Ok(error::OK) };

@@ -110,6 +110,19 @@ fn feed(path: &Path, ends: &Arc<AtomicBool>) -> impl FnOnce() + use<> {
     }
 }
 
+/// Refused before anything else: no sensor runs here.
+#[cfg(feature = "live")]
+#[test]
+fn raw_records_are_not_for_terminals() {
+    if !has_script() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let line = "tidewire attach --raw --directory nowhere; echo code $?";
+    let shown = on_terminal("xterm", line, folder.path(), |_, _| {});
+    assert!(shown.contains("a terminal cannot show --raw; redirect it") && shown.contains("code 2"), "{shown}");
+}
+
 #[test]
 fn a_progress_bar_is_gone_when_the_run_is_interrupted() {
     if !has_script() {
