@@ -10,7 +10,8 @@ use tidewire_sensor::{
 use crate::metrics::{Family, Kind, Sample};
 
 /// The families of a status. Names of parts, queues and groups come from the configuration; readers that were started by hand
-/// name themselves, at most 32 a queue; those of one name are added up.
+/// name themselves, at most 32 a queue; their process tells those of one name apart, so that a counter does not fall when one of
+/// them leaves.
 pub fn families(status: &SensorStatus) -> Vec<Family> {
     let mut all = Vec::new();
     let alone = |value: f64| vec![Sample { labels: Vec::new(), value }];
@@ -44,14 +45,15 @@ pub fn families(status: &SensorStatus) -> Vec<Family> {
     add(counter, "tidewire_queue_waited_seconds", "Time that the capture waited for slow readers", waited);
     add(gauge, "tidewire_queue_readers", "Readers attached", queues(|queue| queue.readers.len() as f64));
     let readers = |value: fn(&ReaderReport) -> f64| -> Vec<Sample> {
-        let mut sums: BTreeMap<(&str, &str), f64> = BTreeMap::new();
+        // A process may attach several times; a set of labels has one value.
+        let mut sums: BTreeMap<(&str, &str, i32), f64> = BTreeMap::new();
         for queue in &capture.queues {
             for reader in &queue.readers {
-                *sums.entry((&queue.name, &reader.name)).or_default() += value(reader);
+                *sums.entry((&queue.name, &reader.name, reader.process)).or_default() += value(reader);
             }
         }
-        let of = |((queue, reader), value): ((&str, &str), f64)| Sample {
-            labels: vec![("queue", queue.to_owned()), ("reader", reader.to_owned())],
+        let of = |((queue, reader, process), value): ((&str, &str, i32), f64)| Sample {
+            labels: vec![("queue", queue.to_owned()), ("reader", reader.to_owned()), ("process", process.to_string())],
             value,
         };
         sums.into_iter().map(of).collect()
