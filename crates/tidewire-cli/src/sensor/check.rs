@@ -15,9 +15,10 @@ use crate::{
     units::{Binary, Lasting, counted},
 };
 
-const QUEUES: [Column; 7] = [
+const QUEUES: [Column; 8] = [
     Column::words("QUEUE", "queue", 0),
-    Column::words("HOLDS", "holds", 0),
+    Column::words("UNIT", "unit", 0),
+    Column::figures("CUTOFF", "cutoff", 2),
     Column::figures("MEMORY", "memory", 2),
     Column::figures("CHUNK", "chunk", 4),
     Column::words("SLOW READERS", "slow", 3),
@@ -95,7 +96,7 @@ fn capture(capture: &CaptureConfig) -> String {
 }
 
 fn queue_cells(queue: &QueueConfig) -> Vec<String> {
-    let holds = match queue.unit {
+    let unit = match queue.unit {
         Unit::Streams => "streams",
         Unit::Packets => "packets",
     };
@@ -120,7 +121,8 @@ fn queue_cells(queue: &QueueConfig) -> Vec<String> {
     };
     vec![
         name,
-        holds.into(),
+        unit.into(),
+        queue.cutoff_bytes.map(|bytes| Binary(bytes).to_string()).unwrap_or_default(),
         Binary(queue.memory_bytes).to_string(),
         chunk,
         slow,

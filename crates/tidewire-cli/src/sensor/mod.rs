@@ -4,13 +4,19 @@ pub mod capture;
 mod check;
 mod metrics;
 mod options;
+mod rights;
 mod status;
 
-use std::{env, ffi::OsString, path::Path};
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 pub use options::Options;
+use tidewire::live::Interface;
 use tidewire_sensor::{
-    config::{Examined, Given, Machine, SensorConfig, examine},
+    config::{CaptureInput, Examined, Given, Machine, Mistake, SensorConfig, System as _, examine},
     supervisor::{self, Recipe},
 };
 
@@ -28,6 +34,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     if let Some(Commands::Status(options)) = &options.command {
         return status::run(options);
     }
+    look_for_mistakes(options)?;
     if options.file.is_none() && options.interface.is_empty() && options.read.is_empty() {
         let message = "nothing to capture: name a configuration file, or use -i or -r; see tidewire sensor --help";
         return Err(CliError::Usage(message.into()));
@@ -40,18 +47,60 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
         wait_for: options.wait_for.map(usize::from),
     };
     let examined = read(options.file.as_deref(), &given)?;
-    examined.warnings.iter().for_each(|warning| notify(format_args!("warning: {warning}")));
     let Some(config) = examined.config else {
+        warn(&examined.warnings);
         examined.mistakes.iter().for_each(notify);
         return Ok(error::USAGE);
     };
     if options.check {
+        warn(&examined.warnings);
+        rights::report(&config);
         return check::print(&config);
     }
+    // Interfaces of FILE may come after a restart; these were named now.
+    for name in &given.interfaces {
+        Interface::find(name).map_err(tidewire::Error::from)?;
+    }
+    // What the capture says again, as an error, is said once.
+    let missing = missing_interfaces(&config);
+    let warnings: Vec<_> = examined.warnings.into_iter().filter(|one| !missing.contains(&one.what)).collect();
+    warn(&warnings);
     start(config, options.file.as_deref(), &given)
 }
 
-fn absolute(path: &Path) -> Result<std::path::PathBuf, CliError> {
+fn warn(warnings: &[Mistake]) {
+    warnings.iter().for_each(|warning| notify(format_args!("warning: {warning}")));
+}
+
+/// Refuses words that were meant for something else.
+fn look_for_mistakes(options: &Options) -> Result<(), CliError> {
+    let is_configuration = |path: &&PathBuf| path.extension().is_some_and(|end| end == "toml");
+    if let Some(file) = options.read.iter().find(is_configuration).filter(|_| options.file.is_none()) {
+        let file = file.display();
+        let what = format!("-r takes all words after it as captures, {file} as well");
+        let message = format!("{what}; write FILE first: tidewire sensor {file} -r capture.pcap");
+        return Err(CliError::Usage(message));
+    }
+    let is_word = |file: &&PathBuf| !file.to_string_lossy().contains(['.', '/']) && !file.exists();
+    if let Some(file) = options.file.as_ref().filter(is_word) {
+        let message = format!(
+            "there is no file {}, and no such subcommand; to see a running sensor: tidewire sensor status",
+            file.display()
+        );
+        return Err(CliError::Usage(message));
+    }
+    Ok(())
+}
+
+/// What there is to say about interfaces that are not there.
+fn missing_interfaces(config: &SensorConfig) -> Vec<String> {
+    match &config.capture.input {
+        CaptureInput::Interfaces(names) => names.iter().filter_map(|name| Machine.interface(name).err()).collect(),
+        CaptureInput::Files(_) => Vec::new(),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, CliError> {
     std::path::absolute(path).map_err(|error| CliError::Usage(format!("--directory: {error}")))
 }
 
@@ -67,11 +116,18 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
     // Before capabilities are given up: the port may be a privileged one.
     let mut metrics = config.metrics.as_deref().map(Metrics::bind).transpose()?;
     let address = metrics.as_ref().map(|metrics| metrics.address().to_string());
+    if let Some(address) = &address {
+        notify(format_args!("metrics: http://{address}/metrics"));
+    }
     let own = env::current_exe().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
     let watchdog = watchdog::command().map_err(|error| CliError::Input(format!("no path of this program: {error}")))?;
     let reread = || {
         let failed = |what: CliError| vec![check::mistake(file, &what.to_string())];
+        if file.is_none() {
+            return Err(vec![check::mistake(file, "there is no configuration file to read again")]);
+        }
         let examined = read(file, given).map_err(failed)?;
+        warn(&examined.warnings);
         examined.config.ok_or(examined.mistakes)
     };
     let mut publish = |status: &supervisor::status::SensorStatus| {

@@ -7,6 +7,7 @@ Examples:
   tidewire sensor -i eth1:eth3
   tidewire sensor --check sensor.toml
   tidewire sensor sensor.toml --metrics 127.0.0.1:9600
+  tidewire sensor -r capture.pcap --wait-for 1 --directory /tmp/sensor
   tidewire sensor sensor.toml -r capture.pcap --directory /tmp/sensor
   tidewire sensor status
 
@@ -36,7 +37,7 @@ pub struct Options {
     #[arg(short = 'i', long, value_name = "NAME", conflicts_with = "read")]
     pub(super) interface: Vec<String>,
 
-    /// Read capture files, at full speed and without loss, instead of what FILE names
+    /// Read capture files, at full speed and without loss, instead of what FILE names. All words after -r are captures: FILE is first
     #[arg(short = 'r', long, value_name = "CAPTURE", num_args = 1..)]
     pub(super) read: Vec<PathBuf>,
 

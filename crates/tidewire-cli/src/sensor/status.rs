@@ -27,7 +27,7 @@ const PARTS: [Column; 7] = [
 
 const QUEUES: [Column; 6] = [
     Column::words("QUEUE", "queue", 0),
-    Column::words("HOLDS", "holds", 1),
+    Column::words("UNIT", "unit", 1),
     Column::figures("READERS", "readers", 0),
     Column::figures("RECORDS", "records", 0),
     Column::figures("BYTES", "bytes", 0),

@@ -1,4 +1,8 @@
-use std::{fs, process::Command};
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    process::{Command, Stdio},
+};
 
 use tidewire_testing::{InTime as _, Signal, missing, skip};
 
@@ -19,7 +23,7 @@ fn wrong_usage_says_what_would_be_right() {
         (&["sensor"][..], 2, "name a configuration file, or use -i or -r"),
         (&["sensor", "s.toml"], 2, "s.toml: nothing to capture; write interfaces = [\"eth1\"]"),
         (&["sensor", "nowhere.toml"], 2, "cannot read nowhere.toml"),
-        (&["sensor", "--chek", "s.toml"], 2, "--check"),
+        (&["sensor", "--chek", "s.toml"], 2, "a similar argument exists: '--check'"),
         (&["sensor", "-i", "lo", "-r", "a.pcap"], 2, "cannot be used with"),
         (&["sensor", "-i", "lo,eth0"], 2, "join names by colons"),
         (&["sensor", "-r", "nowhere.pcap"], 2, "nowhere.pcap cannot be read"),
@@ -28,10 +32,32 @@ fn wrong_usage_says_what_would_be_right() {
         (&["sensor", "-r", CAPTURE, "--directory", "d", "--metrics", "nonsense"], 2, "invalid --metrics 'nonsense'"),
         (&["sensor", "status", "--directory", "nowhere"], 3, "no sensor runs in nowhere; start one"),
         (&["sensor-capture"], 2, "use 'tidewire sensor'"),
+        (&["sensor", "-r", CAPTURE, "s.toml"], 2, "write FILE first: tidewire sensor s.toml -r"),
+        (
+            &["sensor", "stat"],
+            2,
+            "there is no file stat, and no such subcommand; to see a running sensor: tidewire sensor status",
+        ),
+        (&["sensor", "-i", "nosuch0"], 2, "there is no interface nosuch0; there are: "),
     ] {
         let (found, _, errors) = run(words, "");
         assert!(found == Some(code) && errors.contains(said), "{words:?}: {found:?} {errors}");
+        assert_eq!(errors.matches(said).count(), 1, "{words:?}: said twice: {errors}");
     }
+    let live = "[capture]\ninterfaces = [\"lo\"]\n";
+    let (code, _, errors) = run(&["sensor", "s.toml", "--wait-for", "1"], live);
+    assert!(code == Some(2) && errors.contains("interfaces cannot wait for readers; leave --wait-for out"), "{errors}");
+}
+
+/// An interface of FILE may come later: the capture says that it is not there, and a service manager starts the sensor again.
+#[test]
+fn a_missing_interface_of_the_file_is_said_once() {
+    if let Some(why) = cannot_capture() {
+        return skip(why);
+    }
+    let words = ["sensor", "s.toml", "--directory", "d"];
+    let (code, _, errors) = run(&words, "[capture]\ninterfaces = [\"nosuch0\"]\n");
+    assert_eq!((code, errors.matches("there is no interface nosuch0").count()), (Some(3), 1), "{errors}");
 }
 
 #[test]
@@ -42,14 +68,49 @@ fn check_prints_every_mistake_or_what_would_be_started() {
     let lines: Vec<&str> = errors.lines().filter(|line| line.starts_with("tidewire: s.toml: line ")).collect();
     assert_eq!(lines.len(), 5, "{errors}");
     assert!(lines[0].ends_with("line 3, column 1: [capture] has no key 'worker'; did you mean 'workers'?"), "{errors}");
-    let right = "[capture]\ninterfaces = [\"lo\", \"nosuch0\"]\n[queue.q]\ncount = 2\n[analyzer.a]\ncommand = [\"sh\", \"-c\", \"x\"]\ninstances = 2\n";
+    let right = "[capture]\ninterfaces = [\"lo\", \"nosuch0\"]\n[queue.q]\ncount = 2\ncutoff = \"16K\"\n[analyzer.a]\ncommand = [\"sh\", \"-c\", \"x\"]\ninstances = 2\n";
     let (code, output, errors) = run(&["sensor", "--check", "s.toml"], right);
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.contains("warning: s.toml: line 2, column 21: ") && errors.contains("nosuch0"), "{errors}");
-    for said in ["capture: lo, nosuch0: 1 worker", "q.0 to .1", "flow-hash", "sh -c x"] {
+    for said in ["capture: lo, nosuch0: 1 worker", "q.0 to .1", "CUTOFF", "16 KiB", "flow-hash", "sh -c x"] {
         assert!(output.contains(said), "{said}: {output}");
     }
     assert!(output.lines().all(|line| line.chars().count() <= 120), "{output}");
+}
+
+/// The one who checks may lack rights that the sensor needs.
+#[test]
+fn check_warns_of_missing_rights() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+    let (directory, file) = (folder.path().join("sensor"), folder.path().join("s.toml"));
+    fs::write(&file, "[analyzer.a]\ncommand = [\"sh\"]\nuser = \"root\"\n").expect("a file");
+    let mut command = Command::new(TIDEWIRE);
+    command.args(["sensor", "--check", "-i", "lo", "--directory"]).arg(&directory).arg(&file);
+    command.uid(65_534).current_dir("/");
+    let Ok(output) = command.run_in_time() else { return skip("no right to run as another user") };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let cannot = format!("warning: as this user: {} cannot be made or written to: ", directory.display());
+    for said in ["warning: as this user: ", "cap_net_raw", "analyzer a cannot run", &cannot] {
+        assert!(errors.contains(said), "{said}: {errors}");
+    }
+    assert!(!directory.exists());
+}
+
+#[test]
+fn without_a_file_nothing_is_read_again() {
+    let mut sensor = Sensor::start_with("", &[], |command, folder| {
+        *command = Command::new(TIDEWIRE);
+        command.args(["sensor", "-r", CAPTURE, "--wait-for", "1", "--metrics", "127.0.0.1:0", "--directory"]);
+        command.arg(folder.join("sensor")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    });
+    sensor.log.until("tidewire: metrics: http://127.0.0.1:");
+    sensor.until("it runs", |status| status["state"] == "running");
+    sensor.signal(Signal::HUP);
+    sensor.log.until("there is no configuration file to read again");
+    sensor.signal(Signal::TERM);
+    assert_eq!(sensor.ended().code(), Some(130));
 }
 
 #[test]
@@ -127,6 +188,10 @@ fn the_status_has_the_documented_names_and_so_do_the_metrics() {
     for name in ["tidewire_part_up{part=\"capture\"} 1.0", "tidewire_queue_readers{queue=\"streams\"}", "# EOF"] {
         assert!(text.contains(name), "{name}: {text}");
     }
+    // Readers of one name are told apart.
+    let process = &queue["readers"][0]["process"];
+    let read = format!("tidewire_reader_read_records_total{{queue=\"streams\",reader=\"all\",process=\"{process}\"}}");
+    assert!(text.contains(&read), "{read}: {text}");
     sensor.end();
 }
 

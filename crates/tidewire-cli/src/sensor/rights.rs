@@ -1,0 +1,49 @@
+//! `--check`: whether this user could start the sensor. Warnings only, since the one who starts it may be another.
+
+use std::path::Path;
+
+use rustix::{
+    fs::{Access, AtFlags, CWD, accessat},
+    process::geteuid,
+    thread::{CapabilitySet, capabilities},
+};
+use tidewire::live::{LiveSettings, Role};
+use tidewire_sensor::config::{CaptureInput, SensorConfig};
+
+use crate::{error::notify, live::advice::WithHint};
+
+/// Warns about rights that this user does not have.
+pub fn report(config: &SensorConfig) {
+    if let CaptureInput::Interfaces(names) = &config.capture.input {
+        let mut settings = LiveSettings::new(names.iter().cloned());
+        settings.set_role(if config.capture.tap { Role::Tap } else { Role::Host });
+        if let Err(error) = tidewire_live::privilege::check(&settings) {
+            notify(format_args!("warning: as this user: {}", WithHint(&error)));
+        }
+    }
+    let own = geteuid().as_raw();
+    let other = config.analyzers.iter().find(|one| one.user.is_some_and(|(user, _)| user != own));
+    if let Some(analyzer) = other.filter(|_| !may_change_user()) {
+        let what = format!("analyzer {} cannot run as another user", analyzer.name);
+        notify(format_args!(
+            "warning: as this user: {what}; run the sensor as root, or with cap_setuid and cap_setgid"
+        ));
+    }
+    if let Some(what) = unwritable(&config.directory) {
+        let hint = "run it as root, or use --directory with a directory of yours";
+        notify(format_args!("warning: as this user: {what}; {hint}"));
+    }
+}
+
+fn may_change_user() -> bool {
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
+    capabilities(None).is_ok_and(|now| now.effective.contains(needed))
+}
+
+/// Why sockets cannot be made in a directory, or the directory cannot be made.
+fn unwritable(directory: &Path) -> Option<String> {
+    let path = if directory.exists() { directory } else { directory.parent()? };
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let error = accessat(CWD, path, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).err()?;
+    Some(format!("{} cannot be made or written to: {error}", directory.display()))
+}
