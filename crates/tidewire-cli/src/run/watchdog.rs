@@ -14,6 +14,7 @@ pub struct Options {}
 /// Runs the watchdog.
 #[expect(clippy::unnecessary_wraps, reason = "as every subcommand")]
 pub fn run(_options: &Options) -> Result<u8, CliError> {
+    tidewire_sensor::processes::hide();
     watchdog::guard(io::stdin().lock());
     Ok(error::OK)
 }

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use tidewire_sensor::config::{
-    CaptureConfig, CaptureInput, Distribution, Mistake, QueueConfig, Restart, SensorConfig, SlowReaders, Unit,
+    AnalyzerConfig, CaptureConfig, CaptureInput, Distribution, Mistake, QueueConfig, Restart, SensorConfig,
+    SlowReaders, Unit,
 };
 
 use crate::{
-    error::{self, CliError},
+    error::{self, CliError, notify},
     layout::Layout,
     output::Out,
     row::Column,
@@ -40,6 +41,19 @@ const ANALYZERS: [Column; 7] = [
 pub fn mistake(file: Option<&Path>, what: &str) -> Mistake {
     let file = file.map_or_else(|| "options".to_owned(), |file| file.display().to_string());
     Mistake { file, place: None, what: what.to_owned(), instead: String::new() }
+}
+
+/// Warns of analyzers that run as the sensor's own user.
+pub fn warn_of_users(config: &SensorConfig) {
+    let own = rustix::process::geteuid().as_raw();
+    let shares = |one: &&AnalyzerConfig| one.user.is_none_or(|(user, _)| user == own);
+    let names: Vec<&str> = config.analyzers.iter().filter(shares).map(|one| one.name.as_str()).collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        notify(format_args!(
+            "warning: with the sensor's own user, which can end the sensor and its other parts: {names}; write user = \"NAME\""
+        ));
+    }
 }
 
 /// Prints what a configuration starts.

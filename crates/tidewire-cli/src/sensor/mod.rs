@@ -55,6 +55,7 @@ pub fn run(options: &Options) -> Result<u8, CliError> {
     if options.check {
         warn(&examined.warnings);
         rights::report(&config);
+        check::warn_of_users(&config);
         return check::print(&config);
     }
     // Interfaces of FILE may come after a restart; these were named now.
@@ -127,8 +128,8 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
             return Err(vec![check::mistake(file, "there is no configuration file to read again")]);
         }
         let examined = read(file, given).map_err(failed)?;
-        warn(&examined.warnings);
-        examined.config.ok_or(examined.mistakes)
+        let warnings = examined.warnings;
+        examined.config.map(|config| (config, warnings)).ok_or(examined.mistakes)
     };
     let mut publish = |status: &supervisor::status::SensorStatus| {
         if let Some(metrics) = &mut metrics {
@@ -143,7 +144,7 @@ fn start(config: SensorConfig, file: Option<&Path>, given: &Given) -> Result<u8,
         watchdog: watchdog.to_vec(),
         metrics: address,
         reread: &reread,
-        log: &|text| notify(text),
+        log: |text| notify(text),
         publish: &mut publish,
     };
     supervisor::run(config, recipe).map_err(|error| {

@@ -66,6 +66,39 @@ fn a_capture_that_is_killed_has_a_successor_with_all_analyzers() {
 }
 
 #[test]
+fn a_watchdog_that_is_killed_has_a_successor_that_knows_all_parts() {
+    if let Some(why) = cannot_capture() {
+        return skip(why);
+    }
+    let other_user = "[analyzer.other]\ncommand = [\"sh\", \"-c\", \"sleep 60 & sleep 60\"]\nuser = \"65534:65534\"\n";
+    let mut sensor = Sensor::live(other_user);
+    let status = sensor.until("it runs", |status| part(status, "other")["state"] == "running");
+    let parts = [process(&status, "capture"), process(&status, "other")];
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", parts[1])).expect("it runs");
+    // Group, session and terminal: it has the last of nobody.
+    let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().skip(2).take(3).collect();
+    let own = parts[1].to_string();
+    assert_eq!(fields, [own.as_str(), own.as_str(), "0"]);
+    let is_watchdog = |process: &u32| {
+        let words = std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        words.contains("run-watchdog") && runs(*process)
+    };
+    let watchdog = sensor.processes().into_iter().find(is_watchdog).expect("a watchdog");
+    // It is replaced at most once a second.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    kill(watchdog);
+    sensor.log.until("the watchdog has ended: there is another one");
+    let mut processes = sensor.processes();
+    wait_until("the processes of all parts", || {
+        processes = sensor.processes();
+        processes.len() >= 6
+    });
+    kill(sensor.child.id());
+    sensor.ended();
+    wait_until("the end of all processes", || processes.iter().all(|process| !runs(*process)));
+}
+
+#[test]
 fn a_supervisor_that_is_killed_leaves_no_process() {
     if let Some(why) = cannot_capture() {
         return skip(why);

@@ -77,6 +77,15 @@ fn its_capabilities_are_enough() {
     });
     sensor.output.until("other: 65533");
     sensor.until("it captures", |status| status["state"] == "running");
+    // Its memory and descriptors are its own: the kernel gives these files to root.
+    use std::os::unix::fs::MetadataExt as _;
+    for process in sensor.processes() {
+        let words = fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        if words.contains("sensor.toml") || words.contains("run-watchdog") {
+            let owner = fs::metadata(format!("/proc/{process}/environ")).expect("it runs").uid();
+            assert_eq!(owner, 0, "{words}");
+        }
+    }
     sensor.signal(Signal::TERM);
     let mut sensor = sensor;
     assert_eq!(sensor.ended().code(), Some(0));

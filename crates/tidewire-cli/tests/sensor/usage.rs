@@ -72,6 +72,7 @@ fn check_prints_every_mistake_or_what_would_be_started() {
     let (code, output, errors) = run(&["sensor", "--check", "s.toml"], right);
     assert_eq!(code, Some(0), "{errors}");
     assert!(errors.contains("warning: s.toml: line 2, column 21: ") && errors.contains("nosuch0"), "{errors}");
+    assert!(errors.contains("own user, which can end the sensor and its other parts: a; write user"), "{errors}");
     for said in ["capture: lo, nosuch0: 1 worker", "q.0 to .1", "CUTOFF", "16 KiB", "flow-hash", "sh -c x"] {
         assert!(output.contains(said), "{said}: {output}");
     }

@@ -19,6 +19,7 @@ use rustix::{
     io::Errno,
     process::{
         Gid, Pid, Signal, Uid, getpid, getppid, kill_process, set_parent_process_death_signal, setpriority_process,
+        setsid,
     },
     thread::{
         CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
@@ -88,6 +89,10 @@ impl Rights {
         if self.nice != 0 {
             setpriority_process(None, self.nice)?;
         }
+        if self.plain && self.user.is_none() {
+            // Refused without CAP_SETGID: then they stay.
+            let _ = set_thread_groups(&[]);
+        }
         if let Some((user, group)) = self.user {
             let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
             set_thread_groups(&[])?;
@@ -110,10 +115,25 @@ impl Rights {
 /// # Errors
 /// As [`start`], and where this process may not give these rights.
 pub fn start_with(command: &mut Command, group: i32, cpu: Option<usize>, rights: &Rights) -> io::Result<Child> {
-    let parent = getpid();
     command.process_group(group);
+    spawn(command, false, cpu, rights)
+}
+
+/// As [`start_with`], in a session of its own: it has no terminal, and leads a process group.
+///
+/// # Errors
+/// As [`start_with`].
+pub fn start_apart(command: &mut Command, cpu: Option<usize>, rights: &Rights) -> io::Result<Child> {
+    spawn(command, true, cpu, rights)
+}
+
+fn spawn(command: &mut Command, apart: bool, cpu: Option<usize>, rights: &Rights) -> io::Result<Child> {
+    let parent = getpid();
     let rights = *rights;
     let prepare = move || {
+        if apart {
+            setsid()?;
+        }
         // First: a change of the user clears the signal that follows.
         rights.apply()?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -264,10 +284,33 @@ mod tests {
         if let Err(why) = tidewire_testing::privileged(is_root) {
             return tidewire_testing::skip(why);
         }
+        // Groups go with the same user, too.
+        let mut outer = Command::new("cat");
+        outer.arg("/proc/self/status").stdout(Stdio::piped());
+        let with_groups = thread::spawn(move || {
+            set_thread_groups(&[Gid::from_raw(4711)]).unwrap();
+            let rights = Rights { plain: true, ..Rights::default() };
+            let child = start_with(&mut outer, 0, None, &rights).unwrap();
+            String::from_utf8_lossy(&child.output_in_time("the process").stdout).into_owned()
+        });
+        let with_groups = with_groups.join().unwrap();
+        assert!(with_groups.contains("Groups:\t ") && !with_groups.contains("4711"), "{with_groups}");
         let other = shown(&other).unwrap();
         for line in ["Uid:\t65534\t65534", "Gid:\t65533\t65533", "Groups:\t ", "CapEff:\t0000000000000000"] {
             assert!(other.contains(line), "{line}: {other}");
         }
+    }
+
+    #[test]
+    fn a_child_has_a_session_of_its_own() {
+        let mut command = Command::new("cat");
+        command.arg("/proc/self/stat").stdout(Stdio::piped());
+        let child = start_apart(&mut command, None, &Rights::default()).unwrap();
+        let own = child.id().to_string();
+        let stat = String::from_utf8_lossy(&child.output_in_time("the process").stdout).into_owned();
+        // Group, session and terminal are the third to the fifth field after the name.
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().skip(2).take(3).collect();
+        assert_eq!(fields, [own.as_str(), own.as_str(), "0"]);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub const COUNT_MAX: usize = 64;
 pub const CLASSES_MAX: usize = 64;
 /// Bytes of a chunk, as the engine has them.
 const CHUNK_BYTES_MAX: u64 = tidewire::CHUNK_BYTES_MAX as u64;
+/// Memory of a queue at least: a record may have an eighth of it, and the largest datagram is to fit in one.
+const QUEUE_BYTES_MIN: u64 = 512 << 10;
 /// Longest times: a day.
 const TIME_MAX: Duration = Duration::from_secs(86_400);
 /// Bytes of a name: a queue of a set has a dot and two digits after it, an instance three.
@@ -298,7 +300,7 @@ impl Sections<'_, '_> {
                 "priority" => queue.priority = document.whole(key, value, 0, 7).map(|level| level as u8),
                 "classes" => queue.classes = this.classes(value),
                 "memory" => {
-                    queue.memory = document.size(key, value, 64 << 10, tidewire_queue::PAYLOAD_BYTES_MAX);
+                    queue.memory = document.size(key, value, QUEUE_BYTES_MIN, tidewire_queue::PAYLOAD_BYTES_MAX);
                 }
                 "records" => {
                     let (least, most) = (tidewire_queue::SLOTS_MIN, tidewire_queue::SLOTS_MAX);

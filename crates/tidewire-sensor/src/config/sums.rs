@@ -25,6 +25,8 @@ const MEMORY_BYTES: u64 = 64 << 20;
 const MEMORY_BYTES_WAITING: u64 = 8 << 20;
 /// A record of the index is there for so many bytes of payload by default.
 const BYTES_A_RECORD: u64 = 512;
+/// A queue of packets has at least so much memory.
+pub(crate) const PACKET_QUEUE_BYTES_MIN: u64 = 4 << 20;
 /// Bytes of a record in the index.
 const SLOT_BYTES: u64 = 64;
 /// Chunks by default: bytes are published as they arrive, because gathering them first is another copy.
@@ -326,7 +328,8 @@ impl Sections<'_, '_> {
 /// Shared memory of a queue, or of all queues of a set.
 pub fn queue_bytes(queue: &QueueConfig) -> u64 {
     let rounded = |value: u64| value.checked_next_power_of_two().unwrap_or(u64::MAX);
-    let one = rounded(queue.memory_bytes).saturating_add(rounded(queue.records).saturating_mul(SLOT_BYTES));
+    let least = if queue.unit == Unit::Packets { PACKET_QUEUE_BYTES_MIN } else { 0 };
+    let one = rounded(queue.memory_bytes.max(least)).saturating_add(rounded(queue.records).saturating_mul(SLOT_BYTES));
     one.saturating_mul(queue.count as u64)
 }
 

@@ -187,6 +187,8 @@ fn each_mistake_has_its_place_and_what_to_write() {
         ("[queue.a]\nchunk = 0\nflush = \"5ms\"", "line 3, column 9", "needs chunks"),
         ("[queue.a]\nflush = \"5ms\"", "line 2, column 9", "write chunk = \"16K\""),
         ("[queue.a]\nchunk = \"1M\"\nmemory = \"1M\"", "line 2, column 9", "at least 4 chunks"),
+        ("[queue.a]\nmemory = \"256K\"", "line 2, column 10", "512"),
+        ("[queue.a]\nwait-for = 33", "line 2, column 12", "from 0 to 32"),
         ("[queue.a]\nslow = \"lose\"\nhold = \"5ms\"", "line 3, column 8", "contradicts"),
         ("[queue.a]\nslow = \"hold\"", "line 2, column 8", "as in hold = \"5ms\""),
         ("[queue.a]\nhold = \"unlimited\"", "line 2, column 8", "cannot wait without end"),
@@ -258,7 +260,11 @@ fn sums_are_checked() {
     assert!(mistakes[0].contains("line 3, column 8: queue \"q\" has 33 analyzers, and can have 32"), "{mistakes:?}");
     // A set of two has room for them.
     assert_eq!(right(&text.replace("[queue.q]", "[queue.q]\ncount = 2")).analyzers.len(), 3);
-    let many: String = (0..5).map(|number| format!("[queue.q{number}]\ncount = 64\nmemory = \"64K\"\n")).collect();
+    // A queue of packets has 4 MiB at least.
+    let packets = "[capture]\ninterfaces = [\"eth1\"]\nmemory = \"8000M\"\n[queue.q]\nmemory = \"512K\"\ncount = 64\nunit = \"packets\"\n";
+    assert!(wrong(packets)[0].contains("more than this machine's 8 GiB"));
+    right(&packets.replace("packets", "streams"));
+    let many: String = (0..5).map(|number| format!("[queue.q{number}]\ncount = 64\nmemory = \"512K\"\n")).collect();
     let mistakes = wrong(&format!("[capture]\ninterfaces = [\"eth1\"]\n{many}"));
     assert!(mistakes[0].contains("at most 256 queues"), "{mistakes:?}");
 }

@@ -13,12 +13,18 @@ use crate::processes::orphans;
 
 /// Exit code of a capture of files that a signal ended.
 const INTERRUPTED: u8 = 130;
+/// Signals that come so shortly after the first are the same request: timeout(1) signals a process and its group.
+const TOGETHER: Duration = Duration::from_millis(200);
 /// Time for the last lines of parts, and for processes that they left behind.
 const LAST: Duration = Duration::from_secs(1);
 
 impl Supervisor<'_> {
     /// A signal asks the sensor to end; each further one goes on to the next step at once.
     pub fn stop(&mut self, signal: i32, now: Instant) {
+        if self.asked.is_some_and(|asked| now.duration_since(asked) < TOGETHER) {
+            return;
+        }
+        self.asked.get_or_insert(now);
         self.changed = true;
         let most = self.config.stop;
         self.notify.stopping(most * 3 + LAST * 3);
@@ -103,5 +109,6 @@ impl Supervisor<'_> {
             self.log(format!("{were} processes that parts had left behind were killed"));
         }
         self.lines.finish(LAST);
+        self.log.finish(LAST);
     }
 }

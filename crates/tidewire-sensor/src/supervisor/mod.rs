@@ -9,6 +9,7 @@ mod channel;
 mod directory;
 mod end;
 mod error;
+mod log;
 mod notify;
 mod output;
 mod part;

@@ -119,10 +119,11 @@ impl Part {
         }
     }
 
-    /// When something has to be done about it.
-    pub fn due(&self) -> Option<Instant> {
+    /// When something has to be done about it. `starts`: whether it can be started now.
+    pub fn due(&self, starts: bool) -> Option<Instant> {
         match self.state {
-            State::Paused(at) | State::Stopping(at) => Some(at),
+            State::Paused(at) if starts => Some(at),
+            State::Stopping(at) => Some(at),
             _ => None,
         }
     }
@@ -200,7 +201,8 @@ mod tests {
         wait_until("its end", || part.reap(Instant::now()).is_some());
         assert_eq!((part.last_exit.as_deref(), part.restarts), (Some("exit code 3"), 0));
         assert_eq!(part.pause(Instant::now()), super::super::backoff::FIRST);
-        assert!(part.due().is_some() && part.process().is_none());
+        assert!(part.due(true).is_some() && part.process().is_none());
+        assert_eq!(part.due(false), None, "nobody wakes for what cannot be done");
         part.started(Command::new("true").spawn().expect("true"), Instant::now());
         wait_until("its end", || part.reap(Instant::now()).is_some());
         assert_eq!((part.last_exit.as_deref(), part.restarts), (Some("exit code 0"), 1));

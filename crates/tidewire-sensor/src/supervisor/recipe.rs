@@ -13,10 +13,10 @@ pub struct Recipe<'a> {
     pub watchdog: Vec<OsString>,
     /// Where the metrics are served, for the status.
     pub metrics: Option<String>,
-    /// Reads the configuration again (SIGHUP).
-    pub reread: &'a dyn Fn() -> Result<SensorConfig, Vec<Mistake>>,
+    /// Reads the configuration again (SIGHUP): it and the warnings about it, or its mistakes.
+    pub reread: &'a dyn Fn() -> Result<(SensorConfig, Vec<Mistake>), Vec<Mistake>>,
     /// Reports what happens, a line each.
-    pub log: &'a dyn Fn(&str),
+    pub log: fn(&str),
     /// Called with the status when it has changed, at most four times a second.
     pub publish: &'a mut dyn FnMut(&SensorStatus),
 }

@@ -15,7 +15,8 @@ impl Supervisor<'_> {
         }
         self.notify.reloading();
         match (self.recipe.reread)() {
-            Ok(new) => {
+            Ok((new, warnings)) => {
+                warnings.iter().for_each(|warning| self.log(format!("warning: {warning}")));
                 self.pending = pending(&self.config, &new);
                 let (config, left_out) = applied(&self.config, &new);
                 let wanted = plans(&config);

@@ -13,6 +13,7 @@ use super::{
     channel::Channel,
     directory::Directory,
     error::{Error, system},
+    log::{Limits, Log},
     notify::{Notify, VARIABLES},
     output::{Lines, To},
     part::{Part, State},
@@ -24,7 +25,7 @@ use super::{
 use crate::{
     QUEUES_SOCKET,
     config::{CaptureInput, SensorConfig},
-    processes::{orphans, watchdog::Watchdog},
+    processes::{self, orphans, watchdog::Watchdog},
     report::CaptureStatus,
 };
 
@@ -67,11 +68,21 @@ pub(super) struct Supervisor<'a> {
     pub directory: Directory,
     server: StatusServer,
     signals: Signals,
-    watchdog: Watchdog,
+    pub watchdog: Watchdog,
+    /// When the watchdog was started last.
+    pub guarded: Instant,
     /// Children that are no part: from before this program was executed, and the watchdog.
     pub strangers: Vec<u32>,
     pub notify: Notify,
     pub lines: Lines,
+    pub log: Log,
+    pub limits: Limits,
+    /// When ended processes were looked for last.
+    pub gathered: Instant,
+    /// When a signal asked for the end.
+    pub asked: Option<Instant>,
+    /// Whether a reader ever attached.
+    pub attended: bool,
     pub capture: Part,
     pub channel: Option<Channel>,
     /// Whether analyzers can attach.
@@ -101,6 +112,7 @@ impl<'a> Supervisor<'a> {
         if let Some((analyzer, user)) = other.filter(|(_, user)| *user != own && !rights::may_change_user()) {
             return Err(Error::User { analyzer, user });
         }
+        processes::hide();
         let directory = Directory::lock(&config.directory)?;
         let server = StatusServer::bind(&directory.status_socket(), &config.users)
             .map_err(|error| Error::Directory { path: directory.status_socket(), error })?;
@@ -113,15 +125,22 @@ impl<'a> Supervisor<'a> {
         let watchdog = Watchdog::start(&recipe.watchdog).map_err(system("no process to watch over the parts"))?;
         strangers.push(watchdog.number());
         orphans::adopt().map_err(system("processes that are left behind would be lost"))?;
+        let log = Log::new(recipe.log).map_err(system("no thread for the log"))?;
         let members = plans(&config).into_iter().map(Member::new).collect();
         Ok(Self {
             directory,
             server,
             signals,
             watchdog,
+            guarded: Instant::now(),
             strangers,
             notify: Notify::from_environment(),
             lines: Lines::default(),
+            log,
+            limits: Limits::new(Instant::now()),
+            gathered: Instant::now(),
+            asked: None,
+            attended: false,
             capture: Part::new("capture".into()),
             channel: None,
             ready: false,
@@ -143,7 +162,7 @@ impl<'a> Supervisor<'a> {
     }
 
     pub fn log(&self, text: impl AsRef<str>) {
-        (self.recipe.log)(text.as_ref());
+        self.log.line(text.as_ref());
     }
 
     pub fn is_live(&self) -> bool {
@@ -155,12 +174,18 @@ impl<'a> Supervisor<'a> {
         self.start_capture(Instant::now());
         while !self.is_over() {
             self.wait();
+            let mut has_changed = false;
             while let Ok(Some(signal)) = self.signals.next() {
+                has_changed |= signal == CHILD_CHANGED;
                 self.signal(signal);
             }
             let now = Instant::now();
             self.hear(now);
-            self.gather(now);
+            // Signals of the same number are one if they come together.
+            if has_changed || now.duration_since(self.gathered) >= TICK {
+                self.gathered = now;
+                self.gather(now);
+            }
             self.act(now);
             self.report(now);
         }
@@ -180,8 +205,10 @@ impl<'a> Supervisor<'a> {
             Phase::Finishing(at) | Phase::Reading(at) => Some(at),
             Phase::Running | Phase::Ending => None,
         };
-        let parts = self.members.iter().map(|member| &member.part).chain([&self.capture]);
-        let due = parts.filter_map(Part::due).chain(ends).chain(self.notify.due()).min();
+        // Only what is acted upon now: for anything else nobody wakes.
+        let is_running = self.phase == Phase::Running;
+        let members = self.members.iter().filter_map(|member| member.part.due(is_running && self.ready));
+        let due = members.chain(self.capture.due(is_running)).chain(ends).chain(self.notify.due()).min();
         // A change that was not reported is reported soon.
         let tick = if self.changed { REPORT } else { TICK };
         let most = due.map_or(tick, |due| due.saturating_duration_since(now).min(tick));
@@ -189,6 +216,8 @@ impl<'a> Supervisor<'a> {
         let mut waited =
             vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.server.listener, PollFlags::IN)];
         waited.extend(self.channel.iter().filter(|one| one.is_open()).map(|one| PollFd::new(one, PollFlags::IN)));
+        let sends = self.channel.iter().filter(|one| one.is_sending());
+        waited.extend(sends.map(|one| PollFd::new(one, PollFlags::OUT)));
         waited.extend(self.server.waiting().map(|client| PollFd::new(client, PollFlags::OUT)));
         if poll(&mut waited, Some(&most)).is_err() {
             std::thread::sleep(Duration::from_millis(1));
@@ -224,6 +253,7 @@ impl<'a> Supervisor<'a> {
 
     fn spawn_capture(&mut self, now: Instant) -> std::io::Result<()> {
         let (mut channel, theirs) = Channel::pair()?;
+        channel.configure(&self.config)?;
         let Some((program, arguments)) = self.recipe.capture.split_first() else {
             return Err(std::io::ErrorKind::InvalidInput.into());
         };
@@ -232,8 +262,6 @@ impl<'a> Supervisor<'a> {
         self.begin(command, Rights::default(), "capture", |supervisor, child| {
             supervisor.capture.started(child, now);
         })?;
-        // What it cannot be told it reports as the end of its input.
-        let _ = channel.configure(&self.config);
         self.channel = Some(channel);
         Ok(())
     }
@@ -270,9 +298,9 @@ impl<'a> Supervisor<'a> {
         for variable in VARIABLES {
             command.env_remove(variable);
         }
-        let mut child = process::start_with(&mut command, 0, None, &rights)?;
-        // Without a watchdog the kernel still ends processes that keep their rights.
-        let _ = self.watchdog.watch_group(child.id());
+        let mut child = process::start_apart(&mut command, None, &rights)?;
+        // One that has ended is replaced, and learns of all parts then.
+        let _ = self.watchdog.watch_session(child.id());
         let pipes = (child.stdout.take(), child.stderr.take());
         let passed = pipes.0.map_or(Ok(()), |pipe| self.lines.pass_on(name, pipe, To::Output));
         let passed = passed.and(pipes.1.map_or(Ok(()), |pipe| self.lines.pass_on(name, pipe, To::Errors)));
@@ -294,10 +322,11 @@ impl<'a> Supervisor<'a> {
             let line = self.line();
             self.notify.status(line);
         }
-        if self.server.is_wanted() {
+        if self.server.accept() {
             let status = self.status();
-            self.server.serve(|| status);
+            self.server.answer(&status);
         }
+        self.server.send();
     }
 
     /// The status.

@@ -12,10 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    net::sockopt::socket_peercred,
-};
+use rustix::net::sockopt::socket_peercred;
 use serde::{Deserialize, Serialize};
 
 use crate::report::CaptureStatus;
@@ -130,7 +127,8 @@ pub fn ask(directory: &Path) -> Result<SensorStatus, StatusError> {
 struct Client {
     stream: UnixStream,
     since: Instant,
-    answer: Vec<u8>,
+    /// `None`: not made yet.
+    answer: Option<Vec<u8>>,
     sent: usize,
 }
 
@@ -158,37 +156,35 @@ impl StatusServer {
         self.clients.iter().map(|client| &client.stream)
     }
 
-    /// Whether a client waits.
-    pub fn is_wanted(&self) -> bool {
-        let mut waited = [PollFd::new(&self.listener, PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        !self.clients.is_empty() || poll(&mut waited, Some(&now)).is_ok_and(|ready| ready > 0)
-    }
-
-    /// Answers whoever has come, and sends what fits. `document` is asked for once at most.
-    pub fn serve(&mut self, document: impl FnOnce() -> SensorStatus) {
-        let mut document = Some(document);
-        let mut text: Option<Vec<u8>> = None;
+    /// Takes whoever has come. Returns whether one of them may ask, and is to be [answered](Self::answer).
+    pub fn accept(&mut self) -> bool {
         for _ in 0..CLIENTS_MAX {
             let Ok((stream, _)) = self.listener.accept() else { break };
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
             let user = socket_peercred(&stream).map(|peer| peer.uid.as_raw());
-            let answer = match user {
-                Ok(user) if self.users.contains(&user) => text
-                    .get_or_insert_with(|| {
-                        let status = document.take().map(|document| document());
-                        serde_json::to_vec(&status).unwrap_or_default()
-                    })
-                    .clone(),
-                _ => b"{\"error\":\"this user may not ask; add it to 'users' in [sensor]\"}".to_vec(),
-            };
+            let is_allowed = user.is_ok_and(|user| self.users.contains(&user));
+            let answer =
+                (!is_allowed).then(|| b"{\"error\":\"this user may not ask; add it to 'users' in [sensor]\"}".to_vec());
             if self.clients.len() >= CLIENTS_MAX {
                 self.clients.pop_front();
             }
             self.clients.push_back(Client { stream, since: Instant::now(), answer, sent: 0 });
         }
+        self.clients.iter().any(|client| client.answer.is_none())
+    }
+
+    /// Answers those who may ask.
+    pub fn answer(&mut self, status: &SensorStatus) {
+        let text = serde_json::to_vec(status).unwrap_or_default();
+        for client in self.clients.iter_mut().filter(|client| client.answer.is_none()) {
+            client.answer = Some(text.clone());
+        }
+    }
+
+    /// Sends what fits.
+    pub fn send(&mut self) {
         self.clients.retain_mut(|client| client.since.elapsed() < CLIENT_TIME && client.send());
     }
 }
@@ -197,7 +193,9 @@ impl Client {
     /// Sends what fits; returns whether something is left.
     fn send(&mut self) -> bool {
         loop {
-            let rest = self.answer.get(self.sent..).unwrap_or_default();
+            let Some(rest) = self.answer.as_ref().map(|answer| answer.get(self.sent..).unwrap_or_default()) else {
+                return true;
+            };
             if rest.is_empty() {
                 return false;
             }
@@ -234,7 +232,10 @@ mod tests {
             thread::spawn(move || ask(&folder))
         };
         tidewire_testing::wait_until("an answer", || {
-            server.serve(large);
+            if server.accept() {
+                server.answer(&large());
+            }
+            server.send();
             asked.is_finished()
         });
         assert_eq!(asked.join().expect("no panic").expect("a status"), large());

@@ -1,15 +1,23 @@
 //! What the parts say, how they end, and what follows from it.
 
 use std::{
+    os::unix::process::ExitStatusExt as _,
     process::ExitStatus,
     time::{Duration, Instant},
 };
 
+use tidewire_live::sys::process::TERMINATE;
+
 use super::{
+    log::{Kind, shown},
     part::State,
     run::{Phase, Supervisor},
 };
-use crate::{config::Restart, processes::orphans, report::CaptureEvent};
+use crate::{
+    config::Restart,
+    processes::{orphans, watchdog::Watchdog},
+    report::CaptureEvent,
+};
 
 /// Exit code of a capture whose configuration is wrong.
 const USAGE: u8 = 2;
@@ -19,6 +27,18 @@ const FAILED: u8 = 3;
 const SILENCE: Duration = Duration::from_secs(60);
 /// An analyzer that ended well so shortly before the capture ended with it: it saw the end of its queue first.
 const TOGETHER: Duration = Duration::from_secs(2);
+
+/// A watchdog that was killed is replaced so often at most.
+const GUARDED: Duration = Duration::from_secs(1);
+/// Inputs that are named in the log.
+const INPUTS_MAX: usize = 64;
+/// How often a socket is read that nobody writes to any more: far more than it can hold.
+const LAST_READS: usize = 16;
+
+/// Whether SIGTERM ended a process, which it does before a capture can answer it.
+fn ended_as_asked(status: ExitStatus) -> bool {
+    status.signal() == Some(TERMINATE)
+}
 
 impl Supervisor<'_> {
     /// Reads the events of the capture.
@@ -33,7 +53,7 @@ impl Supervisor<'_> {
                 events.into_iter().for_each(|event| self.event(event, now));
             }
             Err(what) => {
-                self.log(format!("the capture is killed: it sent {what}"));
+                self.log(format!("the capture is killed: it sent {}", shown(&what)));
                 self.channel = None;
                 self.capture.kill();
             }
@@ -43,8 +63,8 @@ impl Supervisor<'_> {
     fn event(&mut self, event: CaptureEvent, now: Instant) {
         match event {
             CaptureEvent::Ready { inputs } => {
-                for input in &inputs {
-                    self.log(format!("capture: {input}"));
+                for input in inputs.iter().take(INPUTS_MAX) {
+                    self.log(format!("capture: {}", shown(input)));
                 }
                 (self.inputs, self.ready) = (inputs, true);
                 if !std::mem::replace(&mut self.has_begun, true) {
@@ -54,25 +74,74 @@ impl Supervisor<'_> {
             }
             CaptureEvent::Status(status) => self.figures = status,
             CaptureEvent::Finished(status) => (self.figures, self.finished) = (status, true),
-            CaptureEvent::Reader { text } => self.log(format!("capture: {text}")),
-            CaptureEvent::Warning { text } => self.log(format!("capture: warning: {text}")),
+            CaptureEvent::Reader { text } => {
+                // No reader has a name with spaces.
+                let kind = if text.starts_with("a reader of user ") { Kind::Refusals } else { Kind::Readers };
+                self.attended |= kind == Kind::Readers;
+                self.log_some(kind, &format!("capture: {}", shown(&text)), now);
+            }
+            CaptureEvent::Warning { text } => {
+                self.log_some(Kind::Warnings, &format!("capture: warning: {}", shown(&text)), now);
+            }
             CaptureEvent::Failed { text, hint } => match hint {
-                Some(hint) => self.log(format!("capture: {text}; {hint}")),
-                None => self.log(format!("capture: {text}")),
+                Some(hint) => self.log(format!("capture: {}; {}", shown(&text), shown(&hint))),
+                None => self.log(format!("capture: {}", shown(&text))),
             },
+        }
+    }
+
+    /// Logs what others can cause as often as they like.
+    fn log_some(&mut self, kind: Kind, text: &str, now: Instant) {
+        self.log_left_out(now);
+        if self.limits.admit(kind, now) {
+            self.log(text);
+        }
+    }
+
+    fn log_left_out(&mut self, now: Instant) {
+        for (kind, count) in self.limits.left_out(now) {
+            self.log(format!("{count} more lines {} were left out", kind.words()));
+        }
+    }
+
+    /// Replaces a watchdog that was killed.
+    fn look_at_watchdog(&mut self, now: Instant) {
+        if now.duration_since(self.guarded) < GUARDED || !self.watchdog.has_ended() {
+            return;
+        }
+        self.guarded = now;
+        match Watchdog::start(&self.recipe.watchdog) {
+            Ok(watchdog) => {
+                let old = std::mem::replace(&mut self.watchdog, watchdog);
+                self.strangers.retain(|stranger| *stranger != old.number());
+                self.strangers.push(self.watchdog.number());
+                self.log("the watchdog has ended: there is another one");
+            }
+            Err(error) => self.log(format!("the watchdog has ended, and cannot be started again: {error}")),
+        }
+        let parts = self.members.iter().map(|member| &member.part).chain([&self.capture]);
+        for process in parts.filter_map(super::part::Part::process) {
+            let _ = self.watchdog.watch_session(process);
         }
     }
 
     /// Collects processes that have ended.
     pub fn gather(&mut self, now: Instant) {
+        self.look_at_watchdog(now);
+        let before = self.capture.process();
         if let Some(status) = self.capture.reap(now) {
+            self.forget(before);
             // Its last words may still be in the socket.
-            self.hear(now);
+            for _ in 0..LAST_READS {
+                self.hear(now);
+            }
             self.capture_ended(status, now);
         }
         for index in 0..self.members.len() {
+            let before = self.members.get(index).and_then(|member| member.part.process());
             let reaped = self.members.get_mut(index).and_then(|member| member.part.reap(now));
             if let Some(status) = reaped {
+                self.forget(before);
                 self.member_ended(index, status, now);
             }
         }
@@ -87,6 +156,12 @@ impl Supervisor<'_> {
         }
     }
 
+    fn forget(&mut self, process: Option<u32>) {
+        if let Some(process) = process {
+            let _ = self.watchdog.forget(process);
+        }
+    }
+
     fn capture_ended(&mut self, status: ExitStatus, now: Instant) {
         (self.ready, self.channel, self.changed) = (false, None, true);
         self.directory.remove_queues_socket();
@@ -94,9 +169,13 @@ impl Supervisor<'_> {
         self.capture.state = State::Ended;
         if self.phase != Phase::Running {
             if !self.finished {
-                self.log(format!("the capture ended before it had published everything: {how}"));
-                if status.code().is_none() && self.code == 0 {
-                    self.code = FAILED;
+                if ended_as_asked(status) {
+                    self.log("the capture ended before it had begun");
+                } else {
+                    self.log(format!("the capture ended before it had published everything: {how}"));
+                    if status.code().is_none() && self.code == 0 {
+                        self.code = FAILED;
+                    }
                 }
             }
             self.begin_reading(now);
@@ -123,11 +202,16 @@ impl Supervisor<'_> {
 
     /// Analyzers that ended with the capture are started with its successor.
     fn wake_together(&mut self, now: Instant) {
+        let mut woken = Vec::new();
         for member in &mut self.members {
             let ended = member.part.ended.is_some_and(|(at, _)| now.duration_since(at) <= TOGETHER);
             if ended && member.part.state == State::Ended && member.plan.analyzer.restart != Restart::Never {
                 member.part.state = State::Waiting;
+                woken.push(member.part.name.clone());
             }
+        }
+        if !woken.is_empty() {
+            self.log(format!("started with the next capture: {}", woken.join(", ")));
         }
     }
 
@@ -138,21 +222,24 @@ impl Supervisor<'_> {
         let (part, restart) = (&mut member.part, member.plan.analyzer.restart);
         let name = part.name.clone();
         let how = part.last_exit.clone().unwrap_or_default();
-        let was_stopping = matches!(part.state, State::Stopping(_));
         let again = restart == Restart::Always || restart == Restart::OnFailure && !status.success();
         if let Some(next) = member.leaves.take() {
             part.state = State::Ended;
-            match next {
-                Some(plan) => *member = super::run::Member::new(plan),
-                None => member.leaves = Some(None),
-            }
+            let follows = match next {
+                Some(plan) => {
+                    *member = super::run::Member::new(plan);
+                    "started with its new configuration"
+                }
+                None => {
+                    member.leaves = Some(None);
+                    "it is not configured any more"
+                }
+            };
+            self.log(format!("{name} ended: {how}; {follows}"));
             return;
         }
         let text = if phase != Phase::Running {
             part.state = State::Ended;
-            if status.success() || was_stopping {
-                return;
-            }
             format!("{name} ended: {how}")
         } else if !ready && restart != Restart::Never {
             part.state = State::Waiting;
@@ -163,7 +250,7 @@ impl Supervisor<'_> {
         } else if finished && status.success() {
             // The end of the input was the end of its queue.
             part.state = State::Ended;
-            return;
+            format!("{name} ended: {how}")
         } else {
             part.state = State::Ended;
             let rule = if restart == Restart::Never { "never" } else { "on-failure" };
@@ -174,13 +261,15 @@ impl Supervisor<'_> {
 
     /// Does what is due.
     pub fn act(&mut self, now: Instant) {
+        self.log_left_out(now);
         match self.phase {
             Phase::Running => self.act_running(now),
             Phase::Finishing(at) if now >= at => {
                 self.log("the capture does not end: it is killed");
                 self.capture.kill();
                 // Once more, if the kernel needs longer.
-                self.phase = Phase::Finishing(now + Duration::from_secs(1));
+                let again = now + Duration::from_secs(1);
+                (self.phase, self.capture.state) = (Phase::Finishing(again), State::Stopping(again));
             }
             Phase::Reading(at) if now >= at => self.begin_ending(now),
             _ => {}
