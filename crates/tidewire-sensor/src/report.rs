@@ -13,7 +13,7 @@ pub enum CaptureEvent {
     },
     /// Figures, twice a second.
     Status(CaptureStatus),
-    /// An analyzer attached, detached or was refused, in words.
+    /// An analyzer attached, detached, was refused or is waited for, in words. At most one of each kind in a second.
     Reader {
         /// What happened.
         text: String,
@@ -64,6 +64,9 @@ pub struct QueueStatus {
     pub shed_bytes: u64,
     /// Nanoseconds that the producer waited for slow readers.
     pub waited_ns: u64,
+    /// Readers that it must have before the input begins; 0 once it has begun.
+    #[serde(default)]
+    pub awaited: usize,
     /// Its readers.
     pub readers: Vec<ReaderReport>,
 }
@@ -79,6 +82,9 @@ pub struct ReaderReport {
     pub process: i32,
     /// Its user.
     pub user: u32,
+    /// Sequence of the first record that it could read.
+    #[serde(default)]
+    pub first: u64,
     /// Records that it read.
     pub read: u64,
     /// Records that it missed or lost.

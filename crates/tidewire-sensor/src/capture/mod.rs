@@ -33,8 +33,9 @@ use run::{Process, Run};
 const LAST_EVENTS: Duration = Duration::from_secs(1);
 
 /// Runs the capture of a sensor until its input ends, SIGTERM or SIGINT comes, or the other end of `events` is closed. Events are
-/// [`CaptureEvent`]s, one a line, written to a pipe or a stream socket. Returns the exit code: 0, or after
-/// [`CaptureEvent::Failed`] 2 (the configuration) or 3 (an input, the environment).
+/// [`CaptureEvent`]s, one a line, written to a pipe or a stream socket. Returns the exit code: 0; 3 after
+/// [`CaptureEvent::Finished`] if parts of a file were damaged or unreadable; after [`CaptureEvent::Failed`] 2 (the configuration) or
+/// 3 (an input, the environment).
 ///
 /// It is the whole of a process: it handles signals, sets the nice value, and what it gives up does not come back.
 #[must_use]
@@ -55,7 +56,7 @@ fn capture(config: &SensorConfig, to: OwnedFd, stop: Stop, process: Process) -> 
     let writer = Arc::new(Mutex::new(Some(writer)));
     let run = Run { config, stop, process, events: events.clone(), writer: Arc::clone(&writer) };
     let (code, last) = match run.run() {
-        Ok(status) => (0, CaptureEvent::Finished(status)),
+        Ok((status, code)) => (code, CaptureEvent::Finished(status)),
         Err(Failure { code, text, hint }) => (code, CaptureEvent::Failed { text, hint }),
     };
     events.send(last);

@@ -51,8 +51,8 @@ pub(super) struct Run<'c> {
 }
 
 impl Run<'_> {
-    /// Runs the capture to its end. Returns the last figures.
-    pub(super) fn run(&self) -> Result<CaptureStatus, Failure> {
+    /// Runs the capture to its end. Returns the last figures, and the exit code: other than 0 for parts of the input that were damaged.
+    pub(super) fn run(&self) -> Result<(CaptureStatus, u8), Failure> {
         self.hide();
         self.set_nice();
         let queues = Queues::new(&self.config.queues)?;
@@ -97,7 +97,10 @@ impl Run<'_> {
         let ran = ran?;
         self.warn_of_damage(&ran);
         match status {
-            Some(status) if is_whole => Ok(CaptureStatus { packets: ran.ledger.received, ..status }),
+            Some(status) if is_whole => {
+                let code = if ran.input_errors.is_empty() { 0 } else { ENVIRONMENT };
+                Ok((CaptureStatus { packets: ran.ledger.received, ..status }, code))
+            }
             _ => Err(Failure::new(ENVIRONMENT, "the thread that serves readers failed")),
         }
     }
@@ -200,7 +203,7 @@ impl Run<'_> {
 
     fn warn_of_damage(&self, ran: &Ran) {
         for error in ran.input_errors.iter().take(DAMAGES_MAX) {
-            self.events.warn(format!("{error}; what is before it was processed"));
+            self.events.warn(error.to_string());
         }
         if let Some(more) = ran.input_errors.len().checked_sub(DAMAGES_MAX).filter(|more| *more > 0) {
             self.events.warn(format!("{more} more damaged parts of the input"));

@@ -17,6 +17,7 @@ use super::{
     events::{Events, Writer},
     figures::Figures,
     visits::Visits,
+    words,
 };
 use crate::{
     config::Unit,
@@ -86,6 +87,10 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    fn is_attended(&self) -> bool {
+        *self.is_attended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn attend(&self) {
         *self.is_attended.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.attended.notify_all();
@@ -142,7 +147,7 @@ impl Service {
         let begun = Instant::now();
         let (mut reported, mut looked) = (begun, begun);
         let (mut visits, mut activity) = (Visits::default(), Activity::new(begun));
-        let mut rest_until = None;
+        let (mut rest_until, mut waits) = (None, (begun, String::new()));
         self.attend();
         loop {
             let until_report = STATUS.saturating_sub(reported.elapsed());
@@ -164,6 +169,15 @@ impl Service {
             if reported.elapsed() >= STATUS {
                 reported = Instant::now();
                 let status = self.status(begun, &self.server.status());
+                if !self.is_patient || self.shared.is_attended() {
+                    waits.1.clear();
+                } else if let Some(text) = words::of_waiting(&status)
+                    && waits.1 != text
+                    && (waits.1.is_empty() || waits.0.elapsed() >= QUIET)
+                {
+                    waits = (Instant::now(), text.clone());
+                    self.events.send(CaptureEvent::Reader { text });
+                }
                 self.events.send(CaptureEvent::Status(status));
             }
             writer.write();
@@ -225,11 +239,14 @@ impl Service {
     }
 
     fn status(&self, begun: Instant, served: &[ServedStatus]) -> CaptureStatus {
+        let has_begun = self.shared.is_attended();
+        let awaited = self.awaited.iter().map(|awaited| if has_begun { 0 } else { *awaited });
+        let queues = self.offered.iter().zip(served).zip(awaited);
         CaptureStatus {
             seconds: begun.elapsed().as_secs_f64(),
             packets: self.figures.packets(),
             dropped: self.figures.dropped(),
-            queues: self.offered.iter().zip(served).map(|(queue, served)| queue_status(queue, served)).collect(),
+            queues: queues.map(|((queue, served), awaited)| queue_status(queue, served, awaited)).collect(),
         }
     }
 }
@@ -240,7 +257,7 @@ fn have_read_all(served: &[ServedStatus]) -> bool {
     served.iter().all(is_at_end)
 }
 
-fn queue_status(queue: &Offered, served: &ServedStatus) -> QueueStatus {
+fn queue_status(queue: &Offered, served: &ServedStatus, awaited: usize) -> QueueStatus {
     let counts = queue.offer.counts();
     let unit = match queue.unit {
         Unit::Streams => "streams",
@@ -251,9 +268,10 @@ fn queue_status(queue: &Offered, served: &ServedStatus) -> QueueStatus {
         group: reader.group.clone(),
         process: reader.process,
         user: reader.user,
+        first: reader.first,
         read: reader.progress.read,
         lost: reader.progress.missed.saturating_add(reader.progress.lost),
-        lost_bytes: reader.progress.lost_bytes,
+        lost_bytes: reader.progress.missed_bytes.saturating_add(reader.progress.lost_bytes),
         lag: served.published.saturating_sub(reader.progress.sequence),
     };
     QueueStatus {
@@ -264,6 +282,7 @@ fn queue_status(queue: &Offered, served: &ServedStatus) -> QueueStatus {
         shed_records: counts.shed_records,
         shed_bytes: counts.shed_bytes,
         waited_ns: counts.waited_ns,
+        awaited,
         readers: served.readers.iter().map(reader).collect(),
     }
 }

@@ -6,6 +6,8 @@ use tidewire::{
 };
 use tidewire_queue::{ReaderStatus, ServerEvent as Event};
 
+use crate::report::{CaptureStatus, QueueStatus};
+
 /// A change of an interface.
 pub(super) fn of_interface(event: &InterfaceEvent) -> String {
     let name = legible(&event.name);
@@ -48,4 +50,18 @@ pub(super) fn of_reader(event: &Event) -> String {
         Event::Refused { why, user } => format!("a reader of user {user} was refused: {why}"),
         other => format!("{other:?}"),
     }
+}
+
+/// What the input waits for, if it does.
+pub(super) fn of_waiting(status: &CaptureStatus) -> Option<String> {
+    let lacks = |queue: &&QueueStatus| queue.readers.len() < queue.awaited;
+    let words = |queue: &QueueStatus| {
+        let plural = if queue.awaited == 1 { "" } else { "s" };
+        format!("{} reader{plural} of {} ({} attached)", queue.awaited, queue.name, queue.readers.len())
+    };
+    let mut missing = status.queues.iter().filter(lacks);
+    let first: Vec<String> = missing.by_ref().take(4).map(words).collect();
+    let more = missing.count();
+    let more = if more == 0 { String::new() } else { format!(" and those of {more} more queues") };
+    (!first.is_empty()).then(|| format!("waits for {}{more} before it reads the first packet", first.join(", ")))
 }

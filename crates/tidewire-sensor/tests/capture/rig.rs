@@ -171,11 +171,16 @@ impl Running {
     }
 
     /// Waits for its end. Its last figures.
-    pub fn finish(mut self) -> (CaptureStatus, Vec<CaptureEvent>) {
+    pub fn finish(self) -> (CaptureStatus, Vec<CaptureEvent>) {
+        self.finish_with(0)
+    }
+
+    /// As `finish`, with this exit code.
+    pub fn finish_with(mut self, expected: u8) -> (CaptureStatus, Vec<CaptureEvent>) {
         while self.next().is_some() {}
         let code = self.thread.join().unwrap();
         match self.seen.last() {
-            Some(CaptureEvent::Finished(status)) if code == 0 => (status.clone(), self.seen),
+            Some(CaptureEvent::Finished(status)) if code == expected => (status.clone(), self.seen),
             _ => panic!("it failed with {code}: {:?}", self.seen),
         }
     }
