@@ -1,7 +1,8 @@
 //! What a stream queue costs the process that captures: CPU time over a capture file, beside a handler that only counts.
 //!
-//! `sensor_cost FILE count|queue|two|packets [READERS [WORKERS]]`: `two` are two queues, which are applications of one engine; readers
-//! are threads here, so their time is not counted apart. Without readers nobody holds the producer up.
+//! `sensor_cost FILE count|queue|lossy|two|packets [READERS [WORKERS]]`: `two` are two queues, which are applications of one engine; readers
+//! are threads here, which have CPU time of their own. `start` is the CPU time until the first packet (all memory of a queue is there
+//! from the start), `packets` that of the threads that capture, from the first packet on.
 #![forbid(unsafe_code)]
 
 use std::{env, path::PathBuf, process::ExitCode, thread, time::Duration};
@@ -10,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tidewire::{Capture, Chunk, Handler, Stream};
 use tidewire_queue::{Attach, Next, Reader, Server};
 use tidewire_sensor::{
-    config::{Distribution, QueueConfig, SlowReaders, Unit},
+    config::{Given, Machine, QueueConfig, examine},
     producer::{self, Queues},
 };
 
@@ -25,42 +26,35 @@ impl Handler for Count {
     }
 }
 
-fn queue(name: &str, unit: Unit, slow: SlowReaders) -> QueueConfig {
-    QueueConfig {
-        name: name.into(),
-        unit,
-        count: 1,
-        distribution: Distribution::FlowHash,
-        filter: None,
-        cutoff_bytes: None,
-        chunk_bytes: 0,
-        flush: Duration::ZERO,
-        priority: 0,
-        classes: Vec::new(),
-        memory_bytes: env::var("QUEUE_BYTES").ok().and_then(|text| text.parse().ok()).unwrap_or(64 << 20),
-        records: 1 << 16,
-        slow,
-        wait_for: 0,
-    }
+/// Queues of the default configuration over a file. `QUEUE_BYTES` is their memory (`64M`: the default of interfaces).
+fn queues(names: &[&str], unit: &str, file: &str, is_lossy: bool) -> Vec<QueueConfig> {
+    let memory = env::var("QUEUE_BYTES").map(|bytes| format!("memory = \"{bytes}\"\n")).unwrap_or_default();
+    let slow = if is_lossy { "slow = \"lose\"\n" } else { "" };
+    let table = |name: &&str| format!("[queue.{name}]\nunit = \"{unit}\"\n{memory}{slow}");
+    let text: String = names.iter().map(table).collect();
+    let given = Given { files: vec![file.into()], ..Given::default() };
+    let examined = examine(&text, "sensor_cost", &given, &Machine);
+    examined.config.unwrap_or_else(|| panic!("{:?}", examined.mistakes)).queues
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [file, what, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: sensor_cost FILE count|queue|two|packets [READERS [WORKERS]]");
+        eprintln!("usage: sensor_cost FILE count|queue|lossy|two|packets [READERS [WORKERS]]");
         return ExitCode::from(2);
     };
     let number = |at: usize, default| rest.get(at).map_or(default, |text: &String| text.parse().expect("a number"));
     let (readers, workers) = (number(0, 0), number(1, 1));
-    let slow = if readers == 0 { SlowReaders::Lose } else { SlowReaders::Hold(None) };
     let configs = match what.as_str() {
-        "queue" => vec![queue("streams", Unit::Streams, slow)],
-        "two" => vec![queue("streams", Unit::Streams, slow), queue("others", Unit::Streams, SlowReaders::Lose)],
-        "packets" => vec![queue("streams", Unit::Packets, slow)],
+        "queue" => queues(&["streams"], "streams", file, false),
+        "two" => queues(&["streams", "others"], "streams", file, false),
+        "packets" => queues(&["streams"], "packets", file, false),
+        "lossy" => queues(&["streams"], "streams", file, true),
         _ => Vec::new(),
     };
     let capture = || Capture::file(PathBuf::from(file));
-    let begun = clock_gettime(ClockId::ProcessCPUTime);
+    let begun = spent(ClockId::ProcessCPUTime);
+    let mut served = (0.0, 0.0);
     let text = if configs.is_empty() {
         let outcome = capture().workers(workers).run(|_| Count::default()).expect("a capture");
         format!("{} bytes", outcome.handlers.iter().map(|count| count.0).sum::<u64>())
@@ -83,28 +77,41 @@ fn main() -> ExitCode {
                 while readers != 0 && attached_to(&server) != 0 {
                     server.turn(Duration::from_millis(10)).expect("served");
                 }
+                spent(ClockId::ThreadCPUTime)
             });
+            served.0 = spent(ClockId::ProcessCPUTime) - begun;
             producer::run(capture(), &queues, workers).expect("a capture");
             assert!(queues.finish());
-            let read: u64 = attached.into_iter().map(|reader| reader.join().expect("it reads")).sum();
-            serving.join().expect("it serves");
+            let read = attached.into_iter().map(|reader| reader.join().expect("it reads"));
+            let (read, others) = read.fold((0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+            served.1 = others + serving.join().expect("it serves");
             let counts = offers[0].offer.counts();
             format!("{} records, {} bytes, {read} read", counts.records, counts.bytes)
         })
     };
-    let ended = clock_gettime(ClockId::ProcessCPUTime);
-    let ns = (ended.tv_sec - begun.tv_sec) * 1_000_000_000 + (ended.tv_nsec - begun.tv_nsec);
-    println!("{what}: {:.1} ms, {text}", ns as f64 / 1e6);
+    let (start, others) = served;
+    let all = spent(ClockId::ProcessCPUTime) - begun;
+    println!(
+        "{what}: start {start:.1} ms, packets {:.1} ms, readers and service {others:.1} ms, {text}",
+        all - start - others
+    );
     ExitCode::SUCCESS
 }
 
-fn read(mut reader: Reader) -> u64 {
+/// CPU time in milliseconds.
+fn spent(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+}
+
+/// Reads to the end. How many records, and the thread's CPU time.
+fn read(mut reader: Reader) -> (u64, f64) {
     let (mut payload, mut read) = (Vec::new(), 0);
     loop {
         payload.clear();
         match reader.next_timeout(&mut payload, Duration::from_secs(1)).expect("a sound queue") {
             Next::Record(_) => read += 1,
-            Next::Ended(_) => return read,
+            Next::Ended(_) => return (read, spent(ClockId::ThreadCPUTime)),
             _ => {}
         }
     }
